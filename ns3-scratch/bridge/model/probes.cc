@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "probes.h"
+
+#include "astra-ns3-session.h"
+
+#include "ns3/simulator.h"
+#include "ns3/tcp-header.h"
+#include "ns3/tcp-socket-base.h"
+
+namespace astra_ns3
+{
+
+using namespace ns3;
+
+QueueProbe::QueueProbe(RecordTable& table, uint32_t node, uint32_t port, int64_t intervalPs)
+    : m_table(table),
+      m_node(node),
+      m_port(port),
+      m_intervalPs(intervalPs)
+{
+}
+
+void
+QueueProbe::Sample(int64_t timePs)
+{
+    if (m_queueBytes != m_reported)
+    {
+        m_table.Append<4>({timePs, m_node, m_port, m_queueBytes});
+        m_reported = m_queueBytes;
+    }
+}
+
+void
+QueueProbe::Changed(Time time, uint64_t queueBytes)
+{
+    const int64_t timePs = time.GetTimeStep();
+    if (m_intervalPs > 0)
+    {
+        // A change at a sampling instant belongs to that sample.
+        Flush(timePs - 1);
+    }
+    m_changedPs = timePs;
+    m_queueBytes = static_cast<int64_t>(queueBytes);
+    if (m_intervalPs == 0)
+    {
+        Sample(timePs);
+    }
+}
+
+void
+QueueProbe::Flush(int64_t nowPs)
+{
+    if (m_intervalPs == 0)
+    {
+        return;
+    }
+    // The first multiple at or after the last change is the only one that can show anything new.
+    const int64_t samplePs = (m_changedPs + m_intervalPs - 1) / m_intervalPs * m_intervalPs;
+    if (samplePs <= nowPs)
+    {
+        Sample(samplePs);
+    }
+}
+
+ConnectionProbe::ConnectionProbe(RecordTable& table,
+                                 uint32_t quantities,
+                                 const TcpConnection& connection)
+    : m_table(table),
+      m_quantities(quantities),
+      m_sender(connection.GetSender()),
+      m_receiver(connection.GetReceiver())
+{
+    Ptr<Socket> socket = connection.GetSocket();
+    socket->TraceConnectWithoutContext(
+        "Retransmission",
+        Callback<void,
+                 Ptr<const Packet>,
+                 const TcpHeader&,
+                 const Address&,
+                 const Address&,
+                 Ptr<const TcpSocketBase>>([this](Ptr<const Packet> packet,
+                                                  const TcpHeader&,
+                                                  const Address&,
+                                                  const Address&,
+                                                  Ptr<const TcpSocketBase>) {
+            m_retransmissions++;
+            Record(RETRANSMISSION, packet->GetSize());
+        }));
+    socket->TraceConnectWithoutContext(
+        "CongState",
+        Callback<void, TcpSocketState::TcpCongState_t, TcpSocketState::TcpCongState_t>(
+            [this](TcpSocketState::TcpCongState_t, TcpSocketState::TcpCongState_t now) {
+                if (now == TcpSocketState::CA_LOSS)
+                {
+                    m_timeouts++;
+                    Record(TIMEOUT, 1);
+                }
+            }));
+    if (quantities & CONGESTION_WINDOW)
+    {
+        socket->TraceConnectWithoutContext(
+            "CongestionWindow",
+            Callback<void, uint32_t, uint32_t>(
+                [this](uint32_t, uint32_t bytes) { Record(CONGESTION_WINDOW, bytes); }));
+    }
+    if (quantities & ROUND_TRIP_TIME)
+    {
+        socket->TraceConnectWithoutContext(
+            "LastRTT",
+            Callback<void, Time, Time>(
+                [this](Time, Time rtt) { Record(ROUND_TRIP_TIME, rtt.GetTimeStep()); }));
+    }
+}
+
+void
+ConnectionProbe::Record(uint32_t quantity, int64_t value)
+{
+    if (m_quantities & quantity)
+    {
+        m_table.Append<5>(
+            {Simulator::Now().GetTimeStep(), m_sender, m_receiver, quantity, value});
+    }
+}
+
+uint64_t
+ConnectionProbe::GetRetransmissions() const
+{
+    return m_retransmissions;
+}
+
+uint64_t
+ConnectionProbe::GetTimeouts() const
+{
+    return m_timeouts;
+}
+
+} // namespace astra_ns3

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#pragma once
+
+#include "record-table.h"
+
+#include "fabric-port.h"
+#include "tcp-connection.h"
+
+#include "ns3/nstime.h"
+#include "ns3/tcp-socket-state.h"
+
+#include <cstdint>
+
+namespace astra_ns3
+{
+
+/**
+ * Records the queue of one port. Without an interval every change is a row. With one, the rows are what a sampler at the
+ * multiples of the interval would have seen, but only where it differs from the row before; no event is used, so a
+ * simulation that stands still still ends.
+ */
+class QueueProbe
+{
+  public:
+    /**
+     * \param table where the rows go: time, node, port, bytes
+     * \param node the port's node
+     * \param port its number
+     * \param intervalPs interval of the samples, or 0
+     */
+    QueueProbe(RecordTable& table, uint32_t node, uint32_t port, int64_t intervalPs);
+    /// \param time time of a change \param queueBytes bytes waiting from then on
+    void Changed(ns3::Time time, uint64_t queueBytes);
+    /// Report the samples up to `nowPs`.
+    void Flush(int64_t nowPs);
+
+  private:
+    /// Report a sample unless it repeats the last.
+    void Sample(int64_t timePs);
+
+    RecordTable& m_table;      //!< where the rows go
+    int64_t m_node;            //!< the port's node
+    int64_t m_port;            //!< its number
+    int64_t m_intervalPs;      //!< interval, or 0
+    int64_t m_changedPs{0};    //!< time of the last change
+    int64_t m_queueBytes{0};   //!< bytes waiting since then
+    int64_t m_reported{0};     //!< bytes in the last row
+};
+
+/// Counts retransmissions and timeouts of one connection, and records what is asked for.
+class ConnectionProbe
+{
+  public:
+    /**
+     * \param table where the rows go: time, sender, receiver, quantity, value
+     * \param quantities sum of ConnectionQuantity to record
+     * \param connection what to watch
+     */
+    ConnectionProbe(RecordTable& table, uint32_t quantities, const ns3::TcpConnection& connection);
+
+    /// \return segments sent again
+    uint64_t GetRetransmissions() const;
+    /// \return retransmission timeouts
+    uint64_t GetTimeouts() const;
+
+  private:
+    /// Record one value if it is asked for.
+    void Record(uint32_t quantity, int64_t value);
+
+    RecordTable& m_table;           //!< where the rows go
+    uint32_t m_quantities;          //!< what to record
+    int64_t m_sender;               //!< NPU that sends
+    int64_t m_receiver;             //!< NPU that receives
+    uint64_t m_retransmissions{0};  //!< segments sent again
+    uint64_t m_timeouts{0};         //!< timeouts
+};
+
+} // namespace astra_ns3

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "collective-application.h"
+
+#include "ns3/abort.h"
+#include "ns3/simulator.h"
+
+#include <algorithm>
+
+namespace ns3
+{
+
+NS_OBJECT_ENSURE_REGISTERED(CollectiveApplication);
+
+namespace
+{
+constexpr int64_t PS_PER_NS = 1'000;
+constexpr int64_t REDUCTION_MEMORY_ACCESSES = 3; // two reads and a write
+} // namespace
+
+TypeId
+CollectiveApplication::GetTypeId()
+{
+    static TypeId tid = TypeId("ns3::CollectiveApplication")
+                            .SetParent<Application>()
+                            .SetGroupName("Collective")
+                            .AddConstructor<CollectiveApplication>();
+    return tid;
+}
+
+void
+CollectiveApplication::Configure(uint32_t npu,
+                                 const EndpointCosts& costs,
+                                 MessageTransport* transport,
+                                 PhaseListener* listener)
+{
+    m_npu = npu;
+    m_costs = costs;
+    m_transport = transport;
+    m_listener = listener;
+}
+
+void
+CollectiveApplication::DoDispose()
+{
+    m_phases.clear();
+    m_transport = nullptr;
+    m_listener = nullptr;
+    Application::DoDispose();
+}
+
+void
+CollectiveApplication::Launch(uint64_t instance,
+                              std::shared_ptr<const CollectiveSchedule> schedule,
+                              std::shared_ptr<const CollectiveGroup> group,
+                              uint64_t bytes)
+{
+    Phase& phase = m_phases[instance];
+    NS_ABORT_MSG_IF(phase.schedule, "NPU " << m_npu << ": phase " << instance << " launched twice");
+    phase.rank = group->rankOfMember.at(m_npu);
+    phase.nextSend = schedule->SendsBegin(phase.rank);
+    phase.lastSend = schedule->SendsEnd(phase.rank);
+    phase.schedule = std::move(schedule);
+    phase.group = std::move(group);
+    phase.bytes = bytes;
+    // Always an event, even without delay: the caller is told of the end only after Launch has returned.
+    Simulator::Schedule(TimeStep(m_costs.delayPs), &CollectiveApplication::Start, this, instance);
+    HandleEarly(instance, phase);
+}
+
+void
+CollectiveApplication::Start(uint64_t instance)
+{
+    Phase& phase = m_phases.at(instance);
+    phase.started = true;
+    SendReady(instance, phase);
+    FinishIfDone(instance, phase);
+}
+
+void
+CollectiveApplication::Receive(const CollectiveMessage& message)
+{
+    Phase& phase = m_phases[message.instance];
+    if (!phase.schedule || phase.schedule->GetReception(message.row).slot != phase.slot)
+    {
+        phase.early.push_back(message.row);
+        return;
+    }
+    Handle(message.instance, phase, message.row);
+}
+
+void
+CollectiveApplication::Handle(uint64_t instance, Phase& phase, uint32_t row)
+{
+    phase.arrived.push_back(row);
+    int64_t costPs = m_costs.delayPs;
+    if (phase.schedule->GetReception(row).reduces)
+    {
+        const uint64_t bytes = phase.schedule->RowBytes(row, phase.bytes);
+        const auto accessNs = static_cast<int64_t>(bytes / m_costs.reductionBytesPerNs);
+        costPs += REDUCTION_MEMORY_ACCESSES * accessNs * PS_PER_NS;
+    }
+    Simulator::Schedule(TimeStep(costPs), &CollectiveApplication::Handled, this, instance);
+}
+
+void
+CollectiveApplication::Handled(uint64_t instance)
+{
+    Phase& phase = m_phases.at(instance);
+    phase.handled++;
+    if (phase.handled == phase.schedule->GetExpected(phase.rank, phase.slot))
+    {
+        phase.slot++;
+        phase.handled = 0;
+        phase.arrived.clear();
+        HandleEarly(instance, phase);
+    }
+    SendReady(instance, phase);
+    FinishIfDone(instance, phase);
+}
+
+void
+CollectiveApplication::HandleEarly(uint64_t instance, Phase& phase)
+{
+    if (phase.early.empty())
+    {
+        return;
+    }
+    std::vector<uint32_t> early;
+    early.swap(phase.early);
+    for (uint32_t row : early)
+    {
+        if (phase.schedule->GetReception(row).slot == phase.slot)
+        {
+            Handle(instance, phase, row);
+        }
+        else
+        {
+            phase.early.push_back(row);
+        }
+    }
+}
+
+void
+CollectiveApplication::SendReady(uint64_t instance, Phase& phase)
+{
+    if (!phase.started)
+    {
+        return;
+    }
+    while (phase.nextSend != phase.lastSend)
+    {
+        const CollectiveSchedule::Send& send = *phase.nextSend;
+        const bool ready = send.waitSlot < phase.slot ||
+                           (send.waitSlot == phase.slot && send.waitCount <= phase.handled);
+        if (!ready)
+        {
+            return;
+        }
+        phase.nextSend++;
+        CollectiveMessage message;
+        message.instance = instance;
+        message.bytes = phase.schedule->MessageBytes(send.firstBlock, send.blockCount, phase.bytes);
+        message.startPs = Simulator::Now().GetTimeStep();
+        message.row = send.row;
+        message.sender = m_npu;
+        message.receiver = phase.group->members[send.receiver];
+        m_sentBytes += message.bytes;
+        m_sentMessages++;
+        m_transport->Send(message);
+    }
+}
+
+void
+CollectiveApplication::FinishIfDone(uint64_t instance, Phase& phase)
+{
+    const bool allSent = phase.started && phase.nextSend == phase.lastSend;
+    if (allSent && phase.slot == phase.schedule->GetSlots(phase.rank))
+    {
+        m_phases.erase(instance);
+        m_listener->PhaseDone(m_npu, instance);
+    }
+}
+
+std::vector<CollectiveApplication::Pending>
+CollectiveApplication::GetPending(uint64_t instance) const
+{
+    std::vector<Pending> pending;
+    const auto found = m_phases.find(instance);
+    if (found == m_phases.end() || !found->second.schedule)
+    {
+        return pending;
+    }
+    const Phase& phase = found->second;
+    const CollectiveSchedule& schedule = *phase.schedule;
+    for (uint32_t row : schedule.GetReceivedRows(phase.rank))
+    {
+        const auto& reception = schedule.GetReception(row);
+        const auto has = [row](const std::vector<uint32_t>& rows) {
+            return std::find(rows.begin(), rows.end(), row) != rows.end();
+        };
+        if (reception.slot >= phase.slot && !has(phase.arrived) && !has(phase.early))
+        {
+            pending.push_back({phase.group->members[reception.sender],
+                               m_npu,
+                               schedule.GetStep(row),
+                               schedule.RowBytes(row, phase.bytes),
+                               true});
+        }
+    }
+    for (const auto* send = phase.nextSend; send != phase.lastSend; ++send)
+    {
+        pending.push_back({m_npu,
+                           phase.group->members[send->receiver],
+                           schedule.GetStep(send->row),
+                           schedule.RowBytes(send->row, phase.bytes),
+                           false});
+    }
+    return pending;
+}
+
+uint64_t
+CollectiveApplication::GetSentBytes() const
+{
+    return m_sentBytes;
+}
+
+uint64_t
+CollectiveApplication::GetSentMessages() const
+{
+    return m_sentMessages;
+}
+
+} // namespace ns3

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#pragma once
+
+#include "collective-schedule.h"
+#include "message-transport.h"
+
+#include "ns3/application.h"
+
+#include <cstdint>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+namespace ns3
+{
+
+/// The NPUs that play ranks 0, 1, ... of a schedule.
+struct CollectiveGroup
+{
+    std::vector<uint32_t> members;                      //!< NPU of each rank
+    std::unordered_map<uint32_t, uint32_t> rankOfMember; //!< rank of each NPU
+};
+
+/// Who is told that an NPU has finished its part of a phase.
+class PhaseListener
+{
+  public:
+    virtual ~PhaseListener() = default;
+    /**
+     * \param npu the NPU
+     * \param instance the phase it has finished
+     */
+    virtual void PhaseDone(uint32_t npu, uint64_t instance) = 0;
+};
+
+/// What an NPU spends on a message besides the network.
+struct EndpointCosts
+{
+    int64_t delayPs{0};                     //!< before the first sends and after each reception
+    uint64_t reductionBytesPerNs{500'000};  //!< speed of its memory; a reduction moves three times the message
+};
+
+/**
+ * One NPU: plays its own rows of the schedules launched on it, and holds no state of any other NPU.
+ *
+ * Rules (ASTRA-sim 1.0 inside a phase): the endpoint delay passes before the first sends and after each reception; a
+ * reduced message waits another 3 * floor(bytes / reductionBytesPerNs) ns. Receptions are handled step by step, those of
+ * one step in parallel. A message that arrives before its phase is launched here, or before its step, waits.
+ */
+class CollectiveApplication : public Application
+{
+  public:
+    /// \return the TypeId
+    static TypeId GetTypeId();
+
+    /**
+     * \param npu number of this NPU
+     * \param costs its endpoint costs
+     * \param transport what carries its messages
+     * \param listener who is told when a phase is done
+     */
+    void Configure(uint32_t npu,
+                   const EndpointCosts& costs,
+                   MessageTransport* transport,
+                   PhaseListener* listener);
+    /**
+     * Begin this NPU's part of a phase now.
+     * \param instance names the phase on all its members
+     * \param schedule what to play
+     * \param group who plays it; this NPU must belong to it
+     * \param bytes what each member brings
+     */
+    void Launch(uint64_t instance,
+                std::shared_ptr<const CollectiveSchedule> schedule,
+                std::shared_ptr<const CollectiveGroup> group,
+                uint64_t bytes);
+    /// \param message a message for this NPU that has arrived whole
+    void Receive(const CollectiveMessage& message);
+
+    /// A message this NPU still has to send or to receive.
+    struct Pending
+    {
+        uint32_t sender;   //!< NPU that sends
+        uint32_t receiver; //!< NPU that receives
+        uint32_t step;     //!< step of the schedule
+        uint64_t bytes;    //!< size
+        bool sent;         //!< false: this NPU has not sent it; true: it has not arrived here
+    };
+
+    /// \return what is still to do in a phase; nothing if it is done or was not launched
+    std::vector<Pending> GetPending(uint64_t instance) const;
+    /// \return bytes handed to the transport so far
+    uint64_t GetSentBytes() const;
+    /// \return messages handed to the transport so far
+    uint64_t GetSentMessages() const;
+
+  protected:
+    void DoDispose() override;
+
+  private:
+    /// This NPU's part of one phase.
+    struct Phase
+    {
+        std::shared_ptr<const CollectiveSchedule> schedule; //!< what is played; none until launched
+        std::shared_ptr<const CollectiveGroup> group;       //!< who plays it
+        uint64_t bytes{0};                                  //!< what each member brings
+        const CollectiveSchedule::Send* nextSend{nullptr};  //!< next of its sends
+        const CollectiveSchedule::Send* lastSend{nullptr};  //!< behind the last
+        uint32_t rank{0};                                   //!< this NPU's rank in the group
+        uint32_t slot{0};                                   //!< reception step being handled
+        uint32_t handled{0};                                //!< receptions of it that are handled
+        bool started{false};                                //!< the first endpoint delay has passed
+        std::vector<uint32_t> early;                        //!< rows that arrived before their turn
+        std::vector<uint32_t> arrived;                      //!< rows arrived in this step, for a report
+    };
+
+    /// The first endpoint delay of a phase has passed.
+    void Start(uint64_t instance);
+    /// Begin to handle a row whose turn has come.
+    void Handle(uint64_t instance, Phase& phase, uint32_t row);
+    /// A reception is handled: go on.
+    void Handled(uint64_t instance);
+    /// Handle the rows that arrived early and whose turn has come.
+    void HandleEarly(uint64_t instance, Phase& phase);
+    /// Send what is ready.
+    void SendReady(uint64_t instance, Phase& phase);
+    /// Tell the listener if nothing is left to do.
+    void FinishIfDone(uint64_t instance, Phase& phase);
+
+    uint32_t m_npu{0};                          //!< number of this NPU
+    EndpointCosts m_costs;                      //!< what a message costs here
+    MessageTransport* m_transport{nullptr};     //!< carries messages
+    PhaseListener* m_listener{nullptr};         //!< is told of finished phases
+    std::unordered_map<uint64_t, Phase> m_phases; //!< launched and not done, or with early messages
+    uint64_t m_sentBytes{0};                    //!< bytes handed to the transport
+    uint64_t m_sentMessages{0};                 //!< messages handed to the transport
+};
+
+} // namespace ns3

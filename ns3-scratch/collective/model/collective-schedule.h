@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace ns3
+{
+
+/// Columns of a schedule as they come from Python, each `messages` long (see astra_ns3/collectives/schedule.py).
+struct CollectiveScheduleColumns
+{
+    uint32_t ranks{0};                    //!< number of ranks
+    uint32_t blocks{1};                   //!< parts the data is cut in
+    uint32_t expansion{1};                //!< how many times the bytes of one rank the whole is
+    uint64_t messages{0};                 //!< number of rows
+    const int32_t* sender{nullptr};       //!< rank that sends
+    const int32_t* receiver{nullptr};     //!< rank that receives
+    const int32_t* step{nullptr};         //!< step, orders what a rank receives
+    const int32_t* firstBlock{nullptr};   //!< first block carried
+    const int32_t* blockCount{nullptr};   //!< blocks carried
+    const int32_t* reduces{nullptr};      //!< whether the receiver reduces what arrives
+    const int32_t* waitStep{nullptr};     //!< step of the receptions waited for, or -1
+    const int32_t* waitCount{nullptr};    //!< how many of them
+};
+
+/**
+ * A schedule made ready to play: for each rank its sends in the order they become ready, and what it receives by step.
+ *
+ * A rank handles receptions step by step, so what it has handled is a pair (slot, count) that only grows: `slot` counts
+ * its reception steps that are complete, `count` the receptions handled of the next. A send is ready once that pair has
+ * reached its own, and one cursor per phase is all the state the sends need.
+ */
+class CollectiveSchedule
+{
+  public:
+    /// A message as its sender sees it.
+    struct Send
+    {
+        uint32_t row;        //!< row in the schedule
+        uint32_t receiver;   //!< rank that receives
+        uint32_t firstBlock; //!< first block carried
+        uint32_t blockCount; //!< blocks carried
+        uint32_t waitSlot;   //!< reception step of the sender that it waits for
+        uint32_t waitCount;  //!< receptions of that step it waits for; 0 with slot 0: none
+    };
+
+    /// A message as its receiver sees it.
+    struct Reception
+    {
+        uint32_t slot;     //!< number of its step among the receiver's reception steps
+        uint32_t sender;   //!< rank that sends
+        bool reduces;      //!< whether what arrives is reduced
+    };
+
+    /**
+     * \param columns the columns; nothing of them is kept
+     * \throw std::invalid_argument if a column holds what can't be played
+     */
+    explicit CollectiveSchedule(const CollectiveScheduleColumns& columns);
+
+    /// \return number of ranks
+    uint32_t GetRanks() const;
+    /// \return first send of a rank, in the order they become ready
+    const Send* SendsBegin(uint32_t rank) const;
+    /// \return behind the last send of a rank
+    const Send* SendsEnd(uint32_t rank) const;
+    /// \return what the receiver needs to know of a row
+    const Reception& GetReception(uint32_t row) const;
+    /// \return number of reception steps of a rank
+    uint32_t GetSlots(uint32_t rank) const;
+    /// \return receptions in a rank's reception step
+    uint32_t GetExpected(uint32_t rank, uint32_t slot) const;
+    /// \return rows that arrive at a rank, in row order
+    std::vector<uint32_t> GetReceivedRows(uint32_t rank) const;
+    /**
+     * \param firstBlock first block of a message
+     * \param blockCount its blocks
+     * \param bytes what each rank brings
+     * \return size of the message, at least 1
+     */
+    uint64_t MessageBytes(uint32_t firstBlock, uint32_t blockCount, uint64_t bytes) const;
+    /// \return size of a row when each rank brings so many bytes
+    uint64_t RowBytes(uint32_t row, uint64_t bytes) const;
+    /// \return step of a row
+    uint32_t GetStep(uint32_t row) const;
+
+  private:
+    /// Check what can be checked without playing.
+    static void Check(const CollectiveScheduleColumns& columns);
+    /// Number each rank's reception steps.
+    void BuildReceptions(const CollectiveScheduleColumns& columns);
+    /// Order each rank's sends.
+    void BuildSends(const CollectiveScheduleColumns& columns);
+    /// \return number of a rank's reception step, which must exist
+    uint32_t FindSlot(uint32_t rank, int32_t step) const;
+
+    uint32_t m_ranks;                         //!< number of ranks
+    uint32_t m_blocks;                        //!< parts of the data
+    uint32_t m_expansion;                     //!< size of the whole over that of one rank
+    std::vector<Send> m_sends;                //!< all ranks' sends
+    std::vector<uint64_t> m_sendOffsets;      //!< first send of each rank
+    std::vector<Reception> m_receptions;      //!< by row
+    std::vector<uint32_t> m_rowSend;          //!< place in m_sends of each row
+    std::vector<int32_t> m_slotSteps;         //!< step of each reception step, rank after rank
+    std::vector<uint32_t> m_slotExpected;     //!< receptions in it
+    std::vector<uint64_t> m_slotOffsets;      //!< first reception step of each rank
+    std::vector<uint32_t> m_receiver;         //!< receiver of each row
+};
+
+} // namespace ns3

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "local-message-transport.h"
+
+#include "ns3/simulator.h"
+
+#include <algorithm>
+
+namespace ns3
+{
+
+LocalMessageTransport::LocalMessageTransport(uint32_t ranks,
+                                             uint64_t rateBps,
+                                             int64_t delayPs,
+                                             MessageListener& listener)
+    : m_freePs(ranks, 0),
+      m_rateBps(rateBps),
+      m_delayPs(delayPs),
+      m_listener(listener)
+{
+}
+
+void
+LocalMessageTransport::Send(const CollectiveMessage& message)
+{
+    const int64_t nowPs = Simulator::Now().GetTimeStep();
+    const auto bits = static_cast<__int128>(message.bytes) * 8;
+    const auto busyPs = static_cast<int64_t>((bits * 1'000'000'000'000 + m_rateBps / 2) / m_rateBps);
+    int64_t& freePs = m_freePs[message.sender];
+    freePs = std::max(freePs, nowPs) + busyPs;
+    Simulator::Schedule(TimeStep(freePs + m_delayPs - nowPs),
+                        [this, message]() { m_listener.MessageArrived(message); });
+}
+
+} // namespace ns3

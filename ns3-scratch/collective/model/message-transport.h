@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#pragma once
+
+#include <cstdint>
+
+namespace ns3
+{
+
+/// One row of a schedule on its way between two ranks.
+struct CollectiveMessage
+{
+    uint64_t instance{0}; //!< which run of a schedule it belongs to
+    uint64_t bytes{0};    //!< size, at least 1
+    int64_t startPs{0};   //!< when it was handed to the transport
+    uint32_t row{0};      //!< which row of the schedule it is
+    uint32_t sender{0};   //!< NPU that sends
+    uint32_t receiver{0}; //!< NPU that receives
+};
+
+/// Who is told of what a transport has done; one per simulation.
+class MessageListener
+{
+  public:
+    virtual ~MessageListener() = default;
+    /// \param message a message whose last byte has just been read, in order, at its receiver
+    virtual void MessageArrived(const CollectiveMessage& message) = 0;
+    /// \param reason why a message can never arrive, in one line
+    virtual void TransportFailed(const char* reason) = 0;
+};
+
+/// Carries messages between NPUs: TCP, RoCE, a formula.
+class MessageTransport
+{
+  public:
+    virtual ~MessageTransport() = default;
+    /// \param message a message to carry from now on; messages of one pair of ranks arrive in the order sent
+    virtual void Send(const CollectiveMessage& message) = 0;
+};
+
+} // namespace ns3

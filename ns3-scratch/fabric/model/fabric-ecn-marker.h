@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#pragma once
+
+#include "fabric-frame.h"
+
+#include "ns3/object.h"
+#include "ns3/random-variable-stream.h"
+
+#include <cstdint>
+
+namespace ns3
+{
+
+/**
+ * Decides, when a frame joins a queue, whether it gets a congestion mark: never up to Kmin, always from Kmax on,
+ * between them with a probability that grows linearly to Pmax (RED on the instantaneous queue; with Kmin = Kmax = K
+ * the marking of DCTCP, SIGCOMM 2010, section 3.1). A frame that is not ECN capable is never marked.
+ */
+class FabricEcnMarker : public Object
+{
+  public:
+    /// \return the TypeId
+    static TypeId GetTypeId();
+    FabricEcnMarker();
+
+    /**
+     * \param frame the frame
+     * \param queueBytes bytes that wait before it
+     * \return whether it gets a mark
+     */
+    bool Marks(const FabricFrame& frame, uint64_t queueBytes);
+    /**
+     * \param stream first random stream to use
+     * \return number of streams used
+     */
+    int64_t AssignStreams(int64_t stream);
+
+  private:
+    uint64_t m_minimumBytes{0};           //!< Kmin
+    uint64_t m_maximumBytes{0};           //!< Kmax
+    double m_maximumProbability{1.0};     //!< Pmax
+    Ptr<UniformRandomVariable> m_uniform; //!< draws the marks
+};
+
+} // namespace ns3

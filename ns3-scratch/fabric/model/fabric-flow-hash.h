@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#pragma once
+
+#include <cstdint>
+
+namespace ns3
+{
+
+/**
+ * Mix the bits of a number (the 32-bit finaliser of MurmurHash3, A. Appleby, public domain constants).
+ * \param value any number
+ * \return a number each bit of which depends on every bit of the value
+ */
+inline uint32_t
+FabricMixHash(uint32_t value)
+{
+    value ^= value >> 16;
+    value *= 0x85ebca6bU;
+    value ^= value >> 13;
+    value *= 0xc2b2ae35U;
+    value ^= value >> 16;
+    return value;
+}
+
+} // namespace ns3

@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "fabric-net-device.h"
+
+#include "fabric-flow-hash.h"
+
+#include "ns3/abort.h"
+#include "ns3/ipv4-header.h"
+#include "ns3/pointer.h"
+#include "ns3/trace-source-accessor.h"
+#include "ns3/uinteger.h"
+
+#include <algorithm>
+
+namespace ns3
+{
+
+NS_OBJECT_ENSURE_REGISTERED(FabricNetDevice);
+
+namespace
+{
+constexpr uint16_t IPV4_PROTOCOL = 0x0800;
+constexpr uint32_t IPV4_HEADER_BYTES = 20; // ns-3's IPv4 carries no options
+constexpr uint32_t PORTS_BYTES = 4;        // source and destination port, first in TCP and UDP alike
+
+/// \return the 32-bit number in network byte order at `bytes`
+uint32_t
+ReadWord(const uint8_t* bytes)
+{
+    return (uint32_t{bytes[0]} << 24) | (uint32_t{bytes[1]} << 16) | (uint32_t{bytes[2]} << 8) |
+           uint32_t{bytes[3]};
+}
+} // namespace
+
+TypeId
+FabricNetDevice::GetTypeId()
+{
+    static TypeId tid =
+        TypeId("ns3::FabricNetDevice")
+            .SetParent<NetDevice>()
+            .SetGroupName("Fabric")
+            .AddConstructor<FabricNetDevice>()
+            .AddAttribute("Mtu",
+                          "Largest IP packet in bytes.",
+                          UintegerValue(1500),
+                          MakeUintegerAccessor(&FabricNetDevice::SetMtu, &FabricNetDevice::GetMtu),
+                          MakeUintegerChecker<uint16_t>(64))
+            .AddAttribute("Port",
+                          "The sending half of the NIC's port.",
+                          PointerValue(),
+                          MakePointerAccessor(&FabricNetDevice::SetPort, &FabricNetDevice::GetPort),
+                          MakePointerChecker<FabricPort>())
+            .AddTraceSource("MacTx",
+                            "Packet handed over by the IP stack.",
+                            MakeTraceSourceAccessor(&FabricNetDevice::m_sendTrace),
+                            "ns3::Packet::TracedCallback")
+            .AddTraceSource("MacRx",
+                            "Packet handed to the IP stack.",
+                            MakeTraceSourceAccessor(&FabricNetDevice::m_receiveTrace),
+                            "ns3::Packet::TracedCallback");
+    return tid;
+}
+
+void
+FabricNetDevice::DoDispose()
+{
+    if (m_port)
+    {
+        m_port->Dispose();
+    }
+    m_port = nullptr;
+    m_channel = nullptr;
+    m_node = nullptr;
+    m_receive.Nullify();
+    m_sniff.Nullify();
+    NetDevice::DoDispose();
+}
+
+void
+FabricNetDevice::SetPort(Ptr<FabricPort> port)
+{
+    m_port = port;
+}
+
+Ptr<FabricPort>
+FabricNetDevice::GetPort() const
+{
+    return m_port;
+}
+
+void
+FabricNetDevice::SetChannel(Ptr<FabricChannel> channel)
+{
+    m_channel = channel;
+}
+
+void
+FabricNetDevice::SetBaseAddress(uint32_t baseAddress)
+{
+    m_baseAddress = baseAddress;
+}
+
+uint64_t
+FabricNetDevice::GetReceivedPackets() const
+{
+    return m_receivedPackets;
+}
+
+bool
+FabricNetDevice::Send(Ptr<Packet> packet, const Address&, uint16_t protocol)
+{
+    NS_ABORT_MSG_IF(protocol != IPV4_PROTOCOL, "FabricNetDevice carries IPv4 only");
+    m_sendTrace(packet);
+    uint8_t header[IPV4_HEADER_BYTES + PORTS_BYTES] = {};
+    packet->CopyData(header, sizeof header);
+    const uint32_t source = ReadWord(header + 12);
+    const uint32_t destination = ReadWord(header + 16);
+
+    FabricFrame* frame = FabricFramePool::Take();
+    frame->ecn = static_cast<FabricEcn>(header[1] & 3);
+    frame->destination = destination - m_baseAddress;
+    frame->flowHash = FabricMixHash(
+        FabricMixHash(FabricMixHash(source) ^ destination) ^ ReadWord(header + IPV4_HEADER_BYTES));
+    frame->bufferBytes =
+        std::max(packet->GetSize() + FABRIC_ETHERNET_BYTES, FABRIC_MINIMUM_FRAME_BYTES);
+    frame->wireBytes = frame->bufferBytes + FABRIC_LINE_GAP_BYTES;
+    frame->packet = packet;
+    m_port->Enqueue(frame);
+    return true;
+}
+
+void
+FabricNetDevice::ReceiveFrame(FabricFrame* frame, uint32_t)
+{
+    Ptr<Packet> packet = std::move(frame->packet);
+    if (frame->marked)
+    {
+        Ipv4Header header;
+        packet->RemoveHeader(header);
+        header.SetEcn(Ipv4Header::ECN_CE);
+        packet->AddHeader(header);
+    }
+    FabricFramePool::Give(frame);
+    m_receivedPackets++;
+    m_receiveTrace(packet);
+    if (!m_sniff.IsNull())
+    {
+        m_sniff(this, packet, IPV4_PROTOCOL, m_address, m_address, PACKET_HOST);
+    }
+    m_receive(this, packet, IPV4_PROTOCOL, m_address);
+}
+
+void
+FabricNetDevice::SetIfIndex(uint32_t index)
+{
+    m_ifIndex = index;
+}
+
+uint32_t
+FabricNetDevice::GetIfIndex() const
+{
+    return m_ifIndex;
+}
+
+Ptr<Channel>
+FabricNetDevice::GetChannel() const
+{
+    return m_channel;
+}
+
+void
+FabricNetDevice::SetAddress(Address address)
+{
+    m_address = Mac48Address::ConvertFrom(address);
+}
+
+Address
+FabricNetDevice::GetAddress() const
+{
+    return m_address;
+}
+
+bool
+FabricNetDevice::SetMtu(uint16_t mtu)
+{
+    m_mtu = mtu;
+    return true;
+}
+
+uint16_t
+FabricNetDevice::GetMtu() const
+{
+    return m_mtu;
+}
+
+bool
+FabricNetDevice::IsLinkUp() const
+{
+    return m_port != nullptr;
+}
+
+void
+FabricNetDevice::AddLinkChangeCallback(Callback<void>)
+{
+    // A fabric link is up from the start and never changes, so there is nothing to report.
+}
+
+bool
+FabricNetDevice::IsBroadcast() const
+{
+    return false;
+}
+
+Address
+FabricNetDevice::GetBroadcast() const
+{
+    return Mac48Address::GetBroadcast();
+}
+
+bool
+FabricNetDevice::IsMulticast() const
+{
+    return false;
+}
+
+Address
+FabricNetDevice::GetMulticast(Ipv4Address group) const
+{
+    return Mac48Address::GetMulticast(group);
+}
+
+Address
+FabricNetDevice::GetMulticast(Ipv6Address group) const
+{
+    return Mac48Address::GetMulticast(group);
+}
+
+bool
+FabricNetDevice::IsBridge() const
+{
+    return false;
+}
+
+bool
+FabricNetDevice::IsPointToPoint() const
+{
+    return false;
+}
+
+bool
+FabricNetDevice::SendFrom(Ptr<Packet>, const Address&, const Address&, uint16_t)
+{
+    return false;
+}
+
+Ptr<Node>
+FabricNetDevice::GetNode() const
+{
+    return m_node;
+}
+
+void
+FabricNetDevice::SetNode(Ptr<Node> node)
+{
+    m_node = node;
+}
+
+bool
+FabricNetDevice::NeedsArp() const
+{
+    return false;
+}
+
+void
+FabricNetDevice::SetReceiveCallback(ReceiveCallback callback)
+{
+    m_receive = callback;
+}
+
+void
+FabricNetDevice::SetPromiscReceiveCallback(PromiscReceiveCallback callback)
+{
+    m_sniff = callback;
+}
+
+bool
+FabricNetDevice::SupportsSendFrom() const
+{
+    return false;
+}
+
+} // namespace ns3

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#pragma once
+
+#include "ns3/scheduler.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace ns3
+{
+
+class FabricScheduler;
+
+/// Looks into the FabricScheduler of the running simulator, which ns-3 hides: give it as attribute "Monitor".
+class FabricSchedulerMonitor : public Object
+{
+  public:
+    /// \return the TypeId
+    static TypeId GetTypeId();
+    /// \return whether an event is left that is not cancelled
+    bool HasLiveEvents() const;
+    /// \return placeholders given to the simulator for events that were swept out
+    uint64_t GetPlaceholders() const;
+
+  private:
+    friend class FabricScheduler;
+    const FabricScheduler* m_scheduler{nullptr}; //!< the scheduler, while it lives
+    uint64_t m_placeholders{0};                  //!< placeholders given
+};
+
+/**
+ * An event list for runs with many cancelled timers: a four-way heap that sweeps out cancelled events now and then.
+ *
+ * ns-3's TCP cancels and sets its retransmission timer with each acknowledgement, and a cancelled event stays in the
+ * list until its time comes: at 100 Gb/s and a timer of 10 ms millions of them. Here the list is swept when it has
+ * doubled since the last sweep, which costs a constant time an event, and a cancelled event never reaches the
+ * simulator. That counts what it has scheduled and checks, when nothing is left, that it got it all back, so it is given
+ * a placeholder for each event swept out at the very end. The order of events is ns-3's: by time, then by order of
+ * scheduling.
+ */
+class FabricScheduler : public Scheduler
+{
+  public:
+    /// \return the TypeId
+    static TypeId GetTypeId();
+    ~FabricScheduler() override;
+
+    void Insert(const Event& event) override;
+    bool IsEmpty() const override;
+    Event PeekNext() const override;
+    Event RemoveNext() override;
+    void Remove(const Event& event) override;
+    /// \return whether an event is left that is not cancelled
+    bool HasLiveEvents() const;
+
+  private:
+    /// \return whether a is due before b
+    static bool IsBefore(const Event& a, const Event& b);
+    /// Move the event at a place up to where it belongs.
+    void SiftUp(std::size_t place);
+    /// Move the event at a place down to where it belongs.
+    void SiftDown(std::size_t place);
+    /// Take out the event at a place.
+    void Erase(std::size_t place);
+    /// Take out every cancelled event.
+    void Sweep();
+    /// \param monitor looks into this scheduler from now on
+    void SetMonitor(Ptr<FabricSchedulerMonitor> monitor);
+    /// Take out the first event for good.
+    void DropFirst();
+
+    std::vector<Event> m_heap;       //!< four-way heap, the next event first
+    std::size_t m_sweepAt{4096};     //!< number of events at which to sweep
+    std::size_t m_swept{0};          //!< swept out and not given back
+    EventKey m_last{};               //!< key of the last event taken
+    Ptr<FabricSchedulerMonitor> m_monitor; //!< looks into this scheduler
+};
+
+} // namespace ns3

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "fabric-tcp-protocol.h"
+
+#include "ns3/inet-socket-address.h"
+#include "ns3/ipv4-header.h"
+#include "ns3/tcp-socket-base.h"
+
+namespace ns3
+{
+
+NS_OBJECT_ENSURE_REGISTERED(FabricTcpProtocol);
+
+namespace
+{
+/// Reads the end point of a socket, which ns-3 leaves to derived classes.
+class EndPointReader : public TcpSocketBase
+{
+  public:
+    /// \return the socket's IPv4 end point
+    static Ipv4EndPoint* Read(const Ptr<Socket>& socket)
+    {
+        Ptr<TcpSocketBase> tcp = DynamicCast<TcpSocketBase>(socket);
+        return PeekPointer(tcp)->*(&EndPointReader::m_endPoint);
+    }
+};
+} // namespace
+
+TypeId
+FabricTcpProtocol::GetTypeId()
+{
+    static TypeId tid = TypeId("ns3::FabricTcpProtocol")
+                            .SetParent<TcpL4Protocol>()
+                            .SetGroupName("Fabric")
+                            .AddConstructor<FabricTcpProtocol>();
+    return tid;
+}
+
+void
+FabricTcpProtocol::DoDispose()
+{
+    m_connections.clear();
+    TcpL4Protocol::DoDispose();
+}
+
+FabricTcpProtocol::Key
+FabricTcpProtocol::MakeKey(uint32_t remoteAddress, uint16_t remotePort, uint16_t localPort)
+{
+    return (uint64_t{remoteAddress} << 32) | (uint64_t{remotePort} << 16) | localPort;
+}
+
+void
+FabricTcpProtocol::AddConnection(const Ptr<Socket>& socket)
+{
+    Address localAddress;
+    Address remoteAddress;
+    socket->GetSockName(localAddress);
+    socket->GetPeerName(remoteAddress);
+    const InetSocketAddress local = InetSocketAddress::ConvertFrom(localAddress);
+    const InetSocketAddress remote = InetSocketAddress::ConvertFrom(remoteAddress);
+    m_connections[MakeKey(remote.GetIpv4().Get(), remote.GetPort(), local.GetPort())] =
+        EndPointReader::Read(socket);
+}
+
+void
+FabricTcpProtocol::ForgetConnections()
+{
+    m_connections.clear();
+}
+
+IpL4Protocol::RxStatus
+FabricTcpProtocol::Receive(Ptr<Packet> packet, const Ipv4Header& header, Ptr<Ipv4Interface> interface)
+{
+    uint8_t ports[4] = {};
+    packet->CopyData(ports, sizeof ports);
+    const auto remotePort = static_cast<uint16_t>((ports[0] << 8) | ports[1]);
+    const auto localPort = static_cast<uint16_t>((ports[2] << 8) | ports[3]);
+    const auto found =
+        m_connections.find(MakeKey(header.GetSource().Get(), remotePort, localPort));
+    if (found == m_connections.end())
+    {
+        return TcpL4Protocol::Receive(packet, header, interface);
+    }
+    found->second->ForwardUp(packet, header, remotePort, interface);
+    return IpL4Protocol::RX_OK;
+}
+
+} // namespace ns3

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#pragma once
+
+#include "message-transport.h"
+#include "tcp-connection.h"
+
+#include "ns3/node.h"
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+namespace ns3
+{
+
+/**
+ * Carries messages over ns-3's TCP: one lasting connection per ordered pair of NPUs, opened by the sender when it has
+ * its first message. ns-3's attributes (ns3::TcpSocket, ns3::TcpL4Protocol, ...) configure the sockets.
+ */
+class TcpMessageTransport : public MessageTransport
+{
+  public:
+    /// Told of each connection when it is opened.
+    using OpenedCallback = std::function<void(const TcpConnection& connection)>;
+
+    /**
+     * \param listener who is told of arrivals and failures
+     * \param hosts the hosts' nodes, with an IPv4 stack and one NIC each
+     * \param hostOfNpu host of each NPU
+     */
+    TcpMessageTransport(MessageListener& listener,
+                        std::vector<Ptr<Node>> hosts,
+                        std::vector<uint32_t> hostOfNpu);
+    ~TcpMessageTransport() override;
+
+    /// \param opened told of each connection from now on
+    void SetOpenedCallback(OpenedCallback opened);
+    void Send(const CollectiveMessage& message) override;
+    /// \return how many connections were opened
+    std::size_t GetNConnections() const;
+
+  private:
+    /// \return the connection of this pair, opened if need be
+    TcpConnection& GetConnection(uint32_t sender, uint32_t receiver);
+    /// Make a host listen.
+    void Listen(uint32_t host);
+    /// A connection was accepted somewhere.
+    void Accepted(Ptr<Socket> socket, const Address& from);
+
+    MessageListener& m_listener;        //!< who is told
+    std::vector<Ptr<Node>> m_hosts;     //!< hosts
+    std::vector<uint32_t> m_hostOfNpu;  //!< host of each NPU
+    std::vector<Ptr<Socket>> m_servers; //!< listening socket of each host
+    OpenedCallback m_opened;            //!< told of each connection
+    std::unordered_map<uint64_t, std::unique_ptr<TcpConnection>> m_connections; //!< by pair
+    std::unordered_map<uint64_t, TcpConnection*> m_bySource; //!< by IPv4 address and port of the sender
+};
+
+} // namespace ns3
