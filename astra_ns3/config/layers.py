@@ -1,0 +1,85 @@
+"""The workload: a training loop's layers with their compute times and collectives, as plain data."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+from astra_ns3.config.collective_kind import CollectiveKind
+from astra_ns3.errors import InputError
+from astra_ns3.units import LARGEST_INTEGER, PS_PER_NS
+
+LARGEST_COMPUTE_NS = LARGEST_INTEGER // PS_PER_NS
+
+
+@dataclass(frozen=True)
+class Pass:
+    """One of a layer's three passes: compute, then a collective on ``bytes`` of each NPU (None: no collective)."""
+
+    compute_ns: int
+    collective: CollectiveKind | None = None
+    bytes: int = 0
+
+    def __post_init__(self) -> None:
+        _check_range("compute time", self.compute_ns, LARGEST_COMPUTE_NS)
+        _check_range("size", self.bytes, LARGEST_INTEGER)
+        if self.collective is None and self.bytes:
+            raise InputError(f"a pass without a collective has {self.bytes} bytes to send, expected 0")
+
+    def scaled(self, comm_scale: float, compute_scale: float) -> Pass:
+        """Times and sizes multiplied and truncated; what was to be sent stays at least one byte."""
+        return Pass(
+            int(self.compute_ns * compute_scale),
+            self.collective,
+            max(1, int(self.bytes * comm_scale)) if self.bytes else 0,
+        )
+
+
+@dataclass(frozen=True)
+class Layer:
+    """A layer; ``update_ns`` passes after each of its collectives before that counts as done."""
+
+    name: str
+    forward: Pass
+    input_gradient: Pass
+    weight_gradient: Pass
+    update_ns: int = 0
+    policy: str | None = None
+
+    def __post_init__(self) -> None:
+        _check_range("update time", self.update_ns, LARGEST_COMPUTE_NS)
+
+
+@dataclass(frozen=True)
+class Workload:
+    """A training loop by name and the layers it goes through; ``source`` is the file it came from."""
+
+    loop: str
+    layers: tuple[Layer, ...]
+    last_bottom_layer: int | None = None
+    """Index of the last layer of the bottom MLP; only the DLRM loops have one."""
+    source: str = "workload"
+
+    def scaled(self, comm_scale: float = 1.0, compute_scale: float = 1.0) -> Workload:
+        """Every size times ``comm_scale``, every compute time times ``compute_scale``; update times stay."""
+        if not (math.isfinite(comm_scale) and comm_scale > 0):
+            raise InputError(f"comm-scale is {comm_scale}, expected a number above 0")
+        if not (math.isfinite(compute_scale) and compute_scale >= 0):
+            raise InputError(f"compute-scale is {compute_scale}, expected a number not below 0")
+        if comm_scale == 1 and compute_scale == 1:
+            return self
+        layers = tuple(
+            replace(
+                layer,
+                forward=layer.forward.scaled(comm_scale, compute_scale),
+                input_gradient=layer.input_gradient.scaled(comm_scale, compute_scale),
+                weight_gradient=layer.weight_gradient.scaled(comm_scale, compute_scale),
+            )
+            for layer in self.layers
+        )
+        return replace(self, layers=layers)
+
+
+def _check_range(what: str, value: int, largest: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= largest:
+        raise InputError(f"{what} {value!r} is not a whole number from 0 to {largest}")

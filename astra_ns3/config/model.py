@@ -1,0 +1,155 @@
+"""What all configuration models share: frozen, unknown keys refused, errors as one line with file, line and key."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, TypeVar
+
+from annotated_types import Ge, Gt
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    PlainSerializer,
+    Strict,
+    ValidationError,
+    WithJsonSchema,
+    model_validator,
+)
+from pydantic_core import ErrorDetails, PydanticCustomError
+
+from astra_ns3.config.document import Document, KeyPath
+from astra_ns3.errors import InputError, nearest
+from astra_ns3.units import exact_time, parse_bytes, parse_rate, parse_time_ps
+
+_LONGEST_SHOWN = 60
+
+
+class ConfigModel(BaseModel):
+    """A frozen group of keys. In files a key is the field's alias: its name without the unit."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    @classmethod
+    def prepare(cls, data: dict[str, object]) -> dict[str, object]:
+        """Hook: change or refuse keys before they are checked against the fields."""
+        return data
+
+    @model_validator(mode="before")
+    @classmethod
+    def _known_keys_only(cls, data: object) -> object:
+        if isinstance(data, cls):
+            return data
+        if not isinstance(data, Mapping):
+            raise PydanticCustomError("not_a_group", "found {found}, expected keys and values", {"found": shown(data)})
+        prepared = cls.prepare({str(key): value for key, value in data.items()})
+        allowed = [field.alias or name for name, field in cls.model_fields.items()]
+        for key in prepared:
+            if key not in allowed:
+                raise key_error(key, f"unknown key; allowed: {', '.join(allowed)}{nearest(key, allowed)}")
+        return prepared
+
+    def document(self) -> dict[str, Any]:
+        """Plain data with the keys and units of a file; reading it back gives an equal model."""
+        return self.model_dump(mode="json", by_alias=True)
+
+
+Model = TypeVar("Model", bound=ConfigModel)
+
+
+def key_error(key: str, message: str) -> PydanticCustomError:
+    """An error that belongs to ``key`` of the group being validated."""
+    return PydanticCustomError("key", "{message}", {"key": key, "message": message})
+
+
+def shown(value: object) -> str:
+    """``value`` as a person wrote it, shortened."""
+    text = repr(value)
+    return text if len(text) <= _LONGEST_SHOWN else text[: _LONGEST_SHOWN - 3] + "..."
+
+
+def validated(model: type[Model], document: Document) -> Model:
+    """The model that the document describes.
+
+    Raises InputError for the first thing that is wrong: file, line, key, what was found, what is allowed.
+    """
+    try:
+        return model.model_validate(document.data)
+    except ValidationError as error:
+        problems = [_problem(details, document) for details in error.errors(include_url=False)]
+        problems.sort(key=lambda problem: problem[0])
+        more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+        raise InputError(problems[0][1] + more) from None
+
+
+def _problem(details: ErrorDetails, document: Document) -> tuple[int, str]:
+    """Line and message of one pydantic error."""
+    path = _document_path(details, document.data)
+    place, dotted = document.place(path), ".".join(str(part) for part in path)
+    if details["type"] in ("missing", "union_tag_not_found"):
+        missing = dotted if details["type"] == "missing" else f"{dotted}.kind"
+        return document.line(path), f"{place}: key '{missing}' is missing"
+    about = f"key '{dotted}': " if dotted else ""
+    return document.line(path), f"{place}: {about}{_explanation(details)}"
+
+
+def _document_path(details: ErrorDetails, data: object) -> KeyPath:
+    """Pydantic's location without the names of union branches, and with the key that the error itself names."""
+    path: list[str | int] = []
+    for part in details["loc"]:
+        known = part in data if isinstance(data, Mapping) else isinstance(data, (list, tuple)) and isinstance(part, int)
+        if known:
+            data = data[part]  # type: ignore[index]
+        elif details["type"] != "missing" or part != details["loc"][-1]:
+            continue
+        path.append(part)
+    if details["type"] == "key":
+        path.append(str(details["ctx"]["key"]))
+    return tuple(path)
+
+
+def _explanation(details: ErrorDetails) -> str:
+    kind, context, found = details["type"], details.get("ctx", {}), shown(details["input"])
+    if kind == "value_error":
+        return str(context["error"])
+    if kind in ("key", "not_a_group"):
+        return details["msg"]
+    if kind in ("literal_error", "union_tag_invalid"):
+        allowed = re.findall(r"'([^']+)'", str(context.get("expected") or context.get("expected_tags")))
+        word = context.get("tag", details["input"])
+        return f"found {shown(word)}, allowed: {', '.join(allowed)}{nearest(str(word), allowed)}"
+    return f"found {found}, {details['msg'].replace('Input should be', 'expected')}"
+
+
+def as_value_error(parse: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """``parse`` whose InputError pydantic sees as a ValueError, so that it adds the key."""
+
+    def checked(value: Any) -> Any:
+        try:
+            return parse(value)
+        except InputError as error:
+            raise ValueError(str(error)) from error
+
+    return checked
+
+
+def _text_or_number(example: str) -> WithJsonSchema:
+    return WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "integer", "minimum": 0}], "examples": [example]})
+
+
+# Bounds are annotated_types, never a shared Field(): pydantic 2.7 to 2.10 write the default of one field into it, so
+# that another field of the same type gets that default too.
+Bytes = Annotated[int, BeforeValidator(as_value_error(parse_bytes)), _text_or_number("500KB")]
+PositiveBytes = Annotated[int, Gt(0), BeforeValidator(as_value_error(parse_bytes)), _text_or_number("0.5MB")]
+RateBps = Annotated[int, Gt(0), BeforeValidator(as_value_error(parse_rate)), _text_or_number("100Gbps")]
+TimePs = Annotated[
+    int,
+    BeforeValidator(as_value_error(parse_time_ps)),
+    PlainSerializer(exact_time, return_type=str),
+    WithJsonSchema({"type": "string", "examples": ["500ns"]}),
+]
+PositiveTimePs = Annotated[TimePs, Gt(0)]
+Count = Annotated[int, Strict(), Ge(1)]
+OnOff = Annotated[bool, Strict()]
+"""A switch that is on or off in YAML."""

@@ -1,0 +1,41 @@
+"""Reading a configuration file: its text, or one clear line about why it can't be had."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from astra_ns3.errors import InputError
+
+LARGEST_FILE_BYTES = 64 * 1024 * 1024
+"""A configuration file is small; this keeps a wrong path (a trace, a device) from filling the memory."""
+
+
+def read_text(path: str | os.PathLike[str]) -> str:
+    """The text of a UTF-8 file (a byte order mark is dropped).
+
+    Raises InputError naming the file if it is missing, unreadable, no regular file, too large, not text or empty.
+    """
+    name = os.fspath(path)
+    try:
+        if Path(name).exists() and not Path(name).is_file():
+            raise InputError(f"{name}: is not a file")
+        with Path(name).open("rb") as file:
+            content = file.read(LARGEST_FILE_BYTES + 1)
+    except FileNotFoundError as error:
+        raise InputError(f"{name}: no such file") from error
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise InputError(f"{name}: cannot be read: {reason}") from error
+    if len(content) > LARGEST_FILE_BYTES:
+        raise InputError(f"{name}: is larger than {LARGEST_FILE_BYTES} bytes, so it is no configuration file")
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise InputError(f"{name}:{line}: is not UTF-8 text") from error
+    if "\0" in text:
+        raise InputError(f"{name}:{text.count(chr(10), 0, text.index(chr(0))) + 1}: is not text (a zero byte)")
+    if not text.strip():
+        raise InputError(f"{name}: is empty")
+    return text

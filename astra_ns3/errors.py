@@ -1,0 +1,49 @@
+"""Every error this package raises on purpose; each knows the exit status that the command line gives it."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class AstraNs3Error(Exception):
+    """Base of all; the message is one line a person can act on."""
+
+    exit_status = 1
+
+
+class InputError(AstraNs3Error):
+    """A file, key or argument is wrong: says where, what was found, what is allowed."""
+
+    exit_status = 2
+
+
+class SimulationStalled(AstraNs3Error):
+    """No event is left and NPUs still wait."""
+
+    exit_status = 3
+
+
+class LimitReached(AstraNs3Error):
+    """A limit on simulated time, wall time or memory was reached."""
+
+    exit_status = 4
+
+
+class BackendError(AstraNs3Error):
+    """ns-3, or the bridge to it, failed."""
+
+    exit_status = 5
+
+
+class Interrupted(AstraNs3Error):
+    """The user stopped the run (Ctrl-C)."""
+
+    exit_status = 130
+
+
+def nearest(word: str, allowed: Iterable[str]) -> str:
+    """``"; did you mean 'x'?"`` for the nearest allowed word, or an empty string."""
+    by_lower = {candidate.lower(): candidate for candidate in allowed}
+    matches = difflib.get_close_matches(word.lower(), by_lower, n=1)
+    return f"; did you mean '{by_lower[matches[0]]}'?" if matches else ""

@@ -1,0 +1,1 @@
+"""Descriptions of networks: graphs, their builders, shortest paths, names of ports."""

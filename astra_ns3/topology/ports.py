@@ -1,0 +1,47 @@
+"""Names of ports: ``host3`` is the NIC of host 3 (``host3:1`` its second port), ``switch0:3`` port 3 of switch 0."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from astra_ns3.errors import InputError
+from astra_ns3.topology.graph import Graph
+
+_NAME = re.compile(r"(host|switch)([0-9]{1,9})(?::([0-9]{1,9}))?", re.ASCII)
+
+
+def port_name(graph: Graph, node: int, port: int) -> str:
+    """The name of port ``port`` of node ``node``."""
+    if node >= graph.hosts:
+        return f"switch{node - graph.hosts}:{port}"
+    return f"host{node}:{port}" if port else f"host{node}"
+
+
+def resolve_port(graph: Graph, name: str) -> tuple[int, int]:
+    """Node and port that ``name`` stands for; raises InputError if the network has no such port."""
+    match = _NAME.fullmatch(name)
+    if match is None or (match[1] == "switch" and match[3] is None):
+        raise InputError(f"'{name}' is not a port: write 'host3' (a host's NIC) or 'switch0:3' (port 3 of switch 0)")
+    kind, number, port = match[1], int(match[2]), int(match[3] or 0)
+    nodes, first = (graph.hosts, 0) if kind == "host" else (graph.switches, graph.hosts)
+    if number >= nodes:
+        raise InputError(f"port '{name}': there is no {kind} {number}, expected 0 to {nodes - 1}")
+    ports = len(graph.ports[first + number])
+    if port >= ports:
+        raise InputError(f"port '{name}': {kind} {number} has ports 0 to {ports - 1}")
+    return first + number, port
+
+
+def resolve_ports(graph: Graph, names: Iterable[str]) -> tuple[tuple[int, int], ...]:
+    """Node and port of each name, each once; ``all`` stands for every port of the network."""
+    found: dict[tuple[int, int], None] = {}
+    for name in names:
+        chosen = all_ports(graph) if name == "all" else (resolve_port(graph, name),)
+        found.update(dict.fromkeys(chosen))
+    return tuple(found)
+
+
+def all_ports(graph: Graph) -> tuple[tuple[int, int], ...]:
+    """Every (node, port) of the network, hosts first."""
+    return tuple((node, port) for node, ports in enumerate(graph.ports) for port in range(len(ports)))

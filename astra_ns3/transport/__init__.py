@@ -1,0 +1,1 @@
+"""Transports as numbers: what a configuration means, what a packet takes on the wire, what cannot work."""

@@ -1,0 +1,180 @@
+"""TCP: the numbers that follow from its configuration, and whether they make sense together with the network."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from astra_ns3.config.network import NetworkConfig, TcpTransport
+from astra_ns3.errors import InputError
+from astra_ns3.transport.wire import frame_bytes, segments, tcp_packet_bytes, transmission_ps, wire_bytes
+from astra_ns3.units import format_bytes, format_time
+
+DCTCP = "Dctcp"
+
+
+@dataclass(frozen=True)
+class TcpParameters:
+    """Every number a TCP socket is given; nothing is left to the simulator's defaults."""
+
+    type_id: str
+    window_bytes: int
+    mtu_bytes: int
+    segment_bytes: int
+    initial_window_segments: int
+    min_rto_ps: int
+    clock_granularity_ps: int
+    delayed_ack_count: int
+    delayed_ack_timeout_ps: int
+    ecn: bool
+    sack: bool
+    timestamps: bool
+    connect_timeout_ps: int
+    connect_retries: int
+    data_retries: int
+
+
+def tcp_parameters(transport: TcpTransport) -> TcpParameters:
+    """The configuration with what was left open filled in: the segment size from the MTU, ECN from the algorithm.
+
+    Raises InputError for what no network could carry or no socket could do.
+    """
+    headers = tcp_packet_bytes(0, timestamps=transport.timestamps)
+    segment_bytes = transport.segment_bytes or transport.mtu_bytes - headers
+    if segment_bytes + headers > transport.mtu_bytes:
+        # IP would cut each packet in two without a word, and the second fragment costs as much as a packet.
+        raise InputError(
+            f"key 'transport.segment': {segment_bytes} bytes and {headers} of headers and options are more than "
+            f"the MTU, {transport.mtu_bytes}; the largest segment is {transport.mtu_bytes - headers}"
+        )
+    if transport.window_bytes < segment_bytes:
+        raise InputError(
+            f"key 'transport.window': {transport.window_bytes} bytes do not hold one segment of {segment_bytes}"
+        )
+    if transport.congestion_control == DCTCP and transport.ecn is False:
+        raise InputError("key 'transport.ecn': found off, expected on (or absent): DCTCP cannot work without ECN")
+    return TcpParameters(
+        type_id=f"ns3::Tcp{transport.congestion_control}",
+        window_bytes=transport.window_bytes,
+        mtu_bytes=transport.mtu_bytes,
+        segment_bytes=segment_bytes,
+        initial_window_segments=transport.initial_window_segments,
+        min_rto_ps=transport.min_rto_ps,
+        clock_granularity_ps=transport.clock_granularity_ps,
+        delayed_ack_count=transport.delayed_ack_count,
+        delayed_ack_timeout_ps=transport.delayed_ack_timeout_ps,
+        ecn=transport.congestion_control == DCTCP if transport.ecn is None else transport.ecn,
+        sack=transport.sack,
+        timestamps=transport.timestamps,
+        connect_timeout_ps=transport.connect_timeout_ps,
+        connect_retries=transport.connect_retries,
+        data_retries=transport.data_retries,
+    )
+
+
+def check_transport(network: NetworkConfig) -> list[str]:
+    """Warnings about numbers that can't be meant, each one line.
+
+    Raises InputError for combinations that are impossible. Model limits: the round trip is that of one full segment
+    over an idle network of one switch, the longest queue that of all other NPUs' windows at one port.
+    """
+    parameters = tcp_parameters(network.transport)
+    _check_buffers(network, parameters)
+    return [*_timer_warnings(network, parameters), *_window_warnings(network, parameters), *_ecn_warnings(network)]
+
+
+def base_round_trip_ps(network: NetworkConfig) -> int:
+    """From the first bit of a full segment sent to the last bit of its ACK received, nothing else on the network."""
+    parameters = tcp_parameters(network.transport)
+    link = network.topology.link
+    one_way = [
+        2 * (transmission_ps(wire_bytes(packet), link.rate_bps) + link.delay_ps)
+        for packet in (
+            tcp_packet_bytes(parameters.segment_bytes, timestamps=parameters.timestamps),
+            tcp_packet_bytes(0, timestamps=parameters.timestamps),
+        )
+    ]
+    return sum(one_way)
+
+
+def longest_drain_ps(network: NetworkConfig) -> int:
+    """The time a port needs for the longest queue it can have: every window towards one host, or the buffer.
+
+    The same number of windows can stand in the queue of one host's NIC, whose buffer is its own.
+    """
+    parameters, topology = tcp_parameters(network.transport), network.topology
+    connections = (topology.npus - topology.npus_per_host) * topology.npus_per_host
+    packet = tcp_packet_bytes(parameters.segment_bytes, timestamps=parameters.timestamps)
+    in_flight = connections * segments(parameters.window_bytes, parameters.segment_bytes)
+    limits = (topology.switch.buffer_bytes, topology.nic.buffer_bytes)
+    queued = max(in_flight if limit is None else min(in_flight, limit // frame_bytes(packet)) for limit in limits)
+    return queued * transmission_ps(wire_bytes(packet), topology.link.rate_bps)
+
+
+def _check_buffers(network: NetworkConfig, parameters: TcpParameters) -> None:
+    largest = frame_bytes(parameters.mtu_bytes)
+    for key, size in (
+        ("topology.switch.buffer", network.topology.switch.buffer_bytes),
+        ("topology.nic.buffer", network.topology.nic.buffer_bytes),
+    ):
+        if size is not None and size < largest:
+            raise InputError(f"key '{key}': {size} bytes do not hold one frame of {largest} (MTU and Ethernet header)")
+
+
+def _timer_warnings(network: NetworkConfig, parameters: TcpParameters) -> list[str]:
+    warnings = []
+    min_rto, granularity = format_time(parameters.min_rto_ps), format_time(parameters.clock_granularity_ps)
+    if parameters.min_rto_ps < parameters.clock_granularity_ps:
+        warnings.append(
+            f"min_rto {min_rto} is below clock_granularity {granularity}, which is a floor under the RTO as well: "
+            "lower clock_granularity too"
+        )
+    drain_ps = longest_drain_ps(network)
+    if parameters.min_rto_ps < drain_ps:
+        warnings.append(
+            f"min_rto {min_rto} is shorter than the {format_time(drain_ps)} that a full queue takes to drain: "
+            "packets that only wait will be sent again; raise min_rto or lower the window"
+        )
+    if parameters.delayed_ack_count > 1 and parameters.delayed_ack_timeout_ps >= parameters.min_rto_ps:
+        warnings.append(
+            f"delayed_ack_timeout {format_time(parameters.delayed_ack_timeout_ps)} is not below min_rto {min_rto}: "
+            "the last segment of a message will be sent twice"
+        )
+    if parameters.timestamps:
+        warnings.append(
+            "timestamps tick in milliseconds in ns-3, so round trips of microseconds are misread by orders of "
+            "magnitude: switch timestamps off"
+        )
+    return warnings
+
+
+def _window_warnings(network: NetworkConfig, parameters: TcpParameters) -> list[str]:
+    link = network.topology.link
+    packet = tcp_packet_bytes(parameters.segment_bytes, timestamps=parameters.timestamps)
+    window_ps = segments(parameters.window_bytes, parameters.segment_bytes) * transmission_ps(
+        wire_bytes(packet), link.rate_bps
+    )
+    round_trip_ps = base_round_trip_ps(network)
+    if window_ps >= round_trip_ps:
+        return []
+    return [
+        f"window {format_bytes(parameters.window_bytes)} cannot fill the link: it is sent in {format_time(window_ps)} "
+        f"and acknowledged after {format_time(round_trip_ps)}, so one connection reaches "
+        f"{100 * window_ps // round_trip_ps}% of the rate"
+    ]
+
+
+def _ecn_warnings(network: NetworkConfig) -> list[str]:
+    parameters, switch = tcp_parameters(network.transport), network.topology.switch
+    if switch.ecn is None:
+        if not parameters.ecn:
+            return []
+        return ["transport uses ECN but the switch marks nothing (topology.switch.ecn is absent): only losses slow it"]
+    warnings = []
+    if not parameters.ecn:
+        warnings.append("the switch marks packets (topology.switch.ecn) but the transport has ECN off: no mark is seen")
+    if switch.ecn.kmin_bytes >= switch.buffer_bytes:
+        warnings.append(
+            f"kmin {format_bytes(switch.ecn.kmin_bytes)} is not below the switch buffer "
+            f"{format_bytes(switch.buffer_bytes)}: packets are dropped before any is marked"
+        )
+    return warnings

@@ -1,0 +1,123 @@
+"""Units: text with a unit to whole numbers of bytes, bits per second and picoseconds, and back.
+
+Everything inside is an integer: bytes, bits per second, picoseconds. A value that is not a whole number of those is
+an error, so nothing is ever rounded silently on the way in. MB is 10**6 bytes, MiB 2**20.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from fractions import Fraction
+
+from astra_ns3.errors import InputError, nearest
+
+PS_PER_NS = 1000
+PS_PER_US = 1000 * PS_PER_NS
+PS_PER_MS = 1000 * PS_PER_US
+PS_PER_SECOND = 1000 * PS_PER_MS
+
+LARGEST_INTEGER = 2**63 - 1
+"""Sizes and times cross to C++ as signed 64-bit integers."""
+
+_BYTE_UNITS: Mapping[str, int] = {
+    "B": 1,
+    **{f"{prefix}B": 1000**power for power, prefix in enumerate("KMGT", start=1)},
+    **{f"{prefix}iB": 1024**power for power, prefix in enumerate("KMGT", start=1)},
+}
+_BIT_PREFIXES: Mapping[str, int] = {"": 1, "k": 10**3, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
+_RATE_UNITS: Mapping[str, int] = {
+    f"{prefix}{unit}": factor for unit in ("bps", "b/s", "bit/s") for prefix, factor in _BIT_PREFIXES.items()
+}
+_TIME_UNITS: Mapping[str, int] = {
+    "ps": 1,
+    "ns": PS_PER_NS,
+    "us": PS_PER_US,
+    "µs": PS_PER_US,
+    "ms": PS_PER_MS,
+    "s": PS_PER_SECOND,
+}
+_NUMBER_AND_UNIT = re.compile(r"([0-9]{1,30}(?:\.[0-9]{1,30})?)\s*([^\s0-9.]*)", re.ASCII)
+
+
+def parse_bytes(value: str | int) -> int:
+    """Size in bytes: ``"500KB"`` is 500,000, ``"1GiB"`` is 2**30, a bare number counts bytes.
+
+    Raises InputError for anything else, among it a negative size or a fraction of a byte.
+    """
+    return _parse(value, "a size", _BYTE_UNITS, bare=1, shown="B, KB, MB, GB, TB, KiB, MiB, GiB, TiB")
+
+
+def parse_rate(value: str | int) -> int:
+    """Rate in bits per second: ``"100Gbps"`` and ``"100Gb/s"`` are 10**11, a bare number counts bits per second.
+
+    Raises InputError for anything else, among it rates in bytes.
+    """
+    return _parse(value, "a rate", _RATE_UNITS, bare=1, shown="bps, kbps, Mbps, Gbps, Tbps (or b/s, Gb/s, ...)")
+
+
+def parse_time_ps(value: str | int | float) -> int:
+    """Time in picoseconds: ``"500ns"`` is 500,000, ``"0.5us"`` the same; a bare number is an error unless it is 0.
+
+    Raises InputError for anything else, among it a negative time or a fraction of a picosecond.
+    """
+    return _parse(value, "a time", _TIME_UNITS, bare=None, shown="ps, ns, us, ms, s")
+
+
+def _parse(value: object, what: str, units: Mapping[str, int], *, bare: int | None, shown: str) -> int:
+    """The integer that ``value`` stands for; ``bare`` is the factor of a number without a unit, None if not allowed."""
+    if isinstance(value, bool) or not isinstance(value, (str, int, float)):
+        raise InputError(f"{value!r} is not {what}: write a number and one of {shown}")
+    match = _NUMBER_AND_UNIT.fullmatch(str(value).strip())
+    if match is None:
+        raise InputError(f"{value!r} is not {what}: write a number that is not negative and one of {shown}")
+    number, unit = Fraction(match[1]), match[2]
+    if unit:
+        if unit not in units:
+            raise InputError(f"{value!r} is not {what}: unit '{unit}' is not one of {shown}{nearest(unit, units)}")
+        number *= units[unit]
+    elif bare is not None:
+        number *= bare
+    elif number != 0:
+        raise InputError(f"{value!r} has no unit: write {what} as a number and one of {shown}")
+    if number.denominator != 1:
+        raise InputError(f"{value!r} is not a whole number of {_smallest(units)}")
+    if number > LARGEST_INTEGER:
+        raise InputError(f"{value!r} is too large: the most is {LARGEST_INTEGER} {_smallest(units)}")
+    return int(number)
+
+
+def _smallest(units: Mapping[str, int]) -> str:
+    return next(name for name, factor in units.items() if factor == 1)
+
+
+def format_time(time_ps: int) -> str:
+    """For people, four significant digits: ``format_time(1_234_567)`` is ``"1.235 us"``."""
+    return _format(time_ps, (("s", PS_PER_SECOND), ("ms", PS_PER_MS), ("us", PS_PER_US), ("ns", PS_PER_NS), ("ps", 1)))
+
+
+def format_bytes(size_bytes: int) -> str:
+    """For people, four significant digits and powers of ten: ``format_bytes(524_288)`` is ``"524.3 KB"``."""
+    return _format(size_bytes, (("TB", 10**12), ("GB", 10**9), ("MB", 10**6), ("KB", 10**3), ("B", 1)))
+
+
+def format_rate(rate_bps: int) -> str:
+    """For people, four significant digits: ``format_rate(10**11)`` is ``"100 Gb/s"``."""
+    return _format(rate_bps, (("Tb/s", 10**12), ("Gb/s", 10**9), ("Mb/s", 10**6), ("kb/s", 10**3), ("b/s", 1)))
+
+
+def exact_time(time_ps: int) -> str:
+    """A text that :func:`parse_time_ps` reads back to the same number, in the largest unit that divides it."""
+    for unit in ("s", "ms", "us", "ns"):
+        if time_ps and time_ps % _TIME_UNITS[unit] == 0:
+            return f"{time_ps // _TIME_UNITS[unit]}{unit}"
+    return f"{time_ps}ps"
+
+
+def _format(value: int, scales: tuple[tuple[str, int], ...]) -> str:
+    for unit, factor in scales:
+        # 999.96 ns would be shown as "1000 ns": take the larger unit as soon as four digits round up to it.
+        if abs(value) * 2000 >= factor * 1999 or factor == 1:
+            scaled = value / factor
+            return f"{scaled:.0f} {unit}" if abs(scaled) >= 1000 else f"{scaled:.4g} {unit}"
+    raise AssertionError("the last scale has factor 1")

@@ -1,0 +1,1 @@
+"""Workloads made from a model's dimensions instead of typed in."""

@@ -1,0 +1,126 @@
+"""A DLRM training loop from the dimensions of its layers.
+
+Sizes follow the sample of ASTRA-sim, ``DLRM_HybridParallel.txt``: a layer's gradient has ``inputs * outputs`` elements,
+the all-to-all carries one vector per sample and table, the interaction of dense and sparse features is their
+concatenation, and the update takes a nanosecond per 1000 bytes of each collective. Model limits, all choices of ours:
+a matrix product runs at the full compute rate, ``2 * batch * inputs * outputs`` operations in each of its three
+passes; the embedding is bound by memory; the tables lie evenly on the NPUs. ``inputs/workload/README.md`` has the
+numbers of the case study.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from astra_ns3.config.workload import CollectiveKind, Layer, Pass, Workload, format_workload
+
+UPDATE_BYTES_PER_NS = 1000
+"""Read off the sample's last column: 524288 bytes, 524 ns; 1064960 bytes, 1065 ns."""
+
+
+@dataclass(frozen=True)
+class DlrmModel:
+    """Dimensions of a DLRM and of the NPU that trains it; the defaults are the HotI 2020 case study.
+
+    A MLP has one layer into its width, ``hidden`` layers of that width, and one layer out of it: "10+2" is 10 hidden.
+    """
+
+    batch: int = 512
+    """Samples per NPU and iteration."""
+    dense_features: int = 1600
+    bottom_width: int = 1024
+    bottom_hidden: int = 5
+    top_width: int = 2048
+    top_hidden: int = 10
+    tables: int = 64
+    embedding_dimension: int = 64
+    pooling: int = 60
+    """Rows summed per sample and table."""
+    element_bytes: int = 2
+    operations_per_ns: int = 60_000
+    """60 TFLOPS."""
+    memory_bytes_per_ns: int = 900
+    """HBM2 of a V100, 900 GB/s (its data sheet); the case study names the GPU, not this number."""
+
+    @property
+    def bottom_shapes(self) -> tuple[tuple[int, int], ...]:
+        """(inputs, outputs) of the bottom MLP: from the dense features to a vector like an embedding."""
+        hidden = ((self.bottom_width, self.bottom_width),) * self.bottom_hidden
+        return ((self.dense_features, self.bottom_width), *hidden, (self.bottom_width, self.embedding_dimension))
+
+    @property
+    def top_shapes(self) -> tuple[tuple[int, int], ...]:
+        """(inputs, outputs) of the top MLP: from all vectors side by side to one probability."""
+        concatenated = (self.tables + 1) * self.embedding_dimension
+        hidden = ((self.top_width, self.top_width),) * self.top_hidden
+        return ((concatenated, self.top_width), *hidden, (self.top_width, 1))
+
+    @property
+    def pooled_bytes(self) -> int:
+        """Embedding vectors of one NPU's batch, one per sample and table: what an all-to-all carries."""
+        return self.batch * self.tables * self.embedding_dimension * self.element_bytes
+
+
+def dlrm_workload(model: DlrmModel, source: str = "dlrm") -> Workload:
+    """The HYBRID_DLRM loop of ``model``: layer 0 the embedding, then the bottom and the top MLP."""
+    bottom = [_dense(model, f"MLP_Bottom_{index}", *shape) for index, shape in enumerate(model.bottom_shapes)]
+    top = [_dense(model, f"MLP_Top_{index}", *shape) for index, shape in enumerate(model.top_shapes)]
+    return Workload("HYBRID_DLRM", (_embedding(model), *bottom, *top), len(bottom), source)
+
+
+def dlrm_case_study() -> str:
+    """The text of ``inputs/workload/dlrm-128.txt``: the DLRM of the HotI 2020 case study, on any number of NPUs."""
+    return format_workload(dlrm_workload(DlrmModel()))
+
+
+def _dense(model: DlrmModel, name: str, inputs: int, outputs: int) -> Layer:
+    """A fully connected layer, data parallel; each pass is one matrix product of the same size."""
+    product_ns = _up(2 * model.batch * inputs * outputs, model.operations_per_ns)
+    gradient_bytes = inputs * outputs * model.element_bytes
+    return Layer(
+        name,
+        forward=Pass(product_ns),
+        input_gradient=Pass(product_ns),
+        weight_gradient=Pass(product_ns, CollectiveKind.ALL_REDUCE, gradient_bytes),
+        update_ns=_update_ns(gradient_bytes),
+    )
+
+
+def _embedding(model: DlrmModel) -> Layer:
+    """All tables, model parallel.
+
+    Forward reads the rows of each sum and writes the sum; backward reads the gradient of each sum, then reads and
+    writes its rows. The loop runs that in the weight-gradient pass; layer 0 has no input gradient to compute.
+    """
+    pooled = model.pooled_bytes
+    return Layer(
+        "Embedding",
+        forward=Pass(_up((model.pooling + 1) * pooled, model.memory_bytes_per_ns), CollectiveKind.ALL_TO_ALL, pooled),
+        input_gradient=Pass(0, CollectiveKind.ALL_TO_ALL, pooled),
+        weight_gradient=Pass(_up((1 + 2 * model.pooling) * pooled, model.memory_bytes_per_ns)),
+        update_ns=_update_ns(pooled),
+    )
+
+
+def _up(amount: int, per_ns: int) -> int:
+    """Whole nanoseconds, rounded up."""
+    return -(-amount // per_ns)
+
+
+def _update_ns(size_bytes: int) -> int:
+    """Rounded to the nearest nanosecond, as the sample is."""
+    return (size_bytes + UPDATE_BYTES_PER_NS // 2) // UPDATE_BYTES_PER_NS
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Write the case study's workload: ``python -m astra_ns3.workload.generators.dlrm FILE``."""
+    parser = argparse.ArgumentParser(description="Write the workload of the HotI 2020 DLRM case study.")
+    parser.add_argument("file", type=Path, help="where to write, e.g. inputs/workload/dlrm-128.txt")
+    parser.parse_args(arguments).file.write_text(dlrm_case_study(), encoding="utf-8", newline="\n")
+
+
+if __name__ == "__main__":
+    main()

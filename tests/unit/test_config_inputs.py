@@ -1,0 +1,92 @@
+"""Every file in inputs/ is read; those that others name have the numbers they are named for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from astra_ns3.config.network import read_network
+from astra_ns3.config.system import read_system
+from astra_ns3.config.workload import read_workload
+from astra_ns3.topology.registry import build_graph
+from astra_ns3.transport.tcp import check_transport, tcp_parameters
+
+INPUTS = Path(__file__).parents[2] / "inputs"
+WORKLOADS = sorted((INPUTS / "workload").glob("*.txt"))
+SYSTEMS = sorted([*(INPUTS / "system").glob("*.txt"), *(INPUTS / "system").glob("*.yaml")])
+NETWORKS = sorted((INPUTS / "network").glob("*.yaml"))
+
+
+def test_the_files_that_the_readme_names_are_there() -> None:
+    assert {"DLRM_HybridParallel.txt", "dlrm-128.txt"} <= {path.name for path in WORKLOADS}
+    assert {"flat.txt", "flat.yaml", "flat-128.txt"} <= {path.name for path in SYSTEMS}
+    assert {"single-switch-16.yaml", "flat-100g.yaml"} <= {path.name for path in NETWORKS}
+
+
+@pytest.mark.parametrize("path", WORKLOADS, ids=lambda path: path.name)
+def test_each_workload_is_read(path: Path) -> None:
+    assert read_workload(path).source == str(path)
+
+
+@pytest.mark.parametrize("path", SYSTEMS, ids=lambda path: path.name)
+def test_each_system_has_one_dimension(path: Path) -> None:
+    read_system(path).check_dimensions(1)
+
+
+@pytest.mark.parametrize("path", NETWORKS, ids=lambda path: path.name)
+def test_each_network_is_built_without_a_warning(path: Path) -> None:
+    network = read_network(path)
+    assert check_transport(network) == []
+    assert len(build_graph(network.topology).rank_host) == network.npus
+
+
+def test_flat_is_the_same_as_text_and_as_yaml() -> None:
+    assert read_system(INPUTS / "system" / "flat.txt") == read_system(INPUTS / "system" / "flat.yaml")
+
+
+def test_the_case_study_has_the_numbers_of_its_table() -> None:
+    network = read_network(INPUTS / "network" / "flat-100g.yaml")
+    assert (network.npus, network.topology.hosts) == (128, 128)
+    assert (network.topology.link.rate_bps, network.topology.link.delay_ps) == (100 * 10**9, 500 * 10**3)
+    assert (network.topology.switch.buffer_bytes, network.transport.window_bytes) == (10**9, 500_000)
+    system = read_system(INPUTS / "system" / "flat-128.txt")
+    assert (system.all_reduce, system.all_to_all) == (("doubleBinaryTree",), ("direct",))
+    assert (system.preferred_dataset_splits, system.active_chunks_per_dimension) == (32, 64)
+    assert (system.scheduling_policy, system.endpoint_delay_ns) == ("LIFO", 10)
+
+
+def test_dctcp_runs_with_ecn_and_a_marking_switch() -> None:
+    network = read_network(INPUTS / "network" / "single-switch-16-dctcp.yaml")
+    assert tcp_parameters(network.transport).ecn
+    assert network.topology.switch.ecn is not None
+
+
+def test_the_sample_dlrm_has_the_columns_that_its_authors_printed() -> None:
+    workload = read_workload(INPUTS / "workload" / "DLRM_HybridParallel.txt")
+    assert (workload.loop, workload.last_bottom_layer, len(workload.layers)) == ("HYBRID_DLRM", 4, 8)
+    assert [layer.weight_gradient.bytes for layer in workload.layers] == [
+        0,
+        13 * 512 * 2,
+        512 * 512 * 2,
+        512 * 512 * 2,
+        512 * 16 * 2,
+        1040 * 512 * 2,
+        512 * 512 * 2,
+        512 * 512 * 2,
+    ]
+    assert [layer.update_ns for layer in workload.layers] == [98, 13, 524, 524, 16, 1065, 524, 524]
+    assert [layer.forward.compute_ns for layer in workload.layers] == [300, 1280, 2560, 2560, 800, 6400, 2560, 2560]
+    assert [layer.input_gradient.compute_ns for layer in workload.layers] == [
+        300, 794, 2560, 2560, 1280, 6400, 2560, 2560,
+    ]  # fmt: skip
+    assert [layer.weight_gradient.compute_ns for layer in workload.layers] == [
+        300, 896, 1792, 1792, 800, 4480, 1792, 1792,
+    ]  # fmt: skip
+    assert workload.layers[0].forward.bytes == workload.layers[0].input_gradient.bytes == 48 * 64 * 16 * 2
+
+
+def test_copied_data_keeps_its_licence_beside_it() -> None:
+    licence = (INPUTS / "workload" / "LICENSE.astra-sim").read_text(encoding="utf-8")
+    assert "MIT License" in licence
+    assert "Copyright (c) 2020 Georgia Institute of Technology" in licence

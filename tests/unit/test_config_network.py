@@ -1,0 +1,162 @@
+"""Network files: what is read, and each kind of mistake in one line."""
+
+from __future__ import annotations
+
+import copy
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from astra_ns3.config.network import NetworkConfig, json_schema, parse_network, read_network
+from astra_ns3.errors import InputError
+
+NETWORK = """\
+topology:
+  kind: single-switch
+  npus: 16
+  npus_per_host: 2
+  link: {rate: 100Gbps, delay: 500ns}
+  switch:
+    buffer: 1GB
+    ecn: {kmin: 100KB, kmax: 400KB, pmax: 0.2}
+  nic: {buffer: 2MB}
+  local: {rate: 2400Gbps, delay: 25ns}
+transport:
+  kind: tcp
+  congestion_control: cubic
+  window: 0.5MB
+  min_rto: 20ms
+  ecn: on
+observe:
+  connections: [rtt]
+  queues: [host3, "switch0:3"]
+  queue_interval: 1us
+  pcap: [host0]
+"""
+
+
+def read(tmp_path: Path, text: str) -> NetworkConfig:
+    path = tmp_path / "network.yaml"
+    path.write_text(text, encoding="utf-8")
+    return read_network(path)
+
+
+def test_every_key_arrives_in_its_base_unit(tmp_path: Path) -> None:
+    network = read(tmp_path, NETWORK)
+    assert (network.npus, network.dimensions, network.topology.hosts) == (16, (16,), 8)
+    assert network.topology.link.rate_bps == 100_000_000_000
+    assert network.topology.link.delay_ps == 500_000
+    assert network.topology.switch.buffer_bytes == 1_000_000_000
+    assert network.topology.switch.ecn is not None
+    assert network.topology.switch.ecn.kmin_bytes == 100_000
+    assert network.topology.switch.ecn.kmax_bytes == 400_000
+    assert network.topology.switch.ecn.pmax == 0.2
+    assert network.topology.nic.buffer_bytes == 2_000_000
+    assert network.topology.local.rate_bps == 2_400_000_000_000
+    assert network.transport.congestion_control == "Cubic"
+    assert network.transport.window_bytes == 500_000
+    assert network.transport.min_rto_ps == 20_000_000_000
+    assert network.transport.ecn is True
+    assert network.observe.connections == ("rtt",)
+    assert network.observe.queues == ("host3", "switch0:3")
+    assert network.observe.queue_interval_ps == 1_000_000
+    assert network.observe.pcap == ("host0",)
+
+
+def test_transport_defaults_are_for_a_data_centre() -> None:
+    transport = parse_network(minimal()).transport
+    assert transport.congestion_control == "NewReno"
+    assert (transport.mtu_bytes, transport.segment_bytes, transport.initial_window_segments) == (1500, None, 10)
+    assert (transport.min_rto_ps, transport.clock_granularity_ps) == (10_000_000_000, 10_000_000)
+    assert (transport.delayed_ack_count, transport.delayed_ack_timeout_ps) == (2, 40_000_000)
+    assert (transport.ecn, transport.sack, transport.timestamps) == (None, True, False)
+    assert (transport.connect_timeout_ps, transport.connect_retries, transport.data_retries) == (5_000_000_000, 6, 15)
+
+
+def test_a_document_reads_back_to_an_equal_network(tmp_path: Path) -> None:
+    for network in (read(tmp_path, NETWORK), parse_network(minimal())):
+        assert parse_network(json.loads(json.dumps(network.document()))) == network
+
+
+def test_models_are_frozen(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="frozen"):
+        read(tmp_path, NETWORK).transport.window_bytes = 1
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "message"),
+    [
+        ("npus: 16", "npsu: 16", r"network\.yaml:3: key 'topology\.npsu': unknown key; .*; did you mean 'npus'\?"),
+        ("npus: 16", "npus: 15", r":3: key 'topology\.npus': found 15, expected a multiple of npus_per_host, 2"),
+        ("npus: 16", "npus: 0", r":3: key 'topology\.npus': found 0"),
+        ("npus: 16", "npus: -2", r":3: key 'topology\.npus': found -2"),
+        ("npus: 16", "npus: 16.0", r":3: key 'topology\.npus': found 16\.0"),
+        ("npus: 16", "npus: yes", r":3: key 'topology\.npus': found True"),
+        ("npus: 16", "npus: 2000000", r":3: key 'topology\.npus': found 2000000"),
+        ("  npus: 16\n", "", r":1: key 'topology\.npus' is missing"),
+        ("single-switch", "single-swich", r":2: key 'topology\.kind': .*did you mean 'single-switch'\?"),
+        ("rate: 100Gbps", "rate: 0", r":5: key 'topology\.link\.rate': found 0, expected greater than 0"),
+        ("delay: 500ns", "delay: -1ns", r":5: key 'topology\.link\.delay': '-1ns' is not a time"),
+        ("delay: 500ns", "delay: 500", r":5: key 'topology\.link\.delay': 500 has no unit"),
+        ("buffer: 1GB", "buffer: 0", r":7: key 'topology\.switch\.buffer': found 0"),
+        ("kmax: 400KB", "kmax: 99KB", r":8: key 'topology\.switch\.ecn\.kmin': 100000 bytes is above kmax, 99000"),
+        ("pmax: 0.2", "pmax: 1.1", r":8: key 'topology\.switch\.ecn\.pmax': found 1\.1"),
+        ("kind: tcp", "kind: roce", r":12: key 'transport\.kind': found 'roce', allowed: tcp"),
+        ("cubic", "cubik", r":13: key 'transport\.congestion_control': found 'cubik', .*did you mean 'Cubic'\?"),
+        ("window: 0.5MB", "window: 0", r":14: key 'transport\.window': found 0, expected greater than 0"),
+        ("window: 0.5MB", "window: 1GiB", r":14: key 'transport\.window': .*1073725440"),
+        ("window: 0.5MB", "mtu: 67", r":14: key 'transport\.mtu': found 67"),
+        ("min_rto: 20ms", "min_rto: 0", r":15: key 'transport\.min_rto': found 0"),
+        ("ecn: on", "ecn: 1", r":16: key 'transport\.ecn': found 1"),
+        ("[rtt]", "[rtts]", r":18: key 'observe\.connections\.0': found 'rtts'.*did you mean 'rtt'\?"),
+        ("[host3,", "[hots3,", r":19: key 'observe\.queues': found 'hots3', expected a port"),
+        ("[host3,", "[all,", r":19: key 'observe\.queues': 'all' must stand alone"),
+        ("pcap: [host0]", "pcap: [switch0]", r":21: key 'observe\.pcap\.0': found 'switch0', expected a port"),
+        ("observe:", "observed:", r":17: key 'observed': unknown key; .*; did you mean 'observe'\?"),
+        ("nic: {buffer: 2MB}", "nic: 2MB", r":9: key 'topology\.nic': found '2MB', expected keys and values"),
+    ],
+)
+def test_a_mistake_is_one_line_with_file_line_and_key(tmp_path: Path, before: str, after: str, message: str) -> None:
+    assert before in NETWORK
+    with pytest.raises(InputError, match=message) as caught:
+        read(tmp_path, NETWORK.replace(before, after, 1))
+    assert "\n" not in str(caught.value)
+
+
+def test_several_mistakes_are_told_by_the_first_and_a_count(tmp_path: Path) -> None:
+    text = NETWORK.replace("window: 0.5MB", "window: 0").replace("npus: 16", "npus: 0")
+    with pytest.raises(InputError, match=r":3: key 'topology\.npus'.* \(and 1 more\)$"):
+        read(tmp_path, text)
+
+
+def test_plain_data_is_refused_by_key() -> None:
+    data = minimal()
+    data["topology"]["link"]["rate"] = "100"
+    assert parse_network(data).topology.link.rate_bps == 100
+    data["topology"]["link"]["rate"] = float("nan")
+    with pytest.raises(InputError, match=r"^network: key 'topology\.link\.rate': nan is not a rate"):
+        parse_network(data)
+    with pytest.raises(InputError, match=r"^here: found 3, expected keys and values"):
+        parse_network(3, "here")
+
+
+def test_the_schema_has_the_keys_of_a_file() -> None:
+    definitions = json_schema()["$defs"]
+    assert set(definitions["LinkConfig"]["properties"]) == {"rate", "delay"}
+    assert "Dctcp" in definitions["TcpTransport"]["properties"]["congestion_control"]["enum"]
+    assert definitions["SingleSwitch"]["additionalProperties"] is False
+
+
+def minimal() -> dict[str, Any]:
+    """The keys that must be there."""
+    return copy.deepcopy(
+        {
+            "topology": {
+                "npus": 4,
+                "link": {"rate": "100Gbps", "delay": "500ns"},
+                "switch": {"buffer": "1GB"},
+            }
+        }
+    )

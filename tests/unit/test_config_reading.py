@@ -1,0 +1,81 @@
+"""Files that can't be had, and YAML that is refused before any model sees it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from astra_ns3.config.reading import read_text
+from astra_ns3.config.yaml_document import parse_yaml
+from astra_ns3.errors import InputError
+
+
+def test_a_byte_order_mark_is_dropped(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"\xef\xbb\xbfMICRO\n")
+    assert read_text(tmp_path / "a") == "MICRO\n"
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "is empty"),
+        (b" \n\t\r\n", "is empty"),
+        (b"good\n\xff\xfe\n", r"file:2: is not UTF-8 text"),
+        (b"a\nb\nc\x00d", r"file:3: is not text"),
+    ],
+)
+def test_a_file_that_is_no_text_is_refused(tmp_path: Path, content: bytes, message: str) -> None:
+    (tmp_path / "file").write_bytes(content)
+    with pytest.raises(InputError, match=message):
+        read_text(tmp_path / "file")
+
+
+def test_a_missing_file_and_a_folder_are_named(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"missing\.yaml: no such file"):
+        read_text(tmp_path / "missing.yaml")
+    with pytest.raises(InputError, match="is not a file"):
+        read_text(tmp_path)
+
+
+def test_an_unreadable_path_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x", encoding="utf-8")
+    with pytest.raises(InputError, match=r"file/below: .*[Nn]ot a directory"):
+        read_text(tmp_path / "file" / "below")
+
+
+def test_yaml_keeps_values_and_the_line_of_each_key() -> None:
+    document = parse_yaml("a: 1\nb:\n  c: [x, 2.5, 'on', on, ~]\n", "f.yaml")
+    assert document.data == {"a": 1, "b": {"c": ["x", 2.5, "on", True, None]}}
+    assert document.place(("b", "c")) == "f.yaml:3"
+    assert document.place(("b", "missing")) == "f.yaml:2"
+    assert document.place(("missing",)) == "f.yaml"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a: 1\nb: 2\na: 3\n", r"f:3: key 'a' stands twice \(first on line 1\)"),
+        ("a:\n  b: 1\n  b: 1\n", r"f:3: key 'b' stands twice"),
+        ("a: 010\n", r"f:1: '010' is not a finite decimal number"),
+        ("a: 1:30\n", r"f:1: '1:30' is not a finite decimal number"),
+        ("a: 0x1F\n", r"f:1: .*decimal"),
+        ("a: .inf\n", r"f:1: '\.inf' is not a finite"),
+        ("a: .nan\n", r"f:1: '\.nan' is not a finite"),
+        ("a: " + "9" * 5000 + "\n", r"f:1: .*reasonable length"),
+        ("a: &x 1\nb: *x\n", r"f:1: anchors and aliases are not allowed"),
+        ("a: !!python/object/apply:os.getcwd []\n", r"f:1: tag .*python/object/apply:os\.getcwd' is not allowed"),
+        ("a: !other {b: 1}\n", r"f:1: tag '!other' is not allowed"),
+        ("a: !other 3\n", r"f:1: tag '!other' is not allowed"),
+        ("a: [1\nb: 2\n", r"f:2: is not valid YAML"),
+        ("a: 1\n---\nb: 2\n", r"is not valid YAML"),
+        ("- a\n- b\n", r"f:1: expected 'key: value' lines"),
+        ("? [1, 2]\n: 3\n", r"f:1: a key must be a word"),
+        ("# nothing\n", r"f:1: expected 'key: value' lines"),
+        ("a: \x07\n", r"f: is not valid YAML"),
+        ("[" * 5000, r"f"),
+    ],
+)
+def test_yaml_traps_are_refused_with_their_line(text: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        parse_yaml(text, "f")

@@ -1,0 +1,125 @@
+"""System files, as ASTRA-sim's text and as YAML."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from astra_ns3.config.system import SystemConfig, json_schema, parse_system, read_system
+from astra_ns3.errors import InputError
+
+TEXT = """\
+scheduling-policy: LIFO
+endpoint-delay: 10
+active-chunks-per-dimension: 2
+preferred-dataset-splits: 4
+boost-mode: 0
+all-reduce-implementation: ring_doubleBinaryTree
+reduce-scatter-implementation: ring_ring
+all-gather-implementation: ring_ring
+all-to-all-implementation: direct_direct3
+collective-optimization: localBWAware
+"""
+
+
+def read(tmp_path: Path, text: str, name: str = "system.txt") -> SystemConfig:
+    (tmp_path / name).write_text(text, encoding="utf-8", newline="")
+    return read_system(tmp_path / name)
+
+
+def test_text_keys_arrive(tmp_path: Path) -> None:
+    system = read(tmp_path, TEXT)
+    assert system.scheduling_policy == "LIFO"
+    assert (system.endpoint_delay_ns, system.active_chunks_per_dimension, system.preferred_dataset_splits) == (10, 2, 4)
+    assert system.all_reduce == ("ring", "doubleBinaryTree")
+    assert system.all_to_all == ("direct", "direct3")
+    assert system.collective_optimization == "localBWAware"
+    assert system.reduction_bytes_per_ns == 500_000
+
+
+def test_the_same_as_yaml_with_lists_is_the_same_system(tmp_path: Path) -> None:
+    lists = TEXT.replace("ring_doubleBinaryTree", "[ring, doubleBinaryTree]").replace("ring_ring", "[ring, ring]", 1)
+    assert read(tmp_path, lists, "system.yaml") == read(tmp_path, TEXT)
+
+
+def test_blank_lines_carriage_returns_and_comment_lines_are_skipped(tmp_path: Path) -> None:
+    text = "# ours\n\n" + TEXT.replace("\n", " \r\n")
+    assert read(tmp_path, text) == read(tmp_path, TEXT)
+
+
+def test_defaults_are_those_of_astra_sim(tmp_path: Path) -> None:
+    dropped = ("endpoint", "active", "boost", "collective")
+    text = "".join(line + "\n" for line in TEXT.splitlines() if not line.startswith(dropped))
+    system = read(tmp_path, text)
+    assert (system.endpoint_delay_ns, system.active_chunks_per_dimension, system.boost_mode) == (10, 1, 0)
+    assert system.collective_optimization == "baseline"
+    assert (system.intra_dimension_scheduling, system.inter_dimension_scheduling) == ("FIFO", "ascending")
+
+
+@pytest.mark.parametrize(
+    "line", ["model-shared-bus: 0", "L: 0", "G: 0", "local-reduction-delay: 1", "seprate-log: 1", "seprate-log: 0"]
+)
+def test_keys_without_effect_are_accepted(tmp_path: Path, line: str) -> None:
+    assert read(tmp_path, TEXT + line + "\n") == read(tmp_path, TEXT)
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("model-shared-bus: 1", r"system\.txt:11: key 'model-shared-bus': found '1', .*not supported yet"),
+        ("local-reduction-delay: 5", r":11: key 'local-reduction-delay': .*not supported yet; supported: 1"),
+        ("L: 3", r":11: key 'L': .*not supported yet"),
+        ("intra-dimension-scheduling: SCF", r":11: key 'intra-dimension-scheduling': 'SCF' is not supported yet"),
+        ("inter-dimension-scheduling: themis", r":11: key 'inter-dimension-scheduling': 'themis' is not supported yet"),
+        ("inter-dimension-scheduling: ascendin", r":11: .*did you mean 'ascending'\?"),
+        ("endpoint-dealy: 3", r":11: key 'endpoint-dealy': unknown key; .*did you mean 'endpoint-delay'\?"),
+        ("endpoint-delay: 3", r":11: key 'endpoint-delay' stands twice \(first on line 2\)"),
+        ("endpoint-delay 3", r":11: found 'endpoint-delay 3', expected 'key: value'"),
+        ("reduction-bytes-per-ns: 0", r":11: key 'reduction-bytes-per-ns': found '?0'?"),
+    ],
+)
+def test_a_wrong_line_is_told(tmp_path: Path, line: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        read(tmp_path, TEXT + line + "\n")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "message"),
+    [
+        ("LIFO", "lifo", r":1: key 'scheduling-policy': found 'lifo', allowed: LIFO, FIFO; did you mean 'LIFO'\?"),
+        ("endpoint-delay: 10", "endpoint-delay: -10", r":2: key 'endpoint-delay': "),
+        ("endpoint-delay: 10", "endpoint-delay: 1.5", r":2: key 'endpoint-delay': found '1\.5'"),
+        ("splits: 4", "splits: 0", r":4: key 'preferred-dataset-splits': "),
+        ("splits: 4", "splits: 99999999999999999999", r":4: key 'preferred-dataset-splits': "),
+        ("boost-mode: 0", "boost-mode: 1", r":5: key 'boost-mode': 1 is not supported yet"),
+        ("boost-mode: 0", "boost-mode: 2", r":5: key 'boost-mode': found '2', allowed: 0"),
+        ("ring_double", "rign_double", r":6: key 'all-reduce-implementation': found 'rign', .*did you mean 'ring'\?"),
+        ("direct3", "direct0", r":9: key 'all-to-all-implementation': found 'direct0'"),
+        ("direct_direct3", "direct_", r":9: key 'all-to-all-implementation': found ''"),
+        ("localBWAware", "localBW", r":10: .*did you mean 'localBWAware'\?"),
+        ("scheduling-policy: LIFO\n", "", r"system\.txt: key 'scheduling-policy' is missing"),
+    ],
+)
+def test_a_wrong_value_is_told(tmp_path: Path, before: str, after: str, message: str) -> None:
+    assert before in TEXT
+    with pytest.raises(InputError, match=message):
+        read(tmp_path, TEXT.replace(before, after, 1))
+
+
+def test_there_must_be_one_algorithm_for_each_dimension(tmp_path: Path) -> None:
+    system = read(tmp_path, TEXT)
+    system.check_dimensions(2)
+    for dimensions in (1, 3):
+        with pytest.raises(InputError, match=f"all-reduce-implementation.*found 2 .*expected {dimensions}"):
+            system.check_dimensions(dimensions)
+
+
+def test_a_document_reads_back_to_an_equal_system(tmp_path: Path) -> None:
+    system = read(tmp_path, TEXT)
+    assert parse_system(json.loads(json.dumps(system.document()))) == system
+
+
+def test_the_schema_has_the_keys_of_a_file() -> None:
+    assert {"scheduling-policy", "all-to-all-implementation"} <= set(json_schema()["required"])

@@ -1,0 +1,87 @@
+"""Graphs: the single switch, ports in the order of links, their names, and graphs that can't be."""
+
+from __future__ import annotations
+
+import pytest
+
+from astra_ns3.config.topology import SingleSwitch
+from astra_ns3.errors import InputError
+from astra_ns3.topology import ports
+from astra_ns3.topology.graph import Graph, Link, Port
+from astra_ns3.topology.registry import build_graph
+
+
+def single(npus: int, npus_per_host: int) -> Graph:
+    return build_graph(
+        SingleSwitch.model_validate(
+            {
+                "npus": npus,
+                "npus_per_host": npus_per_host,
+                "link": {"rate": "100Gbps", "delay": "500ns"},
+                "switch": {"buffer": "64MB"},
+            }
+        )
+    )
+
+
+def test_a_single_switch_has_one_link_and_port_per_host() -> None:
+    graph = single(6, 2)
+    assert (graph.hosts, graph.switches, graph.nodes) == (3, 1, 4)
+    assert graph.links == tuple(Link(host, 3, 100_000_000_000, 500_000) for host in (0, 1, 2))
+    assert graph.rank_host == (0, 0, 1, 1, 2, 2)
+    assert graph.switch_buffer_bytes == (64_000_000,)
+    assert graph.ports[3] == (Port(0, 0), Port(1, 1), Port(2, 2))
+    assert graph.ports[1] == (Port(1, 3),)
+
+
+def test_ports_count_in_the_order_of_links() -> None:
+    links = (Link(1, 3, 1, 0), Link(2, 3, 1, 0), Link(3, 0, 1, 0), Link(0, 2, 1, 0))
+    graph = Graph(2, 2, links, (0, 1), (1, 1))
+    assert graph.ports == (
+        (Port(2, 3), Port(3, 2)),
+        (Port(0, 3),),
+        (Port(1, 3), Port(3, 0)),
+        (Port(0, 1), Port(1, 2), Port(2, 0)),
+    )
+
+
+def test_every_port_has_a_name_that_finds_it_again() -> None:
+    graph = Graph(2, 2, (Link(0, 2, 1, 0), Link(0, 3, 1, 0), Link(1, 3, 1, 0)), (0, 1), (1, 1))
+    names = [ports.port_name(graph, *port) for port in ports.all_ports(graph)]
+    assert names == ["host0", "host0:1", "host1", "switch0:0", "switch1:0", "switch1:1"]
+    assert [ports.resolve_port(graph, name) for name in names] == list(ports.all_ports(graph))
+    assert ports.resolve_ports(graph, ["all"]) == ports.all_ports(graph)
+    assert ports.resolve_ports(graph, ["host1", "switch1:1", "host1"]) == ((1, 0), (3, 1))
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("host4", "there is no host 4, expected 0 to 3"),
+        ("switch1:0", "there is no switch 1, expected 0 to 0"),
+        ("switch0:4", "switch 0 has ports 0 to 3"),
+        ("switch0", "is not a port"),
+        ("nic3", "is not a port"),
+    ],
+)
+def test_a_port_that_is_not_there_is_refused(name: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        ports.resolve_port(single(4, 1), name)
+
+
+@pytest.mark.parametrize(
+    ("links", "rank_host", "buffers"),
+    [
+        ((Link(0, 9, 1, 0),), (0,), (1,)),
+        ((Link(0, 0, 1, 0),), (0,), (1,)),
+        ((Link(0, 2, 0, 0),), (0,), (1,)),
+        ((Link(0, 2, 1, -1),), (0,), (1,)),
+        ((Link(0, 2, 1, 0),), (2,), (1,)),
+        ((Link(0, 2, 1, 0),), (0,), ()),
+    ],
+)
+def test_a_graph_that_cannot_be_is_refused(
+    links: tuple[Link, ...], rank_host: tuple[int, ...], buffers: tuple[int, ...]
+) -> None:
+    with pytest.raises(InputError):
+        Graph(2, 1, links, rank_host, buffers)

@@ -1,0 +1,119 @@
+"""TCP numbers that follow from the configuration, and combinations that are warned of or refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from astra_ns3.config.network import NetworkConfig, parse_network
+from astra_ns3.errors import InputError
+from astra_ns3.transport.tcp import base_round_trip_ps, check_transport, longest_drain_ps, tcp_parameters
+
+
+def network(
+    transport: dict[str, Any] | None = None,
+    switch: dict[str, Any] | None = None,
+    **topology: Any,
+) -> NetworkConfig:
+    return parse_network(
+        {
+            "topology": {
+                "npus": 16,
+                "link": {"rate": "100Gbps", "delay": "500ns"},
+                "switch": {"buffer": "1GB", **(switch or {})},
+                **topology,
+            },
+            "transport": transport or {},
+        }
+    )
+
+
+def test_the_segment_is_what_the_mtu_leaves() -> None:
+    assert tcp_parameters(network().transport).segment_bytes == 1460
+    assert tcp_parameters(network({"timestamps": True}).transport).segment_bytes == 1448
+    assert tcp_parameters(network({"mtu": 9000}).transport).segment_bytes == 8960
+    assert tcp_parameters(network({"segment": 1000}).transport).segment_bytes == 1000
+
+
+def test_ecn_is_on_for_dctcp_unless_told_otherwise() -> None:
+    assert not tcp_parameters(network().transport).ecn
+    assert tcp_parameters(network({"ecn": True}).transport).ecn
+    assert tcp_parameters(network({"congestion_control": "dctcp"}).transport).ecn
+    with pytest.raises(InputError, match=r"transport\.ecn.*DCTCP cannot work without"):
+        tcp_parameters(network({"congestion_control": "dctcp", "ecn": False}).transport)
+
+
+def test_the_type_id_is_that_of_ns3() -> None:
+    assert tcp_parameters(network({"congestion_control": "westwoodplus"}).transport).type_id == "ns3::TcpWestwoodPlus"
+
+
+def test_the_defaults_give_no_warning() -> None:
+    assert check_transport(network()) == []
+
+
+@pytest.mark.parametrize(
+    ("transport", "message"),
+    [
+        ({"segment": 1461}, r"transport\.segment': 1461 bytes and 40 .* the MTU, 1500; the largest segment is 1460"),
+        ({"segment": 1460, "timestamps": True}, r"1460 bytes and 52 .*the largest segment is 1448"),
+        ({"window": 1459}, r"transport\.window': 1459 bytes do not hold one segment of 1460"),
+    ],
+)
+def test_segments_that_ip_would_cut_and_windows_without_a_segment_are_refused(
+    transport: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(InputError, match=message):
+        check_transport(network(transport))
+
+
+def test_a_buffer_must_hold_a_frame() -> None:
+    assert check_transport(network({"min_rto": "1s"}, {"buffer": 1518})) == []
+    with pytest.raises(InputError, match=r"topology\.switch\.buffer': 1517 bytes do not hold one frame of 1518"):
+        check_transport(network({}, {"buffer": 1517}))
+    with pytest.raises(InputError, match=r"topology\.nic\.buffer'"):
+        check_transport(network({}, nic={"buffer": 1000}))
+
+
+def test_the_longest_queue_is_every_other_window_or_the_buffer() -> None:
+    # 343 segments of 1460 bytes hold 500,000; 1538 bytes take 123.04 ns at 100 Gb/s.
+    assert longest_drain_ps(network()) == 15 * 343 * 123_040
+    # A buffer of 64 KB holds 42 frames of 1518 bytes; the NIC's must be limited too, or it queues as much.
+    assert longest_drain_ps(network({}, {"buffer": "64KB"}, nic={"buffer": "64KB"})) == 42 * 123_040
+    # 4 NPUs a host: 12 others send to each of the 4.
+    assert longest_drain_ps(network(npus_per_host=4)) == 48 * 343 * 123_040
+
+
+def test_the_round_trip_is_two_hops_each_way() -> None:
+    # Data 123.04 ns twice, an ACK of 84 bytes 6.72 ns twice, four delays of 500 ns.
+    assert base_round_trip_ps(network()) == 2 * 123_040 + 2 * 6_720 + 4 * 500_000
+
+
+@pytest.mark.parametrize(
+    ("transport", "switch", "message"),
+    [
+        ({"min_rto": "5us", "delayed_ack_count": 1}, {}, "min_rto 5 us is below clock_granularity 10 us"),
+        ({"min_rto": "600us"}, {}, "min_rto 600 us is shorter than the 633 us that a full queue"),
+        ({"delayed_ack_timeout": "10ms"}, {}, "delayed_ack_timeout 10 ms is not below min_rto 10 ms"),
+        ({"window": "20KB"}, {}, "window 20 KB cannot fill the link"),
+        ({"timestamps": True}, {}, "timestamps tick in milliseconds"),
+        ({"congestion_control": "Dctcp"}, {}, "the switch marks nothing"),
+        ({"ecn": True}, {}, "the switch marks nothing"),
+        ({}, {"ecn": {"kmin": "1KB", "kmax": "2KB"}}, "transport has ECN off"),
+        ({"ecn": True}, {"buffer": "3KB", "ecn": {"kmin": "3KB", "kmax": "4KB"}}, "dropped before any is marked"),
+    ],
+)
+def test_each_trap_is_warned_of(transport: dict[str, Any], switch: dict[str, Any], message: str) -> None:
+    assert any(message in warning for warning in check_transport(network(transport, switch)))
+
+
+@pytest.mark.parametrize(
+    "transport",
+    [
+        {"min_rto": "634us"},
+        {"delayed_ack_timeout": "10ms", "delayed_ack_count": 1},
+        {"window": "30KB"},
+    ],
+)
+def test_numbers_on_the_right_side_of_a_trap_are_not_warned_of(transport: dict[str, Any]) -> None:
+    assert check_transport(network(transport)) == []

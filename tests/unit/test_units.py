@@ -1,0 +1,130 @@
+"""Text with a unit to integers and back."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from astra_ns3 import units
+from astra_ns3.errors import InputError
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("500KB", 500_000),
+        ("0.5MB", 500_000),
+        ("1GiB", 1_073_741_824),
+        ("1.5KiB", 1_536),
+        ("64 MB", 64_000_000),
+        ("7B", 7),
+        ("9", 9),
+        (1_000_000_000, 1_000_000_000),
+        (0, 0),
+        ("1TiB", 1_099_511_627_776),
+    ],
+)
+def test_sizes_are_read_to_the_byte(text: str | int, expected: int) -> None:
+    assert units.parse_bytes(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("100Gbps", 100_000_000_000),
+        ("100Gb/s", 100_000_000_000),
+        ("100 Gbit/s", 100_000_000_000),
+        ("2.5Tbps", 2_500_000_000_000),
+        ("40Mb/s", 40_000_000),
+        ("8kbps", 8_000),
+        (5_000, 5_000),
+        ("1bps", 1),
+    ],
+)
+def test_rates_are_read_to_the_bit_per_second(text: str | int, expected: int) -> None:
+    assert units.parse_rate(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("500ns", 500_000),
+        ("0.5us", 500_000),
+        ("0.5µs", 500_000),
+        ("10ms", 10_000_000_000),
+        ("1s", 1_000_000_000_000),
+        ("1ps", 1),
+        ("20.72ns", 20_720),
+        (0, 0),
+        (0.0, 0),
+        ("0", 0),
+    ],
+)
+def test_times_are_read_to_the_picosecond(text: str | float, expected: int) -> None:
+    assert units.parse_time_ps(text) == expected
+
+
+@pytest.mark.parametrize(
+    "text", ["-1KB", "1.0001KB", "1kB", "5Kb", "", "MB", "1 2MB", "nan", "inf", "1e6B", "0x10", True]
+)
+def test_what_is_not_a_whole_number_of_bytes_is_refused(text: str) -> None:
+    with pytest.raises(InputError):
+        units.parse_bytes(text)
+
+
+@pytest.mark.parametrize("text", ["-1Gbps", "100GB/s", "100G", "0.5bps", "fast", "", False])
+def test_what_is_not_a_rate_in_bits_is_refused(text: str) -> None:
+    with pytest.raises(InputError):
+        units.parse_rate(text)
+
+
+@pytest.mark.parametrize("text", ["-5ns", 5, 0.5, "5", "0.1ps", "5 min", "", float("nan"), float("inf"), True])
+def test_what_is_not_a_time_with_a_unit_is_refused(text: str | float) -> None:
+    with pytest.raises(InputError):
+        units.parse_time_ps(text)
+
+
+def test_values_that_64_bits_cannot_hold_are_refused() -> None:
+    assert units.parse_time_ps("9223372036854775807ps") == 9_223_372_036_854_775_807
+    with pytest.raises(InputError, match="too large"):
+        units.parse_time_ps("9223372036854775808ps")
+    with pytest.raises(InputError, match="too large"):
+        units.parse_bytes("10000000TB")
+
+
+def test_a_wrong_unit_is_answered_with_the_allowed_ones_and_the_nearest() -> None:
+    with pytest.raises(InputError, match=r"'100Gps' is not a rate: unit 'Gps' .*Gbps.*; did you mean 'Gbps'\?"):
+        units.parse_rate("100Gps")
+
+
+def test_a_time_without_unit_is_answered_with_the_units() -> None:
+    with pytest.raises(InputError, match=r"500 has no unit.*ps, ns, us, ms, s"):
+        units.parse_time_ps(500)
+
+
+@given(st.integers(min_value=0, max_value=2**63 - 1))
+def test_exact_time_reads_back_to_the_same_picosecond(time_ps: int) -> None:
+    assert units.parse_time_ps(units.exact_time(time_ps)) == time_ps
+
+
+def test_exact_time_uses_the_largest_unit_that_divides() -> None:
+    assert [units.exact_time(t) for t in (0, 1, 1_500, 500_000, 10**10, 3 * 10**12)] == [
+        "0ps",
+        "1ps",
+        "1500ps",
+        "500ns",
+        "10ms",
+        "3s",
+    ]
+
+
+def test_numbers_are_shown_with_four_digits_and_a_fitting_unit() -> None:
+    assert units.format_time(1_234_567) == "1.235 us"
+    assert units.format_time(0) == "0 ps"
+    assert units.format_time(999_960) == "1 us"
+    assert units.format_time(12_345 * 10**12) == "12345 s"
+    assert units.format_bytes(524_288) == "524.3 KB"
+    assert units.format_bytes(10**9) == "1 GB"
+    assert units.format_bytes(999) == "999 B"
+    assert units.format_rate(10**11) == "100 Gb/s"
