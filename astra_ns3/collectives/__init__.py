@@ -1,0 +1,1 @@
+"""Collective algorithms as data, the proof that they are right, and their names."""

@@ -1,0 +1,41 @@
+"""What a schedule makes one rank do: bytes sent, steps in which it receives, time spent on reductions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from astra_ns3.collectives.schedule import Schedule
+
+
+@dataclass(frozen=True)
+class RankCosts:
+    """One run of a schedule on one rank. ``reduction_ns`` adds up the slowest reduction of each step."""
+
+    sent_bytes: int
+    receive_steps: int
+    reduction_ns: int
+
+
+def rank_costs(schedule: Schedule, rank: int, bytes: int, reduction_bytes_per_ns: int) -> RankCosts:
+    """Costs of ``rank`` when each rank brings ``bytes``; a reduction is two reads and one write of a message."""
+    sent = np.flatnonzero(schedule.sender == rank)
+    received = np.flatnonzero(schedule.receiver == rank)
+    sizes = _row_bytes(schedule, received.tolist(), bytes)
+    slowest: dict[int, int] = {}
+    for step, size, reduces in zip(
+        schedule.step[received].tolist(), sizes, schedule.reduces[received].tolist(), strict=True
+    ):
+        slowest[step] = max(slowest.get(step, 0), 3 * (size // reduction_bytes_per_ns) if reduces else 0)
+    return RankCosts(sum(_row_bytes(schedule, sent.tolist(), bytes)), len(slowest), sum(slowest.values()))
+
+
+def _row_bytes(schedule: Schedule, rows: list[int], bytes: int) -> list[int]:
+    """Sizes of some messages only; Python integers, since block number times bytes may exceed 64 bits."""
+    whole, blocks = bytes * schedule.expansion, schedule.blocks
+    firsts, counts = schedule.first_block[rows].tolist(), schedule.block_count[rows].tolist()
+    return [
+        max((first + count) * whole // blocks - first * whole // blocks, 1)
+        for first, count in zip(firsts, counts, strict=True)
+    ]

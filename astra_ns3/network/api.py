@@ -1,0 +1,100 @@
+"""The contract that every network backend fulfils.
+
+A backend plays :class:`~astra_ns3.collectives.schedule.Schedule` objects on simulated NPUs. The layers above
+never see a packet or a message: they launch a phase on a rank and are told when that rank has finished it.
+Times are integers in picoseconds since the start of the simulation, sizes integers in bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from astra_ns3.collectives.schedule import Schedule
+
+
+@dataclass(frozen=True)
+class EndpointModel:
+    """What an NPU spends on a message besides the network.
+
+    ``delay_ps`` passes before the first sends of a phase and after each received message. A received message
+    that is reduced waits another ``3 * floor(bytes / reduction_bytes_per_ns)`` nanoseconds (two reads and one
+    write). Source: ASTRA-sim 1.0, whose memory moves 500000 bytes a nanosecond.
+    """
+
+    delay_ps: int = 0
+    reduction_bytes_per_ns: int = 500_000
+
+
+@dataclass(frozen=True)
+class Limits:
+    """When a run gives up: simulated time, wall time, resident memory; ``None`` is no limit."""
+
+    simulated_ps: int | None = None
+    wall_seconds: float | None = None
+    memory_bytes: int | None = None
+
+
+@dataclass(frozen=True)
+class PendingMessage:
+    """A message that a rank still waits for (``sender`` to this rank) or has not sent (``sent`` is False)."""
+
+    sender: int
+    receiver: int
+    bytes: int
+    step: int
+    sent: bool
+
+
+class NetworkListener(Protocol):
+    """What a backend calls while it runs. Exceptions raised here come out of :meth:`NetworkBackend.run`."""
+
+    def phase_done(self, rank: int, instance: int, time_ps: int) -> None:
+        """``rank`` has sent all its messages of ``instance`` and handled all it was to receive."""
+
+    def heartbeat(self, time_ps: int, events: int) -> None:
+        """Called about every 100 ms of wall time, for progress and signals; never changes the result."""
+
+
+class NetworkBackend(Protocol):
+    """One live simulation. One at a time per process; :meth:`close` resets everything."""
+
+    @property
+    def ranks(self) -> int:
+        """How many NPUs there are."""
+
+    def register_schedule(self, schedule: Schedule) -> int:
+        """Hand over a schedule once; the number returned names it in :meth:`launch`."""
+
+    def register_group(self, ranks: Sequence[int]) -> int:
+        """Name the NPUs that play ranks 0, 1, ... of a schedule."""
+
+    def launch(self, rank: int, schedule: int, group: int, instance: int, bytes: int) -> None:
+        """Start NPU ``rank``'s part of ``schedule`` on ``bytes`` of data per rank, at the present time.
+
+        ``instance`` (0 to 2**63 - 1) tells apart runs of a schedule and is the same on every member of the group.
+        A message that arrives before its receiver has launched is kept until then.
+        """
+
+    def call_later(self, rank: int, delay_ps: int, callback: Callable[[int], None]) -> None:
+        """Call ``callback(time_ps)`` when ``delay_ps`` have passed; it belongs to NPU ``rank``."""
+
+    def now_ps(self) -> int:
+        """The simulated time."""
+
+    def run(self, listener: NetworkListener, limits: Limits) -> None:
+        """Play events until :meth:`stop`, or until none is left.
+
+        Raises :class:`~astra_ns3.errors.LimitReached`, :class:`~astra_ns3.errors.BackendError`, and whatever the
+        listener or a callback raises.
+        """
+
+    def stop(self) -> None:
+        """Leave :meth:`run` after the present event."""
+
+    def pending(self, rank: int, instance: int) -> list[PendingMessage]:
+        """What ``rank`` still has to send or receive in ``instance``; empty if it is done or not launched."""
+
+    def close(self) -> None:
+        """Free everything; safe to call twice."""

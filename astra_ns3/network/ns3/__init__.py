@@ -1,0 +1,1 @@
+"""The ns-3 backend. Only ``_runtime`` imports cppyy."""

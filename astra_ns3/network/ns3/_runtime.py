@@ -1,0 +1,160 @@
+"""The one door to cppyy: loads our library and the ns-3 modules it needs, by explicit path, and checks their versions.
+
+Nothing is loaded before :func:`load` is called. The header that cppyy reads holds no ns-3 header, so this takes
+hundredths of a second beyond cppyy itself; :func:`load_namespace` adds ns-3's own headers for a user's hook.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from importlib.metadata import PackageNotFoundError, distribution, version
+from pathlib import Path
+from typing import Any
+
+import astra_ns3.network.ns3 as package
+from astra_ns3.errors import BackendError, InputError
+
+NS3_VERSION = "3.44.post0"
+_NS3_SERIES = "3.44"
+_LIBRARY = "libastra-ns3.so"
+_HOOK_MODULES = ("core", "network", "internet", "applications", "point-to-point")
+_HOOK_HEADERS = (
+    "ns3/core-module.h",
+    "ns3/network-module.h",
+    "ns3/internet-module.h",
+    "ns3/applications-module.h",
+    "fabric-net-device.h",
+    "fabric-switch.h",
+    "collective-application.h",
+)
+_TRACE_HELPER = """
+namespace astra_ns3_hook {
+template <typename R, typename... A> ns3::Callback<R, A...> MakeSink(std::function<R(A...)> function)
+{ return ns3::Callback<R, A...>(function); }
+}
+"""
+
+
+def _installed(relative: str) -> Path:
+    # An editable install has two folders for this package: the sources and what was built.
+    for folder in package.__path__:
+        path = Path(folder) / relative
+        if path.exists():
+            return path
+    raise BackendError(f"{relative} is missing from the installed astra_ns3; install it again with 'pip install .'")
+
+
+def _ns3_root() -> Path:
+    try:
+        found = version("ns3")
+    except PackageNotFoundError:
+        raise BackendError(f"the package ns3 is not installed; run 'pip install ns3=={NS3_VERSION}'") from None
+    if found != NS3_VERSION:
+        raise BackendError(f"ns3 {found} is installed, {NS3_VERSION} needed; run 'pip install ns3=={NS3_VERSION}'")
+    return Path(str(distribution("ns3").locate_file("ns3")))
+
+
+@lru_cache(maxsize=1)
+def load() -> Any:
+    """The C++ namespace ``astra_ns3``; raises BackendError if something is missing or of another version."""
+    root = _ns3_root()
+    library = _installed(f"lib/{_LIBRARY}")
+    header = _installed("include/astra-ns3-session.h")
+    try:
+        import cppyy
+    except Exception as error:
+        raise BackendError(f"cppyy can't be loaded: {error}") from error
+    for module in ("core", "network", "internet"):
+        _load_library(cppyy, root / "lib64" / f"libns{_NS3_SERIES}-{module}.so")
+    _load_library(cppyy, library)
+    cppyy.add_include_path(str(header.parent))
+    cppyy.include(header.name)
+    namespace = cppyy.gbl.astra_ns3
+    ours = version("astra-ns3")
+    if namespace.GetLibraryVersion() != ours or namespace.GetNs3Version() != NS3_VERSION:
+        raise BackendError(
+            f"{_LIBRARY} is version {namespace.GetLibraryVersion()} for ns3 {namespace.GetNs3Version()}, but astra-ns3 "
+            f"is {ours} and needs ns3 {NS3_VERSION}; install it again with 'pip install .'"
+        )
+    return namespace
+
+
+def _load_library(cppyy: Any, path: Path) -> None:
+    try:
+        cppyy.load_library(str(path))
+    except Exception as error:
+        raise BackendError(f"{path.name} can't be loaded: {error}") from error
+
+
+@lru_cache(maxsize=1)
+def load_namespace() -> Any:
+    """ns-3's own C++ namespace ``ns3``, with its headers and those of our models, for a user's hook."""
+    load()
+    import cppyy
+
+    root = _ns3_root()
+    # The wheel was compiled with both; without them the layouts of its classes differ.
+    cppyy.cppdef("#define NS3_LOG_ENABLE 1\n#define NS3_ASSERT_ENABLE 1\n")
+    cppyy.add_include_path(str(root / "include"))
+    for module in _HOOK_MODULES:
+        _load_library(cppyy, root / "lib64" / f"libns{_NS3_SERIES}-{module}.so")
+    for header in _HOOK_HEADERS:
+        cppyy.include(header)
+    cppyy.cppdef(_TRACE_HELPER)
+    return cppyy.gbl.ns3
+
+
+def schedule(delay_ps: int, function: Callable[[], object]) -> object:
+    """Have ns-3 call ``function()`` after ``delay_ps``; keep what is returned until then."""
+    import cppyy
+
+    ns = load_namespace()
+    native = cppyy.gbl.std.function["void()"](function)
+    ns.Simulator.Schedule(ns.TimeStep(delay_ps), native)
+    return native, function  # a std::function of Python holds no reference of its own
+
+
+def trace(source: Any, name: str, signature: str, function: Callable[..., object]) -> object:
+    """Connect ``function`` to a trace source; keep what is returned as long as it may fire.
+
+    Raises InputError if ``source`` has no trace source of that name and signature.
+    """
+    import cppyy
+
+    load_namespace()
+    native = cppyy.gbl.std.function[signature](function)
+    sink = cppyy.gbl.astra_ns3_hook.MakeSink(native)
+    if not source.TraceConnectWithoutContext(name, sink):
+        raise InputError(f"hook: {type(source).__name__} has no trace source '{name}'")
+    return native, sink, function
+
+
+@lru_cache(maxsize=1)
+def listener_class() -> type:
+    """A Python class that C++ can call: passes each call on to the object it is made with."""
+    namespace = load()
+
+    class Listener(namespace.SessionListener):  # type: ignore[misc, name-defined]
+        """Receives the callbacks of a session."""
+
+        def __init__(self, receiver: Any) -> None:
+            super().__init__()
+            self._phase_done = receiver.phase_done
+            self._timer_due = receiver.timer_due
+            self._heartbeat = receiver.heartbeat
+            self._records_ready = receiver.records_ready
+
+        def PhaseDone(self, npu: int, instance: int, time_ps: int) -> None:  # noqa: N802
+            self._phase_done(npu, instance, time_ps)
+
+        def TimerDue(self, token: int, time_ps: int) -> None:  # noqa: N802
+            self._timer_due(token, time_ps)
+
+        def Heartbeat(self, time_ps: int, events: int) -> None:  # noqa: N802
+            self._heartbeat(time_ps, events)
+
+        def RecordsReady(self, table: int) -> None:  # noqa: N802
+            self._records_ready(table)
+
+    return Listener

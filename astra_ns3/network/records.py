@@ -1,0 +1,140 @@
+"""What a run records, whatever backend it went through: plain rows, times in picoseconds, sizes in bytes.
+
+NPU 0 stands for the layers' details, as in ASTRA-sim's tables; every NPU has its totals. Messages, queues and
+switches are the backend's own to write, into the directory that :class:`RecorderOptions` names.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+
+from astra_ns3.config.collective_kind import CollectiveKind
+
+
+class PassKind(str, Enum):
+    """The three passes of a layer."""
+
+    FORWARD = "forward"
+    WEIGHT_GRADIENT = "weight gradient"
+    INPUT_GRADIENT = "input gradient"
+
+
+@dataclass(frozen=True)
+class RecorderOptions:
+    """Where a backend streams its tables (None: nowhere), and whether every message gets a row there."""
+
+    directory: Path | None = None
+    flows: bool = False
+
+
+@dataclass(frozen=True)
+class NpuRecord:
+    """Totals of one NPU; ``compute_ps + exposed_ps == finish_ps``, which is the present if it is not ``done``."""
+
+    rank: int
+    finish_ps: int
+    compute_ps: int
+    exposed_ps: int
+    done: bool
+
+
+@dataclass(frozen=True)
+class PassTimes:
+    """One pass of one layer on NPU 0, summed over the training passes.
+
+    ``exposed_ps``: blocked until its collective counted as done, ``comm_ps``: from issue until then, both with the
+    update time; ``comm_ps`` sums over collectives, so it may exceed the run.
+    """
+
+    compute_ps: int = 0
+    exposed_ps: int = 0
+    comm_ps: int = 0
+
+
+@dataclass(frozen=True)
+class LayerTimes:
+    """A layer on NPU 0. ``tail_ps``: blocked by its collectives after the last pass.
+
+    ASTRA-sim has the tail in the run's total exposed time only, but for layer 0's weight gradient, which is in
+    ``weight_gradient.exposed_ps`` here as there.
+    """
+
+    name: str
+    forward: PassTimes
+    weight_gradient: PassTimes
+    input_gradient: PassTimes
+    tail_ps: int
+
+
+@dataclass(frozen=True)
+class PhaseTimes:
+    """Phase k of a layer's chunks on NPU 0: sums over ``chunks`` finished phases.
+
+    ``queue_ps``: waiting for a slot. ``network_ps``: from start to end without the endpoint delays, divided by the
+    number of steps in which messages are received and rounded down per chunk. *Model limit*: ASTRA-sim takes the mean
+    over messages from posting a receive to its arrival; both are the same where a step receives one message.
+    """
+
+    chunks: int
+    queue_ps: int
+    network_ps: int
+
+
+@dataclass(frozen=True)
+class DimensionTimes:
+    """A layer's chunks in one dimension on NPU 0: ``time_ps`` from start to end of a phase, summed, no queueing."""
+
+    chunks: int
+    time_ps: int
+
+
+@dataclass(frozen=True)
+class LayerDetail:
+    """A layer's chunks on NPU 0. ``creation_ps``: from creation to the first queue, summed over ``chunks``."""
+
+    name: str
+    chunks: int
+    creation_ps: int
+    phases: tuple[PhaseTimes, ...]
+    dimensions: tuple[DimensionTimes, ...]
+
+
+@dataclass(frozen=True)
+class CollectiveRecord:
+    """One collective: ``start_ps`` when the first NPU issued it, ``end_ps`` when the last was done (None: not yet).
+
+    The update time that follows is not in it. ``index`` counts issues in program order, the same on every NPU;
+    ``algorithm`` has one name per phase, joined by "_".
+    """
+
+    index: int
+    layer: str
+    pass_number: int
+    phase: PassKind
+    kind: CollectiveKind
+    algorithm: str
+    bytes: int
+    ranks: int
+    chunks: int
+    start_ps: int
+    end_ps: int | None = None
+
+
+@dataclass(frozen=True)
+class RunRecords:
+    """All of a run so far. Index of ``busy`` and ``sent_bytes`` is the dimension.
+
+    ``busy``: intervals (begin, end), in order and disjoint, in which NPU 0's queue of the dimension held a chunk,
+    waiting or running. ``sent_bytes``: what NPU 0 sent in phases that it finished.
+    """
+
+    complete: bool
+    finish_ps: int
+    npus: tuple[NpuRecord, ...]
+    layers: tuple[LayerTimes, ...]
+    details: tuple[LayerDetail, ...]
+    collectives: tuple[CollectiveRecord, ...]
+    busy: tuple[tuple[tuple[int, int], ...], ...]
+    sent_bytes: tuple[int, ...]

@@ -1,0 +1,1 @@
+"""What runs next on each NPU: chunking, scheduling policies, launch order."""

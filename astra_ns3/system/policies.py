@@ -1,0 +1,33 @@
+"""Who goes first: the priority that a collective, and all its chunks, get when it is issued.
+
+Higher goes first, equals in order of arrival; what runs is never interrupted. One counter serves all policies, so
+that they mix as in ASTRA-sim 1.0: LIFO counts up (the latest goes first), FIFO counts down.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+#: Above every number that counting reaches.
+HIGHEST_PRIORITY = 100_000_000
+
+#: From the counter to a priority and the counter after it.
+Policy = Callable[[int], tuple[int, int]]
+
+
+def lifo(counter: int) -> tuple[int, int]:
+    """The latest collective goes first."""
+    return counter, counter + 1
+
+
+def fifo(counter: int) -> tuple[int, int]:
+    """The earliest collective goes first."""
+    return counter, counter - 1
+
+
+def highest(counter: int) -> tuple[int, int]:
+    """Before all others."""
+    return HIGHEST_PRIORITY, counter
+
+
+POLICIES: Mapping[str, Policy] = {"LIFO": lifo, "FIFO": fifo, "HIGHEST": highest}

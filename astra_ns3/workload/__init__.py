@@ -1,0 +1,1 @@
+"""Training loops, and the driver that runs them on every NPU."""

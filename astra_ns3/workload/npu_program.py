@@ -1,0 +1,123 @@
+"""One NPU's run through its training loop: what it is doing now, and what its time went into."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from astra_ns3.network.records import NpuRecord, PassKind
+from astra_ns3.system.request import Handle
+from astra_ns3.workload.operations import Compute, Issue, Program, Wait
+
+
+@dataclass
+class LayerSums:
+    """Sums of one layer, by pass."""
+
+    compute_ps: dict[PassKind, int] = field(default_factory=lambda: dict.fromkeys(PassKind, 0))
+    exposed_ps: dict[PassKind, int] = field(default_factory=lambda: dict.fromkeys(PassKind, 0))
+    comm_ps: dict[PassKind, int] = field(default_factory=lambda: dict.fromkeys(PassKind, 0))
+    tail_ps: int = 0
+
+
+class NpuProgram:
+    """Runs ``program`` from one blocking operation to the next; ``layers`` gets the sums (None: totals only)."""
+
+    def __init__(self, rank: int, program: Program, layers: list[LayerSums] | None) -> None:
+        self.rank = rank
+        self.finish_ps: int | None = None
+        self._program = program
+        self._layers = layers
+        self._blocking: Compute | Wait | None = None
+        self._since_ps = 0
+        self._compute_ps = 0
+        self._exposed_ps = 0
+        self._position: Compute | None = None
+        self._pass_waited_for = 0
+
+    @property
+    def done(self) -> bool:
+        """Whether the program has ended."""
+        return self.finish_ps is not None
+
+    @property
+    def blocking(self) -> Compute | Wait | None:
+        """What the NPU is busy with or waits for; None before the start and after the end."""
+        return self._blocking
+
+    def next_blocking(self, time_ps: int, issue: Callable[[Issue], Handle]) -> Compute | Wait | None:
+        """Book what blocked until now and go on to the next computation or unfinished collective; None at the end.
+
+        ``issue`` does what an Issue asks for.
+        """
+        self._book(time_ps)
+        answer: Handle | None = None
+        while True:
+            try:
+                operation = self._program.send(answer)
+            except StopIteration:
+                self.finish_ps = time_ps
+                return None
+            answer = None
+            if isinstance(operation, Compute):
+                self._position = operation
+                if operation.time_ps:
+                    return self._block(operation, time_ps)
+            elif isinstance(operation, Wait):
+                self._pass_waited_for = operation.handle.request.pass_number
+                if not operation.handle.done:
+                    return self._block(operation, time_ps)
+            else:
+                answer = issue(operation)
+
+    def collective_done(self, handle: Handle, time_ps: int) -> bool:
+        """A collective counts as done; True if the program waited for it."""
+        handle.done = True
+        if self._layers is not None:
+            request = handle.request
+            self._layers[request.layer].comm_ps[request.pass_kind] += time_ps - handle.issue_ps
+        return isinstance(self._blocking, Wait) and self._blocking.handle is handle
+
+    def record(self, now_ps: int) -> NpuRecord:
+        """Totals; what blocks now counts until now."""
+        finish_ps = now_ps if self.finish_ps is None else self.finish_ps
+        running_ps = finish_ps - self._since_ps if self._blocking is not None else 0
+        computes = isinstance(self._blocking, Compute)
+        return NpuRecord(
+            self.rank,
+            finish_ps,
+            self._compute_ps + (running_ps if computes else 0),
+            self._exposed_ps + (0 if computes else running_ps),
+            self.done,
+        )
+
+    def position(self, layers: int, passes: int) -> tuple[int, int]:
+        """Passes done, and steps done of the ``2 * layers`` of the present pass (forward, then backward)."""
+        if self.done:
+            return passes, 0
+        where = self._position
+        if where is None:
+            return self._pass_waited_for, 0
+        forward = where.pass_kind is PassKind.FORWARD
+        return where.pass_number, where.layer if forward else 2 * layers - 1 - where.layer
+
+    def _block(self, operation: Compute | Wait, time_ps: int) -> Compute | Wait:
+        self._blocking, self._since_ps = operation, time_ps
+        return operation
+
+    def _book(self, time_ps: int) -> None:
+        operation, self._blocking = self._blocking, None
+        elapsed_ps = time_ps - self._since_ps
+        if isinstance(operation, Compute):
+            self._compute_ps += elapsed_ps
+            if self._layers is not None:
+                self._layers[operation.layer].compute_ps[operation.pass_kind] += elapsed_ps
+        elif operation is not None:
+            self._exposed_ps += elapsed_ps
+            if self._layers is not None:
+                request = operation.handle.request
+                sums = self._layers[request.layer]
+                if operation.tail:
+                    sums.tail_ps += elapsed_ps
+                else:
+                    sums.exposed_ps[request.pass_kind] += elapsed_ps

@@ -1,0 +1,89 @@
+"""Says in one line who waits for what when nothing happens any more."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from astra_ns3.config.workload import Workload
+from astra_ns3.network.api import NetworkBackend, PendingMessage
+from astra_ns3.network.instance import unpack_instance
+from astra_ns3.system.layer import SystemLayer
+from astra_ns3.units import format_time
+from astra_ns3.workload.npu_program import NpuProgram
+from astra_ns3.workload.operations import Compute, Wait
+
+_MOST_MESSAGES = 4
+
+
+def describe_stall(
+    network: NetworkBackend, system: SystemLayer, workload: Workload, waiting: Sequence[NpuProgram]
+) -> str:
+    """``waiting``: the NPUs that aren't done. The one told about is the one that misses the earliest message."""
+    stalls = [(npu, _missing(network, system, npu)) for npu in waiting]
+    npu, missing = min(stalls, key=_rank_of_cause)
+    return (
+        f"nothing is left to happen at {format_time(network.now_ps())} but {len(waiting)} of {network.ranks} NPUs "
+        f"aren't done: NPU {npu.rank} {_activity(npu, workload)}{_chunk(system, npu, missing)}"
+    )
+
+
+def _rank_of_cause(stall: tuple[NpuProgram, tuple[int, list[PendingMessage]] | None]) -> tuple[bool, int, int]:
+    """Lowest for what is most likely the cause: the earliest chunk, and in it the earliest step."""
+    missing = stall[1]
+    if missing is None:
+        return True, 0, 0
+    return False, missing[0], min(message.step for message in missing[1])
+
+
+def _missing(network: NetworkBackend, system: SystemLayer, npu: NpuProgram) -> tuple[int, list[PendingMessage]] | None:
+    """A chunk that an NPU can't finish, as instance and messages; of the collective it waits for if there is one."""
+    wanted = npu.blocking.handle.collective if isinstance(npu.blocking, Wait) else -1
+    running = sorted(system.running(npu.rank), key=lambda instance: unpack_instance(instance)[0] != wanted)
+    for instance in running:
+        if pending := network.pending(npu.rank, instance):
+            return instance, pending
+    return None
+
+
+def _activity(npu: NpuProgram, workload: Workload) -> str:
+    operation = npu.blocking
+    if operation is None:
+        return "has not started"
+    if isinstance(operation, Compute):
+        return f"computes layer '{workload.layers[operation.layer].name}' ({operation.pass_kind.value})"
+    request = operation.handle.request
+    return (
+        f"waits for layer '{workload.layers[request.layer].name}' ({request.pass_kind.value} of pass "
+        f"{request.pass_number}), collective {operation.handle.collective} "
+        f"({request.kind.value}, {request.bytes} bytes)"
+    )
+
+
+def _chunk(system: SystemLayer, npu: NpuProgram, missing: tuple[int, list[PendingMessage]] | None) -> str:
+    if not isinstance(npu.blocking, Wait):
+        return ""
+    wanted = npu.blocking.handle.collective
+    if missing is not None:
+        collective, chunk, _ = unpack_instance(missing[0])
+        where = f"chunk {chunk}" if collective == wanted else f"which is behind {_name_chunk(system, missing[0])}"
+        return f", {where}: {_list_messages(missing[1])}"
+    queued = [chunk for index, chunk, _ in map(unpack_instance, system.waiting(npu.rank)) if index == wanted]
+    if not queued:
+        return ", of which no message is missing"
+    first = "".join(f", behind {_name_chunk(system, instance)}" for instance in system.next_in_order(npu.rank))
+    return f", chunk {queued[0]}: not started{first}"
+
+
+def _name_chunk(system: SystemLayer, instance: int) -> str:
+    collective, chunk, _ = unpack_instance(instance)
+    return f"chunk {chunk} of collective {collective} (layer '{system.layer_name(collective)}')"
+
+
+def _list_messages(pending: Sequence[PendingMessage]) -> str:
+    names = [
+        f"{'' if message.sent else 'unsent '}{message.sender} to {message.receiver} "
+        f"(step {message.step}, {message.bytes} bytes)"
+        for message in pending[:_MOST_MESSAGES]
+    ]
+    more = f" and {len(pending) - _MOST_MESSAGES} more" if len(pending) > _MOST_MESSAGES else ""
+    return f"waits for {len(pending)} messages: {', '.join(names)}{more}"

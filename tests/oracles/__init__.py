@@ -1,0 +1,1 @@
+"""Expected values derived apart from the program."""
