@@ -1,0 +1,37 @@
+"""Training loops on a packet-level network: ASTRA-sim's system model over ns-3's TCP.
+
+``run`` and ``Result`` are loaded when first used, so that ``import astra_ns3`` stays free of ns-3, pandas and pyarrow.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from astra_ns3.experiments.result import Result as Result
+    from astra_ns3.experiments.run import run as run
+
+    __version__: str
+
+__all__ = ["Result", "__version__", "run"]
+
+
+def __getattr__(name: str) -> object:
+    """Load a public name on first use (PEP 562)."""
+    if name == "run":
+        from astra_ns3.experiments.run import run
+
+        return run
+    if name == "Result":
+        from astra_ns3.experiments.result import Result
+
+        return Result
+    if name == "__version__":
+        from astra_ns3.experiments.metadata import package_version
+
+        return package_version()
+    raise AttributeError(f"module 'astra_ns3' has no attribute '{name}'")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

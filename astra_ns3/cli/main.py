@@ -1,0 +1,79 @@
+"""The command ``astra-ns3``: its entry point, and every way out of it.
+
+Exit status: 0 done, 2 bad input, 3 stalled, 4 a limit reached, 5 ns-3 failed, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+import click
+
+from astra_ns3.cli.output import print_failure
+from astra_ns3.cli.run import run_command
+from astra_ns3.cli.validate import validate_command
+from astra_ns3.errors import AstraNs3Error, Interrupted
+
+_NAME = "astra-ns3"
+_USAGE_STATUS = 2
+_JSON_OPTION = "--json"
+
+
+def _print_versions(context: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
+    if not wanted or context.resilient_parsing:
+        return
+    from astra_ns3.experiments.metadata import versions
+
+    for name, version in versions().items():
+        click.echo(f"{name} {version}")
+    context.exit()
+
+
+@click.group(
+    name=_NAME,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="Exit status: 0 done, 2 bad input, 3 stalled, 4 a limit reached, 5 ns-3 failed, 130 interrupted.",
+)
+@click.option(
+    "--version",
+    is_flag=True,
+    expose_value=False,
+    is_eager=True,
+    callback=_print_versions,
+    help="Print the versions of this program, of ns-3 and of what else it stands on.",
+)
+@click.pass_context
+def cli(context: click.Context) -> None:
+    """Play a distributed training loop over a packet-level network."""
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help(), err=True)
+        context.exit(_USAGE_STATUS)
+
+
+cli.add_command(run_command)
+cli.add_command(validate_command)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line and exit with its status."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    sys.exit(_status(words))
+
+
+def _status(words: list[str]) -> int:
+    as_json = _JSON_OPTION in words
+    try:
+        outcome = cli.main(args=words, prog_name=_NAME, standalone_mode=False)
+    except click.ClickException as error:
+        where = error.ctx.command_path if isinstance(error, click.UsageError) and error.ctx else _NAME
+        print_failure(f"{error.format_message()} (see '{where} --help')", "InputError", _USAGE_STATUS, as_json)
+        return _USAGE_STATUS
+    except AstraNs3Error as error:
+        print_failure(str(error), type(error).__name__, error.exit_status, as_json)
+        return error.exit_status
+    except (KeyboardInterrupt, click.Abort):
+        print_failure("interrupted", "Interrupted", Interrupted.exit_status, as_json)
+        return Interrupted.exit_status
+    return outcome if isinstance(outcome, int) else 0

@@ -1,0 +1,71 @@
+"""The live line on a terminal: passes and layers done, simulated time, events per second, estimated end."""
+
+from __future__ import annotations
+
+import shutil
+from typing import TextIO
+
+from astra_ns3.experiments.progress import Progress
+from astra_ns3.units import format_time
+
+_SHORTEST_INTERVAL_SECONDS = 0.15
+_CLEAR_LINE = "\r\x1b[2K"
+
+
+class LiveLine:
+    """Draws one line over and over on ``stream``, at most seven times a second; whole after each write."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._drawn_at: float | None = None
+        self._last_events = 0
+        self._last_seconds = 0.0
+        self._events_per_second = 0.0
+
+    def update(self, progress: Progress) -> None:
+        """Draw ``progress`` unless the line was drawn just now."""
+        now = progress.wall_seconds
+        if self._drawn_at is not None and now - self._drawn_at < _SHORTEST_INTERVAL_SECONDS:
+            return
+        if now > self._last_seconds:
+            self._events_per_second = (progress.events - self._last_events) / (now - self._last_seconds)
+        self._last_events, self._last_seconds, self._drawn_at = progress.events, now, now
+        columns = shutil.get_terminal_size().columns
+        self._stream.write(_CLEAR_LINE + progress_text(progress, self._events_per_second)[: columns - 1])
+        self._stream.flush()
+
+    def finish(self) -> None:
+        """Take the line away."""
+        if self._drawn_at is not None:
+            self._stream.write(_CLEAR_LINE)
+            self._stream.flush()
+            self._drawn_at = None
+
+
+def progress_text(progress: Progress, events_per_second: float) -> str:
+    """The line's words, within 80 columns: NPU 0 stands for all, a layer counts forward and again backward."""
+    current = min(progress.passes_done + 1, progress.passes)
+    left = progress.seconds_left
+    return "  ".join(
+        [
+            f"{int(100 * progress.fraction):3d}%",
+            f"pass {current}/{progress.passes}",
+            f"layers {progress.steps_done}/{progress.steps}",
+            f"sim {format_time(progress.time_ps)}",
+            f"{_count(events_per_second)} events/s",
+            f"left {_clock(left)}" if left is not None else "left --:--",
+        ]
+    )
+
+
+def _count(number: float) -> str:
+    for limit, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if number >= limit:
+            return f"{number / limit:.3g} {unit}"
+    return f"{number:.0f} "
+
+
+def _clock(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes:02d}:{rest:02d}"

@@ -1,0 +1,92 @@
+"""``astra-ns3 run``: a thin layer on :mod:`astra_ns3.experiments.run`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from astra_ns3.cli.options import input_options, seconds, size_bytes, time_ps
+from astra_ns3.cli.output import print_failure, print_json, show_logs
+from astra_ns3.cli.progress import LiveLine
+from astra_ns3.errors import InputError
+from astra_ns3.experiments.hooks import load_hook
+from astra_ns3.experiments.request import RECORDABLE, RunRequest
+from astra_ns3.experiments.run import Outcome, execute
+from astra_ns3.network.api import Limits
+from astra_ns3.report.summary import run_text, summary
+
+
+@click.command("run")
+@input_options
+@click.option("-o", "--path", "output", metavar="DIR", help="Folder for the results; without it only a table is shown.")
+@click.option("--overwrite", is_flag=True, help="Replace the run that the folder holds.")
+@click.option("--run-name", default="run", show_default=True, help="Name of the run in its files.")
+@click.option("--seed", type=int, default=1, show_default=True, help="Of all random numbers, 1 to 4294967295.")
+@click.option("--backend", default="ns3", show_default=True, help="What plays the messages.")
+@click.option(
+    "--record",
+    type=click.Choice(RECORDABLE),
+    multiple=True,
+    help="Also write a table of single messages (flows.parquet). Needs --path.",
+)
+@click.option("--hook", metavar="FILE.py", help="Its on_built(context) is called before the first event.")
+@click.option("--limit-simulated-time", type=time_ps, metavar="TIME", help="Stop there, e.g. 10ms.")
+@click.option("--limit-wall-time", type=time_ps, metavar="TIME", help="Stop after so long, e.g. 60s.")
+@click.option("--limit-memory", type=size_bytes, metavar="SIZE", help="Stop when so much is resident, e.g. 4GiB.")
+@click.option("--quiet", is_flag=True, help="No progress line.")
+def run_command(as_json: bool, log_level: str, quiet: bool, **options: Any) -> int:
+    """Run a workload on a system and a network.
+
+    Ctrl-C ends the run within a second; what is done so far is saved and marked incomplete.
+    """
+    show_logs(log_level)
+    outcome = execute(_request(quiet=quiet, **options))
+    if outcome.error is not None:
+        status = outcome.error.exit_status
+        more = summary(outcome.result.metadata, outcome.result.folder)
+        if outcome.result.folder is not None:
+            click.echo(f"what was done so far is in {outcome.result.folder}", err=True)
+        print_failure(str(outcome.error), type(outcome.error).__name__, status, as_json, more)
+        return status
+    _show(outcome, as_json)
+    return 0
+
+
+def _request(
+    *,
+    workload: str,
+    system: str,
+    network: str,
+    output: str | None,
+    hook: str | None,
+    record: tuple[str, ...],
+    limit_simulated_time: int | None,
+    limit_wall_time: int | None,
+    limit_memory: int | None,
+    quiet: bool,
+    **options: Any,
+) -> RunRequest:
+    if record and output is None:
+        raise InputError("--record needs an output folder: add --path DIR")
+    live = not quiet and sys.stderr.isatty()
+    return RunRequest(
+        workload=workload,
+        system=system,
+        network=network,
+        output=None if output is None else Path(output),
+        on_built=None if hook is None else load_hook(hook),
+        record=record,
+        limits=Limits(limit_simulated_time, seconds(limit_wall_time), limit_memory),
+        progress=LiveLine(sys.stderr) if live else None,
+        **options,
+    )
+
+
+def _show(outcome: Outcome, as_json: bool) -> None:
+    if as_json:
+        print_json({**summary(outcome.result.metadata, outcome.result.folder), "exit_status": 0})
+    else:
+        click.echo(run_text(outcome.result.metadata, outcome.result.folder))

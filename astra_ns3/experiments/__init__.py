@@ -1,0 +1,1 @@
+"""Runs from files to results: inputs, limits, output folders, metadata, forecasts."""

@@ -1,0 +1,147 @@
+"""run.json: all that is needed to do a run again, what it cost, and whether it came to its end."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Mapping
+from dataclasses import asdict
+from importlib import metadata
+from typing import Any
+
+from astra_ns3.config.workload import Pass, Workload
+from astra_ns3.errors import AstraNs3Error
+from astra_ns3.experiments.inputs import Inputs
+from astra_ns3.experiments.request import RunRequest
+from astra_ns3.experiments.session import Played
+from astra_ns3.experiments.watch import Watch
+from astra_ns3.network.records import LayerTimes, RunRecords
+
+FORMAT = "astra-ns3 run"
+FORMAT_VERSION = 1
+VARYING_KEYS = ("started", "timing", "memory", "versions")
+"""Keys of run.json that differ between two runs of the same files and seed; nothing else does."""
+
+_PACKAGE = "astra-ns3"
+_COMPONENTS = ("ns3", "cppyy", "numpy", "pandas", "pyarrow", "pydantic")
+
+
+def package_version() -> str:
+    """The version of this package as installed."""
+    return _version(_PACKAGE)
+
+
+def versions() -> dict[str, str]:
+    """Versions of this package, of what it stands on and of Python, read without loading any of them."""
+    found = {_PACKAGE: package_version(), **{name: _version(name) for name in _COMPONENTS}}
+    return {**found, "python": platform.python_version(), "platform": platform.platform()}
+
+
+def run_document(
+    request: RunRequest, inputs: Inputs, played: Played, watch: Watch, warnings: list[str]
+) -> dict[str, Any]:
+    """run.json of a run, but for its list of files. Its :data:`VARYING_KEYS` come last."""
+    return {
+        "format": FORMAT,
+        "format_version": FORMAT_VERSION,
+        "run_name": request.run_name,
+        "complete": played.records.complete and played.error is None,
+        "stopped": _stop_document(played.error),
+        "finish_ps": played.records.finish_ps,
+        **_totals(played.records),
+        "statistics": {name: value for name, value in played.statistics.items() if not _varies(name)},
+        "warnings": warnings,
+        "backend": request.backend_name,
+        "seed": request.seed,
+        "passes": request.passes,
+        "comm_scale": request.comm_scale,
+        "compute_scale": request.compute_scale,
+        "record": list(request.record),
+        "hook": request.on_built is not None,
+        "limits": asdict(request.limits),
+        "workload": _workload_document(inputs.workload),
+        "system": inputs.system.document(),
+        "network": inputs.network.document(),
+        **_cost(played, watch),
+        "versions": versions(),
+    }
+
+
+def _stop_document(error: AstraNs3Error | None) -> dict[str, Any] | None:
+    if error is None:
+        return None
+    return {"kind": type(error).__name__, "message": str(error), "exit_status": error.exit_status}
+
+
+def _totals(records: RunRecords) -> dict[str, Any]:
+    """Sums over the run; compute and exposed time are those of NPU 0."""
+    return {
+        "npus": len(records.npus),
+        "npus_done": sum(npu.done for npu in records.npus),
+        "compute_ps": records.npus[0].compute_ps,
+        "exposed_ps": records.npus[0].exposed_ps,
+        "exposed_by_layer": [{"layer": layer.name, "exposed_ps": _exposed(layer)} for layer in records.layers],
+        "collectives": len(records.collectives),
+        "collectives_ended": sum(record.end_ps is not None for record in records.collectives),
+        "chunks": sum(record.chunks for record in records.collectives),
+    }
+
+
+def _exposed(layer: LayerTimes) -> int:
+    passes = (layer.forward, layer.weight_gradient, layer.input_gradient)
+    return sum(times.exposed_ps for times in passes) + layer.tail_ps
+
+
+def _cost(played: Played, watch: Watch) -> dict[str, Any]:
+    """What the run took of the machine. Idle memory is the backend's word if it has one, else that at the start."""
+    wall_seconds = watch.wall_seconds
+    varying = {name: value for name, value in played.statistics.items() if _varies(name)}
+    idle_bytes = int(varying.pop("idle_memory_bytes", watch.start_bytes))
+    peak_bytes = watch.peak_bytes
+    timing: Mapping[str, Any] = {
+        "wall_seconds": wall_seconds,
+        "setup_seconds": played.setup_seconds,
+        "simulation_seconds": wall_seconds - played.setup_seconds,
+        **varying,
+    }
+    above_idle = max(0, peak_bytes - idle_bytes)
+    return {
+        "started": watch.started.isoformat(timespec="seconds"),
+        "timing": {name: round(value, 6) for name, value in timing.items()},
+        "memory": {"idle_bytes": idle_bytes, "peak_bytes": peak_bytes, "peak_above_idle_bytes": above_idle},
+    }
+
+
+def _varies(statistic: str) -> bool:
+    """Whether a backend's number differs between two equal runs; told from its unit."""
+    return statistic.endswith(("_seconds", "_memory_bytes"))
+
+
+def _workload_document(workload: Workload) -> dict[str, Any]:
+    """A workload as plain data; sizes and times are those that were run, after scaling."""
+    return {
+        "source": workload.source,
+        "loop": workload.loop,
+        "last_bottom_layer": workload.last_bottom_layer,
+        "layers": [
+            {
+                "name": layer.name,
+                "forward": _pass_document(layer.forward),
+                "input_gradient": _pass_document(layer.input_gradient),
+                "weight_gradient": _pass_document(layer.weight_gradient),
+                "update_ns": layer.update_ns,
+                "policy": layer.policy,
+            }
+            for layer in workload.layers
+        ],
+    }
+
+
+def _pass_document(part: Pass) -> dict[str, Any]:
+    return {**asdict(part), "collective": None if part.collective is None else part.collective.value}
+
+
+def _version(distribution: str) -> str:
+    try:
+        return metadata.version(distribution)
+    except metadata.PackageNotFoundError:
+        return "not installed"

@@ -1,0 +1,96 @@
+"""What to run, checked before anything is read or built."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from astra_ns3.config.network import NetworkConfig
+from astra_ns3.config.system import SystemConfig
+from astra_ns3.config.workload import Workload
+from astra_ns3.errors import InputError, nearest
+from astra_ns3.experiments.inputs import FilePath
+from astra_ns3.experiments.progress import ProgressSink
+from astra_ns3.experiments.validate import check_passes
+from astra_ns3.network.api import Limits, NetworkBackend
+from astra_ns3.network.registry import Factory
+
+LARGEST_SEED = 2**32 - 1
+"""ns-3's seeds have 32 bits, and 0 is not one."""
+RECORDABLE = ("flows",)
+_LONGEST_NAME = 100
+
+
+@dataclass(frozen=True)
+class RunRequest:
+    """Everything about one run; :func:`astra_ns3.run` explains the fields."""
+
+    workload: FilePath | Workload
+    system: FilePath | SystemConfig
+    network: FilePath | NetworkConfig
+    backend: str | NetworkBackend | Factory = "ns3"
+    passes: int = 1
+    comm_scale: float = 1.0
+    compute_scale: float = 1.0
+    seed: int = 1
+    output: FilePath | None = None
+    on_built: Callable[..., Any] | None = None
+    limits: Limits = field(default_factory=Limits)
+    run_name: str = "run"
+    record: tuple[str, ...] = ()
+    overwrite: bool = False
+    progress: ProgressSink | None = None
+
+    @property
+    def output_path(self) -> Path | None:
+        """The output folder, if one was named."""
+        return None if self.output is None else Path(self.output)
+
+    @property
+    def backend_name(self) -> str:
+        """The backend's name, or that of its type."""
+        if isinstance(self.backend, str):
+            return self.backend
+        return getattr(self.backend, "__name__", type(self.backend).__name__)
+
+    def check(self) -> None:
+        """Raise InputError for the first argument that is out of range."""
+        check_passes(self.passes)
+        if isinstance(self.seed, bool) or not isinstance(self.seed, int) or not 1 <= self.seed <= LARGEST_SEED:
+            raise InputError(f"seed is {self.seed!r}, expected a whole number from 1 to {LARGEST_SEED}")
+        for name, scale in (("comm-scale", self.comm_scale), ("compute-scale", self.compute_scale)):
+            if isinstance(scale, bool) or not isinstance(scale, (int, float)):
+                raise InputError(f"{name} is {scale!r}, expected a number")
+        for what in self.record:
+            if what not in RECORDABLE:
+                raise InputError(f"record '{what}' is not one of {', '.join(RECORDABLE)}{nearest(what, RECORDABLE)}")
+        _check_output(self.output)
+        _check_run_name(self.run_name)
+        _check_limits(self.limits)
+
+
+def _check_output(output: object) -> None:
+    if output is not None and (not isinstance(output, (str, os.PathLike)) or not os.fspath(output)):
+        raise InputError(f"output is {output!r}, expected the path of a folder")
+
+
+def _check_run_name(name: str) -> None:
+    """It becomes part of a file's name and a cell of a table."""
+    plain = isinstance(name, str) and 0 < len(name) <= _LONGEST_NAME and name.isprintable()
+    if not plain or "/" in name or name.startswith("."):
+        raise InputError(
+            f"run name {name!r} is not 1 to {_LONGEST_NAME} printable characters without '/' and without '.' in front"
+        )
+
+
+def _check_limits(limits: Limits) -> None:
+    for name, limit in (
+        ("simulated time", limits.simulated_ps),
+        ("wall time", limits.wall_seconds),
+        ("memory", limits.memory_bytes),
+    ):
+        if limit is not None and not limit > 0:
+            raise InputError(f"the limit on {name} is {limit}, expected more than 0")

@@ -1,0 +1,198 @@
+"""A finished (or stopped) run: its times, its tables, and all that is needed to do it again."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from astra_ns3.errors import InputError
+from astra_ns3.experiments.astra_sim_tables import BACKEND_END_TO_END, DETAILED, END_TO_END, UTILIZATION_SUFFIX
+from astra_ns3.experiments.metadata import FORMAT, FORMAT_VERSION
+from astra_ns3.experiments.own_tables import COLLECTIVES, NPUS, SWITCH
+from astra_ns3.experiments.store import RUN_FILE
+from astra_ns3.units import PS_PER_NS
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_NAME_COLUMNS = ("layer name", "run name")
+
+
+@dataclass(frozen=True)
+class Files:
+    """The tables of a run: in memory (``texts``), in a folder, or both."""
+
+    texts: Mapping[str, str] = field(default_factory=dict)
+    folder: Path | None = None
+
+    def text(self, name: str) -> str:
+        """Content of the text file ``name``; raises InputError if there is none."""
+        if name in self.texts:
+            return self.texts[name]
+        try:
+            return self.path(name).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise InputError(f"{self.folder}/{name}: cannot be read: {error}") from error
+
+    def path(self, name: str) -> Path:
+        """Where the file ``name`` lies; raises InputError if the run has none."""
+        if self.folder is None or not (self.folder / name).is_file():
+            raise InputError(f"{self.folder or 'this run'}: there is no {name}; was it recorded?")
+        return self.folder / name
+
+
+class Result:
+    """What :func:`astra_ns3.run` returns; :meth:`load` reads one back from its folder.
+
+    Tables are pandas DataFrames with units in their column names, read on first use; don't change them in place.
+    """
+
+    def __init__(self, metadata: Mapping[str, Any], files: Files, folder: Path | None = None) -> None:
+        """``folder``: where the run was saved, if it was."""
+        self._metadata = metadata
+        self._files = files
+        self._folder = folder
+        self._frames: dict[str, pd.DataFrame] = {}
+
+    @classmethod
+    def load(cls, folder: str | os.PathLike[str]) -> Result:
+        """Read the run that ``folder`` holds; raises InputError if it holds none."""
+        path = Path(folder)
+        file = path / RUN_FILE
+        if not file.is_file():
+            raise InputError(f"{path}: is not the folder of a run: it has no {RUN_FILE}")
+        try:
+            metadata = json.loads(file.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise InputError(f"{file}: cannot be read: {error}") from error
+        if not isinstance(metadata, dict) or metadata.get("format") != FORMAT:
+            raise InputError(f"{file}: was not written by this program: 'format' is not '{FORMAT}'")
+        if metadata.get("format_version") != FORMAT_VERSION:
+            found = metadata.get("format_version")
+            raise InputError(f"{file}: format_version is {found!r}, this program reads {FORMAT_VERSION}")
+        return cls(metadata, Files(folder=path), path)
+
+    def __repr__(self) -> str:
+        state = "complete" if self.complete else "incomplete"
+        return f"<Result {self._metadata['run_name']!r}: {state}, finish {self.finish_ps} ps>"
+
+    @property
+    def metadata(self) -> Mapping[str, Any]:
+        """All of run.json: configuration, seed, versions, cost, warnings."""
+        return self._metadata
+
+    @property
+    def folder(self) -> Path | None:
+        """Where the run was saved; None if it was not."""
+        return self._folder
+
+    @property
+    def complete(self) -> bool:
+        """Whether all NPUs came to the end of the workload."""
+        return bool(self._metadata["complete"])
+
+    @property
+    def finish_ps(self) -> int:
+        """When the last NPU finished; in an incomplete run, the simulated time reached."""
+        return int(self._metadata["finish_ps"])
+
+    @property
+    def finish_ns(self) -> float:
+        """:attr:`finish_ps` in nanoseconds."""
+        return self.finish_ps / PS_PER_NS
+
+    @property
+    def end_to_end(self) -> pd.DataFrame:
+        """EndToEnd.csv: a row per layer, of NPU 0."""
+        return self._microsecond_frame(END_TO_END)
+
+    @property
+    def detailed(self) -> pd.DataFrame:
+        """detailed.csv: mean delays of a layer's chunks on NPU 0."""
+        return self._microsecond_frame(DETAILED)
+
+    @property
+    def npus(self) -> pd.DataFrame:
+        """npus.csv: a row per NPU."""
+        return self._frame(NPUS)
+
+    @property
+    def collectives(self) -> pd.DataFrame:
+        """collectives.csv: a row per collective."""
+        return self._frame(COLLECTIVES)
+
+    @property
+    def switches(self) -> pd.DataFrame:
+        """switch.csv: a row per port of a switch."""
+        return self._frame(SWITCH)
+
+    @property
+    def backend_end_to_end(self) -> pd.DataFrame:
+        """backend_end_to_end.csv, one row: times in microseconds, payload of NPU 0 in MiB."""
+        return self._frame(BACKEND_END_TO_END, {"CommsTime": "CommsTime_us", **_BACKEND_UNITS})
+
+    @property
+    def dimension_utilization(self) -> pd.DataFrame:
+        """Percent of each window of 10 us in which NPU 0 had something in the dimension's queue."""
+        name = f"{self._metadata['run_name']}{UTILIZATION_SUFFIX}"
+        columns = next(csv.reader(io.StringIO(self._files.text(name))))
+        dimensions = {column: f"{column.split()[0]}_percent" for column in columns if column.endswith(" util")}
+        return self._frame(name, {" time (us) ": "time_us", **dimensions})
+
+    @property
+    def flows(self) -> pd.DataFrame:
+        """flows.parquet: a row per message, if ``record`` had "flows"; raises InputError otherwise."""
+        return self._parquet("flows.parquet")
+
+    @property
+    def connections(self) -> pd.DataFrame:
+        """connections.parquet: what the network file asked to observe of TCP connections."""
+        return self._parquet("connections.parquet")
+
+    @property
+    def queues(self) -> pd.DataFrame:
+        """queues.parquet: lengths of the queues that the network file asked to observe."""
+        return self._parquet("queues.parquet")
+
+    def rows(self, name: str) -> list[dict[str, str]]:
+        """Rows of the CSV file ``name`` as text, without pandas."""
+        return list(csv.DictReader(io.StringIO(self._files.text(name))))
+
+    def _microsecond_frame(self, name: str) -> pd.DataFrame:
+        """A table of ASTRA-sim's: all but its first two columns are microseconds."""
+        columns = next(csv.reader(io.StringIO(self._files.text(name))))
+        snake = {column: column.replace(" ", "_") for column in columns}
+        return self._frame(name, {old: new if old in _NAME_COLUMNS else f"{new}_us" for old, new in snake.items()})
+
+    def _frame(self, name: str, rename: Mapping[str, str] | None = None) -> pd.DataFrame:
+        if name not in self._frames:
+            import pandas as pd
+
+            frame = pd.read_csv(
+                io.StringIO(self._files.text(name)), dtype=_TEXT_COLUMNS, keep_default_na=False, na_values=[""]
+            )
+            unnamed = [column for column in frame.columns if str(column).startswith("Unnamed:")]
+            self._frames[name] = frame.drop(columns=unnamed).rename(columns=dict(rename or {}))
+        return self._frames[name]
+
+    def _parquet(self, name: str) -> pd.DataFrame:
+        if name not in self._frames:
+            import pandas as pd
+
+            self._frames[name] = pd.read_parquet(self._files.path(name))
+        return self._frames[name]
+
+
+_BACKEND_UNITS = {
+    "ComputeTime": "ComputeTime_us",
+    "ExposedCommsTime": "ExposedCommsTime_us",
+    "TotalPayloadSize": "TotalPayloadSize_MiB",
+    **{f"PayloadSize_Dim{dimension}": f"PayloadSize_Dim{dimension}_MiB" for dimension in range(7)},
+}
+_TEXT_COLUMNS = dict.fromkeys((*_NAME_COLUMNS, "layer", "phase", "kind", "algorithm", "RunName", "link_to"), str)

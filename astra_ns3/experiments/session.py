@@ -1,0 +1,108 @@
+"""Builds the backend, plays the workload on it, and takes down what came of it, however it ended."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from astra_ns3.errors import AstraNs3Error, InputError, Interrupted
+from astra_ns3.experiments.inputs import Inputs
+from astra_ns3.experiments.progress import Progress, ProgressSink
+from astra_ns3.experiments.request import RunRequest
+from astra_ns3.experiments.watch import Watch
+from astra_ns3.network.api import EndpointModel, NetworkBackend
+from astra_ns3.network.records import RecorderOptions, RunRecords
+from astra_ns3.network.registry import create_backend
+from astra_ns3.units import PS_PER_NS
+from astra_ns3.workload.driver import TrainingDriver
+
+
+@dataclass(frozen=True)
+class Played:
+    """What a run left: its records, the backend's counters, and why it stopped early (None: it didn't)."""
+
+    records: RunRecords
+    statistics: Mapping[str, Any]
+    switch_ports: Sequence[Mapping[str, Any]]
+    setup_seconds: float
+    error: AstraNs3Error | None
+
+
+def play(request: RunRequest, inputs: Inputs, recorder: RecorderOptions, watch: Watch) -> Played:
+    """Run to the end, to a limit, to a stall or to Ctrl-C; the backend is closed, its files finished.
+
+    Raises InputError, BackendError and KeyboardInterrupt if that happens before the first event.
+    """
+    network = _build(request, inputs, recorder)
+    try:
+        driver = TrainingDriver(
+            network,
+            inputs.system,
+            inputs.workload,
+            request.passes,
+            dimensions=inputs.network.dimensions,
+            on_heartbeat=lambda time_ps, events: _heartbeat(driver, watch, request.progress, time_ps, events),
+        )
+        setup_seconds = watch.wall_seconds
+        error = _run(driver, request)
+        return Played(
+            records=driver.records(),
+            statistics=_statistics(network),
+            switch_ports=_switch_ports(network),
+            setup_seconds=setup_seconds,
+            error=error,
+        )
+    finally:
+        network.close()
+
+
+def _heartbeat(driver: TrainingDriver, watch: Watch, sink: ProgressSink | None, time_ps: int, events: int) -> None:
+    """What happens about ten times a second: limits are checked, progress is told."""
+    watch.check()
+    if sink is not None:
+        sink.update(Progress(*driver.progress(), time_ps, events, watch.wall_seconds))
+
+
+def _build(request: RunRequest, inputs: Inputs, recorder: RecorderOptions) -> NetworkBackend:
+    endpoint = EndpointModel(
+        delay_ps=inputs.system.endpoint_delay_ns * PS_PER_NS,
+        reduction_bytes_per_ns=inputs.system.reduction_bytes_per_ns,
+    )
+    backend, config = request.backend, inputs.network
+    if isinstance(backend, str):
+        return create_backend(
+            backend, config, endpoint, seed=request.seed, recorder=recorder, on_built=request.on_built
+        )
+    if callable(backend):
+        return backend(config, endpoint, request.seed, recorder, request.on_built)
+    if backend.ranks != config.npus:
+        raise InputError(f"the backend has {backend.ranks} NPUs, the network {config.npus}")
+    return backend
+
+
+def _run(driver: TrainingDriver, request: RunRequest) -> AstraNs3Error | None:
+    """Play to the end; the error that stopped it, if it is one of ours."""
+    try:
+        driver.run(request.limits)
+    except KeyboardInterrupt:
+        return Interrupted("interrupted")
+    except InputError:
+        raise
+    except AstraNs3Error as error:
+        return error
+    finally:
+        if request.progress is not None:
+            request.progress.finish()
+    return None
+
+
+def _statistics(network: NetworkBackend) -> Mapping[str, Any]:
+    """Counters of a backend that has any; the contract doesn't ask for them."""
+    count = getattr(network, "statistics", None)
+    return dict(count()) if callable(count) else {}
+
+
+def _switch_ports(network: NetworkBackend) -> Sequence[Mapping[str, Any]]:
+    table = getattr(network, "switch_table", None)
+    return list(table()) if callable(table) else []

@@ -1,0 +1,148 @@
+"""The output folder: files are written to a temporary folder first and appear under their final names only when whole.
+
+A folder *holds a run* when it has any file of a name that a run writes. Such a folder is refused unless it is to be
+overwritten, and then only the files of a run are replaced: whatever else lies there stays. The temporary folder lies
+beside a new output folder, and inside one that exists (which may be a mount point, where a rename from outside fails).
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from astra_ns3.errors import InputError
+
+RUN_FILE = "run.json"
+RESULT_FILES = (
+    "EndToEnd.csv",
+    "detailed.csv",
+    "backend_end_to_end.csv",
+    "npus.csv",
+    "collectives.csv",
+    "switch.csv",
+    "flows.parquet",
+    "connections.parquet",
+    "queues.parquet",
+    RUN_FILE,
+)
+
+
+class RunFolder:
+    """One run's way into its folder: :meth:`open`, write into :attr:`staging`, :meth:`commit` or :meth:`discard`."""
+
+    def __init__(self, path: Path, *, overwrite: bool = False) -> None:
+        """Check that ``path`` may be written; raises InputError and touches nothing."""
+        self._path = path.expanduser().absolute()
+        self._overwrite = overwrite
+        self._staging: Path | None = None
+        self._made_parents: list[Path] = []
+        self._check()
+
+    @property
+    def path(self) -> Path:
+        """Where the files will be."""
+        return self._path
+
+    @property
+    def staging(self) -> Path:
+        """The temporary folder; only between :meth:`open` and :meth:`commit` or :meth:`discard`."""
+        if self._staging is None:
+            raise RuntimeError("the run folder is not open")
+        return self._staging
+
+    def open(self) -> Path:
+        """Make the temporary folder and return it; raises InputError if that is not possible."""
+        inside = self._path.is_dir()
+        try:
+            if not inside:
+                self._make_parents()
+            self._staging = _new_folder(self._path if inside else self._path.parent, self._path.name)
+        except OSError as error:
+            self._remove_parents()
+            raise InputError(f"{self._path}: cannot write here: {error.strerror}") from error
+        return self._staging
+
+    def commit(self) -> Path:
+        """Give the files their final names and return the folder."""
+        staging = self.staging
+        if not self._path.exists():
+            staging.rename(self._path)
+            self._staging = None
+            return self._path
+        if not self._overwrite and holds_run(self._path):
+            self._staging = None
+            raise InputError(f"{self._path}: another run was saved here meanwhile; this one's files are in {staging}")
+        # Without run.json a folder is no finished run: it goes first and comes last.
+        for name in _files_of_run(self._path):
+            (self._path / name).unlink(missing_ok=True)
+        for file in sorted(staging.iterdir(), key=lambda file: (file.name == RUN_FILE, file.name)):
+            file.replace(self._path / file.name)
+        staging.rmdir()
+        self._staging = None
+        return self._path
+
+    def discard(self) -> None:
+        """Remove the temporary folder and what was made for it; safe to call at any time."""
+        if self._staging is not None:
+            shutil.rmtree(self._staging, ignore_errors=True)
+            self._staging = None
+            self._remove_parents()
+
+    def _check(self) -> None:
+        if self._path.exists() and not self._path.is_dir():
+            raise InputError(f"{self._path}: the output must be a folder, and this is a file")
+        if self._path.is_dir() and not self._overwrite and holds_run(self._path):
+            raise InputError(
+                f"{self._path}: the folder holds a run; name another one or use --overwrite (overwrite=True)"
+            )
+        nearest = next(folder for folder in (self._path, *self._path.parents) if folder.exists())
+        if not nearest.is_dir() or not os.access(nearest, os.W_OK | os.X_OK):
+            raise InputError(f"{self._path}: cannot write here: no permission in {nearest}")
+
+    def _make_parents(self) -> None:
+        missing = [folder for folder in self._path.parents if not folder.exists()]
+        for folder in reversed(missing):
+            folder.mkdir(exist_ok=True)
+            self._made_parents.insert(0, folder)
+
+    def _remove_parents(self) -> None:
+        for folder in self._made_parents:
+            try:
+                folder.rmdir()
+            except OSError:
+                break
+        self._made_parents = []
+
+
+def holds_run(folder: Path) -> bool:
+    """Whether ``folder`` has a file of a name that a run writes."""
+    return any((folder / name).exists() for name in RESULT_FILES)
+
+
+def _files_of_run(folder: Path) -> Iterator[str]:
+    """Names of the files that an earlier run left in ``folder``, its run.json first."""
+    listed: list[str] = []
+    try:
+        content = json.loads((folder / RUN_FILE).read_text(encoding="utf-8"))
+        listed = [name for name in content["files"] if isinstance(name, str)]
+    except (OSError, ValueError, KeyError, TypeError):
+        listed = []
+    plain = {name for name in (*RESULT_FILES, *listed) if name == Path(name).name and name not in ("", ".", "..")}
+    yield RUN_FILE
+    yield from sorted(name for name in plain - {RUN_FILE} if (folder / name).is_file())
+
+
+def _new_folder(parent: Path, name: str) -> Path:
+    # Not tempfile.mkdtemp: its mode 0700 would stay on the folder that others are to read.
+    for number in itertools.count():
+        folder = parent / f".{name}.{os.getpid()}.{number}.partial"
+        try:
+            folder.mkdir()
+        except FileExistsError:
+            continue
+        return folder
+    raise AssertionError("unreachable")

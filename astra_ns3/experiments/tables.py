@@ -1,0 +1,52 @@
+"""Rows and columns as text: what every CSV of a run is made of."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from astra_ns3.units import PS_PER_US
+
+_DECIMALS = 6
+
+Cell = str | int | None
+
+
+@dataclass(frozen=True)
+class Table:
+    """One CSV file: its name, its header and its rows; None is an empty cell."""
+
+    name: str
+    header: Sequence[str]
+    rows: Sequence[Sequence[Cell]]
+
+    def text(self) -> str:
+        """The file's content: comma separated, one line a row, Unix line ends."""
+        stream = io.StringIO()
+        writer = csv.writer(stream, lineterminator="\n")
+        writer.writerow(self.header)
+        writer.writerows(self.rows)
+        return stream.getvalue()
+
+
+def microseconds(time_ps: int) -> str:
+    """``time_ps`` in microseconds with six decimals: exact, since the sixth is a picosecond."""
+    sign = "-" if time_ps < 0 else ""
+    whole, rest = divmod(abs(time_ps), PS_PER_US)
+    return f"{sign}{whole}.{rest:06d}"
+
+
+def mean_microseconds(sum_ps: int, count: int) -> str:
+    """Mean of ``count`` times that add up to ``sum_ps``, rounded to a picosecond (half to even)."""
+    return microseconds(round(Fraction(sum_ps, count)))
+
+
+def decimal(numerator: int, denominator: int) -> str:
+    """``numerator / denominator`` with six decimals, rounded half to even from the exact quotient."""
+    scaled = round(Fraction(numerator * 10**_DECIMALS, denominator))
+    sign = "-" if scaled < 0 else ""
+    whole, rest = divmod(abs(scaled), 10**_DECIMALS)
+    return f"{sign}{whole}.{rest:0{_DECIMALS}d}"

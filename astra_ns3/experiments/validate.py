@@ -1,0 +1,63 @@
+"""Checks the three files of a run and builds all that can be built without a simulator."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from astra_ns3.config.network import NetworkConfig
+from astra_ns3.config.system import SystemConfig
+from astra_ns3.config.workload import Workload
+from astra_ns3.errors import InputError
+from astra_ns3.experiments.forecast import Forecast, forecast
+from astra_ns3.experiments.inputs import FilePath, load_inputs
+
+
+@dataclass(frozen=True)
+class Validation:
+    """What was found: the shape of the run, its forecast, and warnings."""
+
+    loop: str
+    layers: int
+    passes: int
+    npus: int
+    hosts: int
+    switches: int
+    links: int
+    forecast: Forecast
+    warnings: tuple[str, ...]
+
+    def document(self) -> dict[str, Any]:
+        """As plain data."""
+        return asdict(self)
+
+
+def validate(
+    workload: FilePath | Workload,
+    system: FilePath | SystemConfig,
+    network: FilePath | NetworkConfig,
+    *,
+    passes: int = 1,
+    comm_scale: float = 1.0,
+    compute_scale: float = 1.0,
+) -> Validation:
+    """Read and check everything, build graph, loop and schedules, run nothing; raises InputError."""
+    check_passes(passes)
+    inputs = load_inputs(workload, system, network, comm_scale=comm_scale, compute_scale=compute_scale)
+    return Validation(
+        loop=inputs.workload.loop,
+        layers=len(inputs.workload.layers),
+        passes=passes,
+        npus=inputs.network.npus,
+        hosts=inputs.graph.hosts,
+        switches=inputs.graph.switches,
+        links=len(inputs.graph.links),
+        forecast=forecast(inputs, passes),
+        warnings=inputs.warnings,
+    )
+
+
+def check_passes(passes: int) -> None:
+    """Raise InputError unless ``passes`` is a whole number from 1."""
+    if isinstance(passes, bool) or not isinstance(passes, int) or passes < 1:
+        raise InputError(f"passes is {passes!r}, expected a whole number, at least 1")

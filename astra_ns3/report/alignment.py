@@ -1,0 +1,25 @@
+"""Plain text for terminals: names on the left, values in a column beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+def aligned(rows: Sequence[tuple[str, str]], indent: str = "") -> str:
+    """One line per row; the values begin in one column."""
+    width = max((len(name) for name, _ in rows), default=0)
+    return "\n".join(f"{indent}{name:<{width}}  {value}".rstrip() for name, value in rows)
+
+
+def percent(part: int, whole: int) -> str:
+    """``part`` of ``whole`` with one decimal; a dash if there is no whole."""
+    return f"{100 * part / whole:.1f}%" if whole else "-"
+
+
+def clock(seconds: float) -> str:
+    """Seconds as a person says them: ``0.42 s``, ``12.3 s``, ``4 min 05 s``, ``2 h 10 min``."""
+    if seconds < 60:
+        return f"{seconds:.2f} s" if seconds < 10 else f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes:02d} min" if hours else f"{minutes} min {rest:02d} s"

@@ -1,0 +1,91 @@
+"""The short table at the end of a run, and the same for scripts. Reads run.json only."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from astra_ns3.report.alignment import aligned, clock, percent
+from astra_ns3.units import format_bytes, format_time
+
+MOST_LAYERS = 5
+_COPIED = (
+    "run_name",
+    "complete",
+    "stopped",
+    "npus",
+    "passes",
+    "finish_ps",
+    "compute_ps",
+    "exposed_ps",
+    "collectives",
+    "collectives_ended",
+    "chunks",
+    "warnings",
+)
+
+Metadata = Mapping[str, Any]
+
+
+def summary(metadata: Metadata, folder: Path | None) -> dict[str, Any]:
+    """What a script wants to know of a run, flat; times in picoseconds and of NPU 0, but for the last one's finish."""
+    return {
+        **{name: metadata[name] for name in _COPIED},
+        **metadata["statistics"],
+        "wall_seconds": metadata["timing"]["wall_seconds"],
+        "peak_memory_bytes": metadata["memory"]["peak_bytes"],
+        "peak_memory_above_idle_bytes": metadata["memory"]["peak_above_idle_bytes"],
+        "output": None if folder is None else str(folder),
+    }
+
+
+def run_text(metadata: Metadata, folder: Path | None) -> str:
+    """The table, for people."""
+    parts = [aligned(_rows(metadata))]
+    layers = _layer_rows(metadata)
+    if layers:
+        parts.append(f"largest exposed communication\n{aligned(layers, indent='  ')}")
+    parts.append(aligned([("files", str(folder) if folder is not None else "none (name a folder with --path)")]))
+    return "\n".join(parts)
+
+
+def _rows(metadata: Metadata) -> list[tuple[str, str]]:
+    finish_ps, timing, memory = metadata["finish_ps"], metadata["timing"], metadata["memory"]
+    first_npu_ps = metadata["compute_ps"] + metadata["exposed_ps"]
+    state = "" if metadata["complete"] else "  (incomplete)"
+    rows = [
+        ("run", f"{metadata['run_name']}{state}"),
+        ("workload", f"{metadata['workload']['source']}  ({metadata['workload']['loop']})"),
+        ("NPUs", f"{metadata['npus']}"),
+        ("passes", f"{metadata['passes']}"),
+        ("finish", f"{format_time(finish_ps)}"),
+        ("compute", _share(metadata["compute_ps"], first_npu_ps)),
+        ("exposed communication", _share(metadata["exposed_ps"], first_npu_ps)),
+        ("collectives", f"{metadata['collectives']:,} in {metadata['chunks']:,} chunks"),
+    ]
+    statistics = metadata["statistics"]
+    rows += [(name, f"{statistics[name]:,}") for name in ("messages", "packets", "events") if name in statistics]
+    lost = [(name, statistics.get(name, 0)) for name in ("dropped_frames", "retransmissions", "timeouts")]
+    rows += [(name.replace("_", " "), f"{count:,}") for name, count in lost if count]
+    above, idle = format_bytes(memory["peak_above_idle_bytes"]), format_bytes(memory["idle_bytes"])
+    return [
+        *rows,
+        ("wall time", f"{clock(timing['wall_seconds'])}  ({clock(timing['setup_seconds'])} to set up)"),
+        ("peak memory", f"{above} above the {idle} of the idle program"),
+    ]
+
+
+def _share(part_ps: int, whole_ps: int) -> str:
+    return f"{format_time(part_ps)}  ({percent(part_ps, whole_ps)} of NPU 0's time)"
+
+
+def _layer_rows(metadata: Metadata) -> list[tuple[str, str]]:
+    """The layers that NPU 0 waited for longest."""
+    exposed = [layer for layer in metadata["exposed_by_layer"] if layer["exposed_ps"]]
+    exposed.sort(key=lambda layer: layer["exposed_ps"], reverse=True)
+    total_ps = metadata["exposed_ps"]
+    return [
+        (layer["layer"], f"{format_time(layer['exposed_ps'])}  ({percent(layer['exposed_ps'], total_ps)})")
+        for layer in exposed[:MOST_LAYERS]
+    ]

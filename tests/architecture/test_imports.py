@@ -1,0 +1,183 @@
+"""The house plan as tests: imports point down, one door to cppyy, no cycles, a library that doesn't print or exit."""
+
+from __future__ import annotations
+
+import ast
+import graphlib
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).resolve().parents[2] / "astra_ns3"
+
+# A room may import rooms of a lower floor, itself, and what ALLOWED_BESIDE names.
+FLOORS = {
+    "errors": 0,
+    "units": 0,
+    "config": 1,
+    "topology": 2,
+    "transport": 2,
+    "collectives": 3,
+    "network": 3,
+    "network.ns3": 4,
+    "network.registry": 5,
+    "system": 4,
+    "workload": 5,
+    "experiments": 6,
+    "report": 6,
+    "": 7,
+    "cli": 8,
+}
+ALLOWED_BESIDE = {
+    ("network", "collectives"),  # a launch names a Schedule
+    ("units", "errors"),
+}
+# Rooms that only the room named may import, whatever the floors say: a backend is reached by its name.
+PRIVATE_TO = {"network.ns3": {"network.registry"}, "network.registry": {"experiments"}}
+
+Sources = Mapping[str, str]
+
+
+def package_sources() -> dict[str, str]:
+    """Module name -> source text, for every module of the package."""
+    sources = {}
+    for path in sorted(PACKAGE.rglob("*.py")):
+        parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
+        sources[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path.read_text(encoding="utf-8")
+    return sources
+
+
+def room_of(module: str) -> str:
+    """'astra_ns3.network.ns3.backend' -> 'network.ns3', 'astra_ns3.units' -> 'units'; the package itself is ''."""
+    parts = module.split(".")[1:]
+    two = ".".join(parts[:2])
+    return two if two in FLOORS else "".join(parts[:1])
+
+
+def imported_names(source: str) -> Iterator[str]:
+    """Every absolute name that the source imports, also inside functions; `from a import b` gives 'a.b'."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "imports are absolute in this project"
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def internal_imports(sources: Sources) -> dict[str, set[str]]:
+    """Module -> the modules of this package that it imports."""
+    graph = {}
+    for module, source in sources.items():
+        imported = set()
+        for name in imported_names(source):
+            if name.split(".")[0] == "astra_ns3":
+                imported.add(name if name in sources else name.rpartition(".")[0])
+        graph[module] = imported - {module}
+    return graph
+
+
+def upward_imports(sources: Sources) -> list[str]:
+    """The imports that break the floors, as readable lines."""
+    wrong = []
+    for module, imported in internal_imports(sources).items():
+        room = room_of(module)
+        for target in sorted(imported):
+            beside = room_of(target)
+            if room == beside or (room, beside) in ALLOWED_BESIDE:
+                continue
+            if FLOORS[beside] >= FLOORS[room] or room not in PRIVATE_TO.get(beside, {room}):
+                wrong.append(f"{module} imports {target}")
+    return wrong
+
+
+def calls_that_print_or_exit(source: str) -> list[str]:
+    """Calls of print, input, exit, quit, sys.exit, os._exit and writes to the standard streams."""
+    forbidden = {"print", "input", "exit", "quit", "sys.exit", "os._exit", "sys.stdout.write", "sys.stderr.write"}
+    calls = (ast.unparse(node.func) for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call))
+    return [call for call in calls if call in forbidden]
+
+
+def test_every_room_has_a_floor() -> None:
+    rooms = {room_of(module) for module in package_sources()}
+    assert rooms <= FLOORS.keys(), "a new room needs a floor here and a line in docs/architecture.md"
+
+
+def test_imports_point_down() -> None:
+    assert upward_imports(package_sources()) == []
+
+
+@pytest.mark.parametrize(
+    ("module", "line"),
+    [
+        ("astra_ns3.config.network", "from astra_ns3.topology.graph import Graph"),
+        ("astra_ns3.system.layer", "import astra_ns3.network.ns3.backend"),
+        ("astra_ns3.workload.driver", "from astra_ns3.network.registry import create_backend"),
+        ("astra_ns3.report.tables", "def f():\n    from astra_ns3.experiments import run"),
+    ],
+)
+def test_an_import_that_points_up_or_past_the_registry_is_seen(module: str, line: str) -> None:
+    assert len(upward_imports({module: line})) == 1
+
+
+def test_no_module_imports_itself_by_way_of_others() -> None:
+    assert list(graphlib.TopologicalSorter(internal_imports(package_sources())).static_order())
+
+
+def test_only_the_runtime_imports_cppyy() -> None:
+    doors = {
+        module
+        for module, source in package_sources().items()
+        if any(name.split(".")[0] in {"cppyy", "ns", "ns3", "cppyy_backend"} for name in imported_names(source))
+    }
+    assert doors == {"astra_ns3.network.ns3._runtime"}
+
+
+def test_the_library_neither_prints_nor_exits() -> None:
+    wrong = {
+        module: calls
+        for module, source in package_sources().items()
+        if room_of(module) != "cli" and (calls := calls_that_print_or_exit(source))
+    }
+    assert wrong == {}
+
+
+def test_a_print_and_an_exit_are_seen() -> None:
+    assert calls_that_print_or_exit("import sys\nprint(1)\nsys.exit(2)\nfootprint(3)") == ["print", "sys.exit"]
+
+
+def test_only_the_command_line_uses_click_and_rich() -> None:
+    wrong = [
+        f"{module} imports {name}"
+        for module, source in package_sources().items()
+        for name in imported_names(source)
+        if name.split(".")[0] in {"click", "rich"} and room_of(module) != "cli"
+    ]
+    assert wrong == []
+
+
+def run_python(program: str) -> str:
+    """Standard output of a fresh interpreter; fails with its standard error."""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def test_import_astra_ns3_loads_nothing_heavy_and_nothing_native() -> None:
+    loaded = run_python(
+        "import sys, astra_ns3\n"
+        "heavy = {'cppyy', 'pandas', 'pyarrow', 'ns', 'matplotlib', 'dask'} & set(sys.modules)\n"
+        "native = [line for line in open('/proc/self/maps') if 'libns3' in line or 'libastra' in line]\n"
+        "print(sorted(heavy), native)"
+    )
+    assert loaded == "[] []"
+
+
+def test_all_rooms_but_the_ns3_backend_load_without_cppyy() -> None:
+    modules = [name for name in package_sources() if room_of(name) != "network.ns3" and "__main__" not in name]
+    loaded = run_python(
+        f"import importlib, sys\nfor name in {modules!r}: importlib.import_module(name)\nprint('cppyy' in sys.modules)"
+    )
+    assert loaded == "False"

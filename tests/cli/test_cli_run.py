@@ -1,0 +1,203 @@
+"""``astra-ns3 run``: options, output, errors and exit statuses."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import astra_ns3
+
+Command = Callable[..., Any]
+
+
+def test_a_run_prints_a_table_and_writes_its_files(command: Command, words: list[str], tmp_path: Path) -> None:
+    finished = command("run", *words, "--backend", "fake", "-o", str(tmp_path / "out"))
+    assert (finished.status, finished.err) == (0, "")
+    result = astra_ns3.Result.load(tmp_path / "out")
+    assert "finish" in finished.out
+    assert str(tmp_path / "out") in finished.out
+    assert result.complete
+
+
+def test_without_a_folder_nothing_is_written(command: Command, words: list[str], tmp_path: Path) -> None:
+    before = sorted(tmp_path.rglob("*"))
+    finished = command("run", *words, "--backend", "fake")
+    assert finished.status == 0
+    assert "--path" in finished.out
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_astra_sims_option_names_do_the_same(command: Command, files: dict[str, Any], tmp_path: Path) -> None:
+    ours = [
+        "-w",
+        files["workload"],
+        "-s",
+        files["system"],
+        "-n",
+        files["network"],
+        "-p",
+        "2",
+        "-o",
+        str(tmp_path / "a"),
+    ]
+    theirs = [
+        f"--workload-configuration={files['workload']}",
+        f"--system-configuration={files['system']}",
+        f"--network-configuration={files['network']}",
+        "--num-passes=2",
+        f"--path={tmp_path / 'b'}",
+    ]
+    common = ["--comm-scale=0.5", "--compute-scale=2", "--run-name=test", "--backend=fake"]
+    assert command("run", *ours, *common).status == command("run", *theirs, *common).status == 0
+    for name in ("EndToEnd.csv", "detailed.csv", "test_dimension_utilization.csv", "collectives.csv"):
+        assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
+    metadata = astra_ns3.Result.load(tmp_path / "b").metadata
+    assert (metadata["passes"], metadata["comm_scale"], metadata["compute_scale"]) == (2, 0.5, 2.0)
+
+
+def test_the_command_line_and_the_api_agree(command: Command, files: dict[str, Any], words: list[str]) -> None:
+    from fake_backend import FakeBackend
+    from small_run import NPUS
+
+    summary = command("run", *words, "--backend", "fake", "--json").json
+    result = astra_ns3.run(**files, backend=FakeBackend(NPUS))
+    assert summary["finish_ps"] == result.finish_ps
+    assert (summary["exit_status"], summary["complete"], summary["output"]) == (0, True, None)
+
+
+def test_quiet_and_pipes_have_no_progress_line(command: Command, words: list[str]) -> None:
+    for quiet in ([], ["--quiet"]):
+        assert command("run", *words, "--backend", "fake", *quiet).err == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "kind", "message"),
+    [
+        (["--backend", "lossy"], 3, "SimulationStalled", "NPU 1 waits for layer"),
+        (["--backend", "fake", "--limit-simulated-time", "5us"], 4, "LimitReached", "simulated time"),
+        (["--backend", "interrupted", "-p", "3"], 130, "Interrupted", "interrupted"),
+    ],
+)
+def test_a_run_that_stops_early_has_its_exit_status_and_its_files(
+    command: Command, words: list[str], tmp_path: Path, arguments: list[str], status: int, kind: str, message: str
+) -> None:
+    finished = command("run", *words, *arguments, "--json", "-o", str(tmp_path / "out"))
+    assert finished.status == status
+    document = finished.json
+    assert (document["exit_status"], document["kind"], document["complete"]) == (status, kind, False)
+    assert message in document["error"]
+    assert f"astra-ns3: error: {document['error']}" in finished.err.splitlines()
+    assert astra_ns3.Result.load(tmp_path / "out").metadata["stopped"]["kind"] == kind
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["-p", "0"], "passes is 0"),
+        (["-p", "two"], "'two' is not a valid integer"),
+        (["--comm-scale", "nan"], "comm-scale is nan"),
+        (["--seed", "4294967296"], "seed is 4294967296"),
+        (["--limit-wall-time", "5"], "'5' has no unit"),
+        (["--limit-wall-time", "0s"], "is not above 0"),
+        (["--limit-memory", "4GB/s"], "unit 'GB/s' is not one of"),
+        (["--limit-simulated-time", "-1ms"], "is not a time"),
+        (["--backend", "fakes"], "did you mean 'fake'"),
+        (["--record", "flows"], "--record needs an output folder"),
+        (["--hook", "nowhere.py"], "nowhere.py: no such hook file"),
+        (["--outptu", "x"], "No such option"),
+    ],
+)
+def test_bad_options_are_one_line_and_status_2(
+    command: Command, words: list[str], arguments: list[str], message: str
+) -> None:
+    finished = command("run", *words, "--backend", "fake", *arguments)
+    assert finished.status == 2
+    assert finished.out == ""
+    (line,) = finished.err.splitlines()
+    assert line.startswith("astra-ns3: error: ")
+    assert message in line
+
+
+def edited(path: str, old: str, new: str) -> None:
+    text = Path(path).read_text()
+    assert old in text
+    Path(path).write_text(text.replace(old, new))
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "place", "message"),
+    [
+        ("workload", "ALLREDUCE 4000", "ALLREDUSE 4000", "workload.txt:3", "did you mean 'ALLREDUCE'"),
+        ("workload", "4000 10", "-4000 10", "workload.txt:3", "-4000"),
+        ("workload", "4000 10", "4000", "workload.txt:3", "11 columns, expected 12"),
+        ("system", "scheduling-policy", "scheduling-polisy", "system.txt:1", "did you mean 'scheduling-policy'"),
+        ("system", "direct\n", "direkt\n", "system.txt:8", "did you mean 'direct'"),
+        ("network", "kind: tcp", "kind: tcp, window: 0", "network.yaml:6", "transport.window"),
+        ("network", "npus: 4", "npus: 4\n  npus_per_host: 3", "network.yaml", "multiple of npus_per_host"),
+        ("network", "transport", "transprot", "network.yaml:6", "did you mean 'transport'"),
+    ],
+)
+def test_bad_files_are_named_with_their_line_and_nothing_is_written(
+    command: Command,
+    files: dict[str, Any],
+    words: list[str],
+    tmp_path: Path,
+    file: str,
+    old: str,
+    new: str,
+    place: str,
+    message: str,
+) -> None:
+    edited(files[file], old, new)
+    finished = command("run", *words, "--backend", "fake", "-o", str(tmp_path / "out"), "--json")
+    assert finished.status == 2
+    (line,) = finished.err.splitlines()
+    assert place in line
+    assert message in line
+    assert finished.json == {"error": line.removeprefix("astra-ns3: error: "), "kind": "InputError", "exit_status": 2}
+    assert not (tmp_path / "out").exists()
+
+
+def test_json_also_says_usage_errors(command: Command) -> None:
+    finished = command("run", "--json")
+    assert (finished.status, finished.json["exit_status"]) == (2, 2)
+    assert "Missing option" in finished.json["error"]
+
+
+def test_overwrite_is_needed_to_replace_a_run(command: Command, words: list[str], tmp_path: Path) -> None:
+    run = ["run", *words, "--backend", "fake", "-o", str(tmp_path / "out")]
+    assert command(*run).status == 0
+    refused = command(*run, "--seed", "2")
+    assert (refused.status, "--overwrite" in refused.err) == (2, True)
+    assert command(*run, "--seed", "2", "--overwrite").status == 0
+    assert json.loads((tmp_path / "out" / "run.json").read_text())["seed"] == 2
+
+
+def test_warnings_are_shown_and_saved(
+    command: Command, files: dict[str, Any], words: list[str], tmp_path: Path
+) -> None:
+    edited(files["network"], "{kind: tcp}", "{kind: tcp, timestamps: true}")
+    finished = command("run", *words, "--backend", "fake", "-o", str(tmp_path / "out"))
+    (line,) = finished.err.splitlines()
+    assert line.startswith("astra-ns3: warning: timestamps")
+    assert astra_ns3.Result.load(tmp_path / "out").metadata["warnings"] == [line.removeprefix("astra-ns3: warning: ")]
+    assert command("run", *words, "--backend", "fake", "--log-level", "error").err == ""
+
+
+def test_version_names_ours_ns3s_and_cppyys(command: Command) -> None:
+    finished = command("--version")
+    assert finished.status == 0
+    versions = dict(line.split(maxsplit=1) for line in finished.out.splitlines())
+    assert versions["astra-ns3"] == astra_ns3.__version__
+    assert {"ns3", "cppyy", "python"} <= set(versions)
+
+
+def test_no_command_shows_the_help(command: Command) -> None:
+    finished = command()
+    assert finished.status == 2
+    assert "validate" in finished.err
+    assert "130 interrupted" in finished.err

@@ -1,0 +1,63 @@
+"""What ``validate`` foretells, against closed forms and against what the fake backend then plays."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from fake_backend import FakeBackend
+from small_run import NPUS, small_network, small_run, small_system, small_workload, write_inputs
+
+import astra_ns3
+from astra_ns3.config.workload import parse_workload
+from astra_ns3.errors import InputError
+from astra_ns3.experiments.validate import validate
+
+ALL_TO_ALL = "MICRO\n1\nx -1 0 NONE 0 0 NONE 0 0 ALLTOALL 40000 0\n"
+
+
+def test_ring_all_reduce_is_counted_by_its_closed_form() -> None:
+    # Per pass two collectives of two chunks; a ring of n: 2(n-1) messages a rank. 4000 bytes: 2 chunks of 2000, so
+    # messages of 500, one packet each; 8000 bytes: messages of 1000, one packet each.
+    found = validate(small_workload(), small_system(), small_network(), passes=3).forecast
+    messages = 3 * 2 * 2 * NPUS * 2 * (NPUS - 1)
+    assert found.collectives == 6
+    assert found.messages == found.packets == messages
+    assert found.bytes == 3 * 2 * (NPUS - 1) * (4000 + 8000)
+    assert found.connections == NPUS
+    assert found.launches == 3 * 2 * 2 * NPUS
+
+
+def test_packets_are_whole_segments_and_messages_inside_a_host_make_none() -> None:
+    # Two chunks of 20000 bytes: messages of 5000 bytes, 4 segments of 1460. With two NPUs a host, 4 of the 12
+    # ordered pairs share one.
+    workload = parse_workload(ALL_TO_ALL)
+    assert validate(workload, small_system(), small_network()).forecast.packets == 2 * 12 * 4
+    shared = validate(workload, small_system(), small_network(npus_per_host=2))
+    assert (shared.hosts, shared.forecast.messages) == (2, 2 * 12)
+    assert (shared.forecast.packets, shared.forecast.connections) == (2 * 8 * 4, 8)
+
+
+def test_the_backend_is_launched_as_often_as_foretold() -> None:
+    backend = FakeBackend(NPUS)
+    astra_ns3.run(**{**small_run(), "backend": backend}, passes=2)
+    foretold = validate(small_workload(), small_system(), small_network(), passes=2).forecast
+    assert len(backend.launched) == foretold.launches
+
+
+def test_estimates_grow_with_the_run() -> None:
+    few, many = (validate(small_workload(), small_system(), small_network(), passes=n).forecast for n in (1, 1000))
+    assert few.wall_seconds < many.wall_seconds
+    assert few.memory_bytes <= many.memory_bytes
+
+
+def test_warnings_of_the_transport_are_passed_on(tmp_path: Path) -> None:
+    files = write_inputs(tmp_path)
+    network = tmp_path / "network.yaml"
+    network.write_text(network.read_text().replace("{kind: tcp}", "{kind: tcp, timestamps: true}"))
+    assert any("timestamps" in warning for warning in validate(**files).warnings)
+
+
+def test_bad_passes_are_refused() -> None:
+    with pytest.raises(InputError, match="passes is 0"):
+        validate(small_workload(), small_system(), small_network(), passes=0)

@@ -1,0 +1,70 @@
+"""npus.csv, collectives.csv and switch.csv."""
+
+from __future__ import annotations
+
+import pytest
+
+from astra_ns3.config.collective_kind import CollectiveKind
+from astra_ns3.experiments.own_tables import collective_table, npu_table, switch_table
+from astra_ns3.network.records import CollectiveRecord, NpuRecord, PassKind, RunRecords
+
+US = 1_000_000
+
+
+def collective(kind: CollectiveKind, bytes: int, end_ps: int | None) -> CollectiveRecord:
+    phase = PassKind.WEIGHT_GRADIENT
+    return CollectiveRecord(0, "a layer", 1, phase, kind, "ring", bytes, 8, 4, 2 * US, end_ps)
+
+
+def row_of(record: CollectiveRecord) -> dict[str, object]:
+    table = collective_table(RunRecords(True, 0, (), (), (), (record,), (), ()))
+    return dict(zip(table.header, table.rows[0], strict=True))
+
+
+@pytest.mark.parametrize(
+    ("kind", "bytes_per_npu", "bus"),
+    [
+        # nccl-tests, doc/PERFORMANCE.md: 10**6 bytes in 10 us are 100 GB/s; times 2*7/8 or 7/8.
+        (CollectiveKind.ALL_REDUCE, 1_000_000, "175.000000"),
+        (CollectiveKind.REDUCE_SCATTER, 1_000_000, "87.500000"),
+        (CollectiveKind.ALL_TO_ALL, 1_000_000, "87.500000"),
+        (CollectiveKind.ALL_GATHER, 125_000, "87.500000"),
+    ],
+)
+def test_bandwidths_are_those_of_nccl_tests(kind: CollectiveKind, bytes_per_npu: int, bus: str) -> None:
+    row = row_of(collective(kind, bytes_per_npu, 12 * US))
+    assert row["algorithm_bandwidth_gbytes_per_s"] == "100.000000"
+    assert row["bus_bandwidth_gbytes_per_s"] == bus
+    assert (row["start_us"], row["end_us"], row["duration_us"]) == ("2.000000", "12.000000", "10.000000")
+
+
+def test_a_collective_that_has_not_ended_has_no_end_and_no_bandwidth() -> None:
+    row = row_of(collective(CollectiveKind.ALL_REDUCE, 1000, None))
+    assert row["start_us"] == "2.000000"
+    assert [row[name] for name in ("end_us", "duration_us", "bus_bandwidth_gbytes_per_s")] == [None, None, None]
+
+
+def test_an_npu_that_has_not_finished_has_no_finish() -> None:
+    npus = (NpuRecord(0, 5 * US, 2 * US, 3 * US, True), NpuRecord(1, 9 * US, 2 * US, 7 * US, False))
+    assert npu_table(RunRecords(False, 9 * US, npus, (), (), (), (), ())).text().splitlines() == [
+        "npu,finish_us,compute_us,exposed_us",
+        "0,5.000000,2.000000,3.000000",
+        "1,,2.000000,7.000000",
+    ]
+
+
+def test_switch_table_has_the_counters_in_a_fixed_order() -> None:
+    port: dict[str, str | int | None] = {
+        "highest_queue_bytes": 9,
+        "marked_frames": 8,
+        "dropped_bytes": 7,
+        "dropped_frames": 6,
+        "sent_bytes": 5,
+        "sent_frames": 4,
+        "link_to": "host1",
+        "port": "switch0:1",
+    }
+    assert switch_table([port]).text().splitlines() == [
+        "port,link_to,sent_frames,sent_bytes,dropped_frames,dropped_bytes,marked_frames,highest_queue_bytes",
+        "switch0:1,host1,4,5,6,7,8,9",
+    ]

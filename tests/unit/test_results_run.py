@@ -1,0 +1,314 @@
+"""``run`` from arguments to results, on the fake backend."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fake_backend import FakeBackend
+from small_run import NPUS, BeatingBackend, InterruptedBackend, small_network, small_run, small_system, write_inputs
+
+import astra_ns3
+from astra_ns3.config.network import parse_network
+from astra_ns3.errors import AstraNs3Error, BackendError, InputError, Interrupted, LimitReached, SimulationStalled
+from astra_ns3.experiments.metadata import VARYING_KEYS
+from astra_ns3.experiments.progress import Progress
+from astra_ns3.network.api import Limits
+
+TABLES = {
+    "EndToEnd.csv",
+    "detailed.csv",
+    "backend_end_to_end.csv",
+    "run_dimension_utilization.csv",
+    "npus.csv",
+    "collectives.csv",
+    "switch.csv",
+}
+
+
+def contents(folder: Path) -> dict[str, Any]:
+    """Every file of a run; run.json without what differs from run to run."""
+    found: dict[str, Any] = {file.name: file.read_bytes() for file in folder.iterdir() if file.name != "run.json"}
+    document = json.loads((folder / "run.json").read_text())
+    found["run.json"] = {key: value for key, value in document.items() if key not in VARYING_KEYS}
+    return found
+
+
+def saved_document(folder: Path) -> dict[str, Any]:
+    document = json.loads((folder / "run.json").read_text())
+    assert isinstance(document, dict)
+    return document
+
+
+def test_importing_the_package_loads_neither_ns3_nor_pandas_and_a_run_neither_pandas(repository: Path) -> None:
+    program = (
+        "import sys, astra_ns3\n"
+        "assert not {'cppyy', 'pandas', 'pyarrow', 'numpy', 'pydantic'} & set(sys.modules)\n"
+        "from small_run import small_run\n"
+        "astra_ns3.run(**small_run())\n"
+        "assert not {'cppyy', 'pandas', 'pyarrow', 'rich'} & set(sys.modules)\n"
+        "assert astra_ns3.Result.__name__ == 'Result' and astra_ns3.__version__\n"
+    )
+    path = f"import sys; sys.path[:0] = [{str(repository / 'tests')!r}]\n"
+    subprocess.run([sys.executable, "-c", path + program], check=True, timeout=60)
+
+
+def test_finish_is_the_last_npus() -> None:
+    # In a tree the root is done before the leaves hear of it.
+    tree = small_system(**{"all-reduce-implementation": "doubleBinaryTree", "preferred-dataset-splits": 1})
+    result = astra_ns3.run(**{**small_run(), "system": tree})
+    finishes = [round(1e6 * finish_us) for finish_us in result.npus["finish_us"]]
+    assert result.finish_ps == max(finishes) > min(finishes)
+    assert result.finish_ns == result.finish_ps / 1000
+    assert result.complete
+
+
+def test_compute_and_exposed_time_add_up_to_the_finish_of_every_npu() -> None:
+    npus = astra_ns3.run(**small_run(), passes=2).npus
+    assert (npus["compute_us"] + npus["exposed_us"] - npus["finish_us"]).abs().max() < 1e-6
+    # Two passes: 3 us of forward, 3 us of weight gradients, 2 us of the second layer's input gradient.
+    assert set(npus["compute_us"]) == {16.0}
+
+
+def test_a_saved_run_loads_as_the_same_result(tmp_path: Path) -> None:
+    kept, saved = astra_ns3.run(**small_run()), astra_ns3.run(**small_run(), output=tmp_path / "out")
+    assert kept.folder is None
+    assert saved.folder == tmp_path / "out"
+    loaded = astra_ns3.Result.load(tmp_path / "out")
+    assert loaded.metadata == saved.metadata
+    assert {file.name for file in saved.folder.iterdir()} == {*TABLES, "run.json"} == set(loaded.metadata["files"])
+    for name in ("end_to_end", "detailed", "npus", "collectives", "switches", "backend_end_to_end"):
+        assert getattr(kept, name).equals(getattr(loaded, name)), name
+    assert loaded.finish_ps == kept.finish_ps
+
+
+def test_columns_of_frames_name_their_units() -> None:
+    result = astra_ns3.run(**small_run())
+    for frame in (result.end_to_end, result.detailed):
+        assert list(frame.columns[:2]) == ["layer_name", "run_name"]
+        assert all(column.endswith("_us") for column in frame.columns[2:])
+    assert list(result.dimension_utilization.columns) == ["time_us", "dim1_percent"]
+
+
+def test_equal_runs_give_equal_files(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        astra_ns3.run(**small_run(), output=tmp_path / name, passes=2)
+    assert contents(tmp_path / "one") == contents(tmp_path / "two")
+
+
+def test_run_json_is_enough_to_do_the_run_again(tmp_path: Path) -> None:
+    first = astra_ns3.run(**small_run(), passes=2, seed=7, comm_scale=0.5, output=tmp_path / "out")
+    document = saved_document(tmp_path / "out")
+    assert (document["seed"], document["passes"], document["comm_scale"]) == (7, 2, 0.5)
+    assert [layer["weight_gradient"]["bytes"] for layer in document["workload"]["layers"]] == [2000, 4000]
+    again = {
+        **small_run(),
+        "system": astra_ns3_system(document["system"]),
+        "network": parse_network(document["network"]),
+    }
+    assert astra_ns3.run(**again, passes=2, comm_scale=0.5).finish_ps == first.finish_ps
+
+
+def astra_ns3_system(document: dict[str, Any]) -> Any:
+    from astra_ns3.config.system import parse_system
+
+    return parse_system(document)
+
+
+def test_paths_and_objects_are_alike(tmp_path: Path) -> None:
+    files = write_inputs(tmp_path)
+    from_files = astra_ns3.run(**files, backend=FakeBackend(NPUS))
+    assert from_files.finish_ps == astra_ns3.run(**small_run()).finish_ps
+    assert from_files.metadata["workload"]["source"] == files["workload"]
+
+
+def test_a_factory_gets_what_a_backend_is_made_from() -> None:
+    seen: list[Any] = []
+
+    def factory(*arguments: Any) -> FakeBackend:
+        seen.extend(arguments)
+        return FakeBackend(NPUS)
+
+    def hook(context: object) -> None:
+        """Never called: the factory ignores it."""
+
+    astra_ns3.run(**{**small_run(), "backend": factory}, seed=3, on_built=hook)
+    network, endpoint, seed, recorder, on_built = seen
+    assert (network, seed, on_built) == (small_network(), 3, hook)
+    assert endpoint.delay_ps == 10_000
+    assert (recorder.directory, recorder.flows) == (None, False)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"passes": 0}, "passes is 0, expected a whole number, at least 1"),
+        ({"passes": 1.5}, "passes is 1.5"),
+        ({"seed": 0}, "seed is 0, expected a whole number from 1 to 4294967295"),
+        ({"seed": 2**32}, "seed is 4294967296"),
+        ({"comm_scale": 0}, "comm-scale is 0"),
+        ({"comm_scale": float("inf")}, "comm-scale is inf"),
+        ({"compute_scale": -1.0}, "compute-scale is -1.0"),
+        ({"compute_scale": float("nan")}, "compute-scale is nan"),
+        ({"record": ("flow",)}, "record 'flow' is not one of flows; did you mean 'flows'"),
+        ({"run_name": "a/b"}, "run name 'a/b'"),
+        ({"run_name": ""}, "run name ''"),
+        ({"backend": "ns4"}, "backend 'ns4' is not one of ns3; did you mean 'ns3'"),
+        ({"backend": FakeBackend(3)}, "the backend has 3 NPUs, the network 4"),
+        ({"limits": Limits(wall_seconds=0)}, "the limit on wall time is 0"),
+        ({"system": 5}, "found a int, expected the path of a file or a SystemConfig"),
+        ({"workload": "nowhere.txt"}, "nowhere.txt: no such file"),
+        ({"system": small_system(**{"all-reduce-implementation": "ring_ring"})}, "found 2 algorithms"),
+    ],
+)
+def test_bad_arguments_are_refused_and_nothing_is_written(
+    tmp_path: Path, arguments: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(InputError) as caught:
+        astra_ns3.run(**{**small_run(), "output": tmp_path / "deep" / "out", **arguments})
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_algorithm_that_needs_a_power_of_two_is_refused_by_the_name_of_the_file(tmp_path: Path) -> None:
+    files = write_inputs(tmp_path)
+    Path(files["network"]).write_text(Path(files["network"]).read_text().replace("npus: 4", "npus: 6"))
+    system = Path(files["system"])
+    system.write_text(
+        system.read_text().replace("all-reduce-implementation: ring", "all-reduce-implementation: halvingDoubling")
+    )
+    with pytest.raises(InputError, match=r"system\.txt: .*power of two, got 6"):
+        astra_ns3.run(**files, backend=FakeBackend(6))
+
+
+def test_a_folder_that_holds_a_run_is_refused_unless_overwritten(tmp_path: Path) -> None:
+    astra_ns3.run(**small_run(), output=tmp_path / "out")
+    before = contents(tmp_path / "out")
+    with pytest.raises(InputError, match="holds a run"):
+        astra_ns3.run(**small_run(), output=tmp_path / "out", passes=2)
+    assert contents(tmp_path / "out") == before
+    astra_ns3.run(**small_run(), output=tmp_path / "out", passes=2, overwrite=True)
+    assert saved_document(tmp_path / "out")["passes"] == 2
+
+
+class FailedBackend(FakeBackend):
+    def run(self, listener: object, limits: object) -> None:
+        raise BackendError("a connection gave up")
+
+
+STOPS: list[tuple[type[AstraNs3Error], int, dict[str, Any], str]] = [
+    (SimulationStalled, 3, {"backend": lambda *_: FakeBackend(NPUS, lost=lambda _, row: row == 3)}, "NPU 1 waits"),
+    (LimitReached, 4, {"limits": Limits(simulated_ps=5_000_000)}, "simulated time"),
+    (LimitReached, 4, {"backend": lambda *_: BeatingBackend(NPUS), "limits": Limits(wall_seconds=1e-9)}, "wall time"),
+    (LimitReached, 4, {"backend": lambda *_: BeatingBackend(NPUS), "limits": Limits(memory_bytes=1000)}, "memory"),
+    (BackendError, 5, {"backend": lambda *_: FailedBackend(NPUS)}, "gave up"),
+    (Interrupted, 130, {"backend": lambda *_: InterruptedBackend(NPUS)}, "interrupted"),
+]
+
+
+@pytest.mark.parametrize(("error", "status", "arguments", "message"), STOPS)
+def test_a_run_that_stops_early_saves_what_it_did_and_says_why(
+    tmp_path: Path, error: type[AstraNs3Error], status: int, arguments: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        astra_ns3.run(**{**small_run(), **arguments}, passes=3, output=tmp_path / "out")
+    result = astra_ns3.Result.load(tmp_path / "out")
+    assert not result.complete
+    assert result.metadata["stopped"]["kind"] == error.__name__
+    assert result.metadata["stopped"]["exit_status"] == status
+    assert message in result.metadata["stopped"]["message"]
+    assert {file.name for file in (tmp_path / "out").iterdir()} == {*TABLES, "run.json"}
+    assert result.npus["finish_us"].isna().all()
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_collectives_of_an_interrupted_run_are_kept() -> None:
+    from astra_ns3.experiments.request import RunRequest
+    from astra_ns3.experiments.run import execute
+
+    outcome = execute(RunRequest(**{**small_run(), "backend": InterruptedBackend(NPUS)}, passes=3))
+    assert isinstance(outcome.error, Interrupted)
+    ended = outcome.result.collectives["end_us"].notna()
+    assert 0 < ended.sum() < len(ended)
+
+
+def test_ctrl_c_while_the_network_is_built_writes_nothing(tmp_path: Path) -> None:
+    def interrupted(*_: object) -> FakeBackend:
+        raise KeyboardInterrupt
+
+    with pytest.raises(Interrupted):
+        astra_ns3.run(**{**small_run(), "backend": interrupted}, output=tmp_path / "out")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_backend_is_closed_however_the_run_ends() -> None:
+    class Closing(InterruptedBackend):
+        closed = 0
+
+        def close(self) -> None:
+            type(self).closed += 1
+
+    with pytest.raises(Interrupted):
+        astra_ns3.run(**{**small_run(), "backend": Closing(NPUS)}, passes=3)
+    assert Closing.closed == 1
+
+
+def test_progress_goes_forward_to_the_end() -> None:
+    class Sink:
+        def __init__(self) -> None:
+            self.seen: list[Progress] = []
+            self.finished = 0
+
+        def update(self, progress: Progress) -> None:
+            self.seen.append(progress)
+
+        def finish(self) -> None:
+            self.finished += 1
+
+    sink = Sink()
+    astra_ns3.run(**{**small_run(), "backend": BeatingBackend(NPUS)}, passes=3, progress=sink)
+    fractions = [progress.fraction for progress in sink.seen]
+    assert fractions == sorted(fractions)
+    assert 0 <= fractions[0] < fractions[-1] <= 1
+    assert all(progress.passes == 3 for progress in sink.seen)
+    assert sink.finished == 1
+
+
+def test_tables_that_were_not_recorded_are_an_error() -> None:
+    result = astra_ns3.run(**small_run())
+    with pytest.raises(InputError, match=r"flows\.parquet; was it recorded"):
+        _ = result.flows
+
+
+def test_flows_without_an_output_folder_live_as_long_as_the_result() -> None:
+    pandas = pytest.importorskip("pandas")
+
+    def factory(_config: object, _endpoint: object, _seed: int, recorder: Any, _hook: object) -> FakeBackend:
+        assert recorder.flows
+        pandas.DataFrame({"source": [0], "bytes": [5]}).to_parquet(recorder.directory / "flows.parquet")
+        return FakeBackend(NPUS)
+
+    result = astra_ns3.run(**{**small_run(), "backend": factory}, record=["flows"])
+    assert result.flows.to_dict("list") == {"source": [0], "bytes": [5]}
+    assert "flows.parquet" in result.metadata["files"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (None, "is not the folder of a run"),
+        ("{", "cannot be read"),
+        ("[]", "was not written by this program"),
+        ('{"format": "astra-ns3 run", "format_version": 99}', "format_version is 99"),
+    ],
+)
+def test_loading_what_is_no_run_is_an_error(tmp_path: Path, text: str | None, message: str) -> None:
+    if text is not None:
+        (tmp_path / "run.json").write_text(text)
+    with pytest.raises(InputError, match=message):
+        astra_ns3.Result.load(tmp_path)
