@@ -1,0 +1,81 @@
+"""All benchmarks of the TCP main job; prints a table of figures beside their targets.
+
+The machine is shared and noisy, so what counts are ratios within one run: our program and the stock one take turns, and
+the median of the rounds is compared. `make benchmark` builds the stock program and calls this.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+INPUTS = HERE.parent / "inputs"
+
+
+def measured(*command: object) -> dict[str, Any]:
+    """What a benchmark program printed as its last line."""
+    done = subprocess.run([str(word) for word in command], check=True, capture_output=True, text=True)
+    return dict(json.loads(done.stdout.splitlines()[-1]))
+
+
+def row(name: str, figure: str, target: str) -> None:
+    print(f"{name:<58}{figure:>26}   {target}", flush=True)
+
+
+def tcp_cost(stock: Path, rounds: int) -> None:
+    for timestamps, sack in ((0, 1), (1, 1)):
+        for hops, target in ((2, "at most 0.50, aim 0.33"), (4, "at most 0.40, aim 0.25")):
+            options = [f"--hops={hops}", f"--timestamps={timestamps}", f"--sack={sack}"]
+            ours, theirs = [], []
+            for _ in range(rounds):
+                ours.append(measured(sys.executable, HERE / "fabric_tcp.py", *options)["us_per_data_packet"])
+                theirs.append(measured(stock, *options)["us_per_data_packet"])
+            mine, other = statistics.median(ours), statistics.median(theirs)
+            name = f"TCP over {hops} hops, SACK {'on' if sack else 'off'}, timestamps {'on' if timestamps else 'off'}"
+            row(name, f"{mine:.1f} / {other:.1f} us = {mine / other:.2f}", target)
+
+
+def start_up(rounds: int) -> None:
+    seconds = [measured(sys.executable, HERE / "startup.py")["first_event_seconds"] for _ in range(rounds)]
+    row("start-up until the first event (warm)", f"{statistics.median(seconds):.2f} s", "at most 2 s")
+
+
+def python_share() -> None:
+    share = measured(sys.executable, HERE / "python_share.py")
+    figure = f"{100 * share['python_share']:.1f}% of {share['wall_seconds']:.0f} s"
+    row("Python's share, ring all-reduce, 64 NPUs, 128 chunks", figure, "at most 10%")
+
+
+def case_study(scale: float) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        result = measured(
+            *(sys.executable, "-m", "astra_ns3.cli.main", "run", "--json", "--quiet"),
+            *("-w", INPUTS / "workload/dlrm-128.txt", "-s", INPUTS / "system/flat-128.txt"),
+            *("-n", INPUTS / "network/flat-100g.yaml", "--comm-scale", scale, "--num-passes", 2),
+            *("-o", Path(folder) / "run"),
+        )
+        metadata = json.loads((Path(folder) / "run" / "run.json").read_text())
+    print(json.dumps({"summary": result, "cost": metadata.get("cost", metadata)}, indent=1, default=str)[:2000])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--stock", type=Path, required=True, help="the stock ns-3 program, built by cmake")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--comm-scale", type=float, default=0.01, help="of the 128-NPU case study")
+    options = parser.parse_args()
+    start_up(options.rounds)
+    tcp_cost(options.stock, options.rounds)
+    python_share()
+    case_study(options.comm_scale)
+
+
+if __name__ == "__main__":
+    main()
