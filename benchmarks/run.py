@@ -56,7 +56,7 @@ def python_share() -> None:
 def case_study(scale: float) -> None:
     with tempfile.TemporaryDirectory() as folder:
         result = measured(
-            *(sys.executable, "-m", "astra_ns3.cli.main", "run", "--json", "--quiet"),
+            *(sys.executable, "-m", "astra_ns3", "run", "--json", "--quiet"),
             *("-w", INPUTS / "workload/dlrm-128.txt", "-s", INPUTS / "system/flat-128.txt"),
             *("-n", INPUTS / "network/flat-100g.yaml", "--comm-scale", scale, "--num-passes", 2),
             *("-o", Path(folder) / "run"),

@@ -118,7 +118,7 @@ class FakeBackend:
             for row in rows
         ]
 
-    def close(self) -> None:
+    def close(self, *, process_ends: bool = False) -> None:
         self._events.clear()
 
     def _at(self, delay_ps: int, action: Callable[[], None]) -> None:

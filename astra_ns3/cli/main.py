@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import click
 
 from astra_ns3.cli.output import print_failure
-from astra_ns3.cli.run import run_command
+from astra_ns3.cli.run import PROCESS_ENDS, run_command
 from astra_ns3.cli.validate import validate_command
 from astra_ns3.errors import AstraNs3Error, Interrupted
 
@@ -58,14 +58,17 @@ cli.add_command(validate_command)
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and exit with its status."""
-    words = list(sys.argv[1:] if arguments is None else arguments)
-    sys.exit(_status(words))
+    sys.exit(status_of(list(sys.argv[1:] if arguments is None else arguments)))
 
 
-def _status(words: list[str]) -> int:
+def status_of(words: list[str], *, process_ends: bool = False) -> int:
+    """Run the command line and return its exit status.
+
+    With ``process_ends`` the caller ends the process right away, so a simulation's memory is not freed.
+    """
     as_json = _JSON_OPTION in words
     try:
-        outcome = cli.main(args=words, prog_name=_NAME, standalone_mode=False)
+        outcome = cli.main(args=words, prog_name=_NAME, standalone_mode=False, obj={PROCESS_ENDS: process_ends})
     except click.ClickException as error:
         where = error.ctx.command_path if isinstance(error, click.UsageError) and error.ctx else _NAME
         print_failure(f"{error.format_message()} (see '{where} --help')", "InputError", _USAGE_STATUS, as_json)

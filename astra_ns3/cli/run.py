@@ -18,6 +18,9 @@ from astra_ns3.experiments.run import Outcome, execute
 from astra_ns3.network.api import Limits
 from astra_ns3.report.summary import run_text, summary
 
+PROCESS_ENDS = "process ends"
+"""Key of the click object: whether the process ends after the command."""
+
 
 @click.command("run")
 @input_options
@@ -37,13 +40,15 @@ from astra_ns3.report.summary import run_text, summary
 @click.option("--limit-wall-time", type=time_ps, metavar="TIME", help="Stop after so long, e.g. 60s.")
 @click.option("--limit-memory", type=size_bytes, metavar="SIZE", help="Stop when so much is resident, e.g. 4GiB.")
 @click.option("--quiet", is_flag=True, help="No progress line.")
-def run_command(as_json: bool, log_level: str, quiet: bool, **options: Any) -> int:
+@click.pass_obj
+def run_command(settings: dict[str, bool] | None, /, as_json: bool, log_level: str, quiet: bool, **options: Any) -> int:
     """Run a workload on a system and a network.
 
     Ctrl-C ends the run within a second; what is done so far is saved and marked incomplete.
     """
     show_logs(log_level)
-    outcome = execute(_request(quiet=quiet, **options))
+    process_ends = bool(settings and settings[PROCESS_ENDS])
+    outcome = execute(_request(quiet=quiet, process_ends=process_ends, **options))
     if outcome.error is not None:
         status = outcome.error.exit_status
         more = summary(outcome.result.metadata, outcome.result.folder)

@@ -43,6 +43,8 @@ class RunRequest:
     record: tuple[str, ...] = ()
     overwrite: bool = False
     progress: ProgressSink | None = None
+    process_ends: bool = False
+    """The process ends right after this run, so the simulation's memory need not be freed."""
 
     @property
     def output_path(self) -> Path | None:

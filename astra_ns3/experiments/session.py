@@ -54,7 +54,7 @@ def play(request: RunRequest, inputs: Inputs, recorder: RecorderOptions, watch: 
             error=error,
         )
     finally:
-        network.close()
+        network.close(process_ends=request.process_ends)
 
 
 def _heartbeat(driver: TrainingDriver, watch: Watch, sink: ProgressSink | None, time_ps: int, events: int) -> None:

@@ -96,5 +96,9 @@ class NetworkBackend(Protocol):
     def pending(self, rank: int, instance: int) -> list[PendingMessage]:
         """What ``rank`` still has to send or receive in ``instance``; empty if it is done or not launched."""
 
-    def close(self) -> None:
-        """Free everything; safe to call twice."""
+    def close(self, *, process_ends: bool = False) -> None:
+        """Finish what is written and free everything; safe to call twice.
+
+        With ``process_ends`` the memory is left to the end of the process, which must follow: freeing tens of
+        thousands of sockets one by one takes longer than a user who pressed Ctrl-C wants to wait.
+        """

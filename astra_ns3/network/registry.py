@@ -10,7 +10,7 @@ from astra_ns3.network.api import EndpointModel, NetworkBackend
 from astra_ns3.network.records import RecorderOptions
 
 #: Called with what a backend built, before the first event; its arguments are the backend's own affair.
-BuiltHook = Callable[..., None]
+BuiltHook = Callable[..., object]
 Factory = Callable[[NetworkConfig, EndpointModel, int, RecorderOptions, "BuiltHook | None"], NetworkBackend]
 
 

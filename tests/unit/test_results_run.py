@@ -250,7 +250,7 @@ def test_the_backend_is_closed_however_the_run_ends() -> None:
     class Closing(InterruptedBackend):
         closed = 0
 
-        def close(self) -> None:
+        def close(self, *, process_ends: bool = False) -> None:
             type(self).closed += 1
 
     with pytest.raises(Interrupted):

@@ -52,6 +52,7 @@ class Ns3Backend:
         self._timers: dict[int, Callable[[int], None]] = {}
         self._tokens = itertools.count()
         self._callback_seconds = 0.0
+        self._raised: BaseException | None = None
         with _translated():
             native = _runtime.load()
             self._native_listener = _runtime.listener_class()(self)
@@ -76,7 +77,7 @@ class Ns3Backend:
         self._recording = Recording(self._session, self._graph, config.observe, recorder)
         self._session.Build(self._native_listener)
         if on_built is not None:
-            self._hook = HookContext(_runtime.load_namespace(), self._session, self._graph)
+            self._hook = HookContext(_runtime.load_namespace(), self._session, self._graph, self._call)
             on_built(self._hook)
 
     @property
@@ -132,6 +133,9 @@ class Ns3Backend:
         limit_ps = -1 if limits.simulated_ps is None else limits.simulated_ps
         with _translated():
             status = int(self._session.Run(limit_ps))
+        if self._raised is not None:
+            raised, self._raised = self._raised, None
+            raise raised
         if status == RUN_FAILED:
             raise BackendError(f"{self._session.GetFailure()} (at {format_time(self.now_ps())})")
         if status == RUN_LIMIT:
@@ -194,8 +198,8 @@ class Ns3Backend:
         """Bytes of the messages that ``rank`` has sent so far."""
         return int(self._session.GetSentBytes(rank))
 
-    def close(self) -> None:
-        """Finish the files and free the simulation; safe to call twice."""
+    def close(self, *, process_ends: bool = False) -> None:
+        """Finish the files and free the simulation (or leave that to the end of the process); safe to call twice."""
         session, self._session = self._session, None
         if session is None:
             return
@@ -203,35 +207,49 @@ class Ns3Backend:
             if self._recording is not None:
                 with _translated():
                     session.FlushRecords()
+                if self._raised is not None:
+                    raise self._raised
         finally:
             if self._recording is not None:
                 self._recording.close()
-            session.__destruct__()
+            if process_ends:
+                session.__python_owns__ = False
+            else:
+                session.__destruct__()
 
     # What the native session calls.
 
     def phase_done(self, npu: int, instance: int, time_ps: int) -> None:
         """A rank has finished its part of a phase."""
         assert self._listener is not None
-        begin = time.perf_counter()
-        self._listener.phase_done(npu, instance, time_ps)
-        self._callback_seconds += time.perf_counter() - begin
+        self._call(self._listener.phase_done, npu, instance, time_ps)
 
     def timer_due(self, token: int, time_ps: int) -> None:
         """A timer of :meth:`call_later` is due."""
-        begin = time.perf_counter()
-        self._timers.pop(token)(time_ps)
-        self._callback_seconds += time.perf_counter() - begin
+        self._call(self._timers.pop(token), time_ps)
 
     def heartbeat(self, time_ps: int, events: int) -> None:
         """About 100 ms of wall time have passed."""
         assert self._listener is not None
-        self._listener.heartbeat(time_ps, events)
+        self._call(self._listener.heartbeat, time_ps, events)
 
     def records_ready(self, table: int) -> None:
         """The session has rows to fetch."""
         assert self._recording is not None
-        self._recording.fetch(table)
+        self._call(self._recording.fetch, table)
+
+    def _call(self, function: Callable[..., object], *arguments: object) -> None:
+        """Call Python from the simulation; what it raises stops the simulation and comes out of :meth:`run`.
+
+        It must not pass through the native code: the bridge would put its own words around it.
+        """
+        begin = time.perf_counter()
+        try:
+            function(*arguments)
+        except BaseException as error:
+            self._raised = self._raised or error
+            self._session.Stop()
+        self._callback_seconds += time.perf_counter() - begin
 
 
 def _resident_bytes() -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from astra_ns3.network.ns3 import _runtime
@@ -19,10 +19,12 @@ class HookContext:
     hook must keep a reference.
     """
 
-    def __init__(self, ns: Any, session: Any, graph: Graph) -> None:
+    def __init__(self, ns: Any, session: Any, graph: Graph, call: Callable[..., None]) -> None:
+        """``call(function, *arguments)`` calls Python from the simulation and sees to what it raises."""
         self.ns = ns
         self.graph = graph
         self._session = session
+        self._call = call
         self._kept: list[object] = []
 
     def now_ps(self) -> int:
@@ -31,7 +33,7 @@ class HookContext:
 
     def schedule(self, delay_ps: int, function: Callable[[], object]) -> None:
         """Call ``function()`` after ``delay_ps``. A hook that never stops scheduling hides a stalled simulation."""
-        self._kept.append(_runtime.schedule(delay_ps, function))
+        self._kept.append(_runtime.schedule(delay_ps, partial(self._call, function)))
 
     def trace(self, source: Any, name: str, signature: str, function: Callable[..., object]) -> None:
         """Call ``function`` whenever the trace source ``name`` of an ns-3 object fires.
@@ -39,7 +41,7 @@ class HookContext:
         ``signature`` is its C++ signature, such as ``"void(uint32_t, uint32_t)"``. Raises InputError if there is no
         such trace source.
         """
-        self._kept.append(_runtime.trace(source, name, signature, function))
+        self._kept.append(_runtime.trace(source, name, signature, partial(self._call, function)))
 
     @cached_property
     def nodes(self) -> list[Any]:

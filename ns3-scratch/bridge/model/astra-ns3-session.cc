@@ -67,7 +67,10 @@ class Session::Implementation : public MessageListener, public PhaseListener
             throw std::invalid_argument("the seed must be above 0");
         }
         g_live = true;
-        Time::SetResolution(Time::PS);
+        if (Time::GetResolution() != Time::PS)
+        {
+            Time::SetResolution(Time::PS); // ns-3 allows it once per process, before its first simulation
+        }
         ObjectFactory scheduler;
         scheduler.SetTypeId(FabricScheduler::GetTypeId());
         scheduler.Set("Monitor", PointerValue(eventList));
