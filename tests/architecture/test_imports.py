@@ -30,6 +30,7 @@ FLOORS = {
     "report": 6,
     "": 7,
     "cli": 8,
+    "__main__": 9,
 }
 ALLOWED_BESIDE = {
     ("network", "collectives"),  # a launch names a Schedule

@@ -37,8 +37,8 @@ template <typename R, typename... A> ns3::Callback<R, A...> MakeSink(std::functi
 
 
 def _installed(relative: str) -> Path:
-    # An editable install has two folders for this package: the sources and what was built.
-    for folder in package.__path__:
+    # In an editable install, or started inside the repository, the sources and what was built are in two folders.
+    for folder in (*package.__path__, str(distribution("astra-ns3").locate_file("astra_ns3/network/ns3"))):
         path = Path(folder) / relative
         if path.exists():
             return path

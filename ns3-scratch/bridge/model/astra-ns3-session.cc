@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "astra-ns3-session.h"
 
+#include "collective-application.h"
 #include "fabric-network.h"
 #include "fabric-scheduler.h"
 #include "heartbeat.h"
+#include "local-message-transport.h"
 #include "probes.h"
 #include "record-table.h"
-#include "tcp-stack.h"
-
-#include "collective-application.h"
-#include "local-message-transport.h"
 #include "tcp-message-transport.h"
+#include "tcp-stack.h"
 
 #include "ns3/boolean.h"
 #include "ns3/config.h"
@@ -33,9 +32,9 @@ using namespace ns3;
 
 namespace
 {
-bool g_live = false;                     //!< a session exists: ns-3 has one simulator per process
-constexpr uint32_t LINK_TYPE_RAW = 101;  // pcap: packets begin with the IP header
-constexpr uint32_t PCAP_BYTES = 96;      // of each packet: IP and TCP headers with all options
+bool g_live = false;                    //!< a session exists: ns-3 has one simulator per process
+constexpr uint32_t LINK_TYPE_RAW = 101; // pcap: packets begin with the IP header
+constexpr uint32_t PCAP_BYTES = 96;     // of each packet: IP and TCP headers with all options
 } // namespace
 
 SessionListener::~SessionListener() = default;
@@ -69,7 +68,8 @@ class Session::Implementation : public MessageListener, public PhaseListener
         g_live = true;
         if (Time::GetResolution() != Time::PS)
         {
-            Time::SetResolution(Time::PS); // ns-3 allows it once per process, before its first simulation
+            Time::SetResolution(
+                Time::PS); // ns-3 allows it once per process, before its first simulation
         }
         ObjectFactory scheduler;
         scheduler.SetTypeId(FabricScheduler::GetTypeId());
@@ -95,7 +95,8 @@ class Session::Implementation : public MessageListener, public PhaseListener
         g_live = false;
     }
 
-    // The nodes of ns-3 outlive this object's other members only until Simulator::Destroy above has run.
+    // The nodes of ns-3 outlive this object's other members only until Simulator::Destroy above has
+    // run.
     void Build(SessionListener* newListener)
     {
         if (listener || !newListener)
@@ -326,9 +327,9 @@ Session::ObserveQueue(uint32_t node, uint32_t port, int64_t intervalPs)
                                                   node,
                                                   port,
                                                   intervalPs));
-    m_implementation->network.GetPort(node, port)->TraceConnectWithoutContext(
-        "Queue",
-        MakeCallback(&QueueProbe::Changed, probes.back().get()));
+    m_implementation->network.GetPort(node, port)
+        ->TraceConnectWithoutContext("Queue",
+                                     MakeCallback(&QueueProbe::Changed, probes.back().get()));
 }
 
 void
@@ -343,10 +344,11 @@ Session::WritePcap(uint32_t node, uint32_t port, const char* path)
     }
     file->Init(LINK_TYPE_RAW, PCAP_BYTES);
     m_implementation->captures.push_back(file);
-    m_implementation->network.GetPort(node, port)->TraceConnectWithoutContext(
-        "Transmit",
-        Callback<void, Time, Ptr<const Packet>>(
-            [file](Time time, Ptr<const Packet> packet) { file->Write(time, packet); }));
+    m_implementation->network.GetPort(node, port)
+        ->TraceConnectWithoutContext(
+            "Transmit",
+            Callback<void, Time, Ptr<const Packet>>(
+                [file](Time time, Ptr<const Packet> packet) { file->Write(time, packet); }));
 }
 
 void

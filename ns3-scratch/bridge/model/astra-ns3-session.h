@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /**
  * \file
- * All that Python sees: plain numbers, arrays and one callback interface. No ns-3 header is included here, so that it
- * loads in a few hundredths of a second. Times are picoseconds, rates bits per second, sizes bytes.
+ * All that Python sees: plain numbers, arrays and one callback interface. No ns-3 header is
+ * included here, so that it loads in a few hundredths of a second. Times are picoseconds, rates
+ * bits per second, sizes bytes.
  */
 #pragma once
 
@@ -29,7 +30,8 @@ class SessionListener
     virtual void TimerDue(uint64_t token, int64_t timePs) = 0;
     /// About every 100 ms of wall time; `events` are those of the simulation so far.
     virtual void Heartbeat(int64_t timePs, uint64_t events) = 0;
-    /// The rows recorded in `table` (RecordTableId) should be fetched; they are dropped when this returns.
+    /// The rows recorded in `table` (RecordTableId) should be fetched; they are dropped when this
+    /// returns.
     virtual void RecordsReady(uint32_t table) = 0;
 };
 
@@ -65,10 +67,10 @@ struct TcpParameters
     int64_t delayedAckTimeoutPs{40'000'000};        //!< longest an acknowledgement waits
     int64_t connectTimeoutPs{5'000'000'000};        //!< first timeout of the handshake
     uint32_t connectRetries{6};                     //!< times the handshake is tried again
-    uint32_t dataRetries{15};                       //!< times a segment is sent again before giving up
-    bool ecn{false};                                //!< explicit congestion notification
-    bool sack{true};                                //!< selective acknowledgements
-    bool timestamps{false};                         //!< RFC 7323 timestamps, which tick in milliseconds in ns-3
+    uint32_t dataRetries{15}; //!< times a segment is sent again before giving up
+    bool ecn{false};          //!< explicit congestion notification
+    bool sack{true};          //!< selective acknowledgements
+    bool timestamps{false};   //!< RFC 7323 timestamps, which tick in milliseconds in ns-3
 };
 
 /// What one port has done.
@@ -102,11 +104,12 @@ enum RunStatus : uint32_t
 };
 
 /**
- * One simulation, from its network to its end. One at a time per process; its destructor resets ns-3 completely.
+ * One simulation, from its network to its end. One at a time per process; its destructor resets
+ * ns-3 completely.
  *
- * Order of calls: hosts, switches, links, routes, NPUs; then UseTcp and the other settings; then Build; then everything
- * else. Nodes are numbered hosts first, then switches, each in the order added. What is out of range, or out of order,
- * throws std::invalid_argument.
+ * Order of calls: hosts, switches, links, routes, NPUs; then UseTcp and the other settings; then
+ * Build; then everything else. Nodes are numbered hosts first, then switches, each in the order
+ * added. What is out of range, or out of order, throws std::invalid_argument.
  */
 class Session
 {
@@ -128,7 +131,8 @@ class Session
     void UseMarking(uint64_t kminBytes, uint64_t kmaxBytes, double pmax);
     /// \param bytes buffer of a host's port; 0 is no limit. Call before links are added.
     void SetNicBuffer(uint64_t bytes);
-    /// Join two nodes by a full-duplex link; each gets a port, numbered in the order of these calls.
+    /// Join two nodes by a full-duplex link; each gets a port, numbered in the order of these
+    /// calls.
     void AddLink(uint32_t nodeA, uint32_t nodeB, uint64_t rateBps, int64_t delayPs);
     /**
      * Fill a switch's table.
@@ -149,7 +153,8 @@ class Session
     void RecordFlows();
     /// \param quantities sum of ConnectionQuantity, recorded in CONNECTION_RECORDS
     void ObserveConnections(uint32_t quantities);
-    /// Record the queue of a port in QUEUE_RECORDS, on change or, with an interval above 0, at its multiples.
+    /// Record the queue of a port in QUEUE_RECORDS, on change or, with an interval above 0, at its
+    /// multiples.
     void ObserveQueue(uint32_t node, uint32_t port, int64_t intervalPs);
     /// Write what a port sends as pcap (raw IP, nanosecond stamps).
     void WritePcap(uint32_t node, uint32_t port, const char* path);
@@ -162,8 +167,9 @@ class Session
      * \param blocks parts the data is cut in
      * \param expansion size of the whole over that of one rank
      * \param messages number of rows
-     * \param columns eight columns, one after the other, each `messages` long: sender, receiver, step, first block,
-     * blocks, whether the receiver reduces, step waited for (or -1), receptions of it waited for
+     * \param columns eight columns, one after the other, each `messages` long: sender, receiver,
+     * step, first block, blocks, whether the receiver reduces, step waited for (or -1), receptions
+     * of it waited for
      * \return its number for Launch
      */
     uint32_t RegisterSchedule(uint32_t ranks,
@@ -188,7 +194,8 @@ class Session
     uint64_t GetEvents() const;
     /// \return why Run returned RUN_FAILED
     const char* GetFailure() const;
-    /// \return how many messages an NPU still has to send or to receive in a phase; read them with GetPending
+    /// \return how many messages an NPU still has to send or to receive in a phase; read them with
+    /// GetPending
     uint32_t CountPending(uint32_t npu, uint64_t instance);
     /// \return one of the messages counted last
     PendingMessage GetPending(uint32_t index) const;

@@ -13,7 +13,8 @@
 namespace astra_ns3
 {
 
-/// Makes hosts, switches and links, and keeps them by number: hosts first, then switches, each in the order added.
+/// Makes hosts, switches and links, and keeps them by number: hosts first, then switches, each in
+/// the order added.
 class FabricNetwork
 {
   public:
@@ -66,17 +67,17 @@ class FabricNetwork
     /// Make a port on a node.
     End MakeEnd(uint32_t node, uint64_t rateBps, int64_t delayPs);
 
-    std::vector<ns3::Ptr<ns3::Node>> m_nodes;                       //!< all nodes
-    std::vector<std::vector<ns3::Ptr<ns3::FabricPort>>> m_ports;    //!< ports of each node
-    std::vector<ns3::Ptr<ns3::FabricNetDevice>> m_devices;          //!< NICs
-    std::vector<ns3::Ptr<ns3::FabricSwitch>> m_switches;            //!< switches
-    std::vector<ns3::Ptr<ns3::FabricEcnMarker>> m_markers;          //!< markers of all ports
-    uint32_t m_hosts{0};                                            //!< number of hosts
-    uint64_t m_nicBufferBytes{0};                                   //!< buffer of a NIC
-    bool m_marking{false};                                          //!< switch ports mark
-    uint64_t m_kminBytes{0};                                        //!< marking: Kmin
-    uint64_t m_kmaxBytes{0};                                        //!< marking: Kmax
-    double m_pmax{0.0};                                             //!< marking: Pmax
+    std::vector<ns3::Ptr<ns3::Node>> m_nodes;                    //!< all nodes
+    std::vector<std::vector<ns3::Ptr<ns3::FabricPort>>> m_ports; //!< ports of each node
+    std::vector<ns3::Ptr<ns3::FabricNetDevice>> m_devices;       //!< NICs
+    std::vector<ns3::Ptr<ns3::FabricSwitch>> m_switches;         //!< switches
+    std::vector<ns3::Ptr<ns3::FabricEcnMarker>> m_markers;       //!< markers of all ports
+    uint32_t m_hosts{0};                                         //!< number of hosts
+    uint64_t m_nicBufferBytes{0};                                //!< buffer of a NIC
+    bool m_marking{false};                                       //!< switch ports mark
+    uint64_t m_kminBytes{0};                                     //!< marking: Kmin
+    uint64_t m_kmaxBytes{0};                                     //!< marking: Kmax
+    double m_pmax{0.0};                                          //!< marking: Pmax
 };
 
 } // namespace astra_ns3

@@ -12,9 +12,9 @@ namespace astra_ns3
 {
 
 /**
- * Has a function called inside the simulation about every 100 ms of wall time, so that Python can look for signals and
- * draw its progress. A thread posts the event; at most one is waiting at any time. The events change nothing in the
- * simulation and are counted, so that they can be left out.
+ * Has a function called inside the simulation about every 100 ms of wall time, so that Python can
+ * look for signals and draw its progress. A thread posts the event; at most one is waiting at any
+ * time. The events change nothing in the simulation and are counted, so that they can be left out.
  */
 class Heartbeat
 {

@@ -105,10 +105,10 @@ ConnectionProbe::ConnectionProbe(RecordTable& table,
     }
     if (quantities & ROUND_TRIP_TIME)
     {
-        socket->TraceConnectWithoutContext(
-            "LastRTT",
-            Callback<void, Time, Time>(
-                [this](Time, Time rtt) { Record(ROUND_TRIP_TIME, rtt.GetTimeStep()); }));
+        socket->TraceConnectWithoutContext("LastRTT",
+                                           Callback<void, Time, Time>([this](Time, Time rtt) {
+                                               Record(ROUND_TRIP_TIME, rtt.GetTimeStep());
+                                           }));
     }
 }
 
@@ -117,8 +117,7 @@ ConnectionProbe::Record(uint32_t quantity, int64_t value)
 {
     if (m_quantities & quantity)
     {
-        m_table.Append<5>(
-            {Simulator::Now().GetTimeStep(), m_sender, m_receiver, quantity, value});
+        m_table.Append<5>({Simulator::Now().GetTimeStep(), m_sender, m_receiver, quantity, value});
     }
 }
 

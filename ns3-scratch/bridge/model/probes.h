@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #pragma once
 
-#include "record-table.h"
-
 #include "fabric-port.h"
+#include "record-table.h"
 #include "tcp-connection.h"
 
 #include "ns3/nstime.h"
@@ -15,9 +14,9 @@ namespace astra_ns3
 {
 
 /**
- * Records the queue of one port. Without an interval every change is a row. With one, the rows are what a sampler at the
- * multiples of the interval would have seen, but only where it differs from the row before; no event is used, so a
- * simulation that stands still still ends.
+ * Records the queue of one port. Without an interval every change is a row. With one, the rows are
+ * what a sampler at the multiples of the interval would have seen, but only where it differs from
+ * the row before; no event is used, so a simulation that stands still still ends.
  */
 class QueueProbe
 {
@@ -38,13 +37,13 @@ class QueueProbe
     /// Report a sample unless it repeats the last.
     void Sample(int64_t timePs);
 
-    RecordTable& m_table;      //!< where the rows go
-    int64_t m_node;            //!< the port's node
-    int64_t m_port;            //!< its number
-    int64_t m_intervalPs;      //!< interval, or 0
-    int64_t m_changedPs{0};    //!< time of the last change
-    int64_t m_queueBytes{0};   //!< bytes waiting since then
-    int64_t m_reported{0};     //!< bytes in the last row
+    RecordTable& m_table;    //!< where the rows go
+    int64_t m_node;          //!< the port's node
+    int64_t m_port;          //!< its number
+    int64_t m_intervalPs;    //!< interval, or 0
+    int64_t m_changedPs{0};  //!< time of the last change
+    int64_t m_queueBytes{0}; //!< bytes waiting since then
+    int64_t m_reported{0};   //!< bytes in the last row
 };
 
 /// Counts retransmissions and timeouts of one connection, and records what is asked for.
@@ -67,12 +66,12 @@ class ConnectionProbe
     /// Record one value if it is asked for.
     void Record(uint32_t quantity, int64_t value);
 
-    RecordTable& m_table;           //!< where the rows go
-    uint32_t m_quantities;          //!< what to record
-    int64_t m_sender;               //!< NPU that sends
-    int64_t m_receiver;             //!< NPU that receives
-    uint64_t m_retransmissions{0};  //!< segments sent again
-    uint64_t m_timeouts{0};         //!< timeouts
+    RecordTable& m_table;          //!< where the rows go
+    uint32_t m_quantities;         //!< what to record
+    int64_t m_sender;              //!< NPU that sends
+    int64_t m_receiver;            //!< NPU that receives
+    uint64_t m_retransmissions{0}; //!< segments sent again
+    uint64_t m_timeouts{0};        //!< timeouts
 };
 
 } // namespace astra_ns3

@@ -30,7 +30,8 @@ SetTcpDefaults(const TcpParameters& parameters)
     if (!TypeId::LookupByNameFailSafe(parameters.congestionControl, &congestionControl) ||
         !congestionControl.IsChildOf(TcpCongestionOps::GetTypeId()))
     {
-        throw std::invalid_argument(parameters.congestionControl + " is no TCP congestion control of ns-3");
+        throw std::invalid_argument(parameters.congestionControl +
+                                    " is no TCP congestion control of ns-3");
     }
     const auto set = [](const char* name, const AttributeValue& value) {
         Config::SetDefault(name, value);
@@ -62,15 +63,15 @@ InstallTcpStack(const std::vector<Ptr<Node>>& hosts, uint32_t baseAddress)
     for (uint32_t host = 0; host < hosts.size(); ++host)
     {
         const Ptr<Node>& node = hosts[host];
-        // The IP interfaces hand everything to the traffic control layer, which has no queue disc here.
+        // The IP interfaces hand everything to the traffic control layer, which has no queue disc
+        // here.
         node->AggregateObject(CreateObject<TrafficControlLayer>());
         Ptr<Ipv4L3Protocol> ipv4 = CreateObject<Ipv4L3Protocol>();
         node->AggregateObject(ipv4);
         node->AggregateObject(CreateObject<FabricTcpProtocol>());
         ipv4->SetRoutingProtocol(CreateObject<FabricHostRouting>());
         const uint32_t interface = ipv4->AddInterface(node->GetDevice(0));
-        ipv4->AddAddress(interface,
-                         Ipv4InterfaceAddress(Ipv4Address(baseAddress + host), mask));
+        ipv4->AddAddress(interface, Ipv4InterfaceAddress(Ipv4Address(baseAddress + host), mask));
         ipv4->SetUp(interface);
     }
 }

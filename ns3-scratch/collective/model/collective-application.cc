@@ -62,7 +62,8 @@ CollectiveApplication::Launch(uint64_t instance,
     phase.schedule = std::move(schedule);
     phase.group = std::move(group);
     phase.bytes = bytes;
-    // Always an event, even without delay: the caller is told of the end only after Launch has returned.
+    // Always an event, even without delay: the caller is told of the end only after Launch has
+    // returned.
     Simulator::Schedule(TimeStep(m_costs.delayPs), &CollectiveApplication::Start, this, instance);
     HandleEarly(instance, phase);
 }

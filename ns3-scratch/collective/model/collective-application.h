@@ -17,7 +17,7 @@ namespace ns3
 /// The NPUs that play ranks 0, 1, ... of a schedule.
 struct CollectiveGroup
 {
-    std::vector<uint32_t> members;                      //!< NPU of each rank
+    std::vector<uint32_t> members;                       //!< NPU of each rank
     std::unordered_map<uint32_t, uint32_t> rankOfMember; //!< rank of each NPU
 };
 
@@ -36,16 +36,18 @@ class PhaseListener
 /// What an NPU spends on a message besides the network.
 struct EndpointCosts
 {
-    int64_t delayPs{0};                     //!< before the first sends and after each reception
-    uint64_t reductionBytesPerNs{500'000};  //!< speed of its memory; a reduction moves three times the message
+    int64_t delayPs{0}; //!< before the first sends and after each reception
+    uint64_t reductionBytesPerNs{
+        500'000}; //!< speed of its memory; a reduction moves three times the message
 };
 
 /**
  * One NPU: plays its own rows of the schedules launched on it, and holds no state of any other NPU.
  *
- * Rules (ASTRA-sim 1.0 inside a phase): the endpoint delay passes before the first sends and after each reception; a
- * reduced message waits another 3 * floor(bytes / reductionBytesPerNs) ns. Receptions are handled step by step, those of
- * one step in parallel. A message that arrives before its phase is launched here, or before its step, waits.
+ * Rules (ASTRA-sim 1.0 inside a phase): the endpoint delay passes before the first sends and after
+ * each reception; a reduced message waits another 3 * floor(bytes / reductionBytesPerNs) ns.
+ * Receptions are handled step by step, those of one step in parallel. A message that arrives before
+ * its phase is launched here, or before its step, waits.
  */
 class CollectiveApplication : public Application
 {
@@ -111,7 +113,7 @@ class CollectiveApplication : public Application
         uint32_t handled{0};                                //!< receptions of it that are handled
         bool started{false};                                //!< the first endpoint delay has passed
         std::vector<uint32_t> early;                        //!< rows that arrived before their turn
-        std::vector<uint32_t> arrived;                      //!< rows arrived in this step, for a report
+        std::vector<uint32_t> arrived; //!< rows arrived in this step, for a report
     };
 
     /// The first endpoint delay of a phase has passed.
@@ -127,13 +129,13 @@ class CollectiveApplication : public Application
     /// Tell the listener if nothing is left to do.
     void FinishIfDone(uint64_t instance, Phase& phase);
 
-    uint32_t m_npu{0};                          //!< number of this NPU
-    EndpointCosts m_costs;                      //!< what a message costs here
-    MessageTransport* m_transport{nullptr};     //!< carries messages
-    PhaseListener* m_listener{nullptr};         //!< is told of finished phases
+    uint32_t m_npu{0};                            //!< number of this NPU
+    EndpointCosts m_costs;                        //!< what a message costs here
+    MessageTransport* m_transport{nullptr};       //!< carries messages
+    PhaseListener* m_listener{nullptr};           //!< is told of finished phases
     std::unordered_map<uint64_t, Phase> m_phases; //!< launched and not done, or with early messages
-    uint64_t m_sentBytes{0};                    //!< bytes handed to the transport
-    uint64_t m_sentMessages{0};                 //!< messages handed to the transport
+    uint64_t m_sentBytes{0};                      //!< bytes handed to the transport
+    uint64_t m_sentMessages{0};                   //!< messages handed to the transport
 };
 
 } // namespace ns3

@@ -49,8 +49,9 @@ CollectiveSchedule::BuildReceptions(const CollectiveScheduleColumns& columns)
     std::vector<uint64_t> order(messages);
     std::iota(order.begin(), order.end(), 0);
     std::stable_sort(order.begin(), order.end(), [&](uint64_t a, uint64_t b) {
-        return columns.receiver[a] != columns.receiver[b] ? columns.receiver[a] < columns.receiver[b]
-                                                          : columns.step[a] < columns.step[b];
+        return columns.receiver[a] != columns.receiver[b]
+                   ? columns.receiver[a] < columns.receiver[b]
+                   : columns.step[a] < columns.step[b];
     });
     m_receptions.resize(messages);
     m_slotOffsets.assign(1, 0);
@@ -84,9 +85,8 @@ CollectiveSchedule::FindSlot(uint32_t rank, int32_t step) const
     const auto found = std::lower_bound(begin, end, step);
     if (found == end || *found != step)
     {
-        throw std::invalid_argument("schedule: rank " + std::to_string(rank) +
-                                    " waits for step " + std::to_string(step) +
-                                    ", in which it receives nothing");
+        throw std::invalid_argument("schedule: rank " + std::to_string(rank) + " waits for step " +
+                                    std::to_string(step) + ", in which it receives nothing");
     }
     return static_cast<uint32_t>(found - begin);
 }

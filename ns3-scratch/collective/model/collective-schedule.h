@@ -7,29 +7,32 @@
 namespace ns3
 {
 
-/// Columns of a schedule as they come from Python, each `messages` long (see astra_ns3/collectives/schedule.py).
+/// Columns of a schedule as they come from Python, each `messages` long (see
+/// astra_ns3/collectives/schedule.py).
 struct CollectiveScheduleColumns
 {
-    uint32_t ranks{0};                    //!< number of ranks
-    uint32_t blocks{1};                   //!< parts the data is cut in
-    uint32_t expansion{1};                //!< how many times the bytes of one rank the whole is
-    uint64_t messages{0};                 //!< number of rows
-    const int32_t* sender{nullptr};       //!< rank that sends
-    const int32_t* receiver{nullptr};     //!< rank that receives
-    const int32_t* step{nullptr};         //!< step, orders what a rank receives
-    const int32_t* firstBlock{nullptr};   //!< first block carried
-    const int32_t* blockCount{nullptr};   //!< blocks carried
-    const int32_t* reduces{nullptr};      //!< whether the receiver reduces what arrives
-    const int32_t* waitStep{nullptr};     //!< step of the receptions waited for, or -1
-    const int32_t* waitCount{nullptr};    //!< how many of them
+    uint32_t ranks{0};                  //!< number of ranks
+    uint32_t blocks{1};                 //!< parts the data is cut in
+    uint32_t expansion{1};              //!< how many times the bytes of one rank the whole is
+    uint64_t messages{0};               //!< number of rows
+    const int32_t* sender{nullptr};     //!< rank that sends
+    const int32_t* receiver{nullptr};   //!< rank that receives
+    const int32_t* step{nullptr};       //!< step, orders what a rank receives
+    const int32_t* firstBlock{nullptr}; //!< first block carried
+    const int32_t* blockCount{nullptr}; //!< blocks carried
+    const int32_t* reduces{nullptr};    //!< whether the receiver reduces what arrives
+    const int32_t* waitStep{nullptr};   //!< step of the receptions waited for, or -1
+    const int32_t* waitCount{nullptr};  //!< how many of them
 };
 
 /**
- * A schedule made ready to play: for each rank its sends in the order they become ready, and what it receives by step.
+ * A schedule made ready to play: for each rank its sends in the order they become ready, and what
+ * it receives by step.
  *
- * A rank handles receptions step by step, so what it has handled is a pair (slot, count) that only grows: `slot` counts
- * its reception steps that are complete, `count` the receptions handled of the next. A send is ready once that pair has
- * reached its own, and one cursor per phase is all the state the sends need.
+ * A rank handles receptions step by step, so what it has handled is a pair (slot, count) that only
+ * grows: `slot` counts its reception steps that are complete, `count` the receptions handled of the
+ * next. A send is ready once that pair has reached its own, and one cursor per phase is all the
+ * state the sends need.
  */
 class CollectiveSchedule
 {
@@ -48,9 +51,9 @@ class CollectiveSchedule
     /// A message as its receiver sees it.
     struct Reception
     {
-        uint32_t slot;     //!< number of its step among the receiver's reception steps
-        uint32_t sender;   //!< rank that sends
-        bool reduces;      //!< whether what arrives is reduced
+        uint32_t slot;   //!< number of its step among the receiver's reception steps
+        uint32_t sender; //!< rank that sends
+        bool reduces;    //!< whether what arrives is reduced
     };
 
     /**
@@ -95,17 +98,17 @@ class CollectiveSchedule
     /// \return number of a rank's reception step, which must exist
     uint32_t FindSlot(uint32_t rank, int32_t step) const;
 
-    uint32_t m_ranks;                         //!< number of ranks
-    uint32_t m_blocks;                        //!< parts of the data
-    uint32_t m_expansion;                     //!< size of the whole over that of one rank
-    std::vector<Send> m_sends;                //!< all ranks' sends
-    std::vector<uint64_t> m_sendOffsets;      //!< first send of each rank
-    std::vector<Reception> m_receptions;      //!< by row
-    std::vector<uint32_t> m_rowSend;          //!< place in m_sends of each row
-    std::vector<int32_t> m_slotSteps;         //!< step of each reception step, rank after rank
-    std::vector<uint32_t> m_slotExpected;     //!< receptions in it
-    std::vector<uint64_t> m_slotOffsets;      //!< first reception step of each rank
-    std::vector<uint32_t> m_receiver;         //!< receiver of each row
+    uint32_t m_ranks;                     //!< number of ranks
+    uint32_t m_blocks;                    //!< parts of the data
+    uint32_t m_expansion;                 //!< size of the whole over that of one rank
+    std::vector<Send> m_sends;            //!< all ranks' sends
+    std::vector<uint64_t> m_sendOffsets;  //!< first send of each rank
+    std::vector<Reception> m_receptions;  //!< by row
+    std::vector<uint32_t> m_rowSend;      //!< place in m_sends of each row
+    std::vector<int32_t> m_slotSteps;     //!< step of each reception step, rank after rank
+    std::vector<uint32_t> m_slotExpected; //!< receptions in it
+    std::vector<uint64_t> m_slotOffsets;  //!< first reception step of each rank
+    std::vector<uint32_t> m_receiver;     //!< receiver of each row
 };
 
 } // namespace ns3

@@ -24,7 +24,8 @@ LocalMessageTransport::Send(const CollectiveMessage& message)
 {
     const int64_t nowPs = Simulator::Now().GetTimeStep();
     const auto bits = static_cast<__int128>(message.bytes) * 8;
-    const auto busyPs = static_cast<int64_t>((bits * 1'000'000'000'000 + m_rateBps / 2) / m_rateBps);
+    const auto busyPs =
+        static_cast<int64_t>((bits * 1'000'000'000'000 + m_rateBps / 2) / m_rateBps);
     int64_t& freePs = m_freePs[message.sender];
     freePs = std::max(freePs, nowPs) + busyPs;
     Simulator::Schedule(TimeStep(freePs + m_delayPs - nowPs),

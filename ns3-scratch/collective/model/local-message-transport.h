@@ -10,8 +10,9 @@ namespace ns3
 {
 
 /**
- * Messages between NPUs of one host, which do not enter the fabric: each NPU sends one at a time at a given rate, and
- * a message arrives a given delay after its last byte has left. No headers, no loss, no contention at the receiver.
+ * Messages between NPUs of one host, which do not enter the fabric: each NPU sends one at a time at
+ * a given rate, and a message arrives a given delay after its last byte has left. No headers, no
+ * loss, no contention at the receiver.
  */
 class LocalMessageTransport : public MessageTransport
 {
@@ -22,7 +23,10 @@ class LocalMessageTransport : public MessageTransport
      * \param delayPs delay in picoseconds
      * \param listener who is told of arrivals
      */
-    LocalMessageTransport(uint32_t ranks, uint64_t rateBps, int64_t delayPs, MessageListener& listener);
+    LocalMessageTransport(uint32_t ranks,
+                          uint64_t rateBps,
+                          int64_t delayPs,
+                          MessageListener& listener);
     void Send(const CollectiveMessage& message) override;
 
   private:

@@ -33,7 +33,8 @@ class MessageTransport
 {
   public:
     virtual ~MessageTransport() = default;
-    /// \param message a message to carry from now on; messages of one pair of ranks arrive in the order sent
+    /// \param message a message to carry from now on; messages of one pair of ranks arrive in the
+    /// order sent
     virtual void Send(const CollectiveMessage& message) = 0;
 };
 

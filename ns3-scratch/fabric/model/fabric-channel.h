@@ -9,7 +9,8 @@
 namespace ns3
 {
 
-/// The cable a host's NIC hangs on, for ns-3 code that asks a device for its channel. The ports carry the frames.
+/// The cable a host's NIC hangs on, for ns-3 code that asks a device for its channel. The ports
+/// carry the frames.
 class FabricChannel : public Channel
 {
   public:

@@ -12,25 +12,26 @@ NS_OBJECT_ENSURE_REGISTERED(FabricEcnMarker);
 TypeId
 FabricEcnMarker::GetTypeId()
 {
-    static TypeId tid = TypeId("ns3::FabricEcnMarker")
-                            .SetParent<Object>()
-                            .SetGroupName("Fabric")
-                            .AddConstructor<FabricEcnMarker>()
-                            .AddAttribute("Kmin",
-                                          "Queue in bytes up to which nothing is marked.",
-                                          UintegerValue(400'000),
-                                          MakeUintegerAccessor(&FabricEcnMarker::m_minimumBytes),
-                                          MakeUintegerChecker<uint64_t>())
-                            .AddAttribute("Kmax",
-                                          "Queue in bytes above which everything is marked.",
-                                          UintegerValue(1'600'000),
-                                          MakeUintegerAccessor(&FabricEcnMarker::m_maximumBytes),
-                                          MakeUintegerChecker<uint64_t>())
-                            .AddAttribute("Pmax",
-                                          "Probability of a mark just below Kmax.",
-                                          DoubleValue(0.2),
-                                          MakeDoubleAccessor(&FabricEcnMarker::m_maximumProbability),
-                                          MakeDoubleChecker<double>(0.0, 1.0));
+    static TypeId tid =
+        TypeId("ns3::FabricEcnMarker")
+            .SetParent<Object>()
+            .SetGroupName("Fabric")
+            .AddConstructor<FabricEcnMarker>()
+            .AddAttribute("Kmin",
+                          "Queue in bytes up to which nothing is marked.",
+                          UintegerValue(400'000),
+                          MakeUintegerAccessor(&FabricEcnMarker::m_minimumBytes),
+                          MakeUintegerChecker<uint64_t>())
+            .AddAttribute("Kmax",
+                          "Queue in bytes above which everything is marked.",
+                          UintegerValue(1'600'000),
+                          MakeUintegerAccessor(&FabricEcnMarker::m_maximumBytes),
+                          MakeUintegerChecker<uint64_t>())
+            .AddAttribute("Pmax",
+                          "Probability of a mark just below Kmax.",
+                          DoubleValue(0.2),
+                          MakeDoubleAccessor(&FabricEcnMarker::m_maximumProbability),
+                          MakeDoubleChecker<double>(0.0, 1.0));
     return tid;
 }
 

@@ -7,7 +7,8 @@ namespace ns3
 {
 
 /**
- * Mix the bits of a number (the 32-bit finaliser of MurmurHash3, A. Appleby, public domain constants).
+ * Mix the bits of a number (the 32-bit finaliser of MurmurHash3, A. Appleby, public domain
+ * constants).
  * \param value any number
  * \return a number each bit of which depends on every bit of the value
  */

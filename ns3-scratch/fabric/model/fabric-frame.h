@@ -14,7 +14,8 @@ namespace ns3
 inline constexpr uint32_t FABRIC_ETHERNET_BYTES = 18;
 /// Smallest Ethernet frame, in bytes (IEEE 802.3).
 inline constexpr uint32_t FABRIC_MINIMUM_FRAME_BYTES = 64;
-/// Preamble, start delimiter and inter-packet gap: they take time on the line and room in no buffer.
+/// Preamble, start delimiter and inter-packet gap: they take time on the line and room in no
+/// buffer.
 inline constexpr uint32_t FABRIC_LINE_GAP_BYTES = 20;
 
 /// ECN codepoints of RFC 3168, as in the two low bits of the IP TOS byte.
@@ -27,20 +28,21 @@ enum class FabricEcn : uint8_t
 };
 
 /**
- * What travels between hosts and switches: an IP packet with what a switch must know of it, read once at the NIC.
- * Frames are pooled (FabricFramePool) and linked into queues by `next`; exactly one queue, link or caller owns one.
+ * What travels between hosts and switches: an IP packet with what a switch must know of it, read
+ * once at the NIC. Frames are pooled (FabricFramePool) and linked into queues by `next`; exactly
+ * one queue, link or caller owns one.
  */
 struct FabricFrame
 {
-    FabricFrame* next{nullptr};                //!< next in the queue that owns this frame
-    Ptr<Packet> packet;                        //!< the IP packet carried
-    int64_t arrivalPs{0};                      //!< when the last bit reaches the far end, set by the port
-    uint32_t bufferBytes{0};                   //!< bytes it takes in a buffer
-    uint32_t wireBytes{0};                     //!< bytes it takes on the line
-    uint32_t destination{0};                   //!< index of the destination host
-    uint32_t flowHash{0};                      //!< hash of addresses and ports
-    FabricEcn ecn{FabricEcn::NOT_CAPABLE};     //!< codepoint, marked by switches
-    bool marked{false};                        //!< a switch on the way marked it
+    FabricFrame* next{nullptr}; //!< next in the queue that owns this frame
+    Ptr<Packet> packet;         //!< the IP packet carried
+    int64_t arrivalPs{0};       //!< when the last bit reaches the far end, set by the port
+    uint32_t bufferBytes{0};    //!< bytes it takes in a buffer
+    uint32_t wireBytes{0};      //!< bytes it takes on the line
+    uint32_t destination{0};    //!< index of the destination host
+    uint32_t flowHash{0};       //!< hash of addresses and ports
+    FabricEcn ecn{FabricEcn::NOT_CAPABLE}; //!< codepoint, marked by switches
+    bool marked{false};                    //!< a switch on the way marked it
 };
 
 /// First in, first out list of frames that allocates nothing.

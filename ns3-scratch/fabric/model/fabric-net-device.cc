@@ -20,7 +20,7 @@ namespace
 {
 constexpr uint16_t IPV4_PROTOCOL = 0x0800;
 constexpr uint32_t IPV4_HEADER_BYTES = 20; // ns-3's IPv4 carries no options
-constexpr uint32_t PORTS_BYTES = 4;        // source and destination port, first in TCP and UDP alike
+constexpr uint32_t PORTS_BYTES = 4; // source and destination port, first in TCP and UDP alike
 
 /// \return the 32-bit number in network byte order at `bytes`
 uint32_t
@@ -118,8 +118,8 @@ FabricNetDevice::Send(Ptr<Packet> packet, const Address&, uint16_t protocol)
     FabricFrame* frame = FabricFramePool::Take();
     frame->ecn = static_cast<FabricEcn>(header[1] & 3);
     frame->destination = destination - m_baseAddress;
-    frame->flowHash = FabricMixHash(
-        FabricMixHash(FabricMixHash(source) ^ destination) ^ ReadWord(header + IPV4_HEADER_BYTES));
+    frame->flowHash = FabricMixHash(FabricMixHash(FabricMixHash(source) ^ destination) ^
+                                    ReadWord(header + IPV4_HEADER_BYTES));
     frame->bufferBytes =
         std::max(packet->GetSize() + FABRIC_ETHERNET_BYTES, FABRIC_MINIMUM_FRAME_BYTES);
     frame->wireBytes = frame->bufferBytes + FABRIC_LINE_GAP_BYTES;

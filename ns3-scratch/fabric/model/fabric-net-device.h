@@ -15,9 +15,9 @@ namespace ns3
 /**
  * The NIC of a host: what ns-3's IP stack sends goes into frames and out of a FabricPort, and back.
  *
- * It reads the IP header once, on the way out, so that no switch has to; a congestion mark is written back into the IP
- * header on the way in. Hosts own consecutive IPv4 addresses from a base on, and the offset is the host's index.
- * Only IPv4 unicast is carried; it needs no ARP.
+ * It reads the IP header once, on the way out, so that no switch has to; a congestion mark is
+ * written back into the IP header on the way in. Hosts own consecutive IPv4 addresses from a base
+ * on, and the offset is the host's index. Only IPv4 unicast is carried; it needs no ARP.
  */
 class FabricNetDevice : public NetDevice, public FabricReceiver
 {
@@ -70,16 +70,16 @@ class FabricNetDevice : public NetDevice, public FabricReceiver
     void DoDispose() override;
 
   private:
-    Ptr<FabricPort> m_port;         //!< sending half
-    Ptr<FabricChannel> m_channel;   //!< cable
-    Ptr<Node> m_node;               //!< host
-    ReceiveCallback m_receive;      //!< the host's stack
-    PromiscReceiveCallback m_sniff; //!< who listens to everything
-    Mac48Address m_address;         //!< MAC address, on no wire
-    uint32_t m_baseAddress{0};      //!< IPv4 address of host 0
-    uint32_t m_ifIndex{0};          //!< number on the host
-    uint16_t m_mtu{1500};           //!< largest IP packet
-    uint64_t m_receivedPackets{0};  //!< packets handed up
+    Ptr<FabricPort> m_port;                           //!< sending half
+    Ptr<FabricChannel> m_channel;                     //!< cable
+    Ptr<Node> m_node;                                 //!< host
+    ReceiveCallback m_receive;                        //!< the host's stack
+    PromiscReceiveCallback m_sniff;                   //!< who listens to everything
+    Mac48Address m_address;                           //!< MAC address, on no wire
+    uint32_t m_baseAddress{0};                        //!< IPv4 address of host 0
+    uint32_t m_ifIndex{0};                            //!< number on the host
+    uint16_t m_mtu{1500};                             //!< largest IP packet
+    uint64_t m_receivedPackets{0};                    //!< packets handed up
     TracedCallback<Ptr<const Packet>> m_sendTrace;    //!< packet from the stack
     TracedCallback<Ptr<const Packet>> m_receiveTrace; //!< packet to the stack
 };

@@ -16,7 +16,8 @@ NS_OBJECT_ENSURE_REGISTERED(FabricPort);
 
 namespace
 {
-constexpr int64_t PS_TIMES_BITS_PER_SECOND = 8'000'000'000'000; // picoseconds a byte takes at 1 bit/s
+constexpr int64_t PS_TIMES_BITS_PER_SECOND =
+    8'000'000'000'000; // picoseconds a byte takes at 1 bit/s
 } // namespace
 
 TypeId
@@ -218,7 +219,8 @@ FabricPort::Arrive()
     const int64_t nowPs = frame->arrivalPs;
     if (m_wire.IsEmpty())
     {
-        Settle(nowPs); // the line was free before this frame arrived, so its successor has left by now
+        Settle(
+            nowPs); // the line was free before this frame arrived, so its successor has left by now
     }
     if (!m_wire.IsEmpty())
     {

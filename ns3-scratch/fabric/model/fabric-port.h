@@ -40,13 +40,14 @@ struct FabricPortCounters
 };
 
 /**
- * The sending half of a port and the link direction behind it: a queue, a line of a given rate, a delay.
+ * The sending half of a port and the link direction behind it: a queue, a line of a given rate, a
+ * delay.
  *
- * Only one event is ever pending: the next arrival at the far end. Departures from the queue are *settled* lazily:
- * whatever looks at or changes the port first plays all departures due up to now, each at its own exact time. At the
- * same picosecond a departure comes before an enqueue. A frame leaves the queue, and the shared buffer, when its first
- * bit goes on the line. The trace sources carry the exact time of what they report, which may lie before
- * Simulator::Now().
+ * Only one event is ever pending: the next arrival at the far end. Departures from the queue are
+ * *settled* lazily: whatever looks at or changes the port first plays all departures due up to now,
+ * each at its own exact time. At the same picosecond a departure comes before an enqueue. A frame
+ * leaves the queue, and the shared buffer, when its first bit goes on the line. The trace sources
+ * carry the exact time of what they report, which may lie before Simulator::Now().
  */
 class FabricPort : public Object
 {
@@ -128,21 +129,21 @@ class FabricPort : public Object
     /// Count and free a frame that found no room.
     void Drop(FabricFrame* frame);
 
-    FabricFrameList m_queue;               //!< waiting
-    FabricFrameList m_wire;                //!< on the line or on the way, in order of arrival
-    int64_t m_lineFreePs{0};               //!< when the line can take the next frame
-    int64_t m_psPerByte{0};                //!< exact time of one byte, or 0 if it is no whole number
-    uint64_t m_rateBps{0};                 //!< rate
-    uint64_t m_queueBytes{0};              //!< bytes waiting
-    FabricReceiver* m_receiver{nullptr};   //!< far end
-    uint32_t m_receiverPort{0};            //!< its number of its port
-    uint32_t m_context{0};                 //!< its node
-    Time m_delay;                          //!< propagation delay
-    ArrivalEvent* m_arrival;               //!< counted reference
-    Ptr<FabricSharedBuffer> m_buffer;      //!< memory of the queue
-    Ptr<FabricEcnMarker> m_marker;         //!< congestion marker
-    FabricPortCounters m_counters;         //!< what it has done
-    TracedCallback<Time, uint64_t> m_queueTrace;            //!< queue length changed
+    FabricFrameList m_queue;             //!< waiting
+    FabricFrameList m_wire;              //!< on the line or on the way, in order of arrival
+    int64_t m_lineFreePs{0};             //!< when the line can take the next frame
+    int64_t m_psPerByte{0};              //!< exact time of one byte, or 0 if it is no whole number
+    uint64_t m_rateBps{0};               //!< rate
+    uint64_t m_queueBytes{0};            //!< bytes waiting
+    FabricReceiver* m_receiver{nullptr}; //!< far end
+    uint32_t m_receiverPort{0};          //!< its number of its port
+    uint32_t m_context{0};               //!< its node
+    Time m_delay;                        //!< propagation delay
+    ArrivalEvent* m_arrival;             //!< counted reference
+    Ptr<FabricSharedBuffer> m_buffer;    //!< memory of the queue
+    Ptr<FabricEcnMarker> m_marker;       //!< congestion marker
+    FabricPortCounters m_counters;       //!< what it has done
+    TracedCallback<Time, uint64_t> m_queueTrace;             //!< queue length changed
     TracedCallback<Time, Ptr<const Packet>> m_transmitTrace; //!< packet put on the line
     TracedCallback<Time, Ptr<const Packet>> m_dropTrace;     //!< packet dropped
     TracedCallback<Time, Ptr<const Packet>> m_markTrace;     //!< packet marked

@@ -235,9 +235,10 @@ FabricScheduler::Remove(const Event& event)
 void
 FabricScheduler::Sweep()
 {
-    const auto cancelled = std::stable_partition(m_heap.begin(), m_heap.end(), [](const Event& event) {
-        return !event.impl->IsCancelled();
-    });
+    const auto cancelled =
+        std::stable_partition(m_heap.begin(), m_heap.end(), [](const Event& event) {
+            return !event.impl->IsCancelled();
+        });
     for (auto event = cancelled; event != m_heap.end(); ++event)
     {
         event->impl->Unref();

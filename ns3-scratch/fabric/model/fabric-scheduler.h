@@ -12,7 +12,8 @@ namespace ns3
 
 class FabricScheduler;
 
-/// Looks into the FabricScheduler of the running simulator, which ns-3 hides: give it as attribute "Monitor".
+/// Looks into the FabricScheduler of the running simulator, which ns-3 hides: give it as attribute
+/// "Monitor".
 class FabricSchedulerMonitor : public Object
 {
   public:
@@ -30,13 +31,15 @@ class FabricSchedulerMonitor : public Object
 };
 
 /**
- * An event list for runs with many cancelled timers: a four-way heap that sweeps out cancelled events now and then.
+ * An event list for runs with many cancelled timers: a four-way heap that sweeps out cancelled
+ * events now and then.
  *
- * ns-3's TCP cancels and sets its retransmission timer with each acknowledgement, and a cancelled event stays in the
- * list until its time comes: at 100 Gb/s and a timer of 10 ms millions of them. Here the list is swept when it has
- * doubled since the last sweep, which costs a constant time an event, and a cancelled event never reaches the
- * simulator. That counts what it has scheduled and checks, when nothing is left, that it got it all back, so it is given
- * a placeholder for each event swept out at the very end. The order of events is ns-3's: by time, then by order of
+ * ns-3's TCP cancels and sets its retransmission timer with each acknowledgement, and a cancelled
+ * event stays in the list until its time comes: at 100 Gb/s and a timer of 10 ms millions of them.
+ * Here the list is swept when it has doubled since the last sweep, which costs a constant time an
+ * event, and a cancelled event never reaches the simulator. That counts what it has scheduled and
+ * checks, when nothing is left, that it got it all back, so it is given a placeholder for each
+ * event swept out at the very end. The order of events is ns-3's: by time, then by order of
  * scheduling.
  */
 class FabricScheduler : public Scheduler
@@ -70,10 +73,10 @@ class FabricScheduler : public Scheduler
     /// Take out the first event for good.
     void DropFirst();
 
-    std::vector<Event> m_heap;       //!< four-way heap, the next event first
-    std::size_t m_sweepAt{4096};     //!< number of events at which to sweep
-    std::size_t m_swept{0};          //!< swept out and not given back
-    EventKey m_last{};               //!< key of the last event taken
+    std::vector<Event> m_heap;             //!< four-way heap, the next event first
+    std::size_t m_sweepAt{4096};           //!< number of events at which to sweep
+    std::size_t m_swept{0};                //!< swept out and not given back
+    EventKey m_last{};                     //!< key of the last event taken
     Ptr<FabricSchedulerMonitor> m_monitor; //!< looks into this scheduler
 };
 

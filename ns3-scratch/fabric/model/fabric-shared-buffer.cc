@@ -14,15 +14,16 @@ NS_OBJECT_ENSURE_REGISTERED(FabricSharedBuffer);
 TypeId
 FabricSharedBuffer::GetTypeId()
 {
-    static TypeId tid = TypeId("ns3::FabricSharedBuffer")
-                            .SetParent<Object>()
-                            .SetGroupName("Fabric")
-                            .AddConstructor<FabricSharedBuffer>()
-                            .AddAttribute("Capacity",
-                                          "Size of the buffer in bytes.",
-                                          UintegerValue(32'000'000),
-                                          MakeUintegerAccessor(&FabricSharedBuffer::m_capacityBytes),
-                                          MakeUintegerChecker<uint64_t>(1));
+    static TypeId tid =
+        TypeId("ns3::FabricSharedBuffer")
+            .SetParent<Object>()
+            .SetGroupName("Fabric")
+            .AddConstructor<FabricSharedBuffer>()
+            .AddAttribute("Capacity",
+                          "Size of the buffer in bytes.",
+                          UintegerValue(32'000'000),
+                          MakeUintegerAccessor(&FabricSharedBuffer::m_capacityBytes),
+                          MakeUintegerChecker<uint64_t>(1));
     return tid;
 }
 

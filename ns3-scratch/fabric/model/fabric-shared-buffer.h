@@ -14,8 +14,8 @@ class FabricPort;
 /**
  * One memory that all ports of a switch share; a frame that does not fit is dropped at the tail.
  *
- * Ports settle their departures lazily, so the count may be too high, never too low. It is made exact only
- * when it would refuse a frame.
+ * Ports settle their departures lazily, so the count may be too high, never too low. It is made
+ * exact only when it would refuse a frame.
  */
 class FabricSharedBuffer : public Object
 {
@@ -48,9 +48,9 @@ class FabricSharedBuffer : public Object
     /// Let every port play the departures that are due.
     void SettlePorts();
 
-    uint64_t m_capacityBytes{0};       //!< size
-    uint64_t m_usedBytes{0};           //!< bytes held, but for departures not settled yet
-    std::vector<FabricPort*> m_ports;  //!< ports that share it
+    uint64_t m_capacityBytes{0};      //!< size
+    uint64_t m_usedBytes{0};          //!< bytes held, but for departures not settled yet
+    std::vector<FabricPort*> m_ports; //!< ports that share it
 };
 
 } // namespace ns3

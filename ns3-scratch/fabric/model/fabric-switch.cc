@@ -101,8 +101,10 @@ FabricSwitch::ReceiveFrame(FabricFrame* frame, uint32_t)
     uint32_t choice = 0;
     if (choices > 1)
     {
-        // The high bits of a product spread the hash evenly over any number of ports, without a division.
-        choice = (static_cast<uint64_t>(FabricMixHash(frame->flowHash ^ m_hashSeed)) * choices) >> 32;
+        // The high bits of a product spread the hash evenly over any number of ports, without a
+        // division.
+        choice =
+            (static_cast<uint64_t>(FabricMixHash(frame->flowHash ^ m_hashSeed)) * choices) >> 32;
     }
     m_ports[m_routePorts[first + choice]]->Enqueue(frame);
 }

@@ -11,8 +11,9 @@ namespace ns3
 {
 
 /**
- * Routing of a host with one NIC: every address is reached through it directly, and what comes in is for this host.
- * The routes are kept, so a packet costs one look-up whatever the number of hosts.
+ * Routing of a host with one NIC: every address is reached through it directly, and what comes in
+ * is for this host. The routes are kept, so a packet costs one look-up whatever the number of
+ * hosts.
  */
 class FabricHostRouting : public Ipv4RoutingProtocol
 {
@@ -44,8 +45,8 @@ class FabricHostRouting : public Ipv4RoutingProtocol
   private:
     static constexpr uint32_t NIC_INTERFACE = 1; //!< interface 0 is the loopback
 
-    Ptr<Ipv4> m_ipv4;                                        //!< the host's stack
-    std::unordered_map<uint32_t, Ptr<Ipv4Route>> m_routes;   //!< routes in use, by destination
+    Ptr<Ipv4> m_ipv4;                                      //!< the host's stack
+    std::unordered_map<uint32_t, Ptr<Ipv4Route>> m_routes; //!< routes in use, by destination
 };
 
 } // namespace ns3

@@ -68,14 +68,15 @@ FabricTcpProtocol::ForgetConnections()
 }
 
 IpL4Protocol::RxStatus
-FabricTcpProtocol::Receive(Ptr<Packet> packet, const Ipv4Header& header, Ptr<Ipv4Interface> interface)
+FabricTcpProtocol::Receive(Ptr<Packet> packet,
+                           const Ipv4Header& header,
+                           Ptr<Ipv4Interface> interface)
 {
     uint8_t ports[4] = {};
     packet->CopyData(ports, sizeof ports);
     const auto remotePort = static_cast<uint16_t>((ports[0] << 8) | ports[1]);
     const auto localPort = static_cast<uint16_t>((ports[2] << 8) | ports[3]);
-    const auto found =
-        m_connections.find(MakeKey(header.GetSource().Get(), remotePort, localPort));
+    const auto found = m_connections.find(MakeKey(header.GetSource().Get(), remotePort, localPort));
     if (found == m_connections.end())
     {
         return TcpL4Protocol::Receive(packet, header, interface);

@@ -12,9 +12,9 @@ namespace ns3
 {
 
 /**
- * ns-3's TCP with a faster way from a packet to its socket: a hash table of the connections that asked for it, where
- * TcpL4Protocol looks through all end points of the host for each packet (a host in a 128-way all-to-all has 254).
- * What is not in the table takes ns-3's own way.
+ * ns-3's TCP with a faster way from a packet to its socket: a hash table of the connections that
+ * asked for it, where TcpL4Protocol looks through all end points of the host for each packet (a
+ * host in a 128-way all-to-all has 254). What is not in the table takes ns-3's own way.
  */
 class FabricTcpProtocol : public TcpL4Protocol
 {
@@ -22,7 +22,8 @@ class FabricTcpProtocol : public TcpL4Protocol
     /// \return the TypeId
     static TypeId GetTypeId();
 
-    /// \param socket one end, on this host, of an open connection, which stays open until ForgetConnections
+    /// \param socket one end, on this host, of an open connection, which stays open until
+    /// ForgetConnections
     void AddConnection(const Ptr<Socket>& socket);
     /// Let every connection take ns-3's own way again; a must before one of those added is closed.
     void ForgetConnections();

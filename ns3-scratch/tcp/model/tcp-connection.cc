@@ -108,8 +108,8 @@ TcpConnection::Write(Ptr<Socket> socket, uint32_t available)
     {
         return;
     }
-    const auto bytes = static_cast<uint32_t>(
-        std::min<uint64_t>(available, m_queuedBytes - m_writtenBytes));
+    const auto bytes =
+        static_cast<uint32_t>(std::min<uint64_t>(available, m_queuedBytes - m_writtenBytes));
     const int sent = socket->Send(Create<Packet>(bytes), 0);
     if (sent > 0)
     {
@@ -154,8 +154,8 @@ TcpConnection::Fail(const std::string& what)
             protocol->ForgetConnections();
         }
     }
-    const std::string reason = "the TCP connection from NPU " + std::to_string(m_sender) + " to NPU " +
-                               std::to_string(m_receiver) + " " + what;
+    const std::string reason = "the TCP connection from NPU " + std::to_string(m_sender) +
+                               " to NPU " + std::to_string(m_receiver) + " " + what;
     m_listener.TransportFailed(reason.c_str());
 }
 

@@ -17,9 +17,9 @@ namespace ns3
 /**
  * One lasting TCP connection from one NPU to another, over ns-3's own sockets.
  *
- * Messages are consecutive byte ranges of the stream. Both ends live in this process, so the boundaries are not written
- * into the stream: the sending end notes where a message ends, and it has arrived once the receiving end has read up to
- * there, in order.
+ * Messages are consecutive byte ranges of the stream. Both ends live in this process, so the
+ * boundaries are not written into the stream: the sending end notes where a message ends, and it
+ * has arrived once the receiving end has read up to there, in order.
  */
 class TcpConnection
 {
@@ -74,15 +74,15 @@ class TcpConnection
         CollectiveMessage message; //!< the message
     };
 
-    uint32_t m_sender;              //!< NPU that sends
-    uint32_t m_receiver;            //!< NPU that receives
-    MessageListener& m_listener;    //!< who is told
-    Ptr<Socket> m_sendSocket;       //!< sending end
-    Ptr<Socket> m_receiveSocket;    //!< receiving end
-    bool m_connected{false};        //!< the handshake is done
-    uint64_t m_queuedBytes{0};      //!< end of the stream so far
-    uint64_t m_writtenBytes{0};     //!< handed to the socket
-    uint64_t m_readBytes{0};        //!< read at the receiver
+    uint32_t m_sender;               //!< NPU that sends
+    uint32_t m_receiver;             //!< NPU that receives
+    MessageListener& m_listener;     //!< who is told
+    Ptr<Socket> m_sendSocket;        //!< sending end
+    Ptr<Socket> m_receiveSocket;     //!< receiving end
+    bool m_connected{false};         //!< the handshake is done
+    uint64_t m_queuedBytes{0};       //!< end of the stream so far
+    uint64_t m_writtenBytes{0};      //!< handed to the socket
+    uint64_t m_readBytes{0};         //!< read at the receiver
     std::deque<InFlight> m_messages; //!< not yet arrived, in order
 };
 

@@ -76,7 +76,8 @@ void
 TcpMessageTransport::Accepted(Ptr<Socket> socket, const Address& from)
 {
     const auto found = m_bySource.find(EndpointKey(from));
-    if (found != m_bySource.end()) // a user's own application may connect to the port too; it is not ours
+    if (found !=
+        m_bySource.end()) // a user's own application may connect to the port too; it is not ours
     {
         found->second->Accept(socket);
     }

@@ -16,8 +16,9 @@ namespace ns3
 {
 
 /**
- * Carries messages over ns-3's TCP: one lasting connection per ordered pair of NPUs, opened by the sender when it has
- * its first message. ns-3's attributes (ns3::TcpSocket, ns3::TcpL4Protocol, ...) configure the sockets.
+ * Carries messages over ns-3's TCP: one lasting connection per ordered pair of NPUs, opened by the
+ * sender when it has its first message. ns-3's attributes (ns3::TcpSocket, ns3::TcpL4Protocol, ...)
+ * configure the sockets.
  */
 class TcpMessageTransport : public MessageTransport
 {
@@ -55,7 +56,8 @@ class TcpMessageTransport : public MessageTransport
     std::vector<Ptr<Socket>> m_servers; //!< listening socket of each host
     OpenedCallback m_opened;            //!< told of each connection
     std::unordered_map<uint64_t, std::unique_ptr<TcpConnection>> m_connections; //!< by pair
-    std::unordered_map<uint64_t, TcpConnection*> m_bySource; //!< by IPv4 address and port of the sender
+    std::unordered_map<uint64_t, TcpConnection*>
+        m_bySource; //!< by IPv4 address and port of the sender
 };
 
 } // namespace ns3

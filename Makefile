@@ -1,0 +1,63 @@
+# make demo   builds and installs everything, then runs a DLRM training loop on 16 NPUs over ns-3's TCP
+# make test   the same set-up where it is missing, then all tests
+# Nothing but make, Python 3.10 to 3.13 and a C++20 compiler is needed; the rest goes into $(VENV).
+
+VENV    := .venv
+RESULTS := results/demo
+BUILD   := build/native
+CMAKE    = $(VENV)/bin/cmake
+
+.PHONY: help setup setup-development demo test test-native test-python test-sanitize lint benchmark dev clean
+.DEFAULT_GOAL := help
+
+help:
+	@echo 'make demo           build, install and run the DLRM example (results in $(RESULTS))'
+	@echo 'make test           native tests and pytest'
+	@echo 'make test-sanitize  native tests with the address and undefined-behaviour sanitizers'
+	@echo 'make lint           ruff, mypy, clang-format'
+	@echo 'make benchmark      speed and memory against stock ns-3'
+	@echo 'make dev            editable install and git hooks'
+	@echo 'make clean          remove $(VENV), build and results'
+
+setup:
+	@scripts/setup.sh --venv $(VENV)
+
+setup-development:
+	@scripts/setup.sh --venv $(VENV) --extras development,plots
+
+demo: setup
+	$(VENV)/bin/astra-ns3 run \
+	    -w inputs/workload/DLRM_HybridParallel.txt \
+	    -s inputs/system/flat.txt \
+	    -n inputs/network/single-switch-16.yaml \
+	    -o $(RESULTS) --overwrite
+
+test: test-native test-python
+
+test-native: setup-development
+	@$(CMAKE) --build $(BUILD) --target astra-ns3-test-runner -- --quiet
+	$(BUILD)/astra-ns3-test-runner
+
+test-python: setup-development
+	$(VENV)/bin/pytest -q
+
+test-sanitize: setup-development
+	@$(CMAKE) -S . -B build/sanitize -G Ninja -DPython_EXECUTABLE=$(CURDIR)/$(VENV)/bin/python \
+	    -DCMAKE_MAKE_PROGRAM=$(CURDIR)/$(VENV)/bin/ninja \
+	    -DASTRA_NS3_TESTS=ON -DASTRA_NS3_SANITIZE=ON --log-level=WARNING
+	@$(CMAKE) --build build/sanitize -- --quiet
+	build/sanitize/astra-ns3-test-runner
+
+lint: setup-development
+	@scripts/lint.sh $(VENV)
+
+benchmark: setup
+	@$(CMAKE) --build $(BUILD) --target stock-tcp -- --quiet
+	$(VENV)/bin/python benchmarks/run.py --stock $(BUILD)/stock-tcp
+
+dev:
+	@scripts/setup.sh --venv $(VENV) --extras development,plots --editable
+	@if git rev-parse --git-dir >/dev/null 2>&1; then $(VENV)/bin/pre-commit install; fi
+
+clean:
+	rm -rf $(VENV) build results .pytest_cache .mypy_cache .ruff_cache .hypothesis

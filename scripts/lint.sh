@@ -1,0 +1,15 @@
+#!/usr/bin/env bash
+# Runs every linter; ends with status 1 when one of them complains.
+# usage: scripts/lint.sh [VENV]
+set -uo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit
+bin=${1:-.venv}/bin
+status=0
+
+"$bin/ruff" check --quiet . || status=1
+"$bin/ruff" format --check --quiet --diff . || status=1
+"$bin/mypy" || status=1
+find ns3-scratch benchmarks -name '*.cc' -print0 -o -name '*.h' -print0 |
+    xargs -0 --no-run-if-empty "$bin/clang-format" --dry-run --Werror || status=1
+((status == 0)) && echo "lint: clean"
+exit "$status"
