@@ -30,8 +30,10 @@ _HOOK_HEADERS = (
 )
 _TRACE_HELPER = """
 namespace astra_ns3_hook {
-template <typename R, typename... A> ns3::Callback<R, A...> MakeSink(std::function<R(A...)> function)
-{ return ns3::Callback<R, A...>(function); }
+template <typename F> struct Sink;
+template <typename R, typename... A> struct Sink<R(A...)> {
+    static ns3::Callback<R, A...> Make(std::function<R(A...)> function) { return ns3::Callback<R, A...>(function); }
+};
 }
 """
 
@@ -115,6 +117,22 @@ def schedule(delay_ps: int, function: Callable[[], object]) -> object:
     return native, function  # a std::function of Python holds no reference of its own
 
 
+@lru_cache(maxsize=None)
+def _fits(signature: str, wanted: str) -> bool:
+    """Whether a C++ function signature is that of the function pointer type ``wanted``."""
+    import cppyy
+
+    name = f"fits_{abs(hash((signature, wanted)))}"
+    same = f"std::is_same_v<{signature}, std::remove_pointer_t<{wanted}>>"
+    try:
+        cppyy.cppdef(f"namespace astra_ns3_hook {{ using namespace ns3; bool {name}() {{ return {same}; }} }}")
+    except SyntaxError as error:
+        raise InputError(
+            f"hook: '{signature}' is no C++ function signature, such as 'void(uint32_t, uint32_t)'"
+        ) from error
+    return bool(getattr(cppyy.gbl.astra_ns3_hook, name)())
+
+
 def trace(source: Any, name: str, signature: str, function: Callable[..., object]) -> object:
     """Connect ``function`` to a trace source; keep what is returned as long as it may fire.
 
@@ -122,11 +140,18 @@ def trace(source: Any, name: str, signature: str, function: Callable[..., object
     """
     import cppyy
 
-    load_namespace()
+    ns = load_namespace()
+    information = ns.TypeId.TraceSourceInformation()
+    type_id = source.GetInstanceTypeId()
+    if not type_id.LookupTraceSourceByName(name, information):
+        raise InputError(f"hook: {type_id.GetName()} has no trace source '{name}'")
+    # ns-3 ends the process when a sink does not fit, so it is compared with what the source says of itself before.
+    wanted = str(information.callback)
+    if not _fits(signature, wanted):
+        raise InputError(f"hook: trace source '{name}' of {type_id.GetName()} takes a {wanted}, found {signature}")
     native = cppyy.gbl.std.function[signature](function)
-    sink = cppyy.gbl.astra_ns3_hook.MakeSink(native)
-    if not source.TraceConnectWithoutContext(name, sink):
-        raise InputError(f"hook: {type(source).__name__} has no trace source '{name}'")
+    sink = cppyy.gbl.astra_ns3_hook.Sink[signature].Make(native)
+    source.TraceConnectWithoutContext(name, sink)
     return native, sink, function
 
 

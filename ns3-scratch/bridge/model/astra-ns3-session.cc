@@ -35,6 +35,25 @@ namespace
 bool g_live = false;                    //!< a session exists: ns-3 has one simulator per process
 constexpr uint32_t LINK_TYPE_RAW = 101; // pcap: packets begin with the IP header
 constexpr uint32_t PCAP_BYTES = 96;     // of each packet: IP and TCP headers with all options
+
+/**
+ * \param list the list
+ * \param index place in it
+ * \param what name of what it holds
+ * \return the element
+ * \throw std::invalid_argument if there is none
+ */
+template <typename LIST>
+auto&
+ElementOf(LIST& list, std::size_t index, const char* what)
+{
+    if (index >= list.size())
+    {
+        throw std::invalid_argument(std::string("there is no ") + what + " " +
+                                    std::to_string(index));
+    }
+    return list[index];
+}
 } // namespace
 
 SessionListener::~SessionListener() = default;
@@ -103,6 +122,17 @@ class Session::Implementation : public MessageListener, public PhaseListener
         {
             throw std::invalid_argument("Build is called once, with a listener");
         }
+        if (!tcp && network.GetNHosts() > 1)
+        {
+            throw std::invalid_argument("there are several hosts and no transport between them");
+        }
+        for (uint32_t host = 0; tcp && host < network.GetNHosts(); ++host)
+        {
+            if (network.GetNPorts(host) == 0)
+            {
+                throw std::invalid_argument("host " + std::to_string(host) + " has no link");
+            }
+        }
         listener = newListener;
         network.AssignStreams(1);
         if (tcp)
@@ -168,7 +198,7 @@ class Session::Implementation : public MessageListener, public PhaseListener
     {
         if (heartbeat->IsPosted())
         {
-            Simulator::ScheduleNow(&Implementation::ReachLimit, this);
+            limit = Simulator::ScheduleNow(&Implementation::ReachLimit, this);
             return;
         }
         if (eventList->HasLiveEvents())
@@ -227,6 +257,7 @@ class Session::Implementation : public MessageListener, public PhaseListener
     std::vector<Ptr<PcapFileWrapper>> captures;
     std::unique_ptr<Heartbeat> heartbeat;
     std::string failure;
+    EventId limit;
     bool limitReached{false};
     bool stopped{false};
     std::vector<CollectiveApplication::Pending> pending;
@@ -402,16 +433,21 @@ Session::RegisterGroup(const uint32_t* npus, uint32_t count)
 void
 Session::Launch(uint32_t npu, uint64_t instance, uint32_t schedule, uint32_t group, uint64_t bytes)
 {
-    m_implementation->applications.at(npu)->Launch(instance,
-                                                   m_implementation->schedules.at(schedule),
-                                                   m_implementation->groups.at(group),
-                                                   bytes);
+    const auto& played = ElementOf(m_implementation->schedules, schedule, "schedule");
+    const auto& players = ElementOf(m_implementation->groups, group, "group");
+    if (players->members.size() != played->GetRanks() || players->rankOfMember.count(npu) == 0)
+    {
+        throw std::invalid_argument("launch: the group has not the schedule's ranks, or NPU " +
+                                    std::to_string(npu) + " is not in it");
+    }
+    ElementOf(m_implementation->applications, npu, "NPU")->Launch(instance, played, players, bytes);
 }
 
 void
 Session::SetTimer(uint32_t npu, int64_t delayPs, uint64_t token)
 {
-    const uint32_t context = m_implementation->applications.at(npu)->GetNode()->GetId();
+    const uint32_t context =
+        ElementOf(m_implementation->applications, npu, "NPU")->GetNode()->GetId();
     SessionListener* listener = m_implementation->listener;
     Simulator::ScheduleWithContext(context, TimeStep(delayPs), [listener, token] {
         listener->TimerDue(token, Simulator::Now().GetTimeStep());
@@ -422,20 +458,27 @@ uint32_t
 Session::Run(int64_t limitPs)
 {
     Implementation& session = *m_implementation;
+    if (!session.listener)
+    {
+        throw std::invalid_argument("Run is called after Build");
+    }
     if (!session.heartbeat)
     {
         session.heartbeat = std::make_unique<Heartbeat>([&session] {
             session.listener->Heartbeat(Simulator::Now().GetTimeStep(), session.GetEvents());
         });
     }
+    session.stopped = false;
+    session.limitReached = false;
+    session.limit = EventId();
     if (limitPs >= 0)
     {
-        Simulator::Schedule(TimeStep(limitPs) - Simulator::Now(),
-                            &Implementation::ReachLimit,
-                            m_implementation.get());
+        session.limit = Simulator::Schedule(TimeStep(limitPs) - Simulator::Now(),
+                                            &Implementation::ReachLimit,
+                                            m_implementation.get());
     }
-    session.stopped = false;
     Simulator::Run();
+    session.limit.Cancel();
     if (!session.failure.empty())
     {
         return RUN_FAILED;
@@ -475,14 +518,15 @@ Session::GetFailure() const
 uint32_t
 Session::CountPending(uint32_t npu, uint64_t instance)
 {
-    m_implementation->pending = m_implementation->applications.at(npu)->GetPending(instance);
+    m_implementation->pending =
+        ElementOf(m_implementation->applications, npu, "NPU")->GetPending(instance);
     return m_implementation->pending.size();
 }
 
 PendingMessage
 Session::GetPending(uint32_t index) const
 {
-    const auto& message = m_implementation->pending.at(index);
+    const auto& message = ElementOf(m_implementation->pending, index, "pending message");
     return {message.sender, message.receiver, message.step, message.bytes, message.sent};
 }
 
@@ -519,7 +563,7 @@ Session::GetMessages() const
 uint64_t
 Session::GetSentBytes(uint32_t npu) const
 {
-    return m_implementation->applications.at(npu)->GetSentBytes();
+    return ElementOf(m_implementation->applications, npu, "NPU")->GetSentBytes();
 }
 
 uint64_t
@@ -565,13 +609,13 @@ Session::GetNs3NodeId(uint32_t node) const
 uint64_t
 Session::GetRecordRows(uint32_t table) const
 {
-    return m_implementation->tables.at(table).GetRows();
+    return ElementOf(m_implementation->tables, table, "table").GetRows();
 }
 
 const int64_t*
 Session::GetRecordColumn(uint32_t table, uint32_t column) const
 {
-    return m_implementation->tables.at(table).GetColumn(column);
+    return ElementOf(m_implementation->tables, table, "table").GetColumn(column);
 }
 
 void

@@ -93,10 +93,6 @@ FabricNetwork::MakeEnd(uint32_t node, uint64_t rateBps, int64_t delayPs)
         FabricSwitch* fabricSwitch = PeekPointer(m_switches[node - m_hosts]);
         return {port, fabricSwitch, fabricSwitch->AddPort(port)};
     }
-    if (m_devices[node])
-    {
-        throw std::invalid_argument("host " + std::to_string(node) + " has a link already");
-    }
     if (m_nicBufferBytes > 0)
     {
         Ptr<FabricSharedBuffer> buffer = CreateObject<FabricSharedBuffer>();
@@ -120,6 +116,13 @@ FabricNetwork::AddLink(uint32_t nodeA, uint32_t nodeB, uint64_t rateBps, int64_t
     {
         throw std::invalid_argument("link between nodes " + std::to_string(nodeA) + " and " +
                                     std::to_string(nodeB) + ": no such node, rate or delay");
+    }
+    for (uint32_t node : {nodeA, nodeB})
+    {
+        if (node < m_hosts && m_devices[node])
+        {
+            throw std::invalid_argument("host " + std::to_string(node) + " has a link already");
+        }
     }
     const End a = MakeEnd(nodeA, rateBps, delayPs);
     const End b = MakeEnd(nodeB, rateBps, delayPs);

@@ -7,6 +7,7 @@
 #include "ns3/boolean.h"
 #include "ns3/config.h"
 #include "ns3/enum.h"
+#include "ns3/icmpv4-l4-protocol.h"
 #include "ns3/ipv4-l3-protocol.h"
 #include "ns3/nstime.h"
 #include "ns3/tcp-congestion-ops.h"
@@ -14,6 +15,7 @@
 #include "ns3/tcp-socket-state.h"
 #include "ns3/traffic-control-layer.h"
 #include "ns3/type-id.h"
+#include "ns3/udp-l4-protocol.h"
 #include "ns3/uinteger.h"
 
 #include <stdexcept>
@@ -69,6 +71,10 @@ InstallTcpStack(const std::vector<Ptr<Node>>& hosts, uint32_t baseAddress)
         Ptr<Ipv4L3Protocol> ipv4 = CreateObject<Ipv4L3Protocol>();
         node->AggregateObject(ipv4);
         node->AggregateObject(CreateObject<FabricTcpProtocol>());
+        // For a user's own applications: UDP, and ICMP, which answers datagrams that nobody waits
+        // for.
+        node->AggregateObject(CreateObject<Icmpv4L4Protocol>());
+        node->AggregateObject(CreateObject<UdpL4Protocol>());
         ipv4->SetRoutingProtocol(CreateObject<FabricHostRouting>());
         const uint32_t interface = ipv4->AddInterface(node->GetDevice(0));
         ipv4->AddAddress(interface, Ipv4InterfaceAddress(Ipv4Address(baseAddress + host), mask));

@@ -22,6 +22,10 @@ CollectiveSchedule::CollectiveSchedule(const CollectiveScheduleColumns& columns)
 void
 CollectiveSchedule::Check(const CollectiveScheduleColumns& columns)
 {
+    if (columns.blocks == 0)
+    {
+        throw std::invalid_argument("schedule: the data must be cut in at least one block");
+    }
     const auto ranks = static_cast<int64_t>(columns.ranks);
     for (uint64_t row = 0; row < columns.messages; ++row)
     {

@@ -89,7 +89,8 @@ void
 FabricSwitch::ReceiveFrame(FabricFrame* frame, uint32_t)
 {
     const uint32_t destination = frame->destination;
-    if (destination + 1 >= m_routeOffsets.size() ||
+    // In 64 bits: an address just below the base gives the highest destination there is.
+    if (std::size_t{destination} + 1 >= m_routeOffsets.size() ||
         m_routeOffsets[destination] == m_routeOffsets[destination + 1])
     {
         m_unroutedFrames++;

@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/**
+ * \file
+ * The life of a session: one at a time, the same each time, how a run ends, timers, and what is
+ * thrown in callbacks.
+ */
+#include "fabric-shared-buffer.h"
+#include "session-fixture.h"
+
+#include "ns3/config.h"
+#include "ns3/names.h"
+#include "ns3/random-variable-stream.h"
+#include "ns3/test.h"
+#include "ns3/uinteger.h"
+
+#include <cstdint>
+#include <functional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/lsan_interface.h>
+#endif
+
+using namespace ns3;
+using namespace astra_ns3;
+using namespace astra_ns3::test;
+
+namespace
+{
+/// \return messages of an incast with random marks and with drops: all that may depend on what ran
+/// before
+std::vector<Flow>
+RunRandomIncast(uint32_t seed)
+{
+    Star star;
+    star.hosts = 6;
+    star.bufferBytes = 300'000;
+    star.kminBytes = 10'000;
+    star.kmaxBytes = 200'000;
+    star.pmax = 0.5;
+    TcpParameters tcp;
+    tcp.congestionControl = "ns3::TcpDctcp";
+    tcp.ecn = true;
+    tcp.initialWindowSegments = 100;
+    BuiltStar built(star, tcp, seed);
+    for (uint32_t sender = 1; sender < star.hosts; ++sender)
+    {
+        built.Send(sender, 0, 300'000, sender);
+        built.Send(sender, sender % 5 + 1, 200'000, 10 + sender);
+    }
+    built.Get().Run(-1);
+    return built.GetFlows();
+}
+
+class SessionsRepeat : public TestCase
+{
+  public:
+    SessionsRepeat()
+        : TestCase(
+              "later sessions of a process give exactly what the first gave, another seed does not")
+    {
+    }
+
+  private:
+    void DoRun() override
+    {
+        const auto first = RunRandomIncast(1);
+        const auto otherSeed = RunRandomIncast(2);
+        NS_TEST_ASSERT_MSG_EQ(first.size(), 10U, "every message");
+        NS_TEST_EXPECT_MSG_EQ((RunRandomIncast(1) == first), true, "the same seed after another");
+        NS_TEST_EXPECT_MSG_EQ((RunRandomIncast(1) == first), true, "once more");
+        NS_TEST_EXPECT_MSG_EQ((otherSeed == first), false, "the seed is used");
+    }
+};
+
+/// What a user's hook may leave in ns-3's global state: random streams used, defaults changed,
+/// names given.
+class LeavesNothingBehind : public TestCase
+{
+  public:
+    LeavesNothingBehind()
+        : TestCase(
+              "the next session finds ns-3's random streams, defaults and names as the first did")
+    {
+    }
+
+  private:
+    static constexpr uint64_t DEFAULT_CAPACITY = 32'000'000;
+
+    void DoRun() override
+    {
+        std::vector<double> draws;
+        for (int time = 0; time < 3; ++time)
+        {
+            BuiltStar built;
+            NS_TEST_EXPECT_MSG_EQ(GetDefaultCapacity(), DEFAULT_CAPACITY, "default, time " << time);
+            Config::SetDefault("ns3::FabricSharedBuffer::Capacity", UintegerValue(1 + time));
+            NS_TEST_EXPECT_MSG_EQ(GetDefaultCapacity(), 1U + time, "changed for this session");
+            NS_TEST_EXPECT_MSG_EQ((Names::Find<Object>("mine") == nullptr), true, "no such name");
+            Names::Add("mine", CreateObject<FabricSharedBuffer>());
+            draws.push_back(CreateObject<UniformRandomVariable>()->GetValue());
+            built.Send(0, 1, 1'000);
+            built.Get().Run(-1);
+            NS_TEST_EXPECT_MSG_EQ(built.Get().GetNs3NodeId(0), 0U, "nodes are numbered from 0");
+        }
+        NS_TEST_EXPECT_MSG_EQ(draws[1], draws[0], "random numbers of the second session");
+        NS_TEST_EXPECT_MSG_EQ(draws[2], draws[0], "random numbers of the third session");
+    }
+
+    static uint64_t GetDefaultCapacity()
+    {
+        UintegerValue capacity;
+        CreateObject<FabricSharedBuffer>()->GetAttribute("Capacity", capacity);
+        return capacity.Get();
+    }
+};
+
+class OneSessionAtATime : public TestCase
+{
+  public:
+    OneSessionAtATime()
+        : TestCase("a second live session is refused, and one after the other is not")
+    {
+    }
+
+  private:
+    void DoRun() override
+    {
+        for (int time = 0; time < 3; ++time)
+        {
+            Session first(1);
+            NS_TEST_EXPECT_MSG_EQ(Throws([] { Session second(1); }), true, "while one lives");
+        }
+        NS_TEST_EXPECT_MSG_EQ(Throws([] { Session zero(0); }), true, "seed 0");
+        Session afterwards(5); // neither refusal leaves anything behind
+    }
+
+    static bool Throws(const std::function<void()>& action)
+    {
+        try
+        {
+            action();
+            return false;
+        }
+        catch (const std::invalid_argument&)
+        {
+            return true;
+        }
+    }
+};
+
+class BadCallsAreRefused : public TestCase
+{
+  public:
+    BadCallsAreRefused()
+        : TestCase("numbers out of range and calls out of order throw std::invalid_argument")
+    {
+    }
+
+  private:
+    void DoRun() override
+    {
+        {
+            Session session(1);
+            AddStar(session, {});
+            const uint32_t npus[] = {0, 2};
+            const uint32_t offsets[] = {0, 1, 2};
+            const uint32_t ports[] = {0, 2};
+            Refused("a host after a switch", [&] { session.AddHosts(1); });
+            Refused("a link to nowhere", [&] { session.AddLink(0, 3, 1, 1); });
+            Refused("a link to itself", [&] { session.AddLink(2, 2, 1, 1); });
+            Refused("a second link of a host", [&] { session.AddLink(0, 2, 1, 1); });
+            Refused("a rate of 0", [&] { session.AddLink(2, 2, 0, 1); });
+            Refused("routes of a host", [&] { session.SetRoutes(1, offsets, ports); });
+            Refused("a route by no port", [&] { session.SetRoutes(2, offsets, ports); });
+            Refused("an NPU on no host", [&] { session.SetNpus(npus, 2); });
+            Refused("no listener", [&] { session.Build(nullptr); });
+            Refused("ports of no node", [&] { session.GetPorts(3); });
+            Refused("no such port", [&] { session.GetPortStatistics(2, 2); });
+            Refused("no such queue", [&] { session.ObserveQueue(0, 1, 0); });
+            Refused("no such file", [&] { session.WritePcap(0, 0, "/no-such-folder/x.pcap"); });
+            Refused("a timer before Build", [&] { session.SetTimer(0, 1, 1); });
+            Refused("Run before Build", [&] { session.Run(-1); });
+        }
+        {
+            Session session(1);
+            RecordingListener listener(session);
+            session.AddHosts(1);
+            Refused("a host without a link", [&] { session.Build(&listener); });
+        }
+        {
+            TcpParameters tcp;
+            tcp.congestionControl = "ns3::TcpNoSuchThing";
+            Session session(1);
+            RecordingListener listener(session);
+            AddStar(session, {});
+            session.UseTcp(tcp);
+            Refused("no such congestion control", [&] { session.Build(&listener); });
+        }
+        BuiltStar built;
+        const uint32_t unknown[] = {0, 2};
+        const uint32_t twice[] = {1, 1};
+        Refused("Build again", [&] { built.Get().Build(&built.GetListener()); });
+        Refused("a group with an unknown NPU", [&] { built.Get().RegisterGroup(unknown, 2); });
+        Refused("a group with an NPU twice", [&] { built.Get().RegisterGroup(twice, 2); });
+        Refused("a launch on no NPU", [&] { built.Get().Launch(2, 1, 0, 0, 1); });
+        Refused("a launch of no schedule", [&] { built.Get().Launch(0, 1, 9, 0, 1); });
+        Refused("a timer of no NPU", [&] { built.Get().SetTimer(2, 1, 1); });
+        Refused("messages of no NPU", [&] { built.Get().CountPending(2, 1); });
+    }
+
+    void Refused(const char* what, const std::function<void()>& action)
+    {
+        std::string thrown = "nothing";
+        try
+        {
+            action();
+        }
+        catch (const std::invalid_argument&)
+        {
+            return;
+        }
+        catch (const std::exception& error)
+        {
+            thrown = error.what();
+        }
+        NS_TEST_EXPECT_MSG_EQ(thrown, "std::invalid_argument", what);
+    }
+};
+
+/// ns-3 never frees the event whose function throws: while one of these lives, what is allocated is
+/// no leak.
+class KnownLeak
+{
+  public:
+    KnownLeak()
+    {
+#if defined(__SANITIZE_ADDRESS__)
+        __lsan_disable();
+#endif
+    }
+
+    ~KnownLeak()
+    {
+#if defined(__SANITIZE_ADDRESS__)
+        __lsan_enable();
+#endif
+    }
+
+    KnownLeak(const KnownLeak&) = delete;
+    KnownLeak& operator=(const KnownLeak&) = delete;
+};
+
+class ThrownInACallback : public TestCase
+{
+  public:
+    ThrownInACallback()
+        : TestCase("what a callback throws comes out of Run, and a new session works as ever")
+    {
+    }
+
+  private:
+    void DoRun() override
+    {
+        const std::vector<Flow> expected = RunQuietly();
+        NS_TEST_ASSERT_MSG_EQ(expected.size(), 1U, "a message");
+        for (const std::string where : {"timer", "phase"})
+        {
+            std::string thrown;
+            {
+                BuiltStar built;
+                const auto fail = [&where](const auto&) {
+                    throw std::runtime_error("from " + where);
+                };
+                if (where == "timer")
+                {
+                    built.GetListener().OnTimer(fail);
+                }
+                else
+                {
+                    built.GetListener().OnPhase(fail);
+                }
+                {
+                    const KnownLeak eventThatThrows;
+                    built.Send(0, 1, 200'000);
+                    built.Get().SetTimer(0, 1'000'000, 1); // in the middle of the handshake
+                }
+                try
+                {
+                    built.Get().Run(-1);
+                }
+                catch (const std::runtime_error& error)
+                {
+                    thrown = error.what();
+                }
+            }
+            NS_TEST_EXPECT_MSG_EQ(thrown, "from " + where, "it is the one thrown");
+            NS_TEST_EXPECT_MSG_EQ((RunQuietly() == expected), true, "a new session after it");
+        }
+    }
+
+    static std::vector<Flow> RunQuietly()
+    {
+        BuiltStar built;
+        built.Send(0, 1, 200'000);
+        built.Get().Run(-1);
+        return built.GetFlows();
+    }
+};
+
+class SessionTestSuite : public TestSuite
+{
+  public:
+    SessionTestSuite()
+        : TestSuite("astra-session", Type::SYSTEM)
+    {
+        AddTestCase(new OneSessionAtATime);
+        AddTestCase(new BadCallsAreRefused);
+        AddTestCase(new ThrownInACallback);
+        AddTestCase(new SessionsRepeat);
+        AddTestCase(new LeavesNothingBehind);
+    }
+};
+
+SessionTestSuite g_sessionTestSuite; //!< registers itself
+} // namespace

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/**
+ * \file
+ * LocalMessageTransport: the time of messages within a host.
+ */
+#include "local-message-transport.h"
+
+#include "ns3/simulator.h"
+#include "ns3/test.h"
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+using namespace ns3;
+
+namespace
+{
+/// Keeps when messages arrive.
+class ArrivalLog : public MessageListener
+{
+  public:
+    void MessageArrived(const CollectiveMessage& message) override
+    {
+        m_arrivals.push_back({message.row, Simulator::Now().GetTimeStep()});
+    }
+
+    void TransportFailed(const char*) override
+    {
+        m_failures++;
+    }
+
+    /// \return row and time of each
+    const std::vector<std::pair<uint32_t, int64_t>>& GetArrivals() const
+    {
+        return m_arrivals;
+    }
+
+    /// \return failures reported
+    int GetFailures() const
+    {
+        return m_failures;
+    }
+
+  private:
+    std::vector<std::pair<uint32_t, int64_t>> m_arrivals; //!< row and time
+    int m_failures{0};                                    //!< failures
+};
+
+class LocalMessagesTakeTheirTime : public TestCase
+{
+  public:
+    LocalMessagesTakeTheirTime()
+        : TestCase("within a host each NPU sends one message at a time at the rate, and the delay "
+                   "follows")
+    {
+    }
+
+  private:
+    void DoRun() override
+    {
+        ArrivalLog log;
+        LocalMessageTransport transport(2, 2'400'000'000'000, 100'000, log); // 10/3 ps a byte
+        Send(transport, 0, 0, 3'000);                                        // busy up to 10000
+        Send(transport, 1, 0, 1);                                            // 3 ps: 10003
+        Send(transport, 2, 1, 2);                                            // the other NPU: 7 ps
+        Simulator::Schedule(TimeStep(20'000), [&] { Send(transport, 3, 0, 5'000'000'000); });
+        Simulator::Run();
+        const std::vector<std::pair<uint32_t, int64_t>> expected{{2, 100'007},
+                                                                 {0, 110'000},
+                                                                 {1, 110'003},
+                                                                 {3, 16'666'666'667 + 120'000}};
+        NS_TEST_EXPECT_MSG_EQ((log.GetArrivals() == expected), true, "arrivals");
+        NS_TEST_EXPECT_MSG_EQ(log.GetFailures(), 0, "failures");
+        Simulator::Destroy();
+    }
+
+    static void Send(LocalMessageTransport& transport,
+                     uint32_t row,
+                     uint32_t sender,
+                     uint64_t bytes)
+    {
+        CollectiveMessage message;
+        message.row = row;
+        message.sender = sender;
+        message.receiver = 1 - sender;
+        message.bytes = bytes;
+        transport.Send(message);
+    }
+};
+
+class LocalMessageTransportTestSuite : public TestSuite
+{
+  public:
+    LocalMessageTransportTestSuite()
+        : TestSuite("astra-collective-local", Type::UNIT)
+    {
+        AddTestCase(new LocalMessagesTakeTheirTime);
+    }
+};
+
+LocalMessageTransportTestSuite g_localMessageTransportTestSuite; //!< registers itself
+} // namespace

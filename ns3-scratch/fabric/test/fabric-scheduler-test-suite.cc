@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/**
+ * \file
+ * FabricScheduler against an ordered set and against ns-3's own MapScheduler, and its sweeping of
+ * cancelled events.
+ */
+#include "fabric-scheduler.h"
+
+#include "ns3/event-impl.h"
+#include "ns3/map-scheduler.h"
+#include "ns3/object-factory.h"
+#include "ns3/simulator.h"
+#include "ns3/test.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <random>
+#include <set>
+#include <utility>
+#include <vector>
+
+using namespace ns3;
+
+namespace
+{
+/// Counts how many of its kind are alive: what the event list still holds, seen from outside.
+class CountedEvent : public EventImpl
+{
+  public:
+    explicit CountedEvent(int64_t& alive)
+        : m_alive(alive)
+    {
+        m_alive++;
+    }
+
+    ~CountedEvent() override
+    {
+        m_alive--;
+    }
+
+  private:
+    void Notify() override
+    {
+    }
+
+    int64_t& m_alive; //!< how many there are
+};
+
+/// Use a scheduler in the simulation that begins now.
+void
+UseScheduler(TypeId scheduler)
+{
+    ObjectFactory factory;
+    factory.SetTypeId(scheduler);
+    Simulator::SetScheduler(factory);
+}
+
+/// What a random program did: which event ran at what time.
+struct ProgramLog
+{
+    std::vector<std::pair<int64_t, uint32_t>> played; //!< time in ps, number of the event
+    uint64_t events{0};                               //!< ns-3's own count, cancelled ones included
+
+    bool operator==(const ProgramLog&) const = default;
+};
+
+/// Events that schedule, cancel and remove others at random: one decision out of place changes all
+/// that follow.
+class RandomProgram
+{
+  public:
+    RandomProgram(TypeId scheduler, uint32_t seed)
+        : m_random(seed)
+    {
+        UseScheduler(scheduler);
+    }
+
+    ProgramLog Run()
+    {
+        for (uint32_t event = 0; event < FIRST_EVENTS; ++event)
+        {
+            ScheduleOne();
+        }
+        Simulator::Run();
+        m_log.events = Simulator::GetEventCount();
+        Simulator::Destroy();
+        return m_log;
+    }
+
+  private:
+    static constexpr uint32_t FIRST_EVENTS =
+        6'000; // above the size at which the list is first swept
+    static constexpr uint32_t MOST_EVENTS = 60'000;
+
+    void ScheduleOne()
+    {
+        // Few different delays, so that many events share their picosecond; some wait much longer
+        // than the others.
+        const uint32_t draw = m_random() % 100;
+        const int64_t delayPs =
+            draw < 20 ? 0 : (draw < 80 ? m_random() % 50 : 10'000 + m_random() % 500);
+        const auto number = static_cast<uint32_t>(m_ids.size());
+        m_ids.push_back(Simulator::Schedule(TimeStep(delayPs), [this, number] { Play(number); }));
+    }
+
+    void Play(uint32_t number)
+    {
+        m_log.played.emplace_back(Simulator::Now().GetTimeStep(), number);
+        for (uint32_t more = m_random() % 5; more > 0 && m_ids.size() < MOST_EVENTS; --more)
+        {
+            ScheduleOne();
+        }
+        for (uint32_t fewer = m_random() % 3; fewer > 0; --fewer)
+        {
+            EventId& victim = m_ids[m_random() % m_ids.size()];
+            if (m_random() % 4 == 0)
+            {
+                Simulator::Remove(victim);
+            }
+            else
+            {
+                Simulator::Cancel(victim);
+            }
+        }
+    }
+
+    std::mt19937 m_random;      //!< decides everything
+    std::vector<EventId> m_ids; //!< every event ever scheduled
+    ProgramLog m_log;           //!< what has run
+};
+
+class SameOrderAsMapScheduler : public TestCase
+{
+  public:
+    SameOrderAsMapScheduler()
+        : TestCase("a random program runs event for event as under ns3::MapScheduler")
+    {
+    }
+
+  private:
+    void DoRun() override
+    {
+        for (uint32_t seed = 1; seed <= 8; ++seed)
+        {
+            const ProgramLog expected = RandomProgram(MapScheduler::GetTypeId(), seed).Run();
+            const ProgramLog actual = RandomProgram(FabricScheduler::GetTypeId(), seed).Run();
+            NS_TEST_ASSERT_MSG_GT(expected.played.size(), 6'000U, "the program is long enough");
+            NS_TEST_ASSERT_MSG_EQ((actual == expected), true, "seed " << seed);
+        }
+    }
+};
+
+class SameOrderAsOrderedSet : public TestCase
+{
+  public:
+    SameOrderAsOrderedSet()
+        : TestCase("Insert, Remove and RemoveNext at random give the order of an ordered set")
+    {
+    }
+
+  private:
+    void DoRun() override
+    {
+        std::mt19937 random(7);
+        int64_t alive = 0;
+        std::vector<Scheduler::Event> all;
+        std::set<std::pair<uint64_t, uint32_t>>
+            expected; // time, number: numbers grow with each insertion
+        Ptr<FabricScheduler> scheduler = CreateObject<FabricScheduler>();
+        for (uint32_t turn = 0; turn < 100'000; ++turn)
+        {
+            const uint32_t draw = random() % 10;
+            if (draw < 5 || expected.empty())
+            {
+                const auto number = static_cast<uint32_t>(all.size());
+                all.push_back({new CountedEvent(alive), {random() % 1'000, number, 0}});
+                scheduler->Insert(all.back());
+                expected.emplace(all.back().key.m_ts, number);
+                continue;
+            }
+            auto due = expected.begin();
+            if (draw < 7)
+            {
+                due = expected.lower_bound({random() % 1'000, 0});
+                due = due == expected.end() ? expected.begin() : due;
+                scheduler->Remove(all[due->second]);
+            }
+            else
+            {
+                NS_TEST_ASSERT_MSG_EQ(scheduler->PeekNext().key.m_uid, due->second, "peek");
+                NS_TEST_ASSERT_MSG_EQ(scheduler->RemoveNext().key.m_uid, due->second, "next");
+            }
+            all[due->second].impl->Unref();
+            expected.erase(due);
+            NS_TEST_ASSERT_MSG_EQ(scheduler->IsEmpty(), expected.empty(), "turn " << turn);
+        }
+        NS_TEST_ASSERT_MSG_EQ(alive, static_cast<int64_t>(expected.size()), "nothing lost or kept");
+        scheduler = nullptr;
+        NS_TEST_ASSERT_MSG_EQ(alive, 0, "a scheduler gives its events back when it goes");
+    }
+};
+
+/// A timer that is set anew again and again, as TCP does with each acknowledgement.
+class CancelledEventsAreSwept : public TestCase
+{
+  public:
+    CancelledEventsAreSwept()
+        : TestCase("cancelled events take bounded room, and a run ends when only they are left")
+    {
+    }
+
+  private:
+    static constexpr uint32_t TURNS = 300'000;
+    static constexpr int64_t TIMEOUT_PS = 10'000'000'000;
+    static constexpr int64_t MOST_ALIVE =
+        2 * 4096; // the list is swept at 4096 events or twice the live ones
+
+    void DoRun() override
+    {
+        UseScheduler(FabricScheduler::GetTypeId());
+        Simulator::Schedule(TimeStep(0), &CancelledEventsAreSwept::SetTimer, this);
+        Simulator::Run();
+        NS_TEST_ASSERT_MSG_EQ(m_turns, TURNS, "every turn was played");
+        NS_TEST_ASSERT_MSG_GT(m_mostAlive, 1'000, "there was something to sweep");
+        NS_TEST_ASSERT_MSG_LT(m_mostAlive, MOST_ALIVE, "the list stays short");
+        NS_TEST_ASSERT_MSG_EQ(Simulator::IsFinished(), true, "nothing is left");
+        NS_TEST_ASSERT_MSG_EQ(Simulator::GetEventCount(),
+                              2 * uint64_t{TURNS},
+                              "every event scheduled was given back, the swept ones too");
+        Simulator::Destroy();
+        m_timer = EventId();
+        NS_TEST_ASSERT_MSG_EQ(m_alive, 0, "no event is leaked");
+    }
+
+    void SetTimer()
+    {
+        Simulator::Cancel(m_timer);
+        m_mostAlive = std::max(m_mostAlive, m_alive);
+        const Ptr<EventImpl> event(new CountedEvent(m_alive), false);
+        m_timer = Simulator::Schedule(TimeStep(TIMEOUT_PS), event);
+        if (++m_turns < TURNS)
+        {
+            Simulator::Schedule(TimeStep(1'000), &CancelledEventsAreSwept::SetTimer, this);
+        }
+        else
+        {
+            Simulator::Cancel(m_timer);
+        }
+    }
+
+    EventId m_timer;        //!< the timer as last set
+    uint32_t m_turns{0};    //!< times it was set
+    int64_t m_alive{0};     //!< timers in memory
+    int64_t m_mostAlive{0}; //!< most there ever were
+};
+
+class FabricSchedulerTestSuite : public TestSuite
+{
+  public:
+    FabricSchedulerTestSuite()
+        : TestSuite("astra-fabric-scheduler", Type::UNIT)
+    {
+        AddTestCase(new SameOrderAsOrderedSet);
+        AddTestCase(new SameOrderAsMapScheduler);
+        AddTestCase(new CancelledEventsAreSwept);
+    }
+};
+
+FabricSchedulerTestSuite g_fabricSchedulerTestSuite; //!< registers itself
+} // namespace

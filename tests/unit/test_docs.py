@@ -1,0 +1,236 @@
+"""The documentation says what is there: examples run, links lead somewhere, nothing that users see is left out."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+import pyarrow.parquet as pq
+import pytest
+import yaml
+from fake_backend import FakeBackend
+from small_run import NPUS, small_run
+
+import astra_ns3
+from astra_ns3.cli.main import cli
+from astra_ns3.config import network as network_file
+from astra_ns3.config import system as system_file
+from astra_ns3.config.tcp import CONGESTION_CONTROLS, TcpTransport
+from astra_ns3.config.workload import LOOPS
+from astra_ns3.errors import AstraNs3Error
+from astra_ns3.experiments.result import Result
+from astra_ns3.experiments.store import RESULT_FILES
+from astra_ns3.network.ns3.records import QUANTITIES, ConnectionWriter, FlowWriter, QueueWriter
+from astra_ns3.report.summary import run_text
+from astra_ns3.report.validation import validation_text
+
+ROOT = Path(__file__).resolve().parents[2]
+TIMEOUT_SECONDS = 180
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("docs/*.md"))]
+PAGES += sorted(ROOT.glob("ns3-scratch/*/doc/*.md"))
+FILE_IN_REPOSITORY = re.compile(
+    r"`((?:inputs|docs|tests|ns3-scratch|astra_ns3|benchmarks|docker|cmake)/[\w./*-]*|\w+\.(?:cff|md))`"
+)
+Writer = FlowWriter | ConnectionWriter | QueueWriter
+VARYING_LINES = ("wall time", "peak memory", "files")
+
+
+def text_of(page: str) -> str:
+    return (ROOT / page).read_text(encoding="utf-8")
+
+
+def blocks(page: str, mark: str) -> list[str]:
+    """The fenced blocks that follow a line ``<!-- mark -->``."""
+    return re.findall(rf"<!-- {re.escape(mark)} -->\n```\w+\n(.*?)```", text_of(page), re.DOTALL)
+
+
+def mentions(page: str, words: Iterable[str]) -> list[str]:
+    """The words that the page has neither between backquotes nor in a block."""
+    fences = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
+    text = text_of(page)
+    code = fences.findall(text) + re.findall(r"^ {4}.*$", text, re.MULTILINE)
+    code += re.findall(r"`([^`\n]+)`", fences.sub("", text))
+    return [word for word in words if not re.search(rf"(?<![\w-]){re.escape(word)}(?![\w-])", "\n".join(code))]
+
+
+def anchors(page: Path) -> set[str]:
+    """Anchors of a page's headings, made as on code hosts."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_and_files_named_are_there(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    missing = [name for name in FILE_IN_REPOSITORY.findall(text) if not any(ROOT.glob(name.rstrip("/")))]
+    for link in re.findall(r"\]\(([^)]+)\)", text):
+        if "://" in link:
+            continue
+        file, _, anchor = link.partition("#")
+        target = (page.parent / file).resolve() if file else page
+        if not target.exists() or (anchor and anchor not in anchors(target)):
+            missing.append(link)
+    assert missing == []
+
+
+def options(command: click.Command) -> Iterator[str]:
+    for parameter in command.params:
+        yield from parameter.opts
+    yield from command.context_settings.get("help_option_names", ())
+
+
+def test_every_option_of_every_command_is_documented() -> None:
+    words = {*options(cli), *(option for command in cli.commands.values() for option in options(command))}
+    assert mentions("docs/cli.md", sorted(words | set(cli.commands))) == []
+
+
+def test_every_exit_status_is_documented() -> None:
+    kinds = {kind.exit_status: kind.__name__ for kind in AstraNs3Error.__subclasses__() if kind.exit_status != 1}
+    table = dict(re.findall(r"^\| (\d+) \| (\w+) \|", text_of("docs/cli.md"), re.MULTILINE))
+    assert table == {str(status): name for status, name in kinds.items()}
+    assert set(re.findall(r"^\| (\d+) \|", text_of("README.md"), re.MULTILINE)) == {"0", *table}
+
+
+def schema_keys(schema: Mapping[str, Any], node: Mapping[str, Any], path: str = "") -> Iterator[str]:
+    """Dotted names of all keys that stand for a value."""
+    for branch in [node, *node.get("anyOf", ()), *node.get("allOf", ())]:
+        target = schema["$defs"][branch["$ref"].rsplit("/", 1)[-1]] if "$ref" in branch else branch
+        for key, value in target.get("properties", {}).items():
+            name = f"{path}.{key}" if path else key
+            yield name
+            yield from schema_keys(schema, value, name)
+
+
+def test_every_key_of_a_network_file_is_documented() -> None:
+    schema = network_file.json_schema()
+    keys = list(schema_keys(schema, schema))
+    groups = {key.rpartition(".")[0] for key in keys}
+    for group, page in (("topology", "docs/network-file.md"), ("transport", "docs/tcp.md")):
+        words = [key.removeprefix(f"{group}.") for key in keys if key.startswith(f"{group}.") and key not in groups]
+        assert len(words) > 5
+        assert mentions(page, words) == []
+    observed = [key.removeprefix("observe.") for key in keys if key.startswith("observe.")]
+    assert mentions("docs/network-file.md", [*observed, *QUANTITIES]) == []
+
+
+def test_every_key_of_a_system_file_is_documented() -> None:
+    keys = [*system_file.json_schema()["properties"], *system_file._ONLY_WITHOUT_EFFECT]
+    assert mentions("docs/system-file.md", keys) == []
+
+
+def test_tcp_page_has_the_defaults_of_the_code() -> None:
+    rows = re.findall(r"^\| `(\w+)` \| (?:`([^`]+)`|(absent)) \|", text_of("docs/tcp.md"), re.MULTILINE)
+    documented = {key: None if absent else yaml.safe_load(value) for key, value, absent in rows}
+    assert documented == TcpTransport().document()
+
+
+def test_tcp_page_names_every_congestion_control() -> None:
+    assert [name for name in CONGESTION_CONTROLS if not re.search(rf"\b{name}\b", text_of("docs/tcp.md"))] == []
+
+
+def test_workloads_page_names_every_loop() -> None:
+    assert mentions("docs/workloads.md", LOOPS) == []
+
+
+def test_every_file_and_column_of_a_run_is_documented(tmp_path: Path) -> None:
+    result = astra_ns3.run(**small_run(), output=tmp_path / "out", record=["flows"])
+    columns = set(result.metadata)
+    for file in tmp_path.glob("out/*.csv"):
+        columns |= {column.strip() for column in file.read_text(encoding="utf-8").splitlines()[0].split(",")} - {""}
+    columns = {re.sub(r"(delay phase|delay dimension) \d+", r"\1", column) for column in columns}
+    columns -= {f"PayloadSize_Dim{dimension}" for dimension in range(1, 6)}
+    writers: list[Writer] = [FlowWriter(tmp_path), ConnectionWriter(tmp_path), QueueWriter(tmp_path, {})]
+    for writer in writers:
+        writer.close()
+    for file in tmp_path.glob("*.parquet"):
+        columns |= set(pq.read_schema(file).names)
+    assert mentions("docs/results.md", sorted(columns)) == []
+    assert [name for name in RESULT_FILES if name not in text_of("docs/results.md")] == []
+    assert mentions("README.md", RESULT_FILES) == []
+
+
+def test_every_table_of_a_result_is_documented() -> None:
+    tables = [name for name, value in vars(Result).items() if isinstance(value, property)]
+    words = [f"Result.{name}" for name in tables if name not in ("complete", "folder", "finish_ps", "finish_ns")]
+    assert mentions("docs/results.md", words) == []
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Path:
+    """A folder from which the repository's inputs can be read and in which files may be written."""
+    (tmp_path / "inputs").symlink_to(ROOT / "inputs")
+    return tmp_path
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/hooks.md", "docs/workloads.md"])
+def test_python_examples_run_and_print_what_the_page_says(page: str, work: Path) -> None:
+    program = "\n".join(blocks(page, "run"))
+    assert program
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=work, capture_output=True, text=True, check=False, timeout=TIMEOUT_SECONDS
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "".join(blocks(page, "printed"))
+
+
+def test_what_the_demo_prints_is_what_readme_shows(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(work)
+    files = re.findall(r"-[wsn] (\S+) \\", text_of("Makefile"))
+    result = astra_ns3.run(workload=files[0], system=files[1], network=files[2])
+    printed = run_text(result.metadata, Path("results/demo")).splitlines()
+    (shown,) = blocks("README.md", "output: demo")
+    assert len(printed) == len(shown.splitlines())
+    for line, expected in zip(printed, shown.splitlines(), strict=True):
+        if expected.startswith(VARYING_LINES):
+            assert line.split("  ")[0] == expected.split("  ")[0]
+        else:
+            assert line == expected
+
+
+@pytest.fixture
+def own_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """README's three files, written out in the working folder."""
+    monkeypatch.chdir(tmp_path)
+    names = {"workload": "workload.txt", "system": "system.yaml", "network": "network.yaml"}
+    for name in names.values():
+        (block,) = blocks("README.md", f"file: {name}")
+        Path(name).write_text(block, encoding="utf-8")
+    return dict(names)
+
+
+def test_readmes_own_files_are_valid_and_give_the_forecast_shown(own_files: dict[str, Any]) -> None:
+    from astra_ns3.experiments.validate import validate
+
+    validation = validate(**own_files)
+    (shown,) = blocks("README.md", "output: validate")
+    assert validation_text(validation.document()) + "\n" == shown
+    assert validation.warnings == ()
+
+
+def test_readmes_mistake_gives_the_line_shown(own_files: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
+    from astra_ns3.cli.main import main
+
+    network = Path(own_files["network"])
+    network.write_text(network.read_text(encoding="utf-8").replace("window:", "windov:"), encoding="utf-8")
+    with pytest.raises(SystemExit):
+        main(["validate", *(f"--{option}={path}" for option, path in own_files.items())])
+    (shown,) = blocks("README.md", "output: mistake")
+    assert capsys.readouterr().err == shown
+
+
+def test_readmes_own_files_run(own_files: dict[str, Any], tmp_path: Path) -> None:
+    npus = network_file.read_network(own_files["network"]).npus
+    result = astra_ns3.run(**own_files, passes=2, backend=FakeBackend(npus), output=tmp_path / "results/mine")
+    assert result.complete
+    assert npus != NPUS
+
+
+def test_citation_has_the_version_of_the_package() -> None:
+    citation = yaml.safe_load(text_of("CITATION.cff"))
+    assert str(citation["version"]) == astra_ns3.__version__
+    assert citation["license"] == "GPL-2.0-only"

@@ -1,0 +1,221 @@
+"""A user's hook: ns-3's own objects before the first event, changed, traced and joined by more applications."""
+
+from __future__ import annotations
+
+import importlib.util
+import itertools
+import json
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from oracles.tcp_times import HEADERS, Star, segment_sizes
+from small_run import write_inputs
+from star_network import OPEN_WINDOW_SEGMENTS, incast, one_message, play, star
+
+from astra_ns3.errors import InputError
+from astra_ns3.experiments.hooks import load_hook
+
+SEGMENT = 1460
+TIMEOUT_SECONDS = 120
+PACKET_SIGNATURE = "void(ns3::Time, ns3::Ptr<const ns3::Packet>)"
+BULK_BYTES = 50_000
+
+
+def sample_queue(repository: Path) -> ModuleType:
+    """The example of ``inputs/hooks``, as a module."""
+    specification = importlib.util.spec_from_file_location("sample_queue", repository / "inputs/hooks/sample-queue.py")
+    assert specification is not None
+    assert specification.loader is not None
+    module = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(module)
+    return module
+
+
+def test_the_example_samples_the_queue_and_counts_drops(repository: Path) -> None:
+    example = sample_queue(repository)
+    network = star(5, buffer="100KB", min_rto="1ms")
+    played = play(network, incast(4), 300_000, on_built=example.on_built)
+    times = [time_ps for time_ps, _ in example.SAMPLES]
+    assert times == [index * example.INTERVAL_PS for index in range(len(times))]
+    assert len(times) == min(example.MOST_SAMPLES, played.end_ps // example.INTERVAL_PS + 1)
+    highest = max(waiting for _, waiting in example.SAMPLES)
+    assert 0 < highest <= played.ports["switch0:0"]["highest_queue_bytes"]
+    assert len(example.DROPS) == played.ports["switch0:0"]["dropped_frames"] > 0
+    assert all(before <= after for before, after in itertools.pairwise(example.DROPS))
+
+
+def test_the_example_changes_no_result(repository: Path) -> None:
+    network = star(5, buffer="100KB", min_rto="1ms")
+    watched = play(network, incast(4), 300_000, on_built=sample_queue(repository).on_built)
+    plain = play(network, incast(4), 300_000)
+    assert watched.listener.done == plain.listener.done
+    assert watched.ports == plain.ports
+
+
+def test_the_command_line_takes_the_example(repository: Path, tmp_path: Path) -> None:
+    options = [f"--{name}={path}" for name, path in write_inputs(tmp_path).items()]
+    program = "from astra_ns3.cli.main import main; main()"
+    hook = repository / "inputs/hooks/sample-queue.py"
+    words = [sys.executable, "-c", program, "run", *options, f"--path={tmp_path / 'out'}", f"--hook={hook}"]
+    finished = subprocess.run(words, capture_output=True, text=True, timeout=TIMEOUT_SECONDS, check=False)
+    assert (finished.returncode, finished.stderr) == (0, "")
+    document = json.loads((tmp_path / "out" / "run.json").read_text())
+    assert document["complete"]
+    assert document["hook"]
+
+
+def test_a_hook_sees_nodes_devices_switches_and_applications() -> None:
+    seen: dict[str, int] = {}
+
+    def look(context: Any) -> None:
+        seen["nodes"] = len(context.nodes)
+        seen["hosts"] = sum(node.GetNDevices() > 0 for node in context.nodes)
+        seen["devices"] = sum(device.GetMtu() == 9000 for device in context.devices)
+        seen["switch ports"] = context.switches[0].GetNPorts()
+        seen["applications"] = len({int(application.GetNode().GetId()) for application in context.applications})
+        seen["now_ps"] = context.now_ps()
+
+    play(star(4, mtu=9000, npus_per_host=2), one_message(), 1000, on_built=look)
+    # ns-3 adds a loopback device to a host's node when it gets IP, and none to a switch's.
+    assert seen == {"nodes": 3, "hosts": 2, "devices": 2, "switch ports": 2, "applications": 2, "now_ps": 0}
+
+
+def test_a_hook_that_slows_a_port_down_changes_the_finish_time() -> None:
+    """The switch's port to host 1 at half the rate: SYN, ACK and data take twice as long on this one line."""
+    size = 60_000
+
+    def slow_down(context: Any) -> None:
+        half = context.ns.DataRateValue(context.ns.DataRate("50Gb/s"))
+        context.port("switch0:1").SetAttribute("DataRate", half)
+
+    network = star(2, initial_window_segments=OPEN_WINDOW_SEGMENTS)
+    fast, slow = Star(100 * 10**9, 500_000), Star(50 * 10**9, 500_000)
+    handshake_ps = fast.handshake_ps() + slow.line_ps(48) - fast.line_ps(48)
+    first_at_switch_ps = handshake_ps + fast.line_ps(HEADERS) + fast.hop_ps(HEADERS + SEGMENT)
+    data_ps = sum(slow.line_ps(HEADERS + segment) for segment in segment_sizes(size, SEGMENT))
+    slowed = play(network, one_message(), size, on_built=slow_down)
+    assert slowed.done_ps(1) == first_at_switch_ps + data_ps + slow.delay_ps
+
+
+def test_a_hook_that_shrinks_the_buffer_makes_it_drop() -> None:
+    def shrink(context: Any) -> None:
+        pointer = context.ns.PointerValue()
+        context.switches[0].GetAttribute("Buffer", pointer)
+        pointer.GetObject().SetAttribute("Capacity", context.ns.UintegerValue(60_000))
+
+    network = star(5, min_rto="1ms")
+    plain, shrunk = (play(network, incast(4), 200_000, on_built=hook) for hook in (None, shrink))
+    assert plain.statistics["dropped_frames"] == 0
+    assert shrunk.statistics["dropped_frames"] > 0
+    assert shrunk.ports["switch0:0"]["highest_queue_bytes"] <= 60_000
+    assert shrunk.finish_ps > plain.finish_ps
+
+
+def test_a_hooks_trace_sink_is_called_for_every_packet() -> None:
+    sizes: list[int] = []
+
+    def listen(context: Any) -> None:
+        port = context.port("switch0:1")
+        context.trace(port, "Transmit", PACKET_SIGNATURE, lambda time, packet: sizes.append(packet.GetSize()))
+
+    played = play(star(2), one_message(), 60_000, on_built=listen)
+    assert len(sizes) == played.ports["switch0:1"]["sent_frames"]
+    assert sizes[0] == 48  # the SYN
+    assert sum(size - HEADERS for size in sizes[2:]) == 60_000
+
+
+def test_an_unknown_trace_source_is_an_input_error() -> None:
+    def listen(context: Any) -> None:
+        context.trace(context.port("host0"), "Transmitt", PACKET_SIGNATURE, lambda *_: None)
+
+    with pytest.raises(InputError, match="no trace source 'Transmitt'"):
+        play(star(2), one_message(), 1, on_built=listen)
+
+
+def test_a_hook_adds_an_application_of_ns3_that_shares_the_network() -> None:
+    """BulkSend from host 0 to a PacketSink on host 2, while NPU 0 sends to NPU 1 over the same NIC."""
+    received: list[int] = []
+
+    def add_bulk_transfer(context: Any) -> None:
+        ns = context.ns
+        anyone = ns.InetSocketAddress(ns.Ipv4Address.GetAny(), 9).ConvertTo()
+        host_2 = ns.InetSocketAddress(ns.Ipv4Address("10.0.0.3"), 9).ConvertTo()
+        sinks = ns.PacketSinkHelper("ns3::TcpSocketFactory", anyone).Install(context.nodes[2])
+        sinks.Start(ns.Seconds(0))
+        source = ns.BulkSendHelper("ns3::TcpSocketFactory", host_2)
+        source.SetAttribute("MaxBytes", ns.UintegerValue(BULK_BYTES))
+        source.Install(context.nodes[0]).Start(ns.Seconds(0))
+        sink = sinks.Get(0).GetObject[ns.PacketSink]()
+        context.schedule(100_000_000, lambda: received.append(int(sink.GetTotalRx())))
+
+    network = star(3)
+    plain = play(network, one_message(), 1_000_000)
+    joined = play(network, one_message(), 1_000_000, on_built=add_bulk_transfer, stop_when_done=False)
+    assert received == [BULK_BYTES]
+    assert joined.ports["switch0:2"]["sent_bytes"] > BULK_BYTES
+    assert joined.done_ps(1) > plain.done_ps(1)
+
+
+def test_what_a_hook_raises_comes_out_and_the_next_run_is_right() -> None:
+    def fail(context: Any) -> None:
+        raise ZeroDivisionError("in a hook")
+
+    with pytest.raises(ZeroDivisionError, match="in a hook"):
+        play(star(2), one_message(), 1, on_built=fail)
+    assert play(star(2), one_message(), 1).finish_ps > 0
+
+
+def test_a_hook_file_that_fails_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text("def on_built(context):\n    context.port('switch7:0')\n")
+    with pytest.raises(InputError, match="there is no switch 7"):
+        play(star(2), one_message(), 1, on_built=load_hook(file))
+    file.write_text("def on_built(context):\n    context.nothing\n")
+    with pytest.raises(InputError, match=r"mine\.py: on_built failed: AttributeError"):
+        play(star(2), one_message(), 1, on_built=load_hook(file))
+
+
+def in_fresh_process(tmp_path: Path, hook: str) -> subprocess.CompletedProcess[str]:
+    """Run with this hook where an abort of ns-3 ends only that process."""
+    options = [f"--{name}={path}" for name, path in write_inputs(tmp_path).items()]
+    (tmp_path / "hook.py").write_text(hook)
+    program = "from astra_ns3.cli.main import main; main()"
+    words = [sys.executable, "-c", program, "run", *options, f"--path={tmp_path / 'out'}", "--quiet"]
+    words.append(f"--hook={tmp_path / 'hook.py'}")
+    return subprocess.run(words, capture_output=True, text=True, timeout=TIMEOUT_SECONDS, check=False)
+
+
+def test_traces_of_different_signatures_live_in_one_run(tmp_path: Path) -> None:
+    finished = in_fresh_process(
+        tmp_path,
+        "def on_built(context):\n"
+        f"    context.trace(context.port('host0'), 'Transmit', '{PACKET_SIGNATURE}', lambda time, packet: None)\n"
+        "    context.trace(context.devices[1], 'MacRx', 'void(ns3::Ptr<const ns3::Packet>)', lambda packet: None)\n"
+        "    context.trace(context.port('host1'), 'Queue', 'void(ns3::Time, uint64_t)', lambda time, size: None)\n",
+    )
+    assert finished.returncode == 0, finished.stderr[:400]
+
+
+def test_a_trace_of_the_wrong_signature_is_an_input_error(tmp_path: Path) -> None:
+    finished = in_fresh_process(
+        tmp_path,
+        "def on_built(context):\n"
+        "    context.trace(context.port('host0'), 'Transmit', 'void(uint32_t, uint32_t)', lambda old, new: None)\n",
+    )
+    assert finished.returncode == 2, finished.stderr[:400]
+
+
+def test_a_hook_can_add_udp_applications(tmp_path: Path) -> None:
+    finished = in_fresh_process(
+        tmp_path,
+        "def on_built(context):\n"
+        "    ns = context.ns\n"
+        "    ns.UdpEchoServerHelper(9).Install(context.nodes[2]).Start(ns.Seconds(0))\n"
+        "    address = ns.InetSocketAddress(ns.Ipv4Address('10.0.0.3'), 9).ConvertTo()\n"
+        "    ns.UdpEchoClientHelper(address).Install(context.nodes[0]).Start(ns.Seconds(0))\n",
+    )
+    assert finished.returncode == 0, finished.stderr[:400]
