@@ -26,20 +26,23 @@ def measured(*command: object) -> dict[str, Any]:
 
 
 def row(name: str, figure: str, target: str) -> None:
-    print(f"{name:<58}{figure:>26}   {target}", flush=True)
+    print(f"{name:<76}{figure:>24}   {target}", flush=True)
 
 
 def tcp_cost(stock: Path, rounds: int) -> None:
     for timestamps, sack in ((0, 1), (1, 1)):
         for hops, target in ((2, "at most 0.50, aim 0.33"), (4, "at most 0.40, aim 0.25")):
             options = [f"--hops={hops}", f"--timestamps={timestamps}", f"--sack={sack}"]
-            ours, theirs = [], []
+            ours, theirs, bare = [], [], []
             for _ in range(rounds):
                 ours.append(measured(sys.executable, HERE / "fabric_tcp.py", *options)["us_per_data_packet"])
                 theirs.append(measured(stock, *options)["us_per_data_packet"])
-            mine, other = statistics.median(ours), statistics.median(theirs)
-            name = f"TCP over {hops} hops, SACK {'on' if sack else 'off'}, timestamps {'on' if timestamps else 'off'}"
-            row(name, f"{mine:.1f} / {other:.1f} us = {mine / other:.2f}", target)
+                bare.append(measured(stock, *options, "--queueDisc=false")["us_per_data_packet"])
+            name = f"TCP, {hops} hops, SACK {'on' if sack else 'off'}, timestamps {'on' if timestamps else 'off'}"
+            mine = statistics.median(ours)
+            for program, figures in (("stock", theirs), ("stock without its queue discs", bare)):
+                other = statistics.median(figures)
+                row(f"{name}: {program}", f"{mine:.1f} / {other:.1f} us = {mine / other:.2f}", target)
 
 
 def start_up(rounds: int) -> None:

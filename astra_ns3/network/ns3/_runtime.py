@@ -7,7 +7,7 @@ hundredths of a second beyond cppyy itself; :func:`load_namespace` adds ns-3's o
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
+from functools import cache, lru_cache
 from importlib.metadata import PackageNotFoundError, distribution, version
 from pathlib import Path
 from typing import Any
@@ -117,7 +117,7 @@ def schedule(delay_ps: int, function: Callable[[], object]) -> object:
     return native, function  # a std::function of Python holds no reference of its own
 
 
-@lru_cache(maxsize=None)
+@cache
 def _fits(signature: str, wanted: str) -> bool:
     """Whether a C++ function signature is that of the function pointer type ``wanted``."""
     import cppyy

@@ -188,6 +188,7 @@ class BadCallsAreRefused : public TestCase
             Session session(1);
             RecordingListener listener(session);
             session.AddHosts(1);
+            session.UseTcp({});
             Refused("a host without a link", [&] { session.Build(&listener); });
         }
         {

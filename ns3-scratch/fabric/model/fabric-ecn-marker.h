@@ -13,7 +13,7 @@ namespace ns3
 
 /**
  * Decides, when a frame joins a queue, whether it gets a congestion mark: never up to Kmin, always
- * from Kmax on, between them with a probability that grows linearly to Pmax (RED on the
+ * above Kmax, between them with a probability that grows linearly to Pmax (RED on the
  * instantaneous queue; with Kmin = Kmax = K the marking of DCTCP, SIGCOMM 2010, section 3.1). A
  * frame that is not ECN capable is never marked.
  */
