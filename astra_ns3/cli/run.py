@@ -52,6 +52,8 @@ def run_command(settings: dict[str, bool] | None, /, as_json: bool, log_level: s
     if outcome.error is not None:
         status = outcome.error.exit_status
         more = summary(outcome.result.metadata, outcome.result.folder)
+        if not as_json:
+            click.echo(run_text(outcome.result.metadata, outcome.result.folder))
         if outcome.result.folder is not None:
             click.echo(f"what was done so far is in {outcome.result.folder}", err=True)
         print_failure(str(outcome.error), type(outcome.error).__name__, status, as_json, more)

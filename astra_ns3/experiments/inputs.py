@@ -17,6 +17,7 @@ from astra_ns3.topology.graph import Graph
 from astra_ns3.topology.ports import resolve_ports
 from astra_ns3.topology.registry import build_graph
 from astra_ns3.transport.tcp import check_transport
+from astra_ns3.workload.dry_run import unissued_collectives
 
 FilePath = str | os.PathLike[str]
 
@@ -62,7 +63,7 @@ def load_inputs(
     with _named(system):
         for kind, bytes_per_npu in planned_collectives(scaled, passes=1):
             planned_phases(kind, bytes_per_npu, network_config.dimensions, system_config)
-    return Inputs(scaled, system_config, network_config, graph, tuple(warnings))
+    return Inputs(scaled, system_config, network_config, graph, (*warnings, *unissued_collectives(scaled)))
 
 
 def _given(value: FilePath | _Model, model: type[_Model], read: Callable[[FilePath], _Model]) -> _Model:

@@ -16,6 +16,11 @@ def percent(part: int, whole: int) -> str:
     return f"{100 * part / whole:.1f}%" if whole else "-"
 
 
+def counted(number: int, one: str, many: str) -> str:
+    """``1 pass``, ``2 passes``."""
+    return f"{number:,} {one if number == 1 else many}"
+
+
 def clock(seconds: float) -> str:
     """Seconds as a person says them: ``0.42 s``, ``12.3 s``, ``4 min 05 s``, ``2 h 10 min``."""
     if seconds < 60:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from astra_ns3.report.alignment import aligned, clock
+from astra_ns3.report.alignment import aligned, clock, counted
 from astra_ns3.units import format_bytes
 
 
@@ -15,7 +15,7 @@ def validation_text(document: Mapping[str, Any]) -> str:
     return aligned(
         [
             ("files", "valid"),
-            ("workload", f"{document['loop']}, {document['layers']} layers, {document['passes']} passes"),
+            ("workload", _workload(document)),
             ("network", _network(document)),
             ("collectives", f"{forecast['collectives']:,}"),
             ("messages", f"{forecast['messages']:,} ({format_bytes(forecast['bytes'])})"),
@@ -27,8 +27,13 @@ def validation_text(document: Mapping[str, Any]) -> str:
     )
 
 
+def _workload(document: Mapping[str, Any]) -> str:
+    layers = counted(document["layers"], "layer", "layers")
+    return f"{document['loop']}, {layers}, {counted(document['passes'], 'pass', 'passes')}"
+
+
 def _network(document: Mapping[str, Any]) -> str:
-    return (
-        f"{document['npus']} NPUs on {document['hosts']} hosts, {document['switches']} switches, "
-        f"{document['links']} links"
-    )
+    npus = counted(document["npus"], "NPU", "NPUs")
+    hosts = counted(document["hosts"], "host", "hosts")
+    switches = counted(document["switches"], "switch", "switches")
+    return f"{npus} on {hosts}, {switches}, {counted(document['links'], 'link', 'links')}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from astra_ns3.config.workload import Workload
+from astra_ns3.network.records import PassKind
 from astra_ns3.system.request import CollectiveRequest, Handle
 from astra_ns3.workload.loops import program_of
 from astra_ns3.workload.operations import Issue
@@ -22,3 +23,22 @@ def collective_requests(workload: Workload, passes: int = 1) -> list[CollectiveR
         if isinstance(operation, Issue):
             requests.append(operation.request)
             answer = Handle(0, len(requests) - 1, operation.request, 0, done=True)
+
+
+def unissued_collectives(workload: Workload) -> list[str]:
+    """A warning for each collective in the file that its training loop never issues, as ASTRA-sim ignores it too."""
+    issued = {(request.layer, request.pass_kind) for request in collective_requests(workload)}
+    warnings = []
+    for index, layer in enumerate(workload.layers):
+        passes = {
+            PassKind.FORWARD: layer.forward,
+            PassKind.INPUT_GRADIENT: layer.input_gradient,
+            PassKind.WEIGHT_GRADIENT: layer.weight_gradient,
+        }
+        for kind, part in passes.items():
+            if part.collective is not None and part.bytes and (index, kind) not in issued:
+                warnings.append(
+                    f"{workload.source}: loop {workload.loop} never issues the {kind.value} {part.collective.value} of "
+                    f"layer '{layer.name}'"
+                )
+    return warnings

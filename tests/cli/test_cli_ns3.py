@@ -52,7 +52,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 def command(files: dict[str, Any], output: Path, *more: str) -> list[str]:
     options = [f"--{name}={path}" for name, path in files.items()]
-    program = "from astra_ns3.cli.main import main; main()"
+    program = "from astra_ns3.cli.entry import main; main()"
     return [sys.executable, "-c", program, "run", *options, f"--path={output}", "--record=flows", *more]
 
 
@@ -96,7 +96,10 @@ def test_a_second_run_in_one_process_equals_one_in_a_fresh_process(
     assert contents(tmp_path / "second") == contents(finished)
 
 
-def test_ctrl_c_saves_what_is_done(files: dict[str, Any], tmp_path: Path) -> None:
+@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_and_the_end_of_a_batch_job_save_what_is_done(
+    files: dict[str, Any], tmp_path: Path, ending: signal.Signals
+) -> None:
     output = tmp_path / "out"
     process = subprocess.Popen(
         command(files, output, "--num-passes=1000"), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -104,8 +107,8 @@ def test_ctrl_c_saves_what_is_done(files: dict[str, Any], tmp_path: Path) -> Non
     deadline = time.monotonic() + TIMEOUT_SECONDS
     while not list(tmp_path.glob(".out.*.partial/flows.parquet")) and time.monotonic() < deadline:
         time.sleep(0.1)
-    time.sleep(2)
-    process.send_signal(signal.SIGINT)
+    time.sleep(1)
+    process.send_signal(ending)
     _, err = process.communicate(timeout=TIMEOUT_SECONDS)
     assert (process.returncode, "Traceback" in err) == (130, False)
     result = astra_ns3.Result.load(output)

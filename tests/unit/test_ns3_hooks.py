@@ -62,7 +62,8 @@ def test_the_command_line_takes_the_example(repository: Path, tmp_path: Path) ->
     hook = repository / "inputs/hooks/sample-queue.py"
     words = [sys.executable, "-c", program, "run", *options, f"--path={tmp_path / 'out'}", f"--hook={hook}"]
     finished = subprocess.run(words, capture_output=True, text=True, timeout=TIMEOUT_SECONDS, check=False)
-    assert (finished.returncode, finished.stderr) == (0, "")
+    assert finished.returncode == 0
+    assert finished.stderr.startswith("hook: switch0:0: ")
     document = json.loads((tmp_path / "out" / "run.json").read_text())
     assert document["complete"]
     assert document["hook"]
@@ -136,6 +137,21 @@ def test_an_unknown_trace_source_is_an_input_error() -> None:
         play(star(2), one_message(), 1, on_built=listen)
 
 
+def test_a_trace_source_whose_type_ns3_misspells_can_be_traced() -> None:
+    """ns-3 3.44 documents callback types that do not exist, such as this one's; that is no user's mistake."""
+    connected: list[bool] = []
+
+    def listen(context: Any) -> None:
+        ns = context.ns
+        socket = ns.Socket.CreateSocket(context.nodes[0], ns.TcpSocketFactory.GetTypeId())
+        kind = "ns3::TcpSocketState::TcpCongState_t"
+        context.trace(socket, "CongState", f"void({kind}, {kind})", lambda before, now: None)
+        connected.append(True)
+
+    play(star(2), one_message(), 1, on_built=listen)
+    assert connected == [True]
+
+
 def test_a_hook_adds_an_application_of_ns3_that_shares_the_network() -> None:
     """BulkSend from host 0 to a PacketSink on host 2, while NPU 0 sends to NPU 1 over the same NIC."""
     received: list[int] = []
@@ -158,6 +174,24 @@ def test_a_hook_adds_an_application_of_ns3_that_shares_the_network() -> None:
     assert received == [BULK_BYTES]
     assert joined.ports["switch0:2"]["sent_bytes"] > BULK_BYTES
     assert joined.done_ps(1) > plain.done_ps(1)
+
+
+def test_a_hook_adds_udp_applications_of_ns3() -> None:
+    """Three packets of 1000 bytes to the echo server on host 2, and three back; no NPU uses its port."""
+
+    def add_echo(context: Any) -> None:
+        ns = context.ns
+        ns.UdpEchoServerHelper(9).Install(context.nodes[2]).Start(ns.Seconds(0))
+        client = ns.UdpEchoClientHelper(ns.InetSocketAddress(ns.Ipv4Address("10.0.0.3"), 9).ConvertTo())
+        client.SetAttribute("MaxPackets", ns.UintegerValue(3))
+        client.SetAttribute("Interval", ns.TimeValue(ns.MicroSeconds(10)))
+        client.SetAttribute("PacketSize", ns.UintegerValue(1000))
+        client.Install(context.nodes[0]).Start(ns.Seconds(0))
+
+    played = play(star(3), one_message(), 1000, on_built=add_echo, stop_when_done=False)
+    for port in ("switch0:2", "host2"):
+        assert played.ports[port]["sent_frames"] == 3
+        assert played.ports[port]["sent_bytes"] == 3 * (1000 + 8 + 20 + 18)  # UDP, IP, Ethernet
 
 
 def test_what_a_hook_raises_comes_out_and_the_next_run_is_right() -> None:
@@ -207,15 +241,3 @@ def test_a_trace_of_the_wrong_signature_is_an_input_error(tmp_path: Path) -> Non
         "    context.trace(context.port('host0'), 'Transmit', 'void(uint32_t, uint32_t)', lambda old, new: None)\n",
     )
     assert finished.returncode == 2, finished.stderr[:400]
-
-
-def test_a_hook_can_add_udp_applications(tmp_path: Path) -> None:
-    finished = in_fresh_process(
-        tmp_path,
-        "def on_built(context):\n"
-        "    ns = context.ns\n"
-        "    ns.UdpEchoServerHelper(9).Install(context.nodes[2]).Start(ns.Seconds(0))\n"
-        "    address = ns.InetSocketAddress(ns.Ipv4Address('10.0.0.3'), 9).ConvertTo()\n"
-        "    ns.UdpEchoClientHelper(address).Install(context.nodes[0]).Start(ns.Seconds(0))\n",
-    )
-    assert finished.returncode == 0, finished.stderr[:400]

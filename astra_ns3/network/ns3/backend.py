@@ -31,8 +31,9 @@ RUN_DRAINED, RUN_LIMIT, RUN_FAILED = 1, 2, 3
 class Ns3Backend:
     """One live ns-3 simulation; fulfils :class:`~astra_ns3.network.api.NetworkBackend`.
 
-    ``on_built`` is called with a :class:`~astra_ns3.network.ns3.hook.HookContext` before the first event. Raises
-    BackendError if ns-3 can't be loaded, refuses the network, or a session is open already.
+    ``on_built`` is called with a :class:`~astra_ns3.network.ns3.hook.HookContext` before the first event; if it returns
+    a function, that is called when the run has ended, while the simulation still exists. Raises BackendError if ns-3
+    can't be loaded, refuses the network, or a session is open already.
     """
 
     def __init__(
@@ -45,6 +46,7 @@ class Ns3Backend:
         on_built: Callable[[HookContext], object] | None = None,
     ) -> None:
         self._session: Any = None
+        self._hook_ended: Callable[[], object] | None = None
         self._hook: HookContext | None = None  # keeps what the hook handed to ns-3
         self._recording: Recording | None = None
         self._graph = build_graph(config.topology)
@@ -78,7 +80,8 @@ class Ns3Backend:
         self._session.Build(self._native_listener)
         if on_built is not None:
             self._hook = HookContext(_runtime.load_namespace(), self._session, self._graph, self._call)
-            on_built(self._hook)
+            ended = on_built(self._hook)
+            self._hook_ended = ended if callable(ended) else None
 
     @property
     def ranks(self) -> int:
@@ -205,6 +208,8 @@ class Ns3Backend:
             return
         try:
             if self._recording is not None:
+                if self._hook_ended is not None:
+                    self._hook_ended()
                 with _translated():
                     session.FlushRecords()
                 if self._raised is not None:

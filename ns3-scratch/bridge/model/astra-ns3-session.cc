@@ -146,6 +146,7 @@ class Session::Implementation : public MessageListener, public PhaseListener
                 connectionProbes.push_back(
                     std::make_unique<ConnectionProbe>(tables[CONNECTION_RECORDS],
                                                       connectionQuantities,
+                                                      TimeStep(tcp->connectTimeoutPs),
                                                       connection));
             });
             tcpTransport = transport.get();

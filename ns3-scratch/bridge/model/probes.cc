@@ -64,8 +64,12 @@ QueueProbe::Flush(int64_t nowPs)
 
 ConnectionProbe::ConnectionProbe(RecordTable& table,
                                  uint32_t quantities,
+                                 Time connectTimeout,
                                  const TcpConnection& connection)
-    : m_table(table),
+    : m_connection(connection),
+      m_synTimeout(connectTimeout),
+      m_synSent(Simulator::Now()),
+      m_table(table),
       m_quantities(quantities),
       m_sender(connection.GetSender()),
       m_receiver(connection.GetReceiver())
@@ -87,15 +91,8 @@ ConnectionProbe::ConnectionProbe(RecordTable& table,
             Record(RETRANSMISSION, packet->GetSize());
         }));
     socket->TraceConnectWithoutContext(
-        "CongState",
-        Callback<void, TcpSocketState::TcpCongState_t, TcpSocketState::TcpCongState_t>(
-            [this](TcpSocketState::TcpCongState_t, TcpSocketState::TcpCongState_t now) {
-                if (now == TcpSocketState::CA_LOSS)
-                {
-                    m_timeouts++;
-                    Record(TIMEOUT, 1);
-                }
-            }));
+        "RTO",
+        Callback<void, Time, Time>([this](Time before, Time now) { RtoChanged(before, now); }));
     if (quantities & CONGESTION_WINDOW)
     {
         socket->TraceConnectWithoutContext(
@@ -109,6 +106,32 @@ ConnectionProbe::ConnectionProbe(RecordTable& table,
                                            Callback<void, Time, Time>([this](Time, Time rtt) {
                                                Record(ROUND_TRIP_TIME, rtt.GetTimeStep());
                                            }));
+    }
+}
+
+void
+ConnectionProbe::RtoChanged(Time before, Time now)
+{
+    if (m_connection.IsConnected())
+    {
+        // RFC 6298, 5.5: only a timeout doubles it.
+        if (now == before + before)
+        {
+            m_timeouts++;
+            Record(TIMEOUT, 1);
+        }
+        return;
+    }
+    // A repeated SYN doubles the timer and leaves when the one before it ran out. The answer to a
+    // SYN sets the timer too, maybe to the same value, but at another time.
+    if (now == m_synTimeout + m_synTimeout && Simulator::Now() == m_synSent + m_synTimeout)
+    {
+        m_synSent = Simulator::Now();
+        m_synTimeout = now;
+        m_timeouts++;
+        m_retransmissions++;
+        Record(TIMEOUT, 1);
+        Record(RETRANSMISSION, 0);
     }
 }
 

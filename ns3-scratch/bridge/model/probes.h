@@ -53,25 +53,34 @@ class ConnectionProbe
     /**
      * \param table where the rows go: time, sender, receiver, quantity, value
      * \param quantities sum of ConnectionQuantity to record
+     * \param connectTimeout first timeout of the handshake
      * \param connection what to watch
      */
-    ConnectionProbe(RecordTable& table, uint32_t quantities, const ns3::TcpConnection& connection);
+    ConnectionProbe(RecordTable& table,
+                    uint32_t quantities,
+                    ns3::Time connectTimeout,
+                    const ns3::TcpConnection& connection);
 
-    /// \return segments sent again
+    /// \return segments sent again, connection requests included
     uint64_t GetRetransmissions() const;
     /// \return retransmission timeouts
     uint64_t GetTimeouts() const;
 
   private:
+    /// The retransmission timer changed: count it if that was a timeout.
+    void RtoChanged(ns3::Time before, ns3::Time now);
     /// Record one value if it is asked for.
     void Record(uint32_t quantity, int64_t value);
 
-    RecordTable& m_table;          //!< where the rows go
-    uint32_t m_quantities;         //!< what to record
-    int64_t m_sender;              //!< NPU that sends
-    int64_t m_receiver;            //!< NPU that receives
-    uint64_t m_retransmissions{0}; //!< segments sent again
-    uint64_t m_timeouts{0};        //!< timeouts
+    const ns3::TcpConnection& m_connection; //!< what it watches
+    ns3::Time m_synTimeout;                 //!< timer of the last connection request
+    ns3::Time m_synSent;                    //!< when it left
+    RecordTable& m_table;                   //!< where the rows go
+    uint32_t m_quantities;                  //!< what to record
+    int64_t m_sender;                       //!< NPU that sends
+    int64_t m_receiver;                     //!< NPU that receives
+    uint64_t m_retransmissions{0};          //!< segments sent again
+    uint64_t m_timeouts{0};                 //!< timeouts
 };
 
 } // namespace astra_ns3

@@ -18,6 +18,13 @@ namespace
 constexpr std::size_t WAYS = 4;
 constexpr std::size_t SMALLEST_SWEEP = 4096;
 
+/// \return whether a is due before b
+inline bool
+IsBefore(const Scheduler::Event& a, const Scheduler::Event& b)
+{
+    return a.key.m_ts != b.key.m_ts ? a.key.m_ts < b.key.m_ts : a.key.m_uid < b.key.m_uid;
+}
+
 /// Stands for an event that was swept out: cancelled, so nothing happens when it is invoked.
 class SweptEventImpl : public EventImpl
 {
@@ -78,12 +85,6 @@ FabricScheduler::~FabricScheduler()
     {
         event.impl->Unref();
     }
-}
-
-bool
-FabricScheduler::IsBefore(const Event& a, const Event& b)
-{
-    return a.key.m_ts != b.key.m_ts ? a.key.m_ts < b.key.m_ts : a.key.m_uid < b.key.m_uid;
 }
 
 void

@@ -58,8 +58,6 @@ class FabricScheduler : public Scheduler
     bool HasLiveEvents() const;
 
   private:
-    /// \return whether a is due before b
-    static bool IsBefore(const Event& a, const Event& b);
     /// Move the event at a place up to where it belongs.
     void SiftUp(std::size_t place);
     /// Move the event at a place down to where it belongs.

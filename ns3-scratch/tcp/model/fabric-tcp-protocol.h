@@ -5,6 +5,7 @@
 #include "ns3/socket.h"
 #include "ns3/tcp-l4-protocol.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <unordered_map>
 
@@ -40,10 +41,22 @@ class FabricTcpProtocol : public TcpL4Protocol
     /// What tells the connections of a host apart: remote address and both ports.
     using Key = uint64_t;
 
+    /// Spreads the keys, which differ in a few bits only, over the table.
+    struct KeyHash
+    {
+        /// \return hash of a key
+        std::size_t operator()(Key key) const
+        {
+            return (key * 0x9e3779b97f4a7c15U) >>
+                   32; // Fibonacci hashing: 2^64 over the golden ratio
+        }
+    };
+
     /// \return the key of a connection
     static Key MakeKey(uint32_t remoteAddress, uint16_t remotePort, uint16_t localPort);
 
-    std::unordered_map<Key, Ipv4EndPoint*> m_connections; //!< end points of the connections added
+    std::unordered_map<Key, Ipv4EndPoint*, KeyHash>
+        m_connections; //!< end points of the connections added
 };
 
 } // namespace ns3

@@ -50,7 +50,15 @@ TcpConnection::Open(Ptr<Socket> socket, const Address& remote)
     if (socket->Connect(remote) != 0)
     {
         Fail("could not be opened");
+        return;
     }
+    AddToTable(socket);
+}
+
+void
+TcpConnection::FailToOpen(const std::string& why)
+{
+    Fail("could not be opened: " + why);
 }
 
 void
@@ -97,7 +105,6 @@ void
 TcpConnection::Connected(Ptr<Socket> socket)
 {
     m_connected = true;
-    AddToTable(socket);
     Write(socket, socket->GetTxAvailable());
 }
 
@@ -157,6 +164,12 @@ TcpConnection::Fail(const std::string& what)
     const std::string reason = "the TCP connection from NPU " + std::to_string(m_sender) +
                                " to NPU " + std::to_string(m_receiver) + " " + what;
     m_listener.TransportFailed(reason.c_str());
+}
+
+bool
+TcpConnection::IsConnected() const
+{
+    return m_connected;
 }
 
 uint32_t

@@ -39,6 +39,8 @@ class TcpConnection
      * \param remote address and port the receiver listens on
      */
     void Open(Ptr<Socket> socket, const Address& remote);
+    /// \param why reason for which it can't be opened, which is reported
+    void FailToOpen(const std::string& why);
     /// \param socket the receiving end, just accepted
     void Accept(Ptr<Socket> socket);
     /// \param message a message to send after all earlier ones
@@ -46,6 +48,8 @@ class TcpConnection
     /// Let go of both sockets and their callbacks.
     void Close();
 
+    /// \return whether the handshake is done
+    bool IsConnected() const;
     /// \return NPU that sends
     uint32_t GetSender() const;
     /// \return NPU that receives

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "tcp-message-transport.h"
 
-#include "ns3/abort.h"
 #include "ns3/inet-socket-address.h"
 #include "ns3/ipv4.h"
 #include "ns3/tcp-socket-factory.h"
@@ -93,8 +92,11 @@ TcpMessageTransport::GetConnection(uint32_t sender, uint32_t receiver)
         const Ptr<Node>& from = m_hosts[m_hostOfNpu[sender]];
         const Ptr<Node>& to = m_hosts[m_hostOfNpu[receiver]];
         Ptr<Socket> socket = Socket::CreateSocket(from, TcpSocketFactory::GetTypeId());
-        NS_ABORT_MSG_IF(socket->Bind(InetSocketAddress(AddressOf(from), 0)) != 0,
-                        "TCP: host of NPU " << sender << " has no free port left");
+        if (socket->Bind(InetSocketAddress(AddressOf(from), 0)) != 0)
+        {
+            connection->FailToOpen("its host has no free TCP port left");
+            return *connection;
+        }
         Address local;
         socket->GetSockName(local);
         m_bySource[EndpointKey(local)] = connection.get();
