@@ -18,6 +18,10 @@ class InputError(AstraNs3Error):
     exit_status = 2
 
 
+class HookFailed(InputError):
+    """The user's own code, called from the simulation, raised something."""
+
+
 class SimulationStalled(AstraNs3Error):
     """No event is left and NPUs still wait."""
 

@@ -29,7 +29,9 @@ def row(name: str, figure: str, target: str) -> None:
     print(f"{name:<76}{figure:>24}   {target}", flush=True)
 
 
-def tcp_cost(stock: Path, rounds: int) -> None:
+def tcp_cost(stock: Path, rounds: int) -> float:
+    """CPU microseconds per data packet of the last case over two hops."""
+    two_hops = 0.0
     for timestamps, sack in ((0, 1), (1, 1)):
         for hops, target in ((2, "at most 0.50, aim 0.33"), (4, "at most 0.40, aim 0.25")):
             options = [f"--hops={hops}", f"--timestamps={timestamps}", f"--sack={sack}"]
@@ -40,9 +42,11 @@ def tcp_cost(stock: Path, rounds: int) -> None:
                 bare.append(measured(stock, *options, "--queueDisc=false")["us_per_data_packet"])
             name = f"TCP, {hops} hops, SACK {'on' if sack else 'off'}, timestamps {'on' if timestamps else 'off'}"
             mine = statistics.median(ours)
+            two_hops = mine if hops == 2 else two_hops
             for program, figures in (("stock", theirs), ("stock without its queue discs", bare)):
                 other = statistics.median(figures)
                 row(f"{name}: {program}", f"{mine:.1f} / {other:.1f} us = {mine / other:.2f}", target)
+    return two_hops
 
 
 def start_up(rounds: int) -> None:
@@ -73,6 +77,25 @@ def case_study(scale: float) -> None:
     row("", f"{memory / 1e6:.0f} MB", "")
 
 
+def full_size(us_per_packet: float) -> None:
+    """What the case study would take without scaling, from its packets and the cost of one measured above."""
+    forecast = measured(
+        *(sys.executable, "-m", "astra_ns3", "validate", "--json"),
+        *("-w", INPUTS / "workload/dlrm-128.txt", "-s", INPUTS / "system/flat-128.txt"),
+        *("-n", INPUTS / "network/flat-100g.yaml", "--num-passes", 2),
+    )["forecast"]
+    minutes = forecast["packets"] * us_per_packet / 60e6
+    row(f"  at full size, estimated: {forecast['packets'] / 1e6:.0f} M packets", f"{minutes:.0f} min", "")
+
+
+def analytical() -> None:
+    figures = measured(sys.executable, HERE / "analytical.py")
+    row("analytical, ring all-reduce, 4 chunks", f"{figures['ring_all_reduce_seconds']:.3f} s", "at most 0.1 s")
+    row("analytical, ring all-to-all, 4 chunks", f"{figures['ring_all_to_all_seconds']:.2f} s", "at most 1.9 s")
+    rate = figures["executor_messages_per_second"] / 1e6
+    row("executor, ring all-reduce, 128 chunks", f"{rate:.2f} M messages/s", "at least 1 M/s")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--stock", type=Path, required=True, help="the stock ns-3 program, built by cmake")
@@ -80,9 +103,11 @@ def main() -> None:
     parser.add_argument("--comm-scale", type=float, default=0.01, help="of the 128-NPU case study")
     options = parser.parse_args()
     start_up(options.rounds)
-    tcp_cost(options.stock, options.rounds)
+    analytical()
+    us_per_packet = tcp_cost(options.stock, options.rounds)
     python_share()
     case_study(options.comm_scale)
+    full_size(us_per_packet)
 
 
 if __name__ == "__main__":

@@ -35,7 +35,8 @@ class _Part:
 class FakeBackend:
     """``message_ps``: time of a message of so many bytes (default: latency and bandwidth).
 
-    ``slowness[rank]`` multiplies what a rank's messages take; ``lost(schedule, row)``: rows that never arrive.
+    ``slowness[rank]`` multiplies what a rank's messages take, ``extra_ps(sender, receiver)`` is added to it;
+    ``lost(schedule, row)``: rows that never arrive.
     """
 
     def __init__(
@@ -47,6 +48,7 @@ class FakeBackend:
         message_ps: Callable[[int], int] | None = None,
         endpoint: EndpointModel | None = None,
         slowness: Mapping[int, int] | None = None,
+        extra_ps: Callable[[int, int], int] = lambda sender, receiver: 0,
         lost: Callable[[Schedule, int], bool] = lambda schedule, row: False,
     ) -> None:
         self.ranks = ranks
@@ -55,6 +57,7 @@ class FakeBackend:
         self._message_ps = message_ps or (lambda bytes: latency_ps + bytes * ps_per_byte)
         self._endpoint = endpoint or EndpointModel()
         self._slowness = slowness or {}
+        self._extra_ps = extra_ps
         self._lost = lost
         self._groups: list[list[int]] = []
         self._events: list[tuple[int, int, Callable[[], None]]] = []
@@ -130,8 +133,8 @@ class FakeBackend:
         sizes = columns.message_bytes(bytes)
         for row in part.sends.pop((step, count), []):
             part.unsent.remove(row)
-            delay_ps = self._message_ps(int(sizes[row])) * self._slowness.get(rank, 1)
             receiver = members[columns.receiver[row]]
+            delay_ps = self._message_ps(int(sizes[row])) * self._slowness.get(rank, 1) + self._extra_ps(rank, receiver)
             if not self._lost(columns, row):
                 self._at(delay_ps, partial(self._arrive, receiver, instance, row))
         self._finish_if_done(rank, instance)

@@ -12,6 +12,7 @@ import click
 
 from astra_ns3.cli.output import print_failure
 from astra_ns3.cli.run import PROCESS_ENDS, run_command
+from astra_ns3.cli.show import show_group
 from astra_ns3.cli.validate import validate_command
 from astra_ns3.errors import AstraNs3Error, Interrupted
 
@@ -54,6 +55,7 @@ def cli(context: click.Context) -> None:
 
 cli.add_command(run_command)
 cli.add_command(validate_command)
+cli.add_command(show_group)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -40,7 +40,7 @@ def seconds(limit_ps: int | None) -> float | None:
 
 
 def input_options(function: _Function) -> _Function:
-    """The three files, how they are scaled, and how much is said."""
+    """The three files, how they are scaled and meant, and how much is said."""
     decorators = [
         click.option("-w", "--workload", "--workload-configuration", required=True, metavar="FILE", help="Workload."),
         click.option("-s", "--system", "--system-configuration", required=True, metavar="FILE", help="System."),
@@ -48,6 +48,23 @@ def input_options(function: _Function) -> _Function:
         click.option("-p", "--passes", "--num-passes", type=int, default=1, show_default=True, help="Training passes."),
         click.option("--comm-scale", type=float, default=1.0, show_default=True, help="Multiplies every size."),
         click.option("--compute-scale", type=float, default=1.0, show_default=True, help="Multiplies compute times."),
+        click.option("--backend", default="ns3", show_default=True, help="ns3, analytical or analytical-queues."),
+        click.option("--compat", default="none", show_default=True, help="Whose rules: none (ours) or astra-sim-1.0."),
+        click.option(
+            "--num-queues-per-dim",
+            "num_queues_per_dimension",
+            type=int,
+            help="Queues of each dimension that phases take in turns.",
+        ),
+        click.option(
+            "--injection-scale", type=float, default=1.0, show_default=True, help="Multiplies the endpoint delay."
+        ),
+        click.option(
+            "--rendezvous-protocol", "rendezvous", is_flag=True, help="Receivers invite messages (analytical only)."
+        ),
+        click.option("--scheduling-policy", help="Instead of the system file's: LIFO, FIFO or FILE.py:function."),
+        click.option("--intra-dimension-scheduling", help="Instead of the system file's, or FILE.py:function."),
+        click.option("--inter-dimension-scheduling", help="Instead of the system file's, or FILE.py:function."),
         click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON, also after a failure."),
         click.option(
             "--log-level",

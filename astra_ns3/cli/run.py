@@ -28,7 +28,6 @@ PROCESS_ENDS = "process ends"
 @click.option("--overwrite", is_flag=True, help="Replace the run that the folder holds.")
 @click.option("--run-name", default="run", show_default=True, help="Name of the run in its files.")
 @click.option("--seed", type=int, default=1, show_default=True, help="Of all random numbers, 1 to 4294967295.")
-@click.option("--backend", default="ns3", show_default=True, help="What plays the messages.")
 @click.option(
     "--record",
     type=click.Choice(RECORDABLE),

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from astra_ns3.cli.options import input_options
 from astra_ns3.cli.output import log_warning, print_json, show_logs
+from astra_ns3.experiments.inputs import Options
 from astra_ns3.experiments.validate import validate
 from astra_ns3.report.validation import validation_text
 
@@ -21,6 +24,7 @@ def validate_command(
     compute_scale: float,
     as_json: bool,
     log_level: str,
+    **options: Any,
 ) -> int:
     """Check the three files and say how large their run would be.
 
@@ -28,7 +32,15 @@ def validate_command(
     time and memory. Runs nothing and writes nothing.
     """
     show_logs(log_level)
-    validation = validate(workload, system, network, passes=passes, comm_scale=comm_scale, compute_scale=compute_scale)
+    validation = validate(
+        workload,
+        system,
+        network,
+        passes=passes,
+        comm_scale=comm_scale,
+        compute_scale=compute_scale,
+        options=Options(**options),
+    )
     document = validation.document()
     for warning in validation.warnings:
         log_warning(warning)

@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from math import prod
+from typing import TypeVar
+
 import numpy as np
 import numpy.typing as npt
 
-from astra_ns3.collectives.schedule import Schedule
+from astra_ns3.collectives.schedule import Content, Schedule
+from astra_ns3.errors import InputError
 
 #: More rows than this (about 30 bytes each) are refused before memory runs out.
 MAX_MESSAGES = 20_000_000
 
+Int32Array = npt.NDArray[np.int32]
+_Kind = TypeVar("_Kind", np.int32, np.bool_)
 _Array = npt.NDArray[np.integer] | npt.NDArray[np.bool_] | int | bool
 
 
-def column(values: int) -> npt.NDArray[np.int32]:
+def column(values: int) -> Int32Array:
     """0 to ``values - 1`` as int32, shape ``(values,)``."""
     return np.arange(values, dtype=np.int32)
+
+
+def check_messages(name: str, ranks: int, messages: int) -> None:
+    """Raise InputError for a schedule that is too large to build."""
+    if messages > MAX_MESSAGES:
+        raise InputError(f"{name} on {ranks} ranks needs {messages} messages, more than {MAX_MESSAGES}; use 'direct'")
 
 
 def assemble(
@@ -33,31 +46,37 @@ def assemble(
     block_count: _Array = 1,
     reduces: _Array = False,
     expansion: int = 1,
+    content: Content | None = None,
+    keep: npt.NDArray[np.bool_] | None = None,
 ) -> Schedule:
-    """Broadcast every argument to ``shape`` and lay the rows out in C order."""
+    """Broadcast every argument to ``shape`` and lay the rows out in C order, only those of ``keep`` if given."""
+    check_messages(name, ranks, prod(shape))
+    kept = slice(None) if keep is None else np.broadcast_to(keep, shape).reshape(-1)
 
-    def int32(values: _Array) -> npt.NDArray[np.int32]:
-        return np.ascontiguousarray(np.broadcast_to(np.asarray(values, dtype=np.int32), shape)).reshape(-1)
+    def laid_out(values: _Array, kind: type[_Kind]) -> npt.NDArray[_Kind]:
+        wide = np.broadcast_to(np.asarray(values, dtype=kind), shape).reshape(-1)
+        return np.ascontiguousarray(wide[kept])
 
     return Schedule(
         name=name,
         ranks=ranks,
         blocks=blocks,
-        sender=int32(sender),
-        receiver=int32(receiver),
-        step=int32(step),
-        first_block=int32(first_block),
-        block_count=int32(block_count),
-        reduces=np.ascontiguousarray(np.broadcast_to(np.asarray(reduces, dtype=np.bool_), shape)).reshape(-1),
-        wait_step=int32(wait_step),
-        wait_count=int32(wait_count),
+        sender=laid_out(sender, np.int32),
+        receiver=laid_out(receiver, np.int32),
+        step=laid_out(step, np.int32),
+        first_block=laid_out(first_block, np.int32),
+        block_count=laid_out(block_count, np.int32),
+        reduces=laid_out(reduces, np.bool_),
+        wait_step=laid_out(wait_step, np.int32),
+        wait_count=laid_out(wait_count, np.int32),
         expansion=expansion,
+        content=content,
     )
 
 
 def empty(name: str) -> Schedule:
     """The schedule of one rank: it has nothing to send."""
-    nothing = np.zeros(0, dtype=np.int32)
+    nothing = column(0)
     return assemble(
         name,
         1,
@@ -69,4 +88,56 @@ def empty(name: str) -> Schedule:
         first_block=nothing,
         wait_step=nothing,
         wait_count=nothing,
+    )
+
+
+def signals(
+    name: str,
+    ranks: int,
+    shape: tuple[int, ...],
+    *,
+    sender: _Array,
+    receiver: _Array,
+    step: _Array,
+    wait_step: _Array,
+    wait_count: _Array,
+    keep: npt.NDArray[np.bool_] | None = None,
+) -> Schedule:
+    """A barrier: messages without data."""
+    return assemble(
+        name,
+        ranks,
+        1,
+        shape,
+        sender=sender,
+        receiver=receiver,
+        step=step,
+        first_block=0,
+        block_count=0,
+        wait_step=wait_step,
+        wait_count=wait_count,
+        keep=keep,
+    )
+
+
+def concatenate(parts: list[Schedule], name: str) -> Schedule:
+    """The rows of schedules over the same ranks and blocks, one after the other."""
+    first = parts[0]
+
+    def joined(values: Callable[[Schedule], npt.NDArray[_Kind]]) -> npt.NDArray[_Kind]:
+        return np.concatenate([values(part) for part in parts])
+
+    return Schedule(
+        name=name,
+        ranks=first.ranks,
+        blocks=first.blocks,
+        sender=joined(lambda part: part.sender),
+        receiver=joined(lambda part: part.receiver),
+        step=joined(lambda part: part.step),
+        first_block=joined(lambda part: part.first_block),
+        block_count=joined(lambda part: part.block_count),
+        reduces=joined(lambda part: part.reduces),
+        wait_step=joined(lambda part: part.wait_step),
+        wait_count=joined(lambda part: part.wait_count),
+        expansion=first.expansion,
     )

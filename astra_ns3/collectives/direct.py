@@ -2,13 +2,14 @@
 
 Rank i's targets are i+1, i+2, ... With a window of w, w messages leave together and each one received releases one
 more; in an all-reduce the second round starts when all n-1 of the first have been received (ASTRA-sim 1.0).
+A broadcast, a reduce and a point-to-point message have no answers that could release more, and so no window.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from astra_ns3.collectives.columns import assemble, column, empty
+from astra_ns3.collectives.columns import Int32Array, assemble, column, empty, signals
 from astra_ns3.collectives.schedule import Schedule
 
 
@@ -49,6 +50,61 @@ def direct_all_gather(ranks: int, window: int | None = None) -> Schedule:
 def direct_all_to_all(ranks: int, window: int | None = None) -> Schedule:
     """n-1 messages of 1/n of the data from each rank; block d of a sender's own data goes to rank d."""
     return _one_round(_name("all_to_all", window), ranks, window, own_block=False)
+
+
+def direct_broadcast(ranks: int) -> Schedule:
+    """Rank 0 sends all its data to each other rank."""
+    return _star("broadcast", ranks, sender=0, receiver=column(ranks - 1) + 1)
+
+
+def direct_reduce(ranks: int) -> Schedule:
+    """Each other rank sends all its data to rank 0, which adds them up."""
+    return _star("reduce", ranks, sender=column(ranks - 1) + 1, receiver=0, reduces=True)
+
+
+def direct_point_to_point(ranks: int) -> Schedule:
+    """One message from rank 0 to rank n-1."""
+    return _star("point_to_point", ranks, sender=0, receiver=column(ranks - 1)[-1:] + 1)
+
+
+def direct_barrier(ranks: int, window: int | None = None) -> Schedule:
+    """Every rank tells every other one."""
+    name = _name("barrier", window)
+    if ranks == 1:
+        return empty(name)
+    rank, place = column(ranks)[:, None], column(ranks - 1)[None, :]
+    width = _width(ranks, window)
+    return signals(
+        name,
+        ranks,
+        (ranks, ranks - 1),
+        sender=rank,
+        receiver=(rank + 1 + place) % ranks,
+        step=0,
+        wait_step=np.where(place < width, -1, 0),
+        wait_count=np.maximum(place - width + 1, 0),
+    )
+
+
+def _star(
+    kind: str, ranks: int, *, sender: Int32Array | int, receiver: Int32Array | int, reduces: bool = False
+) -> Schedule:
+    name = _name(kind, None)
+    if ranks == 1:
+        return empty(name)
+    return assemble(
+        name,
+        ranks,
+        1,
+        np.broadcast_shapes(np.shape(sender), np.shape(receiver)),
+        sender=sender,
+        receiver=receiver,
+        step=0,
+        first_block=0,
+        reduces=reduces,
+        wait_step=-1,
+        wait_count=0,
+    )
 
 
 def _one_round(

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from astra_ns3.collectives.columns import assemble, column, empty
+from astra_ns3.collectives.columns import assemble, column, empty, signals
 from astra_ns3.collectives.schedule import Schedule
 
 
@@ -41,6 +41,24 @@ def halving_doubling_all_gather(ranks: int) -> Schedule:
     levels = ranks.bit_length() - 1
     order = list(range(levels))[::-1]
     return _exchange("halvingDoubling all_gather", ranks, order, gather_from=0, expansion=ranks)
+
+
+def halving_doubling_barrier(ranks: int) -> Schedule:
+    """At each step every rank tells its partner: log2(n) messages without data from each rank."""
+    levels = ranks.bit_length() - 1
+    if ranks == 1:
+        return empty("halvingDoubling barrier")
+    rank, step = column(ranks)[:, None], column(levels)[None, :]
+    return signals(
+        "halvingDoubling barrier",
+        ranks,
+        (ranks, levels),
+        sender=rank,
+        receiver=rank ^ (1 << step),
+        step=step,
+        wait_step=step - 1,
+        wait_count=(step > 0).astype(np.int32),
+    )
 
 
 def _exchange(name: str, ranks: int, levels: list[int], *, gather_from: int, expansion: int = 1) -> Schedule:

@@ -1,6 +1,8 @@
 """Ring algorithms: every rank sends to the next one, one message after the other.
 
 Each message waits for the one received before it, as in ASTRA-sim 1.0. Block b of n ends, fully reduced, at rank b.
+A ring runs clockwise (rank i to i+1), anticlockwise, or both ways at once with half of the data each way; then every
+rank sends two messages a step and waits for the two of the step before.
 Source of the all-reduce: Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms for clusters of workstations".
 """
 
@@ -8,76 +10,125 @@ from __future__ import annotations
 
 import numpy as np
 
-from astra_ns3.collectives.columns import MAX_MESSAGES, assemble, column, empty
+from astra_ns3.collectives.columns import Int32Array, assemble, check_messages, column, empty, signals
 from astra_ns3.collectives.schedule import Schedule
-from astra_ns3.errors import InputError
+
+#: What is added to a rank to get the next one, for each way that messages go round.
+CLOCKWISE, ANTICLOCKWISE, BOTH_WAYS = (1,), (-1,), (1, -1)
+_NAMES = {CLOCKWISE: "ring", ANTICLOCKWISE: "ringAnticlockwise", BOTH_WAYS: "biRing"}
 
 
-def ring_all_reduce(ranks: int) -> Schedule:
-    """Reduce-scatter, then all-gather: 2(n-1) messages of 1/n of the data from each rank."""
-    return _ring("ring all_reduce", ranks, steps=2 * (ranks - 1), first_offset=1, reducing=ranks - 1)
+def ring_name(kind: str, ways: tuple[int, ...]) -> str:
+    """Name of a schedule, as ``biRing all_reduce``."""
+    return f"{_NAMES[ways]} {kind}"
 
 
-def ring_reduce_scatter(ranks: int) -> Schedule:
-    """n-1 messages of 1/n of the data from each rank; rank b ends with block b."""
-    return _ring("ring reduce_scatter", ranks, steps=ranks - 1, first_offset=1, reducing=ranks - 1)
+def ring_all_reduce(ranks: int, ways: tuple[int, ...] = CLOCKWISE) -> Schedule:
+    """Reduce-scatter, then all-gather: each rank sends 2(n-1)/n of the data."""
+    return _ring("all_reduce", ranks, ways, steps=2 * (ranks - 1), first_offset=1, reducing=ranks - 1)
 
 
-def ring_all_gather(ranks: int) -> Schedule:
-    """n-1 messages, each one rank's whole part; rank b brings block b."""
-    return _ring("ring all_gather", ranks, steps=ranks - 1, first_offset=0, reducing=0, expansion=ranks)
+def ring_reduce_scatter(ranks: int, ways: tuple[int, ...] = CLOCKWISE) -> Schedule:
+    """Each rank sends (n-1)/n of the data; rank b ends with part b."""
+    return _ring("reduce_scatter", ranks, ways, steps=ranks - 1, first_offset=1, reducing=ranks - 1)
 
 
-def ring_all_to_all(ranks: int) -> Schedule:
-    """n(n-1)/2 messages from each rank: round r forwards what came from the rank r-1 places back.
+def ring_all_gather(ranks: int, ways: tuple[int, ...] = CLOCKWISE) -> Schedule:
+    """Each rank sends the whole parts of n-1 ranks; rank b brings part b."""
+    return _ring("all_gather", ranks, ways, steps=ranks - 1, first_offset=0, reducing=0, expansion=ranks)
 
-    The whole is the data of all ranks; block ``s * n + d`` goes from rank s to rank d, hop by hop.
+
+def ring_all_to_all(ranks: int, ways: tuple[int, ...] = CLOCKWISE) -> Schedule:
+    """Round r forwards what came from the rank r places back: n(n-1)/2 messages from each rank on a one-way ring.
+
+    The whole is the data of all ranks, in ``s * n + d`` what goes from rank s to rank d. Both ways, each block takes
+    the shorter way, and one to the rank opposite goes half this way and half that way: h(h+1)/2 messages each way from
+    each rank, where h is n/2 rounded down.
     """
-    hops = ranks * (ranks - 1) // 2
+    name = ring_name("all_to_all", ways)
     if ranks == 1:
-        return empty("ring all_to_all")
-    if ranks * hops > MAX_MESSAGES:
-        raise InputError(
-            f"ring all_to_all on {ranks} ranks needs {ranks * hops} messages, more than {MAX_MESSAGES}; use 'direct'"
-        )
-    lengths = np.arange(ranks - 1, 0, -1)
-    rounds = np.repeat(column(ranks - 1), lengths)
+        return empty(name)
+    farthest = ranks - 1 if len(ways) == 1 else ranks // 2
+    hops = farthest * (farthest + 1) // 2
+    check_messages(name, ranks, ranks * hops * len(ways))
+    lengths = np.arange(farthest, 0, -1)
+    rounds = np.repeat(column(farthest), lengths)
     begins = np.cumsum(lengths) - lengths  # first hop of each round
     place = column(hops) - begins.astype(np.int32)[rounds]
-    rank, hop = column(ranks)[:, None], column(hops)[None, :]
-    source = (rank - rounds[None, :]) % ranks
-    destination = (rank + 1 + place[None, :]) % ranks
+    rank, hop, way = column(ranks)[:, None, None], column(hops)[None, :, None], _ways(ways)
+    source = (rank - way * rounds[None, :, None]) % ranks
+    destination = (rank + way * (1 + place[None, :, None])) % ranks
+    halves = len(ways)
+    opposite = (halves == 2) & (2 * (rounds + place + 1) == ranks)[None, :, None]
     return assemble(
-        "ring all_to_all",
+        name,
         ranks,
-        ranks * ranks,
-        (ranks, hops),
+        halves * ranks * ranks,
+        (ranks, hops, halves),
         sender=rank,
-        receiver=(rank + 1) % ranks,
+        receiver=(rank + way) % ranks,
         step=hop,
-        first_block=source * ranks + destination,
+        first_block=halves * (source * ranks + destination) + np.where(opposite, column(halves), 0),
+        block_count=np.where(opposite, 1, halves),
         wait_step=hop - 1,
-        wait_count=(hop > 0).astype(np.int32),
+        wait_count=halves * (hop > 0),
         expansion=ranks,
     )
 
 
-def _ring(name: str, ranks: int, *, steps: int, first_offset: int, reducing: int, expansion: int = 1) -> Schedule:
-    """Rank i sends block ``i - first_offset - step`` at each step; the first ``reducing`` steps reduce."""
+def ring_barrier(ranks: int, ways: tuple[int, ...] = CLOCKWISE) -> Schedule:
+    """Every rank passes on what it knows: n-1 steps one way, n/2 rounded down both ways."""
+    name = ring_name("barrier", ways)
     if ranks == 1:
         return empty(name)
-    rank, step = column(ranks)[:, None], column(steps)[None, :]
+    steps = ranks - 1 if len(ways) == 1 else ranks // 2
+    rank, step, way = column(ranks)[:, None, None], column(steps)[None, :, None], _ways(ways)
+    # Of an even number of ranks, the one opposite need be heard of from one side only.
+    needed = (way == ways[0]) | (step < (ranks - 1) // 2)
+    return signals(
+        name,
+        ranks,
+        (ranks, steps, len(ways)),
+        sender=rank,
+        receiver=(rank + way) % ranks,
+        step=step,
+        wait_step=step - 1,
+        wait_count=len(ways) * (step > 0),
+        keep=needed,
+    )
+
+
+def _ring(
+    kind: str,
+    ranks: int,
+    ways: tuple[int, ...],
+    *,
+    steps: int,
+    first_offset: int,
+    reducing: int,
+    expansion: int = 1,
+) -> Schedule:
+    """At each step rank i sends part ``i - first_offset - step`` (clockwise); the first ``reducing`` steps reduce."""
+    name = ring_name(kind, ways)
+    if ranks == 1:
+        return empty(name)
+    halves = len(ways)
+    rank, step, way = column(ranks)[:, None, None], column(steps)[None, :, None], _ways(ways)
     return assemble(
         name,
         ranks,
-        ranks,
-        (ranks, steps),
+        halves * ranks,
+        (ranks, steps, halves),
         sender=rank,
-        receiver=(rank + 1) % ranks,
+        receiver=(rank + way) % ranks,
         step=step,
-        first_block=(rank - first_offset - step) % ranks,
+        first_block=halves * ((rank - way * (first_offset + step)) % ranks) + column(halves),
         reduces=step < reducing,
         wait_step=step - 1,
-        wait_count=(step > 0).astype(np.int32),
+        wait_count=halves * (step > 0),
         expansion=expansion,
     )
+
+
+def _ways(ways: tuple[int, ...]) -> Int32Array:
+    return np.array(ways, dtype=np.int32)

@@ -13,7 +13,10 @@ Data: a phase works on ``bytes`` per rank. The whole is ``bytes * expansion``, c
 at byte ``floor(b * whole / blocks)``. Expansion is 1 where the ranks share one range of data (all-reduce,
 reduce-scatter, direct all-to-all), and the number of ranks where each brings its own (all-gather, and the ring
 all-to-all, whose messages carry blocks of other ranks on their way). A message carries blocks ``first_block`` to
-``first_block + block_count - 1``, and never fewer than one byte.
+``first_block + block_count - 1``, and never fewer than one byte. A barrier's messages carry no block: one byte.
+
+Where a message carries blocks that are no range (Bruck), or a sum that isn't all its sender holds (user-defined
+schedules), ``content`` says what it carries; then ``first_block`` and ``block_count`` give the size only.
 """
 
 from __future__ import annotations
@@ -24,6 +27,20 @@ import numpy as np
 import numpy.typing as npt
 
 Int32Column = npt.NDArray[np.int32]
+
+
+@dataclass(frozen=True, eq=False)
+class Content:
+    """What each message carries, for the proof; backends don't need it.
+
+    Row r carries the blocks ``blocks[offsets[r]:offsets[r + 1]]``; ``offsets`` has shape ``(messages + 1,)``. In an
+    all-to-all block numbers count through all ranks' data, in rank order. ``contributors[i]``, where given, are the
+    ranks (bit per rank) whose parts are summed in ``blocks[i]``; without, it is all that the sender holds.
+    """
+
+    offsets: npt.NDArray[np.int64]
+    blocks: Int32Column
+    contributors: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +59,7 @@ class Schedule:
     wait_step: Int32Column
     wait_count: Int32Column
     expansion: int = 1
+    content: Content | None = None
 
     @property
     def messages(self) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 
@@ -29,6 +30,14 @@ def rank_costs(schedule: Schedule, rank: int, bytes: int, reduction_bytes_per_ns
     ):
         slowest[step] = max(slowest.get(step, 0), 3 * (size // reduction_bytes_per_ns) if reduces else 0)
     return RankCosts(sum(_row_bytes(schedule, sent.tolist(), bytes)), len(slowest), sum(slowest.values()))
+
+
+def sent_shares(schedule: Schedule) -> tuple[Fraction, Fraction]:
+    """The least and the most that a rank sends, as multiples of what each rank brings."""
+    sent = np.zeros(schedule.ranks, dtype=np.int64)
+    np.add.at(sent, schedule.sender, schedule.block_count)
+    scale = Fraction(schedule.expansion, schedule.blocks)
+    return int(sent.min()) * scale, int(sent.max()) * scale
 
 
 def _row_bytes(schedule: Schedule, rows: list[int], bytes: int) -> list[int]:

@@ -1,14 +1,39 @@
-"""The collectives that a workload can ask for, under the names of ASTRA-sim's text format."""
+"""The collectives there are, and which of them ASTRA-sim's text workload can name."""
 
 from __future__ import annotations
 
 from enum import Enum
 
+from astra_ns3.errors import InputError, nearest
+
 
 class CollectiveKind(str, Enum):
-    """What a collective does to the data of its ranks."""
+    """What a collective does to the data of its ranks; broadcast, reduce and point-to-point start or end at rank 0."""
 
     ALL_REDUCE = "ALLREDUCE"
     ALL_TO_ALL = "ALLTOALL"
     ALL_GATHER = "ALLGATHER"
     REDUCE_SCATTER = "REDUCESCATTER"
+    BROADCAST = "BROADCAST"
+    REDUCE = "REDUCE"
+    BARRIER = "BARRIER"
+    POINT_TO_POINT = "POINTTOPOINT"
+
+
+#: Those that have a word in ASTRA-sim's text format.
+TEXT_FORMAT_KINDS = (
+    CollectiveKind.ALL_REDUCE,
+    CollectiveKind.ALL_TO_ALL,
+    CollectiveKind.ALL_GATHER,
+    CollectiveKind.REDUCE_SCATTER,
+)
+
+
+def parse_kind(word: str) -> CollectiveKind:
+    """The collective that ``word`` names: ``all_reduce``, ``all-reduce``, ``ALLREDUCE``, ...; raises InputError."""
+    names = {kind.value: kind for kind in CollectiveKind}
+    plain = "".join(letter for letter in word.upper() if letter not in "_- ")
+    if plain not in names:
+        allowed = [kind.name.lower() for kind in CollectiveKind]
+        raise InputError(f"collective '{word[:40]}' is not one of {', '.join(allowed)}{nearest(word, allowed)}")
+    return names[plain]

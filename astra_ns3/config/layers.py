@@ -10,6 +10,17 @@ from astra_ns3.errors import InputError
 from astra_ns3.units import LARGEST_INTEGER, PS_PER_NS
 
 LARGEST_COMPUTE_NS = LARGEST_INTEGER // PS_PER_NS
+LAYER_POLICIES = (
+    "DATA",
+    "MODEL",
+    "HYBRID_DATA_MODEL",
+    "HYBRID_MODEL_DATA",
+    "HYBRID_DLRM",
+    "HYBRID_DLRM_ENHANCED",
+    "MICRO",
+    "DISTRIBUTED_INFERENCE",
+)
+"""What a layer of HYBRID_CUSTOMIZED may name: it communicates over the dimensions that it would in that loop."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +48,10 @@ class Pass:
 
 @dataclass(frozen=True)
 class Layer:
-    """A layer; ``update_ns`` passes after each of its collectives before that counts as done."""
+    """A layer; ``update_ns`` passes after each of its collectives before that counts as done.
+
+    ``policy``: one of :data:`LAYER_POLICIES`, in HYBRID_CUSTOMIZED only.
+    """
 
     name: str
     forward: Pass
@@ -59,6 +73,12 @@ class Workload:
     last_bottom_layer: int | None = None
     """Index of the last layer of the bottom MLP; only the DLRM loops have one."""
     source: str = "workload"
+    model_parallel_npus: int | None = None
+    """NPUs that share one copy of the model; only the transformer loops have it."""
+    checkpoints: tuple[int, ...] = ()
+    """Indices of the layers whose input is kept; only HYBRID_TRANSFORMER_FWD_IN_BCKWD has any."""
+    checkpoint_initiates: tuple[int, ...] = ()
+    """Indices of the layers before whose backward pass the forward pass is done again from a checkpoint."""
 
     def scaled(self, comm_scale: float = 1.0, compute_scale: float = 1.0) -> Workload:
         """Every size times ``comm_scale``, every compute time times ``compute_scale``; update times stay."""

@@ -75,7 +75,12 @@ class NetworkConfig(ConfigModel):
     @property
     def dimensions(self) -> tuple[int, ...]:
         """NPUs along each dimension of the topology, the innermost first."""
-        return (self.topology.npus,)
+        return self.topology.dimensions or (self.topology.npus,)
+
+    @property
+    def bandwidths(self) -> tuple[float, ...]:
+        """Bits per second of an NPU in each dimension, for policies that weigh them: all share its one link."""
+        return (float(self.topology.link.rate_bps),) * len(self.dimensions)
 
 
 def read_network(path: str | os.PathLike[str]) -> NetworkConfig:

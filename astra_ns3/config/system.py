@@ -7,32 +7,22 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from annotated_types import Ge, Le
+from annotated_types import Ge, Gt, Le
 from pydantic import BeforeValidator, Field, Strict, WithJsonSchema
 
+from astra_ns3.config.algorithm_names import algorithm_names, is_flat
+from astra_ns3.config.collective_kind import CollectiveKind
 from astra_ns3.config.document import Document, KeyPath
 from astra_ns3.config.model import ConfigModel, key_error, shown, validated
+from astra_ns3.config.policy_names import INTER_DIMENSION, INTRA_DIMENSION, SCHEDULING, policy_check
 from astra_ns3.config.reading import read_text
 from astra_ns3.config.yaml_document import parse_yaml
-from astra_ns3.errors import InputError, nearest
+from astra_ns3.errors import InputError
 from astra_ns3.units import LARGEST_INTEGER, PS_PER_NS
-
-ALGORITHMS = (
-    "ring",
-    "direct",
-    "doubleBinaryTree",
-    "halvingDoubling",
-    "oneRing",
-    "oneDirect",
-    "oneHalvingDoubling",
-)
-"""Names that the format knows; ``direct`` and ``oneDirect`` may end in a window, as in ``direct3``."""
-
-_WINDOWED = re.compile(r"(direct|oneDirect)([1-9][0-9]{0,8})")
 
 _ONLY_WITHOUT_EFFECT: Mapping[str, tuple[int, ...]] = {
     "local-reduction-delay": (1,),
@@ -41,8 +31,9 @@ _ONLY_WITHOUT_EFFECT: Mapping[str, tuple[int, ...]] = {
     "o": (0,),
     "g": (0,),
     "G": (0,),
-    # It only names log files, so neither value changes a result.
+    # They change no result: one names log files, the other leaves out NPUs whose times follow from the others'.
     "seprate-log": (0, 1),
+    "boost-mode": (0, 1),
 }
 
 
@@ -51,38 +42,14 @@ def _whole_number(value: object) -> object:
     return int(value) if isinstance(value, str) and re.fullmatch(r"-?[0-9]{1,19}", value) else value
 
 
-def _algorithms(value: object) -> tuple[str, ...]:
-    """``ring_direct3`` or a YAML list to one name for each dimension."""
-    names = value.split("_") if isinstance(value, str) else value
-    if not isinstance(names, (list, tuple)) or not names:
-        raise ValueError(f"found {shown(value)}, expected one algorithm for each dimension, joined by '_'")
-    for name in names:
-        if name not in ALGORITHMS and not (isinstance(name, str) and _WINDOWED.fullmatch(name)):
-            hint = nearest(str(name), ALGORITHMS)
-            raise ValueError(f"found {name!r}, allowed: {', '.join(ALGORITHMS)}, direct<window>{hint}")
-    return tuple(names)
+def _decimal(value: object) -> object:
+    """Text of a number with or without a fraction, as text files have it, to that number."""
+    return float(value) if isinstance(value, str) and re.fullmatch(r"[0-9]{1,19}(\.[0-9]{1,19})?", value) else value
 
 
-def _one_of(supported: tuple[str, ...], later: tuple[str, ...]) -> Callable[[object], object]:
-    """A check that knows the words of the format and which of them this program doesn't model."""
-
-    def check(value: object) -> object:
-        if value in later:
-            raise ValueError(f"{value!r} is not supported yet; supported: {', '.join(supported)}")
-        if value not in supported:
-            hint = nearest(str(value), (*supported, *later))
-            raise ValueError(f"found {shown(value)}, allowed: {', '.join(supported)}{hint}")
-        return value
-
-    return check
-
-
-def _boost_mode(value: object) -> int:
-    if _whole_number(value) == 1:
-        raise ValueError("1 is not supported yet (every NPU is simulated); supported: 0")
-    if isinstance(value, bool) or _whole_number(value) != 0:
-        raise ValueError(f"found {shown(value)}, allowed: 0")
-    return 0
+def _switch(value: object) -> object:
+    """Text of a switch, as text files have it: 0, 1, true or false."""
+    return {"0": False, "1": True, "true": True, "false": False}.get(str(value).lower(), value)
 
 
 _Whole = BeforeValidator(_whole_number)
@@ -90,22 +57,20 @@ _Number = Annotated[int, Strict(), Ge(0), Le(LARGEST_INTEGER // PS_PER_NS), _Who
 _Positive = Annotated[int, Strict(), Ge(1), Le(LARGEST_INTEGER // PS_PER_NS), _Whole]
 _Algorithms = Annotated[
     tuple[str, ...],
-    BeforeValidator(_algorithms),
+    BeforeValidator(algorithm_names),
     WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}, "minItems": 1}]}),
 ]
-_Intra = Annotated[str, BeforeValidator(_one_of(("FIFO",), ("RG", "SCF", "smallestFirst", "lessRemainingPhaseFirst")))]
-_Inter = Annotated[
-    str,
-    BeforeValidator(
-        _one_of(("ascending", "baseline"), ("roundRobin", "themis", "offlineGreedy", "themisFlex", "offlineGreedyFlex"))
-    ),
-]
+_Scale = Annotated[float, Gt(0), BeforeValidator(_decimal)]
+_Switch = Annotated[bool, Strict(), BeforeValidator(_switch)]
+_Scheduling = Annotated[str, BeforeValidator(policy_check(SCHEDULING))]
+_Intra = Annotated[str, BeforeValidator(policy_check(INTRA_DIMENSION))]
+_Inter = Annotated[str, BeforeValidator(policy_check(INTER_DIMENSION))]
 
 
 class SystemConfig(ConfigModel):
     """How each NPU runs its collectives. Times are nanoseconds (ASTRA-sim's cycles)."""
 
-    scheduling_policy: Literal["LIFO", "FIFO"] = Field(alias="scheduling-policy")
+    scheduling_policy: _Scheduling = Field(alias="scheduling-policy")
     endpoint_delay_ns: _Number = Field(alias="endpoint-delay", default=10)
     active_chunks_per_dimension: _Positive = Field(alias="active-chunks-per-dimension", default=1)
     preferred_dataset_splits: _Positive = Field(alias="preferred-dataset-splits")
@@ -118,9 +83,19 @@ class SystemConfig(ConfigModel):
     )
     intra_dimension_scheduling: _Intra = Field(alias="intra-dimension-scheduling", default="FIFO")
     inter_dimension_scheduling: _Inter = Field(alias="inter-dimension-scheduling", default="ascending")
-    boost_mode: Annotated[int, BeforeValidator(_boost_mode)] = Field(alias="boost-mode", default=0)
+    num_queues_per_dimension: _Positive = Field(alias="num-queues-per-dim", default=1)
+    """Queues of each dimension, which successive phases take in turn; the second half runs rings anticlockwise."""
+    injection_scale: _Scale = Field(alias="injection-scale", default=1.0)
+    """Multiplies the endpoint delay."""
+    rendezvous: _Switch = Field(alias="rendezvous-protocol", default=False)
+    """Whether a receiver has to invite each message before it is sent."""
     reduction_bytes_per_ns: _Positive = Field(alias="reduction-bytes-per-ns", default=500_000)
     """How fast memory moves data that is reduced; ours, ASTRA-sim has this number in its code."""
+
+    @property
+    def scaled_endpoint_delay_ns(self) -> int:
+        """The endpoint delay times the injection scale, rounded down to a nanosecond."""
+        return int(self.endpoint_delay_ns * self.injection_scale)
 
     @classmethod
     def prepare(cls, data: dict[str, object]) -> dict[str, object]:
@@ -131,16 +106,36 @@ class SystemConfig(ConfigModel):
                 raise key_error(key, f"found {shown(data[key])}, which is not supported yet; supported: {words}")
         return {key: value for key, value in data.items() if key not in _ONLY_WITHOUT_EFFECT}
 
-    def check_dimensions(self, dimensions: int) -> None:
-        """Raise InputError unless there is one algorithm for each of so many dimensions."""
-        for name in ("all_reduce", "reduce_scatter", "all_gather", "all_to_all"):
-            algorithms: tuple[str, ...] = getattr(self, name)
-            if len(algorithms) != dimensions:
-                key = name.replace("_", "-") + "-implementation"
-                raise InputError(
-                    f"key '{key}': found {len(algorithms)} algorithms ({'_'.join(algorithms)}), "
-                    f"expected {dimensions}: one for each dimension of the network"
-                )
+    def algorithms(self, kind: CollectiveKind, dimensions: int) -> tuple[str, ...]:
+        """The algorithms for a collective: one per dimension, or a single flat one; raises InputError.
+
+        A collective without a line of its own (broadcast, reduce, barrier, point-to-point) uses the all-reduce's.
+        """
+        key = _KEYS.get(kind, "all_reduce")
+        algorithms: tuple[str, ...] = getattr(self, key)
+        if len(algorithms) != dimensions and not is_flat(algorithms[0]):
+            raise InputError(
+                f"key '{key.replace('_', '-')}-implementation': found {len(algorithms)} algorithms "
+                f"({'_'.join(algorithms)}), expected {dimensions}: one for each dimension of the network"
+            )
+        return algorithms
+
+    def for_dimensions(self, split: int) -> SystemConfig:
+        """The same system on a grid whose dimension number ``split`` was cut in two: both parts run its algorithms."""
+        lists: dict[str, tuple[str, ...]] = {}
+        for key in _KEYS.values():
+            algorithms: tuple[str, ...] = getattr(self, key)
+            if split < len(algorithms) and not is_flat(algorithms[0]):
+                lists[key] = (*algorithms[: split + 1], *algorithms[split:])
+        return self.model_copy(update=lists)
+
+
+_KEYS: Mapping[CollectiveKind, str] = {
+    CollectiveKind.ALL_REDUCE: "all_reduce",
+    CollectiveKind.REDUCE_SCATTER: "reduce_scatter",
+    CollectiveKind.ALL_GATHER: "all_gather",
+    CollectiveKind.ALL_TO_ALL: "all_to_all",
+}
 
 
 def read_system(path: str | os.PathLike[str]) -> SystemConfig:

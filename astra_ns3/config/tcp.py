@@ -77,6 +77,8 @@ class TcpTransport(ConfigModel):
     """Absent: on for DCTCP, else off."""
     sack: OnOff = True
     timestamps: OnOff = False
+    completion: Literal["arrival", "acknowledged"] = "arrival"
+    """When a message counts as arrived: its last byte read by the receiver, or acknowledged to the sender."""
     connect_timeout_ps: PositiveTimePs = Field(alias="connect_timeout", default=5 * PS_PER_MS)
     connect_retries: Count = 6
     data_retries: Count = 15

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Annotated, Literal
 
 from annotated_types import Gt, Le
@@ -61,6 +62,8 @@ class SingleSwitch(ConfigModel):
     kind: Literal["single-switch"] = "single-switch"
     npus: Annotated[Count, Le(MOST_NPUS)]
     npus_per_host: Count = 1
+    dimensions: Annotated[tuple[Count, ...], Field(min_length=1)] | None = None
+    """NPUs along each logical dimension, the innermost first; absent: all in one."""
     link: LinkConfig
     switch: SwitchConfig
     nic: NicConfig = NicConfig()
@@ -70,6 +73,8 @@ class SingleSwitch(ConfigModel):
     def _whole_hosts(self) -> SingleSwitch:
         if self.npus % self.npus_per_host:
             raise key_error("npus", f"found {self.npus}, expected a multiple of npus_per_host, {self.npus_per_host}")
+        if self.dimensions is not None and prod(self.dimensions) != self.npus:
+            raise key_error("dimensions", f"{list(self.dimensions)} make {prod(self.dimensions)} NPUs, not {self.npus}")
         return self
 
     @property

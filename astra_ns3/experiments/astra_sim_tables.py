@@ -20,6 +20,7 @@ _NAMES = ("layer name", "run name")
 _PAYLOAD_COLUMNS = 7
 _NO_DIMENSION = "-1"
 _WINDOW_PS = 10 * PS_PER_US
+_MOST_WINDOWS = 100_000
 _BYTES_PER_MIB = 2**20
 
 
@@ -119,21 +120,25 @@ def _utilization(records: RunRecords, run_name: str) -> Table:
 
     Every line ends in a comma and the first header cell has blanks around it, as in ASTRA-sim's.
     """
-    windows = records.npus[0].finish_ps // _WINDOW_PS
-    columns = [_busy_percent(busy, windows) for busy in records.busy]
+    finish_ps = records.npus[0].finish_ps
+    # A second of simulated time has its windows of 10 us. A longer run (a connection may give up after minutes) has
+    # as many, wider ones, or the table would take longer than the run.
+    window_ps = _WINDOW_PS * max(1, -(-finish_ps // (_MOST_WINDOWS * _WINDOW_PS)))
+    windows = finish_ps // window_ps
+    columns = [_busy_percent(busy, windows, window_ps) for busy in records.busy]
     header = [" time (us) ", *(f"dim{number + 1} util" for number in range(len(columns))), ""]
     rows: list[list[Cell]] = []
     for window in range(windows):
-        time = microseconds((window + 1) * _WINDOW_PS)
+        time = microseconds((window + 1) * window_ps)
         rows.append([time, *(column[window] for column in columns), None])
     return Table(f"{run_name}{UTILIZATION_SUFFIX}", header, rows)
 
 
-def _busy_percent(intervals: tuple[tuple[int, int], ...], windows: int) -> list[str]:
-    """Percent of each window that the ordered, disjoint ``intervals`` cover."""
+def _busy_percent(intervals: tuple[tuple[int, int], ...], windows: int, window_ps: int) -> list[str]:
+    """Percent of each window of ``window_ps`` that the ordered, disjoint ``intervals`` cover."""
     covered_ps = [0] * windows
     for begin, end in intervals:
-        for window in range(begin // _WINDOW_PS, min(windows, -(-end // _WINDOW_PS))):
-            start = window * _WINDOW_PS
-            covered_ps[window] += min(end, start + _WINDOW_PS) - max(begin, start)
-    return [decimal(100 * covered, _WINDOW_PS) for covered in covered_ps]
+        for window in range(begin // window_ps, min(windows, -(-end // window_ps))):
+            start = window * window_ps
+            covered_ps[window] += min(end, start + window_ps) - max(begin, start)
+    return [decimal(100 * covered, window_ps) for covered in covered_ps]

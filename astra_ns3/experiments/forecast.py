@@ -11,15 +11,17 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from astra_ns3.collectives.schedule import Schedule
+from astra_ns3.config.network import NetworkConfig
 from astra_ns3.experiments.inputs import Inputs
-from astra_ns3.experiments.planned import planned_collectives, planned_phases
+from astra_ns3.experiments.planned import PlannedPlay
 from astra_ns3.transport.tcp import tcp_parameters
 
 START_UP_SECONDS = 1.5
 """Loading ns-3 and building the network."""
 SECONDS_PER_PACKET = 10e-6
 """A data packet over two hops through ns-3's TCP, its share of acknowledgements included."""
+SECONDS_PER_MESSAGE = 1e-6
+"""A message of the analytical network."""
 SECONDS_PER_LAUNCH = 15e-6
 """Python's part when one NPU starts and ends a phase of a chunk."""
 IDLE_BYTES = 250_000_000
@@ -60,43 +62,54 @@ class _Volume:
 
 def forecast(inputs: Inputs, passes: int) -> Forecast:
     """How large the run of ``inputs`` will be; raises InputError for a collective that the system can't do."""
-    segment_bytes = tcp_parameters(inputs.network.transport).segment_bytes
+    network = inputs.network
+    segment_bytes = tcp_parameters(network.transport).segment_bytes if isinstance(network, NetworkConfig) else None
     hosts = np.array(inputs.graph.rank_host, dtype=np.int64)
-    collectives = launches = messages = size = packets = 0
-    largest = 0
+    planned = inputs.planned(passes)
+    launches = messages = size = packets = largest = 0
     pairs: set[tuple[int, int]] = set()
-    for (kind, bytes_per_npu), count in planned_collectives(inputs.workload, passes).items():
-        collectives += count
-        phases = planned_phases(kind, bytes_per_npu, inputs.network.dimensions, inputs.system)
-        for (schedule, chunk_bytes), alike in phases.items():
-            volume = _volume(schedule, chunk_bytes, hosts, segment_bytes)
-            messages += count * alike * volume.messages
-            size += count * alike * volume.bytes
-            packets += count * alike * volume.packets
-            largest = max(largest, volume.packets)
-            launches += count * alike * schedule.ranks
-            pairs |= _pairs(schedule, hosts)
-    wall_seconds = START_UP_SECONDS + packets * SECONDS_PER_PACKET + launches * SECONDS_PER_LAUNCH
-    memory_bytes = _memory(inputs, len(pairs), segment_bytes, largest)
-    return Forecast(collectives, launches, messages, size, packets, len(pairs), wall_seconds, memory_bytes)
+    for play in planned.plays:
+        volume = _volume(play, hosts, segment_bytes)
+        messages += play.count * volume.messages
+        size += play.count * volume.bytes
+        packets += play.count * volume.packets
+        largest = max(largest, volume.packets)
+        launches += play.count * play.schedule.ranks * len(play.groups)
+        pairs |= _pairs(play, hosts) if segment_bytes else set()
+    wall_seconds = START_UP_SECONDS + launches * SECONDS_PER_LAUNCH
+    wall_seconds += packets * SECONDS_PER_PACKET if segment_bytes else messages * SECONDS_PER_MESSAGE
+    memory_bytes = IDLE_BYTES
+    if isinstance(network, NetworkConfig) and segment_bytes:
+        memory_bytes = _memory(inputs, network.transport.window_bytes, len(pairs), segment_bytes, largest)
+    return Forecast(planned.collectives, launches, messages, size, packets, len(pairs), wall_seconds, memory_bytes)
 
 
-def _volume(schedule: Schedule, chunk_bytes: int, hosts: _Hosts, segment_bytes: int) -> _Volume:
-    sizes = schedule.message_bytes(chunk_bytes)
-    on_network = hosts[schedule.sender] != hosts[schedule.receiver]
-    packets = -(-sizes[on_network] // segment_bytes)
-    return _Volume(schedule.messages, int(sizes.sum()), int(packets.sum()))
+def _volume(play: PlannedPlay, hosts: _Hosts, segment_bytes: int | None) -> _Volume:
+    """What all groups send when each plays once; without a segment size nothing is cut in packets."""
+    schedule, groups = play.schedule, len(play.groups)
+    sizes = schedule.message_bytes(play.bytes)
+    packets = 0
+    for group in play.groups if segment_bytes else ():
+        where = hosts[list(group)]
+        on_network = where[schedule.sender] != where[schedule.receiver]
+        packets += int((-(-sizes[on_network] // segment_bytes)).sum())
+    return _Volume(schedule.messages * groups, int(sizes.sum()) * groups, packets)
 
 
-def _pairs(schedule: Schedule, hosts: _Hosts) -> set[tuple[int, int]]:
-    """Ordered pairs of ranks on different hosts that exchange something: a connection each."""
-    on_network = hosts[schedule.sender] != hosts[schedule.receiver]
-    return set(zip(schedule.sender[on_network].tolist(), schedule.receiver[on_network].tolist(), strict=True))
+def _pairs(play: PlannedPlay, hosts: _Hosts) -> set[tuple[int, int]]:
+    """Ordered pairs of NPUs on different hosts that exchange something: a connection each."""
+    pairs: set[tuple[int, int]] = set()
+    for group in play.groups:
+        npus = np.array(group, dtype=np.int64)
+        sender, receiver = npus[play.schedule.sender], npus[play.schedule.receiver]
+        on_network = hosts[sender] != hosts[receiver]
+        pairs |= set(zip(sender[on_network].tolist(), receiver[on_network].tolist(), strict=True))
+    return pairs
 
 
-def _memory(inputs: Inputs, connections: int, segment_bytes: int, packets_per_chunk: int) -> int:
+def _memory(inputs: Inputs, window_bytes: int, connections: int, segment_bytes: int, packets_per_chunk: int) -> int:
     """The program, hosts, sockets, and packets in flight: a window per connection or all active chunks, the smaller."""
-    windows = connections * -(-inputs.network.transport.window_bytes // segment_bytes)
+    windows = connections * -(-window_bytes // segment_bytes)
     in_flight = min(windows, packets_per_chunk * inputs.system.active_chunks_per_dimension)
     return (
         IDLE_BYTES

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -25,9 +26,10 @@ def load_hook(path: str | Path) -> Hook:
     if specification is None or specification.loader is None:
         raise InputError(f"{file}: a hook must be a Python file (.py)")
     module = importlib.util.module_from_spec(specification)
+    sys.modules[specification.name] = module  # dataclasses look their module up
     try:
         specification.loader.exec_module(module)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise InputError(f"{file}: the hook file failed: {_describe(error)}") from error
     on_built = getattr(module, "on_built", None)
     if not callable(on_built):
@@ -38,12 +40,12 @@ def load_hook(path: str | Path) -> Hook:
             return on_built(context)
         except AstraNs3Error:
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise InputError(f"{file}: on_built failed: {_describe(error)}") from error
 
     return call
 
 
-def _describe(error: Exception) -> str:
+def _describe(error: BaseException) -> str:
     lines = str(error).splitlines()
     return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__

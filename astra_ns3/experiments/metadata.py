@@ -13,10 +13,10 @@ from astra_ns3.errors import AstraNs3Error
 from astra_ns3.experiments.inputs import Inputs
 from astra_ns3.experiments.request import RunRequest
 from astra_ns3.experiments.session import Played
+from astra_ns3.experiments.store import FORMAT
 from astra_ns3.experiments.watch import Watch
 from astra_ns3.network.records import LayerTimes, RunRecords
 
-FORMAT = "astra-ns3 run"
 FORMAT_VERSION = 1
 VARYING_KEYS = ("started", "timing", "memory", "versions")
 """Keys of run.json that differ between two runs of the same files and seed; nothing else does."""
@@ -55,6 +55,8 @@ def run_document(
         "passes": request.passes,
         "comm_scale": request.comm_scale,
         "compute_scale": request.compute_scale,
+        "compat": request.compat,
+        "num_queues_per_dimension": inputs.system.num_queues_per_dimension,
         "record": list(request.record),
         "hook": request.on_built is not None,
         "limits": asdict(request.limits),
@@ -122,6 +124,9 @@ def _workload_document(workload: Workload) -> dict[str, Any]:
         "source": workload.source,
         "loop": workload.loop,
         "last_bottom_layer": workload.last_bottom_layer,
+        "model_parallel_npus": workload.model_parallel_npus,
+        "checkpoints": list(workload.checkpoints),
+        "checkpoint_initiates": list(workload.checkpoint_initiates),
         "layers": [
             {
                 "name": layer.name,

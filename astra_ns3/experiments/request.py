@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from astra_ns3.config.network import NetworkConfig
+from astra_ns3.config.network_file import AnyNetwork
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.config.workload import Workload
 from astra_ns3.errors import InputError, nearest
-from astra_ns3.experiments.inputs import FilePath
+from astra_ns3.experiments.inputs import FilePath, Options
 from astra_ns3.experiments.progress import ProgressSink
 from astra_ns3.experiments.validate import check_passes
 from astra_ns3.network.api import Limits, NetworkBackend
@@ -30,7 +30,7 @@ class RunRequest:
 
     workload: FilePath | Workload
     system: FilePath | SystemConfig
-    network: FilePath | NetworkConfig
+    network: FilePath | AnyNetwork
     backend: str | NetworkBackend | Factory = "ns3"
     passes: int = 1
     comm_scale: float = 1.0
@@ -43,8 +43,29 @@ class RunRequest:
     record: tuple[str, ...] = ()
     overwrite: bool = False
     progress: ProgressSink | None = None
+    compat: str = "none"
+    num_queues_per_dimension: int | None = None
+    injection_scale: float = 1.0
+    rendezvous: bool = False
+    scheduling_policy: str | None = None
+    intra_dimension_scheduling: str | None = None
+    inter_dimension_scheduling: str | None = None
     process_ends: bool = False
     """The process ends right after this run, so the simulation's memory need not be freed."""
+
+    @property
+    def options(self) -> Options:
+        """What the options say of the three files."""
+        return Options(
+            backend=self.backend_name,
+            compat=self.compat,
+            num_queues_per_dimension=self.num_queues_per_dimension,
+            injection_scale=self.injection_scale,
+            rendezvous=self.rendezvous,
+            scheduling_policy=self.scheduling_policy,
+            intra_dimension_scheduling=self.intra_dimension_scheduling,
+            inter_dimension_scheduling=self.inter_dimension_scheduling,
+        )
 
     @property
     def output_path(self) -> Path | None:
@@ -66,9 +87,16 @@ class RunRequest:
         for name, scale in (("comm-scale", self.comm_scale), ("compute-scale", self.compute_scale)):
             if isinstance(scale, bool) or not isinstance(scale, (int, float)):
                 raise InputError(f"{name} is {scale!r}, expected a number")
+        self.options.check()
+        if not isinstance(self.limits, Limits):
+            raise InputError(f"limits is {self.limits!r}, expected a Limits")
+        if self.on_built is not None and not callable(self.on_built):
+            raise InputError(f"on_built is {self.on_built!r}, expected a function")
         for what in self.record:
-            if what not in RECORDABLE:
-                raise InputError(f"record '{what}' is not one of {', '.join(RECORDABLE)}{nearest(what, RECORDABLE)}")
+            if not isinstance(what, str) or what not in RECORDABLE:
+                raise InputError(
+                    f"record '{what}' is not one of {', '.join(RECORDABLE)}{nearest(str(what), RECORDABLE)}"
+                )
         _check_output(self.output)
         _check_run_name(self.run_name)
         _check_limits(self.limits)

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from astra_ns3.errors import InputError
 from astra_ns3.experiments.astra_sim_tables import BACKEND_END_TO_END, DETAILED, END_TO_END, UTILIZATION_SUFFIX
-from astra_ns3.experiments.metadata import FORMAT, FORMAT_VERSION
+from astra_ns3.experiments.metadata import FORMAT_VERSION
 from astra_ns3.experiments.own_tables import COLLECTIVES, NPUS, SWITCH
-from astra_ns3.experiments.store import RUN_FILE
+from astra_ns3.experiments.store import FORMAT, RUN_FILE
 from astra_ns3.units import PS_PER_NS
 
 if TYPE_CHECKING:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+import signal
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from astra_ns3.config.network import NetworkConfig
+from astra_ns3.config.network_file import AnyNetwork
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.config.workload import Workload
 from astra_ns3.errors import AstraNs3Error, Interrupted
@@ -36,7 +39,7 @@ def run(
     *,
     workload: FilePath | Workload,
     system: FilePath | SystemConfig,
-    network: FilePath | NetworkConfig,
+    network: FilePath | AnyNetwork,
     backend: str | NetworkBackend | Factory = "ns3",
     passes: int = 1,
     comm_scale: float = 1.0,
@@ -49,14 +52,22 @@ def run(
     record: Iterable[str] = (),
     overwrite: bool = False,
     progress: ProgressSink | None = None,
+    compat: str = "none",
+    num_queues_per_dimension: int | None = None,
+    injection_scale: float = 1.0,
+    rendezvous: bool = False,
+    scheduling_policy: str | None = None,
+    intra_dimension_scheduling: str | None = None,
+    inter_dimension_scheduling: str | None = None,
 ) -> Result:
     """Play a training loop over a network and return its times and tables.
 
     Args:
         workload: path of a workload file, or a Workload.
         system: path of a system file, or a SystemConfig.
-        network: path of a network file, or a NetworkConfig.
-        backend: name of the backend; also an object that fulfils NetworkBackend, or a function that makes one from
+        network: path of a network file, or a NetworkConfig, or an AnalyticalNetwork.
+        backend: "ns3", "analytical" (messages never meet) or "analytical-queues" (a link serves one at a time); also an
+            object that fulfils NetworkBackend, or a function that makes one from
             (network config, endpoint model, seed, recorder options, on_built).
         passes: training passes, at least 1.
         comm_scale: multiplies the size of every collective; above 0.
@@ -69,6 +80,12 @@ def run(
         record: further tables, of single messages: "flows".
         overwrite: replace the run that ``output`` holds; other files there stay.
         progress: is told about ten times a second how far the run is.
+        compat: a preset of another simulator's rules: "none" or "astra-sim-1.0".
+        num_queues_per_dimension: queues of each dimension that phases take in turns; None: the system file's, or 1.
+        injection_scale: multiplies the endpoint delay; above 0.
+        rendezvous: a receiver invites each message (backend "analytical" only).
+        scheduling_policy, intra_dimension_scheduling, inter_dimension_scheduling: instead of the system file's; also a
+            function of your own, as "FILE.py:function".
 
     Raises:
         InputError: something given is wrong; nothing was written.
@@ -92,6 +109,13 @@ def run(
             record=(record,) if isinstance(record, str) else tuple(record),
             overwrite=overwrite,
             progress=progress,
+            compat=compat,
+            num_queues_per_dimension=num_queues_per_dimension,
+            injection_scale=injection_scale,
+            rendezvous=rendezvous,
+            scheduling_policy=scheduling_policy,
+            intra_dimension_scheduling=intra_dimension_scheduling,
+            inter_dimension_scheduling=inter_dimension_scheduling,
         )
     )
     if outcome.error is not None:
@@ -113,17 +137,33 @@ def execute(request: RunRequest) -> Outcome:
         request.network,
         comm_scale=request.comm_scale,
         compute_scale=request.compute_scale,
+        options=request.options,
     )
     warnings = _warnings(request, inputs)
     try:
         recorder = destination.open(inputs.network, request.record)
         played = play(request, inputs, recorder, watch)
-        result = save(request, inputs, played, watch, destination, warnings)
+        with _undisturbed():
+            result = save(request, inputs, played, watch, destination, warnings)
     except KeyboardInterrupt as error:
         raise Interrupted("interrupted before anything was saved") from error
     finally:
         destination.discard()
     return Outcome(result, played.error)
+
+
+@contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Leave Ctrl-C and SIGTERM aside: a second one must not undo the saving that the first one asked for."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _warnings(request: RunRequest, inputs: Inputs) -> list[str]:

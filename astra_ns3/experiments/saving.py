@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from astra_ns3.config.network import NetworkConfig
+from astra_ns3.config.network_file import AnyNetwork
 from astra_ns3.errors import InputError
 from astra_ns3.experiments.astra_sim_tables import astra_sim_tables
 from astra_ns3.experiments.inputs import Inputs
@@ -33,7 +33,7 @@ class Destination:
         self._temporary: Path | None = None
         self._directory: Path | None = None
 
-    def open(self, network: NetworkConfig, record: Iterable[str]) -> RecorderOptions:
+    def open(self, network: AnyNetwork, record: Iterable[str]) -> RecorderOptions:
         """Make the folder that is written to, and say so to the backend."""
         wanted, observe = tuple(record), network.observe
         if self._folder is not None:

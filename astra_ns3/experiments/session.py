@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from astra_ns3.errors import AstraNs3Error, InputError, Interrupted
+from astra_ns3.errors import AstraNs3Error, HookFailed, InputError, Interrupted
 from astra_ns3.experiments.inputs import Inputs
 from astra_ns3.experiments.progress import Progress, ProgressSink
 from astra_ns3.experiments.request import RunRequest
@@ -16,6 +16,9 @@ from astra_ns3.network.records import RecorderOptions, RunRecords
 from astra_ns3.network.registry import create_backend
 from astra_ns3.units import PS_PER_NS
 from astra_ns3.workload.driver import TrainingDriver
+
+RENDEZVOUS_BYTES = 8192
+"""Size of a receiver's invitation in the rendezvous protocol (ASTRA-sim 1.0)."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +45,8 @@ def play(request: RunRequest, inputs: Inputs, recorder: RecorderOptions, watch: 
             inputs.workload,
             request.passes,
             dimensions=inputs.network.dimensions,
+            bandwidths=inputs.bandwidths,
+            compatibility=inputs.compatibility,
             on_heartbeat=lambda time_ps, events: _heartbeat(driver, watch, request.progress, time_ps, events),
         )
         setup_seconds = watch.wall_seconds
@@ -66,13 +71,20 @@ def _heartbeat(driver: TrainingDriver, watch: Watch, sink: ProgressSink | None, 
 
 def _build(request: RunRequest, inputs: Inputs, recorder: RecorderOptions) -> NetworkBackend:
     endpoint = EndpointModel(
-        delay_ps=inputs.system.endpoint_delay_ns * PS_PER_NS,
+        delay_ps=inputs.system.scaled_endpoint_delay_ns * PS_PER_NS,
         reduction_bytes_per_ns=inputs.system.reduction_bytes_per_ns,
+        rendezvous_bytes=RENDEZVOUS_BYTES if inputs.system.rendezvous else 0,
     )
     backend, config = request.backend, inputs.network
     if isinstance(backend, str):
         return create_backend(
-            backend, config, endpoint, seed=request.seed, recorder=recorder, on_built=request.on_built
+            backend,
+            config,
+            endpoint,
+            seed=request.seed,
+            recorder=recorder,
+            on_built=request.on_built,
+            compatibility=inputs.compatibility,
         )
     if callable(backend):
         return backend(config, endpoint, request.seed, recorder, request.on_built)
@@ -91,6 +103,12 @@ def _run(driver: TrainingDriver, request: RunRequest) -> AstraNs3Error | None:
         raise
     except AstraNs3Error as error:
         return error
+    except (Exception, SystemExit) as error:
+        if request.on_built is None:
+            raise
+        failed = HookFailed(f"the hook's code failed: {type(error).__name__}: {error}")
+        failed.__cause__ = error
+        return failed
     finally:
         if request.progress is not None:
             request.progress.finish()

@@ -16,6 +16,8 @@ from pathlib import Path
 
 from astra_ns3.errors import InputError
 
+FORMAT = "astra-ns3 run"
+"""What run.json says it is."""
 RUN_FILE = "run.json"
 RESULT_FILES = (
     "EndToEnd.csv",
@@ -128,7 +130,8 @@ def _files_of_run(folder: Path) -> Iterator[str]:
     listed: list[str] = []
     try:
         content = json.loads((folder / RUN_FILE).read_text(encoding="utf-8"))
-        listed = [name for name in content["files"] if isinstance(name, str)]
+        if content["format"] == FORMAT:
+            listed = [name for name in content["files"] if isinstance(name, str)]
     except (OSError, ValueError, KeyError, TypeError):
         listed = []
     plain = {name for name in (*RESULT_FILES, *listed) if name == Path(name).name and name not in ("", ".", "..")}

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from astra_ns3.config.network import NetworkConfig
+from astra_ns3.config.network_file import AnyNetwork
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.config.workload import Workload
 from astra_ns3.errors import InputError
 from astra_ns3.experiments.forecast import Forecast, forecast
-from astra_ns3.experiments.inputs import FilePath, load_inputs
+from astra_ns3.experiments.inputs import USUAL, FilePath, Options, load_inputs
 
 
 @dataclass(frozen=True)
@@ -35,15 +35,18 @@ class Validation:
 def validate(
     workload: FilePath | Workload,
     system: FilePath | SystemConfig,
-    network: FilePath | NetworkConfig,
+    network: FilePath | AnyNetwork,
     *,
     passes: int = 1,
     comm_scale: float = 1.0,
     compute_scale: float = 1.0,
+    options: Options = USUAL,
 ) -> Validation:
     """Read and check everything, build graph, loop and schedules, run nothing; raises InputError."""
     check_passes(passes)
-    inputs = load_inputs(workload, system, network, comm_scale=comm_scale, compute_scale=compute_scale)
+    options.check()
+    scales = {"comm_scale": comm_scale, "compute_scale": compute_scale}
+    inputs = load_inputs(workload, system, network, options=options, **scales)
     return Validation(
         loop=inputs.workload.loop,
         layers=len(inputs.workload.layers),

@@ -21,10 +21,14 @@ class EndpointModel:
     ``delay_ps`` passes before the first sends of a phase and after each received message. A received message
     that is reduced waits another ``3 * floor(bytes / reduction_bytes_per_ns)`` nanoseconds (two reads and one
     write). Source: ASTRA-sim 1.0, whose memory moves 500000 bytes a nanosecond.
+
+    With ``rendezvous_bytes`` above 0 a receiver invites each message by one of that size, sent when it is ready to
+    receive, and the message leaves when the invitation has arrived (ASTRA-sim's rendezvous protocol: 8192 bytes).
     """
 
     delay_ps: int = 0
     reduction_bytes_per_ns: int = 500_000
+    rendezvous_bytes: int = 0
 
 
 @dataclass(frozen=True)

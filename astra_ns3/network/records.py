@@ -31,7 +31,10 @@ class RecorderOptions:
 
 @dataclass(frozen=True)
 class NpuRecord:
-    """Totals of one NPU; ``compute_ps + exposed_ps == finish_ps``, which is the present if it is not ``done``."""
+    """Totals of one NPU; ``compute_ps + exposed_ps == finish_ps``, which is the present if it is not ``done``.
+
+    Exposed is all that isn't computing: blocked by collectives, and the ticks of ``Compatibility.step_tick_ns``.
+    """
 
     rank: int
     finish_ps: int
@@ -58,7 +61,7 @@ class LayerTimes:
     """A layer on NPU 0. ``tail_ps``: blocked by its collectives after the last pass.
 
     ASTRA-sim has the tail in the run's total exposed time only, but for layer 0's weight gradient, which is in
-    ``weight_gradient.exposed_ps`` here as there.
+    ``weight_gradient.exposed_ps`` here as there (see ``Compatibility.exposed_until_first_end``).
     """
 
     name: str

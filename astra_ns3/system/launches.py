@@ -1,28 +1,33 @@
-"""From a collective to what its chunks hand to the network; each schedule and group is handed over once."""
+"""From a phase to what is handed to the network; each schedule and group is handed over once."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
 from dataclasses import dataclass
-from functools import lru_cache
 
 from astra_ns3.collectives.registry import lookup, variants
+from astra_ns3.collectives.schedule import Schedule
 from astra_ns3.collectives.volume import rank_costs
-from astra_ns3.config.collective_kind import CollectiveKind
+from astra_ns3.config.compatibility import Compatibility
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.network.api import NetworkBackend
-from astra_ns3.system.chunking import chunk_sizes
-from astra_ns3.system.planner import Phase, plan
+from astra_ns3.system.groups import Grid, GroupTable
+from astra_ns3.system.planner import Phase
 from astra_ns3.units import PS_PER_NS
 
+_WINDOW = re.compile(r"(?i:(one)?direct)([0-9]+)")
+# Halving and doubling cuts its data in two again and again, so the parts don't all shrink to floor(bytes / ranks).
+_CUTS_IN_RANKS = re.compile(r"(?i:(one)?(ring|direct))")
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, eq=False)
 class Launch:
     """One phase of one chunk. Of NPU 0, for the records: ``overhead_ps``, the endpoint and reduction delays in it;
-    ``steps``, in how many it receives; ``sent_bytes``, what it sends."""
+    ``steps``, in how many it receives; ``sent_bytes``, what it sends. ``groups``: the group of each rank."""
 
     dimension: int
     schedule: int
+    groups: list[int]
     bytes: int
     overhead_ps: int
     steps: int
@@ -30,67 +35,61 @@ class Launch:
 
 
 class LaunchTable:
-    """``dimensions``: NPUs along each dimension, the one in which neighbours' numbers differ by one first."""
+    """The launches of all phases that occur."""
 
-    def __init__(self, network: NetworkBackend, config: SystemConfig, dimensions: Sequence[int]) -> None:
+    def __init__(self, network: NetworkBackend, config: SystemConfig, grid: Grid, compatibility: Compatibility) -> None:
         self._network = network
         self._config = config
-        self._dimensions = tuple(dimensions)
-        self._schedules: dict[tuple[CollectiveKind, str, int, int], int] = {}
-        self._groups = [self._register_groups(dimension) for dimension in range(len(self._dimensions))]
-        self._chunks = lru_cache(maxsize=256)(self._build)
+        self._grid = grid
+        self._truncates = compatibility.truncate_messages
+        self._groups = GroupTable(network, grid)
+        self._schedules: dict[int, tuple[Schedule, int]] = {}
+        self._launches: dict[tuple[Phase, int, bool], Launch] = {}
 
-    def group(self, rank: int, dimension: int) -> int:
-        """The group that ``rank`` belongs to in a dimension."""
-        return self._groups[dimension][rank]
+    def launch(self, phase: Phase, turn: int, *, anticlockwise: bool) -> Launch:
+        """The launch of a phase; ``turn``: which of the schedules between which chunks alternate."""
+        key = phase, turn, anticlockwise
+        launch = self._launches.get(key)
+        if launch is None:
+            launch = self._launches[key] = self._build(phase, turn, anticlockwise)
+        return launch
 
-    def chunks(self, kind: CollectiveKind, bytes: int) -> tuple[tuple[Launch, ...], ...]:
-        """For each chunk its phases, in order; empty without data or on one NPU."""
-        return self._chunks(kind, bytes)
-
-    def _build(self, kind: CollectiveKind, bytes: int) -> tuple[tuple[Launch, ...], ...]:
-        sizes = chunk_sizes(bytes, self._config.preferred_dataset_splits)
-        built: dict[tuple[int, tuple[int, ...]], tuple[Launch, ...]] = {}
-        chunks = []
-        plans = {size: plan(kind, size, self._dimensions, self._config) for size in set(sizes)}
-        for chunk, size in enumerate(sizes):
-            phases = plans[size]
-            if not phases:
-                return ()
-            turn = tuple(chunk % variants(phase.kind, phase.algorithm) for phase in phases)
-            if (size, turn) not in built:
-                built[size, turn] = tuple(map(self._launch, phases, turn))
-            chunks.append(built[size, turn])
-        return tuple(chunks)
-
-    def _launch(self, phase: Phase, variant: int) -> Launch:
-        ranks = self._dimensions[phase.dimension]
-        schedule = lookup(phase.kind, phase.algorithm, ranks, variant)
-        key = (phase.kind, phase.algorithm, ranks, variant)
-        if key not in self._schedules:
-            self._schedules[key] = self._network.register_schedule(schedule)
-        costs = rank_costs(schedule, 0, phase.bytes, self._config.reduction_bytes_per_ns)
-        overhead_ns = (costs.receive_steps + 1) * self._config.endpoint_delay_ns + costs.reduction_ns
+    def _build(self, phase: Phase, turn: int, anticlockwise: bool) -> Launch:
+        ranks = self._grid.ranks_in(phase.dimensions)
+        schedule = schedule_of(phase, ranks, turn, anticlockwise=anticlockwise)
+        bytes = phase.bytes
+        if self._truncates and _CUTS_IN_RANKS.match(phase.algorithm):
+            bytes = max(bytes - bytes % ranks, 1)
+        costs = rank_costs(schedule, 0, bytes, self._config.reduction_bytes_per_ns)
+        overhead_ns = (costs.receive_steps + 1) * self._config.scaled_endpoint_delay_ns + costs.reduction_ns
         return Launch(
-            phase.dimension,
-            self._schedules[key],
-            phase.bytes,
+            phase.dimensions[0],
+            self._register(schedule),
+            self._groups.of_ranks(phase.dimensions),
+            bytes,
             overhead_ns * PS_PER_NS,
             costs.receive_steps,
             costs.sent_bytes,
         )
 
-    def _register_groups(self, dimension: int) -> list[int]:
-        """The group of each rank: the ranks that differ from it in this dimension only."""
-        stride = 1
-        for size in self._dimensions[:dimension]:
-            stride *= size
-        size = self._dimensions[dimension]
-        groups: dict[int, int] = {}
-        of_rank = []
-        for rank in range(self._network.ranks):
-            first = rank - rank // stride % size * stride
-            if first not in groups:
-                groups[first] = self._network.register_group([first + place * stride for place in range(size)])
-            of_rank.append(groups[first])
-        return of_rank
+    def _register(self, schedule: Schedule) -> int:
+        # The schedule is kept beside its number, since a dead one's id may be used again.
+        if id(schedule) not in self._schedules:
+            self._schedules[id(schedule)] = schedule, self._network.register_schedule(schedule)
+        return self._schedules[id(schedule)][1]
+
+
+def schedule_of(phase: Phase, ranks: int, turn: int, *, anticlockwise: bool = False) -> Schedule:
+    """The schedule that a group of ``ranks`` plays in a phase; raises InputError."""
+    return lookup(phase.kind, _fitting(phase.algorithm, ranks), ranks, turn, anticlockwise=anticlockwise)
+
+
+def turns(phase: Phase) -> int:
+    """Between how many schedules the chunks of a phase take turns."""
+    return variants(phase.kind, phase.algorithm)
+
+
+def _fitting(algorithm: str, ranks: int) -> str:
+    """A window wider than the other ranks is none."""
+    match = _WINDOW.fullmatch(algorithm)
+    return algorithm[: match.start(2)] if match and int(match[2]) >= ranks else algorithm

@@ -1,7 +1,7 @@
 """The system layer of all NPUs: cuts collectives in chunks and decides what each NPU starts next.
 
-Each NPU goes on by itself: a chunk leaves a phase on an NPU when that NPU has finished it (ASTRA-sim 1.0 waits there
-for all NPUs). All NPUs run the same program, so the k-th collective of one is the k-th of all.
+Each NPU goes on by itself: a chunk leaves a phase on an NPU when that NPU has finished it (with the option
+``phase_barrier``, when all have). All NPUs run the same program, so the k-th collective of one is the k-th of all.
 """
 
 from __future__ import annotations
@@ -10,25 +10,28 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from math import prod
 
+from astra_ns3.config.compatibility import OURS, Compatibility
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.errors import InputError
 from astra_ns3.network.api import NetworkBackend
-from astra_ns3.network.instance import MOST_CHUNKS, pack_instance, unpack_instance
+from astra_ns3.network.instance import MOST_CHUNKS
 from astra_ns3.network.records import CollectiveRecord, LayerDetail
-from astra_ns3.system.collective import Collective
+from astra_ns3.system.barrier import PhaseBarrier
+from astra_ns3.system.groups import Grid
+from astra_ns3.system.intra_dimension import join_rule
+from astra_ns3.system.issuing import CollectiveMaker
 from astra_ns3.system.launch_order import LaunchOrder
-from astra_ns3.system.launches import LaunchTable
 from astra_ns3.system.npu import DimensionQueue
 from astra_ns3.system.observer import NpuObserver
-from astra_ns3.system.planner import algorithms_of
-from astra_ns3.system.policies import POLICIES
 from astra_ns3.system.request import CollectiveRequest, Handle
+from astra_ns3.system.task import Collective, Task
 
 OBSERVED_RANK = 0
 
 
 class SystemLayer:
-    """``dimensions``: NPUs along each; ``finished(handle, time_ps)`` is called when a rank ends a collective."""
+    """``dimensions``: NPUs along each, the one first in which neighbours' ranks differ by one; ``bandwidths``: of each,
+    in any unit (None: not known). ``finished(handle, time_ps)`` is called when a rank ends a collective."""
 
     def __init__(
         self,
@@ -37,28 +40,26 @@ class SystemLayer:
         dimensions: Sequence[int],
         layer_names: Sequence[str],
         finished: Callable[[Handle, int], None],
+        *,
+        compatibility: Compatibility = OURS,
+        bandwidths: Sequence[float] | None = None,
     ) -> None:
-        config.check_dimensions(len(dimensions))
-        if prod(dimensions) != network.ranks:
-            raise InputError(
-                f"dimensions {tuple(dimensions)} make {prod(dimensions)} NPUs, the network has {network.ranks}"
-            )
-        splits = config.preferred_dataset_splits
-        if splits > MOST_CHUNKS:
-            raise InputError(f"key 'preferred-dataset-splits': found {splits}, expected at most {MOST_CHUNKS}")
+        _check(network, config, dimensions)
         self._network = network
-        self._config = config
         self._layer_names = list(layer_names)
         self._finished = finished
-        self._table = LaunchTable(network, config, dimensions)
-        self._counter = 0
+        grid = Grid(tuple(dimensions), None if bandwidths is None else tuple(bandwidths))
+        self._maker = CollectiveMaker(network, config, grid, compatibility)
+        self._barrier = PhaseBarrier(network.ranks) if compatibility.phase_barrier else None
         self._issued = [0] * network.ranks
         self._collectives: dict[int, Collective] = {}
+        self._tasks: dict[int, Task] = {}  # by instance, of the collectives that some NPU hasn't finished
         self._records: list[CollectiveRecord | None] = []
-        orders = [LaunchOrder() for _ in dimensions]
-        slots = config.active_chunks_per_dimension
-        self._queues = [[DimensionQueue(order, slots) for order in orders] for _ in range(network.ranks)]
-        self._observer = NpuObserver(len(self._layer_names), len(orders))
+        orders = [LaunchOrder(network.ranks) for _ in range(len(dimensions) * config.num_queues_per_dimension)]
+        slots = -(-config.active_chunks_per_dimension // config.num_queues_per_dimension)
+        join = join_rule(config.intra_dimension_scheduling)
+        self._queues = [[DimensionQueue(order, slots, join) for order in orders] for _ in range(network.ranks)]
+        self._observer = NpuObserver(len(self._layer_names), len(dimensions))
 
     @property
     def sent_bytes(self) -> tuple[int, ...]:
@@ -75,7 +76,7 @@ class SystemLayer:
 
     def layer_name(self, collective: int) -> str:
         """The layer of a collective that some NPU hasn't finished."""
-        return self._layer_names[self._collectives[collective].layer]
+        return self._layer_names[self._collectives[collective].request.layer]
 
     def details(self) -> tuple[LayerDetail, ...]:
         """Chunk times of NPU 0, a row per layer."""
@@ -83,7 +84,7 @@ class SystemLayer:
 
     def prepare(self, request: CollectiveRequest) -> None:
         """Plan a collective ahead of the run; raises InputError if the system's algorithm can't do it."""
-        self._table.chunks(request.kind, request.bytes)
+        self._maker.prepare(request)
 
     def issue(self, rank: int, request: CollectiveRequest) -> Handle:
         """Start a collective on one NPU; without data or partners its handle is done at once."""
@@ -98,55 +99,39 @@ class SystemLayer:
         handle = Handle(rank, index, request, now_ps, done=False)
         collective.handles[rank] = handle
         if rank == OBSERVED_RANK:
-            self._observer.created(request.layer, len(collective.chunks))
-        for chunk, launches in enumerate(collective.chunks):
-            self._enter(rank, pack_instance(index, chunk, 0), launches[0].dimension, collective.priority, now_ps)
-        for dimension in range(len(self._queues[rank])):
-            self._fill(rank, dimension, now_ps)
+            self._observer.created(request.layer, len(collective.first_tasks))
+        for task in collective.first_tasks:
+            self._enter(rank, task, now_ps)
+            self._fill(rank, task.queue, now_ps)
         return handle
 
     def phase_done(self, rank: int, instance: int, time_ps: int) -> None:
         """``rank`` finished a phase of a chunk: on to its next one, and start what waited for the slot."""
-        index, chunk, phase = unpack_instance(instance)
-        collective = self._collectives[index]
-        launches = collective.chunks[chunk]
-        launch = launches[phase]
-        self._queues[rank][launch.dimension].finish(instance)
-        if rank == OBSERVED_RANK:
-            self._observer.finished(instance, phase, collective.layer, launch, time_ps)
-        if phase + 1 < len(launches):
-            following = launches[phase + 1].dimension
-            self._enter(rank, instance + 1, following, collective.priority, time_ps)
-            self._fill(rank, launch.dimension, time_ps)
-            self._fill(rank, following, time_ps)
+        task = self._tasks[instance]
+        if self._barrier is None:
+            self._advance(rank, task, time_ps)
             return
-        self._fill(rank, launch.dimension, time_ps)
-        collective.left[rank] -= 1
-        if not collective.left[rank]:
-            self._end(index, collective, rank, time_ps)
+        for released in self._barrier.arrive(rank, instance):
+            self._advance(released, task, time_ps)
 
     def running(self, rank: int) -> list[int]:
         """Instances that run on ``rank``, the earliest collective's first."""
-        return sorted(instance for queue in self._queues[rank] for instance in queue.running)
+        return sorted(task.instance for queue in self._queues[rank] for task in queue.running)
 
     def waiting(self, rank: int) -> list[int]:
         """Instances that wait on ``rank`` for a slot or their turn, the earliest collective's first."""
-        return sorted(instance for queue in self._queues[rank] for instance in queue.waiting)
+        return sorted(task.instance for queue in self._queues[rank] for task in queue.waiting)
 
     def next_in_order(self, rank: int) -> list[int]:
-        """Instances that ``rank`` has to start before any other, at most one per dimension."""
-        return [instance for queue in self._queues[rank] if (instance := queue.awaited()) is not None]
+        """Instances that ``rank`` has to start before any other, at most one per queue."""
+        return [task.instance for queue in self._queues[rank] if (task := queue.awaited()) is not None]
 
     def _create(self, index: int, request: CollectiveRequest, now_ps: int) -> None:
         """The first NPU to issue a collective makes it for all."""
-        policy = request.policy or self._config.scheduling_policy
-        priority, self._counter = POLICIES[policy](self._counter)
-        chunks = self._table.chunks(request.kind, request.bytes)
-        if not chunks:
+        collective = self._maker.make(index, request, now_ps)
+        if collective is None:
             self._records.append(None)
             return
-        ranks = self._network.ranks
-        algorithms = algorithms_of(request.kind, self._config)
         self._records.append(
             CollectiveRecord(
                 index=index,
@@ -154,40 +139,70 @@ class SystemLayer:
                 pass_number=request.pass_number,
                 phase=request.pass_kind,
                 kind=request.kind,
-                algorithm="_".join(algorithms[launch.dimension] for launch in chunks[0]),
+                algorithm=collective.algorithm,
                 bytes=request.bytes,
-                ranks=ranks,
-                chunks=len(chunks),
+                ranks=collective.group_ranks,
+                chunks=len(collective.first_tasks),
                 start_ps=now_ps,
             )
         )
-        self._collectives[index] = Collective(
-            request.layer, priority, chunks, [len(chunks)] * ranks, [None] * ranks, ranks_left=ranks
-        )
+        self._collectives[index] = collective
+        self._tasks.update((task.instance, task) for task in collective.tasks())
 
-    def _enter(self, rank: int, instance: int, dimension: int, priority: int, now_ps: int) -> None:
-        self._queues[rank][dimension].add(instance, priority)
+    def _advance(self, rank: int, task: Task, time_ps: int) -> None:
+        """A chunk leaves a phase on ``rank``."""
+        self._queues[rank][task.queue].finish(task)
+        collective = task.collective
         if rank == OBSERVED_RANK:
-            self._observer.entered(instance, dimension, now_ps)
+            self._observer.finished(task.instance, task.phase, collective.request.layer, task.launch, time_ps)
+        following = task.following
+        if following is not None:
+            self._enter(rank, following, time_ps)
+            self._fill(rank, task.queue, time_ps)
+            if following.queue != task.queue:
+                self._fill(rank, following.queue, time_ps)
+            return
+        self._fill(rank, task.queue, time_ps)
+        collective.left[rank] -= 1
+        if not collective.left[rank]:
+            self._end(collective, rank, time_ps)
 
-    def _fill(self, rank: int, dimension: int, now_ps: int) -> None:
+    def _enter(self, rank: int, task: Task, now_ps: int) -> None:
+        self._queues[rank][task.queue].add(task)
+        if rank == OBSERVED_RANK:
+            self._observer.entered(task.instance, task.launch.dimension, now_ps)
+
+    def _fill(self, rank: int, queue_number: int, now_ps: int) -> None:
         """Start chunks while there are free slots and chunks that may start."""
-        queue = self._queues[rank][dimension]
-        while (instance := queue.start_next()) is not None:
-            index, chunk, phase = unpack_instance(instance)
-            launch = self._collectives[index].chunks[chunk][phase]
+        queue = self._queues[rank][queue_number]
+        while (task := queue.start_next()) is not None:
             if rank == OBSERVED_RANK:
-                self._observer.started(instance, now_ps)
-            self._network.launch(rank, launch.schedule, self._table.group(rank, dimension), instance, launch.bytes)
+                self._observer.started(task.instance, now_ps)
+            launch = task.launch
+            self._network.launch(rank, launch.schedule, launch.groups[rank], task.instance, launch.bytes)
 
-    def _end(self, index: int, collective: Collective, rank: int, time_ps: int) -> None:
+    def _end(self, collective: Collective, rank: int, time_ps: int) -> None:
         """``rank`` has finished all chunks of a collective."""
         collective.ranks_left -= 1
         if not collective.ranks_left:
+            index = collective.index
             record = self._records[index]
             assert record is not None
             self._records[index] = replace(record, end_ps=time_ps)
             del self._collectives[index]
+            for task in collective.tasks():
+                del self._tasks[task.instance]
         handle = collective.handles[rank]
         assert handle is not None
         self._finished(handle, time_ps)
+
+
+def _check(network: NetworkBackend, config: SystemConfig, dimensions: Sequence[int]) -> None:
+    """Raise InputError for what can't be run at all."""
+    if prod(dimensions) != network.ranks:
+        raise InputError(
+            f"dimensions {tuple(dimensions)} make {prod(dimensions)} NPUs, the network has {network.ranks}"
+        )
+    splits = config.preferred_dataset_splits
+    if splits > MOST_CHUNKS:
+        raise InputError(f"key 'preferred-dataset-splits': found {splits}, expected at most {MOST_CHUNKS}")

@@ -1,76 +1,69 @@
-"""What one NPU holds of one dimension: the chunks that wait there, and those that run."""
+"""What one NPU holds of one queue of a dimension: the chunks that wait there in line, and those that run."""
 
 from __future__ import annotations
 
-import heapq
-
+from astra_ns3.system.intra_dimension import JoinRule
 from astra_ns3.system.launch_order import LaunchOrder
-
-_SPARE = 64
+from astra_ns3.system.task import Task
 
 
 class DimensionQueue:
-    """Waiting chunks by priority, and ``slots`` places to run in; see :mod:`astra_ns3.system.launch_order`."""
+    """A line, and ``slots`` places to run in; ``join`` says where a newcomer stands in line.
 
-    __slots__ = ("_arrivals", "_heap", "_order", "_position", "_running", "_slots", "_waiting")
+    Only an NPU at the end of the log takes the first of its line: see :mod:`astra_ns3.system.launch_order`.
+    """
 
-    def __init__(self, order: LaunchOrder, slots: int) -> None:
+    __slots__ = ("_join", "_line", "_order", "_position", "_running", "_slots", "_waiting")
+
+    def __init__(self, order: LaunchOrder, slots: int, join: JoinRule) -> None:
         self._order = order
         self._slots = slots
+        self._join = join
         self._position = 0
-        self._running: set[int] = set()
-        self._arrivals = 0
-        self._waiting: set[int] = set()
-        self._heap: list[tuple[int, int, int]] = []
+        self._running: list[Task] = []
+        self._line: list[Task] = []
+        self._waiting: set[Task] = set()
 
     @property
-    def running(self) -> frozenset[int]:
-        """The chunks that run."""
-        return frozenset(self._running)
+    def running(self) -> tuple[Task, ...]:
+        """The chunks that run, in the order in which they started."""
+        return tuple(self._running)
 
     @property
-    def waiting(self) -> frozenset[int]:
-        """The chunks that wait for a slot or their turn."""
-        return frozenset(self._waiting)
+    def waiting(self) -> tuple[Task, ...]:
+        """The chunks that wait for a slot or their turn, in line."""
+        return tuple(self._line)
 
-    def add(self, instance: int, priority: int) -> None:
-        """A chunk enters the queue: behind those of its priority, before those of a lower one."""
-        self._waiting.add(instance)
-        heapq.heappush(self._heap, (-priority, self._arrivals, instance))
-        self._arrivals += 1
+    def add(self, task: Task) -> None:
+        """A chunk joins the line."""
+        self._line.insert(self._join(self._running, self._line, task), task)
+        self._waiting.add(task)
 
-    def start_next(self) -> int | None:
+    def start_next(self) -> Task | None:
         """Take the chunk to start now; None if no slot is free or none may start."""
-        if len(self._running) >= self._slots or not self._waiting:
+        line = self._line
+        if not line or len(self._running) >= self._slots:
             return None
-        instance = self._order.at(self._position)
-        if instance is None:
-            instance = self._first_waiting()
-            self._order.append(instance)
-        elif instance not in self._waiting:
+        task = self._order.at(self._position)
+        if task is None:
+            task = line[0]
+            self._order.append(task)
+        elif task not in self._waiting:
             return None
-        self._waiting.discard(instance)
-        self._drop_stale()
+        self._order.started(self._position)
         self._position += 1
-        self._running.add(instance)
-        return instance
+        self._waiting.remove(task)
+        if line[0] is task:
+            del line[0]
+        else:
+            line.remove(task)
+        self._running.append(task)
+        return task
 
-    def finish(self, instance: int) -> None:
+    def finish(self, task: Task) -> None:
         """A running chunk has finished its phase."""
-        self._running.remove(instance)
+        self._running.remove(task)
 
-    def awaited(self) -> int | None:
+    def awaited(self) -> Task | None:
         """The chunk that must start before any other here; None if the NPU may choose."""
         return self._order.at(self._position)
-
-    def _first_waiting(self) -> int:
-        while True:
-            instance = heapq.heappop(self._heap)[2]
-            if instance in self._waiting:  # else it was started as the log said
-                return instance
-
-    def _drop_stale(self) -> None:
-        """Keep what the log started from piling up in the heap of an NPU that never chooses."""
-        if len(self._heap) > 2 * len(self._waiting) + _SPARE:
-            self._heap = [entry for entry in self._heap if entry[2] in self._waiting]
-            heapq.heapify(self._heap)

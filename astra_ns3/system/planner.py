@@ -1,86 +1,121 @@
-"""From a collective to the phases each of its chunks goes through. Pure functions; one dimension for now."""
+"""From a collective to the phases each of its chunks goes through.
+
+``baseline`` runs an all-reduce on every dimension with all the data; ``localBWAware`` scatters the data over the lower
+dimensions first, so that the last one carries only a part of them, and gathers them on the way back.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import prod
+from types import MappingProxyType
 
-from astra_ns3.collectives.registry import lookup, variants
+from astra_ns3.collectives.registry import played_kind
+from astra_ns3.config.algorithm_names import is_flat
 from astra_ns3.config.collective_kind import CollectiveKind
+from astra_ns3.config.compatibility import Compatibility
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.errors import InputError
-from astra_ns3.system.chunking import chunk_sizes
+from astra_ns3.system.groups import Grid
+from astra_ns3.system.route import Route
+
+_NAMES: Mapping[CollectiveKind, str] = MappingProxyType(
+    {CollectiveKind.REDUCE_SCATTER: "reduce-scatter", CollectiveKind.ALL_GATHER: "all-gather"}
+)
 
 
 @dataclass(frozen=True)
 class Phase:
-    """One algorithm on one dimension; ``bytes`` is what each rank brings to it."""
+    """One algorithm on a group over ``dimensions``, more than one only for a flat algorithm.
 
-    dimension: int
+    Each rank brings ``bytes`` and has ``left_bytes`` afterwards. ``kind`` is what really runs there.
+    """
+
+    dimensions: tuple[int, ...]
     kind: CollectiveKind
     algorithm: str
     bytes: int
+    left_bytes: int
 
 
-@dataclass(frozen=True)
-class Volume:
-    """What a collective costs over all NPUs: chunks, messages, and bytes sent."""
+class PhasePlanner:
+    """Phases on a grid of NPUs; pure, without memory."""
 
-    chunks: int
-    messages: int
-    bytes: int
+    def __init__(self, config: SystemConfig, grid: Grid, compatibility: Compatibility) -> None:
+        self._config = config
+        self._grid = grid
+        self._compatibility = compatibility
 
+    def flat_dimensions(self, kind: CollectiveKind, dimensions: Sequence[int] | None) -> tuple[int, ...] | None:
+        """The dimensions that a flat algorithm spans, perhaps none; None if the algorithm isn't flat.
 
-def plan(kind: CollectiveKind, bytes: int, dimensions: Sequence[int], config: SystemConfig) -> list[Phase]:
-    """Phases of one chunk of ``bytes`` per rank on NPUs in ``dimensions`` (sizes, lowest first); none on one NPU.
+        ``dimensions`` are those that the collective asks for, None for all. Raises InputError.
+        """
+        if not is_flat(self._algorithms(kind)[0]):
+            return None
+        if self._compatibility.flat_over_all_npus:
+            spans = bool(self._grid.wide) and (dimensions is None or 0 in dimensions)
+            return tuple(range(len(self._grid.sizes))) if spans else ()
+        return self.wide_dimensions(dimensions)
 
-    Raises :class:`~astra_ns3.errors.InputError` if algorithms and dimensions don't match.
-    """
-    config.check_dimensions(len(dimensions))
-    used = [dimension for dimension, size in enumerate(dimensions) if size > 1]
-    if len(used) > 1:
-        shape = "x".join(str(size) for size in dimensions)
-        raise InputError(f"collectives over several dimensions ({shape} NPUs) are not supported yet; supported: one")
-    return [Phase(dimension, kind, algorithms_of(kind, config)[dimension], bytes) for dimension in used]
+    def wide_dimensions(self, dimensions: Sequence[int] | None) -> tuple[int, ...]:
+        """Those of ``dimensions`` (None: all) that have more than one NPU, ascending."""
+        return tuple(dimension for dimension in self._grid.wide if dimensions is None or dimension in dimensions)
 
+    def flat(self, kind: CollectiveKind, bytes: int, dimensions: tuple[int, ...]) -> tuple[Phase, ...]:
+        """The single phase of a flat algorithm over ``dimensions``."""
+        return (self._phase(dimensions, kind, self._algorithms(kind)[0], bytes),)
 
-def algorithms_of(kind: CollectiveKind, config: SystemConfig) -> tuple[str, ...]:
-    """The system's algorithms for a collective, one per dimension."""
-    return {
-        CollectiveKind.ALL_REDUCE: config.all_reduce,
-        CollectiveKind.REDUCE_SCATTER: config.reduce_scatter,
-        CollectiveKind.ALL_GATHER: config.all_gather,
-        CollectiveKind.ALL_TO_ALL: config.all_to_all,
-    }[kind]
+    def phases(self, kind: CollectiveKind, bytes: int, route: Route) -> tuple[Phase, ...]:
+        """The phases of a chunk of ``bytes`` per rank, dimension by dimension; raises InputError."""
+        if kind is CollectiveKind.ALL_REDUCE and self._config.collective_optimization != "baseline":
+            return self._there_and_back(bytes, route)
+        phases: list[Phase] = []
+        algorithms = self._algorithms(kind)
+        for dimension in route.dimensions:
+            phases.append(self._phase((dimension,), kind, algorithms[dimension], bytes))
+            bytes = phases[-1].left_bytes
+        return tuple(phases)
 
+    def _there_and_back(self, bytes: int, route: Route) -> tuple[Phase, ...]:
+        """An all-reduce as reduce-scatters, an all-reduce on the last dimension unless mirrored, and all-gathers."""
+        halving = route.dimensions if route.mirrored else route.dimensions[:-1]
+        down: list[Phase] = []
+        for dimension in halving:
+            down.append(self._half(dimension, CollectiveKind.REDUCE_SCATTER, bytes))
+            bytes = down[-1].left_bytes
+        turn: list[Phase] = []
+        for dimension in route.dimensions[len(halving) :]:
+            algorithm = self._algorithms(CollectiveKind.ALL_REDUCE)[dimension]
+            turn.append(self._phase((dimension,), CollectiveKind.ALL_REDUCE, algorithm, bytes))
+        back: list[Phase] = []
+        for scatter in reversed(down):
+            if not self._compatibility.truncate_messages:
+                bytes = scatter.left_bytes
+            back.append(self._half(scatter.dimensions[0], CollectiveKind.ALL_GATHER, bytes))
+            bytes = back[-1].left_bytes
+        return (*down, *turn, *back)
 
-def collective_volume(kind: CollectiveKind, bytes: int, dimensions: Sequence[int], config: SystemConfig) -> Volume:
-    """Chunks, messages and bytes of a collective of ``bytes`` per rank, over all NPUs."""
-    sizes = chunk_sizes(bytes, config.preferred_dataset_splits)
-    npus = prod(dimensions)
-    messages = sent = 0
-    for chunk_bytes, variant, count in _alike(sizes, kind, dimensions, config):
-        for phase in plan(kind, chunk_bytes, dimensions, config):
-            ranks = dimensions[phase.dimension]
-            schedule = lookup(phase.kind, phase.algorithm, ranks, variant % variants(phase.kind, phase.algorithm))
-            groups = npus // ranks
-            messages += count * groups * schedule.messages
-            sent += count * groups * int(schedule.message_bytes(phase.bytes).sum())
-    return Volume(len(sizes), messages, sent)
+    def _half(self, dimension: int, kind: CollectiveKind, bytes: int) -> Phase:
+        """A reduce-scatter or all-gather of an all-reduce."""
+        own = self._compatibility.all_reduce_uses_own_algorithms
+        algorithms = self._algorithms(CollectiveKind.ALL_REDUCE if own else kind)
+        if is_flat(algorithms[0]):
+            raise InputError(
+                f"key '{_NAMES[kind]}-implementation': found '{algorithms[0]}', but an all-reduce by 'localBWAware' "
+                "needs one algorithm for each dimension there"
+            )
+        return self._phase((dimension,), kind, algorithms[dimension], bytes)
 
+    def _phase(self, dimensions: tuple[int, ...], kind: CollectiveKind, algorithm: str, bytes: int) -> Phase:
+        ranks = self._grid.ranks_in(dimensions)
+        played = played_kind(kind, algorithm, tree_for_every_collective=self._compatibility.tree_for_every_collective)
+        left_bytes = bytes
+        if played is CollectiveKind.REDUCE_SCATTER:
+            left_bytes = bytes // ranks if self._compatibility.truncate_messages else -(-bytes // ranks)
+        elif played is CollectiveKind.ALL_GATHER:
+            left_bytes = bytes * ranks
+        return Phase(dimensions, played, algorithm, bytes, left_bytes)
 
-def _alike(
-    sizes: list[int], kind: CollectiveKind, dimensions: Sequence[int], config: SystemConfig
-) -> list[tuple[int, int, int]]:
-    """Chunks that go the same way, counted: (bytes, variant, chunks)."""
-    if not sizes:
-        return []
-    period = 1
-    for phase in plan(kind, sizes[0], dimensions, config):
-        period = max(period, variants(phase.kind, phase.algorithm))
-    counts: dict[tuple[int, int], int] = {}
-    for chunk, size in enumerate(sizes):
-        key = (size, chunk % period)
-        counts[key] = counts.get(key, 0) + 1
-    return [(size, variant, count) for (size, variant), count in counts.items()]
+    def _algorithms(self, kind: CollectiveKind) -> tuple[str, ...]:
+        return self._config.algorithms(kind, len(self._grid.sizes))

@@ -8,24 +8,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from astra_ns3.system.request import CollectiveRequest
+
 #: Above every number that counting reaches.
 HIGHEST_PRIORITY = 100_000_000
 
-#: From the counter to a priority and the counter after it.
-Policy = Callable[[int], tuple[int, int]]
+#: From the counter and what is asked for to a priority and the counter after it.
+Policy = Callable[[int, CollectiveRequest], tuple[int, int]]
 
 
-def lifo(counter: int) -> tuple[int, int]:
+def lifo(counter: int, request: CollectiveRequest) -> tuple[int, int]:
     """The latest collective goes first."""
     return counter, counter + 1
 
 
-def fifo(counter: int) -> tuple[int, int]:
+def fifo(counter: int, request: CollectiveRequest) -> tuple[int, int]:
     """The earliest collective goes first."""
     return counter, counter - 1
 
 
-def highest(counter: int) -> tuple[int, int]:
+def highest(counter: int, request: CollectiveRequest) -> tuple[int, int]:
     """Before all others."""
     return HIGHEST_PRIORITY, counter
 

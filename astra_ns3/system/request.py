@@ -10,10 +10,10 @@ from astra_ns3.network.records import PassKind
 
 @dataclass(frozen=True)
 class CollectiveRequest:
-    """A collective on ``bytes`` per NPU over all NPUs.
+    """A collective on ``bytes`` per NPU over all NPUs, or over those that differ in ``dimensions`` (numbers) only.
 
-    ``policy`` is one of :data:`astra_ns3.system.policies.POLICIES`, or None for the system file's. ``layer`` is an
-    index into the workload's layers.
+    ``policy`` is one of :data:`astra_ns3.system.policies.POLICIES`, a priority (the higher goes first), or None for the
+    system file's policy. ``layer`` is an index into the workload's layers.
     """
 
     kind: CollectiveKind
@@ -21,7 +21,8 @@ class CollectiveRequest:
     layer: int
     pass_number: int
     pass_kind: PassKind
-    policy: str | None = None
+    policy: str | int | None = None
+    dimensions: tuple[int, ...] | None = None
 
 
 class Handle:

@@ -28,6 +28,7 @@ class TcpParameters:
     ecn: bool
     sack: bool
     timestamps: bool
+    acknowledged: bool
     connect_timeout_ps: int
     connect_retries: int
     data_retries: int
@@ -65,6 +66,7 @@ def tcp_parameters(transport: TcpTransport) -> TcpParameters:
         ecn=transport.congestion_control == DCTCP if transport.ecn is None else transport.ecn,
         sack=transport.sack,
         timestamps=transport.timestamps,
+        acknowledged=transport.completion == "acknowledged",
         connect_timeout_ps=transport.connect_timeout_ps,
         connect_retries=transport.connect_retries,
         data_retries=transport.data_retries,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
+from astra_ns3.config.compatibility import OURS, Compatibility
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.config.workload import Workload
 from astra_ns3.errors import SimulationStalled
@@ -14,10 +15,12 @@ from astra_ns3.system.layer import OBSERVED_RANK, SystemLayer
 from astra_ns3.system.request import Handle
 from astra_ns3.units import PS_PER_NS
 from astra_ns3.workload.dry_run import collective_requests
-from astra_ns3.workload.loops import program_of
+from astra_ns3.workload.loops import loop_of
 from astra_ns3.workload.npu_program import LayerSums, NpuProgram
-from astra_ns3.workload.operations import Compute, Issue
+from astra_ns3.workload.operations import Compute, Issue, Move
+from astra_ns3.workload.parallelism import parallelism_of
 from astra_ns3.workload.stall import describe_stall
+from astra_ns3.workload.steps import Steps
 
 Heartbeat = Callable[[int, int], None]
 
@@ -25,8 +28,10 @@ Heartbeat = Callable[[int, int], None]
 class TrainingDriver:
     """``passes`` passes of ``workload`` on all NPUs of ``network``; it is the network's listener.
 
-    ``dimensions``: NPUs along each dimension (default: all in one). ``on_heartbeat(time_ps, events)`` is called about
-    ten times a second; what it raises ends the run. Raises InputError if the system can't do what the workload asks.
+    ``dimensions``: NPUs along each dimension (default: all in one); a workload whose groups of NPUs end inside one
+    cuts it in two, for the system, not for the network. ``bandwidths``: of each dimension, in any unit, for policies
+    that ask (None: not known). ``on_heartbeat(time_ps, events)`` is called about ten times a second; what it raises
+    ends the run. Raises InputError if the system can't do what the workload asks.
     """
 
     def __init__(
@@ -37,20 +42,38 @@ class TrainingDriver:
         passes: int = 1,
         *,
         dimensions: Sequence[int] | None = None,
+        bandwidths: Sequence[float] | None = None,
+        compatibility: Compatibility = OURS,
         on_heartbeat: Heartbeat | None = None,
     ) -> None:
+        loop = loop_of(workload, passes)
         self._network = network
         self._workload = workload
         self._passes = passes
         self._on_heartbeat = on_heartbeat
         self._update_ps = [layer.update_ns * PS_PER_NS for layer in workload.layers]
         self._sums = [LayerSums() for _ in workload.layers]
-        names = [layer.name for layer in workload.layers]
-        self._system = SystemLayer(network, system, dimensions or (network.ranks,), names, self._collective_ended)
-        for request in collective_requests(workload):
+        self._tick_ps = compatibility.step_tick_ns * PS_PER_NS
+        parallelism = parallelism_of(workload, dimensions or (network.ranks,))
+        self._system = SystemLayer(
+            network,
+            system if parallelism.cut is None else system.for_dimensions(parallelism.cut),
+            parallelism.dimensions,
+            [layer.name for layer in workload.layers],
+            self._collective_ended,
+            compatibility=compatibility,
+            bandwidths=None if bandwidths is None else parallelism.of_each(bandwidths),
+        )
+        for request in collective_requests(workload, dimensions=parallelism.dimensions):
             self._system.prepare(request)
+        first_end = compatibility.exposed_until_first_end
         self._npus = [
-            NpuProgram(rank, program_of(workload, passes), self._sums if rank == OBSERVED_RANK else None)
+            NpuProgram(
+                rank,
+                loop(Steps(workload, passes, parallelism.layers, exposed_until_first_end=first_end)),
+                self._tick_ps,
+                self._sums if rank == OBSERVED_RANK else None,
+            )
             for rank in range(network.ranks)
         ]
         self._resume = [partial(self._go_on, npu) for npu in self._npus]
@@ -119,6 +142,8 @@ class TrainingDriver:
         blocking = npu.next_blocking(time_ps, self._issue[npu.rank])
         if isinstance(blocking, Compute):
             self._network.call_later(npu.rank, blocking.time_ps, self._resume[npu.rank])
+        elif isinstance(blocking, Move):
+            self._network.call_later(npu.rank, self._tick_ps, self._resume[npu.rank])
         elif blocking is None:
             self._left -= 1
             if not self._left:

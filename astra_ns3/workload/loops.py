@@ -1,72 +1,119 @@
 """Training loops as generators: one program that every NPU runs, after ASTRA-sim 1.0's loops of the same names.
 
 In every loop a layer's forward pass first waits for its own weight-gradient collective of the pass before, nothing
-else couples passes, and the end waits for all that is outstanding. Left out is ASTRA-sim's extra nanosecond for each
-move of its state machine.
+else couples passes, and the end waits for all that is outstanding.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from astra_ns3.config.collective_kind import CollectiveKind
-from astra_ns3.config.workload import Layer, Pass, Workload
+from astra_ns3.config.workload import Workload
 from astra_ns3.errors import InputError, nearest
-from astra_ns3.network.records import PassKind
-from astra_ns3.system.request import CollectiveRequest, Handle
-from astra_ns3.units import PS_PER_NS
-from astra_ns3.workload.operations import Compute, Issue, Loop, Program, Wait
+from astra_ns3.workload.operations import Program
+from astra_ns3.workload.steps import FORWARD, INPUT_GRADIENT, MOVE, WEIGHT_GRADIENT, Steps
 
-FORWARD, WEIGHT_GRADIENT, INPUT_GRADIENT = PassKind.FORWARD, PassKind.WEIGHT_GRADIENT, PassKind.INPUT_GRADIENT
+Loop = Callable[[Steps], Program]
 
 
-def micro(workload: Workload, passes: int) -> Program:
+def micro(steps: Steps) -> Program:
     """Issue layer 0's weight-gradient collective once per pass, all at time 0; no compute."""
-    steps = _Steps(workload)
-    for pass_number in range(passes):
-        yield from steps.issue(pass_number, 0, WEIGHT_GRADIENT)
+    for number in steps.passes:
+        yield from steps.issue(number, 0, WEIGHT_GRADIENT)
     yield from steps.drain()
 
 
-def data_parallel(workload: Workload, passes: int) -> Program:
+def data_parallel(steps: Steps) -> Program:
     """Backwards each layer computes its weight gradient, issues that collective, and computes its input gradient."""
-    steps = _Steps(workload)
-    for pass_number in range(passes):
-        for layer in range(len(workload.layers)):
-            yield from steps.wait(layer, WEIGHT_GRADIENT)
-            yield steps.compute(pass_number, layer, FORWARD)
-        for layer in reversed(range(len(workload.layers))):
-            yield steps.compute(pass_number, layer, WEIGHT_GRADIENT)
-            yield from steps.issue(pass_number, layer, WEIGHT_GRADIENT)
+    for number in steps.passes:
+        for layer in steps.forwards:
+            yield from steps.forward_compute(number, layer)
+            yield MOVE
+        for layer in steps.backwards:
+            yield from steps.compute(number, layer, WEIGHT_GRADIENT)
+            yield from steps.issue(number, layer, WEIGHT_GRADIENT)
+            yield MOVE
             if layer > 0:
-                yield steps.compute(pass_number, layer, INPUT_GRADIENT)
+                yield from steps.compute(number, layer, INPUT_GRADIENT)
+                yield MOVE
     yield from steps.drain()
 
 
-def hybrid_dlrm(workload: Workload, passes: int) -> Program:
+def distributed_inference(steps: Steps) -> Program:
+    """Forward passes only; every layer waits for its collective."""
+    for number in steps.passes:
+        yield from steps.blocking_forwards(number, steps.forwards)
+    yield from steps.drain()
+
+
+def model_parallel(steps: Steps) -> Program:
+    """Activations and their gradients are exchanged, but for layer 0's gradient that nobody needs; weights aren't."""
+    for number in steps.passes:
+        yield from steps.blocking_forwards(number, steps.forwards)
+        for layer in steps.backwards:
+            yield from _backward(steps, number, layer, input_gradient=layer > 0, weight_gradient=False)
+    yield from steps.drain()
+
+
+def hybrid(steps: Steps) -> Program:
+    """As :func:`model_parallel` over some dimensions, and gradients of weights over others."""
+    for number in steps.passes:
+        yield from steps.blocking_forwards(number, steps.forwards)
+        for layer in steps.backwards:
+            yield from _backward(steps, number, layer, input_gradient=layer > 0)
+    yield from steps.drain()
+
+
+def hybrid_transformer(steps: Steps) -> Program:
+    """As :func:`hybrid`, and layer 0's input gradient is exchanged too.
+
+    Before the backward pass of an initiating layer, the forward passes from its checkpoint up to the layer below it
+    are done again, with their collectives.
+    """
+    checkpoints, initiates = steps.workload.checkpoints, steps.workload.checkpoint_initiates
+    for number in steps.passes:
+        yield from steps.blocking_forwards(number, steps.forwards)
+        for layer in steps.backwards:
+            if layer in initiates:
+                yield MOVE
+                checkpoint = max(kept for kept in checkpoints if kept <= layer)
+                yield from steps.blocking_forwards(number, range(checkpoint, layer))
+            yield from _backward(steps, number, layer)
+    yield from steps.drain()
+
+
+def hybrid_dlrm(steps: Steps) -> Program:
     """Data parallel, and layer 0 (the embedding tables) exchanges by all-to-all, before everything else.
 
     Forward, the last bottom layer waits for layer 0's all-to-all; backwards, the layer after the last bottom layer
     issues layer 0's input-gradient collective, for which layer 0 waits.
     """
-    return _dlrm(workload, passes, waits_for_input_gradient=True)
+    return _dlrm(steps, waits_for_input_gradient=True)
 
 
-def hybrid_dlrm_enhanced(workload: Workload, passes: int) -> Program:
+def hybrid_dlrm_enhanced(steps: Steps) -> Program:
     """As :func:`hybrid_dlrm`, but nothing waits for layer 0's input-gradient collective before the end of the run."""
-    return _dlrm(workload, passes, waits_for_input_gradient=False)
+    return _dlrm(steps, waits_for_input_gradient=False)
 
 
 LOOPS: Mapping[str, Loop] = {
     "MICRO": micro,
     "DATA": data_parallel,
+    "MODEL": model_parallel,
+    "HYBRID_DATA_MODEL": hybrid,
+    "HYBRID_MODEL_DATA": hybrid,
+    "HYBRID_CUSTOMIZED": hybrid,
     "HYBRID_DLRM": hybrid_dlrm,
     "HYBRID_DLRM_ENHANCED": hybrid_dlrm_enhanced,
+    "HYBRID_TRANSFORMER": hybrid_transformer,
+    "HYBRID_TRANSFORMER_FWD_IN_BCKWD": hybrid_transformer,
+    "DISTRIBUTED_INFERENCE": distributed_inference,
 }
 
 
-def program_of(workload: Workload, passes: int) -> Program:
-    """One NPU's run through ``passes`` passes of a workload; raises InputError for a loop we don't have."""
+def loop_of(workload: Workload, passes: int) -> Loop:
+    """The training loop of a workload; raises InputError if we don't have it, or it can't go with what is given."""
     loop = LOOPS.get(workload.loop)
     if loop is None:
         raise InputError(
@@ -74,67 +121,59 @@ def program_of(workload: Workload, passes: int) -> Program:
         )
     if passes < 1:
         raise InputError(f"the number of passes must be at least 1, got {passes}")
-    return loop(workload, passes)
-
-
-def pass_of(layer: Layer, kind: PassKind) -> Pass:
-    """One of a layer's three passes."""
-    return {FORWARD: layer.forward, WEIGHT_GRADIENT: layer.weight_gradient, INPUT_GRADIENT: layer.input_gradient}[kind]
-
-
-def _dlrm(workload: Workload, passes: int, *, waits_for_input_gradient: bool) -> Program:
-    steps = _Steps(workload)
-    last_bottom = workload.last_bottom_layer
-    if last_bottom is None:
+    if loop in (hybrid_dlrm, hybrid_dlrm_enhanced) and workload.last_bottom_layer is None:
         raise InputError(f"{workload.source}: {workload.loop} needs the number of its last bottom layer")
-    for pass_number in range(passes):
-        for layer in range(len(workload.layers)):
-            yield from steps.wait(layer, WEIGHT_GRADIENT)
-            yield steps.compute(pass_number, layer, FORWARD)
-            if workload.layers[layer].forward.collective is CollectiveKind.ALL_TO_ALL:
-                yield from steps.issue(pass_number, layer, FORWARD, "HIGHEST")
+    if loop is hybrid_transformer:
+        _check_transformer(workload)
+    return loop
+
+
+def _check_transformer(workload: Workload) -> None:
+    if workload.model_parallel_npus is None:
+        raise InputError(f"{workload.source}: {workload.loop} needs the number of NPUs that share a copy of the model")
+    for layer in workload.checkpoint_initiates:
+        if not any(kept <= layer for kept in workload.checkpoints):
+            raise InputError(f"{workload.source}: no checkpoint is at or below initiating layer {layer}")
+
+
+def _backward(
+    steps: Steps, number: int, layer: int, *, input_gradient: bool = True, weight_gradient: bool = True
+) -> Program:
+    """A layer's backward pass: the input gradient is on its way while the weight gradient is computed.
+
+    ``input_gradient``, ``weight_gradient``: whether that collective is issued.
+    """
+    yield from steps.compute(number, layer, INPUT_GRADIENT)
+    if input_gradient:
+        yield from steps.issue(number, layer, INPUT_GRADIENT, "LIFO")
+    yield MOVE
+    yield from steps.compute(number, layer, WEIGHT_GRADIENT)
+    if weight_gradient:
+        yield from steps.issue(number, layer, WEIGHT_GRADIENT, "FIFO")
+    yield from steps.wait(layer, INPUT_GRADIENT)
+    yield MOVE
+
+
+def _dlrm(steps: Steps, *, waits_for_input_gradient: bool) -> Program:
+    last_bottom = steps.workload.last_bottom_layer
+    assert last_bottom is not None
+    for number in steps.passes:
+        for layer in steps.forwards:
+            yield from steps.forward_compute(number, layer)
+            if steps.workload.layers[layer].forward.collective is CollectiveKind.ALL_TO_ALL:
+                yield from steps.issue(number, layer, FORWARD, "HIGHEST")
             if layer == last_bottom:
                 yield from steps.wait(0, FORWARD)
-        for layer in reversed(range(len(workload.layers))):
-            yield steps.compute(pass_number, layer, WEIGHT_GRADIENT)
-            yield from steps.issue(pass_number, layer, WEIGHT_GRADIENT)
+            yield MOVE
+        for layer in steps.backwards:
+            yield from steps.compute(number, layer, WEIGHT_GRADIENT)
+            yield from steps.issue(number, layer, WEIGHT_GRADIENT)
             if layer > 0:
-                yield steps.compute(pass_number, layer, INPUT_GRADIENT)
+                yield MOVE
+                yield from steps.compute(number, layer, INPUT_GRADIENT)
             elif waits_for_input_gradient:
                 yield from steps.wait(0, INPUT_GRADIENT)
             if layer == last_bottom + 1:
-                yield from steps.issue(pass_number, 0, INPUT_GRADIENT, "HIGHEST")
+                yield from steps.issue(number, 0, INPUT_GRADIENT, "HIGHEST")
+            yield MOVE
     yield from steps.drain()
-
-
-class _Steps:
-    """The steps that loops are made of, and the collectives that nothing has waited for yet."""
-
-    def __init__(self, workload: Workload) -> None:
-        self._layers = workload.layers
-        self._outstanding: dict[tuple[int, PassKind], list[Handle]] = {}
-
-    def compute(self, pass_number: int, layer: int, kind: PassKind) -> Compute:
-        return Compute(pass_number, layer, kind, pass_of(self._layers[layer], kind).compute_ns * PS_PER_NS)
-
-    def issue(self, pass_number: int, layer: int, kind: PassKind, policy: str | None = None) -> Program:
-        """Issue the collective of a layer's pass, if it has one."""
-        part = pass_of(self._layers[layer], kind)
-        if part.collective is None:
-            return
-        handle = yield Issue(CollectiveRequest(part.collective, part.bytes, layer, pass_number, kind, policy))
-        assert handle is not None
-        if not handle.done:
-            self._outstanding.setdefault((layer, kind), []).append(handle)
-
-    def wait(self, layer: int, kind: PassKind) -> Program:
-        """Wait for all collectives issued so far in a layer's pass."""
-        for handle in self._outstanding.pop((layer, kind), []):
-            yield Wait(handle)
-
-    def drain(self) -> Program:
-        """After the last pass: layer 0's weight gradient as at the begin of a forward pass, then all others."""
-        yield from self.wait(0, WEIGHT_GRADIENT)
-        left = [handle for handles in self._outstanding.values() for handle in handles]
-        for handle in sorted(left, key=lambda handle: handle.collective):
-            yield Wait(handle, tail=True)

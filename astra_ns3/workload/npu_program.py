@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from astra_ns3.network.records import NpuRecord, PassKind
 from astra_ns3.system.request import Handle
-from astra_ns3.workload.operations import Compute, Issue, Program, Wait
+from astra_ns3.workload.operations import Blocking, Compute, Issue, Move, Program, Wait
 
 
 @dataclass
@@ -21,14 +21,18 @@ class LayerSums:
 
 
 class NpuProgram:
-    """Runs ``program`` from one blocking operation to the next; ``layers`` gets the sums (None: totals only)."""
+    """Runs ``program`` from one blocking operation to the next.
 
-    def __init__(self, rank: int, program: Program, layers: list[LayerSums] | None) -> None:
+    ``move_ps``: what a move to the next step takes. ``layers`` gets the sums (None: totals only).
+    """
+
+    def __init__(self, rank: int, program: Program, move_ps: int, layers: list[LayerSums] | None) -> None:
         self.rank = rank
         self.finish_ps: int | None = None
         self._program = program
+        self._move_ps = move_ps
         self._layers = layers
-        self._blocking: Compute | Wait | None = None
+        self._blocking: Blocking | None = None
         self._since_ps = 0
         self._compute_ps = 0
         self._exposed_ps = 0
@@ -41,12 +45,12 @@ class NpuProgram:
         return self.finish_ps is not None
 
     @property
-    def blocking(self) -> Compute | Wait | None:
+    def blocking(self) -> Blocking | None:
         """What the NPU is busy with or waits for; None before the start and after the end."""
         return self._blocking
 
-    def next_blocking(self, time_ps: int, issue: Callable[[Issue], Handle]) -> Compute | Wait | None:
-        """Book what blocked until now and go on to the next computation or unfinished collective; None at the end.
+    def next_blocking(self, time_ps: int, issue: Callable[[Issue], Handle]) -> Blocking | None:
+        """Book what blocked until now and go on to what takes time or isn't finished; None at the end.
 
         ``issue`` does what an Issue asks for.
         """
@@ -60,12 +64,15 @@ class NpuProgram:
                 return None
             answer = None
             if isinstance(operation, Compute):
-                self._position = operation
+                self._move_to(operation)
                 if operation.time_ps:
                     return self._block(operation, time_ps)
             elif isinstance(operation, Wait):
                 self._pass_waited_for = operation.handle.request.pass_number
-                if not operation.handle.done:
+                if not operation.over:
+                    return self._block(operation, time_ps)
+            elif isinstance(operation, Move):
+                if self._move_ps:
                     return self._block(operation, time_ps)
             else:
                 answer = issue(operation)
@@ -76,7 +83,8 @@ class NpuProgram:
         if self._layers is not None:
             request = handle.request
             self._layers[request.layer].comm_ps[request.pass_kind] += time_ps - handle.issue_ps
-        return isinstance(self._blocking, Wait) and self._blocking.handle is handle
+        waited_for = self._blocking
+        return isinstance(waited_for, Wait) and (waited_for.handle is handle or handle in waited_for.others)
 
     def record(self, now_ps: int) -> NpuRecord:
         """Totals; what blocks now counts until now."""
@@ -101,7 +109,19 @@ class NpuProgram:
         forward = where.pass_kind is PassKind.FORWARD
         return where.pass_number, where.layer if forward else 2 * layers - 1 - where.layer
 
-    def _block(self, operation: Compute | Wait, time_ps: int) -> Compute | Wait:
+    def _move_to(self, operation: Compute) -> None:
+        """Note where the NPU is; a forward pass that is done again isn't a step back."""
+        before = self._position
+        again = (
+            before is not None
+            and before.pass_number == operation.pass_number
+            and operation.pass_kind is PassKind.FORWARD
+            and (before.pass_kind is not PassKind.FORWARD or before.layer > operation.layer)
+        )
+        if not again:
+            self._position = operation
+
+    def _block(self, operation: Blocking, time_ps: int) -> Blocking:
         self._blocking, self._since_ps = operation, time_ps
         return operation
 
@@ -114,7 +134,7 @@ class NpuProgram:
                 self._layers[operation.layer].compute_ps[operation.pass_kind] += elapsed_ps
         elif operation is not None:
             self._exposed_ps += elapsed_ps
-            if self._layers is not None:
+            if self._layers is not None and isinstance(operation, Wait):
                 request = operation.handle.request
                 sums = self._layers[request.layer]
                 if operation.tail:

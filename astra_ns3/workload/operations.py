@@ -1,11 +1,10 @@
-"""What a training loop yields: compute, issue a collective, wait for one."""
+"""What a training loop yields: compute, issue a collective, wait for one, move on to the next step."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from dataclasses import dataclass
 
-from astra_ns3.config.workload import Workload
 from astra_ns3.network.records import PassKind
 from astra_ns3.system.request import CollectiveRequest, Handle
 
@@ -29,12 +28,26 @@ class Issue:
 
 @dataclass(frozen=True)
 class Wait:
-    """Go on when the collective counts as done. ``tail``: after the last pass, see ``LayerTimes.tail_ps``."""
+    """Go on when the collective counts as done, or one of the ``others`` does.
+
+    ``tail``: after the last pass, see ``LayerTimes.tail_ps``.
+    """
 
     handle: Handle
     tail: bool = False
+    others: tuple[Handle, ...] = ()
+
+    @property
+    def over(self) -> bool:
+        """Whether there is nothing left to wait for."""
+        return self.handle.done or any(other.done for other in self.others)
 
 
-Operation = Compute | Issue | Wait
+@dataclass(frozen=True)
+class Move:
+    """Go on to the next pass of a layer; takes no time but ``Compatibility.step_tick_ns``."""
+
+
+Operation = Compute | Issue | Wait | Move
+Blocking = Compute | Wait | Move
 Program = Generator[Operation, "Handle | None", None]
-Loop = Callable[[Workload, int], Program]

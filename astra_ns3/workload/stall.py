@@ -10,7 +10,7 @@ from astra_ns3.network.instance import unpack_instance
 from astra_ns3.system.layer import SystemLayer
 from astra_ns3.units import format_time
 from astra_ns3.workload.npu_program import NpuProgram
-from astra_ns3.workload.operations import Compute, Wait
+from astra_ns3.workload.operations import Compute, Move, Wait
 
 _MOST_MESSAGES = 4
 
@@ -51,6 +51,8 @@ def _activity(npu: NpuProgram, workload: Workload) -> str:
         return "has not started"
     if isinstance(operation, Compute):
         return f"computes layer '{workload.layers[operation.layer].name}' ({operation.pass_kind.value})"
+    if isinstance(operation, Move):
+        return "goes on to its next step"
     request = operation.handle.request
     return (
         f"waits for layer '{workload.layers[request.layer].name}' ({request.pass_kind.value} of pass "

@@ -23,21 +23,27 @@ FLOORS = {
     "collectives": 3,
     "network": 3,
     "network.ns3": 4,
-    "network.registry": 5,
+    "network.analytical": 5,
+    "network.registry": 6,
     "system": 4,
     "workload": 5,
-    "experiments": 6,
-    "report": 6,
-    "": 7,
-    "cli": 8,
-    "__main__": 9,
+    "experiments": 7,
+    "report": 7,
+    "": 8,
+    "cli": 9,
+    "__main__": 10,
 }
 ALLOWED_BESIDE = {
     ("network", "collectives"),  # a launch names a Schedule
     ("units", "errors"),
 }
 # Rooms that only the room named may import, whatever the floors say: a backend is reached by its name.
-PRIVATE_TO = {"network.ns3": {"network.registry"}, "network.registry": {"experiments"}}
+# The analytical backends run on the same native session as ns-3's.
+PRIVATE_TO = {
+    "network.ns3": {"network.registry", "network.analytical"},
+    "network.analytical": {"network.registry"},
+    "network.registry": {"experiments"},
+}
 
 Sources = Mapping[str, str]
 

@@ -38,7 +38,7 @@ def test_validate_shows_warnings(command: Command, files: dict[str, str], words:
 @pytest.mark.parametrize(
     ("file", "old", "new", "message"),
     [
-        ("workload", "DATA", "MODEL", "'MODEL' is not supported yet"),
+        ("workload", "DATA", "MODLE", "did you mean 'MODEL'"),
         ("system", "all-reduce-implementation: ring", "all-reduce-implementation: ring_ring", "found 2 algorithms"),
         ("network", "npus: 4", "npus: 0", "npus"),
     ],

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from star_network import Listener, Row, by_hand, deadlock, incast, launch_all, one_message
 
-from astra_ns3.collectives.registry import ALGORITHMS, lookup
+from astra_ns3.collectives.algorithms import ALGORITHMS
+from astra_ns3.collectives.registry import lookup
 from astra_ns3.collectives.schedule import Schedule
 from astra_ns3.config.collective_kind import CollectiveKind
 from astra_ns3.errors import InputError, LimitReached
@@ -44,8 +45,8 @@ def every_schedule(ranks: int) -> list[Schedule]:
     for name, algorithm in ALGORITHMS.items():
         if algorithm.needs_power_of_two and ranks & (ranks - 1):
             continue
-        windows = ["", "1", str(ranks - 1)] if algorithm.takes_window else [""]
         for kind, builders in algorithm.builders.items():
+            windows = ["", "1", str(ranks - 1)] if kind in algorithm.windowed else [""]
             found += [lookup(kind, name + window, ranks, turn) for window in windows for turn in range(len(builders))]
     return found
 

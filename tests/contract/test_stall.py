@@ -10,7 +10,8 @@ from fake_backend import FakeBackend
 from star_network import deadlock, star
 
 import astra_ns3
-from astra_ns3.collectives.registry import ALGORITHMS, Algorithm, lookup
+from astra_ns3.collectives import registry
+from astra_ns3.collectives.algorithms import ALGORITHMS, Algorithm
 from astra_ns3.collectives.schedule import Schedule
 from astra_ns3.config.collective_kind import CollectiveKind
 from astra_ns3.config.system import parse_system
@@ -46,10 +47,10 @@ def _deadlocked_ring(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         assert ranks == 2
         return deadlock()
 
-    lookup.cache_clear()
+    registry._build.cache_clear()
     monkeypatch.setitem(ALGORITHMS, "ring", Algorithm({CollectiveKind.ALL_REDUCE: (build,)}))
     yield
-    lookup.cache_clear()
+    registry._build.cache_clear()
 
 
 @pytest.mark.usefixtures("_deadlocked_ring")

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from astra_ns3.collectives.algorithms import ALGORITHMS
 from astra_ns3.collectives.double_binary_tree import max_rooted_tree, min_rooted_tree
 from astra_ns3.collectives.registry import lookup, variants
 from astra_ns3.collectives.schedule import Schedule
 from astra_ns3.collectives.volume import rank_costs
-from astra_ns3.config.collective_kind import CollectiveKind
+from astra_ns3.config.collective_kind import TEXT_FORMAT_KINDS, CollectiveKind, parse_kind
 from astra_ns3.errors import InputError
 
 REDUCE = CollectiveKind.ALL_REDUCE
 LARGEST_LARGE_SCHEDULE_BYTES = 200_000_000
+LARGE_SCHEDULE_SECONDS = 1.0
 
 
 def _sent(schedule: Schedule, bytes: int) -> list[int]:
@@ -98,7 +102,7 @@ def test_no_message_is_empty(ranks: int, bytes: int) -> None:
 @given(ranks=st.integers(2, 16), bytes=st.integers(1, 10_000_000), rank=st.integers(0, 15))
 def test_rank_costs_agree_with_the_columns(ranks: int, bytes: int, rank: int) -> None:
     rank %= ranks
-    for kind in CollectiveKind:
+    for kind in TEXT_FORMAT_KINDS:
         schedule = lookup(kind, "ring", ranks)
         costs = rank_costs(schedule, rank, bytes, 500_000)
         assert costs.sent_bytes == _sent(schedule, bytes)[rank]
@@ -107,10 +111,27 @@ def test_rank_costs_agree_with_the_columns(ranks: int, bytes: int, rank: int) ->
         assert costs.reduction_ns == sum(3 * (int(size) // 500_000) for size in reduced)
 
 
-def test_a_ring_of_1024_ranks_has_2_million_rows_in_less_than_200_mb() -> None:
-    schedule = lookup(REDUCE, "ring", 1024)
+@pytest.mark.parametrize(
+    ("kind", "algorithm", "messages"),
+    [
+        (REDUCE, "ring", 2 * 1023 * 1024),
+        (REDUCE, "biRing", 4 * 1023 * 1024),
+        (REDUCE, "halvingDoubling", 20 * 1024),
+        (CollectiveKind.ALL_TO_ALL, "direct", 1023 * 1024),
+        (CollectiveKind.ALL_TO_ALL, "bruck", 10 * 1024),
+    ],
+)
+def test_a_schedule_of_1024_ranks_is_built_in_a_second_and_200_mb(
+    kind: CollectiveKind, algorithm: str, messages: int
+) -> None:
+    builder = ALGORITHMS[algorithm].builders[kind][0]  # not by way of the cache
+    begin = time.perf_counter()
+    schedule = builder(1024)
+    assert time.perf_counter() - begin < LARGE_SCHEDULE_SECONDS
     columns = [value for value in vars(schedule).values() if isinstance(value, np.ndarray)]
-    assert schedule.messages == 2 * 1023 * 1024
+    if schedule.content is not None:
+        columns += [schedule.content.offsets, schedule.content.blocks]
+    assert schedule.messages == messages
     assert sum(column.nbytes for column in columns) < LARGEST_LARGE_SCHEDULE_BYTES
 
 
@@ -196,9 +217,15 @@ def test_the_one_spelling_is_the_same_on_one_dimension(name: str) -> None:
         (REDUCE, "direct0", 8, "window must be 1 to 7"),
         (REDUCE, "rnig", 8, r"algorithm 'rnig' is not one of .*; did you mean 'ring'\?"),
         (REDUCE, "ring3", 8, "algorithm 'ring3' is not one of"),
-        (CollectiveKind.ALL_TO_ALL, "doubleBinaryTree", 8, "can't do it; those that can: direct, ring"),
+        (CollectiveKind.ALL_TO_ALL, "doubleBinaryTree", 8, "can't do it; those that can: biRing, bruck, direct"),
         (CollectiveKind.ALL_TO_ALL, "ring", 1024, "more than 20000000; use 'direct'"),
         (REDUCE, "ring", 0, "at least 1 rank"),
+        (REDUCE, "halvingDoubling", 6, "for any number: ring, .*rabenseifner"),
+        (REDUCE, "bruck", 8, "can't do it; those that can: .*rabenseifner"),
+        (CollectiveKind.ALL_TO_ALL, "biRing", 1024, "more than 20000000; use 'direct'"),
+        (CollectiveKind.BROADCAST, "direct3", 8, "broadcast has no answers to fill a window with; use 'direct'"),
+        (CollectiveKind.REDUCE, "direct3", 8, "reduce has no answers"),
+        (CollectiveKind.REDUCE_SCATTER, "file:no-such-file.csv", 8, "no-such-file.csv: No such file"),
     ],
 )
 def test_what_an_algorithm_can_not_do_is_an_input_error(
@@ -206,3 +233,22 @@ def test_what_an_algorithm_can_not_do_is_an_input_error(
 ) -> None:
     with pytest.raises(InputError, match=message):
         lookup(kind, algorithm, ranks)
+
+
+@pytest.mark.parametrize("kind", TEXT_FORMAT_KINDS)
+def test_a_tree_can_stand_in_for_every_collective(kind: CollectiveKind) -> None:
+    tree = [lookup(kind, "doubleBinaryTree", 8, chunk, tree_for_every_collective=True) for chunk in (0, 1)]
+    assert [schedule.name for schedule in tree] == [f"doubleBinaryTree all_reduce ({root})" for root in ("max", "min")]
+    assert set(tree[0].message_bytes(1000).tolist()) == {1000}
+    assert variants(kind, "doubleBinaryTree", tree_for_every_collective=True) == 2
+    assert lookup(kind, "ring", 8, tree_for_every_collective=True).name == lookup(kind, "ring", 8).name
+
+
+@pytest.mark.parametrize(
+    ("word", "kind"),
+    [("all_reduce", REDUCE), ("ALLREDUCE", REDUCE), ("reduce-scatter", CollectiveKind.REDUCE_SCATTER)],
+)
+def test_a_collective_has_several_spellings(word: str, kind: CollectiveKind) -> None:
+    assert parse_kind(word) is kind
+    with pytest.raises(InputError, match=r"collective 'all_redcue' is not one of .*; did you mean 'all_reduce'\?"):
+        parse_kind("all_redcue")

@@ -9,8 +9,9 @@ from fake_backend import FakeBackend
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import collective_times
+from oracles.collective_volumes import ROUNDS
 
-from astra_ns3.collectives.registry import lookup
+from astra_ns3.collectives.registry import lookup, pairs
 from astra_ns3.config.collective_kind import CollectiveKind
 from astra_ns3.network.api import EndpointModel, Limits
 
@@ -98,3 +99,15 @@ def test_tree_takes_its_height_twice(levels: int, bytes: int, endpoint_ps: int, 
     expected = collective_times.double_binary_tree_all_reduce(ranks, bytes, _message_ps, endpoint_ps)
     played = _play(CollectiveKind.ALL_REDUCE, "doubleBinaryTree", ranks, bytes, endpoint_ps, variant)
     assert max(played) == expected
+
+
+@pytest.mark.parametrize(("kind", "name"), pairs(), ids=[f"{kind.name.lower()}-{name}" for kind, name in pairs()])
+def test_with_messages_that_all_take_as_long_every_algorithm_takes_its_rounds(kind: CollectiveKind, name: str) -> None:
+    network = FakeBackend(8, message_ps=lambda bytes: LATENCY_PS)
+    schedule, group = network.register_schedule(lookup(kind, name, 8)), network.register_group(range(8))
+    for rank in range(8):
+        network.launch(rank, schedule, group, 1, 1000)
+    listener = _Ends()
+    network.run(listener, Limits())
+    assert sorted(listener.ends_ps) == list(range(8))
+    assert max(listener.ends_ps.values()) == ROUNDS[kind.name.lower(), name](8) * LATENCY_PS

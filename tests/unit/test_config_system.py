@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from astra_ns3.collectives.algorithms import ALGORITHMS as REGISTERED
+from astra_ns3.config.algorithm_names import ALGORITHMS
+from astra_ns3.config.collective_kind import CollectiveKind
 from astra_ns3.config.system import SystemConfig, json_schema, parse_system, read_system
 from astra_ns3.errors import InputError
 
@@ -53,9 +56,10 @@ def test_defaults_are_those_of_astra_sim(tmp_path: Path) -> None:
     dropped = ("endpoint", "active", "boost", "collective")
     text = "".join(line + "\n" for line in TEXT.splitlines() if not line.startswith(dropped))
     system = read(tmp_path, text)
-    assert (system.endpoint_delay_ns, system.active_chunks_per_dimension, system.boost_mode) == (10, 1, 0)
+    assert (system.endpoint_delay_ns, system.active_chunks_per_dimension) == (10, 1)
     assert system.collective_optimization == "baseline"
     assert (system.intra_dimension_scheduling, system.inter_dimension_scheduling) == ("FIFO", "ascending")
+    assert (system.num_queues_per_dimension, system.injection_scale, system.rendezvous) == (1, 1.0, False)
 
 
 @pytest.mark.parametrize(
@@ -71,8 +75,15 @@ def test_keys_without_effect_are_accepted(tmp_path: Path, line: str) -> None:
         ("model-shared-bus: 1", r"system\.txt:11: key 'model-shared-bus': found '1', .*not supported yet"),
         ("local-reduction-delay: 5", r":11: key 'local-reduction-delay': .*not supported yet; supported: 1"),
         ("L: 3", r":11: key 'L': .*not supported yet"),
-        ("intra-dimension-scheduling: SCF", r":11: key 'intra-dimension-scheduling': 'SCF' is not supported yet"),
-        ("inter-dimension-scheduling: themis", r":11: key 'inter-dimension-scheduling': 'themis' is not supported yet"),
+        (
+            "intra-dimension-scheduling: SFC",
+            r":11: key 'intra-dimension-scheduling': found 'SFC', allowed: FIFO, RG, SCF",
+        ),
+        ("inter-dimension-scheduling: own.py", r":11: .*found 'own.py', allowed: .*, PATH\.py:FUNCTION"),
+        ("num-queues-per-dim: 0", r":11: key 'num-queues-per-dim': "),
+        ("injection-scale: 0", r":11: key 'injection-scale': "),
+        ("injection-scale: much", r":11: key 'injection-scale': "),
+        ("rendezvous-protocol: 2", r":11: key 'rendezvous-protocol': "),
         ("inter-dimension-scheduling: ascendin", r":11: .*did you mean 'ascending'\?"),
         ("endpoint-dealy: 3", r":11: key 'endpoint-dealy': unknown key; .*did you mean 'endpoint-delay'\?"),
         ("endpoint-delay: 3", r":11: key 'endpoint-delay' stands twice \(first on line 2\)"),
@@ -88,13 +99,12 @@ def test_a_wrong_line_is_told(tmp_path: Path, line: str, message: str) -> None:
 @pytest.mark.parametrize(
     ("before", "after", "message"),
     [
-        ("LIFO", "lifo", r":1: key 'scheduling-policy': found 'lifo', allowed: LIFO, FIFO; did you mean 'LIFO'\?"),
+        ("LIFO", "lifo", r":1: key 'scheduling-policy': found 'lifo', allowed: LIFO, FIFO, .*did you mean 'LIFO'\?"),
         ("endpoint-delay: 10", "endpoint-delay: -10", r":2: key 'endpoint-delay': "),
         ("endpoint-delay: 10", "endpoint-delay: 1.5", r":2: key 'endpoint-delay': found '1\.5'"),
         ("splits: 4", "splits: 0", r":4: key 'preferred-dataset-splits': "),
         ("splits: 4", "splits: 99999999999999999999", r":4: key 'preferred-dataset-splits': "),
-        ("boost-mode: 0", "boost-mode: 1", r":5: key 'boost-mode': 1 is not supported yet"),
-        ("boost-mode: 0", "boost-mode: 2", r":5: key 'boost-mode': found '2', allowed: 0"),
+        ("boost-mode: 0", "boost-mode: 2", r":5: key 'boost-mode': found '2', .*supported: 0 or 1"),
         ("ring_double", "rign_double", r":6: key 'all-reduce-implementation': found 'rign', .*did you mean 'ring'\?"),
         ("direct3", "direct0", r":9: key 'all-to-all-implementation': found 'direct0'"),
         ("direct_direct3", "direct_", r":9: key 'all-to-all-implementation': found ''"),
@@ -108,12 +118,58 @@ def test_a_wrong_value_is_told(tmp_path: Path, before: str, after: str, message:
         read(tmp_path, TEXT.replace(before, after, 1))
 
 
-def test_there_must_be_one_algorithm_for_each_dimension(tmp_path: Path) -> None:
-    system = read(tmp_path, TEXT)
-    system.check_dimensions(2)
+def test_there_must_be_one_algorithm_for_each_dimension_or_a_flat_one(tmp_path: Path) -> None:
+    system = read(
+        tmp_path, TEXT.replace("reduce-scatter-implementation: ring_ring", "reduce-scatter-implementation: oneRing")
+    )
+    assert system.algorithms(CollectiveKind.ALL_REDUCE, 2) == ("ring", "doubleBinaryTree")
+    assert system.algorithms(CollectiveKind.BROADCAST, 2) == ("ring", "doubleBinaryTree")
+    for dimensions in (1, 2, 3):
+        assert system.algorithms(CollectiveKind.REDUCE_SCATTER, dimensions) == ("oneRing",)
     for dimensions in (1, 3):
         with pytest.raises(InputError, match=f"all-reduce-implementation.*found 2 .*expected {dimensions}"):
-            system.check_dimensions(dimensions)
+            system.algorithms(CollectiveKind.ALL_REDUCE, dimensions)
+
+
+def test_a_flat_algorithm_stands_alone(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="'oneRing' is for all dimensions and stands alone"):
+        read(tmp_path, TEXT.replace("ring_doubleBinaryTree", "oneRing_ring"))
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("file:my_own_ring.xml", ("file:my_own_ring.xml",)),
+        ("ring_file:a_b.csv", ("ring", "file:a_b.csv")),
+        ("biRing_bruck", ("biRing", "bruck")),
+    ],
+)
+def test_an_algorithm_may_be_a_file(tmp_path: Path, text: str, names: tuple[str, ...]) -> None:
+    assert read(tmp_path, TEXT.replace("direct_direct3", text)).all_to_all == names
+
+
+def test_files_may_name_every_algorithm_there_is() -> None:
+    assert set(ALGORITHMS) == REGISTERED.keys()
+
+
+def test_a_dimension_that_is_cut_in_two_runs_its_algorithm_on_both_parts(tmp_path: Path) -> None:
+    system = read(tmp_path, TEXT.replace("direct_direct3", "oneDirect"))
+    for split, expected in ((0, ("ring", "ring", "doubleBinaryTree")), (1, ("ring", *["doubleBinaryTree"] * 2))):
+        cut = system.for_dimensions(split)
+        assert cut.all_reduce == expected
+        assert cut.all_gather == ("ring", "ring", "ring")
+        assert cut.all_to_all == ("oneDirect",)
+
+
+def test_the_endpoint_delay_is_scaled_and_rounded_down(tmp_path: Path) -> None:
+    system = read(tmp_path, TEXT + "injection-scale: 0.25\nrendezvous-protocol: 1\nnum-queues-per-dim: 2\n")
+    assert (system.scaled_endpoint_delay_ns, system.rendezvous, system.num_queues_per_dimension) == (2, True, 2)
+
+
+@pytest.mark.parametrize("name", ["own.py:first", "file:/a/b c.py:first"])
+def test_a_policy_may_be_a_function_in_a_file(name: str, tmp_path: Path) -> None:
+    system = parse_system(read(tmp_path, TEXT).document() | {"intra-dimension-scheduling": name})
+    assert system.intra_dimension_scheduling == name
 
 
 def test_a_document_reads_back_to_an_equal_system(tmp_path: Path) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from astra_ns3.config.collective_kind import TEXT_FORMAT_KINDS
 from astra_ns3.config.workload import (
     CollectiveKind,
     Layer,
@@ -69,9 +71,13 @@ def test_the_layout_of_blanks_tabs_line_ends_and_the_header_does_not_matter() ->
         ("DATA", "DATA", None),
         ("HYBRID_DLRM_ENHANCED 1", "HYBRID_DLRM_ENHANCED", 1),
         ("HYBRID_DLRM_ENHANCED_0", "HYBRID_DLRM_ENHANCED", 0),
+        ("MODEL", "MODEL", None),
+        ("HYBRID_DATA_MODEL", "HYBRID_DATA_MODEL", None),
+        ("HYBRID_MODEL_DATA", "HYBRID_MODEL_DATA", None),
+        ("DISTRIBUTED_INFERENCE", "DISTRIBUTED_INFERENCE", None),
     ],
 )
-def test_each_supported_loop_is_read(header: str, loop: str, last_bottom_layer: int | None) -> None:
+def test_each_loop_is_read(header: str, loop: str, last_bottom_layer: int | None) -> None:
     workload = parse_workload(TEXT.replace("HYBRID_DLRM 1", header))
     assert (workload.loop, workload.last_bottom_layer) == (loop, last_bottom_layer)
 
@@ -79,8 +85,7 @@ def test_each_supported_loop_is_read(header: str, loop: str, last_bottom_layer: 
 @pytest.mark.parametrize(
     ("before", "after", "message"),
     [
-        ("HYBRID_DLRM 1", "MODEL", r"^w:1: training loop 'MODEL' is not supported yet; supported: MICRO, DATA"),
-        ("HYBRID_DLRM 1", "HYBRID_TRANSFORMER x: 4", r"^w:1: training loop 'HYBRID_TRANSFORMER' is not supported yet"),
+        ("HYBRID_DLRM 1", "MODEL x", r"^w:1: found 'x' after MODEL, expected nothing"),
         ("HYBRID_DLRM 1", "HYBRID_DLMR 1", r"^w:1: training loop 'HYBRID_DLMR' .*did you mean 'HYBRID_DLRM'\?"),
         ("HYBRID_DLRM 1", "HYBRID_DLRM", r"^w:1: found 0 words after HYBRID_DLRM"),
         ("HYBRID_DLRM 1", "HYBRID_DLRM x", r"^w:1: last bottom layer is 'x'"),
@@ -114,6 +119,72 @@ def test_a_mistake_is_one_line_with_file_and_line(before: str, after: str, messa
     with pytest.raises(InputError, match=message) as caught:
         parse_workload(TEXT.replace(before, after, 1), "w")
     assert "\n" not in str(caught.value)
+
+
+TRANSFORMER = "HYBRID_TRANSFORMER model_parallel_NPU_group: 4"
+REPLAYING = (
+    "HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 4 checkpoints: 2 2 0 checkpoint_initiates: 3 0 2 1"
+)
+
+
+def test_a_transformers_group_and_checkpoints_are_read() -> None:
+    plain = parse_workload(TEXT.replace("HYBRID_DLRM 1", TRANSFORMER))
+    assert (plain.loop, plain.model_parallel_npus, plain.checkpoints) == ("HYBRID_TRANSFORMER", 4, ())
+    replaying = parse_workload(TEXT.replace("HYBRID_DLRM 1", REPLAYING.replace(" ", "\t")))
+    assert (replaying.loop, replaying.model_parallel_npus) == ("HYBRID_TRANSFORMER_FWD_IN_BCKWD", 4)
+    assert (replaying.checkpoints, replaying.checkpoint_initiates) == ((2, 0), (0, 2, 1))
+    for workload in (plain, replaying):
+        assert parse_workload(format_workload(workload)) == workload
+
+
+@pytest.mark.parametrize(
+    ("header", "message"),
+    [
+        ("HYBRID_TRANSFORMER", "HYBRID_TRANSFORMER needs 'model_parallel_NPU_group:', which is missing"),
+        (f"{TRANSFORMER} 5", "found '5' after HYBRID_TRANSFORMER, expected model_parallel_NPU_group:"),
+        (
+            TRANSFORMER.replace("group", "grupp"),
+            "found 'model_parallel_NPU_grupp:' after HYBRID_TRANSFORMER, expected model_parallel_NPU_group:; "
+            "did you mean 'model_parallel_NPU_group:'?",
+        ),
+        (TRANSFORMER.replace(" 4", ""), "the number after 'model_parallel_NPU_group:' is missing"),
+        (TRANSFORMER.replace("4", "0"), "model_parallel_NPU_group is '0', expected a whole number from 1 to"),
+        (f"{TRANSFORMER} model_parallel_NPU_group: 4", "'model_parallel_NPU_group:' is given twice"),
+        (f"{TRANSFORMER} checkpoints: 0", "found 'checkpoints:' after HYBRID_TRANSFORMER, expected"),
+        (REPLAYING.split(" checkpoint_initiates")[0], "needs 'checkpoint_initiates:', which is missing"),
+        (REPLAYING.replace("2 2 0", "2 2 3"), "'checkpoints:' names layer 3, expected at most 2 (numbered from 0)"),
+        (REPLAYING.replace("3 0 2 1", "3 0 2 9"), "'checkpoint_initiates:' names layer 9, expected at most 2"),
+        (REPLAYING.replace("2 2 0", "2 2 2"), "'checkpoints:' names a layer twice"),
+        (REPLAYING.replace("2 2 0", "2 2 x"), "checkpoints is 'x', expected a whole number"),
+        (REPLAYING.replace("2 2 0", "x 2 0"), "how many checkpoints is 'x', expected a whole number"),
+        (REPLAYING.replace("3 0 2 1", "4 0 2 1"), "'checkpoint_initiates: 4' is followed by 3 words, expected 4"),
+        (REPLAYING.replace("2 2 0", "1 1"), "'checkpoint_initiates:' names layer 0, but no checkpoint is at or below"),
+        (REPLAYING.replace("2 2 0", "0"), "'checkpoint_initiates:' names layer 0, but no checkpoint is at or below"),
+    ],
+)
+def test_a_mistake_in_a_transformers_header_is_told(header: str, message: str) -> None:
+    with pytest.raises(InputError, match=f"^w:1: .*{re.escape(message)}"):
+        parse_workload(TEXT.replace("HYBRID_DLRM 1", header), "w")
+
+
+CUSTOMIZED = """\
+HYBRID_CUSTOMIZED
+2
+a -1 1 NONE 0 1 NONE 0 1 NONE 0 5 HYBRID_DATA_MODEL
+b -1 1 NONE 0 1 NONE 0 1 NONE 0 5\t DATA\t
+"""
+
+
+def test_a_layer_of_a_customised_workload_names_its_policy() -> None:
+    workload = parse_workload(CUSTOMIZED)
+    assert [layer.policy for layer in workload.layers] == ["HYBRID_DATA_MODEL", "DATA"]
+    assert parse_workload(format_workload(workload)) == workload
+    with pytest.raises(InputError, match=r"^w:4: found 12 columns, expected 13: .*, update time, policy"):
+        parse_workload(CUSTOMIZED.replace(" DATA\t", ""), "w")
+    with pytest.raises(InputError, match=r"^w:4: policy 'DATTA' is not one of .*; did you mean 'DATA'\?"):
+        parse_workload(CUSTOMIZED.replace(" DATA", " DATTA"), "w")
+    with pytest.raises(InputError, match=r"^w:4: policy 'HYBRID_TRANSFORMER' is not one of"):
+        parse_workload(CUSTOMIZED.replace(" DATA", " HYBRID_TRANSFORMER"), "w")
 
 
 def test_a_file_that_ends_early_is_told(tmp_path: Path) -> None:
@@ -158,7 +229,7 @@ def test_layers_made_in_python_are_checked_too() -> None:
 names = st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=1, max_size=8)
 passes = st.one_of(
     st.builds(Pass, st.integers(0, 10**9)),
-    st.builds(Pass, st.integers(0, 10**9), st.sampled_from(CollectiveKind), st.integers(0, 2**62)),
+    st.builds(Pass, st.integers(0, 10**9), st.sampled_from(TEXT_FORMAT_KINDS), st.integers(0, 2**62)),
 )
 layers = st.builds(Layer, names, passes, passes, passes, st.integers(0, 10**6))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import re
 import subprocess
 import sys
@@ -20,6 +21,7 @@ import astra_ns3
 from astra_ns3.cli.main import cli
 from astra_ns3.config import network as network_file
 from astra_ns3.config import system as system_file
+from astra_ns3.config.compatibility import PRESETS, Compatibility
 from astra_ns3.config.tcp import CONGESTION_CONTROLS, TcpTransport
 from astra_ns3.config.workload import LOOPS
 from astra_ns3.errors import AstraNs3Error
@@ -37,6 +39,7 @@ FILE_IN_REPOSITORY = re.compile(
     r"`((?:inputs|docs|tests|ns3-scratch|astra_ns3|benchmarks|docker|cmake)/[\w./*-]*|\w+\.(?:cff|md))`"
 )
 Writer = FlowWriter | ConnectionWriter | QueueWriter
+REFERENCE = ROOT.parent / "shared" / "reference"
 VARYING_LINES = ("wall time", "peak memory", "files")
 
 
@@ -228,6 +231,20 @@ def test_readmes_own_files_run(own_files: dict[str, Any], tmp_path: Path) -> Non
     result = astra_ns3.run(**own_files, passes=2, backend=FakeBackend(npus), output=tmp_path / "results/mine")
     assert result.complete
     assert npus != NPUS
+
+
+def test_compatibility_page_has_every_option_and_preset() -> None:
+    assert mentions("docs/astra-sim-compatibility.md", [*vars(Compatibility()), *(set(PRESETS) - {"none"})]) == []
+
+
+@pytest.mark.skipif(not REFERENCE.is_dir(), reason="the measurements are not beside this repository")
+def test_compatibility_page_has_every_measured_case_and_its_finish() -> None:
+    with (REFERENCE / "astra-sim-1.0" / "expected.csv").open(encoding="utf-8") as file:
+        expected = {row["id"]: f"{float(row['finish_us']):.3f}" for row in csv.DictReader(file)}
+    rows = re.findall(
+        r"^\| `(\w+)` \|(?:[^|\n]*\|){4} ([\d.]+) \|", text_of("docs/astra-sim-compatibility.md"), re.MULTILINE
+    )
+    assert dict(rows) == expected
 
 
 def test_citation_has_the_version_of_the_package() -> None:

@@ -157,7 +157,7 @@ def test_a_factory_gets_what_a_backend_is_made_from() -> None:
         ({"record": ("flow",)}, "record 'flow' is not one of flows; did you mean 'flows'"),
         ({"run_name": "a/b"}, "run name 'a/b'"),
         ({"run_name": ""}, "run name ''"),
-        ({"backend": "ns4"}, "backend 'ns4' is not one of ns3; did you mean 'ns3'"),
+        ({"backend": "ns4"}, "backend 'ns4' is not one of ns3, analytical, analytical-queues; did you mean 'ns3'"),
         ({"backend": FakeBackend(3)}, "the backend has 3 NPUs, the network 4"),
         ({"limits": Limits(wall_seconds=0)}, "the limit on wall time is 0"),
         ({"system": 5}, "found a int, expected the path of a file or a SystemConfig"),

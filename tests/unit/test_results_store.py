@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from astra_ns3.errors import InputError
-from astra_ns3.experiments.store import RunFolder, holds_run
+from astra_ns3.experiments.store import FORMAT, RunFolder, holds_run
 
 
 def names(folder: Path) -> set[str]:
@@ -20,7 +20,7 @@ def write_run(folder: RunFolder, **texts: str) -> None:
     files = {"EndToEnd.csv": "new", **{name.replace("_csv", ".csv"): text for name, text in texts.items()}}
     for name, text in files.items():
         (staging / name).write_text(text)
-    (staging / "run.json").write_text(json.dumps({"files": [*files, "run.json"]}))
+    (staging / "run.json").write_text(json.dumps({"format": FORMAT, "files": [*files, "run.json"]}))
 
 
 def test_nothing_has_a_final_name_before_commit(tmp_path: Path) -> None:
@@ -82,7 +82,8 @@ def test_a_forged_file_list_cannot_remove_files_outside_the_folder(tmp_path: Pat
     (tmp_path / "precious").write_text("mine")
     target = tmp_path / "out"
     target.mkdir()
-    (target / "run.json").write_text(json.dumps({"files": ["../precious", "..", str(tmp_path / "precious"), 3]}))
+    names_elsewhere = ["../precious", "..", str(tmp_path / "precious"), 3]
+    (target / "run.json").write_text(json.dumps({"format": FORMAT, "files": names_elsewhere}))
     folder = RunFolder(target, overwrite=True)
     write_run(folder)
     folder.commit()

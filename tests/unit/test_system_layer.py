@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -46,7 +47,7 @@ class _Run:
 
     def heartbeat(self, time_ps: int, events: int) -> None: ...
 
-    def issue(self, rank: int, bytes: int, layer: int = 0, policy: str | None = None) -> Handle:
+    def issue(self, rank: int, bytes: int, layer: int = 0, policy: str | int | None = None) -> Handle:
         request = CollectiveRequest(CollectiveKind.ALL_REDUCE, bytes, layer, 0, PassKind.WEIGHT_GRADIENT, policy)
         return self.system.issue(rank, request)
 
@@ -102,6 +103,32 @@ def test_policy_orders_collectives_and_their_chunks_stay_in_order(policy: str, o
     assert run.started(0) == run.started(1) == order
 
 
+def test_a_request_may_name_its_priority() -> None:
+    run = _Run(_network(2), _system("FIFO"))
+    for rank in range(2):
+        for layer, priority in ((0, 7), (1, -1), (2, 0), (1, 8)):
+            run.issue(rank, 1000, layer, priority)
+    run.run()
+    assert run.started(0) == [(0, 0), (3, 0), (2, 0), (1, 0)]
+
+
+def test_a_users_policy_gives_priorities_from_what_is_asked_for(tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text(
+        "def low_layers_first(counter, request):\n    return -request.layer, counter\n\n"
+        "def no_counter(counter, request):\n    return 1\n",
+        encoding="utf-8",
+    )
+    run = _Run(_network(2), _system(f"{tmp_path / 'own.py'}:low_layers_first"))
+    for rank in range(2):
+        for layer in (1, 2, 0, 1):
+            run.issue(rank, 1000, layer)
+    run.run()
+    assert run.started(0) == [(0, 0), (2, 0), (3, 0), (1, 0)]
+    run = _Run(_network(2), _system(f"{tmp_path / 'own.py'}:no_counter"))
+    with pytest.raises(InputError, match="no_counter' gave 1, expected a priority and the counter after it"):
+        run.issue(0, 1000)
+
+
 def test_highest_goes_before_what_the_system_file_says() -> None:
     run = _Run(_network(2), _system("FIFO"))
     for rank in range(2):
@@ -141,6 +168,7 @@ def test_npus_with_one_slot_agree_on_one_order_where_their_priorities_differ() -
 def test_npus_that_choose_by_themselves_would_deadlock(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same case without the shared log: each NPU runs what the other one has not started."""
     monkeypatch.setattr(LaunchOrder, "at", lambda order, position: None)
+    monkeypatch.setattr(LaunchOrder, "started", lambda order, position: None)
     run = _tree_that_one_npu_leaves_early()
     assert run.started(0) == [(0, 0), (2, 0)]
     assert run.started(1) == [(0, 0), (1, 0)]

@@ -1,4 +1,4 @@
-"""Queues of one dimension: priority order, slots, and the launch order that all NPUs share."""
+"""One queue of a dimension: its line, slots, and the launch order that all NPUs share."""
 
 from __future__ import annotations
 
@@ -6,59 +6,83 @@ from random import Random
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from system_parts import task
 
+from astra_ns3.system.intra_dimension import by_priority
 from astra_ns3.system.launch_order import LaunchOrder
 from astra_ns3.system.npu import DimensionQueue
+from astra_ns3.system.task import Task
+
+
+def _queue(order: LaunchOrder, slots: int = 1) -> DimensionQueue:
+    return DimensionQueue(order, slots, by_priority)
 
 
 def _drain(queue: DimensionQueue) -> list[int]:
     started = []
-    while (instance := queue.start_next()) is not None:
-        started.append(instance)
-        queue.finish(instance)
+    while (first := queue.start_next()) is not None:
+        started.append(first.instance)
+        queue.finish(first)
     return started
 
 
 def test_higher_priority_goes_first_and_equals_in_order_of_arrival() -> None:
-    queue = DimensionQueue(LaunchOrder(), slots=1)
+    queue = _queue(LaunchOrder(1))
     for instance, priority in ((10, 0), (20, 5), (11, 0), (21, 5), (30, 100)):
-        queue.add(instance, priority)
+        queue.add(task(instance, priority))
     assert _drain(queue) == [30, 20, 21, 10, 11]
 
 
 def test_what_runs_is_not_interrupted_and_slots_limit_it() -> None:
-    queue = DimensionQueue(LaunchOrder(), slots=2)
-    for instance in (1, 2, 3):
-        queue.add(instance, 0)
-    assert [queue.start_next(), queue.start_next(), queue.start_next()] == [1, 2, None]
-    queue.add(4, 9)
+    queue = _queue(LaunchOrder(1), slots=2)
+    one, two, three, four = (task(number) for number in range(1, 5))
+    for waiting in (one, two, three):
+        queue.add(waiting)
+    assert [queue.start_next(), queue.start_next(), queue.start_next()] == [one, two, None]
+    urgent = task(5, priority=9)
+    queue.add(urgent)
     assert queue.start_next() is None
-    queue.finish(2)
-    assert queue.start_next() == 4
-    assert queue.running == {1, 4}
-    assert queue.waiting == {3}
+    queue.finish(two)
+    assert queue.start_next() is urgent
+    queue.add(four)
+    assert queue.running == (one, urgent)
+    assert queue.waiting == (three, four)
 
 
 def test_an_npu_follows_what_another_one_started_whatever_its_own_priorities() -> None:
-    order = LaunchOrder()
-    ahead, behind = DimensionQueue(order, slots=1), DimensionQueue(order, slots=1)
-    ahead.add(1, 0)
-    assert ahead.start_next() == 1
-    behind.add(1, 0)
-    behind.add(2, 9)
-    assert behind.start_next() == 1
+    order = LaunchOrder(2)
+    ahead, behind = _queue(order), _queue(order)
+    usual, urgent = task(1), task(2, priority=9)
+    ahead.add(usual)
+    assert ahead.start_next() is usual
+    behind.add(usual)
+    behind.add(urgent)
+    assert behind.start_next() is usual
 
 
 def test_an_npu_waits_for_the_chunk_that_is_next_in_order() -> None:
-    order = LaunchOrder()
-    ahead, behind = DimensionQueue(order, slots=1), DimensionQueue(order, slots=1)
-    ahead.add(1, 0)
-    assert ahead.start_next() == 1
-    behind.add(2, 9)
+    order = LaunchOrder(2)
+    ahead, behind = _queue(order), _queue(order)
+    usual, urgent = task(1), task(2, priority=9)
+    ahead.add(usual)
+    assert ahead.start_next() is usual
+    behind.add(urgent)
     assert behind.start_next() is None
-    assert behind.awaited() == 1
-    behind.add(1, 0)
-    assert behind.start_next() == 1
+    assert behind.awaited() is usual
+    behind.add(usual)
+    assert behind.start_next() is usual
+
+
+def test_the_log_forgets_what_all_npus_have_started() -> None:
+    order = LaunchOrder(2)
+    queues = _queue(order), _queue(order)
+    first = task(1)
+    for queue in queues:
+        queue.add(first)
+    queues[0].start_next()
+    assert order.at(0) is first
+    queues[1].start_next()
+    assert order.at(0) is None
 
 
 @settings(deadline=None)
@@ -71,21 +95,22 @@ def test_npus_that_get_chunks_at_different_times_start_them_in_the_same_order(
     priorities: list[int], slots: int, seed: int
 ) -> None:
     choose = Random(seed).randrange
-    order = LaunchOrder()
-    queues = [DimensionQueue(order, slots) for _ in range(3)]
+    order = LaunchOrder(3)
+    queues = [_queue(order, slots) for _ in range(3)]
+    tasks = [task(number, priority) for number, priority in enumerate(priorities)]
     arrived = [0] * 3
-    started: list[list[int]] = [[] for _ in range(3)]
-    while any(len(one) < len(priorities) for one in started):
+    started: list[list[Task]] = [[] for _ in range(3)]
+    while any(len(one) < len(tasks) for one in started):
         npu = choose(3)
         queue = queues[npu]
-        if arrived[npu] < len(priorities):
-            queue.add(arrived[npu], priorities[arrived[npu]])
+        if arrived[npu] < len(tasks):
+            queue.add(tasks[arrived[npu]])
             arrived[npu] += 1
-        while (instance := queue.start_next()) is not None:
-            started[npu].append(instance)
+        while (first := queue.start_next()) is not None:
+            started[npu].append(first)
         if queue.running:
-            queue.finish(min(queue.running))
-            while (instance := queue.start_next()) is not None:
-                started[npu].append(instance)
+            queue.finish(queue.running[choose(len(queue.running))])
+            while (first := queue.start_next()) is not None:
+                started[npu].append(first)
     assert started[0] == started[1] == started[2]
-    assert sorted(started[0]) == list(range(len(priorities)))
+    assert sorted(one.instance for one in started[0]) == list(range(len(tasks)))

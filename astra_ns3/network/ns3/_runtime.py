@@ -6,6 +6,9 @@ hundredths of a second beyond cppyy itself; :func:`load_namespace` adds ns-3's o
 
 from __future__ import annotations
 
+import faulthandler
+import signal
+import threading
 from collections.abc import Callable
 from functools import cache, lru_cache
 from importlib.metadata import PackageNotFoundError, distribution, version
@@ -67,6 +70,7 @@ def load() -> Any:
         import cppyy
     except Exception as error:
         raise BackendError(f"cppyy can't be loaded: {error}") from error
+    _restore_fatal_signals()
     for module in ("core", "network", "internet"):
         _load_library(cppyy, root / "lib64" / f"libns{_NS3_SERIES}-{module}.so")
     _load_library(cppyy, library)
@@ -80,6 +84,16 @@ def load() -> Any:
             f"is {ours} and needs ns3 {NS3_VERSION}; install it again with 'pip install .'"
         )
     return namespace
+
+
+def _restore_fatal_signals() -> None:
+    """Let a crash end the process at once: cppyy's handlers print native stacks and then may wait for ever."""
+    if threading.current_thread() is not threading.main_thread():
+        return
+    for number in (signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGABRT, signal.SIGTRAP):
+        signal.signal(number, signal.SIG_DFL)
+    if faulthandler.is_enabled():
+        faulthandler.enable()
 
 
 def _load_library(cppyy: Any, path: Path) -> None:

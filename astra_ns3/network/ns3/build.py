@@ -51,4 +51,5 @@ def _native_tcp(parameters: TcpParameters) -> Any:
     native.ecn = parameters.ecn
     native.sack = parameters.sack
     native.timestamps = parameters.timestamps
+    native.acknowledged = parameters.acknowledged
     return native

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "astra-ns3-session.h"
 
+#include "analytical-network.h"
 #include "collective-application.h"
 #include "fabric-network.h"
 #include "fabric-scheduler.h"
+#include "formula-message-transport.h"
 #include "heartbeat.h"
 #include "local-message-transport.h"
 #include "probes.h"
+#include "queued-message-transport.h"
 #include "record-table.h"
 #include "tcp-message-transport.h"
 #include "tcp-stack.h"
@@ -21,6 +24,9 @@
 #include "ns3/simulator.h"
 
 #include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
 #include <optional>
 #include <stdexcept>
 #include <vector>
@@ -32,6 +38,18 @@ using namespace ns3;
 
 namespace
 {
+constexpr int NS3_FAILED_STATUS = 5; // exit status of the command line for it
+
+/// ns-3 has printed what is wrong and ends the process: do so at once, without taking half a
+/// simulation apart.
+[[noreturn]] void
+EndProcess()
+{
+    std::fputs("astra-ns3: error: ns-3 ended the process; its message stands above\n", stderr);
+    std::fflush(stderr);
+    std::_Exit(NS3_FAILED_STATUS);
+}
+
 bool g_live = false;                    //!< a session exists: ns-3 has one simulator per process
 constexpr uint32_t LINK_TYPE_RAW = 101; // pcap: packets begin with the IP header
 constexpr uint32_t PCAP_BYTES = 96;     // of each packet: IP and TCP headers with all options
@@ -85,6 +103,7 @@ class Session::Implementation : public MessageListener, public PhaseListener
             throw std::invalid_argument("the seed must be above 0");
         }
         g_live = true;
+        oldTerminate = std::set_terminate(&EndProcess);
         if (Time::GetResolution() != Time::PS)
         {
             Time::SetResolution(
@@ -111,6 +130,7 @@ class Session::Implementation : public MessageListener, public PhaseListener
         Config::Reset();
         RngSeedManager::ResetNextStreamIndex();
         Names::Clear();
+        std::set_terminate(oldTerminate);
         g_live = false;
     }
 
@@ -122,7 +142,7 @@ class Session::Implementation : public MessageListener, public PhaseListener
         {
             throw std::invalid_argument("Build is called once, with a listener");
         }
-        if (!tcp && network.GetNHosts() > 1)
+        if (!tcp && analyticalDimensions.empty() && network.GetNHosts() > 1)
         {
             throw std::invalid_argument("there are several hosts and no transport between them");
         }
@@ -140,8 +160,10 @@ class Session::Implementation : public MessageListener, public PhaseListener
             SetTcpDefaults(*tcp);
             network.SetMtu(tcp->mtuBytes);
             InstallTcpStack(network.GetHosts(), FabricNetwork::BASE_ADDRESS);
-            auto transport =
-                std::make_unique<TcpMessageTransport>(*this, network.GetHosts(), hostOfNpu);
+            auto transport = std::make_unique<TcpMessageTransport>(*this,
+                                                                   network.GetHosts(),
+                                                                   hostOfNpu,
+                                                                   tcp->acknowledged);
             transport->SetOpenedCallback([this](const TcpConnection& connection) {
                 connectionProbes.push_back(
                     std::make_unique<ConnectionProbe>(tables[CONNECTION_RECORDS],
@@ -151,6 +173,10 @@ class Session::Implementation : public MessageListener, public PhaseListener
             });
             tcpTransport = transport.get();
             remote = std::move(transport);
+        }
+        if (!analyticalDimensions.empty())
+        {
+            BuildAnalytical();
         }
         local = std::make_unique<LocalMessageTransport>(hostOfNpu.size(),
                                                         localRateBps,
@@ -162,6 +188,26 @@ class Session::Implementation : public MessageListener, public PhaseListener
             application->Configure(npu, endpoint, &router, this);
             network.GetNode(hostOfNpu[npu])->AddApplication(application);
             applications.push_back(application);
+        }
+    }
+
+    /// Make the analytical network in place of packets.
+    void BuildAnalytical()
+    {
+        grid = std::make_unique<AnalyticalGrid>(analyticalDimensions);
+        if (grid->GetNpus() != hostOfNpu.size())
+        {
+            throw std::invalid_argument("the analytical network has " +
+                                        std::to_string(grid->GetNpus()) + " NPUs, not " +
+                                        std::to_string(hostOfNpu.size()));
+        }
+        if (analyticalQueues)
+        {
+            remote = std::make_unique<QueuedMessageTransport>(*grid, *this);
+        }
+        else
+        {
+            remote = std::make_unique<FormulaMessageTransport>(*grid, formula, *this);
         }
     }
 
@@ -236,10 +282,15 @@ class Session::Implementation : public MessageListener, public PhaseListener
     };
 
     Ptr<FabricSchedulerMonitor> eventList{CreateObject<FabricSchedulerMonitor>()};
+    std::terminate_handler oldTerminate{nullptr};
     SessionListener* listener{nullptr};
     FabricNetwork network;
     std::vector<uint32_t> hostOfNpu;
     std::optional<TcpParameters> tcp;
+    std::vector<AnalyticalDimension> analyticalDimensions;
+    bool analyticalQueues{false};
+    FormulaMessageTransport::Options formula;
+    std::unique_ptr<AnalyticalGrid> grid;
     uint64_t localRateBps{2'400'000'000'000};
     int64_t localDelayPs{100'000};
     EndpointCosts endpoint;
@@ -324,6 +375,38 @@ void
 Session::UseTcp(const TcpParameters& parameters)
 {
     m_implementation->tcp = parameters;
+}
+
+void
+Session::AddAnalyticalDimension(const AnalyticalDimensionParameters& parameters)
+{
+    if (parameters.topology > static_cast<uint32_t>(AnalyticalTopology::SWITCH))
+    {
+        throw std::invalid_argument("there is no analytical topology " +
+                                    std::to_string(parameters.topology));
+    }
+    m_implementation->analyticalDimensions.push_back(
+        {static_cast<AnalyticalTopology>(parameters.topology),
+         parameters.npus,
+         parameters.bytesPerNs,
+         parameters.linkLatencyNs,
+         parameters.nicLatencyNs,
+         parameters.routerLatencyNs,
+         parameters.memoryLatencyNs,
+         parameters.memoryBytesPerNs,
+         parameters.memoryScale});
+}
+
+void
+Session::UseAnalyticalQueues()
+{
+    m_implementation->analyticalQueues = true;
+}
+
+void
+Session::SetFormula(bool highestDimensionOnly, bool truncate, uint64_t rendezvousBytes)
+{
+    m_implementation->formula = {highestDimensionOnly, truncate, rendezvousBytes};
 }
 
 void
@@ -488,7 +571,11 @@ Session::Run(int64_t limitPs)
     {
         return RUN_LIMIT;
     }
-    return session.stopped ? RUN_STOPPED : RUN_DRAINED;
+    if (session.stopped)
+    {
+        return RUN_STOPPED;
+    }
+    return session.eventList->HasLiveEvents() ? RUN_HALTED : RUN_DRAINED;
 }
 
 void

@@ -69,8 +69,23 @@ struct TcpParameters
     uint32_t connectRetries{6};                     //!< times the handshake is tried again
     uint32_t dataRetries{15}; //!< times a segment is sent again before giving up
     bool ecn{false};          //!< explicit congestion notification
+    bool acknowledged{false}; //!< messages complete when acknowledged
     bool sack{true};          //!< selective acknowledgements
     bool timestamps{false};   //!< RFC 7323 timestamps, which tick in milliseconds in ns-3
+};
+
+/// One dimension of an analytical network: see ns3::AnalyticalDimension.
+struct AnalyticalDimensionParameters
+{
+    uint32_t topology{2};         //!< 0 ring, 1 fully connected, 2 switch
+    uint32_t npus{1};             //!< NPUs along it
+    double bytesPerNs{1.0};       //!< bandwidth that one message gets on a link
+    double linkLatencyNs{0.0};    //!< latency of a link
+    double nicLatencyNs{0.0};     //!< latency of a NIC, passed twice
+    double routerLatencyNs{0.0};  //!< latency of a switch
+    double memoryLatencyNs{0.0};  //!< latency of the NPU's memory
+    double memoryBytesPerNs{1.0}; //!< bandwidth of the NPU's memory
+    double memoryScale{0.0};      //!< multiplies the memory's time; 0 leaves it out
 };
 
 /// What one port has done.
@@ -100,7 +115,8 @@ enum RunStatus : uint32_t
     RUN_STOPPED = 0, //!< Stop was called
     RUN_DRAINED = 1, //!< no event is left
     RUN_LIMIT = 2,   //!< the limit on simulated time was reached
-    RUN_FAILED = 3   //!< a transport gave up: see GetFailure
+    RUN_FAILED = 3,  //!< a transport gave up: see GetFailure
+    RUN_HALTED = 4   //!< something else called Simulator::Stop
 };
 
 /**
@@ -145,6 +161,18 @@ class Session
     void SetNpus(const uint32_t* hostOfNpu, uint32_t count);
     /// Messages between hosts travel over ns-3's TCP.
     void UseTcp(const TcpParameters& parameters);
+    /// Messages travel by formula over a grid of NPUs, one to a host; call once per dimension, the
+    /// innermost first.
+    void AddAnalyticalDimension(const AnalyticalDimensionParameters& parameters);
+    /// Messages queue at the links of the analytical network instead of never meeting.
+    void UseAnalyticalQueues();
+    /**
+     * How the formula departs from the default: see ns3::FormulaMessageTransport::Options.
+     * \param highestDimensionOnly charge only the highest dimension in which the ends differ
+     * \param truncate whole nanoseconds after each addend
+     * \param rendezvousBytes the receiver's request that each message waits for; 0 is none
+     */
+    void SetFormula(bool highestDimensionOnly, bool truncate, uint64_t rendezvousBytes);
     /// Messages inside a host: rate of an NPU's sending side, and delay.
     void SetLocal(uint64_t rateBps, int64_t delayPs);
     /// What an NPU spends on a message: see CollectiveApplication.

@@ -93,14 +93,20 @@ void
 CollectiveApplication::Handle(uint64_t instance, Phase& phase, uint32_t row)
 {
     phase.arrived.push_back(row);
-    int64_t costPs = m_costs.delayPs;
-    if (phase.schedule->GetReception(row).reduces)
+    const Time delay = TimeStep(m_costs.delayPs);
+    if (!phase.schedule->GetReception(row).reduces)
     {
-        const uint64_t bytes = phase.schedule->RowBytes(row, phase.bytes);
-        const auto accessNs = static_cast<int64_t>(bytes / m_costs.reductionBytesPerNs);
-        costPs += REDUCTION_MEMORY_ACCESSES * accessNs * PS_PER_NS;
+        Simulator::Schedule(delay, &CollectiveApplication::Handled, this, instance);
+        return;
     }
-    Simulator::Schedule(TimeStep(costPs), &CollectiveApplication::Handled, this, instance);
+    const uint64_t bytes = phase.schedule->RowBytes(row, phase.bytes);
+    const auto accessNs = static_cast<int64_t>(bytes / m_costs.reductionBytesPerNs);
+    const int64_t costPs = REDUCTION_MEMORY_ACCESSES * accessNs * PS_PER_NS;
+    // A reduction is an event of its own even if it takes no time, as in ASTRA-sim 1.0: that
+    // decides ties.
+    Simulator::Schedule(delay, [this, instance, costPs]() {
+        Simulator::Schedule(TimeStep(costPs), &CollectiveApplication::Handled, this, instance);
+    });
 }
 
 void

@@ -199,7 +199,9 @@ FabricPort::Transmit(FabricFrame* frame, int64_t startPs)
     m_counters.sentBytes += frame->bufferBytes;
     m_transmitTrace(TimeStep(startPs), frame->packet);
     m_lineFreePs = startPs + TransmissionPs(frame->wireBytes);
-    frame->arrivalPs = m_lineFreePs + m_delay.GetTimeStep();
+    // A cable keeps its order, also where a hook has just shortened it.
+    m_lastArrivalPs = std::max(m_lineFreePs + m_delay.GetTimeStep(), m_lastArrivalPs);
+    frame->arrivalPs = m_lastArrivalPs;
     m_wire.PushBack(frame);
 }
 

@@ -131,6 +131,7 @@ class FabricPort : public Object
 
     FabricFrameList m_queue;             //!< waiting
     FabricFrameList m_wire;              //!< on the line or on the way, in order of arrival
+    int64_t m_lastArrivalPs{0};          //!< arrival of the newest frame on the link
     int64_t m_lineFreePs{0};             //!< when the line can take the next frame
     int64_t m_psPerByte{0};              //!< exact time of one byte, or 0 if it is no whole number
     uint64_t m_rateBps{0};               //!< rate

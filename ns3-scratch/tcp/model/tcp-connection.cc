@@ -31,9 +31,13 @@ AddToTable(const Ptr<Socket>& socket)
 }
 } // namespace
 
-TcpConnection::TcpConnection(uint32_t sender, uint32_t receiver, MessageListener& listener)
+TcpConnection::TcpConnection(uint32_t sender,
+                             uint32_t receiver,
+                             bool acknowledged,
+                             MessageListener& listener)
     : m_sender(sender),
       m_receiver(receiver),
+      m_acknowledged(acknowledged),
       m_listener(listener)
 {
 }
@@ -42,6 +46,7 @@ void
 TcpConnection::Open(Ptr<Socket> socket, const Address& remote)
 {
     m_sendSocket = socket;
+    m_bufferBytes = socket->GetTxAvailable();
     socket->SetConnectCallback(MakeCallback(&TcpConnection::Connected, this),
                                MakeCallback(&TcpConnection::RefuseConnect, this));
     socket->SetCloseCallbacks(MakeCallback(&TcpConnection::GiveUp, this),
@@ -111,6 +116,12 @@ TcpConnection::Connected(Ptr<Socket> socket)
 void
 TcpConnection::Write(Ptr<Socket> socket, uint32_t available)
 {
+    if (m_acknowledged)
+    {
+        // ns-3 calls this with every acknowledgement of new data; what the buffer holds is not
+        // acknowledged yet.
+        Complete(m_writtenBytes - (m_bufferBytes - available));
+    }
     if (!m_connected || m_writtenBytes == m_queuedBytes || available == 0)
     {
         return;
@@ -131,7 +142,16 @@ TcpConnection::Read(Ptr<Socket> socket)
     {
         m_readBytes += socket->Recv()->GetSize();
     }
-    while (!m_messages.empty() && m_messages.front().endByte <= m_readBytes)
+    if (!m_acknowledged)
+    {
+        Complete(m_readBytes);
+    }
+}
+
+void
+TcpConnection::Complete(uint64_t byte)
+{
+    while (!m_messages.empty() && m_messages.front().endByte <= byte)
     {
         const CollectiveMessage message = m_messages.front().message;
         m_messages.pop_front();

@@ -27,9 +27,11 @@ class TcpConnection
     /**
      * \param sender NPU that sends
      * \param receiver NPU that receives
+     * \param acknowledged a message counts as arrived when its sender has the last acknowledgement,
+     * not when the receiver has read its last byte
      * \param listener who is told of arrivals and failures
      */
-    TcpConnection(uint32_t sender, uint32_t receiver, MessageListener& listener);
+    TcpConnection(uint32_t sender, uint32_t receiver, bool acknowledged, MessageListener& listener);
     TcpConnection(const TcpConnection&) = delete;
     TcpConnection& operator=(const TcpConnection&) = delete;
 
@@ -64,6 +66,8 @@ class TcpConnection
     void Write(Ptr<Socket> socket, uint32_t available);
     /// Read all there is and report the messages it completes.
     void Read(Ptr<Socket> socket);
+    /// Report the messages that end at or before a byte of the stream.
+    void Complete(uint64_t byte);
     /// Report that the connection could not be opened.
     void RefuseConnect(Ptr<Socket> socket);
     /// Report that the connection was given up.
@@ -80,6 +84,8 @@ class TcpConnection
 
     uint32_t m_sender;               //!< NPU that sends
     uint32_t m_receiver;             //!< NPU that receives
+    bool m_acknowledged;             //!< messages complete when acknowledged
+    uint32_t m_bufferBytes{0};       //!< size of the send buffer
     MessageListener& m_listener;     //!< who is told
     Ptr<Socket> m_sendSocket;        //!< sending end
     Ptr<Socket> m_receiveSocket;     //!< receiving end

@@ -30,10 +30,12 @@ AddressOf(const Ptr<Node>& host)
 
 TcpMessageTransport::TcpMessageTransport(MessageListener& listener,
                                          std::vector<Ptr<Node>> hosts,
-                                         std::vector<uint32_t> hostOfNpu)
+                                         std::vector<uint32_t> hostOfNpu,
+                                         bool acknowledged)
     : m_listener(listener),
       m_hosts(std::move(hosts)),
-      m_hostOfNpu(std::move(hostOfNpu))
+      m_hostOfNpu(std::move(hostOfNpu)),
+      m_acknowledged(acknowledged)
 {
     for (uint32_t host = 0; host < m_hosts.size(); ++host)
     {
@@ -88,7 +90,7 @@ TcpMessageTransport::GetConnection(uint32_t sender, uint32_t receiver)
     auto& connection = m_connections[(uint64_t{sender} << 32) | receiver];
     if (!connection)
     {
-        connection = std::make_unique<TcpConnection>(sender, receiver, m_listener);
+        connection = std::make_unique<TcpConnection>(sender, receiver, m_acknowledged, m_listener);
         const Ptr<Node>& from = m_hosts[m_hostOfNpu[sender]];
         const Ptr<Node>& to = m_hosts[m_hostOfNpu[receiver]];
         Ptr<Socket> socket = Socket::CreateSocket(from, TcpSocketFactory::GetTypeId());

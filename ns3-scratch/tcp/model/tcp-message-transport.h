@@ -30,10 +30,13 @@ class TcpMessageTransport : public MessageTransport
      * \param listener who is told of arrivals and failures
      * \param hosts the hosts' nodes, with an IPv4 stack and one NIC each
      * \param hostOfNpu host of each NPU
+     * \param acknowledged messages complete at their sender's last acknowledgement: see
+     * TcpConnection
      */
     TcpMessageTransport(MessageListener& listener,
                         std::vector<Ptr<Node>> hosts,
-                        std::vector<uint32_t> hostOfNpu);
+                        std::vector<uint32_t> hostOfNpu,
+                        bool acknowledged);
     ~TcpMessageTransport() override;
 
     /// \param opened told of each connection from now on
@@ -54,6 +57,7 @@ class TcpMessageTransport : public MessageTransport
     std::vector<Ptr<Node>> m_hosts;     //!< hosts
     std::vector<uint32_t> m_hostOfNpu;  //!< host of each NPU
     std::vector<Ptr<Socket>> m_servers; //!< listening socket of each host
+    bool m_acknowledged;                //!< messages complete when acknowledged
     OpenedCallback m_opened;            //!< told of each connection
     std::unordered_map<uint64_t, std::unique_ptr<TcpConnection>> m_connections; //!< by pair
     std::unordered_map<uint64_t, TcpConnection*>

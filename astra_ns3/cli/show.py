@@ -1,0 +1,103 @@
+"""``astra-ns3 show``: looks at things without a run."""
+
+from __future__ import annotations
+
+import re
+
+import click
+
+from astra_ns3.cli.output import print_json
+from astra_ns3.collectives.registry import lookup, pairs
+from astra_ns3.collectives.schedule import Schedule
+from astra_ns3.collectives.schedule_files import load_schedule, save_schedule
+from astra_ns3.config.algorithm_names import FILE_PREFIX
+from astra_ns3.config.collective_kind import CollectiveKind, parse_kind
+from astra_ns3.errors import InputError
+from astra_ns3.report.schedule_figure import SUFFIXES, draw_schedule
+from astra_ns3.report.schedule_text import schedule_counts, schedule_text
+
+_DEFAULT_RANKS = 8
+_COLUMN_SUFFIXES = (".csv", ".json")
+_USAGE_STATUS = 2
+
+
+@click.group("show", invoke_without_command=True)
+@click.pass_context
+def show_group(context: click.Context) -> None:
+    """Look at what a run is made of."""
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help(), err=True)
+        context.exit(_USAGE_STATUS)
+
+
+@show_group.command("collective")
+@click.argument("name")
+@click.option("-k", "--kind", help="The collective, as all_reduce.  [default: the first that NAME can do]")
+@click.option("-n", "--ranks", type=click.IntRange(1), help="Number of ranks.  [default: 8, or the file's]")
+@click.option("--variant", type=click.IntRange(0), default=0, show_default=True, help="Which of NAME's variants.")
+@click.option(
+    "-o",
+    "--output",
+    metavar="FILE",
+    help="Where to write: a picture (.png, .svg, .pdf), or the columns (.csv, .json).  [default: NAME-KIND-RANKS.png]",
+)
+@click.option("--no-figure", is_flag=True, help="Print the counts and write nothing.")
+@click.option("--json", "as_json", is_flag=True, help="Print the counts as JSON.")
+def show_collective(
+    name: str,
+    kind: str | None,
+    ranks: int | None,
+    variant: int,
+    output: str | None,
+    no_figure: bool,
+    as_json: bool,
+) -> int:
+    """Draw the schedule of the algorithm NAME and print how many messages it has.
+
+    NAME is an algorithm as system files name it (ring, direct3, doubleBinaryTree, ...), or file:PATH for a schedule of
+    your own, which is proved first.
+    """
+    if no_figure and output:
+        raise click.UsageError("--no-figure and --output exclude each other")
+    wanted = None if kind is None else parse_kind(kind)
+    if name.startswith(FILE_PREFIX):
+        schedule, promised = load_schedule(name.removeprefix(FILE_PREFIX))
+        wanted, ranks = wanted or promised, ranks or schedule.ranks
+    wanted = wanted or _first_kind(name)
+    schedule = lookup(wanted, name, ranks or _DEFAULT_RANKS, variant)
+    counts = schedule_counts(schedule, wanted)
+    if not no_figure:
+        counts["written"] = output or _default_output(name, wanted, schedule.ranks)
+        _write(schedule, wanted, counts["written"])
+    if as_json:
+        print_json({**counts, "exit_status": 0})
+    else:
+        click.echo(schedule_text(counts))
+        if not no_figure:
+            click.echo(f"written to {counts['written']}")
+    return 0
+
+
+def _write(schedule: Schedule, kind: CollectiveKind, target: str) -> None:
+    if target.endswith(SUFFIXES):
+        draw_schedule(schedule, target)
+    elif target.endswith(_COLUMN_SUFFIXES):
+        save_schedule(schedule, kind, target)
+    else:
+        raise InputError(f"{target}: a file to write ends in {', '.join((*SUFFIXES, *_COLUMN_SUFFIXES))}")
+
+
+def _first_kind(name: str) -> CollectiveKind:
+    """The first collective that an algorithm can do."""
+    for kind in CollectiveKind:
+        try:
+            lookup(kind, name, 1)
+        except InputError:
+            continue
+        return kind
+    raise InputError(f"no algorithm '{name}'; there are {', '.join(dict.fromkeys(able for _, able in pairs()))}")
+
+
+def _default_output(name: str, kind: CollectiveKind, ranks: int) -> str:
+    plain = re.sub(r"\W+", "-", name.removeprefix(FILE_PREFIX)).strip("-")
+    return f"{plain}-{kind.name.lower()}-{ranks}.png"

@@ -1,0 +1,209 @@
+"""One run of an MSCCL program on symbolic data, in an order that the caller chooses."""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from astra_ns3.collectives.holdings import show_ranks
+from astra_ns3.collectives.msccl_memory import MscclMemory, Value, chunks_per_part
+from astra_ns3.collectives.msccl_xml import (
+    RECEIVING,
+    REDUCING,
+    SENDING,
+    STORING,
+    MscclProgram,
+    MscclStep,
+    ThreadBlock,
+)
+from astra_ns3.errors import InputError
+
+_Place = tuple[int, int]  # GPU, thread block
+_Channel = tuple[int, int, int]  # sender, receiver, channel
+
+
+@dataclass
+class Message:
+    """``line`` of the sending step; ``level``: longest chain of messages before it; ``carried``: chunks in order."""
+
+    line: int
+    sender: int
+    receiver: int
+    level: int
+    carried: list[Value]
+    reduces: bool = False
+
+
+class MscclMachine:
+    """``choose(runnable)``: which of the thread blocks that can go on does so, 0 to ``runnable - 1``."""
+
+    def __init__(self, program: MscclProgram, source: str, choose: Callable[[int], int]) -> None:
+        self._source = source
+        self._choose = choose
+        self._program = program
+        part = chunks_per_part(program, source)
+        self._memory = [MscclMemory(program, rank, part) for rank in range(len(program.gpus))]
+        self._blocks = {
+            (rank, number): block for rank, gpu in enumerate(program.gpus) for number, block in gpu.blocks.items()
+        }
+        self._check_peers()
+        self._done = dict.fromkeys(self._blocks, 0)
+        # Level of a message that a thread block would send now, and after each of its steps.
+        self._level = dict.fromkeys(self._blocks, 0)
+        self._levels: dict[_Place, list[int]] = {place: [] for place in self._blocks}
+        self._on_their_way: dict[_Channel, deque[Message]] = defaultdict(deque)
+        self._sent: dict[tuple[int, int, int], Message] = {}
+        # Message that brought what is in a cell, for reductions that come later.
+        self._brought: dict[tuple[int, str, int], Message] = {}
+
+    def run(self) -> list[Message]:
+        """All messages, in the order of the file; raises InputError where the program goes wrong."""
+        waiting = [place for place, block in self._blocks.items() if block.steps]
+        while waiting:
+            runnable = [place for place in waiting if self._can_go_on(place)]
+            if not runnable:
+                rank, number = waiting[0]
+                step = self._next(waiting[0])
+                raise self._error(step, f"GPU {rank}, thread block {number} waits for ever (deadlock)")
+            place = runnable[self._choose(len(runnable))]
+            while self._can_go_on(place):
+                self._do(place)
+            waiting = [place for place in waiting if self._done[place] < len(self._blocks[place].steps)]
+        self._check_end()
+        return [self._sent[key] for key in sorted(self._sent)]
+
+    def _next(self, place: _Place) -> MscclStep:
+        return self._blocks[place].steps[self._done[place]]
+
+    def _can_go_on(self, place: _Place) -> bool:
+        if self._done[place] == len(self._blocks[place].steps):
+            return False
+        step = self._next(place)
+        if step.depends is not None:
+            number, needed = step.depends
+            other = self._blocks.get((place[0], number))
+            if other is None or needed >= len(other.steps):
+                raise self._error(step, f"depends on thread block {number}, step {needed}, which isn't there")
+            if self._done[place[0], number] <= needed:
+                return False
+        return step.type not in RECEIVING or bool(self._on_their_way[self._inward(place)])
+
+    def _do(self, place: _Place) -> None:
+        """One step of a thread block."""
+        rank, block, step = place[0], self._blocks[place], self._next(place)
+        if step.depends is not None:
+            number, needed = step.depends
+            self._level[place] = max(self._level[place], self._levels[rank, number][needed])
+        message: Message | None = None
+        if step.type in RECEIVING:
+            message = self._on_their_way[self._inward(place)].popleft()
+            if len(message.carried) != step.count:
+                raise self._error(
+                    step, f"cnt is {step.count}, but line {message.line} sends {len(message.carried)} chunks"
+                )
+            self._level[place] = max(self._level[place], message.level + 1)
+        values = self._values(rank, step, message)
+        if step.type in SENDING:
+            sent = Message(step.line, rank, block.send, self._level[place], values)
+            self._on_their_way[rank, block.send, block.channel].append(sent)
+            self._sent[(*place, self._done[place])] = sent
+        self._levels[place].append(self._level[place])
+        self._done[place] += 1
+
+    def _values(self, rank: int, step: MscclStep, message: Message | None) -> list[Value]:
+        """What a step computes, stored where it says so."""
+        values = []
+        for place in range(step.count if step.type != "nop" else 0):
+            if message is None:
+                value = self._read(rank, step, step.source, place)
+                if step.type == "re":
+                    value = self._sum(rank, step, self._read(rank, step, step.destination, place), value)
+                    self._mark_reduction(rank, step, place)
+            else:
+                value = message.carried[place]
+                if step.type in REDUCING:
+                    message.reduces = True
+                    value = self._sum(rank, step, self._read(rank, step, step.source, place), value)
+            if step.type in STORING or step.type in ("cpy", "re"):
+                self._write(rank, step, place, value, message)
+            values.append(value)
+        return values
+
+    def _read(self, rank: int, step: MscclStep, where: tuple[str, int], place: int) -> Value:
+        value = self._memory[rank].read(self._cell(rank, step, where, place))
+        if value is None:
+            raise self._error(
+                step, f"GPU {rank} reads chunk {where[1] + place} of buffer '{where[0]}' before it is written"
+            )
+        return value
+
+    def _write(self, rank: int, step: MscclStep, place: int, value: Value, message: Message | None) -> None:
+        cell = self._cell(rank, step, step.destination, place)
+        self._memory[rank].write(cell, value)
+        source = (
+            self._brought.get((rank, *self._cell(rank, step, step.source, place))) if step.type == "cpy" else message
+        )
+        if source is not None:
+            self._brought[(rank, *cell)] = source
+        else:
+            self._brought.pop((rank, *cell), None)
+
+    def _mark_reduction(self, rank: int, step: MscclStep, place: int) -> None:
+        """A received message that is added up later costs its reduction all the same."""
+        message = self._brought.get((rank, *self._cell(rank, step, step.source, place)))
+        if message is not None:
+            message.reduces = True
+
+    def _cell(self, rank: int, step: MscclStep, where: tuple[str, int], place: int) -> tuple[str, int]:
+        buffer, offset = where[0], where[1] + place
+        size = self._memory[rank].size(buffer)
+        if not 0 <= offset < size:
+            raise self._error(step, f"chunk {offset} of buffer '{buffer}' is not one of 0 to {size - 1}")
+        return self._memory[rank].cell(buffer, offset)
+
+    def _sum(self, rank: int, step: MscclStep, mine: Value, came: Value) -> Value:
+        if mine[0] != came[0]:
+            raise self._error(step, f"GPU {rank} adds block {came[0]} to block {mine[0]}")
+        if mine[1] & came[1]:
+            twice = (mine[1] & came[1] & -(mine[1] & came[1])).bit_length() - 1
+            raise self._error(step, f"GPU {rank} adds rank {twice}'s part of block {mine[0]} twice")
+        return mine[0], mine[1] | came[1]
+
+    def _inward(self, place: _Place) -> _Channel:
+        block = self._blocks[place]
+        return block.receive, place[0], block.channel
+
+    def _check_peers(self) -> None:
+        """A channel has one thread block at each end."""
+        ends: dict[tuple[str, int, int, int], ThreadBlock] = {}
+        for (rank, _), block in self._blocks.items():
+            for what, peer in (("send", block.send), ("recv", block.receive)):
+                if peer < 0:
+                    continue
+                if peer >= len(self._memory):
+                    raise InputError(f"{self._source}:{block.line}: <tb>: {what} is {peer}, which is no GPU")
+                other = ends.setdefault((what, rank, peer, block.channel), block)
+                if other is not block:
+                    raise InputError(
+                        f"{self._source}:{block.line}: <tb>: line {other.line} has the same {what} peer and channel"
+                    )
+
+    def _check_end(self) -> None:
+        for (sender, receiver, _), left in self._on_their_way.items():
+            if left:
+                raise InputError(
+                    f"{self._source}:{left[0].line}: <step>: GPU {receiver} never receives what GPU {sender} sends here"
+                )
+        for rank, memory in enumerate(self._memory):
+            wrong = memory.wrong_output()
+            if wrong is not None:
+                offset, (block, ranks), found = wrong
+                holds = "nothing" if found is None else f"block {found[0]} of ranks {show_ranks(found[1])}"
+                raise InputError(
+                    f"{self._source}:{self._program.gpus[rank].line}: <gpu>: chunk {offset} of the output holds "
+                    f"{holds} in the end, expected block {block} of ranks {show_ranks(ranks)}"
+                )
+
+    def _error(self, step: MscclStep, what: str) -> InputError:
+        return InputError(f"{self._source}:{step.line}: <step>: {what}")

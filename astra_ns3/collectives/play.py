@@ -1,0 +1,105 @@
+"""One play of a schedule, for its proof: its rows are sent and handled in an order that the caller chooses."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable
+
+import numpy as np
+
+from astra_ns3.collectives.holdings import Carried, Holdings, ScheduleError
+from astra_ns3.collectives.schedule import Schedule
+
+
+class Play:
+    """An action is a row that may be sent, or one that has been sent and may be handled.
+
+    ``carried[row]``: the blocks of a row with the contributions that the schedule claims (0 if it says none).
+    ``choose(actions)``: the place of the next action, 0 to ``actions - 1``.
+    """
+
+    def __init__(
+        self, schedule: Schedule, carried: list[Carried], holdings: Holdings, choose: Callable[[int], int]
+    ) -> None:
+        self.combines = [False] * schedule.messages
+        self._schedule = schedule
+        self._carried = carried
+        self._holdings = holdings
+        self._choose = choose
+        self._sender, self._receiver = schedule.sender.tolist(), schedule.receiver.tolist()
+        self._step = schedule.step.tolist()
+        self._expected = _receptions(schedule)
+        self._since = self._guaranteed_steps()
+        self._waiting: dict[tuple[int, int, int], list[int]] = defaultdict(list)  # rank, step, count -> rows
+        self._handled: dict[tuple[int, int], int] = defaultdict(int)
+        self._early: dict[tuple[int, int], list[int]] = defaultdict(list)
+        self._content: dict[int, Carried] = {}
+        self._actions: list[int] = []
+        self._left = 2 * schedule.messages
+
+    def run(self) -> None:
+        """Play to the end; raises ScheduleError at the first thing that is wrong."""
+        waits = zip(self._schedule.wait_step.tolist(), self._schedule.wait_count.tolist(), strict=True)
+        for row, (wait_step, wait_count) in enumerate(waits):
+            if wait_step < 0:
+                self._actions.append(row)
+            else:
+                self._waiting[self._sender[row], wait_step, wait_count].append(row)
+        while self._actions:
+            place = self._choose(len(self._actions))
+            self._actions[place], self._actions[-1] = self._actions[-1], self._actions[place]
+            row = self._actions.pop()
+            self._left -= 1
+            if row in self._content:
+                self._handle(row)
+            else:
+                self._send(row)
+        if self._left:
+            self._report_deadlock()
+
+    def _send(self, row: int) -> None:
+        receiver, step = self._receiver[row], self._step[row]
+        self._content[row] = self._holdings.take(
+            self._name(row), self._sender[row], self._since[row], self._carried[row]
+        )
+        if step == next(iter(self._expected[receiver])):
+            self._actions.append(row)
+        else:
+            self._early[receiver, step].append(row)
+
+    def _handle(self, row: int) -> None:
+        receiver, step = self._receiver[row], self._step[row]
+        self.combines[row] = self._holdings.give(self._name(row), receiver, step, self._content.pop(row))
+        self._handled[receiver, step] += 1
+        self._actions += self._waiting.pop((receiver, step, self._handled[receiver, step]), [])
+        steps = self._expected[receiver]
+        steps[step] -= 1
+        if not steps[step]:
+            del steps[step]
+            if steps:
+                self._actions += self._early.pop((receiver, next(iter(steps))), [])
+
+    def _guaranteed_steps(self) -> list[int]:
+        """For each row the last step whose receptions its sender has all handled when the row may be sent."""
+        waits = zip(self._sender, self._schedule.wait_step.tolist(), self._schedule.wait_count.tolist(), strict=True)
+        return [
+            step if step < 0 or count >= self._expected[rank].get(step, 0) else step - 1 for rank, step, count in waits
+        ]
+
+    def _report_deadlock(self) -> None:
+        waiting = [
+            f"rank {rank} for {count} of step {step}" for (rank, step, count), rows in self._waiting.items() if rows
+        ]
+        raise ScheduleError(f"{self._schedule.name}: deadlock; {', '.join(waiting[:4]) or 'messages never handled'}")
+
+    def _name(self, row: int) -> str:
+        return f"{self._schedule.name}: row {row} (rank {self._sender[row]} to {self._receiver[row]})"
+
+
+def _receptions(schedule: Schedule) -> list[dict[int, int]]:
+    """For each rank its steps, in order, with the number of receptions in each."""
+    expected: list[dict[int, int]] = [{} for _ in range(schedule.ranks)]
+    for row in np.lexsort((schedule.step, schedule.receiver)).tolist():
+        receiver, step = int(schedule.receiver[row]), int(schedule.step[row])
+        expected[receiver][step] = expected[receiver].get(step, 0) + 1
+    return expected

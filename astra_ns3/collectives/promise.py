@@ -1,0 +1,61 @@
+"""What each collective promises: what ranks hold at its start, and what they must hold at its end.
+
+Blocks are those of the schedule; in an all-to-all they are numbered through all ranks' data, in rank order. With k
+blocks for each rank, rank r's part are the blocks ``owned[r] * k`` to ``owned[r] * k + k - 1``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from astra_ns3.collectives.schedule import Schedule
+from astra_ns3.config.collective_kind import CollectiveKind
+
+_ROOT = 0
+#: Kinds whose data are cut in one part for each rank.
+PARTED = (CollectiveKind.REDUCE_SCATTER, CollectiveKind.ALL_GATHER, CollectiveKind.ALL_TO_ALL)
+
+
+def start(schedule: Schedule, kind: CollectiveKind, owned: Sequence[int]) -> list[dict[int, int]]:
+    """For each rank what it brings: block -> contributions, a bit per rank."""
+    ranks = range(schedule.ranks)
+    if kind is CollectiveKind.ALL_GATHER:
+        return [dict.fromkeys(_part(schedule, owned[rank]), 1 << rank) for rank in ranks]
+    if kind is CollectiveKind.ALL_TO_ALL:
+        own = own_blocks(schedule)
+        return [dict.fromkeys(range(rank * own, (rank + 1) * own), 1 << rank) for rank in ranks]
+    blocks = range(schedule.blocks)
+    if kind in (CollectiveKind.BROADCAST, CollectiveKind.POINT_TO_POINT):
+        return [dict.fromkeys(blocks, 1) if rank == _ROOT else {} for rank in ranks]
+    return [dict.fromkeys(blocks, 1 << rank) for rank in ranks]
+
+
+def wanted(schedule: Schedule, kind: CollectiveKind, owned: Sequence[int], rank: int) -> dict[int, int]:
+    """What ``rank`` must hold at the end: block -> contributions."""
+    ranks = schedule.ranks
+    everyone = (1 << ranks) - 1
+    everything = dict.fromkeys(range(schedule.blocks), everyone)
+    if kind in (CollectiveKind.ALL_REDUCE, CollectiveKind.BARRIER):
+        return everything
+    if kind is CollectiveKind.REDUCE:
+        return everything if rank == _ROOT else {}
+    if kind is CollectiveKind.REDUCE_SCATTER:
+        return dict.fromkeys(_part(schedule, owned[rank]), everyone)
+    if kind is CollectiveKind.ALL_GATHER:
+        return {block: 1 << source for source in range(ranks) for block in _part(schedule, owned[source])}
+    if kind is CollectiveKind.ALL_TO_ALL:
+        own = own_blocks(schedule)
+        part = own // ranks
+        return {source * own + rank * part + place: 1 << source for source in range(ranks) for place in range(part)}
+    is_reached = kind is CollectiveKind.BROADCAST or rank == ranks - 1
+    return dict.fromkeys(range(schedule.blocks), 1) if is_reached else {}
+
+
+def own_blocks(schedule: Schedule) -> int:
+    """In an all-to-all, the blocks that a rank's own data are cut in."""
+    return schedule.blocks // schedule.expansion
+
+
+def _part(schedule: Schedule, place: int) -> range:
+    size = schedule.blocks // schedule.ranks
+    return range(place * size, (place + 1) * size)

@@ -1,0 +1,75 @@
+"""Schedules that users write: MSCCL's XML, or our own columns as CSV or JSON. Proved before they are handed out."""
+
+from __future__ import annotations
+
+import os
+from functools import lru_cache
+from pathlib import Path
+
+from astra_ns3.collectives.msccl_run import msccl_schedule
+from astra_ns3.collectives.msccl_xml import read_msccl
+from astra_ns3.collectives.proof import ScheduleError, prove
+from astra_ns3.collectives.schedule import Schedule
+from astra_ns3.collectives.schedule_columns import csv_schedule, csv_text, json_schedule, json_text
+from astra_ns3.config.collective_kind import CollectiveKind
+from astra_ns3.config.reading import read_text
+from astra_ns3.errors import InputError
+
+_SUFFIXES = (".xml", ".csv", ".json")
+
+
+def load_schedule(path: str | os.PathLike[str]) -> tuple[Schedule, CollectiveKind]:
+    """The schedule of a file and the collective that it has been proved to do.
+
+    ``.xml`` is MSCCL's format (:mod:`astra_ns3.collectives.msccl_xml` says which part of it), ``.csv`` and ``.json``
+    hold the columns of a Schedule (:mod:`astra_ns3.collectives.schedule_columns`). Raises
+    :class:`~astra_ns3.errors.InputError`, which names the file and the line or element.
+    """
+    source = os.fspath(path)
+    suffix = _suffix(source)
+    text = read_text(path)
+    if suffix == ".xml":
+        schedule, kind = msccl_schedule(read_msccl(text, source), source)
+    elif suffix == ".csv":
+        schedule, kind = csv_schedule(text, source)
+    else:
+        schedule, kind = json_schedule(text, source)
+    try:
+        prove(schedule, kind)
+    except ScheduleError as error:
+        raise InputError(f"{source}: this is no {kind.name.lower()}: {error}") from error
+    return schedule, kind
+
+
+def load_schedule_cached(path: str) -> tuple[Schedule, CollectiveKind]:
+    """As :func:`load_schedule`, once for each state of the file."""
+    try:
+        state = Path(path).stat()
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror or error}") from error
+    return _load(path, state.st_mtime_ns, state.st_size)
+
+
+def save_schedule(schedule: Schedule, kind: CollectiveKind, path: str | os.PathLike[str]) -> None:
+    """Write ``.csv`` or ``.json``, which :func:`load_schedule` reads again."""
+    source = os.fspath(path)
+    suffix = _suffix(source)
+    if suffix == ".xml":
+        raise InputError(f"{source}: schedules are written as .csv or .json")
+    text = csv_text(schedule, kind) if suffix == ".csv" else json_text(schedule, kind)
+    try:
+        Path(source).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"{source}: {error.strerror or error}") from error
+
+
+@lru_cache(maxsize=16)
+def _load(path: str, _modified_ns: int, _bytes: int) -> tuple[Schedule, CollectiveKind]:
+    return load_schedule(path)
+
+
+def _suffix(source: str) -> str:
+    suffix = Path(source).suffix.lower()
+    if suffix not in _SUFFIXES:
+        raise InputError(f"{source}: a schedule's file ends in {', '.join(_SUFFIXES)}, found '{suffix}'")
+    return suffix

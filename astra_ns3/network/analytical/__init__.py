@@ -1,0 +1,1 @@
+"""The analytical backends: the same executor as ns-3's, with messages that travel by formula."""

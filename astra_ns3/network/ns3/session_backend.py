@@ -1,0 +1,321 @@
+"""A backend on a native session: what the packet-level and the analytical backends share, all but their network."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import numpy as np
+
+from astra_ns3.collectives.schedule import Schedule
+from astra_ns3.config.network import Observe
+from astra_ns3.errors import AstraNs3Error, BackendError, LimitReached
+from astra_ns3.network.api import Limits, NetworkListener, PendingMessage
+from astra_ns3.network.ns3 import _runtime
+from astra_ns3.network.ns3.hook import HookContext
+from astra_ns3.network.ns3.recording import Recording
+from astra_ns3.network.records import RecorderOptions
+from astra_ns3.topology.graph import Graph
+from astra_ns3.topology.ports import all_ports, port_name
+from astra_ns3.units import format_time
+
+_LOG = logging.getLogger(__name__)
+RUN_LIMIT, RUN_FAILED, RUN_HALTED = 2, 3, 4
+
+
+class SessionBackend:
+    """One live simulation; fulfils :class:`~astra_ns3.network.api.NetworkBackend`.
+
+    ``graph`` has the NPUs and the ports that can be looked at, ``describe(session)`` makes the network in a session.
+    ``on_built`` is called with a :class:`~astra_ns3.network.ns3.hook.HookContext` before the first event; if it returns
+    a function, that is called when the run has ended, while the simulation still exists. Raises BackendError if ns-3
+    can't be loaded, refuses the network, or a session is open already.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        observe: Observe,
+        describe: Callable[[Any], None],
+        *,
+        seed: int = 1,
+        recorder: RecorderOptions | None = None,
+        on_built: Callable[[HookContext], object] | None = None,
+    ) -> None:
+        self._session: Any = None
+        self._hook_ended: Callable[[], object] | None = None
+        self._hook: HookContext | None = None  # keeps what the hook handed to ns-3
+        self._recording: Recording | None = None
+        self._graph = graph
+        self._listener: NetworkListener | None = None
+        self._timers: dict[int, Callable[[int], None]] = {}
+        self._tokens = itertools.count()
+        self._callback_seconds = 0.0
+        self._raised: BaseException | None = None
+        self._interrupted = False
+        with _translated():
+            native = _runtime.load()
+            self._native_listener = _runtime.listener_class()(self)
+            self._idle_memory_bytes = _resident_bytes()
+            self._session = native.Session(seed)
+        try:
+            with _translated():
+                self._build(observe, describe, recorder or RecorderOptions(), on_built)
+        except BaseException:
+            self._session.__destruct__()
+            self._session = None
+            raise
+
+    def _build(
+        self,
+        observe: Observe,
+        describe: Callable[[Any], None],
+        recorder: RecorderOptions,
+        on_built: Callable[[HookContext], object] | None,
+    ) -> None:
+        describe(self._session)
+        self._recording = Recording(self._session, self._graph, observe, recorder)
+        self._session.Build(self._native_listener)
+        if on_built is not None:
+            self._hook = HookContext(_runtime.load_namespace(), self._session, self._graph, self._call)
+            ended = on_built(self._hook)
+            self._hook_ended = ended if callable(ended) else None
+
+    @property
+    def ranks(self) -> int:
+        """How many NPUs there are."""
+        return len(self._graph.rank_host)
+
+    def register_schedule(self, schedule: Schedule) -> int:
+        """Hand over a schedule; raises BackendError if it can't be played."""
+        columns = np.stack(
+            [
+                schedule.sender,
+                schedule.receiver,
+                schedule.step,
+                schedule.first_block,
+                schedule.block_count,
+                schedule.reduces,
+                schedule.wait_step,
+                schedule.wait_count,
+            ]
+        ).astype(np.int32)
+        with _translated():
+            number = self._session.RegisterSchedule(
+                schedule.ranks, schedule.blocks, schedule.expansion, schedule.messages, columns.reshape(-1)
+            )
+        return int(number)
+
+    def register_group(self, ranks: Sequence[int]) -> int:
+        """Name the NPUs that play ranks 0, 1, ... of a schedule."""
+        with _translated():
+            return int(self._session.RegisterGroup(np.array(ranks, dtype=np.uint32), len(ranks)))
+
+    def launch(self, rank: int, schedule: int, group: int, instance: int, bytes: int) -> None:
+        """Start NPU ``rank``'s part of a phase now."""
+        self._session.Launch(rank, instance, schedule, group, bytes)
+
+    def call_later(self, rank: int, delay_ps: int, callback: Callable[[int], None]) -> None:
+        """Call ``callback(time_ps)`` after ``delay_ps``."""
+        token = next(self._tokens)
+        self._timers[token] = callback
+        self._session.SetTimer(rank, delay_ps, token)
+
+    def now_ps(self) -> int:
+        """The simulated time."""
+        return int(self._session.GetNowPs())
+
+    def run(self, listener: NetworkListener, limits: Limits) -> None:
+        """Play events until :meth:`stop` or until none is left.
+
+        Raises LimitReached, BackendError when a connection gives up, and what callbacks raise.
+        """
+        self._listener = listener
+        limit_ps = -1 if limits.simulated_ps is None else limits.simulated_ps
+        with _translated(), self._signals_noted():
+            status = int(self._session.Run(limit_ps))
+        if self._raised is not None:
+            raised, self._raised = self._raised, None
+            raise raised
+        if status == RUN_FAILED:
+            raise BackendError(f"{self._session.GetFailure()} (at {format_time(self.now_ps())})")
+        if status == RUN_HALTED:
+            raise BackendError(
+                f"a hook stopped the simulation at {format_time(self.now_ps())}, before the NPUs were done"
+            )
+        if status == RUN_LIMIT:
+            raise LimitReached(f"simulated time reached its limit of {format_time(limit_ps)}")
+
+    def stop(self) -> None:
+        """Leave :meth:`run` after the present event."""
+        self._session.Stop()
+
+    def pending(self, rank: int, instance: int) -> list[PendingMessage]:
+        """What ``rank`` still has to send or receive in ``instance``."""
+        found = [self._session.GetPending(index) for index in range(self._session.CountPending(rank, instance))]
+        return [PendingMessage(int(m.sender), int(m.receiver), int(m.bytes), int(m.step), bool(m.sent)) for m in found]
+
+    def statistics(self) -> dict[str, int | float]:
+        """Totals of the run so far: events, messages, packets, retransmissions, timeouts, connections, drops.
+
+        ``python_seconds`` is the wall time spent in callbacks into Python, ``idle_memory_bytes`` what the program held
+        with ns-3 loaded and nothing built.
+        """
+        session = self._session
+        rows = [self._port_counters(node, port) for node, port in all_ports(self._graph)]
+        return {
+            "events": int(session.GetEvents()),
+            "messages": int(session.GetMessages()),
+            "packets": int(session.GetPackets()),
+            "connections": int(session.GetConnections()),
+            "retransmissions": int(session.GetRetransmissions()),
+            "timeouts": int(session.GetTimeouts()),
+            "dropped_frames": sum(row["dropped_frames"] for row in rows),
+            "python_seconds": self._callback_seconds,
+            "idle_memory_bytes": self._idle_memory_bytes,
+        }
+
+    def switch_table(self) -> list[dict[str, object]]:
+        """One row per port, NICs included: what it sent, dropped and marked, and its longest queue."""
+        rows: list[dict[str, object]] = []
+        for node, port in all_ports(self._graph):
+            peer = self._graph.ports[node][port].peer
+            hosts = self._graph.hosts
+            names = {
+                "port": port_name(self._graph, node, port),
+                "link_to": f"host{peer}" if peer < hosts else f"switch{peer - hosts}",
+            }
+            rows.append({**names, **self._port_counters(node, port)})
+        return rows
+
+    def _port_counters(self, node: int, port: int) -> dict[str, int]:
+        counters = self._session.GetPortStatistics(node, port)
+        return {
+            "sent_frames": int(counters.sentFrames),
+            "sent_bytes": int(counters.sentBytes),
+            "dropped_frames": int(counters.droppedFrames),
+            "dropped_bytes": int(counters.droppedBytes),
+            "marked_frames": int(counters.markedFrames),
+            "highest_queue_bytes": int(counters.highestQueueBytes),
+        }
+
+    def sent_bytes(self, rank: int) -> int:
+        """Bytes of the messages that ``rank`` has sent so far."""
+        return int(self._session.GetSentBytes(rank))
+
+    def close(self, *, process_ends: bool = False) -> None:
+        """Finish the files and free the simulation (or leave that to the end of the process); safe to call twice."""
+        session, self._session = self._session, None
+        if session is None:
+            return
+        try:
+            if self._recording is not None:
+                with _translated():
+                    session.FlushRecords()
+                self._end_hook()
+                if self._raised is not None:
+                    raise self._raised
+        finally:
+            if self._recording is not None:
+                self._recording.close()
+            if process_ends:
+                session.__python_owns__ = False
+            else:
+                session.__destruct__()
+
+    def _end_hook(self) -> None:
+        """Call what the hook returned; what it raises is no reason to lose a finished run."""
+        if self._hook_ended is not None:
+            try:
+                self._hook_ended()
+            except (Exception, SystemExit):
+                _LOG.exception("the function that the hook returned failed")
+
+    # What the native session calls.
+
+    def phase_done(self, npu: int, instance: int, time_ps: int) -> None:
+        """A rank has finished its part of a phase."""
+        assert self._listener is not None
+        self._call(self._listener.phase_done, npu, instance, time_ps)
+
+    def timer_due(self, token: int, time_ps: int) -> None:
+        """A timer of :meth:`call_later` is due."""
+        self._call(self._timers.pop(token), time_ps)
+
+    def heartbeat(self, time_ps: int, events: int) -> None:
+        """About 100 ms of wall time have passed."""
+        self._call(self._beat, time_ps, events)
+
+    def _beat(self, time_ps: int, events: int) -> None:
+        assert self._listener is not None
+        if self._interrupted:
+            raise KeyboardInterrupt
+        self._listener.heartbeat(time_ps, events)
+
+    def records_ready(self, table: int) -> None:
+        """The session has rows to fetch."""
+        assert self._recording is not None
+        self._call(self._recording.fetch, table)
+
+    @contextmanager
+    def _signals_noted(self) -> Iterator[None]:
+        """While the simulation runs, signals are only noted; the next heartbeat raises KeyboardInterrupt.
+
+        Python's own way would raise it wherever Python happens to be, half way through the bridge too.
+        """
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        noted = [number for number in (signal.SIGINT, signal.SIGTERM) if callable(signal.getsignal(number))]
+        before = {number: signal.signal(number, self._note_signal) for number in noted}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    def _note_signal(self, _signal: int, _frame: FrameType | None) -> None:
+        self._interrupted = True
+
+    def _call(self, function: Callable[..., object], *arguments: object) -> None:
+        """Call Python from the simulation; what it raises stops the simulation and comes out of :meth:`run`.
+
+        It must not pass through the native code: the bridge would put its own words around it.
+        """
+        begin = time.perf_counter()
+        try:
+            function(*arguments)
+        except BaseException as error:
+            self._raised = self._raised or error
+            self._session.Stop()
+        self._callback_seconds += time.perf_counter() - begin
+
+
+def _resident_bytes() -> int:
+    """Memory of this process that is resident now."""
+    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+@contextmanager
+def _translated() -> Iterator[None]:
+    """Turn what comes out of native code into our errors; our own, and the user's, pass unchanged."""
+    try:
+        yield
+    except AstraNs3Error:
+        raise
+    except Exception as error:
+        native = type(error).__module__.startswith("cppyy")
+        if not native:
+            raise
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+        raise BackendError(f"ns-3: {lines[-1] if lines else type(error).__name__}") from error

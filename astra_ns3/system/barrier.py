@@ -1,0 +1,22 @@
+"""ASTRA-sim 1.0's barrier: nobody leaves a phase of a chunk before everybody has finished it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+class PhaseBarrier:
+    """Of ``npus`` NPUs, for each phase of each chunk by its instance number."""
+
+    def __init__(self, npus: int) -> None:
+        self._npus = npus
+        self._arrived: dict[int, list[int]] = {}
+
+    def arrive(self, rank: int, instance: int) -> Sequence[int]:
+        """``rank`` has finished a phase: who goes on now, in the order of arrival. None before the last has come."""
+        ranks = self._arrived.setdefault(instance, [])
+        ranks.append(rank)
+        if len(ranks) < self._npus:
+            return ()
+        del self._arrived[instance]
+        return ranks

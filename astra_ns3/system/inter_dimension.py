@@ -1,0 +1,90 @@
+"""In which order a chunk goes through the dimensions of its collective.
+
+A policy is made for a grid, once a run, and then asked for the route of each chunk, in program order; it may remember.
+A user's own is asked only: ``function(chunk)``, with a :class:`~astra_ns3.system.route.ChunkToRoute`, gives the chunk's
+dimensions in order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+
+from astra_ns3.config.collective_kind import CollectiveKind
+from astra_ns3.config.compatibility import Compatibility
+from astra_ns3.errors import InputError
+from astra_ns3.system.groups import Grid
+from astra_ns3.system.offline_greedy import OfflineGreedy
+from astra_ns3.system.own_policies import find_policy, is_own
+from astra_ns3.system.route import ChunkToRoute, Route
+
+RoutePolicy = Callable[[ChunkToRoute], Route]
+RoutePolicyMaker = Callable[[Grid, Compatibility], RoutePolicy]
+
+
+def ascending(grid: Grid, compatibility: Compatibility) -> RoutePolicy:
+    """From the lowest dimension up; all-gathers from the highest down."""
+    return lambda chunk: Route(plain_order(chunk), chunk.bytes)
+
+
+def round_robin(grid: Grid, compatibility: Compatibility) -> RoutePolicy:
+    """As ascending, but each chunk starts at the next dimension of the grid."""
+    turn = 0
+
+    def route(chunk: ChunkToRoute) -> Route:
+        nonlocal turn
+        order = list(range(len(grid.sizes)))
+        if chunk.kind is CollectiveKind.ALL_GATHER:
+            order.reverse()
+        order = order[turn:] + order[:turn]
+        turn = (turn + 1) % len(order)
+        return Route(tuple(dimension for dimension in order if dimension in chunk.dimensions), chunk.bytes)
+
+    return route
+
+
+def themis(grid: Grid, compatibility: Compatibility, *, flexible: bool = False) -> RoutePolicy:
+    """Themis: the least loaded dimension first, so that all are busy at once."""
+    greedy = OfflineGreedy(grid, flexible=flexible, gathers_upwards=compatibility.greedy_gathers_upwards)
+
+    def route(chunk: ChunkToRoute) -> Route:
+        if chunk.kind is CollectiveKind.ALL_TO_ALL:
+            return Route(plain_order(chunk), chunk.bytes)
+        return greedy(chunk)
+
+    return route
+
+
+INTER_DIMENSION: Mapping[str, RoutePolicyMaker] = {
+    "ascending": ascending,
+    "baseline": ascending,
+    "roundRobin": round_robin,
+    "themis": themis,
+    "offlineGreedy": themis,
+    "themisFlex": partial(themis, flexible=True),
+    "offlineGreedyFlex": partial(themis, flexible=True),
+}
+
+
+def route_policy(name: str, grid: Grid, compatibility: Compatibility) -> RoutePolicy:
+    """The policy called ``name``, new; raises InputError."""
+    if is_own(name):
+        return _checked(name, find_policy(name, {}))
+    return find_policy(name, INTER_DIMENSION)(grid, compatibility)
+
+
+def plain_order(chunk: ChunkToRoute) -> tuple[int, ...]:
+    """The chunk's dimensions ascending, those of an all-gather descending."""
+    return chunk.dimensions[::-1] if chunk.kind is CollectiveKind.ALL_GATHER else chunk.dimensions
+
+
+def _checked(name: str, policy: Callable[..., object]) -> RoutePolicy:
+    def route(chunk: ChunkToRoute) -> Route:
+        order = policy(chunk)
+        if not isinstance(order, (tuple, list)) or sorted(order) != list(chunk.dimensions):
+            raise InputError(
+                f"policy '{name}' gave {order!r}, expected the dimensions {chunk.dimensions} in some order"
+            )
+        return Route(tuple(order), chunk.bytes)
+
+    return route

@@ -1,0 +1,69 @@
+"""One phase of one chunk, as it waits and runs on every NPU, and the collective that it belongs to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from astra_ns3.config.collective_kind import CollectiveKind
+from astra_ns3.system.launches import Launch
+from astra_ns3.system.request import CollectiveRequest, Handle
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Task:
+    """What queues hold and policies see; the same object on all NPUs.
+
+    ``instance``: its number for the network. ``queue``: number of its queue over all dimensions. ``priority``: the
+    higher goes first. ``kind``: the collective that the phase runs. ``bytes``: data of a rank before or after the
+    phase, the larger. ``phase``: its place among the chunk's phases, of which ``phases_left`` follow, and first of
+    these ``following``.
+    """
+
+    instance: int
+    queue: int
+    priority: int
+    kind: CollectiveKind
+    bytes: int
+    phase: int
+    phases_left: int
+    launch: Launch
+    following: Task | None
+    collective: Collective
+
+
+class Collective:
+    """A collective that has been issued, shared by all NPUs.
+
+    ``algorithm``: that of each phase; ``group_ranks``: how many NPUs exchange data with each other.
+    ``first_tasks``: the first phase of each chunk. ``left[rank]``: chunks that a rank has still to finish;
+    ``handles[rank]``: None until it has issued it.
+    """
+
+    __slots__ = ("algorithm", "first_tasks", "group_ranks", "handles", "index", "left", "ranks_left", "request")
+
+    def __init__(self, index: int, request: CollectiveRequest, algorithm: str, group_ranks: int) -> None:
+        self.index = index
+        self.request = request
+        self.algorithm = algorithm
+        self.group_ranks = group_ranks
+        self.first_tasks: list[Task] = []
+        self.left: list[int] = []
+        self.handles: list[Handle | None] = []
+        self.ranks_left = 0
+
+    def start(self, first_tasks: list[Task], ranks: int) -> None:
+        """What ``ranks`` NPUs have to do."""
+        self.first_tasks = first_tasks
+        self.left = [len(first_tasks)] * ranks
+        self.handles = [None] * ranks
+        self.ranks_left = ranks
+
+    def tasks(self) -> list[Task]:
+        """Every phase of every chunk."""
+        found = []
+        for first in self.first_tasks:
+            task: Task | None = first
+            while task is not None:
+                found.append(task)
+                task = task.following
+        return found

@@ -1,0 +1,91 @@
+"""The steps that all training loops are made of: compute, issue, wait, written once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from astra_ns3.config.layers import Layer, Pass, Workload
+from astra_ns3.network.records import PassKind
+from astra_ns3.system.request import CollectiveRequest, Handle
+from astra_ns3.units import PS_PER_NS
+from astra_ns3.workload.operations import Compute, Issue, Move, Program, Wait
+from astra_ns3.workload.parallelism import PassDimensions
+
+FORWARD, WEIGHT_GRADIENT, INPUT_GRADIENT = PassKind.FORWARD, PassKind.WEIGHT_GRADIENT, PassKind.INPUT_GRADIENT
+MOVE = Move()
+
+
+class Steps:
+    """One NPU's steps through ``passes`` passes of ``workload``, and the collectives that nothing has waited for yet.
+
+    ``dimensions``: over which each layer's collectives go (None: all). ``exposed_until_first_end``: see the option of
+    this name of :class:`~astra_ns3.config.compatibility.Compatibility`.
+    """
+
+    def __init__(
+        self,
+        workload: Workload,
+        passes: int,
+        dimensions: Sequence[PassDimensions] | None = None,
+        *,
+        exposed_until_first_end: bool = False,
+    ) -> None:
+        self.workload = workload
+        self.passes = range(passes)
+        self.forwards = range(len(workload.layers))
+        self.backwards = self.forwards[::-1]
+        self._dimensions = dimensions
+        self._exposed_until_first_end = exposed_until_first_end
+        self._outstanding: dict[tuple[int, PassKind], list[Handle]] = {}
+
+    def compute(self, number: int, layer: int, kind: PassKind) -> Program:
+        """Compute one pass of a layer, in training pass ``number``."""
+        compute_ps = pass_of(self.workload.layers[layer], kind).compute_ns * PS_PER_NS
+        yield Compute(number, layer, kind, compute_ps)
+
+    def issue(self, number: int, layer: int, kind: PassKind, policy: str | None = None) -> Program:
+        """Issue the collective of a layer's pass, if it has one."""
+        part = pass_of(self.workload.layers[layer], kind)
+        if part.collective is None:
+            return
+        dimensions = None if self._dimensions is None else self._dimensions[layer][kind]
+        request = CollectiveRequest(part.collective, part.bytes, layer, number, kind, policy, dimensions=dimensions)
+        handle = yield Issue(request)
+        assert handle is not None
+        if not handle.done:
+            self._outstanding.setdefault((layer, kind), []).append(handle)
+
+    def wait(self, layer: int, kind: PassKind) -> Program:
+        """Wait for all collectives issued so far in a layer's pass."""
+        for handle in self._outstanding.pop((layer, kind), []):
+            yield Wait(handle)
+
+    def forward_compute(self, number: int, layer: int) -> Program:
+        """The start of every layer's forward pass: its weights must be up to date."""
+        yield from self.wait(layer, WEIGHT_GRADIENT)
+        yield from self.compute(number, layer, FORWARD)
+
+    def blocking_forwards(self, number: int, layers: Iterable[int]) -> Program:
+        """Forward passes of ``layers``, each of which waits for its collective."""
+        for layer in layers:
+            yield from self.forward_compute(number, layer)
+            yield from self.issue(number, layer, FORWARD)
+            yield from self.wait(layer, FORWARD)
+            yield MOVE
+
+    def drain(self) -> Program:
+        """After the last pass: layer 0's weight gradient as at the begin of a forward pass, then all others."""
+        if self._exposed_until_first_end:
+            handles = [handle for handle in self._outstanding.get((0, WEIGHT_GRADIENT), []) if not handle.done]
+            if handles:
+                yield Wait(handles[0], others=tuple(handles[1:]))
+        else:
+            yield from self.wait(0, WEIGHT_GRADIENT)
+        left = [handle for handles in self._outstanding.values() for handle in handles]
+        for handle in sorted(left, key=lambda handle: handle.collective):
+            yield Wait(handle, tail=True)
+
+
+def pass_of(layer: Layer, kind: PassKind) -> Pass:
+    """One of a layer's three passes."""
+    return {FORWARD: layer.forward, WEIGHT_GRADIENT: layer.weight_gradient, INPUT_GRADIENT: layer.input_gradient}[kind]

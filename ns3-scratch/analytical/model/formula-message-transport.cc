@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "formula-message-transport.h"
+
+#include "ns3/simulator.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace ns3
+{
+
+namespace
+{
+constexpr double PS_PER_NS = 1'000.0;
+} // namespace
+
+FormulaMessageTransport::FormulaMessageTransport(const AnalyticalGrid& grid,
+                                                 const Options& options,
+                                                 MessageListener& listener)
+    : m_grid(grid),
+      m_options(options),
+      m_listener(listener)
+{
+}
+
+double
+FormulaMessageTransport::DimensionNs(uint32_t dimension,
+                                     uint32_t from,
+                                     uint32_t to,
+                                     uint64_t bytes) const
+{
+    const AnalyticalDimension& d = m_grid.GetDimensions()[dimension];
+    const bool isSwitch = d.topology == AnalyticalTopology::SWITCH;
+    const double addends[] = {m_grid.Hops(dimension, from, to) * d.linkLatencyNs,
+                              static_cast<double>(bytes) / d.bytesPerNs,
+                              2 * d.nicLatencyNs,
+                              isSwitch ? d.routerLatencyNs : 0.0};
+    double networkNs = 0.0;
+    for (double addend : addends)
+    {
+        networkNs += addend;
+        if (m_options.truncate)
+        {
+            networkNs = std::trunc(networkNs);
+        }
+    }
+    const double memoryNs =
+        (d.memoryLatencyNs + static_cast<double>(bytes) / d.memoryBytesPerNs) * d.memoryScale;
+    return std::max(networkNs, memoryNs);
+}
+
+int64_t
+FormulaMessageTransport::DelayPs(uint32_t sender, uint32_t receiver, uint64_t bytes) const
+{
+    double ns = 0.0;
+    const uint32_t highest = m_grid.HighestDifference(sender, receiver);
+    for (uint32_t dimension = m_options.highestDimensionOnly ? highest : 0; dimension <= highest;
+         ++dimension)
+    {
+        const uint32_t from = m_grid.Coordinate(sender, dimension);
+        const uint32_t to = m_grid.Coordinate(receiver, dimension);
+        if (from != to)
+        {
+            ns += DimensionNs(dimension, from, to, bytes);
+        }
+    }
+    return std::llround(ns * PS_PER_NS);
+}
+
+void
+FormulaMessageTransport::Send(const CollectiveMessage& message)
+{
+    int64_t delayPs = DelayPs(message.sender, message.receiver, message.bytes);
+    if (m_options.rendezvousBytes > 0)
+    {
+        delayPs += DelayPs(message.receiver, message.sender, m_options.rendezvousBytes);
+    }
+    Simulator::Schedule(TimeStep(delayPs),
+                        [this, message]() { m_listener.MessageArrived(message); });
+}
+
+} // namespace ns3

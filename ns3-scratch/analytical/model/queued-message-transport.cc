@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "queued-message-transport.h"
+
+#include "ns3/simulator.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace ns3
+{
+
+namespace
+{
+constexpr double PS_PER_NS = 1'000.0;
+
+/// Ways a link can go; the numbers of a fully connected dimension's links are added to DIRECT.
+enum Way : uint32_t
+{
+    CLOCKWISE = 0,
+    ANTICLOCKWISE = 1,
+    UP = 2,
+    DOWN = 3,
+    DIRECT = 4
+};
+} // namespace
+
+QueuedMessageTransport::QueuedMessageTransport(const AnalyticalGrid& grid,
+                                               MessageListener& listener)
+    : m_grid(grid),
+      m_listener(listener)
+{
+}
+
+QueuedMessageTransport::LinkKey
+QueuedMessageTransport::MakeKey(uint32_t npu, uint32_t dimension, uint32_t way)
+{
+    return (uint64_t{npu} << 32) | (uint64_t{dimension} << 28) | way;
+}
+
+void
+QueuedMessageTransport::Send(const CollectiveMessage& message)
+{
+    uint32_t journey;
+    if (m_free.empty())
+    {
+        journey = m_journeys.size();
+        m_journeys.emplace_back();
+    }
+    else
+    {
+        journey = m_free.back();
+        m_free.pop_back();
+    }
+    m_journeys[journey] = {message, message.sender, 0, false};
+    Continue(journey);
+}
+
+void
+QueuedMessageTransport::Continue(uint32_t number)
+{
+    Journey& journey = m_journeys[number];
+    const uint32_t receiver = journey.message.receiver;
+    while (journey.npu != receiver && m_grid.Coordinate(journey.npu, journey.dimension) ==
+                                          m_grid.Coordinate(receiver, journey.dimension))
+    {
+        journey.dimension++;
+    }
+    if (journey.npu != receiver)
+    {
+        TakeLink(number);
+        return;
+    }
+    const CollectiveMessage message = journey.message;
+    m_free.push_back(number);
+    m_listener.MessageArrived(message);
+}
+
+void
+QueuedMessageTransport::TakeLink(uint32_t number)
+{
+    Journey& journey = m_journeys[number];
+    const uint32_t d = journey.dimension;
+    const AnalyticalDimension& dimension = m_grid.GetDimensions()[d];
+    const uint32_t from = m_grid.Coordinate(journey.npu, d);
+    const uint32_t to = m_grid.Coordinate(journey.message.receiver, d);
+    const uint32_t npu = journey.npu;
+    const double latencyNs = dimension.linkLatencyNs + 2 * dimension.nicLatencyNs;
+    switch (dimension.topology)
+    {
+    case AnalyticalTopology::RING: {
+        const uint32_t clockwise = (to + dimension.npus - from) % dimension.npus;
+        const bool forwards = clockwise <= dimension.npus - clockwise;
+        const uint32_t step = forwards ? 1 : dimension.npus - 1;
+        journey.npu = m_grid.Move(npu, d, (from + step) % dimension.npus);
+        Cross(number, MakeKey(npu, d, forwards ? CLOCKWISE : ANTICLOCKWISE), dimension, latencyNs);
+        return;
+    }
+    case AnalyticalTopology::SWITCH: {
+        const bool down = journey.atSwitch;
+        const uint32_t end = m_grid.Move(npu, d, to);
+        journey.atSwitch = !down;
+        journey.npu = down ? end : npu;
+        Cross(number,
+              MakeKey(down ? end : npu, d, down ? DOWN : UP),
+              dimension,
+              dimension.linkLatencyNs + dimension.nicLatencyNs +
+                  (down ? 0.0 : dimension.routerLatencyNs));
+        return;
+    }
+    default:
+        journey.npu = m_grid.Move(npu, d, to);
+        Cross(number, MakeKey(npu, d, DIRECT + to), dimension, latencyNs);
+        return;
+    }
+}
+
+void
+QueuedMessageTransport::Cross(uint32_t number,
+                              LinkKey key,
+                              const AnalyticalDimension& dimension,
+                              double latencyNs)
+{
+    const double bytes = static_cast<double>(m_journeys[number].message.bytes);
+    const auto busyPs = std::llround(bytes / dimension.bytesPerNs * PS_PER_NS);
+    const int64_t nowPs = Simulator::Now().GetTimeStep();
+    Link& link = m_links[key];
+    link.freePs = std::max(link.freePs, nowPs) + busyPs;
+    const int64_t arrivalPs = link.freePs + std::llround(latencyNs * PS_PER_NS);
+    Simulator::Schedule(TimeStep(arrivalPs - nowPs), [this, number]() { Continue(number); });
+}
+
+} // namespace ns3

@@ -1,0 +1,156 @@
+"""Every measured case of ASTRA-sim, on the analytical backend, through the program's front door.
+
+Version 1.0 under its preset: finish times to the nanosecond and every cell of its EndToEnd tables. Version 2 with our
+rules within half a percent. Its workloads and systems also run as packets. The measurements lie beside the repository,
+in ``shared/reference``; without them there is nothing to compare.
+"""
+
+from __future__ import annotations
+
+import csv
+from functools import cache
+from pathlib import Path
+from typing import Literal
+
+import pytest
+
+import astra_ns3
+from astra_ns3.config.analytical import GIB_PER_NS, AnalyticalDimension, AnalyticalNetwork
+from astra_ns3.config.network import parse_network
+from astra_ns3.config.system import SystemConfig, parse_system
+from astra_ns3.config.workload import parse_workload
+
+TOLERANCE_US = 0.0011
+TOPOLOGIES: dict[str, Literal["ring", "switch"]] = {"Ring": "ring", "Switch": "switch"}
+VERSION_2_TOLERANCE = 0.005
+PACKET_SCALE = 0.01
+
+
+@cache
+def shared() -> Path | None:
+    """The folder of all measurements, beside this repository or above it."""
+    for folder in Path(__file__).resolve().parents:
+        if (folder / "shared" / "reference" / "astra-sim-1.0").is_dir():
+            return folder / "shared" / "reference"
+    return None
+
+
+def rows(name: str) -> list[dict[str, str]]:
+    folder = shared()
+    if folder is None:
+        return []
+    with (folder / name).open(encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def files(kind: str) -> list[Path]:
+    folder = shared()
+    return [] if folder is None else sorted((folder / "astra-sim-1.0" / kind).iterdir())
+
+
+needs_measurements = pytest.mark.skipif(shared() is None, reason="the measurements are not beside this repository")
+
+
+def cells(lines: list[str]) -> list[list[str | float]]:
+    """A table's cells but for its heading, which spells two names otherwise, and the run's name; numbers as numbers."""
+    table = [[cell for place, cell in enumerate(line.split(",")) if place != 1] for line in lines[1:]]
+    return [[float(cell) if cell.replace(".", "").isdigit() else cell for cell in row] for row in table]
+
+
+@needs_measurements
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("case", rows("astra-sim-1.0/expected.csv"), ids=lambda case: str(case["id"]))
+def test_version_1_is_met_to_the_nanosecond(case: dict[str, str], tmp_path: Path) -> None:
+    folder = shared()
+    assert folder is not None
+    reference = folder / "astra-sim-1.0"
+    option, _, value = case["options"].partition("=")
+    assert option in ("", "--comm-scale")
+    result = astra_ns3.run(
+        workload=reference / "workload" / case["workload"],
+        system=reference / "system" / case["system"],
+        network=reference / "network" / case["network"],
+        passes=int(case["passes"]),
+        comm_scale=float(value or 1),
+        backend="analytical",
+        compat="astra-sim-1.0",
+        output=tmp_path / "out",
+    )
+    assert result.finish_ns / 1000 == pytest.approx(float(case["finish_us"]), abs=TOLERANCE_US)
+    expected = reference / "end_to_end" / f"{case['id']}.csv"
+    if expected.exists():
+        ours = cells((tmp_path / "out" / "EndToEnd.csv").read_text().splitlines())
+        theirs = cells(expected.read_text().splitlines())
+        assert [len(row) for row in ours] == [len(row) for row in theirs]
+        for mine, row in zip(ours, theirs, strict=True):
+            assert mine == [pytest.approx(cell, abs=TOLERANCE_US) if isinstance(cell, float) else cell for cell in row]
+
+
+@needs_measurements
+@pytest.mark.parametrize("case", rows("astra_analytical.csv"), ids=lambda case: "-".join(list(case.values())[:8]))
+def test_version_2_is_met_within_half_a_percent(case: dict[str, str]) -> None:
+    network = AnalyticalNetwork(
+        grid=(
+            AnalyticalDimension(
+                topology=TOPOLOGIES[case["topology"]],
+                npus=int(case["n"]),
+                bytes_per_ns=float(case["bandwidth_GBps"]) * GIB_PER_NS,
+                link_latency_ns=float(case["latency_ns"]),
+            ),
+        )
+    )
+    keys: dict[str, object] = {"endpoint-delay": 10, "active-chunks-per-dimension": 1, "reduction-bytes-per-ns": 1600}
+    keys |= {"scheduling-policy": "LIFO", "preferred-dataset-splits": int(case["chunks"])}
+    for collective in ("all-reduce", "reduce-scatter", "all-gather"):
+        asked = collective.replace("-", "_") == case["collective"]
+        keys[f"{collective}-implementation"] = case["algorithm"] if asked else "ring"
+    keys["all-to-all-implementation"] = "direct"
+    word = case["collective"].replace("_", "").upper()
+    result = astra_ns3.run(
+        workload=parse_workload(f"MICRO\n1\nlayer -1 0 NONE 0 0 NONE 0 0 {word} {1 << 20} 0\n", "micro"),
+        system=parse_system(keys),
+        network=network,
+        backend="analytical" if case["model"] == "congestion-unaware" else "analytical-queues",
+    )
+    finish_ns = result.npus["finish_us"] * 1000
+    assert finish_ns.max() == pytest.approx(float(case["finish_last_ns"]), rel=VERSION_2_TOLERANCE)
+    assert finish_ns.min() == pytest.approx(float(case["finish_first_ns"]), rel=VERSION_2_TOLERANCE)
+
+
+def packets_of(workload: Path, system: Path | SystemConfig, dimensions: list[int]) -> astra_ns3.Result:
+    network = parse_network(
+        {
+            "topology": {
+                "kind": "single-switch",
+                "npus": 16,
+                "dimensions": dimensions,
+                "link": {"rate": "100Gbps", "delay": "500ns"},
+                "switch": {"buffer": "1GB"},
+            }
+        }
+    )
+    return astra_ns3.run(workload=workload, system=system, network=network, comm_scale=PACKET_SCALE)
+
+
+@needs_measurements
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("workload", files("workload"), ids=lambda path: str(path.name))
+def test_every_workload_runs_as_packets(workload: Path) -> None:
+    folder = shared()
+    assert folder is not None
+    system = folder / "astra-sim-1.0/system/sample_torus_sys.txt"
+    result = packets_of(workload, system, [4, 2, 2])
+    assert result.finish_ps > 0
+    assert result.metadata["complete"]
+
+
+@needs_measurements
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("system", files("system"), ids=lambda path: str(path.name))
+def test_every_system_runs_as_packets(system: Path) -> None:
+    folder = shared()
+    assert folder is not None
+    entries = system.read_text().split("all-reduce-implementation:")[1].split()[0].count("_") + 1
+    dimensions = {1: [16], 2: [4, 4], 3: [4, 2, 2]}[entries]
+    result = packets_of(folder / "astra-sim-1.0/workload/microAllReduce.txt", system, dimensions)
+    assert result.metadata["complete"]

@@ -1,0 +1,127 @@
+"""Over which dimensions each pass of a layer communicates, and how groups of NPUs cut the grid."""
+
+from __future__ import annotations
+
+from math import prod
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from astra_ns3.config.collective_kind import CollectiveKind
+from astra_ns3.config.workload import Layer, Pass, Workload
+from astra_ns3.errors import InputError
+from astra_ns3.network.records import PassKind
+from astra_ns3.workload.dry_run import collective_requests
+from astra_ns3.workload.npu_groups import split_dimensions
+from astra_ns3.workload.parallelism import parallelism_of
+
+GATHER = Pass(1, CollectiveKind.ALL_GATHER, 10)
+
+
+def _layer(policy: str | None = None) -> Layer:
+    return Layer("layer", GATHER, GATHER, GATHER, policy=policy)
+
+
+def _covered(workload: Workload, layer: int, dimensions: tuple[int, ...]) -> tuple[tuple[int, ...] | None, ...]:
+    """Dimensions of a layer's forward, input-gradient and weight-gradient collective."""
+    rows = parallelism_of(workload, dimensions).layers
+    kinds = (PassKind.FORWARD, PassKind.INPUT_GRADIENT, PassKind.WEIGHT_GRADIENT)
+    return tuple(rows[layer][kind] for kind in kinds)
+
+
+BY_LOOP = [
+    ("DATA", ((), (), None)),
+    ("MICRO", ((), (), None)),
+    ("MODEL", (None, None, ())),
+    ("DISTRIBUTED_INFERENCE", (None, None, ())),
+    ("HYBRID_DATA_MODEL", ((0,), (0,), (1, 2))),
+    ("HYBRID_MODEL_DATA", ((1, 2), (1, 2), (0,))),
+]
+
+
+@pytest.mark.parametrize(("loop", "expected"), BY_LOOP)
+def test_each_loop_has_its_dimensions(loop: str, expected: tuple[tuple[int, ...] | None, ...]) -> None:
+    assert _covered(Workload(loop, (_layer(),)), 0, (4, 2, 8)) == expected
+
+
+@pytest.mark.parametrize(("policy", "expected"), BY_LOOP)
+def test_a_customised_layer_has_the_dimensions_of_the_loop_it_names(
+    policy: str, expected: tuple[tuple[int, ...] | None, ...]
+) -> None:
+    workload = Workload("HYBRID_CUSTOMIZED", (_layer("MODEL"), _layer(policy)))
+    assert _covered(workload, 0, (4, 2, 8)) == (None, None, ())
+    assert _covered(workload, 1, (4, 2, 8)) == expected
+
+
+def test_layer_0_of_dlrm_goes_over_all_dimensions_and_the_others_reduce_gradients_only() -> None:
+    workload = Workload("HYBRID_DLRM", (_layer(), _layer(), _layer()), last_bottom_layer=0)
+    assert _covered(workload, 0, (4, 2)) == (None, None, None)
+    assert _covered(workload, 1, (4, 2)) == ((), (), None)
+
+
+def test_a_customised_layer_without_a_known_policy_is_an_input_error() -> None:
+    with pytest.raises(InputError, match=r"w: policy 'DATTA' of layer 'layer' is not one of .*mean 'DATA'\?"):
+        parallelism_of(Workload("HYBRID_CUSTOMIZED", (_layer("DATTA"),), source="w"), (4,))
+    with pytest.raises(InputError, match="policy 'None' of layer 'layer'"):
+        parallelism_of(Workload("HYBRID_CUSTOMIZED", (_layer(),)), (4,))
+
+
+def test_what_is_issued_names_its_dimensions() -> None:
+    workload = Workload("HYBRID_CUSTOMIZED", (_layer("DATA"), _layer("HYBRID_DATA_MODEL")))
+    requests = collective_requests(workload, dimensions=(4, 2))
+    assert [(request.layer, request.pass_kind.name, request.dimensions) for request in requests] == [
+        (0, "FORWARD", ()),
+        (1, "FORWARD", (0,)),
+        (1, "INPUT_GRADIENT", (0,)),
+        (1, "WEIGHT_GRADIENT", (1,)),
+        (0, "WEIGHT_GRADIENT", None),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("dimensions", "group", "expected", "cut"),
+    [
+        ((8,), 1, ((8,), (), (0,)), None),
+        ((8,), 8, ((8,), (0,), ()), None),
+        ((8,), 4, ((4, 2), (0,), (1,)), 0),
+        ((2, 8, 2), 4, ((2, 2, 4, 2), (0, 1), (2, 3)), 1),
+        ((2, 8, 2), 16, ((2, 8, 2), (0, 1), (2,)), None),
+        ((2, 8, 2), 32, ((2, 8, 2), (0, 1, 2), ()), None),
+        ((4, 1, 6), 12, ((4, 1, 3, 2), (0, 1, 2), (3,)), 2),
+    ],
+)
+def test_a_group_takes_the_lowest_dimensions_and_cuts_the_one_it_ends_in(
+    dimensions: tuple[int, ...], group: int, expected: tuple[tuple[int, ...], ...], cut: int | None
+) -> None:
+    split = split_dimensions(dimensions, group)
+    assert tuple(split) == expected
+    assert split.cut(dimensions) == cut
+
+
+@pytest.mark.parametrize(("dimensions", "group"), [((4,), 3), ((4,), 8), ((3, 4), 4), ((2, 6), 8), ((4,), 0)])
+def test_a_group_that_does_not_fit_is_an_input_error(dimensions: tuple[int, ...], group: int) -> None:
+    with pytest.raises(InputError, match=f"^w: model_parallel_NPU_group is {group}, "):
+        parallelism_of(Workload("HYBRID_TRANSFORMER", (_layer(),), source="w", model_parallel_npus=group), dimensions)
+
+
+@given(st.lists(st.integers(1, 6), min_size=1, max_size=4), st.integers(1, 100))
+def test_every_group_has_its_size_and_no_npu_is_lost(dimensions: list[int], group: int) -> None:
+    try:
+        split = split_dimensions(dimensions, group)
+    except InputError:
+        return
+    sizes = split.logical_dimensions
+    assert prod(sizes) == prod(dimensions)
+    assert prod(sizes[dimension] for dimension in split.model_dimensions) == group
+    assert (*split.model_dimensions, *split.data_dimensions) == tuple(range(len(sizes)))
+    assert len(sizes) - len(dimensions) == (split.cut(dimensions) is not None)
+
+
+def test_a_transformers_activations_stay_in_the_group() -> None:
+    workload = Workload("HYBRID_TRANSFORMER", (_layer(),), model_parallel_npus=4)
+    parallelism = parallelism_of(workload, (2, 8))
+    assert (parallelism.dimensions, parallelism.cut) == ((2, 2, 4), 1)
+    assert parallelism.of_each((100.0, 25.0)) == (100.0, 25.0, 25.0)
+    assert _covered(workload, 0, (2, 8)) == ((0, 1), (0, 1), (2,))
+    assert _covered(workload, 0, (4, 8)) == ((0,), (0,), (1,))
