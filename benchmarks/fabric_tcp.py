@@ -18,7 +18,7 @@ from astra_ns3.collectives.schedule import Schedule
 from astra_ns3.config.network import NetworkConfig, parse_network
 from astra_ns3.network.api import EndpointModel
 from astra_ns3.network.ns3 import _runtime
-from astra_ns3.network.ns3.build import build_network
+from astra_ns3.network.ns3.build import build_network, native_columns
 from astra_ns3.topology.graph import Graph, Link
 
 RATE_BPS = 100_000_000_000
@@ -106,19 +106,8 @@ def measure(options: argparse.Namespace) -> dict[str, object]:
     listener = _runtime.listener_class()(receiver)
     session.Build(listener)
     schedule = flows(options.hosts, options.hops)
-    columns = np.stack(
-        [
-            schedule.sender,
-            schedule.receiver,
-            schedule.step,
-            schedule.first_block,
-            schedule.block_count,
-            schedule.reduces,
-            schedule.wait_step,
-            schedule.wait_count,
-        ]
-    ).astype(np.int32)
-    number = session.RegisterSchedule(options.hosts, 1, 1, options.hosts, columns.reshape(-1))
+    columns = native_columns(schedule)
+    number = session.RegisterSchedule(options.hosts, 1, 1, options.hosts, columns)
     group = session.RegisterGroup(np.arange(options.hosts, dtype=np.uint32), options.hosts)
     for npu in range(options.hosts):
         session.Launch(npu, 0, number, group, options.bytes)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
+from astra_ns3.collectives.schedule import Schedule
 from astra_ns3.config.network import NetworkConfig
 from astra_ns3.network.api import EndpointModel
 from astra_ns3.network.ns3 import _runtime
@@ -32,6 +34,24 @@ def build_network(session: Any, graph: Graph, config: NetworkConfig, endpoint: E
     session.SetLocal(topology.local.rate_bps, topology.local.delay_ps)
     session.SetEndpoint(endpoint.delay_ps, endpoint.reduction_bytes_per_ns)
     session.UseTcp(_native_tcp(tcp_parameters(config.transport)))
+
+
+def native_columns(schedule: Schedule) -> npt.NDArray[np.int32]:
+    """The eight columns of a schedule one after the other, as ``Session.RegisterSchedule`` takes them.
+
+    Shape ``(8 * messages,)``.
+    """
+    columns = (
+        schedule.sender,
+        schedule.receiver,
+        schedule.step,
+        schedule.first_block,
+        schedule.block_count,
+        schedule.reduces,
+        schedule.wait_step,
+        schedule.wait_count,
+    )
+    return np.concatenate(columns).astype(np.int32)
 
 
 def _native_tcp(parameters: TcpParameters) -> Any:

@@ -21,6 +21,7 @@ from astra_ns3.config.network import Observe
 from astra_ns3.errors import AstraNs3Error, BackendError, LimitReached
 from astra_ns3.network.api import Limits, NetworkListener, PendingMessage
 from astra_ns3.network.ns3 import _runtime
+from astra_ns3.network.ns3.build import native_columns
 from astra_ns3.network.ns3.hook import HookContext
 from astra_ns3.network.ns3.recording import Recording
 from astra_ns3.network.records import RecorderOptions
@@ -97,21 +98,10 @@ class SessionBackend:
 
     def register_schedule(self, schedule: Schedule) -> int:
         """Hand over a schedule; raises BackendError if it can't be played."""
-        columns = np.stack(
-            [
-                schedule.sender,
-                schedule.receiver,
-                schedule.step,
-                schedule.first_block,
-                schedule.block_count,
-                schedule.reduces,
-                schedule.wait_step,
-                schedule.wait_count,
-            ]
-        ).astype(np.int32)
+        columns = native_columns(schedule)
         with _translated():
             number = self._session.RegisterSchedule(
-                schedule.ranks, schedule.blocks, schedule.expansion, schedule.messages, columns.reshape(-1)
+                schedule.ranks, schedule.blocks, schedule.expansion, schedule.messages, columns
             )
         return int(number)
 
