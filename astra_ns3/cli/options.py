@@ -49,7 +49,9 @@ def input_options(function: _Function) -> _Function:
         click.option("--comm-scale", type=float, default=1.0, show_default=True, help="Multiplies every size."),
         click.option("--compute-scale", type=float, default=1.0, show_default=True, help="Multiplies compute times."),
         click.option("--backend", default="ns3", show_default=True, help="ns3, analytical or analytical-queues."),
-        click.option("--compat", default="none", show_default=True, help="Whose rules: none (ours) or astra-sim-1.0."),
+        click.option(
+            "--compat", default="none", show_default=True, help="Whose rules: none (ours), astra-sim-1.0, ..."
+        ),
         click.option(
             "--num-queues-per-dim",
             "num_queues_per_dimension",
@@ -65,6 +67,7 @@ def input_options(function: _Function) -> _Function:
         click.option("--scheduling-policy", help="Instead of the system file's: LIFO, FIFO or FILE.py:function."),
         click.option("--intra-dimension-scheduling", help="Instead of the system file's, or FILE.py:function."),
         click.option("--inter-dimension-scheduling", help="Instead of the system file's, or FILE.py:function."),
+        click.option("--congestion-control", metavar="NAME", help="RoCE's, instead of the file's; or FILE.hpp:Class."),
         click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON, also after a failure."),
         click.option(
             "--log-level",

@@ -7,6 +7,7 @@ import re
 import click
 
 from astra_ns3.cli.output import print_json
+from astra_ns3.cli.show_network import show_network
 from astra_ns3.collectives.registry import lookup, pairs
 from astra_ns3.collectives.schedule import Schedule
 from astra_ns3.collectives.schedule_files import load_schedule, save_schedule
@@ -28,6 +29,9 @@ def show_group(context: click.Context) -> None:
     if context.invoked_subcommand is None:
         click.echo(context.get_help(), err=True)
         context.exit(_USAGE_STATUS)
+
+
+show_group.add_command(show_network)
 
 
 @show_group.command("collective")

@@ -1,7 +1,8 @@
 """Rules of another simulator that we follow on request only: one named option each, and the presets that set them.
 
 By default none is on. "semantics" below is the description of ASTRA-sim 1.0 that the options come from; what each
-changes is listed in docs/astra-sim-compatibility.md.
+changes is listed in docs/astra-sim-compatibility.md. What a network is like in another simulator (header sizes, when a
+message is complete, ...) is no option here but keys of the network file, which an importer sets.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from astra_ns3.errors import InputError, nearest
 
 @dataclass(frozen=True)
 class Compatibility:
-    """Which rules of ASTRA-sim 1.0 hold instead of ours."""
+    """Which rules of another simulator hold instead of ours; those of ASTRA-sim 1.0 unless said otherwise."""
 
     phase_barrier: bool = False
     """A chunk leaves a phase only when all NPUs of the system, not only its group, have finished it; then all go on
@@ -57,6 +58,10 @@ class Compatibility:
     truncate_delays: bool = False
     """On the analytical network a message's delay is cut to whole nanoseconds after each addend (semantics 3)."""
 
+    endpoint_delay_ns: int | None = None
+    """Whatever the system file says of endpoint-delay and injection scale: ASTRA-sim 2 on ns-3 has a fixed delay in
+    the first dimension. Ours: the file's."""
+
 
 OURS = Compatibility()
 
@@ -76,6 +81,7 @@ PRESETS: Mapping[str, Compatibility] = MappingProxyType(
             charge_highest_dimension=True,
             truncate_delays=True,
         ),
+        "astra-network-ns3": Compatibility(truncate_chunks=True, truncate_messages=True, endpoint_delay_ns=10),
     }
 )
 

@@ -11,13 +11,15 @@ from pydantic import (
     BaseModel,
     BeforeValidator,
     ConfigDict,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
     PlainSerializer,
     Strict,
     ValidationError,
     WithJsonSchema,
     model_validator,
 )
-from pydantic_core import ErrorDetails, PydanticCustomError
+from pydantic_core import CoreSchema, ErrorDetails, PydanticCustomError, core_schema
 
 from astra_ns3.config.document import Document, KeyPath
 from astra_ns3.errors import InputError, nearest
@@ -106,6 +108,8 @@ def _document_path(details: ErrorDetails, data: object) -> KeyPath:
         path.append(part)
     if details["type"] == "key":
         path.append(str(details["ctx"]["key"]))
+    if details["type"] == "union_tag_invalid" and isinstance(data, Mapping) and "kind" in data:
+        path.append("kind")
     return tuple(path)
 
 
@@ -134,6 +138,27 @@ def as_value_error(parse: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return checked
 
 
+class OrName:
+    """Annotation of a group that may stand as one word too: ``transport: roce`` is ``transport: {kind: roce}``."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_before_validator_function(self._expanded, handler(source))
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        return {"anyOf": [{"type": "string"}, handler(schema)]}
+
+    @staticmethod
+    def _expanded(value: object) -> object:
+        return {"kind": value} if isinstance(value, str) else value
+
+
+def kind_of(value: object, default: str | None = None) -> str | None:
+    """What a group of keys, or a model, says it is."""
+    if isinstance(value, Mapping):
+        return str(value["kind"]) if "kind" in value else default
+    return getattr(value, "kind", default)
+
+
 def _text_or_number(example: str) -> WithJsonSchema:
     return WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "integer", "minimum": 0}], "examples": [example]})
 
@@ -151,5 +176,6 @@ TimePs = Annotated[
 ]
 PositiveTimePs = Annotated[TimePs, Gt(0)]
 Count = Annotated[int, Strict(), Ge(1)]
+Number = Annotated[int, Strict(), Ge(0)]
 OnOff = Annotated[bool, Strict()]
 """A switch that is on or off in YAML."""

@@ -6,12 +6,13 @@ import os
 import re
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, model_validator
 
 from astra_ns3.config.document import Document
-from astra_ns3.config.model import ConfigModel, PositiveTimePs, validated
+from astra_ns3.config.model import ConfigModel, OnOff, PositiveTimePs, TimePs, key_error, validated
 from astra_ns3.config.reading import read_text
-from astra_ns3.config.tcp import TcpTransport, TransportConfig
+from astra_ns3.config.roce import RoceTransport, TransportConfig
+from astra_ns3.config.tcp import TcpTransport
 from astra_ns3.config.topology import EcnConfig, LinkConfig, NicConfig, SingleSwitch, SwitchConfig, TopologyConfig
 from astra_ns3.config.yaml_document import parse_yaml
 from astra_ns3.units import PS_PER_US
@@ -22,6 +23,7 @@ __all__ = [
     "NetworkConfig",
     "NicConfig",
     "Observe",
+    "RoceTransport",
     "SingleSwitch",
     "SwitchConfig",
     "TcpTransport",
@@ -57,6 +59,14 @@ class Observe(ConfigModel):
     connections: tuple[Literal["congestion_window", "rtt", "retransmissions", "timeouts"], ...] = ()
     queues: Annotated[tuple[str, ...], AfterValidator(_port_names_or_all)] = ()
     queue_interval_ps: PositiveTimePs = Field(alias="queue_interval", default=10 * PS_PER_US)
+    queue_pairs: tuple[Literal["rate", "window", "alpha", "retransmissions", "cnps"], ...] = ()
+    """Of every RoCE queue pair."""
+    queue_pair_interval_ps: TimePs = Field(alias="queue_pair_interval", default=0)
+    """Sampled at multiples of this; 0: written at each change."""
+    pauses: OnOff = False
+    """Every PFC pause and resume of every port."""
+    utilisation: Annotated[tuple[str, ...], AfterValidator(_port_names_or_all)] = ()
+    utilisation_interval_ps: PositiveTimePs = Field(alias="utilisation_interval", default=10 * PS_PER_US)
     pcap: tuple[Annotated[str, AfterValidator(_port_name)], ...] = ()
 
 
@@ -67,6 +77,18 @@ class NetworkConfig(ConfigModel):
     transport: TransportConfig = TcpTransport()
     observe: Observe = Observe()
 
+    @model_validator(mode="after")
+    def _observes_what_there_is(self) -> NetworkConfig:
+        if self.observe.connections and self.transport.kind != "tcp":
+            raise key_error(
+                "observe", f"connections are TCP's, the transport is {self.transport.kind}: see queue_pairs"
+            )
+        if self.observe.queue_pairs and self.transport.kind != "roce":
+            raise key_error(
+                "observe", f"queue_pairs are RoCE's, the transport is {self.transport.kind}: see connections"
+            )
+        return self
+
     @property
     def npus(self) -> int:
         """How many NPUs the network joins."""
@@ -75,12 +97,12 @@ class NetworkConfig(ConfigModel):
     @property
     def dimensions(self) -> tuple[int, ...]:
         """NPUs along each dimension of the topology, the innermost first."""
-        return self.topology.dimensions or (self.topology.npus,)
+        return self.topology.logical_dimensions
 
     @property
     def bandwidths(self) -> tuple[float, ...]:
-        """Bits per second of an NPU in each dimension, for policies that weigh them: all share its one link."""
-        return (float(self.topology.link.rate_bps),) * len(self.dimensions)
+        """Bits per second of an NPU in each dimension, for policies that weigh them."""
+        return self.topology.bandwidths
 
 
 def read_network(path: str | os.PathLike[str]) -> NetworkConfig:

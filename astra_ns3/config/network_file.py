@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from astra_ns3.config.analytical import (
     VERSION_1_KEYS,
@@ -12,6 +13,8 @@ from astra_ns3.config.analytical import (
     parse_version_1,
     parse_version_2,
 )
+from astra_ns3.config.hpcc_config import PRESET, read_hpcc_config
+from astra_ns3.config.hpcc_keys import looks_like_hpcc
 from astra_ns3.config.model import validated
 from astra_ns3.config.network import NetworkConfig
 from astra_ns3.config.reading import read_text
@@ -20,16 +23,33 @@ from astra_ns3.config.yaml_document import parse_yaml
 AnyNetwork = NetworkConfig | AnalyticalNetwork
 
 
-def read_any_network(path: str | os.PathLike[str]) -> AnyNetwork:
-    """Our YAML, ASTRA-sim 1.0's analytical JSON or ASTRA-sim 2's analytical YAML.
+@dataclass(frozen=True)
+class NetworkFile:
+    """What a file says: the network, the preset of rules that goes with its format, and what to warn of."""
+
+    network: AnyNetwork
+    compat: str | None = None
+    warnings: tuple[str, ...] = ()
+
+
+def read_network_file(path: str | os.PathLike[str]) -> NetworkFile:
+    """Our YAML, ASTRA-sim 1.0's analytical JSON, ASTRA-sim 2's analytical YAML, or astra-network-ns3's config.txt.
 
     Raises InputError with file, line and key.
     """
-    source = os.fspath(path)
-    document = parse_yaml(read_text(path), source)
+    source, text = os.fspath(path), read_text(path)
+    if looks_like_hpcc(text):
+        imported = read_hpcc_config(source)
+        return NetworkFile(imported.network, PRESET, imported.warnings)
+    document = parse_yaml(text, source)
     keys = set(document.data) if isinstance(document.data, Mapping) else set()
     if keys.intersection(VERSION_1_KEYS):
-        return parse_version_1(document)
+        return NetworkFile(parse_version_1(document))
     if keys.issuperset(VERSION_2_KEYS):
-        return parse_version_2(document)
-    return validated(NetworkConfig, document)
+        return NetworkFile(parse_version_2(document))
+    return NetworkFile(validated(NetworkConfig, document))
+
+
+def read_any_network(path: str | os.PathLike[str]) -> AnyNetwork:
+    """The network of such a file alone."""
+    return read_network_file(path).network

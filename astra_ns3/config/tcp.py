@@ -82,7 +82,3 @@ class TcpTransport(ConfigModel):
     connect_timeout_ps: PositiveTimePs = Field(alias="connect_timeout", default=5 * PS_PER_MS)
     connect_retries: Count = 6
     data_retries: Count = 15
-
-
-TransportConfig = TcpTransport
-"""Every transport, told apart by ``kind``."""

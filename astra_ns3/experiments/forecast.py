@@ -12,14 +12,19 @@ import numpy as np
 import numpy.typing as npt
 
 from astra_ns3.config.network import NetworkConfig
+from astra_ns3.config.roce import RoceTransport
 from astra_ns3.experiments.inputs import Inputs
 from astra_ns3.experiments.planned import PlannedPlay
+from astra_ns3.experiments.shape import network_shape
+from astra_ns3.transport.roce import roce_parameters, window_bytes
 from astra_ns3.transport.tcp import tcp_parameters
 
 START_UP_SECONDS = 1.5
 """Loading ns-3 and building the network."""
 SECONDS_PER_PACKET = 10e-6
 """A data packet over two hops through ns-3's TCP, its share of acknowledgements included."""
+SECONDS_PER_ROCE_PACKET = 1e-6
+"""A data packet over two hops from queue pair to queue pair, its acknowledgement included."""
 SECONDS_PER_MESSAGE = 1e-6
 """A message of the analytical network."""
 SECONDS_PER_LAUNCH = 15e-6
@@ -29,8 +34,11 @@ IDLE_BYTES = 250_000_000
 BYTES_PER_HOST = 10_000
 BYTES_PER_CONNECTION = 17_000
 """Two idle sockets of 8.4 KB."""
+BYTES_PER_QUEUE_PAIR = 1_000
 BYTES_PER_PACKET_IN_FLIGHT = 1_000
 """ns-3 packets hold no payload here: headers, tags and the sender's list of segments."""
+BYTES_PER_FRAME_IN_FLIGHT = 200
+"""A RoCE packet: a frame of the fabric, no ns-3 packet."""
 
 _Hosts = npt.NDArray[np.int64]
 
@@ -54,6 +62,17 @@ class Forecast:
 
 
 @dataclass(frozen=True)
+class _Packets:
+    """How a transport cuts messages, and what its parts cost; ``window_bytes`` 0: as much as there is."""
+
+    payload_bytes: int
+    window_bytes: int
+    seconds: float
+    bytes_per_connection: int
+    bytes_in_flight: int
+
+
+@dataclass(frozen=True)
 class _Volume:
     messages: int
     bytes: int
@@ -62,8 +81,8 @@ class _Volume:
 
 def forecast(inputs: Inputs, passes: int) -> Forecast:
     """How large the run of ``inputs`` will be; raises InputError for a collective that the system can't do."""
-    network = inputs.network
-    segment_bytes = tcp_parameters(network.transport).segment_bytes if isinstance(network, NetworkConfig) else None
+    transport = _packets(inputs)
+    segment_bytes = transport.payload_bytes if transport else None
     hosts = np.array(inputs.graph.rank_host, dtype=np.int64)
     planned = inputs.planned(passes)
     launches = messages = size = packets = largest = 0
@@ -77,10 +96,8 @@ def forecast(inputs: Inputs, passes: int) -> Forecast:
         launches += play.count * play.schedule.ranks * len(play.groups)
         pairs |= _pairs(play, hosts) if segment_bytes else set()
     wall_seconds = START_UP_SECONDS + launches * SECONDS_PER_LAUNCH
-    wall_seconds += packets * SECONDS_PER_PACKET if segment_bytes else messages * SECONDS_PER_MESSAGE
-    memory_bytes = IDLE_BYTES
-    if isinstance(network, NetworkConfig) and segment_bytes:
-        memory_bytes = _memory(inputs, network.transport.window_bytes, len(pairs), segment_bytes, largest)
+    wall_seconds += packets * transport.seconds if transport else messages * SECONDS_PER_MESSAGE
+    memory_bytes = _memory(inputs, transport, len(pairs), largest) if transport else IDLE_BYTES
     return Forecast(planned.collectives, launches, messages, size, packets, len(pairs), wall_seconds, memory_bytes)
 
 
@@ -107,13 +124,35 @@ def _pairs(play: PlannedPlay, hosts: _Hosts) -> set[tuple[int, int]]:
     return pairs
 
 
-def _memory(inputs: Inputs, window_bytes: int, connections: int, segment_bytes: int, packets_per_chunk: int) -> int:
+def _packets(inputs: Inputs) -> _Packets | None:
+    """The transport's part of the guess; None for a network without packets."""
+    network = inputs.network
+    if not isinstance(network, NetworkConfig):
+        return None
+    transport = network.transport
+    if isinstance(transport, RoceTransport):
+        roce = roce_parameters(transport)
+        window = window_bytes(roce, network_shape(inputs.graph))
+        return _Packets(
+            roce.payload_bytes, window, SECONDS_PER_ROCE_PACKET, BYTES_PER_QUEUE_PAIR, BYTES_PER_FRAME_IN_FLIGHT
+        )
+    return _Packets(
+        tcp_parameters(transport).segment_bytes,
+        transport.window_bytes,
+        SECONDS_PER_PACKET,
+        BYTES_PER_CONNECTION,
+        BYTES_PER_PACKET_IN_FLIGHT,
+    )
+
+
+def _memory(inputs: Inputs, transport: _Packets, connections: int, packets_per_chunk: int) -> int:
     """The program, hosts, sockets, and packets in flight: a window per connection or all active chunks, the smaller."""
-    windows = connections * -(-window_bytes // segment_bytes)
-    in_flight = min(windows, packets_per_chunk * inputs.system.active_chunks_per_dimension)
+    in_flight = packets_per_chunk * inputs.system.active_chunks_per_dimension
+    if transport.window_bytes:
+        in_flight = min(in_flight, connections * -(-transport.window_bytes // transport.payload_bytes))
     return (
         IDLE_BYTES
         + inputs.graph.hosts * BYTES_PER_HOST
-        + connections * BYTES_PER_CONNECTION
-        + in_flight * BYTES_PER_PACKET_IN_FLIGHT
+        + connections * transport.bytes_per_connection
+        + in_flight * transport.bytes_in_flight
     )

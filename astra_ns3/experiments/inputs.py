@@ -6,51 +6,35 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from math import isfinite
 from typing import Any
 
 from astra_ns3.config.analytical import AnalyticalNetwork
 from astra_ns3.config.compatibility import OURS, Compatibility, preset
 from astra_ns3.config.network import NetworkConfig
-from astra_ns3.config.network_file import AnyNetwork, read_any_network
-from astra_ns3.config.system import SystemConfig, parse_system, read_system
+from astra_ns3.config.network_file import AnyNetwork, NetworkFile, read_network_file
+from astra_ns3.config.system import SystemConfig, read_system
 from astra_ns3.config.workload import Workload, read_workload
 from astra_ns3.errors import InputError
+from astra_ns3.experiments.network_summary import wire_sizes
+from astra_ns3.experiments.options import (
+    USUAL,
+    Options,
+    network_with_options,
+    system_with_options,
+    system_with_rules,
+)
 from astra_ns3.experiments.planned import PlannedRun, planned_run
+from astra_ns3.experiments.shape import network_shape
+from astra_ns3.topology.checks import check_topology
 from astra_ns3.topology.graph import Graph
 from astra_ns3.topology.ports import resolve_ports
 from astra_ns3.topology.registry import build_graph
-from astra_ns3.transport.tcp import check_transport
+from astra_ns3.transport.check import check_transport
 from astra_ns3.workload.dry_run import unissued_collectives
 
+__all__ = ["USUAL", "FilePath", "Inputs", "Options", "load_inputs"]
+
 FilePath = str | os.PathLike[str]
-
-
-@dataclass(frozen=True)
-class Options:
-    """What a run's options say of its inputs; :func:`astra_ns3.run` explains them."""
-
-    backend: str = "ns3"
-    compat: str = "none"
-    num_queues_per_dimension: int | None = None
-    injection_scale: float = 1.0
-    rendezvous: bool = False
-    scheduling_policy: str | None = None
-    intra_dimension_scheduling: str | None = None
-    inter_dimension_scheduling: str | None = None
-
-    def check(self) -> None:
-        """Raise InputError for the first option that is out of range."""
-        preset(self.compat)
-        queues, scale = self.num_queues_per_dimension, self.injection_scale
-        if queues is not None and (isinstance(queues, bool) or not isinstance(queues, int) or queues < 1):
-            raise InputError(f"num-queues-per-dim is {queues!r}, expected a whole number, at least 1")
-        number = isinstance(scale, (int, float)) and not isinstance(scale, bool)
-        if not number or not (isfinite(scale) and scale > 0):
-            raise InputError(f"injection-scale is {scale!r}, expected a number above 0")
-
-
-USUAL = Options()
 
 
 @dataclass(frozen=True)
@@ -63,6 +47,8 @@ class Inputs:
     graph: Graph
     warnings: tuple[str, ...]
     compatibility: Compatibility = OURS
+    compat: str = "none"
+    """Name of the preset that ``compatibility`` is."""
 
     @property
     def bandwidths(self) -> tuple[float, ...]:
@@ -89,22 +75,34 @@ def load_inputs(
     Raises InputError, which names the file where there is one.
     """
     read_in_workload: Workload = _given(workload, (Workload,), read_workload)
-    system_config = _with_options(_given(system, (SystemConfig,), read_system), options)
-    network_config: AnyNetwork = _given(network, (NetworkConfig, AnalyticalNetwork), read_any_network)
+    read_in_network = _network_file(network)
+    compat = read_in_network.compat if options.compat == "none" and read_in_network.compat else options.compat
+    compatibility = preset(compat)
+    system_config = system_with_options(_given(system, (SystemConfig,), read_system), options)
     with _named(network):
+        network_config = network_with_options(read_in_network.network, options)
         graph, warnings = _network(network_config, options)
     scaled = read_in_workload.scaled(comm_scale, compute_scale)
     inputs = Inputs(
         scaled,
-        system_config,
+        system_with_rules(system_config, compatibility),
         network_config,
         graph,
-        (*warnings, *unissued_collectives(scaled, network_config.dimensions)),
-        preset(options.compat),
+        (*read_in_network.warnings, *warnings, *unissued_collectives(scaled, network_config.dimensions)),
+        compatibility,
+        compat,
     )
     with _named(system):
         inputs.planned(passes=1)
     return inputs
+
+
+def _network_file(network: FilePath | AnyNetwork) -> NetworkFile:
+    """What a file says, or a network without anything beside it."""
+    if isinstance(network, (NetworkConfig, AnalyticalNetwork)):
+        return NetworkFile(network)
+    found: NetworkFile = _given(network, (NetworkConfig, AnalyticalNetwork), read_network_file)
+    return found
 
 
 def _network(network: AnyNetwork, options: Options) -> tuple[Graph, list[str]]:
@@ -117,28 +115,9 @@ def _network(network: AnyNetwork, options: Options) -> tuple[Graph, list[str]]:
     if len(graph.rank_host) != network.npus:
         raise InputError(f"the topology places {len(graph.rank_host)} NPUs, expected {network.npus}")
     observe = network.observe
-    resolve_ports(graph, (*observe.queues, *observe.pcap))
-    return graph, check_transport(network)
-
-
-def _with_options(system: SystemConfig, options: Options) -> SystemConfig:
-    """The system with what the command line says of it."""
-    changes: dict[str, object] = {}
-    if options.num_queues_per_dimension is not None:
-        changes["num_queues_per_dimension"] = options.num_queues_per_dimension
-    if options.injection_scale != 1.0:
-        changes["injection_scale"] = options.injection_scale
-    if options.rendezvous:
-        changes["rendezvous"] = True
-    for name in ("scheduling_policy", "intra_dimension_scheduling", "inter_dimension_scheduling"):
-        if (policy := getattr(options, name)) is not None:
-            changes[name] = policy
-    if not changes:
-        return system
-    file_keys = {field.alias or name: name for name, field in SystemConfig.model_fields.items()}
-    document = system.document()
-    document.update({key: changes[name] for key, name in file_keys.items() if name in changes})
-    return parse_system(document, "options")
+    resolve_ports(graph, (*observe.queues, *observe.utilisation, *observe.pcap))
+    wires = check_topology(graph, *wire_sizes(network), weighted=network.topology.routing.weighted)
+    return graph, [*wires, *check_transport(network, network_shape(graph))]
 
 
 def _given(value: object, models: tuple[type[Any], ...], read: Callable[[FilePath], Any]) -> Any:

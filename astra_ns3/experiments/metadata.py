@@ -55,7 +55,7 @@ def run_document(
         "passes": request.passes,
         "comm_scale": request.comm_scale,
         "compute_scale": request.compute_scale,
-        "compat": request.compat,
+        "compat": inputs.compat,
         "num_queues_per_dimension": inputs.system.num_queues_per_dimension,
         "record": list(request.record),
         "hook": request.on_built is not None,

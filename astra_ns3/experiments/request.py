@@ -50,6 +50,7 @@ class RunRequest:
     scheduling_policy: str | None = None
     intra_dimension_scheduling: str | None = None
     inter_dimension_scheduling: str | None = None
+    congestion_control: str | None = None
     process_ends: bool = False
     """The process ends right after this run, so the simulation's memory need not be freed."""
 
@@ -65,6 +66,7 @@ class RunRequest:
             scheduling_policy=self.scheduling_policy,
             intra_dimension_scheduling=self.intra_dimension_scheduling,
             inter_dimension_scheduling=self.inter_dimension_scheduling,
+            congestion_control=self.congestion_control,
         )
 
     @property

@@ -59,6 +59,7 @@ def run(
     scheduling_policy: str | None = None,
     intra_dimension_scheduling: str | None = None,
     inter_dimension_scheduling: str | None = None,
+    congestion_control: str | None = None,
 ) -> Result:
     """Play a training loop over a network and return its times and tables.
 
@@ -80,12 +81,15 @@ def run(
         record: further tables, of single messages: "flows".
         overwrite: replace the run that ``output`` holds; other files there stay.
         progress: is told about ten times a second how far the run is.
-        compat: a preset of another simulator's rules: "none" or "astra-sim-1.0".
+        compat: a preset of another simulator's rules: "none", "astra-sim-1.0" or "astra-network-ns3", which a
+            config.txt as network brings with it.
         num_queues_per_dimension: queues of each dimension that phases take in turns; None: the system file's, or 1.
         injection_scale: multiplies the endpoint delay; above 0.
         rendezvous: a receiver invites each message (backend "analytical" only).
         scheduling_policy, intra_dimension_scheduling, inter_dimension_scheduling: instead of the system file's; also a
             function of your own, as "FILE.py:function".
+        congestion_control: instead of the network file's, if its transport is RoCE: a name, or a class of your own, as
+            "FILE.hpp:Class" or "FILE.py:Class".
 
     Raises:
         InputError: something given is wrong; nothing was written.
@@ -116,6 +120,7 @@ def run(
             scheduling_policy=scheduling_policy,
             intra_dimension_scheduling=intra_dimension_scheduling,
             inter_dimension_scheduling=inter_dimension_scheduling,
+            congestion_control=congestion_control,
         )
     )
     if outcome.error is not None:

@@ -2,23 +2,38 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
+import numpy as np
+import numpy.typing as npt
+
+from astra_ns3.config.switch import LinkConfig, SwitchConfig
+from astra_ns3.config.topology import default_local
 from astra_ns3.errors import InputError
 
+MOST_COST = 1_000_000
+"""A path's cost is a sum of these and must stay far below 2**31."""
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, slots=True)
 class Link:
-    """A full-duplex link between nodes ``a`` and ``b``; the delay is one way."""
+    """A full-duplex link between nodes ``a`` and ``b``; the delay is one way.
+
+    ``error_rate`` is the probability that a frame is lost on it, ``kind`` the class of links that it belongs to, such
+    as ``scale-up`` or ``core``, ``cost`` what a shortest path counts for it.
+    """
 
     a: int
     b: int
     rate_bps: int
     delay_ps: int
+    error_rate: float = 0.0
+    kind: str = "link"
+    cost: int = 1
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Port:
     """One end of a link: the link's number and the node at its other end."""
 
@@ -26,32 +41,84 @@ class Port:
     peer: int
 
 
+@dataclass(frozen=True, eq=False)
+class Adjacency:
+    """The ports of node n are entries ``offsets[n]`` to ``offsets[n + 1]`` of the others, in the order of links.
+
+    ``offsets``: ``(nodes + 1,)``; ``peers``, ``links``, ``costs`` and ``rates_bps``: ``(2 * links,)``.
+    """
+
+    offsets: npt.NDArray[np.int64]
+    peers: npt.NDArray[np.int32]
+    links: npt.NDArray[np.int32]
+    costs: npt.NDArray[np.int32]
+    rates_bps: npt.NDArray[np.int64]
+
+    def of(self, node: int) -> slice:
+        """Where the ports of ``node`` stand."""
+        return slice(int(self.offsets[node]), int(self.offsets[node + 1]))
+
+
 @dataclass(frozen=True)
 class Graph:
     """Nodes 0 to ``hosts - 1`` are hosts, the next ``switches`` nodes are switches.
 
-    Port p of a node is the p-th link in ``links`` that touches it. ``rank_host`` has the host of each NPU,
-    ``switch_buffer_bytes`` the shared buffer of each switch.
+    Port p of a node is the p-th link in ``links`` that touches it; a host may have several, and it forwards nothing.
+    ``rank_host`` has the host of each NPU, ``switch_configs`` all that is known of each switch,
+    ``switch_buffer_bytes`` its shared buffer (either may be left out). NPUs of one host talk over ``local``.
+    ``dimensions``: NPUs along each logical dimension, the innermost first; ``bandwidths``: bits per second that an NPU
+    has in each. ``switch_levels``, ``switch_names`` and ``host_boxes`` (which hosts stand in one box) are for pictures.
+    ``link_dimensions``: classes of links, each with its dimension, if it is of one alone. ``node_ids``: the number of
+    each node in the file that the graph was read from, which some simulators hash to choose paths; empty: its own.
     """
 
     hosts: int
     switches: int
     links: tuple[Link, ...]
     rank_host: tuple[int, ...]
-    switch_buffer_bytes: tuple[int, ...]
+    switch_buffer_bytes: tuple[int, ...] = ()
+    switch_configs: tuple[SwitchConfig, ...] = ()
+    nic_buffer_bytes: int | None = None
+    local: LinkConfig = field(default_factory=default_local)
+    dimensions: tuple[int, ...] = ()
+    bandwidths: tuple[float, ...] = ()
+    switch_levels: tuple[int, ...] = ()
+    switch_names: tuple[str, ...] = ()
+    host_boxes: tuple[int, ...] = ()
+    link_dimensions: tuple[tuple[str, int], ...] = ()
+    node_ids: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
+        self._fill_in()
         for number, link in enumerate(self.links):
-            if not (0 <= link.a < self.nodes and 0 <= link.b < self.nodes) or link.a == link.b:
-                raise InputError(
-                    f"link {number} joins nodes {link.a} and {link.b}, expected two of 0..{self.nodes - 1}"
-                )
-            if link.rate_bps <= 0 or link.delay_ps < 0:
-                raise InputError(f"link {number} has rate {link.rate_bps} b/s and delay {link.delay_ps} ps")
+            self._check_link(number, link)
         if any(not 0 <= host < self.hosts for host in self.rank_host):
             raise InputError(f"an NPU is on a host that does not exist; there are {self.hosts}")
         if len(self.switch_buffer_bytes) != self.switches:
             raise InputError(f"found {len(self.switch_buffer_bytes)} switch buffers for {self.switches} switches")
+        if len(self.switch_configs) != self.switches:
+            raise InputError(f"found {len(self.switch_configs)} switch descriptions for {self.switches} switches")
+
+    def _fill_in(self) -> None:
+        """Give what was left out its value."""
+        if not self.switch_configs:
+            made = {size: SwitchConfig.model_validate({"buffer": size}) for size in set(self.switch_buffer_bytes)}
+            object.__setattr__(self, "switch_configs", tuple(made[size] for size in self.switch_buffer_bytes))
+        if not self.switch_buffer_bytes:
+            buffers = tuple(config.buffer_bytes for config in self.switch_configs)
+            object.__setattr__(self, "switch_buffer_bytes", buffers)
+        if not self.dimensions:
+            object.__setattr__(self, "dimensions", (len(self.rank_host),))
+
+    def _check_link(self, number: int, link: Link) -> None:
+        if not (0 <= link.a < self.nodes and 0 <= link.b < self.nodes) or link.a == link.b:
+            raise InputError(f"link {number} joins nodes {link.a} and {link.b}, expected two of 0..{self.nodes - 1}")
+        if link.rate_bps <= 0 or link.delay_ps < 0:
+            raise InputError(f"link {number} has rate {link.rate_bps} b/s and delay {link.delay_ps} ps")
+        if not 0 <= link.error_rate < 1:
+            raise InputError(f"link {number} has error rate {link.error_rate}, expected 0 or more and below 1")
+        if not 1 <= link.cost <= MOST_COST:
+            raise InputError(f"link {number} has cost {link.cost}, expected 1 to {MOST_COST}")
 
     @property
     def nodes(self) -> int:
@@ -66,3 +133,20 @@ class Graph:
             found[link.a].append(Port(number, link.b))
             found[link.b].append(Port(number, link.a))
         return tuple(tuple(ports) for ports in found)
+
+    @cached_property
+    def adjacency(self) -> Adjacency:
+        """The same as arrays."""
+        columns = [(link.a, link.b, link.cost, link.rate_bps) for link in self.links]
+        table = np.array(columns, dtype=np.int64).reshape(len(columns), 4)
+        ends = table[:, :2].ravel()
+        order = np.argsort(ends, kind="stable")
+        links = order // 2
+        counts = np.bincount(ends, minlength=self.nodes)
+        return Adjacency(
+            offsets=np.concatenate(([0], np.cumsum(counts))).astype(np.int64),
+            peers=table[:, 1::-1].ravel()[order].astype(np.int32),
+            links=links.astype(np.int32),
+            costs=table[links, 2].astype(np.int32),
+            rates_bps=table[links, 3],
+        )

@@ -1,89 +1,190 @@
-"""Shortest paths: for each switch and destination host, the ports that lead one hop nearer.
+"""Shortest paths: for each node and group of destinations, the ports that lead nearer.
 
-Distance is counted in links. Hosts forward nothing, so paths run over switches only. Which of several equal ports a
-flow takes is the switch's business (a hash); the table holds them all.
+Distance is the sum of the links' costs, which are 1 unless a builder says otherwise (see ``hierarchical.py``). Hosts
+forward nothing, so paths run over switches only. Which of several equal ports a flow takes is the switch's business;
+the tables hold them all.
+
+Hosts attached to the same switches are equally far from anywhere and form a *group*; tables have an entry per group,
+and equal sets of ports are stored once, so that 8,192 hosts cost megabytes, not gigabytes.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from math import gcd
 
 import numpy as np
 import numpy.typing as npt
 
 from astra_ns3.errors import InputError
+from astra_ns3.topology.distances import UNREACHED, Groups, distances_to_groups, host_groups, unreachable_pair
 from astra_ns3.topology.graph import Graph
 
-_UNREACHED = np.iinfo(np.int32).max
+LOCAL = np.iinfo(np.uint32).max
+"""Instead of a set: the group's hosts hang on this node itself, each on its own port."""
+MOST_REPEATS = 64
+"""A weighted set has no more entries than this for each of its ports; larger ratios of rates are rounded."""
+
+_Numbers = npt.NDArray[np.uint32]
+_Flags = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
-class SwitchRoutes:
-    """Compressed rows: the ports towards host h are ``ports[offsets[h]:offsets[h + 1]]``, ascending.
+class NodeRoutes:
+    """The ports of one node towards each group.
 
-    ``offsets`` has shape ``(hosts + 1,)``.
+    ``set_of_group``, shape ``(groups,)``, names a set of ports, or is ``LOCAL``; set s is
+    ``set_ports[set_offsets[s]:set_offsets[s + 1]]``, ascending, a port repeated in proportion to its weight. An empty
+    set: nothing leads there. ``local_hosts`` and ``local_ports`` pair each host of the groups marked ``LOCAL`` with the
+    port it hangs on; a host with several links stands there once for each. Equal arrays of several nodes may be one
+    object.
     """
 
-    offsets: npt.NDArray[np.int64]
-    ports: npt.NDArray[np.int32]
+    set_of_group: _Numbers
+    set_offsets: _Numbers
+    set_ports: _Numbers
+    local_hosts: _Numbers
+    local_ports: _Numbers
 
-    def towards(self, host: int) -> tuple[int, ...]:
-        """The ports of the switch that lead to ``host`` on a shortest path."""
-        return tuple(int(port) for port in self.ports[self.offsets[host] : self.offsets[host + 1]])
+    def towards(self, host: int, group: int) -> tuple[int, ...]:
+        """The ports that lead to ``host``, which belongs to ``group``, on a shortest path."""
+        chosen = int(self.set_of_group[group])
+        if chosen == LOCAL:
+            return tuple(int(port) for port in self.local_ports[self.local_hosts == host])
+        return tuple(int(port) for port in self.set_ports[self.set_offsets[chosen] : self.set_offsets[chosen + 1]])
 
 
-def shortest_path_ports(graph: Graph) -> tuple[SwitchRoutes, ...]:
-    """The routes of every switch, in the order of the switches.
+@dataclass(frozen=True, eq=False)
+class RouteTables:
+    """``group_of_host``, shape ``(hosts,)``; a host with one port has no table of its own (None)."""
 
-    Raises InputError naming a switch and a host between which there is no path.
+    group_of_host: _Numbers
+    groups: int
+    switches: tuple[NodeRoutes, ...]
+    hosts: tuple[NodeRoutes | None, ...]
+
+    def towards(self, node: int, host: int) -> tuple[int, ...]:
+        """The ports of ``node`` (hosts first, then switches) that lead to ``host``."""
+        own = self.hosts[node] if node < len(self.hosts) else self.switches[node - len(self.hosts)]
+        return (0,) if own is None else own.towards(host, int(self.group_of_host[host]))
+
+
+def shortest_paths(graph: Graph, *, weighted: bool = False) -> RouteTables:
+    """The routes of every switch and of every host with several ports.
+
+    ``weighted`` repeats ports in proportion to their rates where those of a set differ. Raises InputError naming two
+    hosts with NPUs between which there is no path.
     """
-    distances = _host_distances(graph)
-    if np.any(distances == _UNREACHED):
-        switch, host = (int(index) for index in np.argwhere(distances == _UNREACHED)[0])
-        raise InputError(f"topology: host {host} cannot be reached from switch {switch}")
-    return tuple(_routes_of(graph, switch, distances) for switch in range(graph.switches))
+    groups = host_groups(graph)
+    distances = distances_to_groups(graph, groups)
+    _check_reachable(graph, groups, distances)
+    maker = _Maker(graph, groups, distances, weighted)
+    return RouteTables(
+        group_of_host=groups.of_host.astype(np.uint32),
+        groups=groups.count,
+        switches=tuple(maker.routes(graph.hosts + switch) for switch in range(graph.switches)),
+        hosts=tuple(_host_routes(graph, maker)),
+    )
 
 
-def _routes_of(graph: Graph, switch: int, distances: npt.NDArray[np.int32]) -> SwitchRoutes:
-    ports = graph.ports[graph.hosts + switch]
-    nearer = np.zeros((graph.hosts, len(ports)), dtype=np.bool_)
-    for number, port in enumerate(ports):
-        if port.peer < graph.hosts:
-            nearer[port.peer, number] = True
-        else:
-            nearer[:, number] = distances[port.peer - graph.hosts] == distances[switch] - 1
-    hosts, columns = np.nonzero(nearer)
-    counts = np.bincount(hosts, minlength=graph.hosts)
-    offsets = np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
-    return SwitchRoutes(offsets, columns.astype(np.int32))
-
-
-def _host_distances(graph: Graph) -> npt.NDArray[np.int32]:
-    """Links between each switch and each host; shape ``(switches, hosts)``."""
-    between = _switch_distances(graph)
-    distances = np.full((graph.hosts, graph.switches), _UNREACHED, dtype=np.int32)
+def _host_routes(graph: Graph, maker: _Maker) -> Iterator[NodeRoutes | None]:
+    ports = np.diff(graph.adjacency.offsets[: graph.hosts + 1])
     for host in range(graph.hosts):
-        for port in graph.ports[host]:
-            if port.peer >= graph.hosts:
-                hops = between[port.peer - graph.hosts]
-                beyond = np.where(hops == _UNREACHED, _UNREACHED, hops + 1)
-                np.minimum(distances[host], beyond, out=distances[host], casting="unsafe")
-    return np.ascontiguousarray(distances.T)
+        yield None if ports[host] == 1 else maker.routes(host)
 
 
-def _switch_distances(graph: Graph) -> npt.NDArray[np.int64]:
-    """Links between every two switches, by breadth-first search from all of them at once."""
-    # float32 lets the product below use the BLAS; its entries count neighbours, far below 2**24.
-    adjacent = np.zeros((graph.switches, graph.switches), dtype=np.float32)
-    for link in graph.links:
-        if link.a >= graph.hosts and link.b >= graph.hosts:
-            adjacent[link.a - graph.hosts, link.b - graph.hosts] = 1
-            adjacent[link.b - graph.hosts, link.a - graph.hosts] = 1
-    distances = np.full((graph.switches, graph.switches), _UNREACHED, dtype=np.int64)
-    frontier = np.eye(graph.switches, dtype=np.bool_)
-    hops = 0
-    while frontier.any():
-        distances[frontier] = hops
-        hops += 1
-        frontier = (frontier.astype(np.float32) @ adjacent > 0) & (distances == _UNREACHED)
-    return distances
+class _Maker:
+    """Makes the routes of one node after the other; arrays that recur are kept once."""
+
+    def __init__(self, graph: Graph, groups: Groups, distances: npt.NDArray[np.int32], weighted: bool) -> None:
+        self._hosts = graph.hosts
+        self._adjacency = graph.adjacency
+        self._groups = groups
+        self._distances = distances
+        self._weighted = weighted
+        self._known: dict[bytes, _Numbers] = {}
+
+    def routes(self, node: int) -> NodeRoutes:
+        """The routes of one node."""
+        own = self._adjacency.of(node)
+        peers, costs = self._adjacency.peers[own], self._adjacency.costs[own]
+        to_switch = np.flatnonzero(peers >= self._hosts)
+        to_host = np.flatnonzero(peers < self._hosts)
+        beyond = self._distances[peers[to_switch] - self._hosts] + costs[to_switch, None]
+        here = beyond.min(axis=0, initial=UNREACHED)
+        if node >= self._hosts:
+            here = np.minimum(here, self._distances[node - self._hosts])
+        near_groups = self._groups.of_host[peers[to_host]]
+        np.minimum.at(here, near_groups, costs[to_host])
+        direct = costs[to_host] == here[near_groups]
+        local = np.zeros(self._groups.count, dtype=np.bool_)
+        local[near_groups[direct]] = True
+        chosen = (beyond == here) & (here < UNREACHED)
+        sets = np.full(self._groups.count, LOCAL, dtype=np.int64)
+        sets[~local], offsets, rows = _distinct_columns(chosen[:, ~local])
+        offsets, ports = self._weigh(offsets, to_switch[rows], self._adjacency.rates_bps[own])
+        hung = to_host[direct]
+        return NodeRoutes(
+            self._once(sets),
+            self._once(offsets),
+            self._once(ports),
+            self._once(peers[hung]),
+            self._once(hung),
+        )
+
+    def _once(self, numbers: npt.NDArray[np.int64] | npt.NDArray[np.int32] | _Numbers) -> _Numbers:
+        array = np.ascontiguousarray(numbers, dtype=np.uint32)
+        return self._known.setdefault(array.tobytes(), array)
+
+    def _weigh(
+        self, offsets: npt.NDArray[np.int64], ports: npt.NDArray[np.int64], rates: npt.NDArray[np.int64]
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        if not self._weighted or len(set(rates[ports].tolist())) < 2:
+            return offsets, ports
+        sets = [np.repeat(one, _repeats(rates[one])) for one in np.split(ports, offsets[1:-1])]
+        ends = np.cumsum([0, *(len(one) for one in sets)])
+        return ends, np.concatenate(sets)
+
+
+def _repeats(rates: npt.NDArray[np.int64]) -> list[int]:
+    """The smallest whole numbers in proportion to ``rates``, none above ``MOST_REPEATS``."""
+    values = rates.tolist()
+    shared = gcd(*values) if values else 1
+    largest = max(values, default=1)
+    if largest // shared <= MOST_REPEATS:
+        return [value // shared for value in values]
+    return [max(1, round(value * MOST_REPEATS / largest)) for value in values]
+
+
+def _distinct_columns(chosen: _Flags) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Number of each column's set; the sets' offsets and, set after set, their rows."""
+    rows, columns = chosen.shape
+    packed = np.packbits(chosen, axis=0, bitorder="little")
+    width = next((width for width in (1, 2, 8) if packed.shape[0] <= width), -(-packed.shape[0] // 8) * 8)
+    padded = np.zeros((columns, width), dtype=np.uint8)
+    padded[:, : packed.shape[0]] = packed.T
+    if width <= 2:
+        # So few ports have few sets of them: a table is faster than to sort.
+        keys = padded.view(np.uint8 if width == 1 else np.uint16)[:, 0]
+        number = np.zeros(256**width, dtype=np.int64)
+        number[keys] = 1
+        distinct = np.flatnonzero(number).astype(keys.dtype)
+        number[distinct] = np.arange(len(distinct))
+        sets = number[keys]
+    elif width == 8:
+        distinct, sets = np.unique(padded.view(np.uint64)[:, 0], return_inverse=True)
+    else:
+        distinct, sets = np.unique(padded.view(np.uint64), axis=0, return_inverse=True)
+    bits = np.ascontiguousarray(distinct).view(np.uint8).reshape(len(distinct), width)
+    member = np.unpackbits(bits, axis=1, count=rows, bitorder="little")
+    place, row = np.nonzero(member)
+    offsets = np.concatenate(([0], np.cumsum(np.bincount(place, minlength=len(distinct)))))
+    return sets.reshape(columns).astype(np.int64), offsets.astype(np.int64), row.astype(np.int64)
+
+
+def _check_reachable(graph: Graph, groups: Groups, distances: npt.NDArray[np.int32]) -> None:
+    """Raise InputError if an NPU's host can't reach another's."""
+    lost = unreachable_pair(graph, groups, distances)
+    if lost is not None:
+        raise InputError(f"topology: host {lost[1]} cannot be reached from host {lost[0]}")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from astra_ns3.config.network import NetworkConfig, TcpTransport
+from astra_ns3.config.tcp import TcpTransport
 from astra_ns3.errors import InputError
+from astra_ns3.transport.shape import NetworkShape, SwitchShape
 from astra_ns3.transport.wire import frame_bytes, segments, tcp_packet_bytes, transmission_ps, wire_bytes
 from astra_ns3.units import format_bytes, format_time
 
@@ -73,56 +74,56 @@ def tcp_parameters(transport: TcpTransport) -> TcpParameters:
     )
 
 
-def check_transport(network: NetworkConfig) -> list[str]:
+def check_tcp(transport: TcpTransport, shape: NetworkShape) -> list[str]:
     """Warnings about numbers that can't be meant, each one line.
 
     Raises InputError for combinations that are impossible. Model limits: the round trip is that of one full segment
-    over an idle network of one switch, the longest queue that of all other NPUs' windows at one port.
+    over the longest path of an idle network, the longest queue that of all other NPUs' windows at one port.
     """
-    parameters = tcp_parameters(network.transport)
-    _check_buffers(network, parameters)
-    return [*_timer_warnings(network, parameters), *_window_warnings(network, parameters), *_ecn_warnings(network)]
+    parameters = tcp_parameters(transport)
+    _check_buffers(parameters, shape)
+    warnings = [*_timer_warnings(parameters, shape), *_window_warnings(parameters, shape)]
+    for switch in shape.switches:
+        warnings += _ecn_warnings(parameters, switch)
+    return list(dict.fromkeys(warnings))
 
 
-def base_round_trip_ps(network: NetworkConfig) -> int:
+def base_round_trip_ps(parameters: TcpParameters, shape: NetworkShape) -> int:
     """From the first bit of a full segment sent to the last bit of its ACK received, nothing else on the network."""
-    parameters = tcp_parameters(network.transport)
-    link = network.topology.link
-    one_way = [
-        2 * (transmission_ps(wire_bytes(packet), link.rate_bps) + link.delay_ps)
-        for packet in (
-            tcp_packet_bytes(parameters.segment_bytes, timestamps=parameters.timestamps),
-            tcp_packet_bytes(0, timestamps=parameters.timestamps),
-        )
-    ]
-    return sum(one_way)
+    packets = (
+        tcp_packet_bytes(parameters.segment_bytes, timestamps=parameters.timestamps),
+        tcp_packet_bytes(0, timestamps=parameters.timestamps),
+    )
+    return sum(
+        transmission_ps(wire_bytes(packet), port.rate_bps) + port.delay_ps for packet in packets for port in shape.path
+    )
 
 
-def longest_drain_ps(network: NetworkConfig) -> int:
+def longest_drain_ps(parameters: TcpParameters, shape: NetworkShape) -> int:
     """The time a port needs for the longest queue it can have: every window towards one host, or the buffer.
 
     The same number of windows can stand in the queue of one host's NIC, whose buffer is its own.
     """
-    parameters, topology = tcp_parameters(network.transport), network.topology
-    connections = (topology.npus - topology.npus_per_host) * topology.npus_per_host
+    connections = (shape.npus - shape.npus_per_host) * shape.npus_per_host
     packet = tcp_packet_bytes(parameters.segment_bytes, timestamps=parameters.timestamps)
     in_flight = connections * segments(parameters.window_bytes, parameters.segment_bytes)
-    limits = (topology.switch.buffer_bytes, topology.nic.buffer_bytes)
+    limits = (shape.largest_buffer_bytes if shape.switches else None, shape.nic_buffer_bytes)
     queued = max(in_flight if limit is None else min(in_flight, limit // frame_bytes(packet)) for limit in limits)
-    return queued * transmission_ps(wire_bytes(packet), topology.link.rate_bps)
+    return queued * transmission_ps(wire_bytes(packet), shape.slowest_bps)
 
 
-def _check_buffers(network: NetworkConfig, parameters: TcpParameters) -> None:
+def _check_buffers(parameters: TcpParameters, shape: NetworkShape) -> None:
     largest = frame_bytes(parameters.mtu_bytes)
-    for key, size in (
-        ("topology.switch.buffer", network.topology.switch.buffer_bytes),
-        ("topology.nic.buffer", network.topology.nic.buffer_bytes),
-    ):
-        if size is not None and size < largest:
-            raise InputError(f"key '{key}': {size} bytes do not hold one frame of {largest} (MTU and Ethernet header)")
+    switches = {switch.config.buffer_bytes for switch in shape.switches}
+    for key, sizes in (("topology.switch.buffer", switches), ("topology.nic.buffer", {shape.nic_buffer_bytes})):
+        for size in sizes:
+            if size is not None and size < largest:
+                raise InputError(
+                    f"key '{key}': {size} bytes do not hold one frame of {largest} (MTU and Ethernet header)"
+                )
 
 
-def _timer_warnings(network: NetworkConfig, parameters: TcpParameters) -> list[str]:
+def _timer_warnings(parameters: TcpParameters, shape: NetworkShape) -> list[str]:
     warnings = []
     min_rto, granularity = format_time(parameters.min_rto_ps), format_time(parameters.clock_granularity_ps)
     if parameters.min_rto_ps < parameters.clock_granularity_ps:
@@ -130,7 +131,7 @@ def _timer_warnings(network: NetworkConfig, parameters: TcpParameters) -> list[s
             f"min_rto {min_rto} is below clock_granularity {granularity}, which is a floor under the RTO as well: "
             "lower clock_granularity too"
         )
-    drain_ps = longest_drain_ps(network)
+    drain_ps = longest_drain_ps(parameters, shape)
     if parameters.min_rto_ps < drain_ps:
         warnings.append(
             f"min_rto {min_rto} is shorter than the {format_time(drain_ps)} that a full queue takes to drain: "
@@ -149,13 +150,12 @@ def _timer_warnings(network: NetworkConfig, parameters: TcpParameters) -> list[s
     return warnings
 
 
-def _window_warnings(network: NetworkConfig, parameters: TcpParameters) -> list[str]:
-    link = network.topology.link
+def _window_warnings(parameters: TcpParameters, shape: NetworkShape) -> list[str]:
     packet = tcp_packet_bytes(parameters.segment_bytes, timestamps=parameters.timestamps)
     window_ps = segments(parameters.window_bytes, parameters.segment_bytes) * transmission_ps(
-        wire_bytes(packet), link.rate_bps
+        wire_bytes(packet), shape.slowest_bps
     )
-    round_trip_ps = base_round_trip_ps(network)
+    round_trip_ps = base_round_trip_ps(parameters, shape)
     if window_ps >= round_trip_ps:
         return []
     return [
@@ -165,18 +165,19 @@ def _window_warnings(network: NetworkConfig, parameters: TcpParameters) -> list[
     ]
 
 
-def _ecn_warnings(network: NetworkConfig) -> list[str]:
-    parameters, switch = tcp_parameters(network.transport), network.topology.switch
-    if switch.ecn is None:
+def _ecn_warnings(parameters: TcpParameters, switch: SwitchShape) -> list[str]:
+    marking = {switch.config.ecn_of(port.rate_bps) for port in switch.ports}
+    lowest = min((ecn.kmin_bytes for ecn in marking if ecn is not None), default=None)
+    if lowest is None:
         if not parameters.ecn:
             return []
         return ["transport uses ECN but the switch marks nothing (topology.switch.ecn is absent): only losses slow it"]
     warnings = []
     if not parameters.ecn:
         warnings.append("the switch marks packets (topology.switch.ecn) but the transport has ECN off: no mark is seen")
-    if switch.ecn.kmin_bytes >= switch.buffer_bytes:
+    if lowest >= switch.config.buffer_bytes:
         warnings.append(
-            f"kmin {format_bytes(switch.ecn.kmin_bytes)} is not below the switch buffer "
-            f"{format_bytes(switch.buffer_bytes)}: packets are dropped before any is marked"
+            f"kmin {format_bytes(lowest)} is not below the switch buffer {format_bytes(switch.config.buffer_bytes)}: "
+            "packets are dropped before any is marked"
         )
     return warnings

@@ -7,11 +7,14 @@ from pathlib import Path
 import pytest
 
 from astra_ns3.config.collective_kind import TEXT_FORMAT_KINDS
-from astra_ns3.config.network import read_network
+from astra_ns3.config.network import RoceTransport, TcpTransport, read_network
 from astra_ns3.config.system import read_system
+from astra_ns3.config.topology import SingleSwitch
 from astra_ns3.config.workload import read_workload
+from astra_ns3.experiments.shape import network_shape
 from astra_ns3.topology.registry import build_graph
-from astra_ns3.transport.tcp import check_transport, tcp_parameters
+from astra_ns3.transport.check import check_transport
+from astra_ns3.transport.tcp import tcp_parameters
 
 INPUTS = Path(__file__).parents[2] / "inputs"
 WORKLOADS = sorted((INPUTS / "workload").glob("*.txt"))
@@ -40,8 +43,9 @@ def test_each_system_has_one_dimension(path: Path) -> None:
 @pytest.mark.parametrize("path", NETWORKS, ids=lambda path: path.name)
 def test_each_network_is_built_without_a_warning(path: Path) -> None:
     network = read_network(path)
-    assert check_transport(network) == []
-    assert len(build_graph(network.topology).rank_host) == network.npus
+    graph = build_graph(network.topology)
+    assert check_transport(network, network_shape(graph)) == []
+    assert len(graph.rank_host) == network.npus
 
 
 def test_flat_is_the_same_as_text_and_as_yaml() -> None:
@@ -50,6 +54,8 @@ def test_flat_is_the_same_as_text_and_as_yaml() -> None:
 
 def test_the_case_study_has_the_numbers_of_its_table() -> None:
     network = read_network(INPUTS / "network" / "flat-100g.yaml")
+    assert isinstance(network.topology, SingleSwitch)
+    assert isinstance(network.transport, TcpTransport)
     assert (network.npus, network.topology.hosts) == (128, 128)
     assert (network.topology.link.rate_bps, network.topology.link.delay_ps) == (100 * 10**9, 500 * 10**3)
     assert (network.topology.switch.buffer_bytes, network.transport.window_bytes) == (10**9, 500_000)
@@ -61,8 +67,30 @@ def test_the_case_study_has_the_numbers_of_its_table() -> None:
 
 def test_dctcp_runs_with_ecn_and_a_marking_switch() -> None:
     network = read_network(INPUTS / "network" / "single-switch-16-dctcp.yaml")
+    assert isinstance(network.topology, SingleSwitch)
+    assert isinstance(network.transport, TcpTransport)
     assert tcp_parameters(network.transport).ecn
     assert network.topology.switch.ecn is not None
+
+
+@pytest.mark.parametrize(("name", "control", "window"), [("roce-16", "dcqcn", None), ("roce-16-hpcc", "hpcc", None)])
+def test_lossless_roce_has_pauses_and_marks(name: str, control: str, window: str | None) -> None:
+    network = read_network(INPUTS / "network" / f"{name}.yaml")
+    assert isinstance(network.topology, SingleSwitch)
+    assert isinstance(network.transport, RoceTransport)
+    assert (network.transport.congestion_control.kind, network.transport.window) == (control, window)
+    assert network.topology.switch.pfc is not None
+    assert network.transport.priority in network.topology.switch.pfc.priorities
+    assert (network.topology.switch.ecn is not None) == network.transport.congestion_control.needs_ecn
+
+
+def test_lossy_roce_loses_and_repeats_selectively() -> None:
+    network = read_network(INPUTS / "network" / "roce-lossy.yaml")
+    assert isinstance(network.topology, SingleSwitch)
+    assert isinstance(network.transport, RoceTransport)
+    assert network.topology.switch.pfc is None
+    assert network.topology.link.error_rate > 0
+    assert network.transport.reliability.kind == "selective-repeat"
 
 
 def test_the_sample_dlrm_has_the_columns_that_its_authors_printed() -> None:

@@ -9,7 +9,15 @@ from typing import Any
 
 import pytest
 
-from astra_ns3.config.network import NetworkConfig, json_schema, parse_network, read_network
+from astra_ns3.config.network import (
+    EcnConfig,
+    NetworkConfig,
+    SingleSwitch,
+    TcpTransport,
+    json_schema,
+    parse_network,
+    read_network,
+)
 from astra_ns3.errors import InputError
 
 NETWORK = """\
@@ -43,22 +51,30 @@ def read(tmp_path: Path, text: str) -> NetworkConfig:
     return read_network(path)
 
 
+def parts(network: NetworkConfig) -> tuple[SingleSwitch, TcpTransport]:
+    assert isinstance(network.topology, SingleSwitch)
+    assert isinstance(network.transport, TcpTransport)
+    return network.topology, network.transport
+
+
 def test_every_key_arrives_in_its_base_unit(tmp_path: Path) -> None:
     network = read(tmp_path, NETWORK)
-    assert (network.npus, network.dimensions, network.topology.hosts) == (16, (16,), 8)
-    assert network.topology.link.rate_bps == 100_000_000_000
-    assert network.topology.link.delay_ps == 500_000
-    assert network.topology.switch.buffer_bytes == 1_000_000_000
-    assert network.topology.switch.ecn is not None
-    assert network.topology.switch.ecn.kmin_bytes == 100_000
-    assert network.topology.switch.ecn.kmax_bytes == 400_000
-    assert network.topology.switch.ecn.pmax == 0.2
-    assert network.topology.nic.buffer_bytes == 2_000_000
-    assert network.topology.local.rate_bps == 2_400_000_000_000
-    assert network.transport.congestion_control == "Cubic"
-    assert network.transport.window_bytes == 500_000
-    assert network.transport.min_rto_ps == 20_000_000_000
-    assert network.transport.ecn is True
+    topology, transport = parts(network)
+    assert (network.npus, network.dimensions, topology.hosts) == (16, (16,), 8)
+    assert topology.link.rate_bps == 100_000_000_000
+    assert topology.link.delay_ps == 500_000
+    assert topology.switch.buffer_bytes == 1_000_000_000
+    assert isinstance(topology.switch.ecn, EcnConfig)
+    assert topology.switch.ecn.at is None
+    assert topology.switch.ecn.kmin_bytes == 100_000
+    assert topology.switch.ecn.kmax_bytes == 400_000
+    assert topology.switch.ecn.pmax == 0.2
+    assert topology.nic.buffer_bytes == 2_000_000
+    assert topology.local.rate_bps == 2_400_000_000_000
+    assert transport.congestion_control == "Cubic"
+    assert transport.window_bytes == 500_000
+    assert transport.min_rto_ps == 20_000_000_000
+    assert transport.ecn is True
     assert network.observe.connections == ("rtt",)
     assert network.observe.queues == ("host3", "switch0:3")
     assert network.observe.queue_interval_ps == 1_000_000
@@ -66,7 +82,7 @@ def test_every_key_arrives_in_its_base_unit(tmp_path: Path) -> None:
 
 
 def test_transport_defaults_are_for_a_data_centre() -> None:
-    transport = parse_network(minimal()).transport
+    _, transport = parts(parse_network(minimal()))
     assert transport.congestion_control == "NewReno"
     assert (transport.mtu_bytes, transport.segment_bytes, transport.initial_window_segments) == (1500, None, 10)
     assert (transport.min_rto_ps, transport.clock_granularity_ps) == (10_000_000_000, 10_000_000)
@@ -82,7 +98,7 @@ def test_a_document_reads_back_to_an_equal_network(tmp_path: Path) -> None:
 
 def test_models_are_frozen(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="frozen"):
-        read(tmp_path, NETWORK).transport.window_bytes = 1
+        parts(read(tmp_path, NETWORK))[1].window_bytes = 1
 
 
 @pytest.mark.parametrize(
@@ -103,7 +119,11 @@ def test_models_are_frozen(tmp_path: Path) -> None:
         ("buffer: 1GB", "buffer: 0", r":7: key 'topology\.switch\.buffer': found 0"),
         ("kmax: 400KB", "kmax: 99KB", r":8: key 'topology\.switch\.ecn\.kmin': 100000 bytes is above kmax, 99000"),
         ("pmax: 0.2", "pmax: 1.1", r":8: key 'topology\.switch\.ecn\.pmax': found 1\.1"),
-        ("kind: tcp", "kind: roce", r":12: key 'transport\.kind': found 'roce', allowed: tcp"),
+        (
+            "kind: tcp",
+            "kind: rocce",
+            r":12: key 'transport\.kind': found 'rocce', allowed: tcp, roce; did you mean 'roce'",
+        ),
         ("cubic", "cubik", r":13: key 'transport\.congestion_control': found 'cubik', .*did you mean 'Cubic'\?"),
         ("window: 0.5MB", "window: 0", r":14: key 'transport\.window': found 0, expected greater than 0"),
         ("window: 0.5MB", "window: 1GiB", r":14: key 'transport\.window': .*1073725440"),
@@ -134,7 +154,7 @@ def test_several_mistakes_are_told_by_the_first_and_a_count(tmp_path: Path) -> N
 def test_plain_data_is_refused_by_key() -> None:
     data = minimal()
     data["topology"]["link"]["rate"] = "100"
-    assert parse_network(data).topology.link.rate_bps == 100
+    assert parts(parse_network(data))[0].link.rate_bps == 100
     data["topology"]["link"]["rate"] = float("nan")
     with pytest.raises(InputError, match=r"^network: key 'topology\.link\.rate': nan is not a rate"):
         parse_network(data)
@@ -144,7 +164,7 @@ def test_plain_data_is_refused_by_key() -> None:
 
 def test_the_schema_has_the_keys_of_a_file() -> None:
     definitions = json_schema()["$defs"]
-    assert set(definitions["LinkConfig"]["properties"]) == {"rate", "delay"}
+    assert set(definitions["LinkConfig"]["properties"]) == {"rate", "delay", "error_rate"}
     assert "Dctcp" in definitions["TcpTransport"]["properties"]["congestion_control"]["enum"]
     assert definitions["SingleSwitch"]["additionalProperties"] is False
 

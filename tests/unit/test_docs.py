@@ -8,7 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import click
 import pyarrow.parquet as pq
@@ -22,12 +22,23 @@ from astra_ns3.cli.main import cli
 from astra_ns3.config import network as network_file
 from astra_ns3.config import system as system_file
 from astra_ns3.config.compatibility import PRESETS, Compatibility
+from astra_ns3.config.hpcc_keys import KEYS
+from astra_ns3.config.roce_control import KINDS
 from astra_ns3.config.tcp import CONGESTION_CONTROLS, TcpTransport
+from astra_ns3.config.topology import KINDS as TOPOLOGIES
+from astra_ns3.config.topology import AnyTopology
 from astra_ns3.config.workload import LOOPS
 from astra_ns3.errors import AstraNs3Error
 from astra_ns3.experiments.result import Result
 from astra_ns3.experiments.store import RESULT_FILES
-from astra_ns3.network.ns3.records import QUANTITIES, ConnectionWriter, FlowWriter, QueueWriter
+from astra_ns3.network.ns3.records import (
+    QUANTITIES,
+    FlowWriter,
+    PairWriter,
+    PortWriter,
+    connection_writer,
+    queue_pair_writer,
+)
 from astra_ns3.report.summary import run_text
 from astra_ns3.report.validation import validation_text
 
@@ -38,7 +49,7 @@ PAGES += sorted(ROOT.glob("ns3-scratch/*/doc/*.md"))
 FILE_IN_REPOSITORY = re.compile(
     r"`((?:inputs|docs|tests|ns3-scratch|astra_ns3|benchmarks|docker|cmake)/[\w./*-]*|\w+\.(?:cff|md))`"
 )
-Writer = FlowWriter | ConnectionWriter | QueueWriter
+Writer = FlowWriter | PairWriter | PortWriter
 REFERENCE = ROOT.parent / "shared" / "reference"
 VARYING_LINES = ("wall time", "peak memory", "files")
 
@@ -100,25 +111,68 @@ def test_every_exit_status_is_documented() -> None:
 
 
 def schema_keys(schema: Mapping[str, Any], node: Mapping[str, Any], path: str = "") -> Iterator[str]:
-    """Dotted names of all keys that stand for a value."""
-    for branch in [node, *node.get("anyOf", ()), *node.get("allOf", ())]:
-        target = schema["$defs"][branch["$ref"].rsplit("/", 1)[-1]] if "$ref" in branch else branch
-        for key, value in target.get("properties", {}).items():
-            name = f"{path}.{key}" if path else key
-            yield name
-            yield from schema_keys(schema, value, name)
+    """Dotted names of all keys that stand for a value, of every kind of a group."""
+    if "$ref" in node:
+        yield from schema_keys(schema, schema["$defs"][node["$ref"].rsplit("/", 1)[-1]], path)
+    for branch in (*node.get("anyOf", ()), *node.get("allOf", ()), *node.get("oneOf", ())):
+        yield from schema_keys(schema, branch, path)
+    if isinstance(node.get("items"), Mapping):
+        yield from schema_keys(schema, node["items"], path)
+    for key, value in node.get("properties", {}).items():
+        name = f"{path}.{key}" if path else key
+        yield name
+        yield from schema_keys(schema, value, name)
 
 
 def test_every_key_of_a_network_file_is_documented() -> None:
     schema = network_file.json_schema()
-    keys = list(schema_keys(schema, schema))
+    keys = dict.fromkeys(schema_keys(schema, schema))
     groups = {key.rpartition(".")[0] for key in keys}
-    for group, page in (("topology", "docs/network-file.md"), ("transport", "docs/tcp.md")):
-        words = [key.removeprefix(f"{group}.") for key in keys if key.startswith(f"{group}.") and key not in groups]
-        assert len(words) > 5
-        assert mentions(page, words) == []
+    single = {
+        key.removeprefix("topology.") for key in schema_keys(schema, {"$ref": "#/$defs/SingleSwitch"}, "topology")
+    }
+    words = [key for key in sorted(single) if f"topology.{key}" not in groups]
+    assert len(words) > 20
+    leaves = [key.removeprefix("switch.pfc.").removeprefix("switch.ecn.rate") for key in words]
+    missing = mentions("docs/network-file.md", [key for key in leaves if key and not key.startswith("routing.")])
+    assert missing == []
     observed = [key.removeprefix("observe.") for key in keys if key.startswith("observe.")]
     assert mentions("docs/network-file.md", [*observed, *QUANTITIES]) == []
+
+
+def test_every_key_of_a_transport_is_documented() -> None:
+    schema = network_file.json_schema()
+    for name, page in (("TcpTransport", "docs/tcp.md"), ("RoceTransport", "docs/network-file.md")):
+        keys = set(schema_keys(schema, {"$ref": f"#/$defs/{name}"}))
+        groups = {key.rpartition(".")[0] for key in keys}
+        words = [key.removeprefix("congestion_control.") for key in sorted(keys - groups)]
+        assert len(words) > 15
+        assert mentions(page, words) == []
+
+
+def test_every_topology_and_key_of_one_is_documented() -> None:
+    schema = network_file.json_schema()
+    kinds = [kind for kind in TOPOLOGIES if f"`{kind}`" not in text_of("docs/topologies.md")]
+    assert kinds == []
+    names = [model.__name__ for model in get_args(AnyTopology)]
+    for name in (*names, "ScaleUp", "ClosLevel", "RoutingConfig", "Pin", "LinkChange"):
+        keys = set(schema["$defs"][name]["properties"])
+        assert mentions("docs/topologies.md", sorted(keys)) == []
+
+
+def test_every_picture_of_a_topology_is_small_and_shown() -> None:
+    pictures = sorted((ROOT / "docs" / "images").glob("topology-*.png"))
+    assert len(pictures) >= len(TOPOLOGIES) - 1
+    assert [picture.name for picture in pictures if picture.stat().st_size > 80_000] == []
+    assert [picture.name for picture in pictures if f"images/{picture.name}" not in text_of("docs/topologies.md")] == []
+
+
+def test_every_congestion_control_of_roce_is_documented() -> None:
+    assert mentions("docs/network-file.md", KINDS) == []
+
+
+def test_every_key_of_a_config_txt_is_documented() -> None:
+    assert mentions("docs/network-file.md", KEYS) == []
 
 
 def test_every_key_of_a_system_file_is_documented() -> None:
@@ -147,7 +201,14 @@ def test_every_file_and_column_of_a_run_is_documented(tmp_path: Path) -> None:
         columns |= {column.strip() for column in file.read_text(encoding="utf-8").splitlines()[0].split(",")} - {""}
     columns = {re.sub(r"(delay phase|delay dimension) \d+", r"\1", column) for column in columns}
     columns -= {f"PayloadSize_Dim{dimension}" for dimension in range(1, 6)}
-    writers: list[Writer] = [FlowWriter(tmp_path), ConnectionWriter(tmp_path), QueueWriter(tmp_path, {})]
+    writers: list[Writer] = [
+        FlowWriter(tmp_path),
+        connection_writer(tmp_path),
+        queue_pair_writer(tmp_path),
+        PortWriter(tmp_path / "queues.parquet", "queue_bytes", {}),
+        PortWriter(tmp_path / "pauses.parquet", "paused_priorities", {}),
+        PortWriter(tmp_path / "utilisation.parquet", "wire_bytes", {}),
+    ]
     for writer in writers:
         writer.close()
     for file in tmp_path.glob("*.parquet"):

@@ -6,9 +6,13 @@ from typing import Any
 
 import pytest
 
-from astra_ns3.config.network import NetworkConfig, parse_network
+from astra_ns3.config.network import NetworkConfig, TcpTransport, parse_network
 from astra_ns3.errors import InputError
-from astra_ns3.transport.tcp import base_round_trip_ps, check_transport, longest_drain_ps, tcp_parameters
+from astra_ns3.experiments.shape import network_shape
+from astra_ns3.topology.registry import build_graph
+from astra_ns3.transport.check import check_transport
+from astra_ns3.transport.shape import NetworkShape
+from astra_ns3.transport.tcp import TcpParameters, base_round_trip_ps, longest_drain_ps, tcp_parameters
 
 
 def network(
@@ -29,27 +33,44 @@ def network(
     )
 
 
+def shape(config: NetworkConfig) -> NetworkShape:
+    return network_shape(build_graph(config.topology))
+
+
+def parameters(config: NetworkConfig) -> TcpParameters:
+    assert isinstance(config.transport, TcpTransport)
+    return tcp_parameters(config.transport)
+
+
+def checked(config: NetworkConfig) -> list[str]:
+    return check_transport(config, shape(config))
+
+
+def drain_ps(config: NetworkConfig) -> int:
+    return longest_drain_ps(parameters(config), shape(config))
+
+
 def test_the_segment_is_what_the_mtu_leaves() -> None:
-    assert tcp_parameters(network().transport).segment_bytes == 1460
-    assert tcp_parameters(network({"timestamps": True}).transport).segment_bytes == 1448
-    assert tcp_parameters(network({"mtu": 9000}).transport).segment_bytes == 8960
-    assert tcp_parameters(network({"segment": 1000}).transport).segment_bytes == 1000
+    assert parameters(network()).segment_bytes == 1460
+    assert parameters(network({"timestamps": True})).segment_bytes == 1448
+    assert parameters(network({"mtu": 9000})).segment_bytes == 8960
+    assert parameters(network({"segment": 1000})).segment_bytes == 1000
 
 
 def test_ecn_is_on_for_dctcp_unless_told_otherwise() -> None:
-    assert not tcp_parameters(network().transport).ecn
-    assert tcp_parameters(network({"ecn": True}).transport).ecn
-    assert tcp_parameters(network({"congestion_control": "dctcp"}).transport).ecn
+    assert not parameters(network()).ecn
+    assert parameters(network({"ecn": True})).ecn
+    assert parameters(network({"congestion_control": "dctcp"})).ecn
     with pytest.raises(InputError, match=r"transport\.ecn.*DCTCP cannot work without"):
-        tcp_parameters(network({"congestion_control": "dctcp", "ecn": False}).transport)
+        parameters(network({"congestion_control": "dctcp", "ecn": False}))
 
 
 def test_the_type_id_is_that_of_ns3() -> None:
-    assert tcp_parameters(network({"congestion_control": "westwoodplus"}).transport).type_id == "ns3::TcpWestwoodPlus"
+    assert parameters(network({"congestion_control": "westwoodplus"})).type_id == "ns3::TcpWestwoodPlus"
 
 
 def test_the_defaults_give_no_warning() -> None:
-    assert check_transport(network()) == []
+    assert checked(network()) == []
 
 
 @pytest.mark.parametrize(
@@ -64,29 +85,29 @@ def test_segments_that_ip_would_cut_and_windows_without_a_segment_are_refused(
     transport: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(InputError, match=message):
-        check_transport(network(transport))
+        checked(network(transport))
 
 
 def test_a_buffer_must_hold_a_frame() -> None:
-    assert check_transport(network({"min_rto": "1s"}, {"buffer": 1518})) == []
+    assert checked(network({"min_rto": "1s"}, {"buffer": 1518})) == []
     with pytest.raises(InputError, match=r"topology\.switch\.buffer': 1517 bytes do not hold one frame of 1518"):
-        check_transport(network({}, {"buffer": 1517}))
+        checked(network({}, {"buffer": 1517}))
     with pytest.raises(InputError, match=r"topology\.nic\.buffer'"):
-        check_transport(network({}, nic={"buffer": 1000}))
+        checked(network({}, nic={"buffer": 1000}))
 
 
 def test_the_longest_queue_is_every_other_window_or_the_buffer() -> None:
     # 343 segments of 1460 bytes hold 500,000; 1538 bytes take 123.04 ns at 100 Gb/s.
-    assert longest_drain_ps(network()) == 15 * 343 * 123_040
+    assert drain_ps(network()) == 15 * 343 * 123_040
     # A buffer of 64 KB holds 42 frames of 1518 bytes; the NIC's must be limited too, or it queues as much.
-    assert longest_drain_ps(network({}, {"buffer": "64KB"}, nic={"buffer": "64KB"})) == 42 * 123_040
+    assert drain_ps(network({}, {"buffer": "64KB"}, nic={"buffer": "64KB"})) == 42 * 123_040
     # 4 NPUs a host: 12 others send to each of the 4.
-    assert longest_drain_ps(network(npus_per_host=4)) == 48 * 343 * 123_040
+    assert drain_ps(network(npus_per_host=4)) == 48 * 343 * 123_040
 
 
 def test_the_round_trip_is_two_hops_each_way() -> None:
     # Data 123.04 ns twice, an ACK of 84 bytes 6.72 ns twice, four delays of 500 ns.
-    assert base_round_trip_ps(network()) == 2 * 123_040 + 2 * 6_720 + 4 * 500_000
+    assert base_round_trip_ps(parameters(network()), shape(network())) == 2 * 123_040 + 2 * 6_720 + 4 * 500_000
 
 
 @pytest.mark.parametrize(
@@ -104,7 +125,7 @@ def test_the_round_trip_is_two_hops_each_way() -> None:
     ],
 )
 def test_each_trap_is_warned_of(transport: dict[str, Any], switch: dict[str, Any], message: str) -> None:
-    assert any(message in warning for warning in check_transport(network(transport, switch)))
+    assert any(message in warning for warning in checked(network(transport, switch)))
 
 
 @pytest.mark.parametrize(
@@ -116,4 +137,4 @@ def test_each_trap_is_warned_of(transport: dict[str, Any], switch: dict[str, Any
     ],
 )
 def test_numbers_on_the_right_side_of_a_trap_are_not_warned_of(transport: dict[str, Any]) -> None:
-    assert check_transport(network(transport)) == []
+    assert checked(network(transport)) == []

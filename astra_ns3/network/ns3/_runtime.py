@@ -201,3 +201,111 @@ def listener_class() -> type:
             self._records_ready(table)
 
     return Listener
+
+
+def native_namespace() -> Any:
+    """The C++ namespace ``ns3`` as far as our own header without ns-3's declares it."""
+    load()
+    import cppyy
+
+    return cppyy.gbl.ns3
+
+
+_CONTROL_FACTORY = """
+#pragma cling optimize(2)
+#include "{path}"
+namespace astra_ns3_control {{
+ns3::RoceCongestionControl* Make{number}(const ns3::RoceControlParameters& parameters) {{
+    return new ::{name}(parameters);
+}}
+uint64_t AddressOfMake{number}() {{ return reinterpret_cast<uint64_t>(&Make{number}); }}
+}}
+"""
+_PYTHON_CONTROL_FACTORY = """
+#include <functional>
+namespace astra_ns3_control {
+std::function<ns3::RoceCongestionControl*()> make_python;
+ns3::RoceCongestionControl* MakePython(const ns3::RoceControlParameters&) { return make_python(); }
+uint64_t AddressOfMakePython() { return reinterpret_cast<uint64_t>(&MakePython); }
+}
+"""
+
+
+@cache
+def compiled_control_factory(path: Path, name: str) -> int:
+    """Compile a user's congestion control; the address of the function that makes one.
+
+    Raises InputError if the file does not compile or has no such class.
+    """
+    load()
+    import cppyy
+
+    cppyy.include("roce-congestion-control.h")
+    number = compiled_control_factory.cache_info().currsize
+    source = _CONTROL_FACTORY.format(path=path.resolve(), name=name, number=number)
+    try:
+        cppyy.cppdef(source)
+    except SyntaxError as error:
+        wrong = next((line for line in str(error).splitlines() if "error:" in line), str(error).strip())
+        raise InputError(f"{path}: class {name} can't be compiled: {wrong.strip()}") from error
+    return int(getattr(cppyy.gbl.astra_ns3_control, f"AddressOfMake{number}")())
+
+
+@lru_cache(maxsize=1)
+def _python_control_class() -> type:
+    load()
+    import cppyy
+
+    cppyy.include("roce-congestion-control.h")
+    cppyy.cppdef(_PYTHON_CONTROL_FACTORY)
+
+    class Control(cppyy.gbl.ns3.RoceCongestionControl):  # type: ignore[misc]
+        """A congestion control that Python decides."""
+
+        def __init__(self, control: Any) -> None:
+            super().__init__()
+            self._control = control
+
+        def Start(self, sender: Any) -> None:  # noqa: N802
+            self._control.start(sender)
+
+        def AckReceived(self, _sender: Any, ack: Any) -> None:  # noqa: N802
+            self._control.acknowledged(ack)
+
+        def CnpReceived(self, _sender: Any) -> None:  # noqa: N802
+            self._control.tell("cnp_received")
+
+        def PacketSent(self, _sender: Any, size: int) -> None:  # noqa: N802
+            self._control.tell("packet_sent", size)
+
+        def LossDetected(self, _sender: Any, timeout: bool) -> None:  # noqa: N802
+            self._control.tell("loss_detected", bool(timeout))
+
+        def TimerDue(self, _sender: Any, timer: int) -> None:  # noqa: N802
+            self._control.tell("timer_due", timer)
+
+        def GetAlpha(self) -> float:  # noqa: N802
+            return float(self._control.alpha())
+
+    return Control
+
+
+def python_control_factory(make: Callable[[], Any]) -> tuple[int, object]:
+    """Have C++ make congestion controls that pass their calls on to what ``make()`` returns.
+
+    The address of the function that makes one, and what must be kept as long as it may be called.
+    """
+    kind = _python_control_class()
+    import cppyy
+
+    made: list[Any] = []
+
+    def native() -> Any:
+        control = kind(make())
+        control.__python_owns__ = False  # the queue pair deletes it
+        made.append(control)
+        return control
+
+    function = cppyy.gbl.std.function["ns3::RoceCongestionControl*()"](native)
+    cppyy.gbl.astra_ns3_control.make_python = function
+    return int(cppyy.gbl.astra_ns3_control.AddressOfMakePython()), (function, native, made)

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from astra_ns3.config.network import NetworkConfig
+from astra_ns3.config.roce import RoceTransport
 from astra_ns3.network.api import EndpointModel
 from astra_ns3.network.ns3.build import build_network
 from astra_ns3.network.ns3.hook import HookContext
+from astra_ns3.network.ns3.own_control import use_own_control
 from astra_ns3.network.ns3.session_backend import SessionBackend
 from astra_ns3.network.records import RecorderOptions
 from astra_ns3.topology.registry import build_graph
+from astra_ns3.transport.roce import roce_parameters
 
 
 class Ns3Backend(SessionBackend):
@@ -26,10 +30,19 @@ class Ns3Backend(SessionBackend):
         on_built: Callable[[HookContext], object] | None = None,
     ) -> None:
         graph = build_graph(config.topology)
+        self._own_control: object = None
+
+        def describe(session: Any) -> None:
+            build_network(session, graph, config, endpoint)
+            if isinstance(config.transport, RoceTransport):
+                parameters = roce_parameters(config.transport)
+                if parameters.own_file:
+                    self._own_control = use_own_control(session, parameters, self._call)
+
         super().__init__(
             graph,
             config.observe,
-            lambda session: build_network(session, graph, config, endpoint),
+            describe,
             seed=seed,
             recorder=recorder,
             on_built=on_built,

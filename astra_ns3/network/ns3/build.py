@@ -9,31 +9,163 @@ import numpy.typing as npt
 
 from astra_ns3.collectives.schedule import Schedule
 from astra_ns3.config.network import NetworkConfig
+from astra_ns3.config.roce import RoceTransport
+from astra_ns3.config.routing import RoutingConfig
+from astra_ns3.config.switch import SwitchConfig
+from astra_ns3.config.tcp import TcpTransport
 from astra_ns3.network.api import EndpointModel
 from astra_ns3.network.ns3 import _runtime
+from astra_ns3.network.ns3.native_transport import native_roce, native_tcp
 from astra_ns3.topology.graph import Graph
-from astra_ns3.topology.routes import shortest_path_ports
-from astra_ns3.transport.tcp import TcpParameters, tcp_parameters
+from astra_ns3.topology.pins import pinned_choices
+from astra_ns3.topology.routes import NodeRoutes, RouteTables, shortest_paths
+from astra_ns3.transport.roce import RoceParameters, port_headroom_bytes, roce_parameters
+from astra_ns3.transport.shape import PortShape
+from astra_ns3.transport.tcp import tcp_parameters
+
+QUANTUM_BYTES = 2048
+"""What a weight of one lets a priority send in its turn (DWRR); above the largest usual frame."""
 
 
 def build_network(session: Any, graph: Graph, config: NetworkConfig, endpoint: EndpointModel) -> None:
     """Add hosts, switches, links, routes, NPUs and the transport to a new ``session``."""
-    topology = config.topology
+    transport = config.transport
+    roce = roce_parameters(transport) if isinstance(transport, RoceTransport) else None
     session.AddHosts(graph.hosts)
-    if topology.switch.ecn is not None:
-        ecn = topology.switch.ecn
-        session.UseMarking(ecn.kmin_bytes, ecn.kmax_bytes, ecn.pmax)
-    session.SetNicBuffer(topology.nic.buffer_bytes or 0)
-    for switch, buffer_bytes in enumerate(graph.switch_buffer_bytes):
-        session.AddSwitch(buffer_bytes, switch)
-    for link in graph.links:
-        session.AddLink(link.a, link.b, link.rate_bps, link.delay_ps)
-    for switch, routes in enumerate(shortest_path_ports(graph)):
-        session.SetRoutes(graph.hosts + switch, routes.offsets.astype(np.uint32), routes.ports.astype(np.uint32))
+    session.SetNicBuffer(graph.nic_buffer_bytes or 0)
+    if roce is not None and roce.time_rounding_ps:
+        session.SetTimeRounding(roce.time_rounding_ps)
+    _add_switches(session, graph, at_enqueue=roce is None)
+    _add_links(session, graph, roce)
+    routing = config.topology.routing
+    tables = shortest_paths(graph, weighted=routing.weighted)
+    _set_routes(session, graph, tables)
+    _use_routing(session, graph, tables, routing, murmur=roce is not None and roce.port_of_message)
     session.SetNpus(np.array(graph.rank_host, dtype=np.uint32), len(graph.rank_host))
-    session.SetLocal(topology.local.rate_bps, topology.local.delay_ps)
+    session.SetLocal(graph.local.rate_bps, graph.local.delay_ps)
     session.SetEndpoint(endpoint.delay_ps, endpoint.reduction_bytes_per_ns)
-    session.UseTcp(_native_tcp(tcp_parameters(config.transport)))
+    if isinstance(transport, TcpTransport):
+        session.UseTcp(native_tcp(tcp_parameters(transport)))
+    if roce is not None:
+        _use_roce(session, graph, roce, endpoint.delay_ps)
+
+
+def _add_switches(session: Any, graph: Graph, *, at_enqueue: bool) -> None:
+    made: dict[int, Any] = {}
+    for switch, config in enumerate(graph.switch_configs):
+        native = made.get(id(config))
+        if native is None:
+            native = made[id(config)] = _native_switch(config, at_enqueue)
+        native.hashSeed = switch
+        session.AddSwitch(native)
+
+
+def _native_switch(config: SwitchConfig, at_enqueue: bool) -> Any:
+    """Numbers of a switch; ``at_enqueue``: when frames are marked unless the file says."""
+    namespace = _runtime.load()
+    native = namespace.SwitchParameters()
+    native.bufferBytes = config.buffer_bytes
+    native.alpha = config.alpha or 0.0
+    entries = config.ecn if isinstance(config.ecn, tuple) else () if config.ecn is None else (config.ecn,)
+    for entry in entries:
+        marking = namespace.MarkingParameters()
+        marking.rateBps = getattr(entry, "rate_bps", 0)
+        marking.kminBytes, marking.kmaxBytes, marking.pmax = entry.kmin_bytes, entry.kmax_bytes, entry.pmax
+        marking.atEnqueue = at_enqueue if entry.at is None else entry.at == "enqueue"
+        native.marking.push_back(marking)
+    if config.pfc is not None:
+        native.losslessPriorities = sum(1 << priority for priority in config.pfc.priorities)
+        native.reserveBytes = config.pfc.reserve_bytes
+        native.resumeOffsetBytes = config.pfc.resume_offset_bytes
+    for weight in config.scheduler.weights or ():
+        native.quantumBytes.push_back(weight * QUANTUM_BYTES)
+    return native
+
+
+def _add_links(session: Any, graph: Graph, roce: RoceParameters | None) -> None:
+    native = _runtime.load().LinkParameters()
+    for link in graph.links:
+        native.rateBps, native.delayPs, native.errorRate = link.rate_bps, link.delay_ps, link.error_rate
+        pfc = next(
+            (
+                config.pfc
+                for node in (link.a, link.b)
+                if node >= graph.hosts and (config := graph.switch_configs[node - graph.hosts]).pfc is not None
+            ),
+            None,
+        )
+        if pfc is not None:
+            shape = PortShape(link.rate_bps, link.delay_ps)
+            largest = roce.largest_wire_bytes if roce is not None else _LARGEST_ETHERNET_WIRE_BYTES
+            native.headroomBytes = port_headroom_bytes(pfc, shape, largest)
+            native.pfcAlpha = pfc.alpha_of(link.rate_bps)
+        session.AddLink(link.a, link.b, native)
+
+
+_LARGEST_ETHERNET_WIRE_BYTES = 1538
+"""A full frame of an MTU of 1500, preamble and gap counted."""
+
+
+def _set_routes(session: Any, graph: Graph, tables: RouteTables) -> None:
+    session.SetHostGroups(tables.group_of_host, graph.hosts)
+    for host, routes in enumerate(tables.hosts):
+        if routes is not None:
+            _set_node_routes(session, host, routes)
+    for switch, routes in enumerate(tables.switches):
+        _set_node_routes(session, graph.hosts + switch, routes)
+
+
+def _set_node_routes(session: Any, node: int, routes: NodeRoutes) -> None:
+    session.SetGroupRoutes(
+        node,
+        routes.set_of_group,
+        len(routes.set_of_group),
+        routes.set_offsets,
+        len(routes.set_offsets) - 1,
+        _address(routes.set_ports),
+        _address(routes.local_hosts),
+        _address(routes.local_ports),
+        len(routes.local_hosts),
+    )
+
+
+def _address(numbers: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
+    """The array, or one of a single entry in place of an empty one, whose address the bridge doesn't take."""
+    return numbers if len(numbers) else np.zeros(1, dtype=np.uint32)
+
+
+def _use_routing(session: Any, graph: Graph, tables: RouteTables, routing: RoutingConfig, *, murmur: bool) -> None:
+    namespace = _runtime.load()
+    native = namespace.RoutingParameters()
+    kinds = {
+        "ecmp": namespace.ROUTE_BY_FLOW_HASH,
+        "spray": namespace.ROUTE_BY_SPRAY,
+        "adaptive": namespace.ROUTE_BY_LOAD,
+        "flowlet": namespace.ROUTE_BY_FLOWLET,
+        "pinned": namespace.ROUTE_BY_PIN,
+    }
+    native.kind = namespace.ROUTE_BY_MURMUR if murmur and routing.kind == "ecmp" else kinds[routing.kind]
+    native.random = routing.spray == "random"
+    native.seed = routing.seed
+    native.flowletGapPs = routing.gap_ps
+    session.UseRouting(native)
+    names = np.array(graph.node_ids or range(graph.nodes), dtype=np.uint32)
+    session.SetNodeNames(names, len(names))
+    for pin in routing.pins:
+        choices = np.array(pinned_choices(graph, tables, pin.sender, pin.receiver, pin.path), dtype=np.uint32)
+        session.PinPath(graph.rank_host[pin.sender], graph.rank_host[pin.receiver], choices, len(choices))
+
+
+def _use_roce(session: Any, graph: Graph, parameters: RoceParameters, posting_ps: int) -> None:
+    native = native_roce(parameters)
+    native.postingPs = posting_ps
+    session.UseRoce(native)
+    for name, value in parameters.control_parameters.items():
+        session.SetRoceControlParameter(name, value)
+    if not parameters.own_file:
+        session.SetRoceControl(parameters.congestion_control)
+    watchdogs = [config.pfc.watchdog_ps for config in graph.switch_configs if config.pfc is not None]
+    session.SetPauseWatchdog(min((limit for limit in watchdogs if limit), default=0))
 
 
 def native_columns(schedule: Schedule) -> npt.NDArray[np.int32]:
@@ -52,24 +184,3 @@ def native_columns(schedule: Schedule) -> npt.NDArray[np.int32]:
         schedule.wait_count,
     )
     return np.concatenate(columns).astype(np.int32)
-
-
-def _native_tcp(parameters: TcpParameters) -> Any:
-    native = _runtime.load().TcpParameters()
-    native.congestionControl = parameters.type_id
-    native.windowBytes = parameters.window_bytes
-    native.segmentBytes = parameters.segment_bytes
-    native.mtuBytes = parameters.mtu_bytes
-    native.initialWindowSegments = parameters.initial_window_segments
-    native.minRtoPs = parameters.min_rto_ps
-    native.clockGranularityPs = parameters.clock_granularity_ps
-    native.delayedAckCount = parameters.delayed_ack_count
-    native.delayedAckTimeoutPs = parameters.delayed_ack_timeout_ps
-    native.connectTimeoutPs = parameters.connect_timeout_ps
-    native.connectRetries = parameters.connect_retries
-    native.dataRetries = parameters.data_retries
-    native.ecn = parameters.ecn
-    native.sack = parameters.sack
-    native.timestamps = parameters.timestamps
-    native.acknowledged = parameters.acknowledged
-    return native

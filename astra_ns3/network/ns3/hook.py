@@ -75,5 +75,5 @@ class HookContext:
         """``ns3::FabricPort`` by its name: ``host3`` or ``switch0:3``; raises InputError if there is none."""
         node, port = resolve_port(self.graph, name)
         if node < self.graph.hosts:
-            return self.devices[node].GetPort()
+            return self.devices[node].GetPort(port)
         return self.switches[node - self.graph.hosts].GetPort(port)

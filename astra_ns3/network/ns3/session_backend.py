@@ -162,6 +162,7 @@ class SessionBackend:
         """
         session = self._session
         rows = [self._port_counters(node, port) for node, port in all_ports(self._graph)]
+        roce = session.GetRoceStatistics()
         return {
             "events": int(session.GetEvents()),
             "messages": int(session.GetMessages()),
@@ -170,6 +171,13 @@ class SessionBackend:
             "retransmissions": int(session.GetRetransmissions()),
             "timeouts": int(session.GetTimeouts()),
             "dropped_frames": sum(row["dropped_frames"] for row in rows),
+            "lost_frames": sum(row["lost_frames"] for row in rows),
+            "marked_frames": sum(row["marked_frames"] for row in rows),
+            "pauses": sum(row["pauses"] for row in rows),
+            "pause_storms": int(roce.pauseStorms),
+            "queue_pairs": int(roce.queuePairs),
+            "nacks": int(roce.nacks),
+            "cnps": int(roce.cnps),
             "python_seconds": self._callback_seconds,
             "idle_memory_bytes": self._idle_memory_bytes,
         }
@@ -196,6 +204,10 @@ class SessionBackend:
             "dropped_bytes": int(counters.droppedBytes),
             "marked_frames": int(counters.markedFrames),
             "highest_queue_bytes": int(counters.highestQueueBytes),
+            "lost_frames": int(counters.lostFrames),
+            "pauses": int(counters.pauses),
+            "paused_ps": int(counters.pausedPs),
+            "pause_frames": int(counters.pauseFrames),
         }
 
     def sent_bytes(self, rank: int) -> int:

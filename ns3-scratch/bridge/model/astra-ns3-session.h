@@ -7,6 +7,8 @@
  */
 #pragma once
 
+#include "session-parameters.h"
+
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -35,101 +37,19 @@ class SessionListener
     virtual void RecordsReady(uint32_t table) = 0;
 };
 
-/// What is recorded as tables of 64-bit numbers.
-enum RecordTableId : uint32_t
-{
-    FLOW_RECORDS = 0,       //!< sender, receiver, bytes, start, end, instance, row
-    CONNECTION_RECORDS = 1, //!< time, sender, receiver, quantity (ConnectionQuantity), value
-    QUEUE_RECORDS = 2,      //!< time, node, port, bytes
-    RECORD_TABLES = 3       //!< how many there are
-};
-
-/// What is recorded of a connection; bits of Session::ObserveConnections.
-enum ConnectionQuantity : uint32_t
-{
-    CONGESTION_WINDOW = 1, //!< bytes
-    ROUND_TRIP_TIME = 2,   //!< last sample, picoseconds
-    RETRANSMISSION = 4,    //!< bytes sent again
-    TIMEOUT = 8            //!< 1 for each retransmission timeout
-};
-
-/// Parameters of ns-3's TCP and of the IP interface below it.
-struct TcpParameters
-{
-    std::string congestionControl{"ns3::TcpCubic"}; //!< TypeId of the congestion control
-    uint32_t windowBytes{500'000};                  //!< send and receive buffer
-    uint32_t segmentBytes{1460};                    //!< payload of a segment
-    uint32_t mtuBytes{1500};                        //!< largest IP packet
-    uint32_t initialWindowSegments{10};             //!< initial congestion window
-    int64_t minRtoPs{10'000'000'000};               //!< least retransmission timeout
-    int64_t clockGranularityPs{10'000'000};         //!< granularity of the timeout's clock
-    uint32_t delayedAckCount{2};                    //!< segments per acknowledgement
-    int64_t delayedAckTimeoutPs{40'000'000};        //!< longest an acknowledgement waits
-    int64_t connectTimeoutPs{5'000'000'000};        //!< first timeout of the handshake
-    uint32_t connectRetries{6};                     //!< times the handshake is tried again
-    uint32_t dataRetries{15}; //!< times a segment is sent again before giving up
-    bool ecn{false};          //!< explicit congestion notification
-    bool acknowledged{false}; //!< messages complete when acknowledged
-    bool sack{true};          //!< selective acknowledgements
-    bool timestamps{false};   //!< RFC 7323 timestamps, which tick in milliseconds in ns-3
-};
-
-/// One dimension of an analytical network: see ns3::AnalyticalDimension.
-struct AnalyticalDimensionParameters
-{
-    uint32_t topology{2};         //!< 0 ring, 1 fully connected, 2 switch
-    uint32_t npus{1};             //!< NPUs along it
-    double bytesPerNs{1.0};       //!< bandwidth that one message gets on a link
-    double linkLatencyNs{0.0};    //!< latency of a link
-    double nicLatencyNs{0.0};     //!< latency of a NIC, passed twice
-    double routerLatencyNs{0.0};  //!< latency of a switch
-    double memoryLatencyNs{0.0};  //!< latency of the NPU's memory
-    double memoryBytesPerNs{1.0}; //!< bandwidth of the NPU's memory
-    double memoryScale{0.0};      //!< multiplies the memory's time; 0 leaves it out
-};
-
-/// What one port has done.
-struct PortStatistics
-{
-    uint64_t sentFrames{0};        //!< frames put on the line
-    uint64_t sentBytes{0};         //!< their bytes, without preamble and gap
-    uint64_t droppedFrames{0};     //!< frames that found no buffer
-    uint64_t droppedBytes{0};      //!< their bytes
-    uint64_t markedFrames{0};      //!< frames given a congestion mark
-    uint64_t highestQueueBytes{0}; //!< most bytes that ever waited
-};
-
-/// A message that an NPU still has to send or to receive.
-struct PendingMessage
-{
-    uint32_t sender{0};   //!< NPU that sends
-    uint32_t receiver{0}; //!< NPU that receives
-    uint32_t step{0};     //!< step of the schedule
-    uint64_t bytes{0};    //!< size
-    bool sent{false};     //!< false: its sender has not sent it yet
-};
-
-/// Why Session::Run came back.
-enum RunStatus : uint32_t
-{
-    RUN_STOPPED = 0, //!< Stop was called
-    RUN_DRAINED = 1, //!< no event is left
-    RUN_LIMIT = 2,   //!< the limit on simulated time was reached
-    RUN_FAILED = 3,  //!< a transport gave up: see GetFailure
-    RUN_HALTED = 4   //!< something else called Simulator::Stop
-};
-
 /**
  * One simulation, from its network to its end. One at a time per process; its destructor resets
  * ns-3 completely.
  *
- * Order of calls: hosts, switches, links, routes, NPUs; then UseTcp and the other settings; then
- * Build; then everything else. Nodes are numbered hosts first, then switches, each in the order
- * added. What is out of range, or out of order, throws std::invalid_argument.
+ * Order of calls: hosts, switches, links, routes, NPUs; then UseTcp or UseRoce and the other
+ * settings; then Build; then everything else. Nodes are numbered hosts first, then switches, each
+ * in the order added. What is out of range, or out of order, throws std::invalid_argument.
  */
 class Session
 {
   public:
+    class Implementation;
+
     /// \param seed seed of all random numbers, above 0
     explicit Session(uint32_t seed);
     ~Session();
@@ -143,13 +63,20 @@ class Session
      * \param hashSeed makes its choices between equal paths its own
      */
     void AddSwitch(uint64_t bufferBytes, uint32_t hashSeed);
-    /// Ports of all switches mark from now on: see FabricEcnMarker. Call before links are added.
+    /// \param parameters what the switch is like
+    void AddSwitch(const SwitchParameters& parameters);
+    /// Ports of all switches that have no marking of their own mark from now on: see
+    /// FabricEcnMarker. Call before links are added.
     void UseMarking(uint64_t kminBytes, uint64_t kmaxBytes, double pmax);
     /// \param bytes buffer of a host's port; 0 is no limit. Call before links are added.
     void SetNicBuffer(uint64_t bytes);
     /// Join two nodes by a full-duplex link; each gets a port, numbered in the order of these
     /// calls.
     void AddLink(uint32_t nodeA, uint32_t nodeB, uint64_t rateBps, int64_t delayPs);
+    /// The same with all that a link can have.
+    void AddLink(uint32_t nodeA, uint32_t nodeB, const LinkParameters& parameters);
+    /// \param roundingPs all transmission times are multiples of it; call before links are added
+    void SetTimeRounding(int64_t roundingPs);
     /**
      * Fill a switch's table.
      * \param node the switch
@@ -157,10 +84,63 @@ class Session
      * \param ports the port numbers
      */
     void SetRoutes(uint32_t node, const uint32_t* offsets, const uint32_t* ports);
+    /// \param groups group of each host, for SetGroupRoutes
+    void SetHostGroups(const uint32_t* groups, uint32_t hosts);
+    /**
+     * Fill a table by groups of hosts: see ns3::FabricRoutes.
+     * \param node a switch, or a host with several ports
+     * \param setOfGroup `groups` numbers: the set of ports towards each group, or 0xffffffff
+     * \param groups how many
+     * \param setOffsets `sets` + 1 numbers: where the ports of each set begin
+     * \param sets how many
+     * \param setPorts the port numbers
+     * \param localHosts `locals` numbers: hosts of groups without a set
+     * \param localPorts the port of each
+     * \param locals how many
+     */
+    void SetGroupRoutes(uint32_t node,
+                        const uint32_t* setOfGroup,
+                        uint32_t groups,
+                        const uint32_t* setOffsets,
+                        uint32_t sets,
+                        const uint32_t* setPorts,
+                        const uint32_t* localHosts,
+                        const uint32_t* localPorts,
+                        uint32_t locals);
+    /// \param parameters how all nodes choose between equal paths
+    void UseRouting(const RoutingParameters& parameters);
+    /**
+     * Pin the path between two hosts, for ROUTE_BY_PIN.
+     * \param fromHost where it begins
+     * \param toHost where it ends
+     * \param choices which of the ports that lead on: of the host, then of each switch of the path
+     * \param count how many
+     */
+    void PinPath(uint32_t fromHost, uint32_t toHost, const uint32_t* choices, uint32_t count);
+    /// \param names number of each node in the file it comes from, which older simulators hash
+    void SetNodeNames(const uint32_t* names, uint32_t count);
     /// \param hostOfNpu host of each NPU
     void SetNpus(const uint32_t* hostOfNpu, uint32_t count);
     /// Messages between hosts travel over ns-3's TCP.
     void UseTcp(const TcpParameters& parameters);
+    /// Messages between hosts travel over RoCE.
+    void UseRoce(const RoceParameters& parameters);
+    /// \param name which congestion control RoCE has: see ns3::MakeRoceControl
+    void SetRoceControl(const char* name);
+    /// \param factory address of a function `ns3::RoceCongestionControl* (const
+    /// ns3::RoceControlParameters&)` that makes the user's own; it must outlive the session
+    void SetRoceControlFactory(uint64_t factory);
+    /// \param name a number for the congestion control \param value its value
+    void SetRoceControlParameter(const char* name, double value);
+    /// \param limitPs a port stopped by PFC for so long is looked at for deadlocks; 0: never
+    void SetPauseWatchdog(int64_t limitPs);
+    /**
+     * Use several transports: that of the highest dimension in which sender and receiver differ.
+     * \param sizes NPUs along each dimension, the innermost first
+     * \param transports 0 TCP, 1 RoCE
+     * \param count how many
+     */
+    void SetTransports(const uint32_t* sizes, const uint32_t* transports, uint32_t count);
     /// Messages travel by formula over a grid of NPUs, one to a host; call once per dimension, the
     /// innermost first.
     void AddAnalyticalDimension(const AnalyticalDimensionParameters& parameters);
@@ -181,10 +161,17 @@ class Session
     void RecordFlows();
     /// \param quantities sum of ConnectionQuantity, recorded in CONNECTION_RECORDS
     void ObserveConnections(uint32_t quantities);
+    /// \param quantities sum of QueuePairQuantity, recorded in QUEUE_PAIR_RECORDS on change or,
+    /// with an interval above 0, at its multiples
+    void ObserveQueuePairs(uint32_t quantities, int64_t intervalPs);
+    /// Record in PAUSE_RECORDS what stops a port and lets it go on.
+    void ObservePauses(uint32_t node, uint32_t port);
+    /// Record in UTILISATION_RECORDS what a port sends in each interval.
+    void ObserveUtilisation(uint32_t node, uint32_t port, int64_t intervalPs);
     /// Record the queue of a port in QUEUE_RECORDS, on change or, with an interval above 0, at its
     /// multiples.
     void ObserveQueue(uint32_t node, uint32_t port, int64_t intervalPs);
-    /// Write what a port sends as pcap (raw IP, nanosecond stamps).
+    /// Write what a port sends as pcap (nanosecond stamps): Ethernet with RoCE, else raw IP.
     void WritePcap(uint32_t node, uint32_t port, const char* path);
     /// Make all there is to make. \param listener told of what happens; it must outlive the session
     void Build(SessionListener* listener);
@@ -241,6 +228,10 @@ class Session
     uint64_t GetRetransmissions() const;
     /// \return retransmission timeouts on all connections
     uint64_t GetTimeouts() const;
+    /// \return what all RoCE queue pairs have done
+    RoceStatistics GetRoceStatistics() const;
+    /// \return base round-trip time that RoCE works with between two NPUs on different hosts
+    int64_t GetBaseRoundTripPs(uint32_t sender, uint32_t receiver) const;
     /// \return connections opened
     uint64_t GetConnections() const;
     /// \return ns-3 id of a node, for ns3::NodeList::GetNode
@@ -253,7 +244,6 @@ class Session
     void FlushRecords();
 
   private:
-    class Implementation;
     std::unique_ptr<Implementation> m_implementation; //!< everything that knows ns-3
 };
 

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #pragma once
 
+#include "fabric-murmur-choice.h"
 #include "fabric-net-device.h"
+#include "fabric-pinned-choice.h"
 #include "fabric-port.h"
 #include "fabric-switch.h"
+#include "session-parameters.h"
 
 #include "ns3/node.h"
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 namespace astra_ns3
@@ -23,20 +27,40 @@ class FabricNetwork
 
     /// \param count hosts to add; only before the first switch
     void AddHosts(uint32_t count);
-    /// \param bufferBytes shared buffer \param hashSeed seed of its choices
-    void AddSwitch(uint64_t bufferBytes, uint32_t hashSeed);
-    /// Ports of switches mark from now on.
-    void UseMarking(uint64_t kminBytes, uint64_t kmaxBytes, double pmax);
+    /// \param parameters what the switch is like
+    void AddSwitch(const SwitchParameters& parameters);
+    /// \param marking ports of switches without marking of their own mark from now on
+    void UseMarking(const MarkingParameters& marking);
     /// \param bytes buffer of a host's port; 0 is no limit
     void SetNicBuffer(uint64_t bytes);
     /// \param bytes largest IP packet of a host
     void SetMtu(uint32_t bytes);
+    /// \param roundingPs transmission times of ports made from now on are multiples of it
+    void SetTimeRounding(int64_t roundingPs);
     /// Join two nodes.
-    void AddLink(uint32_t nodeA, uint32_t nodeB, uint64_t rateBps, int64_t delayPs);
-    /// Fill a switch's table.
+    void AddLink(uint32_t nodeA, uint32_t nodeB, const LinkParameters& parameters);
+    /// Fill a node's table, host by host.
     void SetRoutes(uint32_t node, const uint32_t* offsets, const uint32_t* ports);
-    /// Give every random stream its number. \param stream the first
-    void AssignStreams(int64_t stream);
+    /// \param groups group of each host, for SetGroupRoutes
+    void SetHostGroups(std::vector<uint32_t> groups);
+    /// Fill a node's table by groups. \param routes of it, but for the groups of hosts
+    void SetGroupRoutes(uint32_t node,
+                        std::vector<uint32_t> setOfGroup,
+                        std::vector<uint32_t> setOffsets,
+                        std::vector<uint32_t> setPorts,
+                        const std::vector<uint32_t>& localHosts,
+                        const std::vector<uint32_t>& localPorts);
+    /// \param parameters how all nodes choose between equal paths
+    void UseRouting(const RoutingParameters& parameters);
+    /// Pin the path between two hosts.
+    void PinPath(uint32_t fromHost, uint32_t toHost, std::vector<uint32_t> choices);
+    /// \param names number of each node where it comes from
+    void SetNodeNames(std::vector<uint32_t> names);
+    /// \param averagingPs ports measure their utilisation for RoceTelemetry::PATH
+    void MeasureUtilisation(int64_t averagingPs);
+    /// All nodes and links are there: set up what needs them, and give every random stream its
+    /// number. \param stream the first
+    void Finish(int64_t stream);
 
     /// \return number of hosts
     uint32_t GetNHosts() const;
@@ -46,6 +70,10 @@ class FabricNetwork
     ns3::Ptr<ns3::Node> GetNode(uint32_t node) const;
     /// \return the nodes of all hosts
     std::vector<ns3::Ptr<ns3::Node>> GetHosts() const;
+    /// \return the NICs of all hosts
+    const std::vector<ns3::Ptr<ns3::FabricNetDevice>>& GetDevices() const;
+    /// \return whether any switch stops neighbours
+    bool HasPfc() const;
     /// \return number of ports of a node
     uint32_t GetNPorts(uint32_t node) const;
     /// \return a port
@@ -65,19 +93,35 @@ class FabricNetwork
     };
 
     /// Make a port on a node.
-    End MakeEnd(uint32_t node, uint64_t rateBps, int64_t delayPs);
+    End MakeEnd(uint32_t node, const LinkParameters& parameters);
+    /// Give a switch's port its marker and scheduler.
+    void SetUpSwitchPort(const SwitchParameters& parameters, ns3::FabricPort& port);
+    /// \return NIC of a host, made if need be
+    ns3::FabricNetDevice& GetOrMakeDevice(uint32_t host);
+    /// \return the table of a node
+    ns3::FabricRoutes& GetRoutes(uint32_t node);
+    /// Give a switch its way of choosing paths.
+    void SetUpRouting(uint32_t node);
+    /// Raise an error if a port number of a table is too high.
+    void CheckPorts(uint32_t node, const std::vector<uint32_t>& ports) const;
 
-    std::vector<ns3::Ptr<ns3::Node>> m_nodes;                    //!< all nodes
-    std::vector<std::vector<ns3::Ptr<ns3::FabricPort>>> m_ports; //!< ports of each node
-    std::vector<ns3::Ptr<ns3::FabricNetDevice>> m_devices;       //!< NICs
-    std::vector<ns3::Ptr<ns3::FabricSwitch>> m_switches;         //!< switches
-    std::vector<ns3::Ptr<ns3::FabricEcnMarker>> m_markers;       //!< markers of all ports
-    uint32_t m_hosts{0};                                         //!< number of hosts
-    uint64_t m_nicBufferBytes{0};                                //!< buffer of a NIC
-    bool m_marking{false};                                       //!< switch ports mark
-    uint64_t m_kminBytes{0};                                     //!< marking: Kmin
-    uint64_t m_kmaxBytes{0};                                     //!< marking: Kmax
-    double m_pmax{0.0};                                          //!< marking: Pmax
+    std::vector<ns3::Ptr<ns3::Node>> m_nodes;                              //!< all nodes
+    std::vector<std::vector<ns3::Ptr<ns3::FabricPort>>> m_ports;           //!< ports of each node
+    std::vector<std::vector<ns3::FabricSharedBuffer::PfcPort>> m_pfcPorts; //!< of each switch
+    std::vector<ns3::Ptr<ns3::FabricNetDevice>> m_devices;                 //!< NICs
+    std::vector<ns3::Ptr<ns3::FabricSwitch>> m_switches;                   //!< switches
+    std::vector<SwitchParameters> m_switchParameters;                      //!< what they are like
+    std::vector<ns3::Ptr<ns3::FabricEcnMarker>> m_markers;                 //!< markers of all ports
+    std::vector<ns3::Ptr<ns3::UniformRandomVariable>> m_losses; //!< draw the losses of links
+    std::shared_ptr<const ns3::FabricHostGroups> m_groups;      //!< group of each host
+    std::shared_ptr<const ns3::FabricHostGroups> m_singles;     //!< each host its own group
+    std::shared_ptr<ns3::FabricPins> m_pins{std::make_shared<ns3::FabricPins>()}; //!< pinned paths
+    std::vector<uint32_t> m_names;            //!< number of each node elsewhere
+    RoutingParameters m_routing;              //!< choice between equal paths
+    uint32_t m_hosts{0};                      //!< number of hosts
+    uint64_t m_nicBufferBytes{0};             //!< buffer of a NIC
+    int64_t m_roundingPs{0};                  //!< of transmission times
+    std::vector<MarkingParameters> m_marking; //!< of switches without marking of their own
 };
 
 } // namespace astra_ns3

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "probes.h"
 
-#include "astra-ns3-session.h"
+#include "session-parameters.h"
 
 #include "ns3/simulator.h"
 #include "ns3/tcp-header.h"
@@ -59,6 +59,39 @@ QueueProbe::Flush(int64_t nowPs)
     if (samplePs <= nowPs)
     {
         Sample(samplePs);
+    }
+}
+
+UtilisationProbe::UtilisationProbe(RecordTable& table,
+                                   uint32_t node,
+                                   uint32_t port,
+                                   int64_t intervalPs)
+    : m_table(table),
+      m_node(node),
+      m_port(port),
+      m_intervalPs(intervalPs)
+{
+}
+
+void
+UtilisationProbe::Sent(Time time, uint32_t wireBytes)
+{
+    const int64_t interval = time.GetTimeStep() / m_intervalPs;
+    if (interval != m_interval)
+    {
+        Flush();
+        m_interval = interval;
+    }
+    m_bytes += wireBytes;
+}
+
+void
+UtilisationProbe::Flush()
+{
+    if (m_bytes > 0)
+    {
+        m_table.Append<4>({(m_interval + 1) * m_intervalPs, m_node, m_port, m_bytes});
+        m_bytes = 0;
     }
 }
 

@@ -46,6 +46,31 @@ class QueueProbe
     int64_t m_reported{0};   //!< bytes in the last row
 };
 
+/// Records what one port puts on the line in each interval in which it sends; uses no events.
+class UtilisationProbe
+{
+  public:
+    /**
+     * \param table where the rows go: end of the interval, node, port, bytes
+     * \param node the port's node
+     * \param port its number
+     * \param intervalPs the interval
+     */
+    UtilisationProbe(RecordTable& table, uint32_t node, uint32_t port, int64_t intervalPs);
+    /// \param time when bytes go on the line \param wireBytes how many
+    void Sent(ns3::Time time, uint32_t wireBytes);
+    /// Report the interval that has begun.
+    void Flush();
+
+  private:
+    RecordTable& m_table;  //!< where the rows go
+    int64_t m_node;        //!< the port's node
+    int64_t m_port;        //!< its number
+    int64_t m_intervalPs;  //!< the interval
+    int64_t m_interval{0}; //!< number of the interval
+    int64_t m_bytes{0};    //!< bytes in it
+};
+
 /// Counts retransmissions and timeouts of one connection, and records what is asked for.
 class ConnectionProbe
 {

@@ -14,7 +14,7 @@ class RecordTable
 {
   public:
     /// Most columns a table has.
-    static constexpr std::size_t MAXIMUM_COLUMNS = 7;
+    static constexpr std::size_t MAXIMUM_COLUMNS = 8;
     /// Rows kept before they are handed over.
     static constexpr std::size_t ROWS = 65'536;
 

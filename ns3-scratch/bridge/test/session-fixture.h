@@ -28,6 +28,7 @@ struct Flow
     int64_t endPs;    //!< read whole at the receiver
     int64_t instance; //!< phase
     int64_t row;      //!< row of the schedule
+    int64_t alonePs;  //!< time it would take alone; 0: not known
 
     bool operator==(const Flow&) const = default;
 };
@@ -83,7 +84,7 @@ class RecordingListener : public astra_ns3::SessionListener
 
     void RecordsReady(uint32_t table) override
     {
-        constexpr std::array<uint32_t, RECORD_TABLES> COLUMNS{7, 5, 4};
+        constexpr std::array<uint32_t, RECORD_TABLES> COLUMNS{8, 5, 4, 5, 4, 4};
         for (uint64_t row = 0; row < m_session.GetRecordRows(table); ++row)
         {
             auto& values = m_rows.at(table).emplace_back();
@@ -118,7 +119,7 @@ class RecordingListener : public astra_ns3::SessionListener
         std::vector<Flow> flows;
         for (const auto& row : GetRows(FLOW_RECORDS))
         {
-            flows.push_back({row[0], row[1], row[2], row[3], row[4], row[5], row[6]});
+            flows.push_back({row[0], row[1], row[2], row[3], row[4], row[5], row[6], row[7]});
         }
         return flows;
     }

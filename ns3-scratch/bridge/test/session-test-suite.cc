@@ -171,10 +171,35 @@ class BadCallsAreRefused : public TestCase
             Refused("a host after a switch", [&] { session.AddHosts(1); });
             Refused("a link to nowhere", [&] { session.AddLink(0, 3, 1, 1); });
             Refused("a link to itself", [&] { session.AddLink(2, 2, 1, 1); });
-            Refused("a second link of a host", [&] { session.AddLink(0, 2, 1, 1); });
             Refused("a rate of 0", [&] { session.AddLink(2, 2, 0, 1); });
             Refused("routes of a host", [&] { session.SetRoutes(1, offsets, ports); });
             Refused("a route by no port", [&] { session.SetRoutes(2, offsets, ports); });
+            Refused("a table of groups without groups", [&] {
+                session.SetGroupRoutes(2, npus, 1, npus, 1, ports, nullptr, nullptr, 0);
+            });
+            Refused("groups of too few hosts", [&] { session.SetHostGroups(npus, 1); });
+            Refused("a pinned path to no host", [&] { session.PinPath(0, 2, ports, 2); });
+            Refused("an unknown routing", [&] {
+                RoutingParameters routing;
+                routing.kind = ROUTE_BY_PIN + 1;
+                session.UseRouting(routing);
+            });
+            Refused("an error rate above 1", [&] {
+                LinkParameters link;
+                link.errorRate = 1.5;
+                session.AddLink(0, 2, link);
+            });
+            Refused("weights of 7 priorities", [&] {
+                SwitchParameters parameters;
+                parameters.quantumBytes.assign(7, 1'500);
+                session.AddSwitch(parameters);
+            });
+            Refused("a 9th lossless priority", [&] {
+                SwitchParameters parameters;
+                parameters.losslessPriorities = 0x100;
+                session.AddSwitch(parameters);
+            });
+            Refused("no such RoCE control", [&] { session.SetRoceControl("no-such-control"); });
             Refused("an NPU on no host", [&] { session.SetNpus(npus, 2); });
             Refused("no listener", [&] { session.Build(nullptr); });
             Refused("ports of no node", [&] { session.GetPorts(3); });

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "fabric-ecn-marker.h"
 
+#include "ns3/boolean.h"
 #include "ns3/double.h"
 #include "ns3/uinteger.h"
 
@@ -31,7 +32,12 @@ FabricEcnMarker::GetTypeId()
                           "Probability of a mark just below Kmax.",
                           DoubleValue(0.2),
                           MakeDoubleAccessor(&FabricEcnMarker::m_maximumProbability),
-                          MakeDoubleChecker<double>(0.0, 1.0));
+                          MakeDoubleChecker<double>(0.0, 1.0))
+            .AddAttribute("AtEnqueue",
+                          "Mark frames that join the queue, else those that leave it.",
+                          BooleanValue(true),
+                          MakeBooleanAccessor(&FabricEcnMarker::m_atEnqueue),
+                          MakeBooleanChecker());
     return tid;
 }
 

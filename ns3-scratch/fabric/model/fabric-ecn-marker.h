@@ -12,8 +12,8 @@ namespace ns3
 {
 
 /**
- * Decides, when a frame joins a queue, whether it gets a congestion mark: never up to Kmin, always
- * above Kmax, between them with a probability that grows linearly to Pmax (RED on the
+ * Decides, when a frame joins a queue or leaves it, whether it gets a congestion mark: never up to
+ * Kmin, always above Kmax, between them with a probability that grows linearly to Pmax (RED on the
  * instantaneous queue; with Kmin = Kmax = K the marking of DCTCP, SIGCOMM 2010, section 3.1). A
  * frame that is not ECN capable is never marked.
  */
@@ -26,10 +26,17 @@ class FabricEcnMarker : public Object
 
     /**
      * \param frame the frame
-     * \param queueBytes bytes that wait before it
+     * \param queueBytes bytes that wait before it when it joins, or behind it when it leaves
      * \return whether it gets a mark
      */
     bool Marks(const FabricFrame& frame, uint64_t queueBytes);
+
+    /// \return whether frames are marked when they join the queue, else when they leave it
+    bool MarksAtEnqueue() const
+    {
+        return m_atEnqueue;
+    }
+
     /**
      * \param stream first random stream to use
      * \return number of streams used
@@ -40,6 +47,7 @@ class FabricEcnMarker : public Object
     uint64_t m_minimumBytes{0};           //!< Kmin
     uint64_t m_maximumBytes{0};           //!< Kmax
     double m_maximumProbability{1.0};     //!< Pmax
+    bool m_atEnqueue{true};               //!< when frames join the queue
     Ptr<UniformRandomVariable> m_uniform; //!< draws the marks
 };
 

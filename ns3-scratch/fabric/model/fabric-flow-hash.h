@@ -23,4 +23,17 @@ FabricMixHash(uint32_t value)
     return value;
 }
 
+/**
+ * Choose by hash: the high bits of a product spread it evenly over any number, without a division.
+ * \param flowHash hash of the flow
+ * \param seed makes choices independent of each other
+ * \param count how many there are to choose from
+ * \return a number below count
+ */
+inline uint32_t
+FabricPickByHash(uint32_t flowHash, uint32_t seed, uint32_t count)
+{
+    return (uint64_t{FabricMixHash(flowHash ^ seed)} * count) >> 32;
+}
+
 } // namespace ns3

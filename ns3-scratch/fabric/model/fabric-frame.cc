@@ -1,14 +1,72 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "fabric-frame.h"
 
+#include <array>
+
 namespace ns3
 {
 
+namespace
+{
+/// \return a pause frame as on the line: destination, source, MAC control, opcode, vector, times
+Ptr<Packet>
+MakePausePacket(uint8_t pausedPriorities)
+{
+    std::array<uint8_t, FABRIC_MINIMUM_FRAME_BYTES> bytes{};
+    const std::array<uint8_t, 18> header{0x01,
+                                         0x80,
+                                         0xc2,
+                                         0x00,
+                                         0x00,
+                                         0x01,
+                                         0,
+                                         0,
+                                         0,
+                                         0,
+                                         0,
+                                         0,
+                                         0x88,
+                                         0x08,
+                                         0x01,
+                                         0x01,
+                                         0x00,
+                                         0xff};
+    std::copy(header.begin(), header.end(), bytes.begin());
+    for (uint32_t priority = 0; priority < FABRIC_PRIORITIES; ++priority)
+    {
+        if (pausedPriorities >> priority & 1)
+        {
+            bytes[header.size() + 2 * priority] = 0xff;
+            bytes[header.size() + 2 * priority + 1] = 0xff;
+        }
+    }
+    return Create<Packet>(bytes.data(), bytes.size());
+}
+} // namespace
+
+Ptr<Packet>
+FabricFrame::GetPacket() const
+{
+    if (packet)
+    {
+        return packet;
+    }
+    return flow ? flow->MakePacket(*this) : MakePausePacket(pausedPriorities);
+}
+
 FabricFramePool::~FabricFramePool()
 {
-    for (FabricFrame* frame : m_free)
+    while (m_free)
     {
+        FabricFrame* frame = m_free;
+        m_free = frame->next;
         delete frame;
+    }
+    while (m_freeTelemetry)
+    {
+        FabricTelemetry* telemetry = m_freeTelemetry;
+        m_freeTelemetry = telemetry->next;
+        delete telemetry;
     }
 }
 
@@ -22,23 +80,63 @@ FabricFramePool::Get()
 FabricFrame*
 FabricFramePool::Take()
 {
-    auto& free = Get().m_free;
-    if (free.empty())
+    FabricFramePool& pool = Get();
+    FabricFrame* frame = pool.m_free;
+    if (!frame)
     {
         return new FabricFrame;
     }
-    FabricFrame* frame = free.back();
-    free.pop_back();
+    pool.m_free = frame->next;
+    frame->next = nullptr;
     return frame;
 }
 
 void
 FabricFramePool::Give(FabricFrame* frame)
 {
-    frame->packet = nullptr;
+    if (frame->packet)
+    {
+        frame->packet = nullptr;
+    }
+    if (frame->telemetry)
+    {
+        GiveTelemetry(frame->telemetry);
+        frame->telemetry = nullptr;
+    }
+    frame->flow = nullptr;
+    frame->collects = false;
+    frame->priority = 0;
     frame->ecn = FabricEcn::NOT_CAPABLE;
     frame->marked = false;
-    Get().m_free.push_back(frame);
+    frame->isPause = false;
+    frame->switches = 0;
+    FabricFramePool& pool = Get();
+    frame->next = pool.m_free;
+    pool.m_free = frame;
+}
+
+FabricTelemetry*
+FabricFramePool::TakeTelemetry()
+{
+    FabricFramePool& pool = Get();
+    FabricTelemetry* telemetry = pool.m_freeTelemetry;
+    if (!telemetry)
+    {
+        return new FabricTelemetry;
+    }
+    pool.m_freeTelemetry = telemetry->next;
+    return telemetry;
+}
+
+void
+FabricFramePool::GiveTelemetry(FabricTelemetry* telemetry)
+{
+    telemetry->hops.clear();
+    telemetry->pathOnly = false;
+    telemetry->pathUtilisation = 0.0;
+    FabricFramePool& pool = Get();
+    telemetry->next = pool.m_freeTelemetry;
+    pool.m_freeTelemetry = telemetry;
 }
 
 } // namespace ns3

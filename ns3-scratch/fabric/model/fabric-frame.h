@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #pragma once
 
+#include "fabric-telemetry.h"
+
 #include "ns3/packet.h"
 #include "ns3/ptr.h"
 
@@ -17,6 +19,8 @@ inline constexpr uint32_t FABRIC_MINIMUM_FRAME_BYTES = 64;
 /// Preamble, start delimiter and inter-packet gap: they take time on the line and room in no
 /// buffer.
 inline constexpr uint32_t FABRIC_LINE_GAP_BYTES = 20;
+/// Priorities of a port (IEEE 802.1Q).
+inline constexpr uint32_t FABRIC_PRIORITIES = 8;
 
 /// ECN codepoints of RFC 3168, as in the two low bits of the IP TOS byte.
 enum class FabricEcn : uint8_t
@@ -27,22 +31,53 @@ enum class FabricEcn : uint8_t
     CONGESTION_EXPERIENCED = 3
 };
 
+struct FabricFrame;
+
+/// Whose frames travel without an ns-3 packet: it gets them at the destination host.
+class FabricFlow
+{
+  public:
+    virtual ~FabricFlow() = default;
+    /// \param frame a frame that has reached its destination host; the flow owns it now
+    virtual void ReceiveFrame(FabricFrame* frame) = 0;
+    /// \param frame one of the flow's frames \return the packet it stands for, for a trace
+    virtual Ptr<Packet> MakePacket(const FabricFrame& frame) const = 0;
+};
+
 /**
  * What travels between hosts and switches: an IP packet with what a switch must know of it, read
- * once at the NIC. Frames are pooled (FabricFramePool) and linked into queues by `next`; exactly
- * one queue, link or caller owns one.
+ * once at the NIC; or a flow's own few numbers without a packet; or a pause. Frames are pooled
+ * (FabricFramePool) and linked into queues by `next`; exactly one queue, link or caller owns one.
  */
-struct FabricFrame
+struct alignas(64) FabricFrame // what switches touch lies in the first cache line
 {
     FabricFrame* next{nullptr}; //!< next in the queue that owns this frame
-    Ptr<Packet> packet;         //!< the IP packet carried
-    int64_t arrivalPs{0};       //!< when the last bit reaches the far end, set by the port
+    FabricFlow* flow{nullptr};  //!< who gets it; none: it carries an IP packet, or is a pause
+    int64_t successorPs{0};     //!< when the next on the link arrives, set by the port
     uint32_t bufferBytes{0};    //!< bytes it takes in a buffer
     uint32_t wireBytes{0};      //!< bytes it takes on the line
+    uint32_t source{0};         //!< index of the host it comes from, of a flow's frame
     uint32_t destination{0};    //!< index of the destination host
     uint32_t flowHash{0};       //!< hash of addresses and ports
+    uint32_t ingressPort{0};    //!< port by which it came into the switch that holds it
+    uint8_t priority{0};        //!< 0 to 7; 7 is the highest
+    uint8_t kind{0};            //!< what the flow sees in it
     FabricEcn ecn{FabricEcn::NOT_CAPABLE}; //!< codepoint, marked by switches
     bool marked{false};                    //!< a switch on the way marked it
+    bool isPause{false};         //!< a pause frame (IEEE 802.1Qbb), which no switch forwards
+    uint8_t pausedPriorities{0}; //!< pause frame: bit p is set if priority p must stop
+    uint8_t switches{0};         //!< switches passed so far
+    uint8_t echoSwitches{0};     //!< the flow's: switches passed by what is answered
+    uint32_t payloadBytes{0};    //!< the flow's: bytes of data
+    uint64_t sequence{0};        //!< the flow's: position of the data
+    uint64_t echo{0};            //!< the flow's: position named by an answer
+    int64_t sentPs{0};           //!< the flow's: when the first bit left the sender
+    FabricTelemetry* telemetry{nullptr}; //!< what is collected on the way, or was
+    bool collects{false};                //!< switches write into the telemetry
+    Ptr<Packet> packet;                  //!< the IP packet carried, if there is one
+
+    /// \return the packet carried or stood for, for a trace
+    Ptr<Packet> GetPacket() const;
 };
 
 /// First in, first out list of frames that allocates nothing.
@@ -61,6 +96,12 @@ class FabricFrameList
         return m_head;
     }
 
+    /// \return the newest frame, still in the list; the list must not be empty
+    FabricFrame* Back() const
+    {
+        return m_tail;
+    }
+
     /// \param frame the frame to append
     void PushBack(FabricFrame* frame)
     {
@@ -74,6 +115,7 @@ class FabricFrameList
     {
         FabricFrame* frame = m_head;
         m_head = frame->next;
+        __builtin_prefetch(m_head); // a long queue has left the cache, and this is wanted next
         frame->next = nullptr;
         return frame;
     }
@@ -83,21 +125,27 @@ class FabricFrameList
     FabricFrame* m_tail{nullptr}; //!< newest, meaningless when empty
 };
 
-/// Recycles frames. ns-3 runs a simulation in one thread, so this is per thread and needs no lock.
+/// Recycles frames and telemetry. ns-3 runs a simulation in one thread, so this is per thread and
+/// needs no lock.
 class FabricFramePool
 {
   public:
     /// \return a frame as if newly made
     static FabricFrame* Take();
-    /// \param frame a frame that nobody uses any more; its packet is released
+    /// \param frame a frame that nobody uses any more; its packet and telemetry are released
     static void Give(FabricFrame* frame);
+    /// \return telemetry as if newly made
+    static FabricTelemetry* TakeTelemetry();
+    /// \param telemetry telemetry that nobody uses any more
+    static void GiveTelemetry(FabricTelemetry* telemetry);
 
   private:
     ~FabricFramePool();
     /// \return this thread's pool
     static FabricFramePool& Get();
 
-    std::vector<FabricFrame*> m_free; //!< frames to hand out again
+    FabricFrame* m_free{nullptr};              //!< frames to hand out again
+    FabricTelemetry* m_freeTelemetry{nullptr}; //!< telemetry to hand out again
 };
 
 } // namespace ns3

@@ -5,7 +5,7 @@
 
 #include "ns3/abort.h"
 #include "ns3/ipv4-header.h"
-#include "ns3/pointer.h"
+#include "ns3/object-vector.h"
 #include "ns3/trace-source-accessor.h"
 #include "ns3/uinteger.h"
 
@@ -44,11 +44,16 @@ FabricNetDevice::GetTypeId()
                           UintegerValue(1500),
                           MakeUintegerAccessor(&FabricNetDevice::SetMtu, &FabricNetDevice::GetMtu),
                           MakeUintegerChecker<uint16_t>(64))
-            .AddAttribute("Port",
-                          "The sending half of the NIC's port.",
-                          PointerValue(),
-                          MakePointerAccessor(&FabricNetDevice::SetPort, &FabricNetDevice::GetPort),
-                          MakePointerChecker<FabricPort>())
+            .AddAttribute("HashSeed",
+                          "Mixed into the flow hash when several ports lead on.",
+                          UintegerValue(0),
+                          MakeUintegerAccessor(&FabricNetDevice::m_hashSeed),
+                          MakeUintegerChecker<uint32_t>())
+            .AddAttribute("Ports",
+                          "The sending halves of the NIC's ports.",
+                          ObjectVectorValue(),
+                          MakeObjectVectorAccessor(&FabricNetDevice::m_ports),
+                          MakeObjectVectorChecker<FabricPort>())
             .AddTraceSource("MacTx",
                             "Packet handed over by the IP stack.",
                             MakeTraceSourceAccessor(&FabricNetDevice::m_sendTrace),
@@ -63,11 +68,11 @@ FabricNetDevice::GetTypeId()
 void
 FabricNetDevice::DoDispose()
 {
-    if (m_port)
+    for (auto& port : m_ports)
     {
-        m_port->Dispose();
+        port->Dispose();
     }
-    m_port = nullptr;
+    m_ports.clear();
     m_channel = nullptr;
     m_node = nullptr;
     m_receive.Nullify();
@@ -75,16 +80,49 @@ FabricNetDevice::DoDispose()
     NetDevice::DoDispose();
 }
 
-void
-FabricNetDevice::SetPort(Ptr<FabricPort> port)
+uint32_t
+FabricNetDevice::AddPort(Ptr<FabricPort> port)
 {
-    m_port = port;
+    m_ports.push_back(port);
+    return m_ports.size() - 1;
+}
+
+uint32_t
+FabricNetDevice::GetNPorts() const
+{
+    return m_ports.size();
 }
 
 Ptr<FabricPort>
-FabricNetDevice::GetPort() const
+FabricNetDevice::GetPort(uint32_t port) const
 {
-    return m_port;
+    return m_ports.at(port);
+}
+
+FabricRoutes&
+FabricNetDevice::GetRoutes()
+{
+    return m_routes;
+}
+
+void
+FabricNetDevice::PinPort(uint32_t destination, uint32_t choice)
+{
+    m_pins[destination] = choice;
+}
+
+uint32_t
+FabricNetDevice::ChoosePort(uint32_t destination, uint32_t flowHash) const
+{
+    if (m_ports.size() == 1)
+    {
+        return 0;
+    }
+    const FabricRoutes::Ports choices = m_routes.Find(destination);
+    NS_ABORT_MSG_IF(choices.count == 0, "FabricNetDevice: no way to host " << destination);
+    const auto pin = m_pins.find(destination);
+    return choices.first[pin == m_pins.end() ? FabricPickByHash(flowHash, m_hashSeed, choices.count)
+                                             : pin->second % choices.count];
 }
 
 void
@@ -124,13 +162,25 @@ FabricNetDevice::Send(Ptr<Packet> packet, const Address&, uint16_t protocol)
         std::max(packet->GetSize() + FABRIC_ETHERNET_BYTES, FABRIC_MINIMUM_FRAME_BYTES);
     frame->wireBytes = frame->bufferBytes + FABRIC_LINE_GAP_BYTES;
     frame->packet = packet;
-    m_port->Enqueue(frame);
+    m_ports[ChoosePort(frame->destination, frame->flowHash)]->Enqueue(frame);
     return true;
 }
 
 void
-FabricNetDevice::ReceiveFrame(FabricFrame* frame, uint32_t)
+FabricNetDevice::ReceiveFrame(FabricFrame* frame, uint32_t port)
 {
+    if (frame->flow)
+    {
+        frame->flow->ReceiveFrame(frame);
+        return;
+    }
+    if (frame->isPause)
+    {
+        const uint8_t paused = frame->pausedPriorities;
+        FabricFramePool::Give(frame);
+        m_ports[port]->SetPaused(paused);
+        return;
+    }
     Ptr<Packet> packet = std::move(frame->packet);
     if (frame->marked)
     {
@@ -195,7 +245,7 @@ FabricNetDevice::GetMtu() const
 bool
 FabricNetDevice::IsLinkUp() const
 {
-    return m_port != nullptr;
+    return !m_ports.empty();
 }
 
 void

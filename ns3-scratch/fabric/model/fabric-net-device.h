@@ -3,17 +3,22 @@
 
 #include "fabric-channel.h"
 #include "fabric-port.h"
+#include "fabric-routes.h"
 
 #include "ns3/mac48-address.h"
 #include "ns3/net-device.h"
 #include "ns3/node.h"
 #include "ns3/traced-callback.h"
 
+#include <unordered_map>
+#include <vector>
+
 namespace ns3
 {
 
 /**
  * The NIC of a host: what ns-3's IP stack sends goes into frames and out of a FabricPort, and back.
+ * It may have several ports, chosen by destination; frames of a FabricFlow go to their flow.
  *
  * It reads the IP header once, on the way out, so that no switch has to; a congestion mark is
  * written back into the IP header on the way in. Hosts own consecutive IPv4 addresses from a base
@@ -25,10 +30,26 @@ class FabricNetDevice : public NetDevice, public FabricReceiver
     /// \return the TypeId
     static TypeId GetTypeId();
 
-    /// \param port the sending half of the NIC's port
-    void SetPort(Ptr<FabricPort> port);
-    /// \return the sending half of the NIC's port
-    Ptr<FabricPort> GetPort() const;
+    /**
+     * \param port the sending half of a new port, which gets the next number
+     * \return its number
+     */
+    uint32_t AddPort(Ptr<FabricPort> port);
+    /// \return how many ports there are
+    uint32_t GetNPorts() const;
+    /// \param port its number \return the sending half of a port
+    Ptr<FabricPort> GetPort(uint32_t port) const;
+    /// \return which ports lead where, to fill and to read; not used with a single port
+    FabricRoutes& GetRoutes();
+    /// Pin what goes to a host. \param destination the host \param choice which of the ports that
+    /// lead there
+    void PinPort(uint32_t destination, uint32_t choice);
+    /**
+     * \param destination a host
+     * \param flowHash hash of a flow
+     * \return the port that the flow takes
+     */
+    uint32_t ChoosePort(uint32_t destination, uint32_t flowHash) const;
     /// \param channel the cable
     void SetChannel(Ptr<FabricChannel> channel);
     /// \param baseAddress IPv4 address of host 0, in host byte order
@@ -70,7 +91,10 @@ class FabricNetDevice : public NetDevice, public FabricReceiver
     void DoDispose() override;
 
   private:
-    Ptr<FabricPort> m_port;                           //!< sending half
+    std::vector<Ptr<FabricPort>> m_ports;             //!< sending halves
+    FabricRoutes m_routes;                            //!< which ports lead where
+    uint32_t m_hashSeed{0};                           //!< makes its choices its own
+    std::unordered_map<uint32_t, uint32_t> m_pins;    //!< choices by destination
     Ptr<FabricChannel> m_channel;                     //!< cable
     Ptr<Node> m_node;                                 //!< host
     ReceiveCallback m_receive;                        //!< the host's stack

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "fabric-port.h"
 
+#include "ns3/boolean.h"
 #include "ns3/log.h"
 #include "ns3/simulator-impl.h"
 #include "ns3/simulator.h"
 #include "ns3/trace-source-accessor.h"
 
 #include <algorithm>
+#include <bit>
 
 namespace ns3
 {
@@ -38,6 +40,19 @@ FabricPort::GetTypeId()
                           TimeValue(NanoSeconds(500)),
                           MakeTimeAccessor(&FabricPort::m_delay),
                           MakeTimeChecker(Time(0)))
+            .AddAttribute("Rounding",
+                          "Transmission times are rounded to multiples of this time; 0 does not "
+                          "round (older simulators: 1 ns).",
+                          TimeValue(Time(0)),
+                          MakeTimeAccessor(&FabricPort::SetRounding, &FabricPort::GetRounding),
+                          MakeTimeChecker(Time(0)))
+            .AddAttribute("OldestFirst",
+                          "A departure and an arrival at the same time happen in the order in "
+                          "which a simulator that plays departures as events would have scheduled "
+                          "them; else the departure comes first. The delay must be above 0.",
+                          BooleanValue(false),
+                          MakeBooleanAccessor(&FabricPort::m_oldestFirst),
+                          MakeBooleanChecker())
             .AddTraceSource("Queue",
                             "Bytes waiting after a change, with its time.",
                             MakeTraceSourceAccessor(&FabricPort::m_queueTrace),
@@ -46,41 +61,58 @@ FabricPort::GetTypeId()
                             "Packet whose first bit goes on the line, with its time.",
                             MakeTraceSourceAccessor(&FabricPort::m_transmitTrace),
                             "ns3::FabricPort::PacketTracedCallback")
+            .AddTraceSource("Line",
+                            "Bytes that go on the line, preamble and gap counted, with the time.",
+                            MakeTraceSourceAccessor(&FabricPort::m_lineTrace),
+                            "ns3::FabricPort::LineTracedCallback")
             .AddTraceSource("Drop",
-                            "Packet dropped because the buffer is full, with its time.",
+                            "Packet dropped because the buffer is full, or lost on the link, with "
+                            "its time.",
                             MakeTraceSourceAccessor(&FabricPort::m_dropTrace),
                             "ns3::FabricPort::PacketTracedCallback")
             .AddTraceSource("Mark",
                             "Packet given a congestion mark, with its time.",
                             MakeTraceSourceAccessor(&FabricPort::m_markTrace),
-                            "ns3::FabricPort::PacketTracedCallback");
+                            "ns3::FabricPort::PacketTracedCallback")
+            .AddTraceSource("Pause",
+                            "Priorities (bits) that the far end has stopped from then on, with the "
+                            "time.",
+                            MakeTraceSourceAccessor(&FabricPort::m_pauseTrace),
+                            "ns3::FabricPort::PauseTracedCallback");
     return tid;
 }
 
 FabricPort::FabricPort()
-    : m_arrival(new ArrivalEvent(this))
+    : m_arrival(new PortEvent<&FabricPort::Arrive>(this)),
+      m_wake(new PortEvent<&FabricPort::Wake>(this))
 {
 }
 
 FabricPort::~FabricPort()
 {
     m_arrival->Unref();
+    m_wake->Unref();
 }
 
 void
 FabricPort::DoDispose()
 {
     m_arrival->Cancel();
-    for (FabricFrameList* list : {&m_queue, &m_wire})
-    {
-        while (!list->IsEmpty())
+    m_wake->Cancel();
+    const auto free = [](FabricFrameList& list) {
+        while (!list.IsEmpty())
         {
-            FabricFramePool::Give(list->PopFront());
+            FabricFramePool::Give(list.PopFront());
         }
-    }
+    };
+    std::for_each(m_queues.begin(), m_queues.end(), free);
+    free(m_wire);
+    m_occupied = m_ready = 0;
+    m_source = nullptr;
     m_receiver = nullptr;
     m_buffer = nullptr;
     m_marker = nullptr;
+    m_random = nullptr;
     Object::DoDispose();
 }
 
@@ -90,7 +122,9 @@ FabricPort::SetRate(DataRate rate)
     m_rateBps = rate.GetBitRate();
     NS_ABORT_MSG_IF(m_rateBps == 0, "FabricPort: the rate must be above 0");
     const bool whole = PS_TIMES_BITS_PER_SECOND % static_cast<int64_t>(m_rateBps) == 0;
-    m_psPerByte = whole ? PS_TIMES_BITS_PER_SECOND / static_cast<int64_t>(m_rateBps) : 0;
+    m_psPerByte = whole && m_rounding.IsZero()
+                      ? PS_TIMES_BITS_PER_SECOND / static_cast<int64_t>(m_rateBps)
+                      : 0;
 }
 
 DataRate
@@ -106,14 +140,51 @@ FabricPort::GetRateBps() const
 }
 
 int64_t
-FabricPort::TransmissionPs(uint32_t wireBytes) const
+FabricPort::GetDelayPs() const
 {
-    if (m_psPerByte > 0)
+    return m_delay.GetTimeStep();
+}
+
+void
+FabricPort::SetRounding(Time rounding)
+{
+    m_rounding = rounding;
+    if (m_rateBps > 0)
     {
-        return m_psPerByte * wireBytes;
+        SetRate(GetRate());
     }
+}
+
+Time
+FabricPort::GetRounding() const
+{
+    return m_rounding;
+}
+
+int64_t
+FabricPort::UnevenTransmissionPs(uint32_t wireBytes) const
+{
     const auto rate = static_cast<int64_t>(m_rateBps);
-    return (PS_TIMES_BITS_PER_SECOND * wireBytes + rate / 2) / rate;
+    return RoundPs((PS_TIMES_BITS_PER_SECOND * wireBytes + rate / 2) / rate);
+}
+
+int64_t
+FabricPort::RoundPs(int64_t timePs) const
+{
+    const int64_t roundingPs = m_rounding.GetTimeStep();
+    return roundingPs > 0 ? (timePs + roundingPs / 2) / roundingPs * roundingPs : timePs;
+}
+
+FabricReceiver*
+FabricPort::GetReceiver() const
+{
+    return m_receiver;
+}
+
+uint32_t
+FabricPort::GetReceiverPort() const
+{
+    return m_receiverPort;
 }
 
 void
@@ -138,95 +209,364 @@ FabricPort::SetMarker(Ptr<FabricEcnMarker> marker)
 }
 
 void
+FabricPort::SetSource(FabricFrameSource* source)
+{
+    m_source = source;
+}
+
+void
+FabricPort::SetScheduler(std::unique_ptr<FabricPortScheduler> scheduler)
+{
+    m_scheduler = std::move(scheduler);
+}
+
+void
+FabricPort::SetErrorRate(double probability, Ptr<UniformRandomVariable> random)
+{
+    m_errorRate = probability;
+    m_random = random;
+}
+
+void
+FabricPort::MeasureUtilisation(int64_t averagingPs)
+{
+    m_meter = std::make_unique<FabricUtilisationMeter>(averagingPs);
+}
+
+void
 FabricPort::Enqueue(FabricFrame* frame)
 {
     const int64_t nowPs = Simulator::Now().GetTimeStep();
-    Settle(nowPs);
-    if (m_buffer && !m_buffer->Admit(frame->bufferBytes))
+    const int64_t duePs = GetDuePs(nowPs, 0); // an arrival was scheduled long ago
+    Settle(duePs);
+    const uint32_t priority = frame->priority;
+    if (m_buffer && !m_buffer->Admit(*frame, m_bytes[priority]))
     {
         Drop(frame);
         return;
     }
-    if (m_marker && m_marker->Marks(*frame, m_queueBytes))
+    if (m_marker && m_marker->MarksAtEnqueue() && m_marker->Marks(*frame, m_bytes[priority]))
     {
-        frame->ecn = FabricEcn::CONGESTION_EXPERIENCED;
-        frame->marked = true;
-        m_counters.markedFrames++;
-        m_markTrace(TimeStep(nowPs), frame->packet);
+        Mark(frame, nowPs);
     }
-    if (m_queue.IsEmpty() && m_lineFreePs <= nowPs)
+    if (m_lineFreePs <= duePs && (m_paused >> priority & 1) == 0)
     {
-        const bool linkWasEmpty = m_wire.IsEmpty();
+        TransmitHeld(frame, nowPs); // after Settle nothing else can be waiting for a free line
+    }
+    else
+    {
+        Push(frame, priority, nowPs);
+    }
+    SetEvents(nowPs);
+}
+
+void
+FabricPort::SendPause(uint8_t pausedPriorities)
+{
+    const int64_t nowPs = Simulator::Now().GetTimeStep();
+    Settle(nowPs);
+    FabricFrame* frame = FabricFramePool::Take();
+    frame->isPause = true;
+    frame->pausedPriorities = pausedPriorities;
+    frame->bufferBytes = FABRIC_MINIMUM_FRAME_BYTES;
+    frame->wireBytes = FABRIC_MINIMUM_FRAME_BYTES + FABRIC_LINE_GAP_BYTES;
+    m_counters.pauseFrames++;
+    if (m_lineFreePs <= nowPs)
+    {
         Transmit(frame, nowPs);
-        if (linkWasEmpty)
-        {
-            ScheduleArrival(nowPs);
-        }
-        return;
     }
-    m_queue.PushBack(frame);
+    else
+    {
+        // It lies in no memory and is no part of what waits: it is sent by the port itself.
+        m_queues[CONTROL].PushBack(frame);
+        m_occupied |= 1U << CONTROL;
+        m_ready |= 1U << CONTROL;
+    }
+    SetEvents(nowPs);
+}
+
+void
+FabricPort::SetPaused(uint8_t pausedPriorities)
+{
+    const int64_t nowPs = Simulator::Now().GetTimeStep();
+    Settle(nowPs);
+    const uint8_t stopped = pausedPriorities & ~m_paused;
+    for (uint32_t priority = 0; priority < FABRIC_PRIORITIES; ++priority)
+    {
+        if (stopped >> priority & 1)
+        {
+            m_pausedSincePs[priority] = nowPs;
+            m_counters.pauses++;
+        }
+    }
+    if (m_paused == 0)
+    {
+        m_anyPausedSincePs = nowPs;
+    }
+    else if (pausedPriorities == 0)
+    {
+        m_counters.pausedPs += nowPs - m_anyPausedSincePs;
+    }
+    const bool changed = pausedPriorities != m_paused;
+    m_paused = pausedPriorities;
+    m_ready = m_occupied & ~uint32_t{m_paused};
+    if (changed)
+    {
+        m_pauseTrace(TimeStep(nowPs), m_paused);
+    }
+    SourceChanged(nowPs);
+}
+
+uint8_t
+FabricPort::GetPaused() const
+{
+    return m_paused;
+}
+
+int64_t
+FabricPort::GetPausedSincePs(uint32_t priority) const
+{
+    return m_pausedSincePs.at(priority);
+}
+
+const FabricFrameList&
+FabricPort::GetQueue(uint32_t priority) const
+{
+    return m_queues.at(priority);
+}
+
+void
+FabricPort::SourceChanged(int64_t nowPs)
+{
+    if (m_lineFreePs < nowPs)
+    {
+        m_lineFreePs = m_lineStartPs = nowPs; // it stood idle until now
+        PlayDepartures(nowPs);
+    }
+    else
+    {
+        PlayDepartures(GetDuePs(nowPs, 0));
+    }
+    SetEvents(nowPs);
+}
+
+void
+FabricPort::WakeAtDeparture()
+{
+    if (m_ready != 0)
+    {
+        ScheduleWake(m_lineFreePs, Simulator::Now().GetTimeStep());
+    }
+}
+
+void
+FabricPort::Push(FabricFrame* frame, uint32_t queue, int64_t nowPs)
+{
+    m_queues[queue].PushBack(frame);
+    m_occupied |= 1U << queue;
+    m_ready = m_occupied & ~uint32_t{m_paused};
+    m_bytes[queue] += frame->bufferBytes;
     m_queueBytes += frame->bufferBytes;
     m_counters.highestQueueBytes = std::max(m_counters.highestQueueBytes, m_queueBytes);
     m_queueTrace(TimeStep(nowPs), m_queueBytes);
 }
 
 void
-FabricPort::Settle(int64_t nowPs)
+FabricPort::PlayDepartures(int64_t nowPs)
 {
-    while (!m_queue.IsEmpty() && m_lineFreePs <= nowPs)
+    while (m_lineFreePs <= nowPs)
     {
-        Depart(m_lineFreePs);
+        if (m_ready != 0)
+        {
+            Depart(m_lineFreePs);
+            continue;
+        }
+        if (!m_source)
+        {
+            return;
+        }
+        const int64_t startPs = std::max(m_source->GetNextPs(m_paused), m_lineFreePs);
+        if (startPs > nowPs)
+        {
+            return;
+        }
+        Transmit(m_source->Take(startPs, m_paused), startPs);
     }
 }
 
 void
 FabricPort::Depart(int64_t startPs)
 {
-    FabricFrame* frame = m_queue.PopFront();
+    const bool strict = !m_scheduler || (m_ready >> CONTROL & 1);
+    const uint32_t queue =
+        strict ? std::bit_width(m_ready) - 1 : m_scheduler->Choose(m_ready, m_queues.data());
+    FabricFrame* frame = m_queues[queue].PopFront();
+    if (m_queues[queue].IsEmpty())
+    {
+        m_occupied &= ~(1U << queue);
+        m_ready &= ~(1U << queue);
+    }
+    if (queue == CONTROL)
+    {
+        Transmit(frame, startPs);
+        return;
+    }
+    m_bytes[queue] -= frame->bufferBytes;
     m_queueBytes -= frame->bufferBytes;
     m_queueTrace(TimeStep(startPs), m_queueBytes);
+    if (m_marker && !m_marker->MarksAtEnqueue() && m_marker->Marks(*frame, m_bytes[queue]))
+    {
+        Mark(frame, startPs);
+    }
+    TransmitHeld(frame, startPs);
+}
+
+void
+FabricPort::TransmitHeld(FabricFrame* frame, int64_t startPs)
+{
+    if (frame->collects && m_buffer)
+    {
+        Stamp(frame, startPs);
+    }
     Transmit(frame, startPs);
+    // Last, since a memory with room again may have ports send pauses, this one too.
+    if (m_buffer)
+    {
+        m_buffer->Release(*frame);
+    }
 }
 
 void
 FabricPort::Transmit(FabricFrame* frame, int64_t startPs)
 {
-    if (m_buffer)
-    {
-        m_buffer->Release(frame->bufferBytes);
-    }
     m_counters.sentFrames++;
     m_counters.sentBytes += frame->bufferBytes;
-    m_transmitTrace(TimeStep(startPs), frame->packet);
+    if (!m_transmitTrace.IsEmpty())
+    {
+        m_transmitTrace(TimeStep(startPs), frame->GetPacket());
+    }
+    m_lineTrace(TimeStep(startPs), frame->wireBytes);
+    m_lineStartPs = startPs;
     m_lineFreePs = startPs + TransmissionPs(frame->wireBytes);
     // A cable keeps its order, also where a hook has just shortened it.
     m_lastArrivalPs = std::max(m_lineFreePs + m_delay.GetTimeStep(), m_lastArrivalPs);
-    frame->arrivalPs = m_lastArrivalPs;
+    // The predecessor is told, so that its arrival need not touch this frame, which waits in
+    // memory.
+    (m_wire.IsEmpty() ? m_nextArrivalPs : m_wire.Back()->successorPs) = m_lastArrivalPs;
     m_wire.PushBack(frame);
+}
+
+void
+FabricPort::Stamp(FabricFrame* frame, int64_t startPs)
+{
+    FabricTelemetry& telemetry = *frame->telemetry;
+    if (!telemetry.pathOnly)
+    {
+        telemetry.hops.push_back({startPs, m_counters.sentBytes, m_queueBytes, m_rateBps});
+    }
+    else if (m_meter)
+    {
+        const double utilisation =
+            m_meter->Update(startPs, frame->bufferBytes, m_queueBytes, m_rateBps);
+        telemetry.pathUtilisation = std::max(telemetry.pathUtilisation, utilisation);
+    }
+}
+
+void
+FabricPort::Mark(FabricFrame* frame, int64_t timePs)
+{
+    frame->ecn = FabricEcn::CONGESTION_EXPERIENCED;
+    frame->marked = true;
+    m_counters.markedFrames++;
+    if (!m_markTrace.IsEmpty())
+    {
+        m_markTrace(TimeStep(timePs), frame->GetPacket());
+    }
+}
+
+void
+FabricPort::SetEvents(int64_t nowPs)
+{
+    if (!m_wire.IsEmpty())
+    {
+        if (!m_arrivalPending)
+        {
+            ScheduleArrival(nowPs);
+        }
+    }
+    else if (m_source)
+    {
+        // With a frame on its way its arrival settles what is due by then; here nothing would.
+        const int64_t nextPs = m_source->GetNextPs(m_paused);
+        if (nextPs != FabricFrameSource::NEVER)
+        {
+            ScheduleWake(std::max(nextPs, m_lineFreePs), nowPs);
+        }
+    }
+    if (m_ready != 0 && m_buffer && m_buffer->NeedsExactDepartures())
+    {
+        ScheduleWake(m_lineFreePs, nowPs);
+    }
 }
 
 void
 FabricPort::ScheduleArrival(int64_t nowPs)
 {
+    m_arrivalPending = true;
     m_arrival->Ref(); // the simulator gives back one reference when the event has run
     Simulator::GetImplementation()->ScheduleWithContext(m_context,
-                                                        TimeStep(m_wire.Front()->arrivalPs - nowPs),
+                                                        TimeStep(m_nextArrivalPs - nowPs),
                                                         m_arrival);
+}
+
+void
+FabricPort::ScheduleWake(int64_t timePs, int64_t nowPs)
+{
+    if (timePs >= m_wakePs)
+    {
+        return; // an earlier one looks again
+    }
+    m_wakePs = timePs;
+    m_wake->Ref();
+    Simulator::GetImplementation()->ScheduleWithContext(m_context,
+                                                        TimeStep(timePs - nowPs),
+                                                        m_wake);
+}
+
+void
+FabricPort::Wake()
+{
+    const int64_t nowPs = Simulator::Now().GetTimeStep();
+    if (nowPs >= m_wakePs)
+    {
+        m_wakePs = NO_WAKE;
+    }
+    Settle(nowPs);
+    SetEvents(nowPs);
 }
 
 void
 FabricPort::Arrive()
 {
     FabricFrame* frame = m_wire.PopFront();
-    const int64_t nowPs = frame->arrivalPs;
+    const int64_t nowPs = m_nextArrivalPs;
+    m_nextArrivalPs = frame->successorPs;
+    m_arrivalPending = false;
     if (m_wire.IsEmpty())
     {
         Settle(
             nowPs); // the line was free before this frame arrived, so its successor has left by now
     }
-    if (!m_wire.IsEmpty())
+    SetEvents(nowPs);
+    if (m_errorRate > 0.0 && !frame->isPause && m_random->GetValue() < m_errorRate)
     {
-        ScheduleArrival(nowPs);
+        m_counters.lostFrames++;
+        if (!m_dropTrace.IsEmpty())
+        {
+            m_dropTrace(TimeStep(nowPs), frame->GetPacket());
+        }
+        FabricFramePool::Give(frame);
+        return;
     }
     m_receiver->ReceiveFrame(frame, m_receiverPort);
 }
@@ -236,7 +576,10 @@ FabricPort::Drop(FabricFrame* frame)
 {
     m_counters.droppedFrames++;
     m_counters.droppedBytes += frame->bufferBytes;
-    m_dropTrace(Simulator::Now(), frame->packet);
+    if (!m_dropTrace.IsEmpty())
+    {
+        m_dropTrace(Simulator::Now(), frame->GetPacket());
+    }
     FabricFramePool::Give(frame);
 }
 
@@ -250,7 +593,13 @@ FabricPort::GetQueueBytes()
 const FabricPortCounters&
 FabricPort::GetCounters()
 {
-    Settle(Simulator::Now().GetTimeStep());
+    const int64_t nowPs = Simulator::Now().GetTimeStep();
+    Settle(nowPs);
+    if (m_paused != 0)
+    {
+        m_counters.pausedPs += nowPs - m_anyPausedSincePs;
+        m_anyPausedSincePs = nowPs;
+    }
     return m_counters;
 }
 

@@ -3,15 +3,21 @@
 
 #include "fabric-ecn-marker.h"
 #include "fabric-frame.h"
+#include "fabric-port-scheduler.h"
 #include "fabric-shared-buffer.h"
+#include "fabric-utilisation-meter.h"
 
 #include "ns3/data-rate.h"
 #include "ns3/event-impl.h"
 #include "ns3/nstime.h"
 #include "ns3/object.h"
+#include "ns3/random-variable-stream.h"
 #include "ns3/traced-callback.h"
 
+#include <array>
 #include <cstdint>
+#include <limits>
+#include <memory>
 
 namespace ns3
 {
@@ -28,6 +34,27 @@ class FabricReceiver
     virtual void ReceiveFrame(FabricFrame* frame, uint32_t port) = 0;
 };
 
+/// Makes frames at the moment the line can take them: the queue pairs of a host.
+class FabricFrameSource
+{
+  public:
+    /// What GetNextPs returns if nothing can be sent until something changes.
+    static constexpr int64_t NEVER = std::numeric_limits<int64_t>::max();
+
+    virtual ~FabricFrameSource() = default;
+    /**
+     * \param pausedPriorities bit p is set if priority p must not send
+     * \return earliest time at which there is a frame to send; it may lie in the past
+     */
+    virtual int64_t GetNextPs(uint32_t pausedPriorities) = 0;
+    /**
+     * \param startPs when the frame goes on the line, not before GetNextPs
+     * \param pausedPriorities as for GetNextPs
+     * \return the frame
+     */
+    virtual FabricFrame* Take(int64_t startPs, uint32_t pausedPriorities) = 0;
+};
+
 /// What a port has done so far.
 struct FabricPortCounters
 {
@@ -37,17 +64,25 @@ struct FabricPortCounters
     uint64_t droppedBytes{0};      //!< their bytes
     uint64_t markedFrames{0};      //!< frames given a congestion mark
     uint64_t highestQueueBytes{0}; //!< most bytes that ever waited
+    uint64_t lostFrames{0};        //!< frames lost on the link by its error rate
+    uint64_t pauses{0};            //!< times a priority was told to stop
+    int64_t pausedPs{0};           //!< time during which any priority was stopped
+    uint64_t pauseFrames{0};       //!< pause frames sent, to stop and to go on
 };
 
 /**
- * The sending half of a port and the link direction behind it: a queue, a line of a given rate, a
- * delay.
+ * The sending half of a port and the link direction behind it: a queue for each of 8 priorities, a
+ * line of a given rate, a delay. A host's port also takes frames from a source when its queues are
+ * empty.
  *
- * Only one event is ever pending: the next arrival at the far end. Departures from the queue are
- * *settled* lazily: whatever looks at or changes the port first plays all departures due up to now,
- * each at its own exact time. At the same picosecond a departure comes before an enqueue. A frame
- * leaves the queue, and the shared buffer, when its first bit goes on the line. The trace sources
- * carry the exact time of what they report, which may lie before Simulator::Now().
+ * Only one event is pending as a rule: the next arrival at the far end. Departures are *settled*
+ * lazily: whatever looks at or changes the port first plays all departures due up to now, each at
+ * its own exact time with the queues as they were then. At the same picosecond a departure comes
+ * before an enqueue, unless OldestFirst is set. A frame leaves the queue, and the shared buffer,
+ * when its first bit goes on the line. A second event, at the next departure, is set where laziness
+ * would show: in a switch that has stopped a neighbour, which must be let go on at the exact
+ * departure, and in a host whose next frame is held back by its pacing. The trace sources carry the
+ * exact time of what they report, which may lie before Simulator::Now().
  */
 class FabricPort : public Object
 {
@@ -64,18 +99,63 @@ class FabricPort : public Object
      * \param context id of the receiver's node
      */
     void Connect(FabricReceiver* receiver, uint32_t receiverPort, uint32_t context);
-    /// \param buffer the memory the queue lies in; none is a queue without limit
+    /// \param buffer the memory the queues lie in; none is queues without limit
     void SetBuffer(Ptr<FabricSharedBuffer> buffer);
     /// \param marker the congestion marker of this port; none marks nothing
     void SetMarker(Ptr<FabricEcnMarker> marker);
+    /// \param source where frames come from when the queues are empty; it must outlive the port
+    void SetSource(FabricFrameSource* source);
+    /// \param scheduler who chooses between the priorities; none: strictly the highest
+    void SetScheduler(std::unique_ptr<FabricPortScheduler> scheduler);
+    /**
+     * Lose frames at random.
+     * \param probability of each frame, pause frames excepted
+     * \param random draws the losses
+     */
+    void SetErrorRate(double probability, Ptr<UniformRandomVariable> random);
+    /// \param averagingPs write the line's utilisation, averaged so, into frames that ask for it
+    void MeasureUtilisation(int64_t averagingPs);
 
     /**
      * Send a frame, now or when its turn comes; a frame that finds no room is dropped.
      * \param frame the frame, which the port owns from here on
      */
     void Enqueue(FabricFrame* frame);
+    /// Tell the far end which priorities must stop, before anything else that waits here.
+    void SendPause(uint8_t pausedPriorities);
+    /// \param pausedPriorities the far end asks to stop these priorities, and no others
+    void SetPaused(uint8_t pausedPriorities);
+    /// \return bit p is set if priority p is stopped
+    uint8_t GetPaused() const;
+    /// \param priority a priority \return since when it is stopped; it must be
+    int64_t GetPausedSincePs(uint32_t priority) const;
+    /// \param priority a priority \return what waits in it
+    const FabricFrameList& GetQueue(uint32_t priority) const;
+
     /// \param nowPs play all departures due up to this time, never later than Simulator::Now()
-    void Settle(int64_t nowPs);
+    void Settle(int64_t nowPs)
+    {
+        if (m_lineFreePs <= nowPs && (m_ready != 0 || m_source != nullptr))
+        {
+            PlayDepartures(nowPs);
+        }
+    }
+
+    /**
+     * What to settle before an event changes the port.
+     * \param nowPs the present time
+     * \param scheduledPs when the event was scheduled
+     * \return nowPs, or just before it if a departure due now comes after the event
+     */
+    int64_t GetDuePs(int64_t nowPs, int64_t scheduledPs) const
+    {
+        return m_oldestFirst && m_lineStartPs >= scheduledPs ? nowPs - 1 : nowPs;
+    }
+
+    /// The source has something new, after what is due was settled: send it if the line is free.
+    void SourceChanged(int64_t nowPs);
+    /// The memory needs each departure at its time from now on: set an event for the next one.
+    void WakeAtDeparture();
 
     /// \return bytes waiting now
     uint64_t GetQueueBytes();
@@ -83,22 +163,46 @@ class FabricPort : public Object
     const FabricPortCounters& GetCounters();
     /// \return rate of the line in bits per second
     uint64_t GetRateBps() const;
+    /// \return propagation delay
+    int64_t GetDelayPs() const;
+
+    /// \param wireBytes bytes on the line \return how long the line is busy with them
+    int64_t TransmissionPs(uint32_t wireBytes) const
+    {
+        return m_psPerByte > 0 ? m_psPerByte * wireBytes : UnevenTransmissionPs(wireBytes);
+    }
+
+    /// \param timePs a time \return the nearest that the port's Rounding allows
+    int64_t RoundPs(int64_t timePs) const;
+    /// \return who receives
+    FabricReceiver* GetReceiver() const;
+    /// \return the receiver's number of its port
+    uint32_t GetReceiverPort() const;
 
     /// Traced: time and bytes waiting after a change.
     typedef void (*QueueTracedCallback)(Time time, uint64_t queueBytes);
     /// Traced: time and packet put on the line, or dropped.
     typedef void (*PacketTracedCallback)(Time time, Ptr<const Packet> packet);
+    /// Traced: time and bytes that go on the line, preamble and gap counted.
+    typedef void (*LineTracedCallback)(Time time, uint32_t wireBytes);
+    /// Traced: time and the priorities that are stopped from then on.
+    typedef void (*PauseTracedCallback)(Time time, uint8_t pausedPriorities);
 
   protected:
     void DoDispose() override;
 
   private:
-    /// The one event of a port, used again for each arrival.
-    class ArrivalEvent : public EventImpl
+    static constexpr uint32_t CONTROL = FABRIC_PRIORITIES; //!< queue of pause frames
+    static constexpr uint32_t QUEUES = FABRIC_PRIORITIES + 1;
+    static constexpr int64_t NO_WAKE = std::numeric_limits<int64_t>::max();
+
+    /// An event of a port, used again and again.
+    template <void (FabricPort::*METHOD)()>
+    class PortEvent : public EventImpl
     {
       public:
         /// \param port the port it belongs to
-        explicit ArrivalEvent(FabricPort* port)
+        explicit PortEvent(FabricPort* port)
             : m_port(port)
         {
         }
@@ -106,7 +210,7 @@ class FabricPort : public Object
       private:
         void Notify() override
         {
-            m_port->Arrive();
+            (m_port->*METHOD)();
         }
 
         FabricPort* m_port; //!< owner
@@ -116,38 +220,78 @@ class FabricPort : public Object
     void SetRate(DataRate rate);
     /// \return rate of the line
     DataRate GetRate() const;
-    /// \return time the line is busy with that many bytes
-    int64_t TransmissionPs(uint32_t wireBytes) const;
-    /// Put the oldest waiting frame on the line at startPs.
+    /// \return TransmissionPs for a rate or a rounding that does not divide
+    int64_t UnevenTransmissionPs(uint32_t wireBytes) const;
+    /// \param rounding transmission times are multiples of it, or 0
+    void SetRounding(Time rounding);
+    /// \return what transmission times are multiples of
+    Time GetRounding() const;
+    /// Play all departures due up to nowPs.
+    void PlayDepartures(int64_t nowPs);
+    /// Put a waiting frame on the line at startPs.
     void Depart(int64_t startPs);
+    /// Put a frame that lay in the memory, if only for an instant, on the line at startPs.
+    void TransmitHeld(FabricFrame* frame, int64_t startPs);
     /// Put a frame on the line at startPs.
     void Transmit(FabricFrame* frame, int64_t startPs);
+    /// Give a frame that goes on the line what it collects.
+    void Stamp(FabricFrame* frame, int64_t startPs);
+    /// Mark a frame.
+    void Mark(FabricFrame* frame, int64_t timePs);
+    /// Put a frame into a queue.
+    void Push(FabricFrame* frame, uint32_t queue, int64_t nowPs);
     /// Hand the first frame on the link to the far end.
     void Arrive();
+    /// A departure is due.
+    void Wake();
+    /// Set the events that what waits now needs.
+    void SetEvents(int64_t nowPs);
     /// Schedule the arrival of the first frame on the link.
     void ScheduleArrival(int64_t nowPs);
+    /// Have Wake called at timePs, or before.
+    void ScheduleWake(int64_t timePs, int64_t nowPs);
     /// Count and free a frame that found no room.
     void Drop(FabricFrame* frame);
 
-    FabricFrameList m_queue;             //!< waiting
-    FabricFrameList m_wire;              //!< on the line or on the way, in order of arrival
-    int64_t m_lastArrivalPs{0};          //!< arrival of the newest frame on the link
-    int64_t m_lineFreePs{0};             //!< when the line can take the next frame
-    int64_t m_psPerByte{0};              //!< exact time of one byte, or 0 if it is no whole number
-    uint64_t m_rateBps{0};               //!< rate
-    uint64_t m_queueBytes{0};            //!< bytes waiting
-    FabricReceiver* m_receiver{nullptr}; //!< far end
-    uint32_t m_receiverPort{0};          //!< its number of its port
-    uint32_t m_context{0};               //!< its node
-    Time m_delay;                        //!< propagation delay
-    ArrivalEvent* m_arrival;             //!< counted reference
-    Ptr<FabricSharedBuffer> m_buffer;    //!< memory of the queue
-    Ptr<FabricEcnMarker> m_marker;       //!< congestion marker
-    FabricPortCounters m_counters;       //!< what it has done
-    TracedCallback<Time, uint64_t> m_queueTrace;             //!< queue length changed
-    TracedCallback<Time, Ptr<const Packet>> m_transmitTrace; //!< packet put on the line
-    TracedCallback<Time, Ptr<const Packet>> m_dropTrace;     //!< packet dropped
-    TracedCallback<Time, Ptr<const Packet>> m_markTrace;     //!< packet marked
+    int64_t m_lineFreePs{0};              //!< when the line can take the next frame
+    uint32_t m_ready{0};                  //!< bit q is set if queue q has a frame and may send
+    uint32_t m_occupied{0};               //!< bit q is set if queue q has a frame
+    FabricFrameSource* m_source{nullptr}; //!< further frames
+    FabricFrameList m_wire;               //!< on the line or on the way, in order of arrival
+    int64_t m_nextArrivalPs{0};           //!< arrival of the first of them
+    int64_t m_lineStartPs{0};             //!< when the frame on the line began
+    bool m_oldestFirst{false};            //!< at equal times what was scheduled first comes first
+    int64_t m_psPerByte{0};               //!< exact time of one byte, or 0 if it is no whole number
+    int64_t m_lastArrivalPs{0};           //!< arrival of the newest frame on the link
+    int64_t m_wakePs{NO_WAKE};            //!< when Wake is due
+    uint64_t m_queueBytes{0};             //!< bytes waiting
+    uint64_t m_rateBps{0};                //!< rate
+    FabricReceiver* m_receiver{nullptr};  //!< far end
+    uint32_t m_receiverPort{0};           //!< its number of its port
+    uint32_t m_context{0};                //!< its node
+    uint8_t m_paused{0};                  //!< priorities that are stopped
+    bool m_arrivalPending{false};         //!< the arrival is scheduled
+    Time m_delay;                         //!< propagation delay
+    Time m_rounding;                      //!< transmission times are multiples of it
+    EventImpl* m_arrival;                 //!< counted reference
+    EventImpl* m_wake;                    //!< counted reference
+    Ptr<FabricSharedBuffer> m_buffer;     //!< memory of the queues
+    Ptr<FabricEcnMarker> m_marker;        //!< congestion marker
+    FabricPortCounters m_counters;        //!< what it has done
+    std::array<FabricFrameList, QUEUES> m_queues;             //!< waiting
+    std::array<uint64_t, QUEUES> m_bytes{};                   //!< bytes waiting
+    std::array<int64_t, FABRIC_PRIORITIES> m_pausedSincePs{}; //!< start of each stop
+    int64_t m_anyPausedSincePs{0};                            //!< start of the first stop
+    std::unique_ptr<FabricPortScheduler> m_scheduler;         //!< chooses the queue
+    std::unique_ptr<FabricUtilisationMeter> m_meter;          //!< utilisation of the line
+    double m_errorRate{0.0};                                  //!< probability of a loss
+    Ptr<UniformRandomVariable> m_random;                      //!< draws the losses
+    TracedCallback<Time, uint64_t> m_queueTrace;              //!< queue length changed
+    TracedCallback<Time, Ptr<const Packet>> m_transmitTrace;  //!< packet put on the line
+    TracedCallback<Time, uint32_t> m_lineTrace;               //!< line is busy
+    TracedCallback<Time, Ptr<const Packet>> m_dropTrace;      //!< packet dropped or lost
+    TracedCallback<Time, Ptr<const Packet>> m_markTrace;      //!< packet marked
+    TracedCallback<Time, uint8_t> m_pauseTrace;               //!< stopped or let go on
 };
 
 } // namespace ns3

@@ -3,8 +3,13 @@
 
 #include "fabric-port.h"
 
+#include "ns3/abort.h"
+#include "ns3/double.h"
 #include "ns3/simulator.h"
 #include "ns3/uinteger.h"
+
+#include <algorithm>
+#include <bit>
 
 namespace ns3
 {
@@ -22,8 +27,14 @@ FabricSharedBuffer::GetTypeId()
             .AddAttribute("Capacity",
                           "Size of the buffer in bytes.",
                           UintegerValue(32'000'000),
-                          MakeUintegerAccessor(&FabricSharedBuffer::m_capacityBytes),
-                          MakeUintegerChecker<uint64_t>(1));
+                          MakeUintegerAccessor(&FabricSharedBuffer::SetCapacity,
+                                               &FabricSharedBuffer::GetCapacity),
+                          MakeUintegerChecker<uint64_t>(1))
+            .AddAttribute("Alpha",
+                          "Most that a lossy egress queue may hold, over the free memory; 0: all.",
+                          DoubleValue(0.0),
+                          MakeDoubleAccessor(&FabricSharedBuffer::m_alpha),
+                          MakeDoubleChecker<double>(0.0));
     return tid;
 }
 
@@ -41,6 +52,42 @@ FabricSharedBuffer::AddPort(FabricPort* port)
 }
 
 void
+FabricSharedBuffer::SetCapacity(uint64_t bytes)
+{
+    NS_ABORT_MSG_IF(bytes <= m_keptBytes, "FabricSharedBuffer: headrooms and reserves need more");
+    m_capacityBytes = bytes;
+    m_sharedCapacityBytes = bytes - m_keptBytes;
+}
+
+uint64_t
+FabricSharedBuffer::GetCapacity() const
+{
+    return m_capacityBytes;
+}
+
+bool
+FabricSharedBuffer::UsePfc(const FabricPfc& pfc, const std::vector<PfcPort>& ports)
+{
+    const uint64_t priorities = std::popcount(pfc.losslessPriorities);
+    uint64_t kept = 0;
+    for (const PfcPort& port : ports)
+    {
+        kept += priorities * (port.headroomBytes + pfc.reserveBytes);
+    }
+    if (kept >= m_capacityBytes)
+    {
+        return false;
+    }
+    m_pfc = pfc;
+    m_pfcPorts = ports;
+    m_keptBytes = kept;
+    m_sharedCapacityBytes = m_capacityBytes - kept;
+    m_ingress.resize(m_ports.size() * FABRIC_PRIORITIES);
+    m_stoppedPriorities.resize(m_ports.size());
+    return true;
+}
+
+void
 FabricSharedBuffer::SettlePorts()
 {
     const int64_t nowPs = Simulator::Now().GetTimeStep();
@@ -51,25 +98,140 @@ FabricSharedBuffer::SettlePorts()
 }
 
 bool
-FabricSharedBuffer::Admit(uint32_t bytes)
+FabricSharedBuffer::FitsLossy(uint64_t bytes, uint64_t queueBytes) const
 {
-    if (m_usedBytes + bytes > m_capacityBytes)
+    if (m_sharedBytes + bytes > m_sharedCapacityBytes)
     {
-        SettlePorts();
-        if (m_usedBytes + bytes > m_capacityBytes)
-        {
-            return false;
-        }
+        return false;
     }
-    m_usedBytes += bytes;
+    const auto freeBytes = static_cast<double>(m_sharedCapacityBytes - m_sharedBytes);
+    return m_alpha == 0.0 || static_cast<double>(queueBytes + bytes) <= m_alpha * freeBytes;
+}
+
+bool
+FabricSharedBuffer::FitsLossyExactly(uint64_t bytes, uint64_t queueBytes)
+{
+    SettlePorts();
+    return FitsLossy(bytes, queueBytes);
+}
+
+uint64_t
+FabricSharedBuffer::GetThreshold(uint32_t port, uint64_t usedBytes) const
+{
+    const uint64_t freeBytes =
+        m_sharedCapacityBytes > usedBytes ? m_sharedCapacityBytes - usedBytes : 0;
+    return static_cast<uint64_t>(m_pfcPorts[port].alpha * static_cast<double>(freeBytes));
+}
+
+uint64_t
+FabricSharedBuffer::SharedPart(uint64_t bytes) const
+{
+    return bytes > m_pfc.reserveBytes ? bytes - m_pfc.reserveBytes : 0;
+}
+
+FabricSharedBuffer::IngressQueue&
+FabricSharedBuffer::QueueOf(const FabricFrame& frame)
+{
+    return m_ingress[frame.ingressPort * FABRIC_PRIORITIES + frame.priority];
+}
+
+bool
+FabricSharedBuffer::IsHarmless(const IngressQueue& queue, uint64_t bytes, uint32_t port) const
+{
+    const uint64_t part = SharedPart(queue.bytes + bytes);
+    const uint64_t more = part - SharedPart(queue.bytes);
+    return queue.headroomBytes == 0 &&
+           (part == 0 || part < GetThreshold(port, m_sharedBytes + more));
+}
+
+bool
+FabricSharedBuffer::Charge(IngressQueue& queue, uint64_t bytes, uint32_t port)
+{
+    const uint64_t part = SharedPart(queue.bytes + bytes);
+    const uint64_t more = part - SharedPart(queue.bytes);
+    const bool shares =
+        part <= GetThreshold(port, m_sharedBytes) && m_sharedBytes + more <= m_sharedCapacityBytes;
+    if (part == 0 || shares)
+    {
+        queue.bytes += bytes;
+        m_sharedBytes += more;
+        return true;
+    }
+    if (queue.headroomBytes + bytes > m_pfcPorts[port].headroomBytes)
+    {
+        return false;
+    }
+    queue.headroomBytes += bytes;
     return true;
+}
+
+bool
+FabricSharedBuffer::AdmitLossless(const FabricFrame& frame)
+{
+    IngressQueue& queue = QueueOf(frame);
+    const uint64_t bytes = frame.bufferBytes;
+    const uint32_t port = frame.ingressPort;
+    if (IsHarmless(queue, bytes, port))
+    {
+        m_sharedBytes += SharedPart(queue.bytes + bytes) - SharedPart(queue.bytes);
+        queue.bytes += bytes;
+        return true;
+    }
+    SettlePorts();
+    const bool fits = Charge(queue, bytes, port);
+    const uint8_t bit = 1U << frame.priority;
+    const uint64_t part = SharedPart(queue.bytes);
+    const bool full =
+        queue.headroomBytes > 0 || (part > 0 && part >= GetThreshold(port, m_sharedBytes));
+    if (full && (m_stoppedPriorities[port] & bit) == 0)
+    {
+        m_stoppedPriorities[port] |= bit;
+        if (m_stopped++ == 0)
+        {
+            for (FabricPort* each : m_ports)
+            {
+                each->WakeAtDeparture();
+            }
+        }
+        m_ports[port]->SendPause(m_stoppedPriorities[port]);
+    }
+    return fits;
+}
+
+void
+FabricSharedBuffer::ReleaseLossless(const FabricFrame& frame)
+{
+    IngressQueue& queue = QueueOf(frame);
+    const uint64_t fromHeadroom = std::min<uint64_t>(queue.headroomBytes, frame.bufferBytes);
+    const uint64_t left = queue.bytes - (frame.bufferBytes - fromHeadroom);
+    queue.headroomBytes -= fromHeadroom;
+    m_sharedBytes -= SharedPart(queue.bytes) - SharedPart(left);
+    queue.bytes = left;
+    const uint32_t port = frame.ingressPort;
+    const uint8_t bit = 1U << frame.priority;
+    if ((m_stoppedPriorities[port] & bit) == 0 || queue.headroomBytes > 0)
+    {
+        return;
+    }
+    const uint64_t part = SharedPart(queue.bytes);
+    if (part == 0 || part + m_pfc.resumeOffsetBytes <= GetThreshold(port, m_sharedBytes))
+    {
+        m_stoppedPriorities[port] &= ~bit;
+        m_stopped--;
+        m_ports[port]->SendPause(m_stoppedPriorities[port]);
+    }
 }
 
 uint64_t
 FabricSharedBuffer::GetUsedBytes()
 {
     SettlePorts();
-    return m_usedBytes;
+    uint64_t bytes = m_sharedBytes;
+    for (const IngressQueue& queue : m_ingress)
+    {
+        bytes += queue.headroomBytes + queue.bytes - SharedPart(queue.bytes);
+    }
+    return bytes;
 }
 
 } // namespace ns3

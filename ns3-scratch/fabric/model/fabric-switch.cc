@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "fabric-switch.h"
 
-#include "fabric-flow-hash.h"
-
 #include "ns3/object-vector.h"
 #include "ns3/pointer.h"
 #include "ns3/uinteger.h"
@@ -46,6 +44,7 @@ FabricSwitch::DoDispose()
     }
     m_ports.clear();
     m_buffer = nullptr;
+    m_choice.reset();
     Object::DoDispose();
 }
 
@@ -72,11 +71,22 @@ FabricSwitch::GetPort(uint32_t port) const
     return m_ports.at(port);
 }
 
-void
-FabricSwitch::SetRoutes(std::vector<uint32_t> offsets, std::vector<uint32_t> ports)
+FabricRoutes&
+FabricSwitch::GetRoutes()
 {
-    m_routeOffsets = std::move(offsets);
-    m_routePorts = std::move(ports);
+    return m_routes;
+}
+
+Ptr<FabricSharedBuffer>
+FabricSwitch::GetBuffer() const
+{
+    return m_buffer;
+}
+
+void
+FabricSwitch::SetPathChoice(std::unique_ptr<FabricPathChoice> choice)
+{
+    m_choice = std::move(choice);
 }
 
 uint64_t
@@ -85,29 +95,40 @@ FabricSwitch::GetUnroutedFrames() const
     return m_unroutedFrames;
 }
 
-void
-FabricSwitch::ReceiveFrame(FabricFrame* frame, uint32_t)
+uint32_t
+FabricSwitch::ChoosePort(const FabricFrame& frame, const FabricRoutes::Ports& choices)
 {
-    const uint32_t destination = frame->destination;
-    // In 64 bits: an address just below the base gives the highest destination there is.
-    if (std::size_t{destination} + 1 >= m_routeOffsets.size() ||
-        m_routeOffsets[destination] == m_routeOffsets[destination + 1])
+    if (choices.count == 1)
+    {
+        return choices.first[0];
+    }
+    if (m_choice)
+    {
+        return m_choice->Choose(frame, choices, m_ports);
+    }
+    return choices.first[FabricPickByHash(frame.flowHash, m_hashSeed, choices.count)];
+}
+
+void
+FabricSwitch::ReceiveFrame(FabricFrame* frame, uint32_t port)
+{
+    if (frame->isPause)
+    {
+        const uint8_t paused = frame->pausedPriorities;
+        FabricFramePool::Give(frame);
+        m_ports[port]->SetPaused(paused);
+        return;
+    }
+    const FabricRoutes::Ports choices = m_routes.Find(frame->destination);
+    if (choices.count == 0)
     {
         m_unroutedFrames++;
         FabricFramePool::Give(frame);
         return;
     }
-    const uint32_t first = m_routeOffsets[destination];
-    const uint32_t choices = m_routeOffsets[destination + 1] - first;
-    uint32_t choice = 0;
-    if (choices > 1)
-    {
-        // The high bits of a product spread the hash evenly over any number of ports, without a
-        // division.
-        choice =
-            (static_cast<uint64_t>(FabricMixHash(frame->flowHash ^ m_hashSeed)) * choices) >> 32;
-    }
-    m_ports[m_routePorts[first + choice]]->Enqueue(frame);
+    frame->ingressPort = port;
+    frame->switches++;
+    m_ports[ChoosePort(*frame, choices)]->Enqueue(frame);
 }
 
 } // namespace ns3

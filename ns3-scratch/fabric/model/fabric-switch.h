@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #pragma once
 
+#include "fabric-flow-hash.h"
+#include "fabric-path-choice.h"
 #include "fabric-port.h"
+#include "fabric-routes.h"
 #include "fabric-shared-buffer.h"
 
 #include "ns3/object.h"
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 namespace ns3
@@ -15,7 +19,7 @@ namespace ns3
 /**
  * An output-queued switch, aggregated to its Node: one shared buffer, any number of ports, a table
  * that gives for each destination host the set of ports to take, chosen by the frame's flow hash
- * and the switch's own seed.
+ * and the switch's own seed, or by a FabricPathChoice.
  */
 class FabricSwitch : public Object, public FabricReceiver
 {
@@ -35,15 +39,21 @@ class FabricSwitch : public Object, public FabricReceiver
      * \return the port
      */
     Ptr<FabricPort> GetPort(uint32_t port) const;
-    /**
-     * Fill the routing table.
-     * \param offsets one more than hosts: where the ports of each destination begin in `ports`
-     * \param ports port numbers, one after the other
-     */
-    void SetRoutes(std::vector<uint32_t> offsets, std::vector<uint32_t> ports);
+    /// \return the routing table, to fill and to read
+    FabricRoutes& GetRoutes();
+    /// \return the memory that all ports share
+    Ptr<FabricSharedBuffer> GetBuffer() const;
+    /// \param choice chooses between equal ways from now on
+    void SetPathChoice(std::unique_ptr<FabricPathChoice> choice);
     /// \return frames that had no route and were discarded; anything but 0 is an error of who built
     /// the table
     uint64_t GetUnroutedFrames() const;
+    /**
+     * \param frame a frame to send on
+     * \param choices ports that lead on, at least one
+     * \return the port it takes
+     */
+    uint32_t ChoosePort(const FabricFrame& frame, const FabricRoutes::Ports& choices);
 
     void ReceiveFrame(FabricFrame* frame, uint32_t port) override;
 
@@ -51,12 +61,12 @@ class FabricSwitch : public Object, public FabricReceiver
     void DoDispose() override;
 
   private:
-    std::vector<Ptr<FabricPort>> m_ports; //!< the ports
-    std::vector<uint32_t> m_routeOffsets; //!< first entry of each destination
-    std::vector<uint32_t> m_routePorts;   //!< ports of all destinations
-    Ptr<FabricSharedBuffer> m_buffer;     //!< memory of all queues
-    uint32_t m_hashSeed{0};               //!< makes the choices of switches independent
-    uint64_t m_unroutedFrames{0};         //!< frames without a route
+    std::vector<Ptr<FabricPort>> m_ports;       //!< the ports
+    FabricRoutes m_routes;                      //!< routing table
+    std::unique_ptr<FabricPathChoice> m_choice; //!< chooses between equal ways; none: by hash
+    Ptr<FabricSharedBuffer> m_buffer;           //!< memory of all queues
+    uint32_t m_hashSeed{0};                     //!< makes the choices of switches independent
+    uint64_t m_unroutedFrames{0};               //!< frames without a route
 };
 
 } // namespace ns3

@@ -77,7 +77,7 @@ Ptr<FabricNetDevice>
 MakeDevice()
 {
     Ptr<FabricNetDevice> device = CreateObject<FabricNetDevice>();
-    device->SetPort(CreateObject<FabricPort>());
+    device->AddPort(CreateObject<FabricPort>());
     device->SetBaseAddress(BASE_ADDRESS);
     return device;
 }
@@ -110,7 +110,7 @@ class FrameSizes : public TestCase
     {
         FrameReader reader;
         Ptr<FabricNetDevice> device = MakeDevice();
-        device->GetPort()->Connect(&reader, 0, 0);
+        device->GetPort(0)->Connect(&reader, 0, 0);
         // Size of the IP packet, of the frame in a buffer, on the line.
         const std::vector<std::array<uint32_t, 3>> cases{{20, 64, 84},
                                                          {40, 64, 84},
@@ -161,8 +161,8 @@ class MarksReachTheIpHeader : public TestCase
     {
         Ptr<FabricNetDevice> from = MakeDevice();
         Ptr<FabricNetDevice> to = MakeDevice();
-        from->GetPort()->Connect(PeekPointer(to), 0, 0);
-        from->GetPort()->SetMarker(MakeMarker(0, 0, 1.0));
+        from->GetPort(0)->Connect(PeekPointer(to), 0, 0);
+        from->GetPort(0)->SetMarker(MakeMarker(0, 0, 1.0));
         to->SetReceiveCallback(MakeCallback(&MarksReachTheIpHeader::Receive, this));
         // Two that find no queue, then one of each kind behind a queue.
         for (Ipv4Header::EcnType ecn : {Ipv4Header::ECN_ECT0,

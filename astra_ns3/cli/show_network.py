@@ -1,0 +1,44 @@
+"""``astra-ns3 show network``: numbers, a picture, and the same network in other formats."""
+
+from __future__ import annotations
+
+import click
+
+from astra_ns3.cli.output import log_warning, print_json, show_logs
+from astra_ns3.experiments.network_summary import load_network, network_summary, wire_sizes
+from astra_ns3.report.network_figure import draw_network
+from astra_ns3.report.network_text import network_text
+from astra_ns3.topology.checks import check_topology
+from astra_ns3.topology.files.writing import export
+
+
+@click.command("network")
+@click.argument("file")
+@click.option("-o", "--output", metavar="FILE", help="Draw it: a picture (.png, .svg, .pdf).")
+@click.option("--export", "target", metavar="FILE", help="Write it: .graphml, .json (node-link), .txt (HPCC), .yaml.")
+@click.option("--json", "as_json", is_flag=True, help="Print the numbers as JSON.")
+def show_network(file: str, output: str | None, target: str | None, as_json: bool) -> int:
+    """Print what the network of FILE amounts to: counts, diameter, bisection bandwidth, base round trip.
+
+    Draws it, or writes it in another program's format, if asked to. .yaml is ASTRA-sim 2's analytical network.
+    """
+    show_logs("warning")
+    network = load_network(file)
+    weighted = network.config.topology.routing.weighted
+    warnings = check_topology(network.graph, *wire_sizes(network.config), weighted=weighted)
+    document = {**network_summary(network), "warnings": warnings}
+    for warning in warnings:
+        log_warning(warning)
+    if output:
+        draw_network(network.graph, output, f"{document['kind']}, {document['npus']} NPUs")
+        document["written"] = output
+    if target:
+        export(network.graph, network.config.topology, target)
+        document["exported"] = target
+    if as_json:
+        print_json({**document, "exit_status": 0})
+    else:
+        click.echo(network_text(document))
+        for written in (path for path in (output, target) if path):
+            click.echo(f"written to {written}")
+    return 0

@@ -1,0 +1,83 @@
+"""A network file looked at: its graph, and its numbers as plain data."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Any
+
+from astra_ns3.config.analytical import AnalyticalNetwork
+from astra_ns3.config.network import NetworkConfig
+from astra_ns3.config.network_file import read_any_network
+from astra_ns3.config.roce import RoceTransport
+from astra_ns3.errors import InputError
+from astra_ns3.topology.graph import Graph
+from astra_ns3.topology.measures import Measures, measure
+from astra_ns3.topology.paths import round_trip_ps
+from astra_ns3.topology.registry import build_graph
+from astra_ns3.topology.routes import shortest_paths
+from astra_ns3.transport.roce import roce_parameters
+from astra_ns3.transport.tcp import tcp_parameters
+from astra_ns3.transport.wire import tcp_packet_bytes, wire_bytes
+
+
+@dataclass(frozen=True, eq=False)
+class LoadedNetwork:
+    """A network file and the graph that it describes."""
+
+    name: str
+    config: NetworkConfig
+    graph: Graph
+
+
+def load_network(path: str | os.PathLike[str]) -> LoadedNetwork:
+    """Read a network file and build its graph; raises InputError, which names the file."""
+    name = os.fspath(path)
+    config = read_any_network(path)
+    if isinstance(config, AnalyticalNetwork):
+        raise InputError(
+            f"{name}: describes an analytical network, without packets; in a network file, "
+            f"'topology: {{kind: file, path: {name}, ...}}' makes it one of packets"
+        )
+    return LoadedNetwork(name, config, build_graph(config.topology))
+
+
+def wire_sizes(config: NetworkConfig) -> tuple[int, int]:
+    """Bytes on the wire of a largest data packet and of its acknowledgement."""
+    transport = config.transport
+    if isinstance(transport, RoceTransport):
+        roce = roce_parameters(transport)
+        return roce.largest_wire_bytes, roce.ack_wire_bytes
+    tcp = tcp_parameters(transport)
+    sizes = (tcp_packet_bytes(data, timestamps=tcp.timestamps) for data in (tcp.segment_bytes, 0))
+    packet, acknowledgement = (wire_bytes(size) for size in sizes)
+    return packet, acknowledgement
+
+
+def network_summary(network: LoadedNetwork) -> dict[str, Any]:
+    """The numbers of a network as plain data; raises InputError if NPUs can't reach each other."""
+    config, graph = network.config, network.graph
+    tables = shortest_paths(graph, weighted=config.topology.routing.weighted)
+    found = measure(graph, tables)
+    return {
+        "file": network.name,
+        "kind": config.topology.kind,
+        "npus": found.npus,
+        "dimensions": list(graph.dimensions),
+        "hosts": found.hosts,
+        "switches": found.switches,
+        "links": _links(found),
+        "diameter": found.diameter,
+        "paths": found.paths,
+        "bisection_bps": found.bisection_bps,
+        "round_trip_ps": round_trip_ps(found.longest_path, *wire_sizes(config)),
+        "oversubscription": {name: float(ratio) for name, ratio in found.oversubscription},
+        "routing": config.topology.routing.kind,
+    }
+
+
+def _links(found: Measures) -> list[dict[str, Any]]:
+    return [
+        {"class": link.kind, "count": link.count, "rate_bps": link.rate_bps, "delay_ps": link.delay_ps}
+        for link in found.links
+    ]

@@ -1,0 +1,164 @@
+"""A picture of a network: levels as rows, rates as widths of lines, NPUs of one node in a frame."""
+
+from __future__ import annotations
+
+import os
+from math import log2
+from typing import TYPE_CHECKING, Any
+
+from astra_ns3.errors import InputError
+from astra_ns3.report.network_layout import layout
+from astra_ns3.report.network_marks import Layout, Mark
+from astra_ns3.topology.graph import Graph
+from astra_ns3.units import format_rate
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+SUFFIXES = (".png", ".svg", ".pdf")
+MOST_WIRES = 20_000
+"""More lines than this are a grey area, and a huge file."""
+_COLOURS = ("#1d4ed8", "#c2410c", "#15803d", "#7e22ce", "#b45309", "#0e7490", "#be123c", "#4d7c0f")
+_HOST, _SWITCH = "#e4e4e7", "#27272a"
+_DOTS_PER_INCH = 110
+
+
+def draw_network(graph: Graph, path: str | os.PathLike[str], title: str) -> None:
+    """Write the picture; the format is that of the file's ending.
+
+    Raises :class:`~astra_ns3.errors.InputError` if matplotlib is missing or the file can't be written.
+    """
+    target = os.fspath(path)
+    if not target.endswith(SUFFIXES):
+        raise InputError(f"{target}: a figure's file ends in {', '.join(SUFFIXES)}")
+    try:
+        import matplotlib as mpl
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise InputError(
+            "figures need matplotlib, which is not installed; install the extra: pip install 'astra-ns3[plots]'"
+        ) from error
+    drawn = layout(graph)
+    if len(drawn.wires) > MOST_WIRES:
+        raise InputError(f"{len(drawn.wires)} lines are too many for a picture (at most {MOST_WIRES})")
+    # A fixed salt and no date: the same network gives the same file.
+    with mpl.rc_context({"svg.hashsalt": "astra-ns3", "svg.fonttype": "none"}):
+        if drawn.height is None:
+            size = (min(max(0.34 * drawn.width + 1.6, 5.0), 15.0), 1.5 + 1.25 * len(drawn.rows))
+        else:
+            scale = min(1.0, 9.0 / max(drawn.width, drawn.height)) * 0.75
+            size = (max(scale * drawn.width, 3.5) + 0.5, max(scale * drawn.height, 2.5) + 1.2)
+        figure = Figure(figsize=size)
+        axes = figure.add_subplot()
+        _draw_wires(axes, drawn)
+        _draw_marks(axes, drawn)
+        _label(axes, drawn, title)
+        figure.tight_layout()
+        try:
+            figure.savefig(target, dpi=_DOTS_PER_INCH, metadata=_metadata(target))
+        except OSError as error:
+            raise InputError(f"{target}: cannot be written: {error.strerror or error}") from error
+
+
+def _draw_wires(axes: Axes, drawn: Layout) -> None:
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import FancyArrowPatch
+
+    kinds = dict.fromkeys((wire.kind, wire.rate_bps) for wire in drawn.wires)
+    colours = {kind: _COLOURS[number % len(_COLOURS)] for number, kind in enumerate(dict(kinds))}
+    slowest = min((rate for _, rate in kinds), default=1)
+    most = max((wire.count for wire in drawn.wires), default=1)
+    thin = 1.0 if len(drawn.wires) < 150 else 0.6 if len(drawn.wires) < 600 else 0.3
+    for wire in drawn.wires:
+        a, b = drawn.marks[wire.a], drawn.marks[wire.b]
+        axes.add_patch(
+            FancyArrowPatch(
+                (a.x, a.y),
+                (b.x, b.y),
+                arrowstyle="-",
+                connectionstyle=f"arc3,rad={_bend(drawn, a, b)}",
+                color=colours[(wire.kind, wire.rate_bps)],
+                linewidth=thin * _width(wire.rate_bps, slowest) * (1 + (wire.count - 1) / most),
+                alpha=0.75,
+                shrinkA=0,
+                shrinkB=0,
+                zorder=1,
+            )
+        )
+    handles = [
+        Line2D([], [], color=colours[key], linewidth=_width(key[1], slowest), label=f"{key[0]}, {format_rate(key[1])}")
+        for key in kinds
+    ]
+    if handles:
+        axes.legend(handles=handles, loc="upper center", bbox_to_anchor=(0.5, -0.02), ncols=min(4, len(handles)),
+                    frameon=False, fontsize=8)  # fmt: skip
+
+
+def _bend(drawn: Layout, a: Mark, b: Mark) -> float:
+    """Links that would run through other marks go round them."""
+    length = max(abs(a.x - b.x), abs(a.y - b.y))
+    if drawn.height is not None:
+        in_line = abs(a.x - b.x) < 0.01 or abs(a.y - b.y) < 0.01
+        return 0.22 if in_line and length > 1.6 and not (a.is_host or b.is_host) else 0.0
+    beside = length <= 1.01 * drawn.width / _in_row(drawn, a.y)
+    return 0.0 if a.y != b.y or beside else -min(0.42, 0.9 / length + 0.08)
+
+
+def _in_row(drawn: Layout, height: float) -> int:
+    return sum(1 for mark in drawn.marks if mark.y == height)
+
+
+def _width(rate_bps: int, slowest_bps: int) -> float:
+    """Wider for faster, but not in proportion: 1 to 32 times the rate is 1 to 4 points."""
+    return min(1 + 0.6 * log2(rate_bps / slowest_bps), 4.0)
+
+
+def _draw_marks(axes: Axes, drawn: Layout) -> None:
+    from matplotlib.patches import Rectangle
+
+    for left, right, bottom, top in drawn.boxes:
+        axes.add_patch(
+            Rectangle(
+                (left, bottom), right - left, top - bottom, fill=False, edgecolor="#a1a1aa", linewidth=0.8, zorder=0
+            )
+        )
+    for mark in drawn.marks:
+        size = 7 if drawn.height is not None or _in_row(drawn, mark.y) <= 40 else 5.5
+        axes.text(
+            mark.x,
+            mark.y,
+            mark.label,
+            ha="center",
+            va="center",
+            fontsize=size,
+            color="black" if mark.is_host else "white",
+            bbox={
+                "boxstyle": "round,pad=0.25" if mark.is_host else "square,pad=0.3",
+                "facecolor": _HOST if mark.is_host else _SWITCH,
+                "edgecolor": "#71717a",
+                "linewidth": 0.6,
+            },
+            zorder=3,
+        )
+
+
+def _label(axes: Axes, drawn: Layout, title: str) -> None:
+    axes.set_title(title, fontsize=10)
+    axes.set_xlim(-0.2, drawn.width + 0.2)
+    if drawn.height is not None:
+        axes.set_ylim(-0.4, drawn.height + 0.4)
+        axes.set_aspect("equal")
+        axes.set_axis_off()
+        return
+    heights = [height for _, height in drawn.rows]
+    axes.set_ylim(min(heights) - 0.55, max(heights) + 0.55)
+    axes.set_yticks(heights, [name for name, _ in drawn.rows], fontsize=8)
+    axes.tick_params(axis="y", length=0)
+    axes.set_xticks([])
+    for spine in axes.spines.values():
+        spine.set_visible(False)
+
+
+def _metadata(target: str) -> dict[str, Any]:
+    """What would make two files of one network differ, left out."""
+    return {"Date": None} if target.endswith(".svg") else {"CreationDate": None} if target.endswith(".pdf") else {}

@@ -1,0 +1,54 @@
+"""What can hardly be meant about a network's wires and buffers, whatever is sent over them."""
+
+from __future__ import annotations
+
+from astra_ns3.topology.graph import Graph
+from astra_ns3.topology.paths import longest_path, round_trip_ps
+from astra_ns3.topology.routes import RouteTables, shortest_paths
+from astra_ns3.units import PS_PER_SECOND, format_bytes, format_rate, format_time
+
+
+def check_topology(graph: Graph, packet_wire_bytes: int, ack_wire_bytes: int, *, weighted: bool = False) -> list[str]:
+    """Warnings, each one line: equally short ways of unequal rate, switches whose buffer is below rate x round trip.
+
+    Raises InputError naming two hosts if NPUs can't reach each other.
+    """
+    tables = shortest_paths(graph)
+    warnings = [] if weighted else _unequal_ways(graph, tables)
+    round_trip = round_trip_ps(longest_path(graph, tables), packet_wire_bytes, ack_wire_bytes)
+    return [*warnings, *_small_buffers(graph, round_trip)]
+
+
+def _unequal_ways(graph: Graph, tables: RouteTables) -> list[str]:
+    rates_of = graph.adjacency.rates_bps
+    for node in range(graph.nodes):
+        routes = tables.hosts[node] if node < graph.hosts else tables.switches[node - graph.hosts]
+        if routes is None:
+            continue
+        rates = rates_of[graph.adjacency.of(node)]
+        for begin, end in zip(routes.set_offsets[:-1].tolist(), routes.set_offsets[1:].tolist(), strict=True):
+            ways = sorted(set(rates[routes.set_ports[begin:end]].tolist()))
+            if len(ways) > 1:
+                where = f"host {node}" if node < graph.hosts else f"switch {node - graph.hosts}"
+                return [
+                    f"{where} has equally short ways of {format_rate(ways[0])} and {format_rate(ways[-1])} "
+                    "(there may be more such) and shares traffic evenly: the slower is the limit; see routing.weighted"
+                ]
+    return []
+
+
+def _small_buffers(graph: Graph, round_trip: int) -> list[str]:
+    rates_of = graph.adjacency.rates_bps
+    for switch, buffer_bytes in enumerate(graph.switch_buffer_bytes):
+        rates = rates_of[graph.adjacency.of(graph.hosts + switch)]
+        if len(rates) == 0:
+            continue
+        rate = int(rates.max())
+        product = rate * round_trip // (8 * PS_PER_SECOND)
+        if buffer_bytes < product:
+            return [
+                f"the buffer of switch {switch}, {format_bytes(buffer_bytes)}, is below the {format_bytes(product)} "
+                f"that a port of {format_rate(rate)} sends in one round trip, {format_time(round_trip)}: after a loss "
+                "one flow can't use it fully"
+            ]
+    return []

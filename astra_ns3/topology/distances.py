@@ -1,0 +1,134 @@
+"""Groups of hosts that are equally far from everywhere, and how far each switch is from each group."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from astra_ns3.topology.graph import Graph
+
+UNREACHED = 2**30
+"""Farther than any path; two of them still fit into 32 bits."""
+LINKS = 2**20
+"""More links than any path has."""
+
+_Integers = npt.NDArray[np.signedinteger[Any]]
+_Bits = npt.NDArray[np.uint8]
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """``of_host``: the group of each host, shape ``(hosts,)``; ``count``: how many there are."""
+
+    of_host: npt.NDArray[np.int64]
+    count: int
+    attached: tuple[tuple[tuple[int, int], ...], ...]
+    """For each group, the switches (from 0) that its hosts hang on, each with the cost of the way there."""
+
+
+def host_groups(graph: Graph) -> Groups:
+    """Hosts are in one group if they hang on the same switches at the same costs, and on the same hosts."""
+    adjacency, hosts = graph.adjacency, graph.hosts
+    peers, costs, offsets = adjacency.peers.tolist(), adjacency.costs.tolist(), adjacency.offsets.tolist()
+    numbers: dict[object, int] = {}
+    attached: list[tuple[tuple[int, int], ...]] = []
+    of_host = np.zeros(hosts, dtype=np.int64)
+    for host in range(hosts):
+        switches: dict[int, int] = {}
+        neighbours: dict[int, int] = {}
+        for port in range(offsets[host], offsets[host + 1]):
+            found, peer = (neighbours, peers[port]) if peers[port] < hosts else (switches, peers[port] - hosts)
+            found[peer] = min(costs[port], found.get(peer, costs[port]))
+        near = tuple(sorted(switches.items()))
+        key = (near, _neighbourhood(host, neighbours))
+        if key not in numbers:
+            numbers[key] = len(numbers)
+            attached.append(near)
+        of_host[host] = numbers[key]
+    return Groups(of_host, len(numbers), tuple(attached))
+
+
+def _neighbourhood(host: int, neighbours: dict[int, int]) -> tuple[object, ...]:
+    """The same for two hosts only if each third host is as far from one as from the other."""
+    if len(set(neighbours.values())) > 1:
+        return (host,)
+    return tuple(sorted((*neighbours, host))) if neighbours else ()
+
+
+def distances_to_groups(graph: Graph, groups: Groups) -> npt.NDArray[np.int32]:
+    """The cost of the cheapest path from each switch to each group's hosts; shape ``(switches, groups)``."""
+    found = np.full((graph.switches, groups.count), UNREACHED, dtype=np.int32)
+    _spread(found, graph, groups, scale=1, each=0)
+    return found
+
+
+def costs_and_links(graph: Graph, groups: Groups) -> npt.NDArray[np.int64]:
+    """As :func:`distances_to_groups`, but cost x ``LINKS`` + the number of links, the least among cheapest paths."""
+    found = np.full((graph.switches, groups.count), UNREACHED * LINKS, dtype=np.int64)
+    _spread(found, graph, groups, scale=LINKS, each=1)
+    return found
+
+
+def _spread(found: _Integers, graph: Graph, groups: Groups, *, scale: int, each: int) -> None:
+    """Fill in the distance of every pair that is joined; a link counts for its cost x ``scale`` + ``each``.
+
+    Distances are settled in rising order (Dial, 1969), for all groups at once: a bit for each pair says whether it is
+    settled, and a row of bits is passed on over each link.
+    """
+    reached = np.zeros((graph.switches, -(-groups.count // 8)), dtype=np.uint8)
+    waiting: dict[int, _Bits] = {}
+    for group, switches in enumerate(groups.attached):
+        for switch, cost in switches:
+            row = waiting.setdefault(cost * scale + each, np.zeros_like(reached))[switch]
+            row[group // 8] |= 1 << group % 8
+    here, beyond, costs = _switch_links(graph)
+    classes = []
+    for cost in np.unique(costs).tolist():
+        ends = here[costs == cost]
+        nodes, starts = np.unique(ends, return_index=True)
+        classes.append((cost * scale + each, beyond[costs == cost], nodes, starts))
+    while waiting:
+        distance = min(waiting)
+        settled = waiting.pop(distance) & ~reached
+        if not settled.any():
+            continue
+        reached |= settled
+        found[np.unpackbits(settled, axis=1, count=groups.count, bitorder="little").view(np.bool_)] = distance
+        for cost, peers, nodes, starts in classes:
+            onward = waiting.setdefault(distance + cost, np.zeros_like(reached))
+            onward[nodes] |= np.bitwise_or.reduceat(settled[peers], starts, axis=0)
+
+
+def _switch_links(graph: Graph) -> tuple[_Integers, _Integers, _Integers]:
+    """Links between switches, each in both directions, sorted by where they begin: there, the other end, the cost.
+
+    Of parallel links only the cheapest is kept: as far as distances go, the others are superfluous.
+    """
+    adjacency = graph.adjacency
+    node = np.repeat(np.arange(graph.nodes), np.diff(adjacency.offsets))
+    between = (node >= graph.hosts) & (adjacency.peers >= graph.hosts)
+    here, beyond = node[between] - graph.hosts, adjacency.peers[between].astype(np.int64) - graph.hosts
+    costs = adjacency.costs[between]
+    order = np.lexsort((costs, beyond, here))
+    here, beyond, costs = here[order], beyond[order], costs[order]
+    first = np.ones(len(here), dtype=np.bool_)
+    first[1:] = (here[1:] != here[:-1]) | (beyond[1:] != beyond[:-1])
+    return here[first], beyond[first], costs[first]
+
+
+def unreachable_pair(graph: Graph, groups: Groups, distances: npt.NDArray[np.int32]) -> tuple[int, int] | None:
+    """Two hosts with NPUs of which the first can't reach the second, or None."""
+    hosts = np.array(sorted(set(graph.rank_host)), dtype=np.int64)
+    wanted, first, crowd = np.unique(groups.of_host[hosts], return_index=True, return_counts=True)
+    for group, host, members in zip(wanted.tolist(), hosts[first].tolist(), crowd.tolist(), strict=True):
+        peers = graph.adjacency.peers[graph.adjacency.of(host)]
+        reached = distances[peers[peers >= graph.hosts] - graph.hosts].min(axis=0, initial=UNREACHED) < UNREACHED
+        reached[groups.of_host[peers[peers < graph.hosts]]] = True
+        reached[group] |= members == 1
+        if not reached[wanted].all():
+            lost = wanted[~reached[wanted]][0]
+            return host, next(other for other in hosts.tolist() if groups.of_host[other] == lost and other != host)
+    return None

@@ -1,0 +1,84 @@
+"""What a network amounts to, in numbers: counts, diameter, bisection, oversubscription, number of paths."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+from fractions import Fraction
+
+from astra_ns3.topology.cut import bisection_bps
+from astra_ns3.topology.graph import Graph, Link
+from astra_ns3.topology.paths import count_paths, farthest_hosts, path, path_links
+from astra_ns3.topology.routes import RouteTables, shortest_paths
+
+
+@dataclass(frozen=True)
+class LinkClass:
+    """Links of one class that are alike."""
+
+    kind: str
+    rate_bps: int
+    delay_ps: int
+    count: int
+
+
+@dataclass(frozen=True)
+class Measures:
+    """``diameter``: links between the NPUs that are farthest apart; ``longest_path``: the links of such a path.
+
+    ``paths``: how many equally short ones there are between that pair. ``bisection_bps``: see
+    :func:`astra_ns3.topology.cut.bisection_bps`. ``oversubscription``: for each level of switches that has links
+    upwards, by its name, what its links downwards carry over what those upwards carry (the largest of its switches).
+    """
+
+    npus: int
+    hosts: int
+    switches: int
+    links: tuple[LinkClass, ...]
+    diameter: int
+    longest_path: tuple[Link, ...]
+    paths: int
+    bisection_bps: int
+    oversubscription: tuple[tuple[str, Fraction], ...]
+
+
+def measure(graph: Graph, tables: RouteTables | None = None) -> Measures:
+    """The numbers of a graph; raises InputError if NPUs can't reach each other."""
+    tables = tables or shortest_paths(graph)
+    source, destination, diameter = farthest_hosts(graph)
+    return Measures(
+        npus=len(graph.rank_host),
+        hosts=graph.hosts,
+        switches=graph.switches,
+        links=_classes(graph),
+        diameter=diameter,
+        longest_path=path_links(graph, path(graph, tables, source, destination)),
+        paths=count_paths(graph, tables, source, destination),
+        bisection_bps=bisection_bps(graph),
+        oversubscription=oversubscription(graph),
+    )
+
+
+def _classes(graph: Graph) -> tuple[LinkClass, ...]:
+    found = Counter((link.kind, link.rate_bps, link.delay_ps) for link in graph.links)
+    return tuple(LinkClass(*key, count) for key, count in found.items())
+
+
+def oversubscription(graph: Graph) -> tuple[tuple[str, Fraction], ...]:
+    """See :class:`Measures`; switches below the hosts in the picture, and hosts, count as downwards."""
+    worst: dict[tuple[int, str], Fraction] = {}
+    levels = (0,) * graph.hosts + tuple(graph.switch_levels or (1,) * graph.switches)
+    names = graph.switch_names or tuple(f"switch {number}" for number in range(graph.switches))
+    down: defaultdict[int, int] = defaultdict(int)
+    up: defaultdict[int, int] = defaultdict(int)
+    for link in graph.links:
+        low, high = sorted((link.a, link.b), key=levels.__getitem__)
+        if levels[low] < levels[high]:
+            up[low] += link.rate_bps
+            down[high] += link.rate_bps
+    for switch in range(graph.switches):
+        node = graph.hosts + switch
+        if levels[node] > 0 and up[node] and down[node]:
+            key = (levels[node], names[switch].rpartition(" ")[0] or names[switch])
+            worst[key] = max(worst.get(key, Fraction(0)), Fraction(down[node], up[node]))
+    return tuple((name, ratio) for (_, name), ratio in sorted(worst.items()))

@@ -1,0 +1,112 @@
+"""Nodes of several NPUs: a scale-up network inside each, a scale-out network over all of them.
+
+Every NPU is a host. Its first port is its NIC, where it has one to itself; the others lead to its node. Shared NICs are
+links of NIC rate from the node's scale-up switches outwards. Links outwards of a node count for more than any path
+inside it, so NPUs of one node always talk over its own network, and only such paths are taken as are shortest outside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import combinations
+
+from astra_ns3.config.topology import FlatTopology, Hierarchical, RailOptimised, ScaleUp
+from astra_ns3.topology.graph import Graph
+from astra_ns3.topology.grids import grid_links
+from astra_ns3.topology.wiring import Wiring
+
+
+def hierarchical(config: Hierarchical, build: Callable[[FlatTopology], Graph]) -> Graph:
+    """Switches of the scale-out network first, then those of node after node."""
+    outside = build(config.scale_out)
+    wiring = Wiring(config.npus)
+    for switch in range(outside.switches):
+        wiring.switch(outside.switch_configs[switch], outside.switch_levels[switch], outside.switch_names[switch])
+    if config.shared:
+        wiring.levels = [level + 1 for level in wiring.levels]
+    inside = _Inside(wiring, config.scale_up, config.nodes, config.npus_per_node, 1 if config.shared else -1)
+
+    def moved(node: int) -> int:
+        """Where a node of the scale-out network is in the whole."""
+        if node >= outside.hosts:
+            return node - outside.hosts + config.npus
+        if not config.shared:
+            return node
+        box, nic = divmod(node, config.nics)
+        return inside.outlet(box, nic, config.nics)
+
+    for link in outside.links:
+        nic = min(link.a, link.b) < outside.hosts
+        kind, cost = ("scale-out", inside.outwards) if nic else (link.kind, link.cost)
+        wiring.links.append(replace(link, a=moved(link.a), b=moved(link.b), kind=kind, cost=cost))
+    inside.join()
+    return wiring.graph(config, host_boxes=inside.boxes)
+
+
+def rail_optimised(config: RailOptimised) -> Graph:
+    """Leaves of the first rail come first, then those of the next, then spines, then scale-up switches."""
+    wiring = Wiring(config.npus)
+    rails, segments = config.npus_per_node, config.nodes // config.leaf_nodes
+    leaves = wiring.switches(rails * segments, config.switch, 1, "leaf")
+    spines = wiring.switches(config.spines, config.spine_switch or config.switch, 2, "spine")
+    inside = _Inside(wiring, config.scale_up, config.nodes, config.npus_per_node, -1)
+    for npu in range(config.npus):
+        node, rail = divmod(npu, rails)
+        leaf = leaves + rail * segments + node // config.leaf_nodes
+        wiring.join(npu, leaf, config.link, "scale-out", inside.outwards)
+    uplink = config.uplink_link()
+    for leaf in range(rails * segments):
+        for spine in range(config.spines):
+            wiring.join(leaves + leaf, spines + spine, uplink, "uplink")
+    inside.join()
+    return wiring.graph(config, host_boxes=inside.boxes)
+
+
+class _Inside:
+    """The scale-up networks of all nodes: their switches at once, their links when :meth:`join` is called."""
+
+    def __init__(self, wiring: Wiring, scale_up: ScaleUp, nodes: int, npus: int, level: int) -> None:
+        self._wiring, self._scale_up, self._nodes, self._npus = wiring, scale_up, nodes, npus
+        self._per_node = {"switch": scale_up.planes, "ring": npus, "full-mesh": 0}[scale_up.kind]
+        self._first = wiring.hosts + len(wiring.configs)
+        name = "router" if scale_up.kind == "ring" else "scale-up"
+        if scale_up.switch is not None:
+            self._first = wiring.switches(nodes * self._per_node, scale_up.switch, level, name)
+
+    @property
+    def outwards(self) -> int:
+        """The cost of a link out of a node: two of them are more than any path inside."""
+        return self._npus + 2
+
+    @property
+    def boxes(self) -> list[int]:
+        """The node of each NPU."""
+        return [npu // self._npus for npu in range(self._nodes * self._npus)]
+
+    def outlet(self, box: int, nic: int, nics: int) -> int:
+        """The switch of a node that carries shared NIC ``nic`` of ``nics``."""
+        place = nic % self._per_node if self._scale_up.kind == "switch" else nic * (self._npus // nics)
+        return self._first + box * self._per_node + place
+
+    def join(self) -> None:
+        """Draw all links inside nodes."""
+        for box in range(self._nodes):
+            self._join_node(box * self._npus, self._first + box * self._per_node)
+
+    def _join_node(self, npu: int, switch: int) -> None:
+        scale_up, npus = self._scale_up, self._npus
+        if scale_up.kind == "switch":
+            for place in range(npus):
+                for plane in range(scale_up.planes):
+                    self._wiring.join(npu + place, switch + plane, scale_up.link, "scale-up")
+        elif scale_up.kind == "full-mesh":
+            for one, other in combinations(range(npus), 2):
+                self._wiring.join(npu + one, npu + other, scale_up.link, "scale-up")
+        else:
+            base = scale_up.link.model_copy(update={"delay_ps": 0, "error_rate": 0.0})
+            injection = scale_up.injection.of(base, max(scale_up.npu_bps(npus), scale_up.link.rate_bps))
+            for place in range(npus):
+                self._wiring.join(npu + place, switch + place, injection, "scale-up-injection")
+            for one, other, _ in grid_links((npus,), wraps=True):
+                self._wiring.join(switch + one, switch + other, scale_up.link, "scale-up")

@@ -1,0 +1,182 @@
+"""RoCE: the numbers that follow from its configuration, for the native side."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import ceil
+
+from astra_ns3.config.roce import RoceTransport
+from astra_ns3.config.roce_control import HpccPint, OwnControl
+from astra_ns3.config.switch import PfcConfig
+from astra_ns3.errors import InputError
+from astra_ns3.transport.shape import NetworkShape, PortShape
+from astra_ns3.transport.wire import transmission_ps
+from astra_ns3.units import PS_PER_SECOND
+
+PAUSE_WIRE_BYTES = 84
+"""A pause frame: 64 bytes (IEEE 802.3, 31B), preamble and gap."""
+FRAMES_IN_FLIGHT = 3
+"""One that the switch's own port is sending when the pause is due, one that the sender can't stop, and one more while
+the sender makes up its mind (IEEE 802.1Q allows it about two frame times)."""
+
+
+@dataclass(frozen=True)
+class RoceParameters:
+    """Every number of the transport; nothing is left to defaults. Most are those of C++'s ``RoceParameters``.
+
+    ``header_bytes`` and ``ack_bytes`` are without telemetry. ``window_bytes`` 0: none, or the path's bandwidth-delay
+    product if ``window_of_path``. ``own_file`` and ``own_class``: a user's own control, empty for ours, which
+    ``congestion_control`` names. ``control_parameters``: as
+    :meth:`~astra_ns3.config.roce_control.RoceControl.native_parameters`, and ``minimum_rate``.
+    """
+
+    payload_bytes: int
+    header_bytes: int
+    ack_bytes: int
+    cnp_bytes: int
+    minimum_frame_bytes: int
+    line_gap_bytes: int
+    telemetry_bytes: int
+    ack_telemetry_bytes: int
+    per_message: bool
+    acknowledged: bool
+    priority: int
+    ack_priority: int
+    cnp_priority: int
+    ack_every: int
+    reliability: str
+    timeout_ps: int
+    retries: int
+    nack_interval_ps: int
+    reordering_packets: int
+    chunk_bytes: int
+    window_bytes: int
+    window_of_path: bool
+    window_scales: bool
+    paced: bool
+    minimum_rate_bps: int
+    cnp_interval_ps: int
+    cnp_on_ack: bool
+    port_of_message: bool
+    payload_round_trip: bool
+    longest_round_trip: bool
+    utilisation_log_base: float
+    utilisation_probability: float
+    time_rounding_ps: int
+    congestion_control: str
+    own_file: str
+    own_class: str
+    control_parameters: Mapping[str, float]
+
+    @property
+    def largest_frame_bytes(self) -> int:
+        """A full data packet in a buffer."""
+        return max(self.minimum_frame_bytes, self.payload_bytes + self.header_bytes + self.telemetry_bytes)
+
+    @property
+    def largest_wire_bytes(self) -> int:
+        """A full data packet on the line."""
+        return self.largest_frame_bytes + self.line_gap_bytes
+
+    @property
+    def ack_wire_bytes(self) -> int:
+        """An ACK on the line."""
+        return max(self.minimum_frame_bytes, self.ack_bytes + self.ack_telemetry_bytes) + self.line_gap_bytes
+
+
+def roce_parameters(transport: RoceTransport) -> RoceParameters:
+    """The configuration with what was left open filled in: the window and the telemetry as the control needs them.
+
+    Raises InputError for combinations that contradict each other.
+    """
+    control, reliability = transport.congestion_control, transport.reliability
+    window = _window(transport)
+    pint = control if isinstance(control, HpccPint) else HpccPint()
+    own = control if isinstance(control, OwnControl) else None
+    return RoceParameters(
+        payload_bytes=transport.payload_bytes,
+        header_bytes=transport.header_bytes,
+        ack_bytes=transport.ack_bytes,
+        cnp_bytes=transport.cnp_bytes,
+        minimum_frame_bytes=transport.minimum_frame_bytes,
+        line_gap_bytes=transport.line_gap_bytes,
+        telemetry_bytes=_given(transport.telemetry_bytes, control.telemetry_bytes),
+        ack_telemetry_bytes=_given(transport.ack_telemetry_bytes, control.ack_telemetry_bytes),
+        per_message=transport.queue_pairs == "per-message",
+        acknowledged=transport.completion == "acknowledged",
+        priority=transport.priority,
+        ack_priority=_given(transport.ack_priority, transport.priority),
+        cnp_priority=transport.cnp_priority,
+        ack_every=transport.ack_every,
+        reliability=reliability.kind,
+        timeout_ps=reliability.timeout_ps,
+        retries=reliability.retries,
+        nack_interval_ps=reliability.nack_interval_ps,
+        reordering_packets=reliability.reordering_packets,
+        chunk_bytes=reliability.go_back_0_chunk_bytes,
+        window_bytes=window if isinstance(window, int) else 0,
+        window_of_path=window == "bdp",
+        window_scales=transport.window_scales_with_rate,
+        paced=transport.rate_limited,
+        minimum_rate_bps=transport.minimum_rate_bps,
+        cnp_interval_ps=transport.cnp_interval_ps,
+        cnp_on_ack=transport.cnp == "on-ack",
+        port_of_message=transport.ecmp == "per-message-port",
+        payload_round_trip=transport.base_rtt == "payload",
+        longest_round_trip=transport.base_rtt_of == "longest",
+        utilisation_log_base=pint.log_base,
+        utilisation_probability=pint.sampling,
+        time_rounding_ps=transport.time_rounding_ps,
+        congestion_control=control.kind,
+        own_file=own.path if own else "",
+        own_class=own.class_name if own else "",
+        control_parameters={"minimum_rate": float(transport.minimum_rate_bps), **control.native_parameters()},
+    )
+
+
+def _window(transport: RoceTransport) -> int | str:
+    control = transport.congestion_control
+    window = control.default_window if transport.window is None else transport.window
+    if control.kind == "static-window" and window == "none":
+        raise InputError("key 'transport.window': found 'none', expected a size or 'bdp': static-window is that window")
+    return window
+
+
+def _given(value: int | None, otherwise: int) -> int:
+    return otherwise if value is None else value
+
+
+def headroom_bytes(rate_bps: int, delay_ps: int, largest_wire_bytes: int) -> int:
+    """What can still arrive at a port after it decided to pause its sender, rounded up.
+
+    The pause waits for a frame being sent and travels; the sender ends the frame it sends; what is on the line arrives:
+    two delays' worth of bits, three frames and the pause frame itself.
+    """
+    on_the_line = -(-2 * delay_ps * rate_bps // (8 * PS_PER_SECOND))
+    return on_the_line + FRAMES_IN_FLIGHT * largest_wire_bytes + PAUSE_WIRE_BYTES
+
+
+def port_headroom_bytes(pfc: PfcConfig, port: PortShape, largest_wire_bytes: int) -> int:
+    """Headroom of each lossless priority of a port: as given, by a factor of rate x delay, or the exact sum."""
+    if pfc.headroom_bytes is not None:
+        return pfc.headroom_bytes
+    if pfc.headroom_factor is not None:
+        return ceil(pfc.headroom_factor * (port.rate_bps * port.delay_ps // (8 * PS_PER_SECOND)))
+    return headroom_bytes(port.rate_bps, port.delay_ps, largest_wire_bytes)
+
+
+def base_round_trip_ps(parameters: RoceParameters, shape: NetworkShape) -> int:
+    """From the first bit of a full packet sent to the last of its ACK received, on the idle, longest path."""
+    delays_ps = 2 * sum(port.delay_ps for port in shape.path)
+    sizes: tuple[int, ...] = (parameters.largest_wire_bytes, parameters.ack_wire_bytes)
+    if parameters.payload_round_trip:
+        sizes = (parameters.payload_bytes,)
+    return delays_ps + sum(transmission_ps(size, port.rate_bps) for size in sizes for port in shape.path)
+
+
+def window_bytes(parameters: RoceParameters, shape: NetworkShape) -> int:
+    """The window of a queue pair on the longest path; 0: none."""
+    if not parameters.window_of_path:
+        return parameters.window_bytes
+    return max(1, base_round_trip_ps(parameters, shape) * shape.slowest_bps // (8 * PS_PER_SECOND))

@@ -1,0 +1,135 @@
+"""RoCE against its network: what cannot work is refused, what can hardly be meant is warned of."""
+
+from __future__ import annotations
+
+from astra_ns3.config.roce import RoceTransport
+from astra_ns3.errors import InputError
+from astra_ns3.transport.roce import (
+    RoceParameters,
+    base_round_trip_ps,
+    port_headroom_bytes,
+    roce_parameters,
+    window_bytes,
+)
+from astra_ns3.transport.shape import NetworkShape, SwitchShape
+from astra_ns3.transport.wire import transmission_ps
+from astra_ns3.units import format_bytes, format_rate, format_time
+
+
+def check_roce(transport: RoceTransport, shape: NetworkShape) -> list[str]:
+    """Warnings about numbers that can't be meant, each one line.
+
+    Raises InputError for combinations that are impossible. Model limits: the round trip is that of the longest path on
+    an idle network; the longest queue is that of all windows towards one NPU, or the buffer.
+    """
+    parameters = roce_parameters(transport)
+    slowest = min(shape.host_ports).rate_bps
+    if parameters.minimum_rate_bps > slowest:
+        raise InputError(
+            f"key 'transport.minimum_rate': {format_rate(parameters.minimum_rate_bps)} is above the "
+            f"{format_rate(slowest)} of a host's link"
+        )
+    warnings: list[str] = []
+    for switch in shape.switches:
+        _check_buffer(switch, parameters)
+        warnings += [*_lossless_warnings(switch, parameters), *_ecn_warnings(switch, transport)]
+    warnings += [*_window_warnings(parameters, shape), *_timer_warnings(parameters, shape)]
+    return list(dict.fromkeys(warnings))
+
+
+def lossless_bytes(switch: SwitchShape, parameters: RoceParameters) -> int:
+    """What headroom and reserve of all ports and lossless priorities take of a switch's buffer."""
+    pfc = switch.config.pfc
+    if pfc is None:
+        return 0
+    largest = parameters.largest_wire_bytes
+    each = (port_headroom_bytes(pfc, port, largest) + pfc.reserve_bytes for port in switch.ports)
+    return len(pfc.priorities) * sum(each)
+
+
+def _check_buffer(switch: SwitchShape, parameters: RoceParameters) -> None:
+    size, largest = switch.config.buffer_bytes, parameters.largest_frame_bytes
+    if size < largest:
+        raise InputError(
+            f"key 'topology.switch.buffer': {size} bytes do not hold one frame of {largest} (payload and headers)"
+        )
+    needed = lossless_bytes(switch, parameters)
+    if needed + largest > size:
+        raise InputError(
+            f"key 'topology.switch.buffer': {size} bytes are less than the {needed} that headroom and reserve of "
+            f"{len(switch.ports)} ports take, and a frame of {largest}: raise buffer, or give pfc.headroom"
+        )
+    for port in switch.ports:
+        switch.config.ecn_of(port.rate_bps)
+
+
+def _lossless_warnings(switch: SwitchShape, parameters: RoceParameters) -> list[str]:
+    pfc = switch.config.pfc
+    if pfc is not None and parameters.priority in pfc.priorities:
+        return []
+    if parameters.reliability == "selective-repeat":
+        return []
+    if pfc is None:
+        why = "a switch has no pfc"
+    else:
+        listed = ", ".join(map(str, pfc.priorities))
+        why = f"pfc of a switch holds for priority {listed}, data have {parameters.priority}"
+    return [
+        f"{why}, so packets can be lost, and {parameters.reliability} sends all that followed a lost one again: "
+        "add pfc, or use reliability selective-repeat"
+    ]
+
+
+def _ecn_warnings(switch: SwitchShape, transport: RoceTransport) -> list[str]:
+    ecn, control = switch.config.ecn, transport.congestion_control
+    if ecn is None:
+        if not control.needs_ecn:
+            return []
+        return [f"congestion_control {control.kind} waits for ECN marks, but a switch marks nothing (no switch.ecn)"]
+    lowest = min(entry.kmin_bytes for entry in (ecn if isinstance(ecn, tuple) else (ecn,)))
+    if lowest < switch.config.buffer_bytes:
+        return []
+    return [
+        f"kmin {format_bytes(lowest)} is not below the switch buffer {format_bytes(switch.config.buffer_bytes)}: "
+        "no packet is ever marked"
+    ]
+
+
+def _window_warnings(parameters: RoceParameters, shape: NetworkShape) -> list[str]:
+    if parameters.window_of_path:
+        return []
+    if parameters.window_bytes == 0:
+        if not parameters.congestion_control.startswith("hpcc"):
+            return []
+        return [
+            f"congestion_control {parameters.congestion_control} without a window does not bound what is in flight "
+            "while its telemetry is under way: set window: bdp"
+        ]
+    round_trip_ps = base_round_trip_ps(parameters, shape)
+    packets = max(1, parameters.window_bytes // parameters.payload_bytes)
+    window_ps = packets * transmission_ps(parameters.largest_wire_bytes, shape.slowest_bps)
+    if window_ps >= round_trip_ps:
+        return []
+    return [
+        f"window {format_bytes(parameters.window_bytes)} cannot fill the link: it is sent in {format_time(window_ps)} "
+        f"and acknowledged after {format_time(round_trip_ps)}, so one queue pair reaches "
+        f"{100 * window_ps // round_trip_ps}% of the rate"
+    ]
+
+
+def _timer_warnings(parameters: RoceParameters, shape: NetworkShape) -> list[str]:
+    round_trip_ps = base_round_trip_ps(parameters, shape)
+    longest_ps = round_trip_ps + longest_drain_ps(parameters, shape)
+    if parameters.timeout_ps >= longest_ps:
+        return []
+    return [
+        f"timeout {format_time(parameters.timeout_ps)} is shorter than the {format_time(longest_ps)} of a round trip "
+        "behind a full queue: packets that only wait will be sent again; raise reliability.timeout or set a window"
+    ]
+
+
+def longest_drain_ps(parameters: RoceParameters, shape: NetworkShape) -> int:
+    """The time a port needs for the longest queue it can have: every window towards one NPU, or the buffer."""
+    largest, window = shape.largest_buffer_bytes, window_bytes(parameters, shape)
+    queue = largest if window == 0 else min(largest, window * (shape.npus - shape.npus_per_host))
+    return transmission_ps(queue, shape.slowest_bps)

@@ -1,0 +1,127 @@
+"""Cost of RoCE: CPU time of the simulation alone, per data packet, and memory above the idle program.
+
+One case a process, so that each starts afresh; prints one JSON line. The cases and their targets are those that
+docs/roce.md lists.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from astra_ns3.collectives.registry import lookup
+from astra_ns3.collectives.schedule import Schedule
+from astra_ns3.config.collective_kind import CollectiveKind
+from astra_ns3.config.network import parse_network
+from astra_ns3.network.api import EndpointModel, Limits
+from astra_ns3.network.ns3.backend import Ns3Backend
+
+MIB = 1 << 20
+LINK = {"rate": "400Gbps", "delay": "500ns"}
+SWITCH = {"buffer": "32MiB", "pfc": {"priorities": [3]}, "ecn": {"kmin": "800KB", "kmax": "3200KB", "pmax": 0.2}}
+
+
+def ring(topology: Mapping[str, Any], npus: int, size: int, chunks: int) -> Callable[[str], dict[str, Any]]:
+    """A ring all-reduce, chunk after chunk."""
+    schedule = lookup(CollectiveKind.ALL_REDUCE, "ring", npus)
+    return lambda control: measure(topology, control, schedule, size // chunks, chunks)
+
+
+def permutation(topology: Mapping[str, Any], npus: int, size: int) -> Callable[[str], dict[str, Any]]:
+    """Every host sends one message to another, as far away as can be, and receives one."""
+    ranks = np.arange(npus, dtype=np.int32)
+    zeros = np.zeros(npus, dtype=np.int32)
+    schedule = Schedule(
+        name="permutation",
+        ranks=npus,
+        blocks=1,
+        sender=ranks,
+        receiver=(ranks + npus // 2) % np.int32(npus),
+        step=zeros,
+        first_block=zeros,
+        block_count=zeros + 1,
+        reduces=zeros.astype(np.bool_),
+        wait_step=zeros - 1,
+        wait_count=zeros,
+    )
+    return lambda control: measure(topology, control, schedule, size, 1)
+
+
+def single_switch(npus: int) -> dict[str, Any]:
+    return {"kind": "single-switch", "npus": npus, "link": LINK, "switch": SWITCH}
+
+
+CLOS = {"kind": "leaf-spine", "leaves": 16, "spines": 8, "hosts_per_leaf": 8, "link": LINK, "switch": SWITCH}
+FAT_TREE = {"kind": "fat-tree", "k": 8, "link": LINK, "switch": SWITCH}
+CASES = {
+    "ring-8": ring(single_switch(8), 8, 16 * MIB, 4),
+    "ring-128": ring(single_switch(128), 128, MIB, 4),
+    "ring-128-clos": ring(CLOS, 128, MIB, 4),
+    "permutation-128-three-tiers": permutation(FAT_TREE, 128, 16_000_000),
+}
+
+
+class Chunks:
+    """Launches the next chunk when the last has ended, as the system layer does with one active chunk."""
+
+    def __init__(self, backend: Ns3Backend, schedule: Schedule, size: int, chunks: int) -> None:
+        self._backend = backend
+        self._schedule = backend.register_schedule(schedule)
+        self._group = backend.register_group(range(schedule.ranks))
+        self._ranks, self._size, self._chunks = schedule.ranks, size, chunks
+        self._done = 0
+        for rank in range(schedule.ranks):
+            backend.launch(rank, self._schedule, self._group, 0, size)
+
+    def phase_done(self, rank: int, instance: int, _time_ps: int) -> None:
+        if instance + 1 < self._chunks:
+            self._backend.launch(rank, self._schedule, self._group, instance + 1, self._size)
+            return
+        self._done += 1
+        if self._done == self._ranks:
+            self._backend.stop()
+
+    def heartbeat(self, _time_ps: int, _events: int) -> None:
+        """Nothing to see."""
+
+
+def measure(topology: Mapping[str, Any], control: str, schedule: Schedule, size: int, chunks: int) -> dict[str, Any]:
+    network = parse_network({"topology": topology, "transport": {"kind": "roce", "congestion_control": control}})
+    begin = time.process_time()
+    backend = Ns3Backend(network, EndpointModel(10_000))
+    built = time.process_time() - begin
+    chunks_in_turn = Chunks(backend, schedule, size, chunks)
+    begin = time.process_time()
+    backend.run(chunks_in_turn, Limits())
+    cpu = time.process_time() - begin
+    statistics = backend.statistics()
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    packets = int(statistics["packets"])
+    return {
+        "cpu_seconds": round(cpu, 3),
+        "built_cpu_seconds": round(built, 3),
+        "data_packets": packets,
+        "us_per_data_packet": round(cpu / packets * 1e6, 3),
+        "events": int(statistics["events"]),
+        "messages": int(statistics["messages"]),
+        "memory_above_idle_mb": round((peak - int(statistics["idle_memory_bytes"])) / 1e6, 1),
+        "finish_us": backend.now_ps() / 1e6,
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("case", choices=sorted(CASES))
+    parser.add_argument("--congestion-control", default="dcqcn", help="a name, or FILE:CLASS")
+    options = parser.parse_args()
+    print(json.dumps({"case": options.case, **CASES[options.case](options.congestion_control)}))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "roce-probe.h"
+
+#include "roce-queue-pair.h"
+#include "session-parameters.h"
+
+#include "ns3/simulator.h"
+
+#include <cmath>
+
+namespace astra_ns3
+{
+
+using namespace ns3;
+
+namespace
+{
+constexpr double MILLIONTHS = 1e6;
+constexpr std::array<uint32_t, 3> QUANTITIES{QUEUE_PAIR_RATE, QUEUE_PAIR_WINDOW, QUEUE_PAIR_ALPHA};
+
+/// \return sender and receiver of a queue pair
+std::pair<int64_t, int64_t>
+EndsOf(const RoceQueuePair& pair)
+{
+    return {pair.GetAddress().senderNpu, pair.GetAddress().receiverNpu};
+}
+} // namespace
+
+QueuePairProbe::QueuePairProbe(RecordTable& table, uint32_t quantities, int64_t intervalPs)
+    : m_table(table),
+      m_quantities(quantities),
+      m_intervalPs(intervalPs)
+{
+}
+
+void
+QueuePairProbe::Sample(const Ends& ends, Series& series, uint32_t quantity, int64_t nowPs)
+{
+    // The first multiple at or after the last change is the only one that can show anything new.
+    const int64_t step = m_intervalPs > 0 ? m_intervalPs : 1;
+    const int64_t samplePs = (series.changedPs + step - 1) / step * step;
+    if (samplePs <= nowPs && series.value != series.reported)
+    {
+        m_table.Append<5>({samplePs, ends.first, ends.second, quantity, series.value});
+        series.reported = series.value;
+    }
+}
+
+void
+QueuePairProbe::Note(const Ends& ends,
+                     Series& series,
+                     uint32_t quantity,
+                     int64_t value,
+                     int64_t nowPs)
+{
+    if (value == series.value)
+    {
+        return;
+    }
+    if (m_intervalPs > 0)
+    {
+        Sample(ends, series, quantity, nowPs - 1); // a change at a sampling instant belongs to it
+    }
+    series.changedPs = nowPs;
+    series.value = value;
+    if (m_intervalPs == 0)
+    {
+        Sample(ends, series, quantity, nowPs);
+    }
+}
+
+void
+QueuePairProbe::ControlChanged(const RoceQueuePair& pair)
+{
+    const RoceQueueSender& sender = pair.GetSender();
+    const Ends ends = EndsOf(pair);
+    const int64_t nowPs = Simulator::Now().GetTimeStep();
+    const std::array<int64_t, SAMPLED> values{
+        std::llround(sender.GetRateBps()),
+        static_cast<int64_t>(sender.GetWindowBytes()),
+        std::llround(sender.GetControl().GetAlpha() * MILLIONTHS)};
+    auto& series = m_series[ends];
+    for (std::size_t place = 0; place < SAMPLED; ++place)
+    {
+        if (m_quantities & QUANTITIES[place])
+        {
+            Note(ends, series[place], QUANTITIES[place], values[place], nowPs);
+        }
+    }
+}
+
+void
+QueuePairProbe::Retransmitted(const RoceQueuePair& pair, uint32_t bytes, int64_t timePs)
+{
+    if (m_quantities & QUEUE_PAIR_RETRANSMISSION)
+    {
+        const Ends ends = EndsOf(pair);
+        m_table.Append<5>({timePs, ends.first, ends.second, QUEUE_PAIR_RETRANSMISSION, bytes});
+    }
+}
+
+void
+QueuePairProbe::Notified(const RoceQueuePair& pair)
+{
+    if (m_quantities & QUEUE_PAIR_CNP)
+    {
+        const Ends ends = EndsOf(pair);
+        const int64_t nowPs = Simulator::Now().GetTimeStep();
+        m_table.Append<5>({nowPs, ends.first, ends.second, QUEUE_PAIR_CNP, 1});
+    }
+}
+
+void
+QueuePairProbe::Flush(int64_t nowPs)
+{
+    if (m_intervalPs == 0)
+    {
+        return;
+    }
+    for (auto& [ends, series] : m_series)
+    {
+        for (std::size_t place = 0; place < SAMPLED; ++place)
+        {
+            if (m_quantities & QUANTITIES[place])
+            {
+                Sample(ends, series[place], QUANTITIES[place], nowPs);
+            }
+        }
+    }
+}
+
+} // namespace astra_ns3

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#pragma once
+
+#include "record-table.h"
+#include "roce-context.h"
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <utility>
+
+namespace astra_ns3
+{
+
+/**
+ * Records what queue pairs do. Without an interval every change is a row; with one, the rows are
+ * what a sampler at the multiples of the interval would have seen, where it differs from the row
+ * before. No event is used.
+ */
+class QueuePairProbe : public ns3::RoceObserver
+{
+  public:
+    /**
+     * \param table where the rows go: time, sender, receiver, quantity, value
+     * \param quantities sum of QueuePairQuantity
+     * \param intervalPs interval of samples, or 0
+     */
+    QueuePairProbe(RecordTable& table, uint32_t quantities, int64_t intervalPs);
+
+    void ControlChanged(const ns3::RoceQueuePair& pair) override;
+    void Retransmitted(const ns3::RoceQueuePair& pair, uint32_t bytes, int64_t timePs) override;
+    void Notified(const ns3::RoceQueuePair& pair) override;
+    /// Report the samples up to `nowPs`.
+    void Flush(int64_t nowPs);
+
+  private:
+    static constexpr std::size_t SAMPLED = 3; //!< rate, window, alpha
+
+    /// One quantity of one queue pair.
+    struct Series
+    {
+        int64_t changedPs{0}; //!< time of the last change
+        int64_t value{-1};    //!< value since then
+        int64_t reported{-1}; //!< value in the last row
+    };
+
+    /// Sender and receiver.
+    using Ends = std::pair<int64_t, int64_t>;
+
+    /// Note a value.
+    void Note(const Ends& ends, Series& series, uint32_t quantity, int64_t value, int64_t nowPs);
+    /// Write the sample that is due by `nowPs`, if it is new.
+    void Sample(const Ends& ends, Series& series, uint32_t quantity, int64_t nowPs);
+
+    RecordTable& m_table;                                 //!< where the rows go
+    uint32_t m_quantities;                                //!< what to record
+    int64_t m_intervalPs;                                 //!< interval, or 0
+    std::map<Ends, std::array<Series, SAMPLED>> m_series; //!< by queue pair
+};
+
+} // namespace astra_ns3

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/**
+ * \file
+ * What Python hands to a session: plain numbers. Times are picoseconds, rates bits per second,
+ * sizes bytes.
+ */
+#pragma once
+
+#include "roce-parameters.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace astra_ns3
+{
+
+/// RoCE's parameters are its own.
+using RoceParameters = ns3::RoceParameters;
+
+/// What is recorded as tables of 64-bit numbers.
+enum RecordTableId : uint32_t
+{
+    FLOW_RECORDS = 0, //!< sender, receiver, bytes, start, end, instance, row, time alone (or 0)
+    CONNECTION_RECORDS = 1,  //!< time, sender, receiver, quantity (ConnectionQuantity), value
+    QUEUE_RECORDS = 2,       //!< time, node, port, bytes
+    QUEUE_PAIR_RECORDS = 3,  //!< time, sender, receiver, quantity (QueuePairQuantity), value
+    PAUSE_RECORDS = 4,       //!< time, node, port, stopped priorities (bits)
+    UTILISATION_RECORDS = 5, //!< end of an interval, node, port, bytes on the line in it
+    RECORD_TABLES = 6        //!< how many there are
+};
+
+/// What is recorded of a connection; bits of Session::ObserveConnections.
+enum ConnectionQuantity : uint32_t
+{
+    CONGESTION_WINDOW = 1, //!< bytes
+    ROUND_TRIP_TIME = 2,   //!< last sample, picoseconds
+    RETRANSMISSION = 4,    //!< bytes sent again
+    TIMEOUT = 8            //!< 1 for each retransmission timeout
+};
+
+/// What is recorded of a queue pair; bits of Session::ObserveQueuePairs.
+enum QueuePairQuantity : uint32_t
+{
+    QUEUE_PAIR_RATE = 1,           //!< bits per second
+    QUEUE_PAIR_WINDOW = 2,         //!< bytes, 0 without limit
+    QUEUE_PAIR_ALPHA = 4,          //!< the control's estimate of congestion, in millionths
+    QUEUE_PAIR_RETRANSMISSION = 8, //!< payload bytes sent again
+    QUEUE_PAIR_CNP = 16            //!< 1 for each congestion notification
+};
+
+/// Parameters of ns-3's TCP and of the IP interface below it.
+struct TcpParameters
+{
+    std::string congestionControl{"ns3::TcpCubic"}; //!< TypeId of the congestion control
+    uint32_t windowBytes{500'000};                  //!< send and receive buffer
+    uint32_t segmentBytes{1460};                    //!< payload of a segment
+    uint32_t mtuBytes{1500};                        //!< largest IP packet
+    uint32_t initialWindowSegments{10};             //!< initial congestion window
+    int64_t minRtoPs{10'000'000'000};               //!< least retransmission timeout
+    int64_t clockGranularityPs{10'000'000};         //!< granularity of the timeout's clock
+    uint32_t delayedAckCount{2};                    //!< segments per acknowledgement
+    int64_t delayedAckTimeoutPs{40'000'000};        //!< longest an acknowledgement waits
+    int64_t connectTimeoutPs{5'000'000'000};        //!< first timeout of the handshake
+    uint32_t connectRetries{6};                     //!< times the handshake is tried again
+    uint32_t dataRetries{15}; //!< times a segment is sent again before giving up
+    bool ecn{false};          //!< explicit congestion notification
+    bool acknowledged{false}; //!< messages complete when acknowledged
+    bool sack{true};          //!< selective acknowledgements
+    bool timestamps{false};   //!< RFC 7323 timestamps, which tick in milliseconds in ns-3
+};
+
+/// ECN marking of ports of one rate: see ns3::FabricEcnMarker.
+struct MarkingParameters
+{
+    uint64_t rateBps{0};   //!< ports of this rate; 0: of any
+    uint64_t kminBytes{0}; //!< nothing is marked up to it
+    uint64_t kmaxBytes{0}; //!< everything is marked above it
+    double pmax{1.0};      //!< probability just below kmax
+    bool atEnqueue{true};  //!< when frames join the queue, else when they leave it
+};
+
+/// One switch: see ns3::FabricSharedBuffer and ns3::FabricSwitch.
+struct SwitchParameters
+{
+    uint64_t bufferBytes{32'000'000};       //!< memory that all ports share
+    uint32_t hashSeed{0};                   //!< makes its choices between equal paths its own
+    double alpha{0.0};                      //!< of lossy egress queues; 0: the whole memory
+    std::vector<MarkingParameters> marking; //!< by rate; none marks nothing
+    uint32_t losslessPriorities{0};         //!< bit p: PFC stops priority p
+    uint64_t reserveBytes{4096};            //!< of each ingress queue
+    uint64_t resumeOffsetBytes{3072};       //!< hysteresis
+    std::vector<uint32_t> quantumBytes;     //!< of 8 priorities (DWRR); none: strict priority
+};
+
+/// One full-duplex link.
+struct LinkParameters
+{
+    uint64_t rateBps{100'000'000'000}; //!< rate of each direction
+    int64_t delayPs{500'000};          //!< propagation delay one way
+    double errorRate{0.0};             //!< probability that a frame is lost
+    uint64_t headroomBytes{0};         //!< PFC headroom of the switch ports at its ends
+    double pfcAlpha{0.125};            //!< PFC: share of these ports in the free shared memory
+};
+
+/// How nodes choose between equal paths.
+enum RoutingKind : uint32_t
+{
+    ROUTE_BY_FLOW_HASH = 0, //!< ECMP
+    ROUTE_BY_SPRAY = 1,     //!< packet by packet, in turns
+    ROUTE_BY_LOAD = 2,      //!< packet by packet, the port with the shortest queue
+    ROUTE_BY_FLOWLET = 3,   //!< the port with the shortest queue after a pause of the flow
+    ROUTE_BY_MURMUR = 4,    //!< ECMP as simulators of the HPCC family hash
+    ROUTE_BY_PIN = 5        //!< as Session::PinPath says, the rest by flow hash
+};
+
+/// Choice between equal paths.
+struct RoutingParameters
+{
+    uint32_t kind{ROUTE_BY_FLOW_HASH}; //!< a RoutingKind
+    bool random{false};                //!< ROUTE_BY_SPRAY: at random, not in turns
+    uint32_t seed{0};                  //!< of all choices
+    int64_t flowletGapPs{50'000'000};  //!< pause after which a flow may change its path
+};
+
+/// One dimension of an analytical network: see ns3::AnalyticalDimension.
+struct AnalyticalDimensionParameters
+{
+    uint32_t topology{2};         //!< 0 ring, 1 fully connected, 2 switch
+    uint32_t npus{1};             //!< NPUs along it
+    double bytesPerNs{1.0};       //!< bandwidth that one message gets on a link
+    double linkLatencyNs{0.0};    //!< latency of a link
+    double nicLatencyNs{0.0};     //!< latency of a NIC, passed twice
+    double routerLatencyNs{0.0};  //!< latency of a switch
+    double memoryLatencyNs{0.0};  //!< latency of the NPU's memory
+    double memoryBytesPerNs{1.0}; //!< bandwidth of the NPU's memory
+    double memoryScale{0.0};      //!< multiplies the memory's time; 0 leaves it out
+};
+
+/// What one port has done.
+struct PortStatistics
+{
+    uint64_t sentFrames{0};        //!< frames put on the line
+    uint64_t sentBytes{0};         //!< their bytes, without preamble and gap
+    uint64_t droppedFrames{0};     //!< frames that found no buffer
+    uint64_t droppedBytes{0};      //!< their bytes
+    uint64_t markedFrames{0};      //!< frames given a congestion mark
+    uint64_t highestQueueBytes{0}; //!< most bytes that ever waited
+    uint64_t lostFrames{0};        //!< frames lost by the link's error rate
+    uint64_t pauses{0};            //!< times a priority was told to stop
+    int64_t pausedPs{0};           //!< time during which any priority was stopped
+    uint64_t pauseFrames{0};       //!< pause frames sent, to stop and to go on
+};
+
+/// What all RoCE queue pairs have done.
+struct RoceStatistics
+{
+    uint64_t dataPackets{0};          //!< data packets sent
+    uint64_t retransmittedPackets{0}; //!< those of them sent before
+    uint64_t nacks{0};                //!< negative acknowledgements sent
+    uint64_t cnps{0};                 //!< congestion notifications that reached their sender
+    uint64_t timeouts{0};             //!< times a sender saw no progress for too long
+    uint64_t queuePairs{0};           //!< queue pairs opened
+    uint64_t pauseStorms{0};          //!< times the watchdog found a port stopped for too long
+};
+
+/// A message that an NPU still has to send or to receive.
+struct PendingMessage
+{
+    uint32_t sender{0};   //!< NPU that sends
+    uint32_t receiver{0}; //!< NPU that receives
+    uint32_t step{0};     //!< step of the schedule
+    uint64_t bytes{0};    //!< size
+    bool sent{false};     //!< false: its sender has not sent it yet
+};
+
+/// Why Session::Run came back.
+enum RunStatus : uint32_t
+{
+    RUN_STOPPED = 0, //!< Stop was called
+    RUN_DRAINED = 1, //!< no event is left
+    RUN_LIMIT = 2,   //!< the limit on simulated time was reached
+    RUN_FAILED = 3,  //!< a transport gave up: see GetFailure
+    RUN_HALTED = 4   //!< something else called Simulator::Stop
+};
+
+} // namespace astra_ns3

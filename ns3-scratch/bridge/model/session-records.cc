@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "session-implementation.h"
+
+#include "ns3/boolean.h"
+#include "ns3/simulator.h"
+
+namespace astra_ns3
+{
+
+using namespace ns3;
+
+namespace
+{
+constexpr uint32_t LINK_TYPE_RAW = 101;    // pcap: packets begin with the IP header
+constexpr uint32_t LINK_TYPE_ETHERNET = 1; // pcap: packets begin with the Ethernet header
+constexpr uint32_t PCAP_BYTES = 96;        // of each packet: all headers with all options
+} // namespace
+
+void
+Session::RecordFlows()
+{
+    m_implementation->recordFlows = true;
+}
+
+void
+Session::ObserveConnections(uint32_t quantities)
+{
+    m_implementation->connectionQuantities = quantities;
+}
+
+void
+Session::ObserveQueuePairs(uint32_t quantities, int64_t intervalPs)
+{
+    m_implementation->queuePairProbe =
+        std::make_unique<QueuePairProbe>(m_implementation->tables[QUEUE_PAIR_RECORDS],
+                                         quantities,
+                                         intervalPs);
+}
+
+void
+Session::ObservePauses(uint32_t node, uint32_t port)
+{
+    RecordTable* table = &m_implementation->tables[PAUSE_RECORDS];
+    m_implementation->network.GetPort(node, port)
+        ->TraceConnectWithoutContext(
+            "Pause",
+            Callback<void, Time, uint8_t>([table, node, port](Time time, uint8_t paused) {
+                table->Append<4>({time.GetTimeStep(), node, port, paused});
+            }));
+}
+
+void
+Session::ObserveUtilisation(uint32_t node, uint32_t port, int64_t intervalPs)
+{
+    if (intervalPs <= 0)
+    {
+        throw std::invalid_argument("utilisation is observed over an interval above 0");
+    }
+    auto& probes = m_implementation->utilisationProbes;
+    probes.push_back(
+        std::make_unique<UtilisationProbe>(m_implementation->tables[UTILISATION_RECORDS],
+                                           node,
+                                           port,
+                                           intervalPs));
+    m_implementation->network.GetPort(node, port)
+        ->TraceConnectWithoutContext("Line",
+                                     MakeCallback(&UtilisationProbe::Sent, probes.back().get()));
+}
+
+void
+Session::ObserveQueue(uint32_t node, uint32_t port, int64_t intervalPs)
+{
+    auto& probes = m_implementation->queueProbes;
+    probes.push_back(std::make_unique<QueueProbe>(m_implementation->tables[QUEUE_RECORDS],
+                                                  node,
+                                                  port,
+                                                  intervalPs));
+    m_implementation->network.GetPort(node, port)
+        ->TraceConnectWithoutContext("Queue",
+                                     MakeCallback(&QueueProbe::Changed, probes.back().get()));
+}
+
+void
+Session::WritePcap(uint32_t node, uint32_t port, const char* path)
+{
+    Ptr<PcapFileWrapper> file = CreateObject<PcapFileWrapper>();
+    file->SetAttribute("NanosecMode", BooleanValue(true));
+    file->Open(path, std::ios::out);
+    if (file->Fail())
+    {
+        throw std::invalid_argument(std::string("can't write ") + path);
+    }
+    file->Init(m_implementation->roce ? LINK_TYPE_ETHERNET : LINK_TYPE_RAW, PCAP_BYTES);
+    m_implementation->captures.push_back(file);
+    m_implementation->network.GetPort(node, port)
+        ->TraceConnectWithoutContext(
+            "Transmit",
+            Callback<void, Time, Ptr<const Packet>>(
+                [file](Time time, Ptr<const Packet> packet) { file->Write(time, packet); }));
+}
+
+uint32_t
+Session::GetPorts(uint32_t node) const
+{
+    return m_implementation->network.GetNPorts(node);
+}
+
+PortStatistics
+Session::GetPortStatistics(uint32_t node, uint32_t port) const
+{
+    const FabricPortCounters& counters =
+        m_implementation->network.GetPort(node, port)->GetCounters();
+    return {counters.sentFrames,
+            counters.sentBytes,
+            counters.droppedFrames,
+            counters.droppedBytes,
+            counters.markedFrames,
+            counters.highestQueueBytes,
+            counters.lostFrames,
+            counters.pauses,
+            counters.pausedPs,
+            counters.pauseFrames};
+}
+
+uint64_t
+Session::GetMessages() const
+{
+    uint64_t messages = 0;
+    for (const auto& application : m_implementation->applications)
+    {
+        messages += application->GetSentMessages();
+    }
+    return messages;
+}
+
+uint64_t
+Session::GetSentBytes(uint32_t npu) const
+{
+    return ElementOf(m_implementation->applications, npu, "NPU")->GetSentBytes();
+}
+
+uint64_t
+Session::GetPackets() const
+{
+    return m_implementation->network.GetReceivedPackets() + GetRoceStatistics().dataPackets;
+}
+
+uint64_t
+Session::GetRetransmissions() const
+{
+    uint64_t retransmissions = GetRoceStatistics().retransmittedPackets;
+    for (const auto& probe : m_implementation->connectionProbes)
+    {
+        retransmissions += probe->GetRetransmissions();
+    }
+    return retransmissions;
+}
+
+uint64_t
+Session::GetTimeouts() const
+{
+    uint64_t timeouts = GetRoceStatistics().timeouts;
+    for (const auto& probe : m_implementation->connectionProbes)
+    {
+        timeouts += probe->GetTimeouts();
+    }
+    return timeouts;
+}
+
+RoceStatistics
+Session::GetRoceStatistics() const
+{
+    RoceStatistics statistics;
+    if (m_implementation->roceTransport)
+    {
+        const auto& roce = m_implementation->roceTransport->GetStatistics();
+        statistics.dataPackets = roce.dataPackets;
+        statistics.retransmittedPackets = roce.retransmittedPackets;
+        statistics.nacks = roce.nacks;
+        statistics.cnps = roce.cnps;
+        statistics.timeouts = roce.timeouts;
+        statistics.queuePairs = roce.queuePairs;
+    }
+    if (m_implementation->pauseWatchdog)
+    {
+        statistics.pauseStorms = m_implementation->pauseWatchdog->GetStorms();
+    }
+    return statistics;
+}
+
+int64_t
+Session::GetBaseRoundTripPs(uint32_t sender, uint32_t receiver) const
+{
+    const auto& transport = m_implementation->roceTransport;
+    const uint32_t from = ElementOf(m_implementation->hostOfNpu, sender, "NPU");
+    const uint32_t to = ElementOf(m_implementation->hostOfNpu, receiver, "NPU");
+    if (!transport || from == to)
+    {
+        throw std::invalid_argument("there is no RoCE path between these NPUs");
+    }
+    return transport->NumbersOf(transport->FindPath(from, to)).baseRoundTripPs;
+}
+
+uint64_t
+Session::GetConnections() const
+{
+    return m_implementation->tcpTransport ? m_implementation->tcpTransport->GetNConnections() : 0;
+}
+
+uint32_t
+Session::GetNs3NodeId(uint32_t node) const
+{
+    return m_implementation->network.GetNode(node)->GetId();
+}
+
+uint64_t
+Session::GetRecordRows(uint32_t table) const
+{
+    return ElementOf(m_implementation->tables, table, "table").GetRows();
+}
+
+const int64_t*
+Session::GetRecordColumn(uint32_t table, uint32_t column) const
+{
+    return ElementOf(m_implementation->tables, table, "table").GetColumn(column);
+}
+
+void
+Session::FlushRecords()
+{
+    const int64_t nowPs = Simulator::Now().GetTimeStep();
+    for (uint32_t node = 0; node < m_implementation->network.GetNNodes(); ++node)
+    {
+        for (uint32_t port = 0; port < GetPorts(node); ++port)
+        {
+            m_implementation->network.GetPort(node, port)->Settle(nowPs);
+        }
+    }
+    for (const auto& probe : m_implementation->queueProbes)
+    {
+        probe->Flush(nowPs);
+    }
+    for (const auto& probe : m_implementation->utilisationProbes)
+    {
+        probe->Flush();
+    }
+    if (m_implementation->queuePairProbe)
+    {
+        m_implementation->queuePairProbe->Flush(nowPs);
+    }
+    for (auto& table : m_implementation->tables)
+    {
+        table.Flush();
+    }
+}
+
+} // namespace astra_ns3

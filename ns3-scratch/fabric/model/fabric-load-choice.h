@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#pragma once
+
+#include "fabric-path-choice.h"
+
+#include <cstdint>
+#include <vector>
+
+namespace ns3
+{
+
+/// Adaptive routing: each frame takes the port whose queue takes the shortest time to send, the
+/// first in turn where several are equal. Only the node's own queues are known to it. Frames of a
+/// flow overtake each other.
+class FabricLoadChoice : public FabricPathChoice
+{
+  public:
+    /// \param seed where the turns begin
+    explicit FabricLoadChoice(uint32_t seed)
+        : m_next(seed)
+    {
+    }
+
+    uint32_t Choose(const FabricFrame& frame,
+                    const FabricRoutes::Ports& choices,
+                    const std::vector<Ptr<FabricPort>>& ports) override;
+
+  private:
+    uint32_t m_next; //!< where to begin to look
+};
+
+} // namespace ns3

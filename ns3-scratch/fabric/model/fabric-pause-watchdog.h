@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#pragma once
+
+#include "fabric-port.h"
+
+#include "ns3/event-id.h"
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace ns3
+{
+
+/**
+ * Looks for ports that are stopped for too long: a storm of pauses, or a deadlock, in which ports
+ * wait for each other in a circle (cyclic buffer dependency: S. Hu et al., "Deadlocks in Datacenter
+ * Networks: Why Do They Form, and How to Avoid Them", HotNets 2016).
+ *
+ * A stopped port waits for the ingress queue that stopped it. That waits for the ports that hold
+ * its frames. If these are stopped too, and so on back to the first, nothing moves any more.
+ */
+class FabricPauseWatchdog
+{
+  public:
+    /// Called with one line on a deadlock.
+    using DeadlockCallback = std::function<void(const std::string& report)>;
+
+    /// \param limitPs stopped for so long is too long \param deadlock told of a deadlock
+    FabricPauseWatchdog(int64_t limitPs, DeadlockCallback deadlock);
+    ~FabricPauseWatchdog();
+    /// \param port a port to watch \param name its name in reports
+    void AddPort(Ptr<FabricPort> port, std::string name);
+    /// \return times a port was found stopped for too long without a deadlock
+    uint64_t GetStorms() const;
+
+  private:
+    /// A port in one priority.
+    struct Stop
+    {
+        std::size_t port;  //!< place in m_ports
+        uint32_t priority; //!< the priority
+    };
+
+    /// A watched port.
+    struct Watched
+    {
+        Ptr<FabricPort> port; //!< the port
+        std::string name;     //!< its name
+    };
+
+    /// A port was stopped or let go on.
+    void PauseChanged(Time time, uint8_t pausedPriorities);
+    /// Look at all ports.
+    void Check();
+    /// \return the ports stopped for too long that hold frames that keep this one stopped
+    std::vector<Stop> WaitsFor(const Stop& stop) const;
+    /// \return a circle that begins at this port, or nothing
+    std::vector<Stop> FindCircle(const Stop& start) const;
+    /// \return what is wrong, in one line
+    std::string Describe(const std::vector<Stop>& circle) const;
+
+    int64_t m_limitPs;            //!< stopped for so long is too long
+    DeadlockCallback m_deadlock;  //!< told of a deadlock
+    std::vector<Watched> m_ports; //!< the ports
+    std::unordered_map<const FabricPort*, std::size_t> m_places; //!< their places
+    EventId m_check;                                             //!< next look
+    uint64_t m_storms{0}; //!< stopped for too long without a deadlock
+};
+
+} // namespace ns3

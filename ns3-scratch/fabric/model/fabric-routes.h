@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace ns3
+{
+
+/// Group of each destination host: hosts joined to the same switches are in one, and every node
+/// but those switches has the same ways to all of them. Shared by all nodes.
+using FabricHostGroups = std::vector<uint32_t>;
+
+/**
+ * Routing table of a node. For each group of hosts it names a set of ports, and equal sets are kept
+ * once, so that a table takes four bytes a group; where a group is joined to the node itself, the
+ * ports of each host are listed.
+ */
+class FabricRoutes
+{
+  public:
+    /// In the place of a set: look the host up.
+    static constexpr uint32_t LOCAL = 0xffffffff;
+
+    /// Ports that lead to a destination; a port may be in it several times, for its weight.
+    struct Ports
+    {
+        const uint32_t* first{nullptr}; //!< the first
+        uint32_t count{0};              //!< how many; 0: there is no way
+    };
+
+    /**
+     * \param groups group of each host
+     * \param setOfGroup set of each group, or LOCAL
+     * \param setOffsets one more than sets: where the ports of each begin in `setPorts`
+     * \param setPorts port numbers
+     */
+    void SetGroups(std::shared_ptr<const FabricHostGroups> groups,
+                   std::vector<uint32_t> setOfGroup,
+                   std::vector<uint32_t> setOffsets,
+                   std::vector<uint32_t> setPorts);
+    /**
+     * \param hosts hosts joined to this node, one entry a link
+     * \param ports port of each entry
+     */
+    void SetLocal(const std::vector<uint32_t>& hosts, const std::vector<uint32_t>& ports);
+
+    /// \param destination a host, which may not exist \return the ports that lead to it
+    Ports Find(uint32_t destination) const
+    {
+        if (!m_groups || destination >= m_groups->size())
+        {
+            return {};
+        }
+        const uint32_t set = m_setOfGroup[(*m_groups)[destination]];
+        if (set == LOCAL)
+        {
+            return FindLocal(destination);
+        }
+        const uint32_t first = m_setOffsets[set];
+        return {m_setPorts.data() + first, m_setOffsets[set + 1] - first};
+    }
+
+  private:
+    /// \return ports that lead to a host joined to this node
+    Ports FindLocal(uint32_t destination) const;
+
+    std::shared_ptr<const FabricHostGroups> m_groups; //!< group of each host
+    std::vector<uint32_t> m_setOfGroup;               //!< set of each group
+    std::vector<uint32_t> m_setOffsets;               //!< first port of each set
+    std::vector<uint32_t> m_setPorts;                 //!< ports of all sets
+    uint32_t m_firstLocal{0};                         //!< lowest host joined to this node
+    std::vector<uint32_t> m_localOffsets;             //!< first port of each host from there on
+    std::vector<uint32_t> m_localPorts;               //!< their ports
+};
+
+} // namespace ns3

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#pragma once
+
+#include "message-transport.h"
+#include "roce-congestion-control.h"
+#include "roce-parameters.h"
+
+#include "ns3/random-variable-stream.h"
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+namespace ns3
+{
+
+class RoceQueuePair;
+
+/// What all queue pairs have done so far.
+struct RoceStatistics
+{
+    uint64_t dataPackets{0};          //!< data packets sent
+    uint64_t retransmittedPackets{0}; //!< those of them sent before
+    uint64_t retransmittedBytes{0};   //!< their payload
+    uint64_t nacks{0};                //!< negative acknowledgements sent
+    uint64_t cnps{0};                 //!< congestion notifications that reached their sender
+    uint64_t timeouts{0};             //!< times a sender saw no progress for too long
+    uint64_t queuePairs{0};           //!< queue pairs opened
+};
+
+/// Watches queue pairs.
+class RoceObserver
+{
+  public:
+    virtual ~RoceObserver() = default;
+    /// \param pair a queue pair whose rate, window or alpha may have changed
+    virtual void ControlChanged(const RoceQueuePair& pair) = 0;
+    /// \param pair its queue pair \param bytes payload sent again \param timePs when
+    virtual void Retransmitted(const RoceQueuePair& pair, uint32_t bytes, int64_t timePs) = 0;
+    /// \param pair whose sender got a congestion notification
+    virtual void Notified(const RoceQueuePair& pair) = 0;
+};
+
+/// What all queue pairs of a simulation share.
+struct RoceContext
+{
+    /// Makes a congestion control.
+    using ControlFactory = std::function<std::unique_ptr<RoceCongestionControl>()>;
+
+    RoceParameters parameters;                    //!< their parameters
+    MessageListener* listener{nullptr};           //!< who is told of arrivals
+    ControlFactory makeControl;                   //!< makes their congestion controls
+    RoceTelemetry telemetry{RoceTelemetry::NONE}; //!< what their data packets carry
+    Ptr<UniformRandomVariable> random;            //!< their random numbers
+    RoceObserver* observer{nullptr};              //!< who watches, if anyone
+    RoceStatistics statistics;                    //!< what they have done
+};
+
+} // namespace ns3

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "roce-control-dcqcn.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace ns3
+{
+
+namespace
+{
+// The decrease clock runs this much behind alpha's, so that alpha is updated first when both beat.
+constexpr int64_t DECREASE_LAG_PS = 1'000;
+// So close to the line's, a rate is the line's.
+constexpr double NO_DIFFERENCE_BPS = 1.0;
+} // namespace
+
+RoceControlDcqcn::RoceControlDcqcn(const RoceControlParameters& parameters)
+    : m_g(parameters.Get("g", 1.0 / 256.0)),
+      m_alphaTimerPs(
+          std::max<int64_t>(1, static_cast<int64_t>(parameters.Get("alpha_timer", 55e6)))),
+      m_decreaseTimerPs(static_cast<int64_t>(parameters.Get("decrease_timer", 0.0))),
+      m_increaseTimerPs(static_cast<int64_t>(parameters.Get("increase_timer", 55e6))),
+      m_byteCounterBytes(static_cast<uint64_t>(parameters.Get("byte_counter", 10e6))),
+      m_fastRecoveryTimes(static_cast<uint32_t>(parameters.Get("fast_recovery_times", 5.0))),
+      m_rateAiBps(parameters.Get("rate_ai", 40e6)),
+      m_rateHaiBps(parameters.Get("rate_hai", 200e6)),
+      m_minimumRateBps(parameters.Get("minimum_rate", 100e6)),
+      m_clampTargetRate(parameters.Get("clamp_target_rate", 1.0) != 0.0),
+      m_rateOnFirstCnp(parameters.Get("rate_on_first_cnp", 1.0))
+{
+}
+
+void
+RoceControlDcqcn::Start(RoceSender& sender)
+{
+    m_sender = &sender;
+    m_lineRateBps = static_cast<double>(sender.GetLineRateBps());
+    m_minimumRateBps = std::min(m_minimumRateBps, m_lineRateBps);
+    m_rateBps = m_lineRateBps;
+    m_targetBps = m_lineRateBps;
+}
+
+void
+RoceControlDcqcn::CnpReceived(RoceSender& sender)
+{
+    const int64_t nowPs = sender.GetNowPs();
+    if (m_firstCnpPs < 0)
+    {
+        BeginControl(sender);
+    }
+    else if (m_decreaseTimerPs > 0)
+    {
+        SettleAlpha(nowPs);
+        m_cnpForAlpha = true;
+    }
+    if (m_decreaseTimerPs == 0)
+    {
+        SettleAlpha(nowPs);
+        Cut(sender);
+        m_alpha = (1.0 - m_g) * m_alpha + m_g;
+        m_alphaPs = nowPs;
+    }
+    else if (!m_cutPending)
+    {
+        m_cutPending = true;
+        sender.StartTimer(DECREASE, UntilDecrease(nowPs));
+    }
+}
+
+void
+RoceControlDcqcn::PacketSent(RoceSender& sender, uint32_t bytes)
+{
+    if (m_byteCounterBytes == 0 || !m_increasing)
+    {
+        return;
+    }
+    m_countedBytes += bytes;
+    while (m_countedBytes >= m_byteCounterBytes && m_increasing)
+    {
+        m_countedBytes -= m_byteCounterBytes;
+        Increase(sender);
+        ++m_byteStage;
+    }
+    if (!m_increasing)
+    {
+        sender.StopTimer(INCREASE);
+    }
+}
+
+void
+RoceControlDcqcn::TimerDue(RoceSender& sender, uint32_t timer)
+{
+    if (timer == DECREASE)
+    {
+        m_cutPending = false;
+        SettleAlpha(sender.GetNowPs());
+        Cut(sender);
+        return;
+    }
+    Increase(sender);
+    ++m_timerStage;
+    if (m_increasing)
+    {
+        sender.StartTimer(INCREASE, m_increaseTimerPs);
+    }
+}
+
+double
+RoceControlDcqcn::GetAlpha() const
+{
+    return m_firstCnpPs < 0 ? m_alpha : AlphaAt(m_sender->GetNowPs());
+}
+
+double
+RoceControlDcqcn::AlphaAt(int64_t nowPs) const
+{
+    const int64_t updates = (nowPs - m_alphaPs) / m_alphaTimerPs;
+    if (updates <= 0)
+    {
+        return m_alpha;
+    }
+    const double first = (1.0 - m_g) * m_alpha + (m_cnpForAlpha ? m_g : 0.0);
+    return first * std::pow(1.0 - m_g, static_cast<double>(updates - 1));
+}
+
+void
+RoceControlDcqcn::SettleAlpha(int64_t nowPs)
+{
+    const int64_t updates = (nowPs - m_alphaPs) / m_alphaTimerPs;
+    if (updates <= 0)
+    {
+        return;
+    }
+    m_alpha = AlphaAt(nowPs);
+    m_alphaPs += updates * m_alphaTimerPs;
+    m_cnpForAlpha = false;
+}
+
+void
+RoceControlDcqcn::BeginControl(RoceSender& sender)
+{
+    m_firstCnpPs = sender.GetNowPs();
+    m_alphaPs = m_firstCnpPs;
+    m_rateBps = std::max(m_minimumRateBps, m_rateOnFirstCnp * m_rateBps);
+    m_targetBps = m_rateBps;
+    sender.SetRateBps(m_rateBps);
+}
+
+int64_t
+RoceControlDcqcn::UntilDecrease(int64_t nowPs) const
+{
+    const int64_t sincePs = nowPs - m_firstCnpPs - DECREASE_LAG_PS;
+    const int64_t beats = std::max<int64_t>(0, sincePs / m_decreaseTimerPs) + 1;
+    return beats * m_decreaseTimerPs - sincePs;
+}
+
+void
+RoceControlDcqcn::Cut(RoceSender& sender)
+{
+    if (m_clampTargetRate || m_timerStage > 0 || m_byteStage > 0)
+    {
+        m_targetBps = m_rateBps;
+    }
+    m_rateBps = std::max(m_minimumRateBps, m_rateBps * (1.0 - m_alpha / 2.0));
+    m_timerStage = 0;
+    m_byteStage = 0;
+    m_countedBytes = 0;
+    m_increasing = true;
+    sender.SetRateBps(m_rateBps);
+    sender.StartTimer(INCREASE, m_increaseTimerPs);
+}
+
+void
+RoceControlDcqcn::Increase(RoceSender& sender)
+{
+    const uint32_t highest = std::max(m_timerStage, m_byteStage);
+    const uint32_t lowest =
+        m_byteCounterBytes > 0 ? std::min(m_timerStage, m_byteStage) : m_timerStage;
+    if (highest >= m_fastRecoveryTimes)
+    {
+        const double step = lowest > m_fastRecoveryTimes ? m_rateHaiBps : m_rateAiBps;
+        m_targetBps = std::min(m_lineRateBps, m_targetBps + step);
+    }
+    m_rateBps = (m_rateBps + m_targetBps) / 2.0;
+    if (m_lineRateBps - m_rateBps < NO_DIFFERENCE_BPS)
+    {
+        m_rateBps = m_lineRateBps;
+        m_targetBps = m_lineRateBps;
+        m_increasing = false;
+    }
+    sender.SetRateBps(m_rateBps);
+}
+
+} // namespace ns3

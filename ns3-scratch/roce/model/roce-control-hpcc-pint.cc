@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "roce-control-hpcc-pint.h"
+
+namespace ns3
+{
+
+RoceControlHpccPint::RoceControlHpccPint(const RoceControlParameters& parameters)
+    : m_rule(parameters)
+{
+}
+
+void
+RoceControlHpccPint::Start(RoceSender& sender)
+{
+    m_rule.SetLine(sender);
+    m_rate.Begin(m_rule.lineRateBps);
+}
+
+void
+RoceControlHpccPint::AckReceived(RoceSender& sender, const RoceAck& ack)
+{
+    if (ack.pathUtilisation < 0.0)
+    {
+        return;
+    }
+    const bool commits = ack.acknowledgedBytes > m_nextUpdateBytes;
+    if (commits)
+    {
+        m_nextUpdateBytes = sender.GetSentBytes();
+    }
+    if (!m_measuring)
+    {
+        m_measuring = true; // HPCC's first acknowledgement changes nothing either
+        return;
+    }
+    if (commits || m_rule.reactsBetween)
+    {
+        m_utilisation = ack.pathUtilisation;
+        sender.SetRateBps(m_rate.Compute(m_utilisation, m_rule, commits));
+    }
+}
+
+RoceTelemetry
+RoceControlHpccPint::GetTelemetry() const
+{
+    return RoceTelemetry::PATH;
+}
+
+double
+RoceControlHpccPint::GetAlpha() const
+{
+    return m_utilisation;
+}
+
+} // namespace ns3

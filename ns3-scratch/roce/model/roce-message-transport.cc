@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "roce-message-transport.h"
+
+#include "fabric-flow-hash.h"
+
+#include <algorithm>
+
+namespace ns3
+{
+
+namespace
+{
+constexpr double PS_TIMES_BITS = 8e12;     // picoseconds a byte takes at 1 bit/s
+constexpr uint32_t FIRST_PORT = 10'000;    // source port of a pair's first message
+constexpr uint32_t DESTINATION_PORT = 100; // of every message
+constexpr uint32_t ANSWER = 0x9e3779b9;    // answers take paths of their own
+} // namespace
+
+RoceMessageTransport::RoceMessageTransport(RoceContext context,
+                                           std::vector<Ptr<FabricNetDevice>> hosts,
+                                           std::vector<uint32_t> hostOfNpu)
+    : m_context(std::move(context)),
+      m_hosts(std::move(hosts)),
+      m_hostOfNpu(std::move(hostOfNpu)),
+      m_ports(m_hosts.size())
+{
+    m_context.telemetry = m_context.makeControl()->GetTelemetry();
+    for (std::size_t host = 0; host < m_hosts.size(); ++host)
+    {
+        for (uint32_t port = 0; m_hosts[host] && port < m_hosts[host]->GetNPorts(); ++port)
+        {
+            m_ports[host].push_back(std::make_unique<RoceNicPort>(m_hosts[host]->GetPort(port),
+                                                                  m_context.parameters.timeoutPs));
+        }
+    }
+    if (m_context.parameters.longestRoundTrip)
+    {
+        FindLongest();
+    }
+}
+
+RoceMessageTransport::~RoceMessageTransport() = default;
+
+void
+RoceMessageTransport::SetObserver(RoceObserver* observer)
+{
+    m_context.observer = observer;
+}
+
+const RoceStatistics&
+RoceMessageTransport::GetStatistics() const
+{
+    return m_context.statistics;
+}
+
+RocePath
+RoceMessageTransport::FindPath(uint32_t from, uint32_t to) const
+{
+    return RocePath::Find(*m_hosts[from], m_hosts[from]->ChoosePort(to, 0), to);
+}
+
+RocePathNumbers
+RoceMessageTransport::NumbersOf(const RocePath& path) const
+{
+    const RoceParameters& parameters = m_context.parameters;
+    const uint32_t around = parameters.headerBytes + parameters.telemetryBytes;
+    const uint32_t packet = parameters.payloadBytes + around + parameters.lineGapBytes;
+    const uint32_t ack =
+        std::max(parameters.ackBytes + parameters.ackTelemetryBytes, parameters.minimumFrameBytes) +
+        parameters.lineGapBytes;
+    RocePathNumbers numbers;
+    numbers.baseRoundTripPs = parameters.payloadRoundTrip
+                                  ? path.TravelPs(parameters.payloadBytes) + path.delayPs
+                                  : path.TravelPs(packet) + path.TravelPs(ack);
+    numbers.bandwidthDelayBytes =
+        static_cast<uint64_t>(static_cast<double>(numbers.baseRoundTripPs) *
+                              static_cast<double>(path.lowestRateBps) / PS_TIMES_BITS);
+    numbers.switches = path.switches;
+    return numbers;
+}
+
+int64_t
+RoceMessageTransport::IdealPs(const RocePath& path, uint64_t bytes) const
+{
+    const RoceParameters& parameters = m_context.parameters;
+    const auto wireBytes = [&parameters](uint64_t payload) {
+        const uint64_t frame = payload + parameters.headerBytes + parameters.telemetryBytes;
+        return std::max<uint64_t>(frame, parameters.minimumFrameBytes) + parameters.lineGapBytes;
+    };
+    const uint64_t first = std::min<uint64_t>(bytes, parameters.payloadBytes);
+    const uint64_t packets = (bytes + parameters.payloadBytes - 1) / parameters.payloadBytes;
+    const uint64_t last = bytes - (packets - 1) * parameters.payloadBytes;
+    // The last packet to arrive is the last one sent; it follows the full ones at the slowest line.
+    const uint64_t before = (packets - 1) * wireBytes(first);
+    const double psPerByte = PS_TIMES_BITS / static_cast<double>(path.lowestRateBps);
+    int64_t timePs = path.TravelPs(wireBytes(last));
+    timePs += static_cast<int64_t>(static_cast<double>(before) * psPerByte + 0.5);
+    if (parameters.acknowledged)
+    {
+        timePs += path.TravelPs(std::max(parameters.ackBytes + parameters.ackTelemetryBytes,
+                                         parameters.minimumFrameBytes) +
+                                parameters.lineGapBytes);
+    }
+    return timePs;
+}
+
+int64_t
+RoceMessageTransport::GetLongestRoundTripPs()
+{
+    if (m_longest.baseRoundTripPs == 0)
+    {
+        FindLongest();
+    }
+    return m_longest.baseRoundTripPs;
+}
+
+void
+RoceMessageTransport::FindLongest()
+{
+    for (uint32_t from = 0; from < m_hosts.size(); ++from)
+    {
+        for (uint32_t to = 0; to < m_hosts.size(); ++to)
+        {
+            if (from == to || m_ports[from].empty() || m_ports[to].empty())
+            {
+                continue;
+            }
+            const RocePathNumbers numbers = NumbersOf(FindPath(from, to));
+            if (numbers.baseRoundTripPs > m_longest.baseRoundTripPs)
+            {
+                m_longest.baseRoundTripPs = numbers.baseRoundTripPs;
+            }
+            m_longest.bandwidthDelayBytes =
+                std::max(m_longest.bandwidthDelayBytes, numbers.bandwidthDelayBytes);
+        }
+    }
+}
+
+void
+RoceMessageTransport::ChoosePath(Pair& pair)
+{
+    RoceAddress& address = pair.address;
+    if (m_context.parameters.portOfMessage)
+    {
+        const uint32_t port = (FIRST_PORT + pair.messages) & 0xffff;
+        address.dataHash = port | DESTINATION_PORT << 16;
+        address.answerHash = DESTINATION_PORT | port << 16;
+    }
+    else
+    {
+        const uint32_t ends = FabricMixHash(FabricMixHash(address.senderNpu) ^ address.receiverNpu);
+        address.dataHash =
+            FabricMixHash(ends ^ (m_context.parameters.perMessage ? pair.messages : 0));
+        address.answerHash = FabricMixHash(address.dataHash ^ ANSWER);
+    }
+    FabricNetDevice& from = *m_hosts[address.senderHost];
+    FabricNetDevice& to = *m_hosts[address.receiverHost];
+    const uint32_t out = from.ChoosePort(address.receiverHost, address.dataHash);
+    const uint32_t back = to.ChoosePort(address.senderHost, address.answerHash);
+    address.senderPort = m_ports[address.senderHost][out].get();
+    address.receiverPort = PeekPointer(to.GetPort(back));
+}
+
+RoceMessageTransport::Pair&
+RoceMessageTransport::GetPair(uint32_t sender, uint32_t receiver)
+{
+    const auto [found, isNew] = m_pairs.try_emplace((uint64_t{sender} << 32) | receiver);
+    Pair& pair = found->second;
+    if (isNew)
+    {
+        pair.address.senderNpu = sender;
+        pair.address.receiverNpu = receiver;
+        pair.address.senderHost = m_hostOfNpu[sender];
+        pair.address.receiverHost = m_hostOfNpu[receiver];
+        ChoosePath(pair);
+        const FabricNetDevice& from = *m_hosts[pair.address.senderHost];
+        const uint32_t out = from.ChoosePort(pair.address.receiverHost, pair.address.dataHash);
+        pair.path = RocePath::Find(from, out, pair.address.receiverHost);
+        pair.numbers = NumbersOf(pair.path);
+        if (m_context.parameters.longestRoundTrip)
+        {
+            pair.numbers.baseRoundTripPs = m_longest.baseRoundTripPs;
+            pair.numbers.bandwidthDelayBytes = m_longest.bandwidthDelayBytes;
+        }
+    }
+    return pair;
+}
+
+RoceQueuePair&
+RoceMessageTransport::OpenQueuePair(const Pair& pair)
+{
+    if (m_free.empty())
+    {
+        m_queuePairs.push_back(std::make_unique<RoceQueuePair>(m_context, *this));
+        m_free.push_back(m_queuePairs.back().get());
+    }
+    RoceQueuePair& queuePair = *m_free.back();
+    m_free.pop_back();
+    queuePair.Open(pair.address, pair.numbers);
+    return queuePair;
+}
+
+void
+RoceMessageTransport::Send(const CollectiveMessage& message)
+{
+    Pair& pair = GetPair(message.sender, message.receiver);
+    CollectiveMessage timed = message;
+    timed.idealPs = IdealPs(pair.path, message.bytes);
+    if (m_context.parameters.perMessage)
+    {
+        ChoosePath(pair);
+        pair.messages++;
+        OpenQueuePair(pair).Post(timed);
+        return;
+    }
+    if (!pair.lasting)
+    {
+        pair.lasting = &OpenQueuePair(pair);
+    }
+    pair.lasting->Post(timed);
+}
+
+void
+RoceMessageTransport::QueuePairIdle(RoceQueuePair& pair)
+{
+    if (m_context.parameters.perMessage)
+    {
+        pair.Close();
+        m_free.push_back(&pair);
+    }
+}
+
+} // namespace ns3

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#pragma once
+
+#include "fabric-net-device.h"
+#include "message-transport.h"
+#include "roce-context.h"
+#include "roce-nic-port.h"
+#include "roce-path.h"
+#include "roce-queue-pair.h"
+
+#include <cstdint>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+namespace ns3
+{
+
+/// Carries messages over RoCE queue pairs: one for each ordered pair of NPUs that lasts, or one for
+/// each message.
+class RoceMessageTransport : public MessageTransport, public RoceQueuePairOwner
+{
+  public:
+    /**
+     * \param context parameters, listener and congestion control of the queue pairs
+     * \param hosts NIC of each host
+     * \param hostOfNpu host of each NPU
+     */
+    RoceMessageTransport(RoceContext context,
+                         std::vector<Ptr<FabricNetDevice>> hosts,
+                         std::vector<uint32_t> hostOfNpu);
+    ~RoceMessageTransport() override;
+
+    void Send(const CollectiveMessage& message) override;
+    void QueuePairIdle(RoceQueuePair& pair) override;
+
+    /// \param observer watches all queue pairs from now on, or none
+    void SetObserver(RoceObserver* observer);
+    /// \return what all queue pairs have done
+    const RoceStatistics& GetStatistics() const;
+    /**
+     * \param from a host
+     * \param to another
+     * \return path of data between them; of several shortest one
+     */
+    RocePath FindPath(uint32_t from, uint32_t to) const;
+    /// \return longest base round-trip time between any two hosts
+    int64_t GetLongestRoundTripPs();
+    /// \param path a path \return its numbers for a sender
+    RocePathNumbers NumbersOf(const RocePath& path) const;
+    /// \param path a path \param bytes of a message \return time it would take alone
+    int64_t IdealPs(const RocePath& path, uint64_t bytes) const;
+
+  private:
+    /// What is known of an ordered pair of NPUs.
+    struct Pair
+    {
+        RoceAddress address;             //!< where the next queue pair is
+        RocePath path;                   //!< way of its data
+        RocePathNumbers numbers;         //!< the same for a sender
+        RoceQueuePair* lasting{nullptr}; //!< its queue pair, if it lasts
+        uint32_t messages{0};            //!< sent so far
+    };
+
+    /// \return what is known of a pair of NPUs, found out if need be
+    Pair& GetPair(uint32_t sender, uint32_t receiver);
+    /// Choose path and ports of a pair's next queue pair.
+    void ChoosePath(Pair& pair);
+    /// \return an open queue pair
+    RoceQueuePair& OpenQueuePair(const Pair& pair);
+    /// Work out the longest base round trip between any two hosts.
+    void FindLongest();
+
+    RoceContext m_context;                                          //!< what queue pairs share
+    std::vector<Ptr<FabricNetDevice>> m_hosts;                      //!< NICs
+    std::vector<uint32_t> m_hostOfNpu;                              //!< host of each NPU
+    std::vector<std::vector<std::unique_ptr<RoceNicPort>>> m_ports; //!< by host and port
+    std::unordered_map<uint64_t, Pair> m_pairs;                     //!< by sender and receiver
+    std::vector<std::unique_ptr<RoceQueuePair>> m_queuePairs;       //!< all that were made
+    std::vector<RoceQueuePair*> m_free; //!< those that can be opened again
+    RocePathNumbers m_longest;          //!< longest base round trip
+};
+
+} // namespace ns3

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#pragma once
+
+#include "fabric-port.h"
+#include "roce-turns.h"
+
+#include "ns3/event-id.h"
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+namespace ns3
+{
+
+class RoceQueueSender;
+
+/**
+ * One port of a RoCE NIC: takes packets from its queue pairs' senders whenever the line is free,
+ * those of the highest priority first, in turns (by number) among those that may send. A sender
+ * that paces itself waits in a heap by the time of its next packet, one whose window is full in no
+ * list at all, so the cost of a packet does not grow with the number of queue pairs. What the port
+ * itself has queued (acknowledgements) goes first.
+ *
+ * It also keeps the retransmission timers: all have the same length, so senders with unacknowledged
+ * data stand in a list by the time of their last progress, and one event watches the first.
+ */
+class RoceNicPort : public FabricFrameSource
+{
+  public:
+    /// \param port the port; it must outlive this object
+    /// \param timeoutPs time without progress after which a sender times out
+    RoceNicPort(Ptr<FabricPort> port, int64_t timeoutPs);
+    ~RoceNicPort() override;
+
+    /// \return the port
+    FabricPort& GetPort() const
+    {
+        return *m_port;
+    }
+
+    /// \param sender a new sender, which comes behind all others in the round
+    void Open(RoceQueueSender& sender);
+    /// \param sender a sender that is in no list and does not come back
+    void Close(RoceQueueSender& sender);
+    /**
+     * A sender may send from a time on; it must be in no list.
+     * \param sender the sender
+     * \param readyPs when its pacing lets it
+     * \param nowPs all departures up to now are settled
+     */
+    void Add(RoceQueueSender& sender, int64_t readyPs, int64_t nowPs);
+    /// \param sender a sender that may not send any more; it may be in no list
+    void Remove(RoceQueueSender& sender);
+
+    /// \param sender a sender with unacknowledged data that has just made progress \param timePs
+    /// then
+    void Watch(RoceQueueSender& sender, int64_t timePs);
+    /// \param sender a sender without unacknowledged data; it may not be watched
+    void Unwatch(RoceQueueSender& sender);
+
+    int64_t GetNextPs(uint32_t pausedPriorities) override;
+    FabricFrame* Take(int64_t startPs, uint32_t pausedPriorities) override;
+
+  private:
+    /// The senders of one priority.
+    struct Level
+    {
+        RoceTurns turns;                     //!< who may send now, by number
+        std::vector<RoceQueueSender*> paced; //!< heap, earliest first
+    };
+
+    /// The first of the watched senders may have timed out.
+    void CheckTimeouts();
+    /// Let a sender have its turn.
+    void SetTurn(Level& level, RoceQueueSender& sender);
+    /// Forget the numbers of senders that are closed, from the lowest on.
+    void ForgetClosed();
+    /// Let those have their turn whose time has come by startPs.
+    void Promote(Level& level, int64_t startPs);
+    /// Take a sender out of a heap.
+    static void RemovePaced(Level& level, RoceQueueSender& sender);
+    /// Move a sender in a heap to where it belongs.
+    static void Sift(Level& level, std::size_t place);
+
+    Ptr<FabricPort> m_port;                        //!< the port
+    uint32_t m_waiting{0};                         //!< bit p: priority p has senders in turn
+    uint32_t m_pacing{0};                          //!< bit p: priority p has paced senders
+    std::array<Level, FABRIC_PRIORITIES> m_levels; //!< by priority
+    std::vector<RoceQueueSender*> m_senders;       //!< by number; none: closed
+    std::size_t m_firstOpen{0};                    //!< all below are closed
+    std::size_t m_last{0};                         //!< number of the one that sent last
+    int64_t m_timeoutPs;                           //!< without progress for so long
+    RoceQueueSender* m_oldest{nullptr};            //!< watched, least recent progress
+    RoceQueueSender* m_newest{nullptr};            //!< watched, most recent progress
+    EventId m_check;                               //!< watches the oldest
+};
+
+} // namespace ns3

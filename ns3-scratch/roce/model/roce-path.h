@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#pragma once
+
+#include "fabric-net-device.h"
+
+#include <cstdint>
+
+namespace ns3
+{
+
+/// An idle path between two hosts: one of the shortest, the others may differ where links do.
+struct RocePath
+{
+    int64_t delayPs{0};        //!< sum of propagation delays
+    uint64_t lowestRateBps{0}; //!< of its slowest line
+    uint32_t switches{0};      //!< switches on it
+    double psPerByte{0.0};     //!< time to serialise one byte on all lines in turn
+
+    /**
+     * \param from where it begins
+     * \param port by which it leaves
+     * \param destination host where it ends
+     * \return the path
+     */
+    static RocePath Find(const FabricNetDevice& from, uint32_t port, uint32_t destination);
+
+    /// \param wireBytes bytes of a frame on the line \return time to the last bit's arrival
+    int64_t TravelPs(uint32_t wireBytes) const
+    {
+        return delayPs + static_cast<int64_t>(psPerByte * wireBytes + 0.5);
+    }
+};
+
+} // namespace ns3

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "roce-queue-pair.h"
+
+#include "roce-packet.h"
+
+#include "ns3/simulator.h"
+
+#include <algorithm>
+#include <sstream>
+
+namespace ns3
+{
+
+RoceQueuePair::RoceQueuePair(RoceContext& context, RoceQueuePairOwner& owner)
+    : m_context(context),
+      m_owner(owner),
+      m_sender(*this, context),
+      m_receiver(*this, context)
+{
+}
+
+void
+RoceQueuePair::Open(const RoceAddress& address, const RocePathNumbers& path)
+{
+    m_address = address;
+    m_messages.Clear();
+    m_context.statistics.queuePairs++;
+    m_receiver.Open();
+    m_sender.Open(*address.senderPort, path);
+}
+
+void
+RoceQueuePair::Close()
+{
+    m_sender.Close();
+}
+
+void
+RoceQueuePair::Post(const CollectiveMessage& message)
+{
+    RoceMessage* posted = m_messages.Append(message);
+    m_receiver.MessagePosted(posted);
+    m_sender.MessagePosted();
+}
+
+void
+RoceQueuePair::Address(FabricFrame& frame, uint32_t bufferBytes, uint8_t priority)
+{
+    frame.flow = this;
+    frame.bufferBytes = std::max(bufferBytes, m_context.parameters.minimumFrameBytes);
+    frame.wireBytes = frame.bufferBytes + m_context.parameters.lineGapBytes;
+    frame.priority = priority;
+    frame.switches = 0;
+}
+
+FabricFrame*
+RoceQueuePair::MakeDataFrame(uint64_t position, uint32_t bytes, int64_t startPs)
+{
+    const RoceParameters& parameters = m_context.parameters;
+    FabricFrame* frame = FabricFramePool::Take();
+    m_frames++;
+    Address(*frame,
+            bytes + parameters.headerBytes + parameters.telemetryBytes,
+            parameters.priority);
+    frame->kind = ROCE_DATA;
+    frame->source = m_address.senderHost;
+    frame->destination = m_address.receiverHost;
+    frame->flowHash = m_address.dataHash;
+    frame->ecn = FabricEcn::CAPABLE_0;
+    frame->sequence = position;
+    frame->payloadBytes = bytes;
+    frame->sentPs = startPs;
+    if (m_context.telemetry != RoceTelemetry::NONE)
+    {
+        const bool pathOnly = m_context.telemetry == RoceTelemetry::PATH;
+        const double probability = parameters.utilisationProbability;
+        if (!pathOnly || probability >= 1.0 || m_context.random->GetValue() < probability)
+        {
+            frame->telemetry = FabricFramePool::TakeTelemetry();
+            frame->telemetry->pathOnly = pathOnly;
+            frame->collects = true;
+        }
+    }
+    return frame;
+}
+
+void
+RoceQueuePair::SendAnswer(FabricFrame* frame)
+{
+    const RoceParameters& parameters = m_context.parameters;
+    frame->echoSwitches = frame->switches;
+    Address(*frame, parameters.ackBytes + parameters.ackTelemetryBytes, parameters.ackPriority);
+    frame->source = m_address.receiverHost;
+    frame->destination = m_address.senderHost;
+    frame->flowHash = m_address.answerHash;
+    frame->ecn = FabricEcn::NOT_CAPABLE;
+    frame->collects = false;
+    m_address.receiverPort->Enqueue(frame);
+}
+
+void
+RoceQueuePair::SendCnp()
+{
+    FabricFrame* frame = FabricFramePool::Take();
+    m_frames++;
+    Address(*frame, m_context.parameters.cnpBytes, m_context.parameters.cnpPriority);
+    frame->kind = ROCE_CNP;
+    frame->source = m_address.receiverHost;
+    frame->destination = m_address.senderHost;
+    frame->flowHash = m_address.answerHash;
+    m_address.receiverPort->Enqueue(frame);
+}
+
+void
+RoceQueuePair::FreeFrame(FabricFrame* frame)
+{
+    m_frames--;
+    FabricFramePool::Give(frame);
+}
+
+void
+RoceQueuePair::ReceiveFrame(FabricFrame* frame)
+{
+    if (frame->kind == ROCE_DATA)
+    {
+        m_receiver.ReceiveData(frame);
+        return;
+    }
+    if (frame->kind == ROCE_CNP)
+    {
+        m_sender.ReceiveCnp();
+    }
+    else
+    {
+        m_sender.ReceiveAck(*frame);
+    }
+    FreeFrame(frame);
+    if (m_frames == 0 && !m_messages.GetFirst())
+    {
+        m_owner.QueuePairIdle(*this);
+    }
+}
+
+Ptr<Packet>
+RoceQueuePair::MakePacket(const FabricFrame& frame) const
+{
+    return MakeRocePacket(frame, m_address.receiverNpu, m_address.senderNpu);
+}
+
+void
+RoceQueuePair::Delivered(const RoceMessage& message)
+{
+    if (!m_context.parameters.acknowledged)
+    {
+        m_context.listener->MessageArrived(message.message);
+    }
+}
+
+void
+RoceQueuePair::Acknowledged(uint64_t position)
+{
+    while (m_messages.GetFirst() && m_messages.GetFirst()->end <= position)
+    {
+        const CollectiveMessage message = m_messages.GetFirst()->message;
+        m_messages.DropFirst();
+        if (m_context.parameters.acknowledged)
+        {
+            m_context.listener->MessageArrived(message);
+        }
+    }
+}
+
+void
+RoceQueuePair::GiveUp(uint32_t timeouts)
+{
+    std::ostringstream text;
+    text << "RoCE queue pair from NPU " << m_address.senderNpu << " to NPU "
+         << m_address.receiverNpu << " gave up after " << timeouts
+         << " timeouts in a row; raise transport.reliability.retries or timeout, or lower the loss";
+    m_context.listener->TransportFailed(text.str().c_str());
+}
+
+} // namespace ns3

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "roce-queue-receiver.h"
+
+#include "roce-queue-pair.h"
+
+#include "ns3/simulator.h"
+
+namespace ns3
+{
+
+RoceQueueReceiver::RoceQueueReceiver(RoceQueuePair& pair, RoceContext& context)
+    : m_pair(pair),
+      m_context(context)
+{
+}
+
+void
+RoceQueueReceiver::Open()
+{
+    m_expected = 0;
+    m_unanswered = 0;
+    m_marked = false;
+    m_reportedGap = ~uint64_t{0};
+    m_nextCnpPs = 0;
+    m_message = nullptr;
+    m_early.Clear();
+}
+
+void
+RoceQueueReceiver::MessagePosted(RoceMessage* message)
+{
+    if (!m_message)
+    {
+        m_message = message;
+    }
+}
+
+void
+RoceQueueReceiver::ReceiveData(FabricFrame* frame)
+{
+    if (frame->marked && !m_context.parameters.cnpOnAck)
+    {
+        Notify(*frame);
+    }
+    if (frame->sequence == m_expected)
+    {
+        TakeInOrder(frame);
+    }
+    else if (frame->sequence > m_expected)
+    {
+        TakeOutOfOrder(frame);
+    }
+    else
+    {
+        Answer(frame, ROCE_ACK); // it has come before; the acknowledgement may be lost
+    }
+}
+
+void
+RoceQueueReceiver::TakeInOrder(FabricFrame* frame)
+{
+    m_expected += frame->payloadBytes;
+    if (!m_early.IsEmpty())
+    {
+        m_expected = m_early.EndOf(m_expected);
+        m_early.DropBelow(m_expected);
+    }
+    m_marked = m_marked || frame->marked;
+    m_unanswered++;
+    const bool ends = m_message->end <= m_expected;
+    RoceMessage* message = m_message;
+    while (m_message && m_message->end <= m_expected)
+    {
+        m_message = m_message->next;
+    }
+    // The answer leaves before anybody hears of the message: what follows may add to the list.
+    if (ends || m_unanswered >= m_context.parameters.ackEvery)
+    {
+        frame->marked = m_marked;
+        m_unanswered = 0;
+        m_marked = false;
+        Answer(frame, ROCE_ACK);
+    }
+    else
+    {
+        m_pair.FreeFrame(frame);
+    }
+    const RoceMessage* const behind = m_message;
+    while (message != behind && message && message->end <= m_expected)
+    {
+        RoceMessage* next = message->next;
+        m_pair.Delivered(*message);
+        message = next;
+    }
+}
+
+void
+RoceQueueReceiver::StartOver()
+{
+    const uint64_t begin = m_message->begin;
+    const uint64_t chunk = m_context.parameters.chunkBytes;
+    const uint64_t payload = m_context.parameters.payloadBytes;
+    const uint64_t done = chunk == 0 ? 0 : (m_expected - begin) / chunk * chunk;
+    m_expected = begin + done / payload * payload;
+}
+
+void
+RoceQueueReceiver::TakeOutOfOrder(FabricFrame* frame)
+{
+    if (m_context.parameters.reliability == RoceReliability::SELECTIVE_REPEAT)
+    {
+        m_early.Insert(frame->sequence, frame->sequence + frame->payloadBytes);
+        Answer(frame, ROCE_NACK);
+        return;
+    }
+    const int64_t nowPs = Simulator::Now().GetTimeStep();
+    const int64_t intervalPs = m_context.parameters.nackIntervalPs;
+    const bool again = intervalPs > 0 && nowPs >= m_reportedPs + intervalPs;
+    if (m_reportedGap == m_expected && !again)
+    {
+        m_pair.FreeFrame(frame);
+        return;
+    }
+    if (m_context.parameters.reliability == RoceReliability::GO_BACK_0)
+    {
+        StartOver();
+    }
+    m_reportedGap = m_expected;
+    m_reportedPs = nowPs;
+    Answer(frame, ROCE_NACK);
+}
+
+void
+RoceQueueReceiver::Notify(const FabricFrame&)
+{
+    const int64_t nowPs = Simulator::Now().GetTimeStep();
+    if (nowPs >= m_nextCnpPs)
+    {
+        m_nextCnpPs = nowPs + m_context.parameters.cnpIntervalPs;
+        m_pair.SendCnp();
+    }
+}
+
+void
+RoceQueueReceiver::Answer(FabricFrame* frame, uint8_t kind)
+{
+    if (kind == ROCE_NACK)
+    {
+        m_context.statistics.nacks++;
+    }
+    frame->kind = kind;
+    frame->echo = frame->sequence;
+    frame->sequence = m_expected;
+    m_pair.SendAnswer(frame);
+}
+
+} // namespace ns3

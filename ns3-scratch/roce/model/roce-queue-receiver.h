@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#pragma once
+
+#include "fabric-port.h"
+#include "roce-context.h"
+#include "roce-message.h"
+#include "roce-ranges.h"
+
+#include <cstdint>
+#include <memory>
+
+namespace ns3
+{
+
+class RoceQueuePair;
+
+/// The receiving half of a queue pair: puts the stream in order, tells of messages that are
+/// complete, acknowledges, and notifies of marks.
+class RoceQueueReceiver
+{
+  public:
+    /// \param pair the queue pair it belongs to \param context what all share
+    RoceQueueReceiver(RoceQueuePair& pair, RoceContext& context);
+
+    /// Begin, as if newly made.
+    void Open();
+    /// \param message a message that was appended to the queue pair's list
+    void MessagePosted(RoceMessage* message);
+    /// \param frame a data packet; it is owned from here on
+    void ReceiveData(FabricFrame* frame);
+
+  private:
+    /// The next packet in order has come.
+    void TakeInOrder(FabricFrame* frame);
+    /// A packet has come whose predecessor is missing.
+    void TakeOutOfOrder(FabricFrame* frame);
+    /// Go back 0: throw away what has come of the message, or of its last part.
+    void StartOver();
+    /// Send a congestion notification if the last is old enough.
+    void Notify(const FabricFrame& frame);
+    /// Turn a data packet into its answer and send it. \param kind ROCE_ACK or ROCE_NACK
+    void Answer(FabricFrame* frame, uint8_t kind);
+
+    RoceQueuePair& m_pair;                //!< owner
+    RoceContext& m_context;               //!< what all share
+    uint64_t m_expected{0};               //!< everything below has arrived
+    uint32_t m_unanswered{0};             //!< packets since the last acknowledgement
+    bool m_marked{false};                 //!< one of them was marked
+    uint64_t m_reportedGap{~uint64_t{0}}; //!< position of the gap reported last
+    int64_t m_reportedPs{0};              //!< when
+    int64_t m_nextCnpPs{0};               //!< earliest time of the next notification
+    RoceMessage* m_message{nullptr};      //!< message that has the next byte, or none
+    RoceRanges m_early;                   //!< selective repeat: arrived out of order
+};
+
+} // namespace ns3

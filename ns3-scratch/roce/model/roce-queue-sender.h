@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#pragma once
+
+#include "fabric-frame.h"
+#include "roce-congestion-control.h"
+#include "roce-context.h"
+#include "roce-message.h"
+#include "roce-nic-port.h"
+#include "roce-ranges.h"
+
+#include "ns3/event-id.h"
+
+#include <array>
+#include <cstdint>
+#include <memory>
+
+namespace ns3
+{
+
+class RoceQueuePair;
+
+/// What kind of frame a queue pair sends.
+enum RoceFrameKind : uint8_t
+{
+    ROCE_DATA = 0, //!< payload
+    ROCE_ACK = 1,  //!< everything below `sequence` has arrived
+    ROCE_NACK = 2, //!< the same, and `echo` has arrived out of order
+    ROCE_CNP = 3   //!< a data packet was marked
+};
+
+/// The path of a queue pair as its sender needs it.
+struct RocePathNumbers
+{
+    int64_t baseRoundTripPs{0};      //!< of a full packet and its acknowledgement, idle network
+    uint64_t bandwidthDelayBytes{0}; //!< window that keeps the slowest line busy
+    uint32_t switches{0};            //!< switches on the path
+};
+
+/**
+ * The sending half of a queue pair: cuts messages into packets, keeps pace and window, sends again
+ * what is lost, and asks its congestion control. The stream of bytes runs through all messages of
+ * the queue pair.
+ */
+class RoceQueueSender : public RoceSender
+{
+  public:
+    /// Its place among the senders of a port.
+    struct Turn
+    {
+        /// Which list it is in.
+        enum State : uint8_t
+        {
+            IDLE,    //!< none: it has nothing to send, or its window is full
+            WAITING, //!< its turn comes
+            PACED    //!< its pacing does not let it before readyPs
+        };
+
+        int64_t readyPs{0};    //!< when its pacing lets it
+        std::size_t number{0}; //!< among the senders of its port
+        std::size_t place{0};  //!< in the heap
+        State state{IDLE};     //!< which list it is in
+        uint8_t priority{0};   //!< of its packets
+    };
+
+    /// Its place among the senders of a port with unacknowledged data.
+    struct Watched
+    {
+        RoceQueueSender* previous{nullptr}; //!< less recent progress
+        RoceQueueSender* next{nullptr};     //!< more recent progress
+        int64_t progressPs{0};              //!< time of its last progress
+        bool watched{false};                //!< it is in the list
+    };
+
+    /// \param pair the queue pair it belongs to \param context what all share
+    RoceQueueSender(RoceQueuePair& pair, RoceContext& context);
+    ~RoceQueueSender() override;
+
+    /// Begin, as if newly made. \param port where packets leave \param path the way they take
+    void Open(RoceNicPort& port, const RocePathNumbers& path);
+    /// End: leave all lists and stop all timers.
+    void Close();
+    /// Messages were appended to the queue pair's list.
+    void MessagePosted();
+
+    /// \return its place among the senders of its port
+    Turn& GetTurn()
+    {
+        return m_turn;
+    }
+
+    /// \return its place among the senders that are watched
+    Watched& GetWatch()
+    {
+        return m_watch;
+    }
+
+    /// \return whether it has a packet that the window lets out
+    bool MaySend() const;
+
+    /// \return when pacing lets the next packet out
+    int64_t GetReadyPs() const
+    {
+        return m_readyPs;
+    }
+
+    /// \param startPs when its first bit goes on the line \return the next packet
+    FabricFrame* MakeDataFrame(int64_t startPs);
+    /// \param frame an acknowledgement, positive or negative
+    void ReceiveAck(const FabricFrame& frame);
+    /// A congestion notification has come.
+    void ReceiveCnp();
+    /// There was no progress for too long. \param nowPs the time
+    void TimedOut(int64_t nowPs);
+
+    /// \return its congestion control
+    const RoceCongestionControl& GetControl() const
+    {
+        return *m_control;
+    }
+
+    int64_t GetNowPs() const override;
+    uint64_t GetLineRateBps() const override;
+    int64_t GetBaseRoundTripPs() const override;
+    uint64_t GetBandwidthDelayBytes() const override;
+    uint32_t GetPayloadBytes() const override;
+    uint32_t GetPacketBytes() const override;
+    uint32_t GetSwitches() const override;
+    uint64_t GetSentBytes() const override;
+    uint64_t GetAcknowledgedBytes() const override;
+    double GetRateBps() const override;
+    void SetRateBps(double rateBps) override;
+    uint64_t GetWindowBytes() const override;
+    void SetWindowBytes(uint64_t bytes) override;
+    void StartTimer(uint32_t timer, int64_t delayPs) override;
+    void StopTimer(uint32_t timer) override;
+    double GetRandom() override;
+
+  private:
+    static constexpr uint32_t TIMERS = 4; //!< of the congestion control
+
+    /// Selective repeat: what must be sent again.
+    struct Recovery
+    {
+        RoceRanges arrived;    //!< out of order, above what is acknowledged
+        uint64_t next{0};      //!< looked at up to here
+        uint64_t lostBelow{0}; //!< what has not arrived below it is lost
+        uint64_t end{0};       //!< recovery ends when everything up to here is acknowledged
+        bool active{false};    //!< something may have to be sent again
+    };
+
+    /// \return position of the next packet to send again, or NOTHING
+    uint64_t FindLost() const;
+    /// Work out the window from its parts.
+    void UpdateLimit();
+    /// Work out when pacing lets the next packet out.
+    void UpdateReady();
+    /// Take the place among the senders that the present state asks for; departures are settled.
+    void Reschedule(int64_t nowPs);
+    /// Everything below a position is acknowledged. \return how many bytes of it are news
+    uint64_t Advance(uint64_t position, int64_t nowPs);
+    /// Act on a negative acknowledgement.
+    void HandleNack(const FabricFrame& frame);
+    /// The congestion control's timer is due.
+    void TimerDue(uint32_t timer);
+    /// Tell the observer.
+    void Report();
+
+    static constexpr uint64_t NOTHING = ~uint64_t{0};
+
+    RoceQueuePair& m_pair;           //!< owner
+    RoceContext& m_context;          //!< what all share
+    RoceNicPort* m_port{nullptr};    //!< where packets leave
+    Turn m_turn;                     //!< place among the senders of the port
+    Watched m_watch;                 //!< place among those with unacknowledged data
+    RoceMessage* m_current{nullptr}; //!< message with the next byte, or none
+    uint64_t m_next{0};              //!< next byte to send
+    uint64_t m_highest{0};           //!< behind the highest byte ever sent
+    uint64_t m_acknowledged{0};      //!< everything below has arrived
+    uint64_t m_limitBytes{0};        //!< most bytes in flight, 0 without limit
+    uint64_t m_windowBytes{0};       //!< the same at line rate
+    double m_rateBps{0.0};           //!< pace
+    double m_lineRateBps{0.0};       //!< of the port
+    int64_t m_lastStartPs{0};        //!< when the last packet began
+    uint32_t m_lastWireBytes{0};     //!< its bytes on the line
+    uint32_t m_timeouts{0};          //!< in a row
+    int64_t m_readyPs{0};            //!< when pacing lets the next packet out
+    RocePathNumbers m_path;          //!< its path
+    std::unique_ptr<RoceCongestionControl> m_control; //!< sets rate and window
+    std::unique_ptr<Recovery> m_recovery;             //!< selective repeat only
+    std::array<EventId, TIMERS> m_timers;             //!< of the congestion control
+};
+
+} // namespace ns3

@@ -1,0 +1,202 @@
+"""``astra-ns3 show network``: numbers on standard output, a picture or another format in a file."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from click.testing import CliRunner, Result
+
+from astra_ns3.cli.show import show_group
+from astra_ns3.config.network import parse_network
+from astra_ns3.errors import InputError
+from astra_ns3.report.network_figure import draw_network
+from astra_ns3.report.network_layout import MOST_IN_A_ROW, layout
+from astra_ns3.topology.graph import Graph
+from astra_ns3.topology.registry import build_graph
+
+NETWORKS = Path(__file__).parents[2] / "inputs" / "network"
+LEAF_SPINE = str(NETWORKS / "leaf-spine-32.yaml")
+LINK = {"rate": "100Gbps", "delay": "500ns"}
+SWITCH = {"buffer": "64MB"}
+PNG_BEGINS = b"\x89PNG"
+
+
+@pytest.fixture(autouse=True)
+def _in_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def _show(*words: str) -> Result:
+    return CliRunner().invoke(show_group, ["network", *words], standalone_mode=False)
+
+
+def _graph(name: str) -> Graph:
+    from astra_ns3.config.network import read_network
+
+    return build_graph(read_network(NETWORKS / f"{name}.yaml").topology)
+
+
+def test_the_numbers_are_printed() -> None:
+    result = _show(LEAF_SPINE)
+    assert (result.exception, result.return_value) == (None, 0)
+    rows = dict(line.split("  ", 1) for line in result.output.splitlines())
+    assert {name.strip(): value.strip() for name, value in rows.items()} == {
+        "topology": "leaf-spine",
+        "NPUs": "32 as 32",
+        "hosts": "32",
+        "switches": "6",
+        "links, link": "32 of 100 Gb/s, 500 ns",
+        "links, uplink": "8 of 200 Gb/s, 500 ns",
+        "diameter": "4 links",
+        "paths that long": "2 between two NPUs so far apart",
+        "bisection": "800 Gb/s",
+        # 2 x 123.04 + 2 x 61.52 ns for a packet of 1538 bytes, 20.16 ns for its ACK, eight delays.
+        "base round trip": "4.389 us",
+        "oversubscription": "leaf 2:1",
+        "routing": "ecmp",
+    }
+    assert list(Path().iterdir()) == []
+
+
+def test_the_numbers_are_an_object_too() -> None:
+    result = _show(str(NETWORKS / "torus-4x4.yaml"), "--json", "-o", "torus.png", "--export", "torus.json")
+    assert json.loads(result.output) == {
+        "file": str(NETWORKS / "torus-4x4.yaml"),
+        "kind": "torus",
+        "npus": 16,
+        "dimensions": [4, 4],
+        "hosts": 16,
+        "switches": 16,
+        "links": [
+            {"class": "injection", "count": 16, "rate_bps": 400 * 10**9, "delay_ps": 0},
+            {"class": "axis-0", "count": 16, "rate_bps": 10**11, "delay_ps": 500_000},
+            {"class": "axis-1", "count": 16, "rate_bps": 10**11, "delay_ps": 500_000},
+        ],
+        "diameter": 6,
+        "paths": 24,
+        "bisection_bps": 800 * 10**9,
+        "round_trip_ps": 8 * 500_000 + 4 * (123_040 + 6_720) + 2 * (30_760 + 1_680),
+        "oversubscription": {},
+        "routing": "ecmp",
+        "warnings": [],
+        "written": "torus.png",
+        "exported": "torus.json",
+        "exit_status": 0,
+    }
+    assert Path("torus.png").read_bytes().startswith(PNG_BEGINS)
+    assert len(json.loads(Path("torus.json").read_text())["links"]) == 48
+
+
+def test_the_round_trip_of_roce_has_its_own_sizes() -> None:
+    counts = json.loads(_show(str(NETWORKS / "roce-16.yaml"), "--json").output)
+    # 1000 + 62 + 20 bytes and 66 + 20 bytes on the line, at the rate and delay of the file.
+    from astra_ns3.config.network import SingleSwitch, read_network
+
+    topology = read_network(NETWORKS / "roce-16.yaml").topology
+    assert isinstance(topology, SingleSwitch)
+    line = sum(-(-size * 8 * 10**12 // topology.link.rate_bps) for size in (1082, 86))
+    assert counts["round_trip_ps"] == 2 * line + 4 * topology.link.delay_ps
+
+
+@pytest.mark.parametrize("path", sorted(NETWORKS.glob("*.yaml")), ids=lambda path: path.stem)
+def test_every_network_of_ours_is_drawn(path: Path) -> None:
+    result = _show(str(path), "-o", "picture.svg")
+    assert result.exception is None, result.exception
+    assert result.output.splitlines()[-1] == "written to picture.svg"
+    assert ElementTree.parse("picture.svg").getroot().tag.endswith("svg")
+
+
+def test_levels_are_rows_and_nodes_are_frames() -> None:
+    drawn = layout(_graph("rail-optimised-32"))
+    assert drawn.rows == [("scale-up", 0.0), ("NPUs", 1.0), ("leaf", 2.0), ("spine", 3.0)]
+    assert len(drawn.boxes) == 8
+    hosts = [mark for mark in drawn.marks if mark.is_host]
+    assert [mark.label for mark in hosts] == [str(npu) for npu in range(32)]
+    for left, right, bottom, top in drawn.boxes:
+        assert sum(left < mark.x < right and bottom < mark.y < top for mark in hosts) == 4
+    assert sum(wire.count for wire in drawn.wires) == 80
+
+
+def test_networks_without_levels_are_drawn_in_a_circle_or_a_grid() -> None:
+    for name, marks in (
+        ("ring-8", 16),
+        ("full-mesh-8", 8),
+        ("dragonfly-24", 36),
+        ("torus-4x4", 32),
+        ("mesh-2x2x3", 24),
+    ):
+        drawn = layout(_graph(name))
+        assert drawn.height is not None
+        assert len({(round(mark.x, 3), round(mark.y, 3)) for mark in drawn.marks}) == marks
+
+
+@pytest.mark.parametrize(
+    ("topology", "marks"),
+    [
+        ({"kind": "fat-tree", "k": 16, "link": LINK, "switch": SWITCH}, 4 * MOST_IN_A_ROW),
+        ({"kind": "torus", "shape": [32, 32], "link": LINK, "switch": SWITCH}, 2 * MOST_IN_A_ROW),
+        ({"kind": "full-mesh", "npus": 100, "link": LINK}, MOST_IN_A_ROW),
+        ({"kind": "single-switch", "npus": 1021, "link": LINK, "switch": SWITCH}, MOST_IN_A_ROW + 1),
+    ],
+)
+def test_crowds_are_drawn_as_one(topology: dict[str, object], marks: int) -> None:
+    graph = build_graph(parse_network({"topology": topology}).topology)
+    drawn = layout(graph)
+    assert len(drawn.marks) <= marks
+    assert sum(mark.count for mark in drawn.marks) == graph.nodes
+    draw_network(graph, "crowd.png", "a crowd")
+    assert Path("crowd.png").read_bytes().startswith(PNG_BEGINS)
+
+
+@pytest.mark.parametrize("suffix", ["png", "svg", "pdf"])
+def test_the_same_network_gives_the_same_picture(suffix: str) -> None:
+    for name in ("one", "two"):
+        draw_network(_graph("fat-tree-16"), f"{name}.{suffix}", "a tree")
+    assert Path(f"one.{suffix}").read_bytes() == Path(f"two.{suffix}").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["none.yaml"], "none.yaml: no such file"),
+        ([LEAF_SPINE, "-o", "one.gif"], "one.gif: a figure's file ends in .png, .svg, .pdf"),
+        ([LEAF_SPINE, "-o", "none/one.png"], "none/one.png: cannot be written: No such file"),
+        ([LEAF_SPINE, "--export", "one.dot"], "one.dot: a network to export ends in .graphml, .json, .txt, .yaml"),
+        (["analytical.yaml"], "analytical.yaml: describes an analytical network, without packets"),
+    ],
+)
+def test_what_can_not_be_shown_is_an_input_error(words: list[str], message: str) -> None:
+    Path("analytical.yaml").write_text("topology: [Ring]\nnpus_count: [8]\nbandwidth: [50.0]\nlatency: [500.0]\n")
+    error = _show(*words).exception
+    assert isinstance(error, InputError)
+    with pytest.raises(InputError, match=message):
+        raise error
+
+
+def test_what_is_exported_can_be_shown_again() -> None:
+    assert _show(LEAF_SPINE, "--export", "mine.graphml").output.splitlines()[-1] == "written to mine.graphml"
+    Path("again.yaml").write_text("topology: {kind: file, path: mine.graphml, switch: {buffer: 1MB}}\n")
+    first, again = (json.loads(_show(path, "--json").output) for path in (LEAF_SPINE, "again.yaml"))
+    for key in ("npus", "switches", "links", "diameter", "paths", "bisection_bps", "oversubscription", "round_trip_ps"):
+        assert first[key] == again[key]
+
+
+def test_what_can_hardly_be_meant_is_warned_of(caplog: pytest.LogCaptureFixture) -> None:
+    Path("small.yaml").write_text(Path(LEAF_SPINE).read_text().replace("64MB", "20KB"))
+    assert _show("small.yaml").exception is None
+    assert "buffer of switch 0, 20 KB, is below" in caplog.text
+    caplog.clear()
+    assert _show(LEAF_SPINE).exception is None
+    assert caplog.text == ""
+
+
+def test_a_missing_matplotlib_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    error = _show(LEAF_SPINE, "-o", "one.png").exception
+    assert isinstance(error, InputError)
+    assert "pip install 'astra-ns3[plots]'" in str(error)
+    assert _show(LEAF_SPINE).exception is None

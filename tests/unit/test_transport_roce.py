@@ -1,0 +1,265 @@
+"""RoCE numbers that follow from the configuration, and combinations that are warned of or refused."""
+
+from __future__ import annotations
+
+from math import ceil
+from typing import Any
+
+import pytest
+
+from astra_ns3.config.network import NetworkConfig, RoceTransport, parse_network
+from astra_ns3.config.switch import PfcConfig, SwitchConfig
+from astra_ns3.errors import InputError
+from astra_ns3.experiments.shape import network_shape
+from astra_ns3.topology.graph import Graph, Link
+from astra_ns3.transport.check import check_transport
+from astra_ns3.transport.roce import (
+    RoceParameters,
+    base_round_trip_ps,
+    headroom_bytes,
+    port_headroom_bytes,
+    roce_parameters,
+    window_bytes,
+)
+from astra_ns3.transport.roce_check import longest_drain_ps, lossless_bytes
+from astra_ns3.transport.shape import NetworkShape, PortShape, SwitchShape
+
+GBPS = 10**9
+NS = 1000
+LOSSLESS: dict[str, Any] = {"buffer": "32MiB", "pfc": {}}
+LINK = {"rate": "100Gbps", "delay": "500ns"}
+HOSTS = 16
+
+
+def config(transport: dict[str, Any] | None = None, switch: dict[str, Any] | None = None) -> NetworkConfig:
+    return parse_network(
+        {
+            "topology": {"npus": HOSTS, "link": LINK, "switch": LOSSLESS if switch is None else switch},
+            "transport": {"kind": "roce", "reliability": {"timeout": "4ms"}, **(transport or {})},
+        }
+    )
+
+
+def star(network: NetworkConfig) -> NetworkShape:
+    """The shape of the network above, written down by hand."""
+    port = PortShape(100 * GBPS, 500 * NS)
+    switch = SwitchShape(network.topology.switch, (port,) * HOSTS)  # type: ignore[union-attr]
+    return NetworkShape(HOSTS, 1, (switch,), (port,), (port, port))
+
+
+def parameters(transport: dict[str, Any] | None = None) -> RoceParameters:
+    network = config(transport)
+    assert isinstance(network.transport, RoceTransport)
+    return roce_parameters(network.transport)
+
+
+def warnings(transport: dict[str, Any] | None = None, switch: dict[str, Any] | None = None) -> list[str]:
+    network = config(transport, switch)
+    return check_transport(network, star(network))
+
+
+def test_the_defaults_on_a_lossless_switch_give_no_warning() -> None:
+    assert warnings() == []
+
+
+@pytest.mark.parametrize(
+    ("control", "of_path", "telemetry", "on_ack"),
+    [
+        ("none", False, 0, 0),
+        ("dcqcn", False, 0, 0),
+        ("timely", False, 0, 0),
+        ("static-window", True, 0, 0),
+        ("dctcp", True, 0, 0),
+        ("swift", True, 0, 0),
+        ("hpcc", True, 42, 42),
+        ("hpcc-pint", True, 2, 2),
+        ("mine.py:Mine", False, 0, 0),
+    ],
+)
+def test_window_and_telemetry_are_what_the_control_needs(
+    control: str, of_path: bool, telemetry: int, on_ack: int
+) -> None:
+    found = parameters({"congestion_control": control})
+    assert (found.window_of_path, found.window_bytes) == (of_path, 0)
+    assert (found.telemetry_bytes, found.ack_telemetry_bytes) == (telemetry, on_ack)
+
+
+def test_what_the_file_says_comes_before_what_the_control_needs() -> None:
+    found = parameters(
+        {
+            "congestion_control": "hpcc",
+            "window": "80KB",
+            "telemetry_bytes": 8,
+            "ack_telemetry_bytes": 0,
+            "ack_priority": 5,
+        }
+    )
+    assert (found.window_of_path, found.window_bytes) == (False, 80_000)
+    assert (found.telemetry_bytes, found.ack_telemetry_bytes, found.ack_priority) == (8, 0, 5)
+    assert parameters({"priority": 4}).ack_priority == 4
+    assert not parameters({"congestion_control": "hpcc", "window": "none"}).window_of_path
+
+
+def test_the_control_is_told_the_least_rate_and_its_own_numbers() -> None:
+    found = parameters({"minimum_rate": "2Gbps", "congestion_control": {"kind": "dctcp", "g": 0.5}})
+    assert found.control_parameters["minimum_rate"] == 2e9
+    assert found.control_parameters["g"] == 0.5
+    own = parameters({"congestion_control": {"kind": "a/mine.py:Mine", "parameters": {"gain": 3}}})
+    assert (own.own_file, own.own_class, own.control_parameters["gain"]) == ("a/mine.py", "Mine", 3.0)
+    assert (found.own_file, found.congestion_control) == ("", "dctcp")
+
+
+def test_pints_numbers_go_to_the_fabric() -> None:
+    found = parameters({"congestion_control": {"kind": "hpcc-pint", "log_base": 1.01, "sampling": 0.5}})
+    assert (found.utilisation_log_base, found.utilisation_probability) == (1.01, 0.5)
+
+
+def test_headroom_is_two_delays_three_frames_and_a_pause() -> None:
+    # 100 Gb/s x 1 us = 12,500 bytes there and back; 3 x 1082; 84 of the pause frame.
+    assert headroom_bytes(100 * GBPS, 500 * NS, 1082) == 12_500 + 3 * 1082 + 84
+    # 2 x 1 ps at 1 Gb/s is a 4000th of a byte: one.
+    assert headroom_bytes(GBPS, 1, 0) == 1 + 84
+    assert headroom_bytes(800 * GBPS, 0, 0) == 84
+
+
+def test_headroom_may_be_given_or_be_a_multiple_of_rate_and_delay() -> None:
+    port = PortShape(400 * GBPS, 500 * NS)
+    assert port_headroom_bytes(PfcConfig.model_validate({"headroom": "10KB"}), port, 1082) == 10_000
+    # The known code: 400 Gb/s x 500 ns / 8 x 3.
+    assert port_headroom_bytes(PfcConfig.model_validate({"headroom_factor": 3}), port, 1082) == 75_000
+    assert port_headroom_bytes(PfcConfig(), port, 1082) == 50_000 + 3246 + 84
+
+
+def test_the_round_trip_is_a_packet_there_and_an_ack_back() -> None:
+    # 1000 + 62 + 20 bytes and 66 + 20 bytes at 100 Gb/s: 86.56 and 6.88 ns, on two links each; four delays of 500 ns.
+    assert base_round_trip_ps(parameters(), star(config())) == 2 * 86_560 + 2 * 6_880 + 4 * 500_000
+    # HPCC's telemetry: 42 bytes more on both.
+    with_telemetry = 2 * 89_920 + 2 * 10_240 + 4 * 500_000
+    assert base_round_trip_ps(parameters({"congestion_control": "hpcc"}), star(config())) == with_telemetry
+    # As the known code reckons: payload alone, one way.
+    assert base_round_trip_ps(parameters({"base_rtt": "payload"}), star(config())) == 2 * 80_000 + 4 * 500_000
+
+
+def test_the_window_is_the_bandwidth_delay_product_of_the_longest_path() -> None:
+    # 2,186.88 ns at 100 Gb/s, and as the known code has it for one switch at 400 Gb/s: 2,040 ns, 102,000 bytes.
+    assert window_bytes(parameters({"window": "bdp"}), star(config())) == int(2186.88 * 100 / 8)
+    port = PortShape(400 * GBPS, 500 * NS)
+    fast = NetworkShape(HOSTS, 1, (), (port,), (port, port))
+    assert window_bytes(parameters({"window": "bdp", "base_rtt": "payload"}), fast) == 102_000
+    assert window_bytes(parameters({"window": "7KB"}), fast) == 7000
+    assert window_bytes(parameters(), fast) == 0
+
+
+def test_the_longest_queue_is_every_other_window_or_the_buffer() -> None:
+    shape = star(config())
+    assert longest_drain_ps(parameters({"window": "100KB"}), shape) == 15 * 100_000 * 80
+    assert longest_drain_ps(parameters(), shape) == 32 * 2**20 * 80
+
+
+def test_a_buffer_must_hold_headroom_reserve_and_a_frame() -> None:
+    needed = HOSTS * (headroom_bytes(100 * GBPS, 500 * NS, 1082) + 4096)
+    exact: dict[str, Any] = {"buffer": needed + 1062, "pfc": {}}
+    network = config({}, exact)
+    assert lossless_bytes(star(network).switches[0], parameters()) == needed
+    assert warnings({}, exact) == []
+    with pytest.raises(InputError, match=rf"{needed + 1061} bytes are less than the {needed} that .* 16 ports take"):
+        warnings({}, {"buffer": needed + 1061, "pfc": {}})
+    twice = {"buffer": needed + 1062, "pfc": {"priorities": [3, 4]}}
+    with pytest.raises(InputError, match=rf"less than the {2 * needed} that"):
+        warnings({}, twice)
+    with pytest.raises(InputError, match="1061 bytes do not hold one frame of 1062"):
+        warnings({}, {"buffer": 1061})
+
+
+def test_what_contradicts_itself_is_refused() -> None:
+    with pytest.raises(InputError, match="static-window is that window"):
+        warnings({"congestion_control": "static-window", "window": "none"})
+    with pytest.raises(InputError, match=r"minimum_rate': 200 Gb/s is above the 100 Gb/s of a host's link"):
+        warnings({"minimum_rate": "200Gbps"})
+    with pytest.raises(InputError, match="no entry for ports of 100 Gb/s; it has 40 Gb/s"):
+        warnings({}, {**LOSSLESS, "ecn": [{"rate": "40Gbps", "kmin": 1, "kmax": 2}]})
+
+
+@pytest.mark.parametrize(
+    ("transport", "switch", "message"),
+    [
+        ({}, {"buffer": "32MiB"}, "a switch has no pfc, so packets can be lost, and go-back-n sends all"),
+        ({"priority": 4}, LOSSLESS, "pfc of a switch holds for priority 3, data have 4"),
+        ({"congestion_control": "dcqcn"}, LOSSLESS, "dcqcn waits for ECN marks, but a switch marks nothing"),
+        ({"congestion_control": "dctcp"}, LOSSLESS, "dctcp waits for ECN marks"),
+        ({}, {**LOSSLESS, "ecn": {"kmin": "40MB", "kmax": "50MB"}}, "no packet is ever marked"),
+        ({"congestion_control": "hpcc", "window": "none"}, LOSSLESS, "set window: bdp"),
+        # 20 packets of 1082 bytes are sent in 1731.2 ns, acknowledged after 2186.88 ns: 79%.
+        ({"window": "20KB"}, LOSSLESS, "cannot fill the link: it is sent in 1.731 us and acknowledged after 2.187 us"),
+        ({"window": "20KB"}, LOSSLESS, "reaches 79% of the rate"),
+        # 32 MiB at 100 Gb/s: 2.684 ms.
+        ({"reliability": {"timeout": "2ms"}}, LOSSLESS, "timeout 2 ms is shorter than the 2.687 ms"),
+    ],
+)
+def test_each_trap_is_warned_of(transport: dict[str, Any], switch: dict[str, Any], message: str) -> None:
+    assert any(message in warning for warning in warnings(transport, switch))
+
+
+@pytest.mark.parametrize(
+    ("transport", "switch"),
+    [
+        ({"reliability": {"kind": "selective-repeat", "timeout": "4ms"}}, {"buffer": "32MiB"}),
+        ({"priority": 4}, {"buffer": "32MiB", "pfc": {"priorities": [4]}}),
+        ({"congestion_control": "dcqcn"}, {**LOSSLESS, "ecn": {"kmin": "400KB", "kmax": "1600KB"}}),
+        ({"congestion_control": "hpcc"}, LOSSLESS),
+        ({"window": "26KB"}, LOSSLESS),
+        ({"reliability": {"timeout": "2ms"}, "window": "100KB"}, LOSSLESS),
+    ],
+)
+def test_numbers_on_the_right_side_of_a_trap_are_not_warned_of(
+    transport: dict[str, Any], switch: dict[str, Any]
+) -> None:
+    assert warnings(transport, switch) == []
+
+
+def test_a_warning_that_holds_for_all_switches_stands_once() -> None:
+    network = config({}, {"buffer": "32MiB"})
+    shape = star(network)
+    other = SwitchShape(shape.switches[0].config, shape.switches[0].ports[:4])
+    found = check_transport(network, NetworkShape(HOSTS, 1, (*shape.switches, other), shape.host_ports, shape.path))
+    assert len(found) == 1
+
+
+def test_a_graph_in_outline() -> None:
+    # Hosts 0-1 on switch 4, hosts 2-3 on switch 6, switch 5 between; NPUs 0 to 4, two of them on host 1.
+    slow, fast = (10 * GBPS, 7 * NS), (40 * GBPS, 9 * NS)
+    ends = ((0, 4, slow), (1, 4, slow), (2, 6, fast), (3, 6, fast), (4, 5, fast), (5, 6, slow))
+    edge = SwitchConfig.model_validate({"buffer": "1MB"})
+    core = SwitchConfig.model_validate({"buffer": "2MB"})
+    graph = Graph(
+        hosts=4,
+        switches=3,
+        links=tuple(Link(a, b, rate, delay) for a, b, (rate, delay) in ends),
+        rank_host=(0, 1, 1, 2, 3),
+        switch_configs=(edge, core, edge),
+    )
+    shape = network_shape(graph)
+    assert (shape.npus, shape.npus_per_host, shape.slowest_bps) == (5, 2, 10 * GBPS)
+    assert shape.path == (PortShape(*slow), PortShape(*fast), PortShape(*slow), PortShape(*fast))
+    assert shape.host_ports == (PortShape(*slow), PortShape(*fast))
+    assert [(switch.config.buffer_bytes, len(switch.ports)) for switch in shape.switches] == [
+        (10**6, 3),
+        (2 * 10**6, 2),
+        (10**6, 3),
+    ]
+    assert shape.largest_buffer_bytes == 2 * 10**6
+
+
+def test_a_forecast_counts_packets_of_the_payload() -> None:
+    from astra_ns3.config.system import parse_system
+    from astra_ns3.config.workload import parse_workload
+    from astra_ns3.experiments.validate import validate
+
+    keys: dict[str, object] = {"scheduling-policy": "LIFO", "preferred-dataset-splits": 2}
+    keys |= {f"{name}-implementation": "ring" for name in ("all-reduce", "reduce-scatter", "all-gather", "all-to-all")}
+    workload = parse_workload("MICRO\n1\nlayer -1 0 NONE 0 0 NONE 0 0 ALLREDUCE 1048576 0\n", "micro")
+    found = validate(workload, parse_system(keys), config({"payload": "4KiB"})).forecast
+    # A ring: 2 chunks, 15 steps twice, from each of 16: messages of 1 MiB / 2 / 16 = 32 KiB, 8 packets each.
+    assert found.messages == 2 * 2 * 15 * 16
+    assert found.packets == found.messages * ceil(2**20 / 2 / 16 / 4096)
+    assert found.connections == 16
