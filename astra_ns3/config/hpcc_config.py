@@ -36,8 +36,8 @@ class HpccConfig:
 def read_hpcc_config(path: str) -> HpccConfig:
     """Read a config.txt and the topology that it names, relative to it; raises InputError with file and line."""
     values = read_values(path)
-    topology_path = str(Path(path).parent / values.need("TOPOLOGY_FILE", ""))
-    topology = read_hpcc_topology(topology_path)
+    topology_path = values.need("TOPOLOGY_FILE", "")
+    topology = read_hpcc_topology(Path(path).parent / topology_path)
     _refuse(values)
     network = {
         "topology": {
@@ -45,6 +45,7 @@ def read_hpcc_config(path: str) -> HpccConfig:
             "format": "hpcc",
             "path": topology_path,
             "switch": _switch(values, topology),
+            "error_rate": values.get("ERROR_RATE_PER_LINK", 0),
         },
         "transport": _transport(values),
         "observe": _observe(values),
@@ -56,11 +57,8 @@ def _refuse(values: HpccValues) -> None:
     """Raise InputError for what would change results and isn't modelled."""
     if values.get("LINK_DOWN", (0, 0, 0))[0]:
         raise values.error("LINK_DOWN", "takes a link down, which is not supported yet; supported: 0 0 0")
-    if values.get("ERROR_RATE_PER_LINK", 0):
-        raise values.error(
-            "ERROR_RATE_PER_LINK",
-            "is for all links at once, which is not supported; give each its rate in the topology",
-        )
+    if values.get("ERROR_RATE_PER_LINK", 0) >= 1:
+        raise values.error("ERROR_RATE_PER_LINK", "is 1 or more, expected below 1")
     if values.get("NIC_TOTAL_PAUSE_TIME", 0):
         raise values.error(
             "NIC_TOTAL_PAUSE_TIME", "makes NICs pause their switch, which is not supported; supported: 0"

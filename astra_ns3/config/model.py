@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, TypeVar
@@ -26,6 +27,8 @@ from astra_ns3.errors import InputError, nearest
 from astra_ns3.units import exact_time, parse_bytes, parse_rate, parse_time_ps
 
 _LONGEST_SHOWN = 60
+FOLDER = "folder"
+"""Of the document that is being read, in the context of validators."""
 
 
 class ConfigModel(BaseModel):
@@ -72,12 +75,12 @@ def shown(value: object) -> str:
 
 
 def validated(model: type[Model], document: Document) -> Model:
-    """The model that the document describes.
+    """The model that the document describes; paths in it are as seen from its folder.
 
     Raises InputError for the first thing that is wrong: file, line, key, what was found, what is allowed.
     """
     try:
-        return model.model_validate(document.data)
+        return model.model_validate(document.data, context={FOLDER: os.path.dirname(document.source)})
     except ValidationError as error:
         problems = [_problem(details, document) for details in error.errors(include_url=False)]
         problems.sort(key=lambda problem: problem[0])

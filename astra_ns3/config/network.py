@@ -34,7 +34,7 @@ __all__ = [
     "read_network",
 ]
 
-_PORT_NAME = re.compile(r"host[0-9]{1,9}|switch[0-9]{1,9}:[0-9]{1,9}")
+_PORT_NAME = re.compile(r"host[0-9]{1,9}(:[0-9]{1,9})?|switch[0-9]{1,9}:[0-9]{1,9}")
 
 
 def _port_name(name: str) -> str:

@@ -35,6 +35,8 @@ from astra_ns3.config.tcp import TcpTransport
 from astra_ns3.units import PS_PER_MS, PS_PER_US, parse_bytes
 
 LARGEST_PAYLOAD_BYTES = 65_000
+NIC_TIMEOUT_PS = 4_096_000 * 2**12
+"""4.096 us x 2**n, n = 12 (InfiniBand Architecture Specification, 9.7.6.1.3): above what full buffers hold back."""
 WINDOW_WORDS = ("bdp", "none")
 
 
@@ -56,8 +58,9 @@ class Reliability(ConfigModel):
     """What happens when packets are lost or come out of order."""
 
     kind: Literal["go-back-n", "go-back-0", "selective-repeat"] = "go-back-n"
-    timeout_ps: PositiveTimePs = Field(alias="timeout", default=PS_PER_MS)
-    """So long without progress, and everything that is not acknowledged is sent again."""
+    timeout_ps: PositiveTimePs | None = Field(alias="timeout", default=None)
+    """So long without progress, and everything that is not acknowledged is sent again; absent: 16.777 ms (4.096 us x
+    2**12, a setting of real NICs), with selective-repeat 1 ms."""
     nack_interval_ps: TimePs = Field(alias="nack_interval", default=0)
     """A gap that is still open after so long is reported again when more packets come; 0: one NACK for each gap."""
     retries: Number = 7
@@ -66,6 +69,13 @@ class Reliability(ConfigModel):
     """With selective-repeat: how far behind a packet may come before it counts as lost."""
     go_back_0_chunk_bytes: Bytes = Field(alias="go_back_0_chunk", default=4000)
     """With go-back-0: the sender returns to the start of a piece of so many bytes; 0: of the message."""
+
+    @property
+    def timeout_in_use_ps(self) -> int:
+        """The timeout, also where it was left out."""
+        if self.timeout_ps is not None:
+            return self.timeout_ps
+        return PS_PER_MS if self.kind == "selective-repeat" else NIC_TIMEOUT_PS
 
     @model_validator(mode="after")
     def _reordering_needs_selective_repeat(self) -> Reliability:
@@ -109,8 +119,9 @@ class RoceTransport(ConfigModel):
     both ways' delays and one way's payload bits alone."""
     base_rtt_of: Literal["path", "longest"] = "path"
     """Each path has its own, or all have that of the longest."""
-    window_scales_with_rate: OnOff = False
-    """Whether the window shrinks in proportion to the rate."""
+    window_scales_with_rate: OnOff | None = None
+    """Whether the window shrinks in proportion to the rate; absent: on for HPCC and HPCC-PINT, whose window is rate x
+    base round trip, else off."""
     minimum_rate_bps: RateBps = Field(alias="minimum_rate", default=100_000_000)
     """No congestion control goes below it."""
     cnp_interval_ps: TimePs = Field(alias="cnp_interval", default=50 * PS_PER_US)

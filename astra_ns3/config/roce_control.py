@@ -48,6 +48,8 @@ class RoceControl(ConfigModel):
     telemetry_bytes: ClassVar[int] = 0
     """On each data packet."""
     ack_telemetry_bytes: ClassVar[int] = 0
+    window_scales: ClassVar[bool] = False
+    """Its window shrinks with the rate unless the transport says otherwise."""
     needs_ecn: ClassVar[bool] = False
     of_the_fabric: ClassVar[frozenset[str]] = frozenset()
     """Numbers that switches and NICs follow, not the control itself."""
@@ -135,6 +137,7 @@ class Dctcp(RoceControl):
 
 class _Utilisation(RoceControl):
     default_window: ClassVar[Window] = "bdp"
+    window_scales: ClassVar[bool] = True
     rate_ai_bps: RateBps = Field(alias="rate_ai", default=50 * _MBPS)
     eta: Fraction = 0.95
     max_stage: Number = 5

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from math import prod
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import PrivateAttr
+from annotated_types import Ge, Lt
+from pydantic import PrivateAttr, ValidationInfo, field_validator
 
 from astra_ns3.config.analytical_formats import AnalyticalDimension, analytical_version, parse_grid
 from astra_ns3.config.graphml import parse_graphml
 from astra_ns3.config.hpcc_graph import hpcc_graph
 from astra_ns3.config.hpcc_topology import parse_hpcc_topology
+from astra_ns3.config.model import FOLDER
 from astra_ns3.config.node_link import parse_node_link
 from astra_ns3.config.plain_graph import PlainGraph
 from astra_ns3.config.reading import read_text
@@ -32,12 +35,19 @@ class FileTopology(TopologyBase):
 
     kind: Literal["file"]
     path: str
-    """As seen from the folder that the program runs in."""
+    """In a file, as seen from that file's folder; here, from the folder that the program runs in."""
     format: Literal["hpcc", "graphml", "node-link", "astra-sim"] | None = None
     """Absent: told by the ending."""
     switch: SwitchConfig
     """Every switch, unless its entry in the file has a buffer of its own."""
+    error_rate: Annotated[float, Ge(0), Lt(1)] = 0.0
+    """Of every link that has none of its own."""
     _content: PlainGraph | Grid | None = PrivateAttr(default=None)
+
+    @field_validator("path")
+    @classmethod
+    def _beside_the_file(cls, path: str, info: ValidationInfo) -> str:
+        return os.path.join((info.context or {}).get(FOLDER, ""), path)
 
     def content(self) -> PlainGraph | Grid:
         """What the file says: a graph, or the dimensions of an analytical network."""

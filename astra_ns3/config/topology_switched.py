@@ -30,6 +30,8 @@ class SingleSwitch(TopologyBase):
     def _whole_hosts(self) -> SingleSwitch:
         if self.npus % self.npus_per_host:
             raise key_error("npus", f"found {self.npus}, expected a multiple of npus_per_host, {self.npus_per_host}")
+        if self.local.error_rate:
+            raise key_error("local", "error_rate has no effect: nothing is lost inside a host; leave it out")
         return self
 
     @property

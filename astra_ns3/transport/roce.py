@@ -110,14 +110,14 @@ def roce_parameters(transport: RoceTransport) -> RoceParameters:
         cnp_priority=transport.cnp_priority,
         ack_every=transport.ack_every,
         reliability=reliability.kind,
-        timeout_ps=reliability.timeout_ps,
+        timeout_ps=reliability.timeout_in_use_ps,
         retries=reliability.retries,
         nack_interval_ps=reliability.nack_interval_ps,
         reordering_packets=reliability.reordering_packets,
         chunk_bytes=reliability.go_back_0_chunk_bytes,
         window_bytes=window if isinstance(window, int) else 0,
         window_of_path=window == "bdp",
-        window_scales=transport.window_scales_with_rate,
+        window_scales=_on(transport.window_scales_with_rate, control.window_scales),
         paced=transport.rate_limited,
         minimum_rate_bps=transport.minimum_rate_bps,
         cnp_interval_ps=transport.cnp_interval_ps,
@@ -141,6 +141,10 @@ def _window(transport: RoceTransport) -> int | str:
     if control.kind == "static-window" and window == "none":
         raise InputError("key 'transport.window': found 'none', expected a size or 'bdp': static-window is that window")
     return window
+
+
+def _on(value: bool | None, otherwise: bool) -> bool:
+    return otherwise if value is None else value
 
 
 def _given(value: int | None, otherwise: int) -> int:

@@ -116,3 +116,17 @@ class Star:
         assert all(bytes % payload == 0 for bytes in messages)
         total = sum(bytes // payload for bytes in messages) * self.data_ps(payload)
         return total + self.delay_ps + self.data_ps(payload) + self.delay_ps
+
+
+PAUSE = 64
+"""A pause frame (IEEE 802.3, 31B)."""
+
+
+def headroom_bytes(rate_bps: int, delay_ps: int, packet_bytes: int) -> int:
+    """What can still arrive at a switch port once it has decided to pause the sender at the other end.
+
+    The pause waits for a packet that the port is sending, takes its own time on the line, and travels; the sender may
+    have begun a packet; what is on the line then arrives. Another packet makes up for what sizes round.
+    """
+    on_the_line = -(-2 * delay_ps * rate_bps // (8 * 10**12))
+    return on_the_line + 3 * wire(packet_bytes) + wire(PAUSE)

@@ -237,7 +237,7 @@ def test_going_back_to_zero_has_its_chunk(tmp_path: Path) -> None:
         ({"LINK_DOWN": "0 0"}, "LINK_DOWN has 2 words behind it, expected 3"),
         ({"NIC_TOTAL_PAUSE_TIME": "3"}, "NIC_TOTAL_PAUSE_TIME makes NICs pause"),
         ({"SAMPLE_FEEDBACK": "1", "CC_MODE": "3"}, "SAMPLE_FEEDBACK is 1, which is not supported with CC_MODE 3"),
-        ({"ERROR_RATE_PER_LINK": "0.1"}, "ERROR_RATE_PER_LINK is for all links at once"),
+        ({"ERROR_RATE_PER_LINK": "1"}, "ERROR_RATE_PER_LINK is 1 or more, expected below 1"),
         ({"L2_ACK_INTERVAL": "0"}, "L2_ACK_INTERVAL is 0 or missing, so nothing is acknowledged"),
         ({"L2_BACK_TO_ZERO": "1", "L2_CHUNK_SIZE": "0"}, "L2_CHUNK_SIZE is 0 or missing"),
         ({"CC_MODE": "3", "HAS_WIN": "0"}, "HAS_WIN is 0, but hpcc divides by the window"),

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from astra_ns3.config.analytical import AnalyticalDimension, AnalyticalNetwork
-from astra_ns3.config.network import NetworkConfig
+from astra_ns3.config.analytical import AnalyticalNetwork
 from astra_ns3.config.network_file import AnyNetwork
-from astra_ns3.errors import InputError
-from astra_ns3.units import PS_PER_NS, PS_PER_SECOND
-
-_BITS = 8
+from astra_ns3.topology.files.analytical_grid import analytical_dimensions
+from astra_ns3.topology.registry import build_graph
 
 
 def analytical_network(config: AnyNetwork) -> AnalyticalNetwork:
@@ -18,20 +15,5 @@ def analytical_network(config: AnyNetwork) -> AnalyticalNetwork:
     """
     if isinstance(config, AnalyticalNetwork):
         return config
-    return AnalyticalNetwork(grid=_grid(config), observe=config.observe)
-
-
-def _grid(config: NetworkConfig) -> tuple[AnalyticalDimension, ...]:
-    topology = config.topology
-    if topology.kind != "single-switch":
-        raise InputError(f"topology '{topology.kind}' has no analytical network yet; single-switch has")
-    if topology.npus_per_host > 1:
-        raise InputError("the analytical network has one NPU per host; found npus_per_host above 1")
-    return (
-        AnalyticalDimension(
-            topology="switch",
-            npus=topology.npus,
-            bytes_per_ns=topology.link.rate_bps / _BITS / (PS_PER_SECOND / PS_PER_NS),
-            link_latency_ns=topology.link.delay_ps / PS_PER_NS,
-        ),
-    )
+    grid = analytical_dimensions(config.topology, build_graph(config.topology))
+    return AnalyticalNetwork(grid=grid, observe=config.observe)

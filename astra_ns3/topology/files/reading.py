@@ -19,9 +19,11 @@ from astra_ns3.topology.wiring import Wiring
 def file_graph(config: FileTopology) -> Graph:
     """The graph of a file; raises InputError with file and line."""
     content = config.content()
-    if isinstance(content, PlainGraph):
-        return _of_plain(config, content)
-    return analytical_graph(config, content)
+    graph = _of_plain(config, content) if isinstance(content, PlainGraph) else analytical_graph(config, content)
+    if not config.error_rate:
+        return graph
+    lossy = (link if link.error_rate else replace(link, error_rate=config.error_rate) for link in graph.links)
+    return replace(graph, links=tuple(lossy))
 
 
 def node_numbers(content: PlainGraph) -> tuple[int, ...]:

@@ -28,7 +28,7 @@ struct Flow
     int64_t endPs;    //!< read whole at the receiver
     int64_t instance; //!< phase
     int64_t row;      //!< row of the schedule
-    int64_t alonePs;  //!< time it would take alone; 0: not known
+    int64_t alonePs{0}; //!< time it would take alone; 0: not known
 
     bool operator==(const Flow&) const = default;
 };

@@ -44,6 +44,12 @@ MakePausePacket(uint8_t pausedPriorities)
 }
 } // namespace
 
+void
+FabricFlow::FrameLost(FabricFrame* frame)
+{
+    FabricFramePool::Give(frame);
+}
+
 Ptr<Packet>
 FabricFrame::GetPacket() const
 {

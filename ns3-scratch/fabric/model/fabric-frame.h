@@ -40,6 +40,8 @@ class FabricFlow
     virtual ~FabricFlow() = default;
     /// \param frame a frame that has reached its destination host; the flow owns it now
     virtual void ReceiveFrame(FabricFrame* frame) = 0;
+    /// \param frame a frame that was dropped or lost on the way; the flow owns it now
+    virtual void FrameLost(FabricFrame* frame);
     /// \param frame one of the flow's frames \return the packet it stands for, for a trace
     virtual Ptr<Packet> MakePacket(const FabricFrame& frame) const = 0;
 };

@@ -97,7 +97,7 @@ FabricPauseWatchdog::WaitsFor(const Stop& stop) const
     {
         const Ptr<FabricPort> port = stopper->GetPort(number);
         const auto place = m_places.find(PeekPointer(port));
-        // A port that was stopped just now may still be let go on: its part of a deadlock stays.
+        // One that was stopped just now may be let go on yet; in a deadlock it stays stopped.
         if (place == m_places.end() || (port->GetPaused() >> stop.priority & 1) == 0 ||
             nowPs - port->GetPausedSincePs(stop.priority) < m_limitPs)
         {

@@ -561,11 +561,7 @@ FabricPort::Arrive()
     if (m_errorRate > 0.0 && !frame->isPause && m_random->GetValue() < m_errorRate)
     {
         m_counters.lostFrames++;
-        if (!m_dropTrace.IsEmpty())
-        {
-            m_dropTrace(TimeStep(nowPs), frame->GetPacket());
-        }
-        FabricFramePool::Give(frame);
+        Lose(frame, nowPs);
         return;
     }
     m_receiver->ReceiveFrame(frame, m_receiverPort);
@@ -576,9 +572,20 @@ FabricPort::Drop(FabricFrame* frame)
 {
     m_counters.droppedFrames++;
     m_counters.droppedBytes += frame->bufferBytes;
+    Lose(frame, Simulator::Now().GetTimeStep());
+}
+
+void
+FabricPort::Lose(FabricFrame* frame, int64_t timePs)
+{
     if (!m_dropTrace.IsEmpty())
     {
-        m_dropTrace(Simulator::Now(), frame->GetPacket());
+        m_dropTrace(TimeStep(timePs), frame->GetPacket());
+    }
+    if (frame->flow)
+    {
+        frame->flow->FrameLost(frame);
+        return;
     }
     FabricFramePool::Give(frame);
 }

@@ -250,8 +250,10 @@ class FabricPort : public Object
     void ScheduleArrival(int64_t nowPs);
     /// Have Wake called at timePs, or before.
     void ScheduleWake(int64_t timePs, int64_t nowPs);
-    /// Count and free a frame that found no room.
+    /// Count a frame that found no room, and let it go.
     void Drop(FabricFrame* frame);
+    /// Let a frame go that does not arrive. \param timePs when it was dropped or lost
+    void Lose(FabricFrame* frame, int64_t timePs);
 
     int64_t m_lineFreePs{0};              //!< when the line can take the next frame
     uint32_t m_ready{0};                  //!< bit q is set if queue q has a frame and may send

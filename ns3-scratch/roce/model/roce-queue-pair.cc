@@ -135,6 +135,19 @@ RoceQueuePair::ReceiveFrame(FabricFrame* frame)
         m_sender.ReceiveAck(*frame);
     }
     FreeFrame(frame);
+    CheckIdle();
+}
+
+void
+RoceQueuePair::FrameLost(FabricFrame* frame)
+{
+    FreeFrame(frame);
+    CheckIdle();
+}
+
+void
+RoceQueuePair::CheckIdle()
+{
     if (m_frames == 0 && !m_messages.GetFirst())
     {
         m_owner.QueuePairIdle(*this);

@@ -56,6 +56,7 @@ class RoceQueuePair : public FabricFlow
     void Post(const CollectiveMessage& message);
 
     void ReceiveFrame(FabricFrame* frame) override;
+    void FrameLost(FabricFrame* frame) override;
     Ptr<Packet> MakePacket(const FabricFrame& frame) const override;
 
     /// \return where it is
@@ -95,6 +96,8 @@ class RoceQueuePair : public FabricFlow
     void GiveUp(uint32_t timeouts);
 
   private:
+    /// Tell the owner if there is nothing left to do.
+    void CheckIdle();
     /// Fill in what every frame has. \param bufferBytes its size without padding
     void Address(FabricFrame& frame, uint32_t bufferBytes, uint8_t priority);
 

@@ -6,15 +6,9 @@
 #include "ns3/simulator.h"
 
 #include <algorithm>
-#include <cmath>
 
 namespace ns3
 {
-
-namespace
-{
-constexpr double PS_TIMES_BITS = 8e12; // picoseconds a byte takes at 1 bit/s
-} // namespace
 
 RoceQueueSender::RoceQueueSender(RoceQueuePair& pair, RoceContext& context)
     : m_pair(pair),
@@ -48,7 +42,8 @@ RoceQueueSender::Open(RoceNicPort& port, const RocePathNumbers& path)
     m_timeouts = 0;
     if (parameters.reliability == RoceReliability::SELECTIVE_REPEAT)
     {
-        m_recovery = std::make_unique<Recovery>();
+        m_recovery = std::make_unique<RoceRecovery>(uint64_t{parameters.reorderingPackets} *
+                                                    parameters.payloadBytes);
     }
     UpdateLimit();
     m_control = m_context.makeControl();
@@ -84,22 +79,14 @@ RoceQueueSender::MessagePosted()
     }
 }
 
-uint64_t
-RoceQueueSender::FindLost() const
-{
-    const Recovery& recovery = *m_recovery;
-    const uint64_t position = recovery.arrived.EndOf(std::max(recovery.next, m_acknowledged));
-    return position < recovery.lostBelow ? position : NOTHING;
-}
-
 bool
 RoceQueueSender::MaySend() const
 {
-    if (m_recovery && m_recovery->active && FindLost() != NOTHING)
+    if (m_current && (m_limitBytes == 0 || m_next - m_acknowledged < m_limitBytes))
     {
         return true;
     }
-    return m_current && (m_limitBytes == 0 || m_next - m_acknowledged < m_limitBytes);
+    return FindLost() != RoceRecovery::NOTHING;
 }
 
 FabricFrame*
@@ -108,8 +95,8 @@ RoceQueueSender::MakeDataFrame(int64_t startPs)
     const RoceParameters& parameters = m_context.parameters;
     RoceMessage* message = m_current;
     uint64_t position = m_next;
-    const uint64_t lost = m_recovery && m_recovery->active ? FindLost() : NOTHING;
-    if (lost != NOTHING)
+    const uint64_t lost = FindLost();
+    if (lost != RoceRecovery::NOTHING)
     {
         position = lost;
         message = m_pair.GetMessages().Find(position);
@@ -127,9 +114,9 @@ RoceQueueSender::MakeDataFrame(int64_t startPs)
             m_context.observer->Retransmitted(m_pair, bytes, startPs);
         }
     }
-    if (lost != NOTHING)
+    if (lost != RoceRecovery::NOTHING)
     {
-        m_recovery->next = position + bytes;
+        m_recovery->SentAgain(position + bytes);
     }
     else
     {
@@ -149,37 +136,6 @@ RoceQueueSender::MakeDataFrame(int64_t startPs)
         m_port->Watch(*this, startPs);
     }
     return frame;
-}
-
-void
-RoceQueueSender::UpdateLimit()
-{
-    m_limitBytes = m_windowBytes;
-    if (m_windowBytes > 0 && m_context.parameters.windowScales)
-    {
-        const double share = m_rateBps / m_lineRateBps;
-        m_limitBytes =
-            std::max<uint64_t>(1,
-                               static_cast<uint64_t>(static_cast<double>(m_windowBytes) * share));
-    }
-}
-
-void
-RoceQueueSender::UpdateReady()
-{
-    if (m_lastWireBytes == 0 || !m_context.parameters.paced)
-    {
-        m_readyPs = m_lastStartPs;
-    }
-    else if (m_rateBps >= m_lineRateBps)
-    {
-        m_readyPs = m_lastStartPs + m_port->GetPort().TransmissionPs(m_lastWireBytes);
-    }
-    else
-    {
-        const int64_t gapPs = std::llround(PS_TIMES_BITS * m_lastWireBytes / m_rateBps);
-        m_readyPs = m_lastStartPs + m_port->GetPort().RoundPs(gapPs);
-    }
 }
 
 void
@@ -228,8 +184,7 @@ RoceQueueSender::Advance(uint64_t position, int64_t nowPs)
     }
     if (m_recovery)
     {
-        m_recovery->arrived.DropBelow(position);
-        m_recovery->active = m_recovery->active && position < m_recovery->end;
+        m_recovery->Acknowledged(position);
     }
     if (m_acknowledged < m_highest)
     {
@@ -282,41 +237,31 @@ RoceQueueSender::ReceiveAck(const FabricFrame& frame)
 void
 RoceQueueSender::HandleNack(const FabricFrame& frame)
 {
-    const RoceParameters& parameters = m_context.parameters;
-    if (!m_recovery)
+    if (m_recovery)
     {
-        if (parameters.reliability == RoceReliability::GO_BACK_0 && frame.sequence < m_acknowledged)
-        {
-            m_acknowledged = frame.sequence; // the receiver has thrown away what it had
-        }
-        m_next = m_acknowledged;
-        m_current = m_pair.GetMessages().Find(m_next);
-        m_control->LossDetected(*this, false);
-        return;
-    }
-    Recovery& recovery = *m_recovery;
-    if (frame.echo < m_acknowledged)
-    {
-        return; // it tells of something long repaired
-    }
-    recovery.arrived.Insert(frame.echo, frame.echo + frame.payloadBytes);
-    const uint64_t tolerated = uint64_t{parameters.reorderingPackets} * parameters.payloadBytes;
-    const uint64_t highest = recovery.arrived.GetHighest() - frame.payloadBytes;
-    if (highest < m_acknowledged + tolerated)
-    {
-        return;
-    }
-    recovery.lostBelow = std::max(recovery.lostBelow, highest - tolerated);
-    if (!recovery.active)
-    {
-        recovery.active = true;
-        recovery.end = m_next;
-        recovery.next = m_acknowledged;
-        if (FindLost() != NOTHING)
+        if (m_recovery->ArrivedEarly(frame.echo, frame.payloadBytes, m_acknowledged, m_next))
         {
             m_control->LossDetected(*this, false);
         }
+        return;
     }
+    if (frame.sequence < m_acknowledged)
+    {
+        if (m_context.parameters.reliability != RoceReliability::GO_BACK_0)
+        {
+            return; // an acknowledgement has overtaken it: that gap is closed
+        }
+        m_acknowledged = frame.sequence; // the receiver has thrown away what it had
+    }
+    GoBack();
+    m_control->LossDetected(*this, false);
+}
+
+void
+RoceQueueSender::GoBack()
+{
+    m_next = m_acknowledged;
+    m_current = m_pair.GetMessages().Find(m_next);
 }
 
 void
@@ -346,14 +291,11 @@ RoceQueueSender::TimedOut(int64_t nowPs)
     }
     if (m_recovery)
     {
-        m_recovery->active = true;
-        m_recovery->next = m_acknowledged;
-        m_recovery->lostBelow = m_recovery->end = m_next;
+        m_recovery->TimedOut(m_acknowledged, m_next);
     }
     else
     {
-        m_next = m_acknowledged;
-        m_current = m_pair.GetMessages().Find(m_next);
+        GoBack();
     }
     m_control->LossDetected(*this, true);
     Report();
@@ -377,114 +319,6 @@ RoceQueueSender::Report()
     {
         m_context.observer->ControlChanged(m_pair);
     }
-}
-
-int64_t
-RoceQueueSender::GetNowPs() const
-{
-    return Simulator::Now().GetTimeStep();
-}
-
-uint64_t
-RoceQueueSender::GetLineRateBps() const
-{
-    return m_port->GetPort().GetRateBps();
-}
-
-int64_t
-RoceQueueSender::GetBaseRoundTripPs() const
-{
-    return m_path.baseRoundTripPs;
-}
-
-uint64_t
-RoceQueueSender::GetBandwidthDelayBytes() const
-{
-    return m_path.bandwidthDelayBytes;
-}
-
-uint32_t
-RoceQueueSender::GetPayloadBytes() const
-{
-    return m_context.parameters.payloadBytes;
-}
-
-uint32_t
-RoceQueueSender::GetPacketBytes() const
-{
-    const RoceParameters& parameters = m_context.parameters;
-    return parameters.payloadBytes + parameters.headerBytes + parameters.telemetryBytes +
-           parameters.lineGapBytes;
-}
-
-uint32_t
-RoceQueueSender::GetSwitches() const
-{
-    return m_path.switches;
-}
-
-uint64_t
-RoceQueueSender::GetSentBytes() const
-{
-    return m_next;
-}
-
-uint64_t
-RoceQueueSender::GetAcknowledgedBytes() const
-{
-    return m_acknowledged;
-}
-
-double
-RoceQueueSender::GetRateBps() const
-{
-    return m_rateBps;
-}
-
-void
-RoceQueueSender::SetRateBps(double rateBps)
-{
-    const double least = std::max(m_context.parameters.minimumRateBps, 1.0);
-    const double rate = std::min(std::max(rateBps, least), m_lineRateBps);
-    if (rate != m_rateBps)
-    {
-        m_rateBps = rate;
-        UpdateLimit();
-        UpdateReady();
-    }
-}
-
-uint64_t
-RoceQueueSender::GetWindowBytes() const
-{
-    return m_limitBytes;
-}
-
-void
-RoceQueueSender::SetWindowBytes(uint64_t bytes)
-{
-    m_windowBytes = bytes;
-    UpdateLimit();
-}
-
-void
-RoceQueueSender::StartTimer(uint32_t timer, int64_t delayPs)
-{
-    m_timers.at(timer).Cancel();
-    m_timers[timer] =
-        Simulator::Schedule(TimeStep(delayPs), &RoceQueueSender::TimerDue, this, timer);
-}
-
-void
-RoceQueueSender::StopTimer(uint32_t timer)
-{
-    m_timers.at(timer).Cancel();
-}
-
-double
-RoceQueueSender::GetRandom()
-{
-    return m_context.random->GetValue();
 }
 
 } // namespace ns3

@@ -6,7 +6,7 @@
 #include "roce-context.h"
 #include "roce-message.h"
 #include "roce-nic-port.h"
-#include "roce-ranges.h"
+#include "roce-recovery.h"
 
 #include "ns3/event-id.h"
 
@@ -138,18 +138,14 @@ class RoceQueueSender : public RoceSender
   private:
     static constexpr uint32_t TIMERS = 4; //!< of the congestion control
 
-    /// Selective repeat: what must be sent again.
-    struct Recovery
+    /// \return position of a packet to send again by selective repeat, or RoceRecovery::NOTHING
+    uint64_t FindLost() const
     {
-        RoceRanges arrived;    //!< out of order, above what is acknowledged
-        uint64_t next{0};      //!< looked at up to here
-        uint64_t lostBelow{0}; //!< what has not arrived below it is lost
-        uint64_t end{0};       //!< recovery ends when everything up to here is acknowledged
-        bool active{false};    //!< something may have to be sent again
-    };
+        return m_recovery ? m_recovery->FindLost(m_acknowledged) : RoceRecovery::NOTHING;
+    }
 
-    /// \return position of the next packet to send again, or NOTHING
-    uint64_t FindLost() const;
+    /// Go back to the first byte that is not acknowledged.
+    void GoBack();
     /// Work out the window from its parts.
     void UpdateLimit();
     /// Work out when pacing lets the next packet out.
@@ -164,8 +160,6 @@ class RoceQueueSender : public RoceSender
     void TimerDue(uint32_t timer);
     /// Tell the observer.
     void Report();
-
-    static constexpr uint64_t NOTHING = ~uint64_t{0};
 
     RoceQueuePair& m_pair;           //!< owner
     RoceContext& m_context;          //!< what all share
@@ -186,7 +180,7 @@ class RoceQueueSender : public RoceSender
     int64_t m_readyPs{0};            //!< when pacing lets the next packet out
     RocePathNumbers m_path;          //!< its path
     std::unique_ptr<RoceCongestionControl> m_control; //!< sets rate and window
-    std::unique_ptr<Recovery> m_recovery;             //!< selective repeat only
+    std::unique_ptr<RoceRecovery> m_recovery;             //!< selective repeat only
     std::array<EventId, TIMERS> m_timers;             //!< of the congestion control
 };
 

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/**
+ * \file
+ * What the congestion control sees and sets of a RoceQueueSender.
+ */
+#include "roce-queue-pair.h"
+#include "roce-queue-sender.h"
+
+#include "ns3/simulator.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace ns3
+{
+
+namespace
+{
+constexpr double PS_TIMES_BITS = 8e12; // picoseconds a byte takes at 1 bit/s
+} // namespace
+
+void
+RoceQueueSender::UpdateLimit()
+{
+    m_limitBytes = m_windowBytes;
+    if (m_windowBytes > 0 && m_context.parameters.windowScales)
+    {
+        const double share = m_rateBps / m_lineRateBps;
+        m_limitBytes =
+            std::max<uint64_t>(1,
+                               static_cast<uint64_t>(static_cast<double>(m_windowBytes) * share));
+    }
+}
+
+void
+RoceQueueSender::UpdateReady()
+{
+    if (m_lastWireBytes == 0 || !m_context.parameters.paced)
+    {
+        m_readyPs = m_lastStartPs;
+    }
+    else if (m_rateBps >= m_lineRateBps)
+    {
+        m_readyPs = m_lastStartPs + m_port->GetPort().TransmissionPs(m_lastWireBytes);
+    }
+    else
+    {
+        const int64_t gapPs = std::llround(PS_TIMES_BITS * m_lastWireBytes / m_rateBps);
+        m_readyPs = m_lastStartPs + m_port->GetPort().RoundPs(gapPs);
+    }
+}
+
+int64_t
+RoceQueueSender::GetNowPs() const
+{
+    return Simulator::Now().GetTimeStep();
+}
+
+uint64_t
+RoceQueueSender::GetLineRateBps() const
+{
+    return m_port->GetPort().GetRateBps();
+}
+
+int64_t
+RoceQueueSender::GetBaseRoundTripPs() const
+{
+    return m_path.baseRoundTripPs;
+}
+
+uint64_t
+RoceQueueSender::GetBandwidthDelayBytes() const
+{
+    return m_path.bandwidthDelayBytes;
+}
+
+uint32_t
+RoceQueueSender::GetPayloadBytes() const
+{
+    return m_context.parameters.payloadBytes;
+}
+
+uint32_t
+RoceQueueSender::GetPacketBytes() const
+{
+    const RoceParameters& parameters = m_context.parameters;
+    return parameters.payloadBytes + parameters.headerBytes + parameters.telemetryBytes +
+           parameters.lineGapBytes;
+}
+
+uint32_t
+RoceQueueSender::GetSwitches() const
+{
+    return m_path.switches;
+}
+
+uint64_t
+RoceQueueSender::GetSentBytes() const
+{
+    return m_next;
+}
+
+uint64_t
+RoceQueueSender::GetAcknowledgedBytes() const
+{
+    return m_acknowledged;
+}
+
+double
+RoceQueueSender::GetRateBps() const
+{
+    return m_rateBps;
+}
+
+void
+RoceQueueSender::SetRateBps(double rateBps)
+{
+    const double least = std::max(m_context.parameters.minimumRateBps, 1.0);
+    const double rate = std::min(std::max(rateBps, least), m_lineRateBps);
+    if (rate != m_rateBps)
+    {
+        m_rateBps = rate;
+        UpdateLimit();
+        UpdateReady();
+    }
+}
+
+uint64_t
+RoceQueueSender::GetWindowBytes() const
+{
+    return m_limitBytes;
+}
+
+void
+RoceQueueSender::SetWindowBytes(uint64_t bytes)
+{
+    m_windowBytes = bytes;
+    UpdateLimit();
+}
+
+void
+RoceQueueSender::StartTimer(uint32_t timer, int64_t delayPs)
+{
+    m_timers.at(timer).Cancel();
+    m_timers[timer] =
+        Simulator::Schedule(TimeStep(delayPs), &RoceQueueSender::TimerDue, this, timer);
+}
+
+void
+RoceQueueSender::StopTimer(uint32_t timer)
+{
+    m_timers.at(timer).Cancel();
+}
+
+double
+RoceQueueSender::GetRandom()
+{
+    return m_context.random->GetValue();
+}
+
+} // namespace ns3

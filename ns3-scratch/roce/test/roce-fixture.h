@@ -1,0 +1,410 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/**
+ * \file
+ * Small networks with RoCE between their hosts, one NPU on each, for the suites of queue pairs,
+ * ports, transport and flow control. Times are picoseconds.
+ */
+#pragma once
+
+#include "fabric-network.h"
+#include "roce-message-transport.h"
+#include "roce-queue-sender.h"
+
+#include "ns3/simulator.h"
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace ns3::test
+{
+
+using astra_ns3::FabricNetwork;
+using astra_ns3::LinkParameters;
+using astra_ns3::SwitchParameters;
+
+constexpr uint64_t GBPS = 1'000'000'000;
+
+/// A message that has arrived.
+struct Arrival
+{
+    CollectiveMessage message; //!< the message
+    int64_t timePs;            //!< when
+};
+
+/// A frame that reached its last link's end.
+struct SeenFrame
+{
+    int64_t timePs;        //!< when its last bit came
+    uint8_t kind;          //!< a RoceFrameKind
+    uint32_t source;       //!< host it comes from
+    uint64_t sequence;     //!< position
+    uint64_t echo;         //!< position named by an answer
+    uint32_t payloadBytes; //!< data
+    uint32_t wireBytes;    //!< on the line
+};
+
+/// Stands before a host's NIC: notes frames, and drops or holds up those that a test names.
+class Gate : public FabricReceiver
+{
+  public:
+    /// \return how long a frame is held up, or below 0 to drop it
+    using Rule = std::function<int64_t(const FabricFrame& frame)>;
+
+    /// \param behind the NIC
+    explicit Gate(FabricReceiver* behind)
+        : m_behind(behind)
+    {
+    }
+
+    /// \param rule from now on
+    void SetRule(Rule rule)
+    {
+        m_rule = std::move(rule);
+    }
+
+    void ReceiveFrame(FabricFrame* frame, uint32_t port) override
+    {
+        m_seen.push_back({Simulator::Now().GetTimeStep(),
+                          frame->kind,
+                          frame->source,
+                          frame->sequence,
+                          frame->echo,
+                          frame->payloadBytes,
+                          frame->wireBytes});
+        const int64_t heldPs = m_rule && frame->flow ? m_rule(*frame) : 0;
+        if (heldPs < 0)
+        {
+            frame->flow->FrameLost(frame);
+        }
+        else if (heldPs == 0)
+        {
+            m_behind->ReceiveFrame(frame, port);
+        }
+        else
+        {
+            Simulator::Schedule(TimeStep(heldPs),
+                                [this, frame, port] { m_behind->ReceiveFrame(frame, port); });
+        }
+    }
+
+    /// \return frames of a kind
+    std::vector<SeenFrame> GetSeen(uint8_t kind) const
+    {
+        std::vector<SeenFrame> found;
+        for (const SeenFrame& frame : m_seen)
+        {
+            if (frame.kind == kind)
+            {
+                found.push_back(frame);
+            }
+        }
+        return found;
+    }
+
+    /// \return positions of the data packets, in order of arrival
+    std::vector<uint64_t> GetPositions() const
+    {
+        std::vector<uint64_t> positions;
+        for (const SeenFrame& frame : GetSeen(ROCE_DATA))
+        {
+            positions.push_back(frame.sequence);
+        }
+        return positions;
+    }
+
+  private:
+    FabricReceiver* m_behind;      //!< the NIC
+    Rule m_rule;                   //!< drops or holds up
+    std::vector<SeenFrame> m_seen; //!< all frames
+};
+
+/// A rate that never changes.
+class FixedRate : public RoceCongestionControl
+{
+  public:
+    explicit FixedRate(double rateBps)
+        : m_rateBps(rateBps)
+    {
+    }
+
+    void Start(RoceSender& sender) override
+    {
+        if (m_rateBps > 0)
+        {
+            sender.SetRateBps(m_rateBps);
+        }
+    }
+
+  private:
+    double m_rateBps; //!< the rate; 0: the line's
+};
+
+/// \return parameters of a link
+inline LinkParameters
+MakeLink(uint64_t rateBps, int64_t delayPs)
+{
+    LinkParameters link;
+    link.rateBps = rateBps;
+    link.delayPs = delayPs;
+    return link;
+}
+
+/// Hosts, switches and links with shortest routes, and a RoCE transport over them.
+class RoceBench : public MessageListener
+{
+  public:
+    /// \param hosts how many \param switches what each is like
+    RoceBench(uint32_t hosts, const std::vector<SwitchParameters>& switches)
+        : m_hosts(hosts),
+          m_neighbours(hosts + switches.size())
+    {
+        m_network.AddHosts(hosts);
+        for (const SwitchParameters& parameters : switches)
+        {
+            m_network.AddSwitch(parameters);
+        }
+    }
+
+    ~RoceBench() override
+    {
+        m_transport.reset();
+        Simulator::Destroy();
+    }
+
+    RoceBench(const RoceBench&) = delete;
+    RoceBench& operator=(const RoceBench&) = delete;
+
+    /// Join two nodes, hosts first.
+    void Link(uint32_t nodeA, uint32_t nodeB, const LinkParameters& parameters)
+    {
+        m_network.AddLink(nodeA, nodeB, parameters);
+        m_neighbours[nodeA].push_back(nodeB);
+        m_neighbours[nodeB].push_back(nodeA);
+    }
+
+    /// All links are there. \param rates of the queue pairs, in order of their making; then the
+    /// line's
+    void Build(const RoceParameters& parameters, std::deque<double> rates = {})
+    {
+        SetRoutes();
+        m_network.Finish(100);
+        for (uint32_t host = 0; host < m_hosts; ++host)
+        {
+            m_gates.push_back(std::make_unique<Gate>(PeekPointer(m_network.GetDevices()[host])));
+            const uint32_t node = m_neighbours[host].front();
+            const uint32_t port = PortTo(node, host);
+            m_network.GetPort(node, port)->Connect(m_gates.back().get(), 0, host);
+        }
+        m_rates = std::move(rates);
+        m_context.parameters = parameters;
+        m_context.listener = this;
+        m_context.random = CreateObject<UniformRandomVariable>();
+        if (!m_context.makeControl)
+        {
+            m_built = false;
+            m_context.makeControl = [this] { return MakeFixedRate(); };
+        }
+        std::vector<uint32_t> hostOfNpu(m_hosts);
+        for (uint32_t host = 0; host < m_hosts; ++host)
+        {
+            hostOfNpu[host] = host;
+        }
+        m_transport =
+            std::make_unique<RoceMessageTransport>(m_context, m_network.GetDevices(), hostOfNpu);
+        m_built = true;
+    }
+
+    /// \param make makes the congestion controls; before Build
+    void SetControl(RoceContext::ControlFactory make)
+    {
+        m_context.makeControl = std::move(make);
+    }
+
+    /// Send a message at a time.
+    void Send(uint32_t from, uint32_t to, uint64_t bytes, int64_t timePs = 0)
+    {
+        CollectiveMessage message;
+        message.sender = from;
+        message.receiver = to;
+        message.bytes = bytes;
+        message.startPs = timePs;
+        message.row = m_sent++;
+        Simulator::Schedule(TimeStep(timePs), [this, message] { m_transport->Send(message); });
+    }
+
+    void MessageArrived(const CollectiveMessage& message) override
+    {
+        m_arrivals.push_back({message, Simulator::Now().GetTimeStep()});
+    }
+
+    void TransportFailed(const char* reason) override
+    {
+        m_failures.emplace_back(Simulator::Now().GetTimeStep(), reason);
+        Simulator::Stop();
+    }
+
+    /// \return messages that have arrived, in order
+    const std::vector<Arrival>& GetArrivals() const
+    {
+        return m_arrivals;
+    }
+
+    /// \return time and reason of each failure
+    const std::vector<std::pair<int64_t, std::string>>& GetFailures() const
+    {
+        return m_failures;
+    }
+
+    /// \return what stands before a host's NIC
+    Gate& GetGate(uint32_t host)
+    {
+        return *m_gates.at(host);
+    }
+
+    /// \return the port of a node that leads to a neighbour
+    Ptr<FabricPort> GetPort(uint32_t node, uint32_t neighbour) const
+    {
+        return m_network.GetPort(node, PortTo(node, neighbour));
+    }
+
+    /// \return the transport
+    RoceMessageTransport& GetTransport()
+    {
+        return *m_transport;
+    }
+
+    /// \return the network
+    FabricNetwork& GetNetwork()
+    {
+        return m_network;
+    }
+
+    /// \return the sum of a counter over all ports
+    uint64_t Sum(uint64_t FabricPortCounters::*counter) const
+    {
+        uint64_t sum = 0;
+        for (uint32_t node = 0; node < m_neighbours.size(); ++node)
+        {
+            for (uint32_t port = 0; port < m_network.GetNPorts(node); ++port)
+            {
+                sum += m_network.GetPort(node, port)->GetCounters().*counter;
+            }
+        }
+        return sum;
+    }
+
+  private:
+    std::unique_ptr<RoceCongestionControl> MakeFixedRate()
+    {
+        double rate = 0.0;
+        if (m_built && !m_rates.empty()) // the transport itself asks one for its telemetry
+        {
+            rate = m_rates.front();
+            m_rates.pop_front();
+        }
+        return std::make_unique<FixedRate>(rate);
+    }
+
+    uint32_t PortTo(uint32_t node, uint32_t neighbour) const
+    {
+        uint32_t port = 0;
+        while (m_neighbours[node].at(port) != neighbour)
+        {
+            port++;
+        }
+        return port;
+    }
+
+    /// \return hops from each node to a host
+    std::vector<uint32_t> DistancesTo(uint32_t host) const
+    {
+        std::vector<uint32_t> distances(m_neighbours.size(), UINT32_MAX);
+        std::deque<uint32_t> next{host};
+        distances[host] = 0;
+        while (!next.empty())
+        {
+            const uint32_t node = next.front();
+            next.pop_front();
+            for (uint32_t neighbour : m_neighbours[node])
+            {
+                if (distances[neighbour] == UINT32_MAX)
+                {
+                    distances[neighbour] = distances[node] + 1;
+                    next.push_back(neighbour);
+                }
+            }
+        }
+        return distances;
+    }
+
+    void SetRoutes()
+    {
+        std::vector<std::vector<uint32_t>> offsets(m_neighbours.size(), {0});
+        std::vector<std::vector<uint32_t>> ports(m_neighbours.size());
+        for (uint32_t host = 0; host < m_hosts; ++host)
+        {
+            const auto distances = DistancesTo(host);
+            for (uint32_t node = m_hosts; node < m_neighbours.size(); ++node)
+            {
+                for (uint32_t port = 0; port < m_neighbours[node].size(); ++port)
+                {
+                    if (distances[m_neighbours[node][port]] + 1 == distances[node])
+                    {
+                        ports[node].push_back(port);
+                    }
+                }
+                offsets[node].push_back(ports[node].size());
+            }
+        }
+        for (uint32_t node = m_hosts; node < m_neighbours.size(); ++node)
+        {
+            m_network.SetRoutes(node, offsets[node].data(), ports[node].data());
+        }
+    }
+
+    uint32_t m_hosts;                                         //!< how many
+    std::vector<std::vector<uint32_t>> m_neighbours;          //!< of each node, by port
+    FabricNetwork m_network;                                  //!< nodes and links
+    RoceContext m_context;                                    //!< what queue pairs share
+    std::deque<double> m_rates;                               //!< of the next queue pairs
+    bool m_built{false};                                      //!< the transport is there
+    std::vector<std::unique_ptr<Gate>> m_gates;               //!< before each NIC
+    std::unique_ptr<RoceMessageTransport> m_transport;        //!< under test
+    uint32_t m_sent{0};                                       //!< messages so far
+    std::vector<Arrival> m_arrivals;                          //!< messages that have arrived
+    std::vector<std::pair<int64_t, std::string>> m_failures;  //!< time and reason
+};
+
+/// \return hosts around one switch, with equal links
+inline std::unique_ptr<RoceBench>
+MakeStar(uint32_t hosts, const LinkParameters& link, const SwitchParameters& parameters = {})
+{
+    auto bench = std::make_unique<RoceBench>(hosts, std::vector{parameters});
+    for (uint32_t host = 0; host < hosts; ++host)
+    {
+        bench->Link(host, hosts, link);
+    }
+    return bench;
+}
+
+/// \return two hosts and switches between them. \param links one more than switches
+inline std::unique_ptr<RoceBench>
+MakeLine(const std::vector<LinkParameters>& links)
+{
+    auto bench =
+        std::make_unique<RoceBench>(2, std::vector<SwitchParameters>(links.size() - 1));
+    for (uint32_t number = 0; number < links.size(); ++number)
+    {
+        // Nodes in line: host 0, switches 2, 3, ..., host 1.
+        const uint32_t left = number == 0 ? 0 : number + 1;
+        const uint32_t right = number + 1 == links.size() ? 1 : number + 2;
+        bench->Link(left, right, links[number]);
+    }
+    return bench;
+}
+
+} // namespace ns3::test
