@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 from annotated_types import Ge, Gt
@@ -80,7 +80,7 @@ def validated(model: type[Model], document: Document) -> Model:
     Raises InputError for the first thing that is wrong: file, line, key, what was found, what is allowed.
     """
     try:
-        return model.model_validate(document.data, context={FOLDER: os.path.dirname(document.source)})
+        return model.model_validate(document.data, context={FOLDER: Path(document.source).parent})
     except ValidationError as error:
         problems = [_problem(details, document) for details in error.errors(include_url=False)]
         problems.sort(key=lambda problem: problem[0])

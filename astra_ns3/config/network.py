@@ -69,25 +69,69 @@ class Observe(ConfigModel):
     utilisation_interval_ps: PositiveTimePs = Field(alias="utilisation_interval", default=10 * PS_PER_US)
     pcap: tuple[Annotated[str, AfterValidator(_port_name)], ...] = ()
 
+    @property
+    def anything(self) -> bool:
+        """Whether there is something to write down."""
+        names = (self.connections, self.queues, self.queue_pairs, self.utilisation, self.pcap)
+        return self.pauses or any(names)
+
 
 class NetworkConfig(ConfigModel):
     """One network: everything below the system layer."""
 
     topology: TopologyConfig
     transport: TransportConfig = TcpTransport()
+    """With ``transports``: that of the outermost dimension."""
+    transports: Annotated[tuple[TransportConfig, ...], Field(min_length=1)] | None = None
+    """Instead: one for each dimension, the innermost first. A message goes over that of the highest dimension in which
+    its two NPUs differ."""
     observe: Observe = Observe()
 
     @model_validator(mode="after")
-    def _observes_what_there_is(self) -> NetworkConfig:
-        if self.observe.connections and self.transport.kind != "tcp":
+    def _one_transport_of_a_kind(self) -> NetworkConfig:
+        if self.transports is None:
+            return self
+        if "transport" in self.model_fields_set:
+            raise key_error("transports", "stands beside transport; leave one of them out")
+        if len(self.transports) != len(self.dimensions):
             raise key_error(
-                "observe", f"connections are TCP's, the transport is {self.transport.kind}: see queue_pairs"
+                "transports",
+                f"has {len(self.transports)} entries, expected {len(self.dimensions)}: one for each dimension",
             )
-        if self.observe.queue_pairs and self.transport.kind != "roce":
-            raise key_error(
-                "observe", f"queue_pairs are RoCE's, the transport is {self.transport.kind}: see connections"
-            )
+        for each in self.transports:
+            if each != self.transport_of_kind(each.kind):
+                raise key_error("transports", f"has two entries of kind {each.kind} that differ, expected them alike")
+        object.__setattr__(self, "transport", self.transports[-1])
         return self
+
+    @model_validator(mode="after")
+    def _observes_what_there_is(self) -> NetworkConfig:
+        if self.observe.connections and self.tcp is None:
+            raise key_error("observe", "connections are TCP's, the transport is roce: see queue_pairs")
+        if self.observe.queue_pairs and self.roce is None:
+            raise key_error("observe", "queue_pairs are RoCE's, the transport is tcp: see connections")
+        return self
+
+    def transport_of_kind(self, kind: str) -> TransportConfig | None:
+        """The transport of a kind, if there is one."""
+        return next((each for each in self.transports or (self.transport,) if each.kind == kind), None)
+
+    @property
+    def tcp(self) -> TcpTransport | None:
+        """TCP's numbers, if anything goes over TCP."""
+        found = self.transport_of_kind("tcp")
+        return found if isinstance(found, TcpTransport) else None
+
+    @property
+    def roce(self) -> RoceTransport | None:
+        """RoCE's numbers, if anything goes over RoCE."""
+        found = self.transport_of_kind("roce")
+        return found if isinstance(found, RoceTransport) else None
+
+    def document(self) -> dict[str, Any]:
+        """Plain data with the keys and units of a file; reading it back gives an equal model."""
+        left_out = "transports" if self.transports is None else "transport"
+        return {key: value for key, value in super().document().items() if key != left_out}
 
     @property
     def npus(self) -> int:

@@ -28,12 +28,12 @@ class Pin(ConfigModel):
 
 
 class RoutingConfig(ConfigModel):
-    """How a switch, and a host with several ports, chooses among equally short ways.
+    """How a switch chooses among equally short ways.
 
     ``ecmp``: by a hash of the flow, so that a flow stays on one path. ``spray``: packet by packet, in turn or at
-    random. ``adaptive``: packet by packet, the port with the shortest queue. ``flowlet``: by hash, but anew after a
-    pause of ``flowlet_gap`` (Sinha, Kandula and Katabi, HotNets 2004). ``pinned``: as the ``pins`` say; other pairs by
-    hash.
+    random. ``adaptive``: packet by packet, the port with the shortest queue. ``flowlet``: as adaptive, but only where a
+    flow begins and after a pause of ``flowlet_gap`` (Kandula et al., CCR 2007; Vanini et al., NSDI 2017). ``pinned``:
+    as the ``pins`` say; other pairs by hash. Hosts with several ports choose by hash, or as pinned.
     """
 
     kind: Literal["ecmp", "spray", "adaptive", "flowlet", "pinned"] = "ecmp"

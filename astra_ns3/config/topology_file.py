@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping
 from math import prod
 from pathlib import Path
@@ -47,7 +46,7 @@ class FileTopology(TopologyBase):
     @field_validator("path")
     @classmethod
     def _beside_the_file(cls, path: str, info: ValidationInfo) -> str:
-        return os.path.join((info.context or {}).get(FOLDER, ""), path)
+        return str(Path((info.context or {}).get(FOLDER, "")) / path)
 
     def content(self) -> PlainGraph | Grid:
         """What the file says: a graph, or the dimensions of an analytical network."""

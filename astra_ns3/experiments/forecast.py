@@ -6,16 +6,16 @@ and small messages that share a packet move them. They tell a minute from a nigh
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
 from astra_ns3.config.network import NetworkConfig
-from astra_ns3.config.roce import RoceTransport
 from astra_ns3.experiments.inputs import Inputs
 from astra_ns3.experiments.planned import PlannedPlay
-from astra_ns3.experiments.shape import network_shape
+from astra_ns3.experiments.shape import network_shape, transport_shapes
 from astra_ns3.transport.roce import roce_parameters, window_bytes
 from astra_ns3.transport.tcp import tcp_parameters
 
@@ -40,7 +40,7 @@ BYTES_PER_PACKET_IN_FLIGHT = 1_000
 BYTES_PER_FRAME_IN_FLIGHT = 200
 """A RoCE packet: a frame of the fabric, no ns-3 packet."""
 
-_Hosts = npt.NDArray[np.int64]
+_Numbers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -63,8 +63,12 @@ class Forecast:
 
 @dataclass(frozen=True)
 class _Packets:
-    """How a transport cuts messages, and what its parts cost; ``window_bytes`` 0: as much as there is."""
+    """How a transport cuts messages, and what its parts cost; ``window_bytes`` 0: as much as there is.
 
+    ``dimensions``: those whose messages it carries, by the highest dimension in which sender and receiver differ.
+    """
+
+    dimensions: frozenset[int]
     payload_bytes: int
     window_bytes: int
     seconds: float
@@ -72,87 +76,119 @@ class _Packets:
     bytes_in_flight: int
 
 
-@dataclass(frozen=True)
-class _Volume:
-    messages: int
-    bytes: int
-    packets: int
+@dataclass
+class _Carried:
+    """What one transport carries."""
+
+    packets: int = 0
+    largest_packets: int = 0
+    """Of one phase of a chunk in all groups."""
+    pairs: set[int] = field(default_factory=set)
+    """Sender x NPUs + receiver: a connection each."""
 
 
 def forecast(inputs: Inputs, passes: int) -> Forecast:
     """How large the run of ``inputs`` will be; raises InputError for a collective that the system can't do."""
-    transport = _packets(inputs)
-    segment_bytes = transport.payload_bytes if transport else None
-    hosts = np.array(inputs.graph.rank_host, dtype=np.int64)
+    transports = _transports(inputs)
+    carried = [_Carried() for _ in transports]
     planned = inputs.planned(passes)
-    launches = messages = size = packets = largest = 0
-    pairs: set[tuple[int, int]] = set()
+    launches = messages = size = 0
     for play in planned.plays:
-        volume = _volume(play, hosts, segment_bytes)
-        messages += play.count * volume.messages
-        size += play.count * volume.bytes
-        packets += play.count * volume.packets
-        largest = max(largest, volume.packets)
-        launches += play.count * play.schedule.ranks * len(play.groups)
-        pairs |= _pairs(play, hosts) if segment_bytes else set()
+        groups = len(play.groups)
+        sizes = play.schedule.message_bytes(play.bytes)
+        messages += play.count * play.schedule.messages * groups
+        size += play.count * int(sizes.sum()) * groups
+        launches += play.count * play.schedule.ranks * groups
+        for transport, sums in zip(transports, carried, strict=True):
+            _carry(inputs, play, sizes, transport, sums)
     wall_seconds = START_UP_SECONDS + launches * SECONDS_PER_LAUNCH
-    wall_seconds += packets * transport.seconds if transport else messages * SECONDS_PER_MESSAGE
-    memory_bytes = _memory(inputs, transport, len(pairs), largest) if transport else IDLE_BYTES
-    return Forecast(planned.collectives, launches, messages, size, packets, len(pairs), wall_seconds, memory_bytes)
+    if transports:
+        wall_seconds += sum(t.seconds * sums.packets for t, sums in zip(transports, carried, strict=True))
+    else:
+        wall_seconds += messages * SECONDS_PER_MESSAGE
+    return Forecast(
+        collectives=planned.collectives,
+        launches=launches,
+        messages=messages,
+        bytes=size,
+        packets=sum(sums.packets for sums in carried),
+        connections=sum(len(sums.pairs) for sums in carried),
+        wall_seconds=wall_seconds,
+        memory_bytes=_memory(inputs, transports, carried),
+    )
 
 
-def _volume(play: PlannedPlay, hosts: _Hosts, segment_bytes: int | None) -> _Volume:
-    """What all groups send when each plays once; without a segment size nothing is cut in packets."""
-    schedule, groups = play.schedule, len(play.groups)
-    sizes = schedule.message_bytes(play.bytes)
+def _carry(inputs: Inputs, play: PlannedPlay, sizes: _Numbers, transport: _Packets, sums: _Carried) -> None:
+    """Add what a transport carries of a schedule that all its groups play."""
+    hosts = np.array(inputs.graph.rank_host, dtype=np.int64)
     packets = 0
-    for group in play.groups if segment_bytes else ():
-        where = hosts[list(group)]
-        on_network = where[schedule.sender] != where[schedule.receiver]
-        packets += int((-(-sizes[on_network] // segment_bytes)).sum())
-    return _Volume(schedule.messages * groups, int(sizes.sum()) * groups, packets)
-
-
-def _pairs(play: PlannedPlay, hosts: _Hosts) -> set[tuple[int, int]]:
-    """Ordered pairs of NPUs on different hosts that exchange something: a connection each."""
-    pairs: set[tuple[int, int]] = set()
     for group in play.groups:
         npus = np.array(group, dtype=np.int64)
         sender, receiver = npus[play.schedule.sender], npus[play.schedule.receiver]
-        on_network = hosts[sender] != hosts[receiver]
-        pairs |= set(zip(sender[on_network].tolist(), receiver[on_network].tolist(), strict=True))
-    return pairs
+        highest = _highest_dimension(sender, receiver, inputs.network.dimensions)
+        own = (hosts[sender] != hosts[receiver]) & np.isin(highest, list(transport.dimensions))
+        packets += int((-(-sizes[own] // transport.payload_bytes)).sum())
+        sums.pairs.update((sender[own] * len(hosts) + receiver[own]).tolist())
+    sums.packets += play.count * packets
+    sums.largest_packets = max(sums.largest_packets, packets)
 
 
-def _packets(inputs: Inputs) -> _Packets | None:
-    """The transport's part of the guess; None for a network without packets."""
+def _highest_dimension(sender: _Numbers, receiver: _Numbers, dimensions: Sequence[int]) -> _Numbers:
+    """Of each pair, the last dimension in which its places differ; 0 for an NPU and itself."""
+    highest = np.zeros(len(sender), dtype=np.int64)
+    for dimension, size in enumerate(dimensions):
+        highest[sender % size != receiver % size] = dimension
+        sender, receiver = sender // size, receiver // size
+    return highest
+
+
+def _transports(inputs: Inputs) -> list[_Packets]:
+    """The part of each transport in the guess; none for a network without packets."""
     network = inputs.network
     if not isinstance(network, NetworkConfig):
-        return None
-    transport = network.transport
-    if isinstance(transport, RoceTransport):
-        roce = roce_parameters(transport)
-        window = window_bytes(roce, network_shape(inputs.graph))
-        return _Packets(
-            roce.payload_bytes, window, SECONDS_PER_ROCE_PACKET, BYTES_PER_QUEUE_PAIR, BYTES_PER_FRAME_IN_FLIGHT
-        )
+        return []
+    each = network.transports or (network.transport,) * len(network.dimensions)
+    found = []
+    for kind in dict.fromkeys(transport.kind for transport in each):
+        carried = frozenset(dimension for dimension, transport in enumerate(each) if transport.kind == kind)
+        found.append(_tcp(network, carried) if kind == "tcp" else _roce(inputs, network, carried))
+    return found
+
+
+def _roce(inputs: Inputs, network: NetworkConfig, dimensions: frozenset[int]) -> _Packets:
+    assert network.roce is not None
+    roce = roce_parameters(network.roce)
+    shape = transport_shapes(network, inputs.graph).get("roce") or network_shape(inputs.graph)
     return _Packets(
-        tcp_parameters(transport).segment_bytes,
-        transport.window_bytes,
+        dimensions,
+        roce.payload_bytes,
+        window_bytes(roce, shape),
+        SECONDS_PER_ROCE_PACKET,
+        BYTES_PER_QUEUE_PAIR,
+        BYTES_PER_FRAME_IN_FLIGHT,
+    )
+
+
+def _tcp(network: NetworkConfig, dimensions: frozenset[int]) -> _Packets:
+    assert network.tcp is not None
+    return _Packets(
+        dimensions,
+        tcp_parameters(network.tcp).segment_bytes,
+        network.tcp.window_bytes,
         SECONDS_PER_PACKET,
         BYTES_PER_CONNECTION,
         BYTES_PER_PACKET_IN_FLIGHT,
     )
 
 
-def _memory(inputs: Inputs, transport: _Packets, connections: int, packets_per_chunk: int) -> int:
+def _memory(inputs: Inputs, transports: Sequence[_Packets], carried: Sequence[_Carried]) -> int:
     """The program, hosts, sockets, and packets in flight: a window per connection or all active chunks, the smaller."""
-    in_flight = packets_per_chunk * inputs.system.active_chunks_per_dimension
-    if transport.window_bytes:
-        in_flight = min(in_flight, connections * -(-transport.window_bytes // transport.payload_bytes))
-    return (
-        IDLE_BYTES
-        + inputs.graph.hosts * BYTES_PER_HOST
-        + connections * transport.bytes_per_connection
-        + in_flight * transport.bytes_in_flight
-    )
+    if not transports:
+        return IDLE_BYTES
+    memory = IDLE_BYTES + inputs.graph.hosts * BYTES_PER_HOST
+    for transport, sums in zip(transports, carried, strict=True):
+        in_flight = sums.largest_packets * inputs.system.active_chunks_per_dimension
+        if transport.window_bytes:
+            in_flight = min(in_flight, len(sums.pairs) * -(-transport.window_bytes // transport.payload_bytes))
+        memory += len(sums.pairs) * transport.bytes_per_connection + in_flight * transport.bytes_in_flight
+    return memory

@@ -24,7 +24,7 @@ from astra_ns3.experiments.options import (
     system_with_rules,
 )
 from astra_ns3.experiments.planned import PlannedRun, planned_run
-from astra_ns3.experiments.shape import network_shape
+from astra_ns3.experiments.shape import network_shape, transport_shapes
 from astra_ns3.topology.checks import check_topology
 from astra_ns3.topology.graph import Graph
 from astra_ns3.topology.ports import resolve_ports
@@ -117,7 +117,7 @@ def _network(network: AnyNetwork, options: Options) -> tuple[Graph, list[str]]:
     observe = network.observe
     resolve_ports(graph, (*observe.queues, *observe.utilisation, *observe.pcap))
     wires = check_topology(graph, *wire_sizes(network), weighted=network.topology.routing.weighted)
-    return graph, [*wires, *check_transport(network, network_shape(graph))]
+    return graph, [*wires, *check_transport(network, network_shape(graph), transport_shapes(network, graph))]
 
 
 def _given(value: object, models: tuple[type[Any], ...], read: Callable[[FilePath], Any]) -> Any:

@@ -9,7 +9,6 @@ from pathlib import Path
 from astra_ns3.config.compatibility import Compatibility, preset
 from astra_ns3.config.network import NetworkConfig, parse_network
 from astra_ns3.config.network_file import AnyNetwork
-from astra_ns3.config.roce import RoceTransport
 from astra_ns3.config.roce_control import OwnControl
 from astra_ns3.config.system import SystemConfig, parse_system
 from astra_ns3.errors import InputError
@@ -76,8 +75,8 @@ def network_with_options(network: AnyNetwork, options: Options) -> AnyNetwork:
     Raises InputError for a congestion control without RoCE, or one of the user's whose file isn't there.
     """
     changed = _with_congestion_control(network, options.congestion_control)
-    if isinstance(changed, NetworkConfig) and isinstance(changed.transport, RoceTransport):
-        control = changed.transport.congestion_control
+    if isinstance(changed, NetworkConfig) and changed.roce is not None:
+        control = changed.roce.congestion_control
         if isinstance(control, OwnControl) and not Path(control.path).is_file():
             raise InputError(f"congestion control '{control.kind}': no file {control.path}")
     return changed
@@ -86,11 +85,13 @@ def network_with_options(network: AnyNetwork, options: Options) -> AnyNetwork:
 def _with_congestion_control(network: AnyNetwork, name: str | None) -> AnyNetwork:
     if name is None:
         return network
-    if not isinstance(network, NetworkConfig) or not isinstance(network.transport, RoceTransport):
+    if not isinstance(network, NetworkConfig) or network.roce is None:
         found = network.transport.kind if isinstance(network, NetworkConfig) else "none: it is analytical"
         raise InputError(f"congestion-control {name!r} needs transport roce; the network's transport is {found}")
-    if name == network.transport.congestion_control.kind:
+    if name == network.roce.congestion_control.kind:
         return network
     document = network.document()
-    document["transport"] |= {"congestion_control": name, "telemetry_bytes": None, "ack_telemetry_bytes": None}
+    for transport in document.get("transports") or [document["transport"]]:
+        if transport["kind"] == "roce":
+            transport |= {"congestion_control": name, "telemetry_bytes": None, "ack_telemetry_bytes": None}
     return parse_network(document, "--congestion-control")

@@ -22,6 +22,10 @@ SWITCH_COLUMNS = (
     "dropped_bytes",
     "marked_frames",
     "highest_queue_bytes",
+    "lost_frames",
+    "pauses",
+    "paused_ps",
+    "pause_frames",
 )
 
 

@@ -160,6 +160,21 @@ class Result:
         """queues.parquet: lengths of the queues that the network file asked to observe."""
         return self._parquet("queues.parquet")
 
+    @property
+    def queue_pairs(self) -> pd.DataFrame:
+        """queue_pairs.parquet: what the network file asked to observe of RoCE queue pairs."""
+        return self._parquet("queue_pairs.parquet")
+
+    @property
+    def pauses(self) -> pd.DataFrame:
+        """pauses.parquet: when ports were stopped by PFC and let go on."""
+        return self._parquet("pauses.parquet")
+
+    @property
+    def utilisation(self) -> pd.DataFrame:
+        """utilisation.parquet: bytes on the line of the observed ports in each interval."""
+        return self._parquet("utilisation.parquet")
+
     def rows(self, name: str) -> list[dict[str, str]]:
         """Rows of the CSV file ``name`` as text, without pandas."""
         return list(csv.DictReader(io.StringIO(self._files.text(name))))

@@ -172,9 +172,8 @@ def _undisturbed() -> Iterator[None]:
 
 
 def _warnings(request: RunRequest, inputs: Inputs) -> list[str]:
-    observe = inputs.network.observe
     warnings = list(inputs.warnings)
-    if request.output is None and (observe.connections or observe.queues or observe.pcap):
+    if request.output is None and inputs.network.observe.anything:
         warnings.append("what the network file observes is lost at the end: no output folder was named")
     for warning in warnings:
         _LOG.warning("%s", warning)

@@ -35,10 +35,10 @@ class Destination:
 
     def open(self, network: AnyNetwork, record: Iterable[str]) -> RecorderOptions:
         """Make the folder that is written to, and say so to the backend."""
-        wanted, observe = tuple(record), network.observe
+        wanted = tuple(record)
         if self._folder is not None:
             self._directory = self._folder.open()
-        elif wanted or observe.connections or observe.queues or observe.pcap:
+        elif wanted or network.observe.anything:
             self._directory = self._temporary = Path(tempfile.mkdtemp(prefix="astra-ns3-"))
         return RecorderOptions(self._directory, flows="flows" in wanted)
 

@@ -29,6 +29,9 @@ RESULT_FILES = (
     "flows.parquet",
     "connections.parquet",
     "queues.parquet",
+    "queue_pairs.parquet",
+    "pauses.parquet",
+    "utilisation.parquet",
     RUN_FILE,
 )
 

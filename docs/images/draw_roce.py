@@ -1,7 +1,7 @@
 """Draws the figures of docs/roce.md from runs that it makes: ``python docs/images/draw_roce.py``.
 
 Long flows into host 0 of one switch, each handed over as many small messages. Needs matplotlib, which the extra "plots"
-brings; takes about a minute.
+brings; takes some 20 seconds.
 """
 
 from __future__ import annotations

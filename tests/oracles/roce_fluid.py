@@ -43,7 +43,7 @@ class Dcqcn:
     def fluid_marking(self) -> float:
         """The marking probability of the fluid model's fixed point."""
         events = 1 / self.byte_counter + self.flows / (self.timer * self.capacity)
-        return (self.rate_ai * self.flows**2 / (self.alpha_timer * self.capacity**2) * events**2) ** (1 / 3)
+        return math.pow(self.rate_ai * self.flows**2 / (self.alpha_timer * self.capacity**2) * events**2, 1 / 3)
 
     def renewal_marking(self) -> float:
         """The marking probability at which a flow's mean rate is its share, by bisection."""

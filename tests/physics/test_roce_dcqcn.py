@@ -127,7 +127,7 @@ def cnps_of_an_incast(senders: int, size: int, interval: str) -> tuple[Played, i
 
 @pytest.mark.parametrize("interval_us", [10, 50, 200])
 def test_cnps_of_a_flow_are_their_interval_apart(interval_us: int) -> None:
-    """Each flow has one right away, and the next with its first packet after the interval: a round of packets at most."""
+    """Each flow has one right away, and the next with its first packet after the interval."""
     senders, size = 4, 1_000_000
     played, cnps = cnps_of_an_incast(senders, size, f"{interval_us}us")
     round_ps = senders * LINE.data_ps(PAYLOAD)

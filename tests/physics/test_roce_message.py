@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from oracles.roce_times import ACK, HEADERS, TELEMETRY, Star, buffered, packets
-from roce_network import CONTROLS, RELIABILITIES, roce_star
+from roce_network import CONTROLS, RELIABILITIES, roce_network, roce_star
 from star_network import Row, by_hand, incast, one_message, play
 
 GBPS = 10**9
@@ -161,6 +161,23 @@ def test_a_message_of_one_packet_takes_the_same_on_an_old_queue_pair_as_on_a_new
     taken = (flows["end_ps"] - flows["start_ps"]).tolist()
     # The ACK of a message and the next message leave at the same time; the ACK goes first.
     assert taken == [line.message_ps(1000, PAYLOAD)] + [line.message_ps(1000, PAYLOAD) + line.ack_ps()] * 19
+
+
+@pytest.mark.parametrize("control", ["none", "hpcc"])
+@pytest.mark.parametrize("size", [1000, 20_000])
+def test_each_line_more_takes_a_packet_and_a_delay_more(control: str, size: int) -> None:
+    """Leaf, spine, leaf: four lines. HPCC's 42 bytes hold what up to five switches write; none adds any."""
+    topology = {
+        "kind": "leaf-spine",
+        "leaves": 2,
+        "spines": 2,
+        "hosts_per_leaf": 2,
+        "link": {"rate": "100Gbps", "delay": "500ns"},
+        "switch": {"buffer": "64MB"},
+    }
+    played = play(roce_network(topology, congestion_control=control), one_message(), size, ranks=[0, 3])
+    line = HPCC_LINE if control == "hpcc" else LINE
+    assert played.done_ps(3) == line.message_ps(size, PAYLOAD) + 2 * (line.data_ps(PAYLOAD) + DELAY_PS)
 
 
 def test_a_message_of_more_than_4_gib() -> None:

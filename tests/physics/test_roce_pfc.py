@@ -174,7 +174,7 @@ def test_a_circle_of_paused_switches_is_reported_as_a_deadlock(tmp_path: Path) -
         "switch": {"buffer": "300KB", "pfc": {"watchdog": "100us"}},
     }
     flows = [Flow(npu, (npu + 2) % 5, 3_000_000) for npu in range(5)]
-    with pytest.raises(BackendError, match="PFC deadlock in priority 3: .* waits for ") as caught:
+    with pytest.raises(BackendError, match=r"PFC deadlock in priority 3: .* waits for ") as caught:
         play_flows(roce_network(topology, reliability={"timeout": "20ms"}), flows, tmp_path)
     routers = [f"switch{router}:" for router in range(5)]
     assert all(router in str(caught.value) for router in routers)

@@ -185,6 +185,18 @@ def test_what_is_exported_can_be_shown_again() -> None:
         assert first[key] == again[key]
 
 
+def test_the_path_of_a_graph_is_as_seen_from_the_file_that_names_it() -> None:
+    Path("below").mkdir()
+    _show(LEAF_SPINE, "--export", "below/mine.graphml")
+    text = "topology: {kind: file, path: mine.graphml, switch: {buffer: 1MB}}\n"
+    Path("below/again.yaml").write_text(text)
+    assert json.loads(_show("below/again.yaml", "--json").output)["npus"] == 32
+    Path("elsewhere.yaml").write_text(text)
+    error = _show("elsewhere.yaml").exception
+    assert isinstance(error, InputError)
+    assert str(error).startswith("mine.graphml: no such file")
+
+
 def test_what_can_hardly_be_meant_is_warned_of(caplog: pytest.LogCaptureFixture) -> None:
     Path("small.yaml").write_text(Path(LEAF_SPINE).read_text().replace("64MB", "20KB"))
     assert _show("small.yaml").exception is None

@@ -19,6 +19,7 @@ from astra_ns3.config.topology import FileTopology
 from astra_ns3.config.workload import parse_workload
 from astra_ns3.errors import InputError
 from astra_ns3.experiments.inputs import Options, load_inputs
+from astra_ns3.topology.registry import build_graph
 from astra_ns3.transport.roce import port_headroom_bytes, roce_parameters
 from astra_ns3.transport.shape import PortShape
 
@@ -125,6 +126,12 @@ def test_a_message_is_a_queue_pair_that_ends_with_its_last_ack(tmp_path: Path) -
     assert (found.window_of_path, found.window_scales, found.payload_round_trip) == (True, True, True)
     assert (found.longest_round_trip, found.paced, found.ack_every) == (False, True, 1)
     assert found.minimum_rate_bps == 200 * 10**6
+
+
+def test_the_error_rate_of_all_links_is_that_of_links_without_their_own(tmp_path: Path) -> None:
+    topology = imported(tmp_path, ERROR_RATE_PER_LINK="0.02").network.topology
+    assert [link.error_rate for link in build_graph(topology).links] == [0.02, 0.02, 0.001, 0.02]
+    assert [link.error_rate for link in build_graph(imported(tmp_path).network.topology).links] == [0, 0, 0.001, 0]
 
 
 def test_each_mode_has_the_parameters_of_its_keys(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from astra_ns3.config.network import RoceTransport, TcpTransport, read_network
 from astra_ns3.config.system import read_system
 from astra_ns3.config.topology import SingleSwitch
 from astra_ns3.config.workload import read_workload
-from astra_ns3.experiments.shape import network_shape
+from astra_ns3.experiments.shape import network_shape, transport_shapes
 from astra_ns3.topology.registry import build_graph
 from astra_ns3.transport.check import check_transport
 from astra_ns3.transport.tcp import tcp_parameters
@@ -24,8 +24,8 @@ NETWORKS = sorted((INPUTS / "network").glob("*.yaml"))
 
 def test_the_files_that_the_readme_names_are_there() -> None:
     assert {"DLRM_HybridParallel.txt", "dlrm-128.txt"} <= {path.name for path in WORKLOADS}
-    assert {"flat.txt", "flat.yaml", "flat-128.txt"} <= {path.name for path in SYSTEMS}
-    assert {"single-switch-16.yaml", "flat-100g.yaml"} <= {path.name for path in NETWORKS}
+    assert {"flat.txt", "flat.yaml", "flat-128.txt", "hier.txt", "hier-opt.txt"} <= {path.name for path in SYSTEMS}
+    assert {"single-switch-16.yaml", "flat-100g.yaml", "hier-mixed.yaml"} <= {path.name for path in NETWORKS}
 
 
 @pytest.mark.parametrize("path", WORKLOADS, ids=lambda path: path.name)
@@ -34,17 +34,18 @@ def test_each_workload_is_read(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", SYSTEMS, ids=lambda path: path.name)
-def test_each_system_has_one_dimension(path: Path) -> None:
+def test_each_system_has_the_dimensions_of_the_network_that_it_is_named_for(path: Path) -> None:
     system = read_system(path)
+    dimensions = 2 if path.name.startswith("hier") else 1
     for kind in TEXT_FORMAT_KINDS:
-        assert len(system.algorithms(kind, 1)) == 1
+        assert len(system.algorithms(kind, dimensions)) == dimensions
 
 
 @pytest.mark.parametrize("path", NETWORKS, ids=lambda path: path.name)
 def test_each_network_is_built_without_a_warning(path: Path) -> None:
     network = read_network(path)
     graph = build_graph(network.topology)
-    assert check_transport(network, network_shape(graph)) == []
+    assert check_transport(network, network_shape(graph), transport_shapes(network, graph)) == []
     assert len(graph.rank_host) == network.npus
 
 
@@ -63,6 +64,12 @@ def test_the_case_study_has_the_numbers_of_its_table() -> None:
     assert (system.all_reduce, system.all_to_all) == (("doubleBinaryTree",), ("direct",))
     assert (system.preferred_dataset_splits, system.active_chunks_per_dimension) == (32, 64)
     assert (system.scheduling_policy, system.endpoint_delay_ns) == ("LIFO", 10)
+
+
+def test_hier_and_hier_opt_differ_in_how_they_use_their_dimensions_alone() -> None:
+    hier, optimised = (read_system(INPUTS / "system" / f"{name}.txt") for name in ("hier", "hier-opt"))
+    assert (hier.collective_optimization, optimised.collective_optimization) == ("baseline", "localBWAware")
+    assert optimised.model_copy(update={"collective_optimization": "baseline"}) == hier
 
 
 def test_dctcp_runs_with_ecn_and_a_marking_switch() -> None:

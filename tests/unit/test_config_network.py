@@ -180,3 +180,12 @@ def minimal() -> dict[str, Any]:
             }
         }
     )
+
+
+@pytest.mark.parametrize(
+    "observe",
+    [{"queues": ["host0"]}, {"pcap": ["host0"]}, {"connections": ["rtt"]}, {"utilisation": ["all"]}, {"pauses": True}],
+)
+def test_whatever_is_observed_is_something(observe: dict[str, Any]) -> None:
+    assert parse_network({**minimal(), "observe": observe}).observe.anything
+    assert not parse_network({**minimal(), "observe": {"queue_interval": "1us"}}).observe.anything

@@ -289,3 +289,9 @@ def test_routing_is_by_flow_unless_said_otherwise() -> None:
 def test_a_routing_mistake_names_its_key(routing: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         network(LEAF_SPINE, routing=routing)
+
+
+def test_nothing_is_lost_inside_a_host() -> None:
+    local = {"rate": "2400Gbps", "delay": "25ns", "error_rate": 0.1}
+    with pytest.raises(InputError, match=r"key 'topology\.local': error_rate has no effect"):
+        network(EACH_KIND[0], npus_per_host=2, local=local)

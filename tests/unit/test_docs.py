@@ -294,6 +294,26 @@ def test_readmes_own_files_run(own_files: dict[str, Any], tmp_path: Path) -> Non
     assert npus != NPUS
 
 
+def test_readmes_network_of_roce_is_valid_without_a_warning(tmp_path: Path) -> None:
+    from astra_ns3.experiments.validate import validate
+
+    (block,) = blocks("README.md", "file: leaf-spine.yaml")
+    file = tmp_path / "leaf-spine.yaml"
+    file.write_text(block, encoding="utf-8")
+    inputs = ROOT / "inputs"
+    validation = validate(
+        workload=inputs / "workload" / "DLRM_HybridParallel.txt", system=inputs / "system" / "flat.txt", network=file
+    )
+    assert validation.warnings == ()
+
+
+def test_every_picture_of_roce_is_small_and_shown() -> None:
+    pictures = sorted((ROOT / "docs" / "images").glob("roce-*.png"))
+    assert len(pictures) >= 3
+    assert [picture.name for picture in pictures if picture.stat().st_size > 80_000] == []
+    assert [picture.name for picture in pictures if f"images/{picture.name}" not in text_of("docs/roce.md")] == []
+
+
 def test_compatibility_page_has_every_option_and_preset() -> None:
     assert mentions("docs/astra-sim-compatibility.md", [*vars(Compatibility()), *(set(PRESETS) - {"none"})]) == []
 

@@ -111,6 +111,22 @@ def pcap_records(path: Path) -> Iterator[tuple[int, bytes, int]]:
     assert offset == len(content)
 
 
+def test_the_second_port_of_a_host_is_observed_under_its_name(tmp_path: Path) -> None:
+    topology = {"kind": "full-mesh", "npus": 3, "link": {"rate": "100Gbps", "delay": "500ns"}}
+    observe = {
+        "queues": ["host0:1"],
+        "queue_interval": "100ns",
+        "utilisation": ["host0", "host0:1"],
+        "pcap": ["host0:1"],
+    }
+    network = parse_network({"topology": topology, "transport": "tcp", "observe": observe})
+    played = play(network, by_hand(3, [Row(0, 2)]), 100_000, directory=tmp_path)
+    assert set(played.table("queues")["port"]) == {"host0:1"}
+    busy = played.table("utilisation")
+    assert set(busy[busy["wire_bytes"] > 0]["port"]) == {"host0:1"}
+    assert len(list(pcap_records(tmp_path / "host0-1.pcap"))) == played.ports["host0:1"]["sent_frames"] > 0
+
+
 @pytest.mark.parametrize(("port", "file", "destination"), [("host1", "host1", 0), ("switch0:0", "switch0-0", 0)])
 def test_a_capture_holds_every_packet_the_port_sent(played: Played, port: str, file: str, destination: int) -> None:
     assert played.directory is not None
@@ -130,8 +146,9 @@ def test_a_capture_holds_every_packet_the_port_sent(played: Played, port: str, f
 
 def test_flows_have_one_row_per_message_with_its_rank_pair_bytes_and_times(played: Played) -> None:
     flows = played.table("flows")
-    columns = ["source", "destination", "collective", "chunk", "phase", "row", "bytes", "start_ps", "end_ps"]
-    assert flows.columns.tolist() == columns
+    columns = ["source", "destination", "collective", "chunk", "phase", "row", "bytes"]
+    assert flows.columns.tolist() == [*columns, "start_ps", "end_ps", "ideal_ps"]
+    assert set(flows["ideal_ps"]) == {0}  # it is RoCE's to say
     assert sorted(flows["source"]) == [1, 2, 3, 4]
     assert set(flows["destination"]) == {0}
     assert set(flows["bytes"]) == {SIZE}

@@ -53,7 +53,7 @@ class AnalyticalBackend(SessionBackend):
     ) -> None:
         network = analytical_network(config)
         observe = network.observe
-        if observe.connections or observe.queues or observe.pcap:
+        if observe.anything:
             raise InputError("key 'observe': the analytical network has no connections, queues or packets to observe")
         if model.queues and endpoint.rendezvous_bytes:
             raise InputError("the rendezvous protocol needs the analytical network without queues")

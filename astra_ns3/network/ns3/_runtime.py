@@ -212,8 +212,6 @@ def native_namespace() -> Any:
 
 
 _CONTROL_FACTORY = """
-#pragma cling optimize(2)
-#include "{path}"
 namespace astra_ns3_control {{
 ns3::RoceCongestionControl* Make{number}(const ns3::RoceControlParameters& parameters) {{
     return new ::{name}(parameters);
@@ -232,76 +230,109 @@ uint64_t AddressOfMakePython() { return reinterpret_cast<uint64_t>(&MakePython);
 
 
 @cache
-def compiled_control_factory(path: Path, name: str) -> int:
-    """Compile a user's congestion control; the address of the function that makes one.
+def _included_text(path: Path) -> list[str]:
+    """Where :func:`compiled_control_factory` keeps what a header said when it was compiled; empty: it was not yet."""
+    return []
 
-    Raises InputError if the file does not compile or has no such class.
-    """
-    load()
+
+def _compile_header(path: Path, name: str) -> None:
+    said, text = _included_text(path), path.read_text(encoding="utf-8")
+    if said and said[0] != text:
+        raise InputError(f"{path}: has changed since this process compiled it; start a new one")
+    if said:
+        return
+    _compile(path, name, f'#pragma cling optimize(2)\n#include "roce-congestion-control.h"\n#include "{path}"\n')
+    said.append(text)
+
+
+def _compile(path: Path, name: str, source: str) -> None:
     import cppyy
 
-    cppyy.include("roce-congestion-control.h")
-    number = compiled_control_factory.cache_info().currsize
-    source = _CONTROL_FACTORY.format(path=path.resolve(), name=name, number=number)
     try:
         cppyy.cppdef(source)
     except SyntaxError as error:
         wrong = next((line for line in str(error).splitlines() if "error:" in line), str(error).strip())
         raise InputError(f"{path}: class {name} can't be compiled: {wrong.strip()}") from error
+
+
+@cache
+def _control_factory(path: Path, name: str) -> int:
+    import cppyy
+
+    number = _control_factory.cache_info().currsize
+    _compile(path, name, _CONTROL_FACTORY.format(name=name, number=number))
     return int(getattr(cppyy.gbl.astra_ns3_control, f"AddressOfMake{number}")())
 
 
-@lru_cache(maxsize=1)
-def _python_control_class() -> type:
+def compiled_control_factory(path: Path, name: str) -> int:
+    """Compile a user's congestion control; the address of the function that makes one.
+
+    Raises InputError if the file does not compile, has no such class, or has changed since it was compiled: C++ can't
+    forget a class, so that needs a new process.
+    """
+    load()
+    resolved = path.resolve()
+    _compile_header(resolved, name)
+    return _control_factory(resolved, name)
+
+
+@cache
+def _python_control_class(methods: frozenset[str]) -> type:
+    """A class that passes on these calls; what it lacks does not cross to Python."""
     load()
     import cppyy
 
     cppyy.include("roce-congestion-control.h")
+    _define_python_factory()
+
+    def forward(name: str) -> Callable[..., None]:
+        def called(self: Any, _sender: Any, *arguments: Any) -> None:
+            self.control.tell(name, *arguments)
+
+        return called
+
+    def start(self: Any, sender: Any) -> None:
+        self.control.start(sender)
+
+    def acknowledged(self: Any, _sender: Any, ack: Any) -> None:
+        self.control.acknowledged(ack)
+
+    def telemetry(self: Any) -> Any:
+        return getattr(cppyy.gbl.ns3.RoceTelemetry, self.control.telemetry())
+
+    def alpha(self: Any) -> float:
+        return float(self.control.alpha())
+
+    members: dict[str, Any] = {"Start": start, "GetTelemetry": telemetry, "GetAlpha": alpha}
+    if "ack_received" in methods:
+        members["AckReceived"] = acknowledged
+    for name in methods - {"start", "ack_received"}:
+        members["".join(word.capitalize() for word in name.split("_"))] = forward(name)
+    base: Any = cppyy.gbl.ns3.RoceCongestionControl
+    made: type = type(base)("PythonControl", (base,), members)
+    return made
+
+
+@lru_cache(maxsize=1)
+def _define_python_factory() -> None:
+    import cppyy
+
     cppyy.cppdef(_PYTHON_CONTROL_FACTORY)
 
-    class Control(cppyy.gbl.ns3.RoceCongestionControl):  # type: ignore[misc]
-        """A congestion control that Python decides."""
 
-        def __init__(self, control: Any) -> None:
-            super().__init__()
-            self._control = control
-
-        def Start(self, sender: Any) -> None:  # noqa: N802
-            self._control.start(sender)
-
-        def AckReceived(self, _sender: Any, ack: Any) -> None:  # noqa: N802
-            self._control.acknowledged(ack)
-
-        def CnpReceived(self, _sender: Any) -> None:  # noqa: N802
-            self._control.tell("cnp_received")
-
-        def PacketSent(self, _sender: Any, size: int) -> None:  # noqa: N802
-            self._control.tell("packet_sent", size)
-
-        def LossDetected(self, _sender: Any, timeout: bool) -> None:  # noqa: N802
-            self._control.tell("loss_detected", bool(timeout))
-
-        def TimerDue(self, _sender: Any, timer: int) -> None:  # noqa: N802
-            self._control.tell("timer_due", timer)
-
-        def GetAlpha(self) -> float:  # noqa: N802
-            return float(self._control.alpha())
-
-    return Control
-
-
-def python_control_factory(make: Callable[[], Any]) -> tuple[int, object]:
-    """Have C++ make congestion controls that pass their calls on to what ``make()`` returns.
+def python_control_factory(make: Callable[[], Any], methods: frozenset[str]) -> tuple[int, object]:
+    """Have C++ make congestion controls that pass ``methods`` on to what ``make()`` returns.
 
     The address of the function that makes one, and what must be kept as long as it may be called.
     """
-    kind = _python_control_class()
+    kind = _python_control_class(methods)
     import cppyy
 
     made: list[Any] = []
 
     def native() -> Any:
-        control = kind(make())
+        control = kind()
+        control.control = make()
         control.__python_owns__ = False  # the queue pair deletes it
         made.append(control)
         return control

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 from astra_ns3.config.network import NetworkConfig
-from astra_ns3.config.roce import RoceTransport
 from astra_ns3.network.api import EndpointModel
 from astra_ns3.network.ns3.build import build_network
 from astra_ns3.network.ns3.hook import HookContext
@@ -34,8 +33,8 @@ class Ns3Backend(SessionBackend):
 
         def describe(session: Any) -> None:
             build_network(session, graph, config, endpoint)
-            if isinstance(config.transport, RoceTransport):
-                parameters = roce_parameters(config.transport)
+            if config.roce is not None:
+                parameters = roce_parameters(config.roce)
                 if parameters.own_file:
                     self._own_control = use_own_control(session, parameters, self._call)
 

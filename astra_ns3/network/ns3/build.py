@@ -9,10 +9,8 @@ import numpy.typing as npt
 
 from astra_ns3.collectives.schedule import Schedule
 from astra_ns3.config.network import NetworkConfig
-from astra_ns3.config.roce import RoceTransport
 from astra_ns3.config.routing import RoutingConfig
 from astra_ns3.config.switch import SwitchConfig
-from astra_ns3.config.tcp import TcpTransport
 from astra_ns3.network.api import EndpointModel
 from astra_ns3.network.ns3 import _runtime
 from astra_ns3.network.ns3.native_transport import native_roce, native_tcp
@@ -22,21 +20,22 @@ from astra_ns3.topology.routes import NodeRoutes, RouteTables, shortest_paths
 from astra_ns3.transport.roce import RoceParameters, port_headroom_bytes, roce_parameters
 from astra_ns3.transport.shape import PortShape
 from astra_ns3.transport.tcp import tcp_parameters
+from astra_ns3.transport.wire import wire_bytes
 
 QUANTUM_BYTES = 2048
 """What a weight of one lets a priority send in its turn (DWRR); above the largest usual frame."""
+_TRANSPORTS = {"tcp": 0, "roce": 1}
 
 
 def build_network(session: Any, graph: Graph, config: NetworkConfig, endpoint: EndpointModel) -> None:
-    """Add hosts, switches, links, routes, NPUs and the transport to a new ``session``."""
-    transport = config.transport
-    roce = roce_parameters(transport) if isinstance(transport, RoceTransport) else None
+    """Add hosts, switches, links, routes, NPUs and the transports to a new ``session``."""
+    roce = None if config.roce is None else roce_parameters(config.roce)
     session.AddHosts(graph.hosts)
     session.SetNicBuffer(graph.nic_buffer_bytes or 0)
     if roce is not None and roce.time_rounding_ps:
         session.SetTimeRounding(roce.time_rounding_ps)
     _add_switches(session, graph, at_enqueue=roce is None)
-    _add_links(session, graph, roce)
+    _add_links(session, graph, _largest_wire_bytes(config))
     routing = config.topology.routing
     tables = shortest_paths(graph, weighted=routing.weighted)
     _set_routes(session, graph, tables)
@@ -44,10 +43,14 @@ def build_network(session: Any, graph: Graph, config: NetworkConfig, endpoint: E
     session.SetNpus(np.array(graph.rank_host, dtype=np.uint32), len(graph.rank_host))
     session.SetLocal(graph.local.rate_bps, graph.local.delay_ps)
     session.SetEndpoint(endpoint.delay_ps, endpoint.reduction_bytes_per_ns)
-    if isinstance(transport, TcpTransport):
-        session.UseTcp(native_tcp(tcp_parameters(transport)))
+    if config.tcp is not None:
+        session.UseTcp(native_tcp(tcp_parameters(config.tcp)))
     if roce is not None:
         _use_roce(session, graph, roce, endpoint.delay_ps)
+    if config.transports is not None:
+        sizes = np.array(config.dimensions, dtype=np.uint32)
+        kinds = np.array([_TRANSPORTS[each.kind] for each in config.transports], dtype=np.uint32)
+        session.SetTransports(sizes, kinds, len(sizes))
 
 
 def _add_switches(session: Any, graph: Graph, *, at_enqueue: bool) -> None:
@@ -82,7 +85,13 @@ def _native_switch(config: SwitchConfig, at_enqueue: bool) -> Any:
     return native
 
 
-def _add_links(session: Any, graph: Graph, roce: RoceParameters | None) -> None:
+def _largest_wire_bytes(config: NetworkConfig) -> int:
+    """The largest frame that any transport sends, preamble and gap counted."""
+    tcp = 0 if config.tcp is None else wire_bytes(config.tcp.mtu_bytes)
+    return max(tcp, 0 if config.roce is None else roce_parameters(config.roce).largest_wire_bytes)
+
+
+def _add_links(session: Any, graph: Graph, largest_wire_bytes: int) -> None:
     native = _runtime.load().LinkParameters()
     for link in graph.links:
         native.rateBps, native.delayPs, native.errorRate = link.rate_bps, link.delay_ps, link.error_rate
@@ -96,14 +105,9 @@ def _add_links(session: Any, graph: Graph, roce: RoceParameters | None) -> None:
         )
         if pfc is not None:
             shape = PortShape(link.rate_bps, link.delay_ps)
-            largest = roce.largest_wire_bytes if roce is not None else _LARGEST_ETHERNET_WIRE_BYTES
-            native.headroomBytes = port_headroom_bytes(pfc, shape, largest)
+            native.headroomBytes = port_headroom_bytes(pfc, shape, largest_wire_bytes)
             native.pfcAlpha = pfc.alpha_of(link.rate_bps)
         session.AddLink(link.a, link.b, native)
-
-
-_LARGEST_ETHERNET_WIRE_BYTES = 1538
-"""A full frame of an MTU of 1500, preamble and gap counted."""
 
 
 def _set_routes(session: Any, graph: Graph, tables: RouteTables) -> None:

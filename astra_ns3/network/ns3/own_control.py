@@ -13,6 +13,7 @@ from astra_ns3.transport.roce import RoceParameters
 
 METHODS = ("start", "ack_received", "cnp_received", "packet_sent", "loss_detected", "timer_due")
 """What a Python class may have; what it lacks is not called."""
+TELEMETRY = ("NONE", "HOPS", "PATH")
 
 
 def use_own_control(session: Any, parameters: RoceParameters, call: Callable[..., None]) -> object:
@@ -26,8 +27,9 @@ def use_own_control(session: Any, parameters: RoceParameters, call: Callable[...
         raise InputError(f"congestion control: there is no file '{path}'")
     if path.suffix == ".py":
         made = _python_class(path, parameters.own_class)
+        methods = frozenset(name for name in METHODS if callable(getattr(made, name, None)))
         factory, kept = _runtime.python_control_factory(
-            lambda: PythonControl(made, parameters.control_parameters, call)
+            lambda: PythonControl(made, parameters.control_parameters, call), methods
         )
     else:
         factory, kept = _runtime.compiled_control_factory(path, parameters.own_class), None
@@ -47,6 +49,9 @@ def _python_class(path: Path, name: str) -> Callable[[Mapping[str, float]], Any]
     found = getattr(module, name, None)
     if not isinstance(found, type):
         raise InputError(f"{path}: has no class '{name}'")
+    telemetry = getattr(found, "telemetry", "none")
+    if str(telemetry).upper() not in TELEMETRY:
+        raise InputError(f"{path}: {name}.telemetry is {telemetry!r}, expected 'none', 'hops' or 'path'")
     return found
 
 
@@ -201,9 +206,10 @@ class PythonControl:
             if method is not None:
                 self._methods[name] = method
 
-    def has(self, name: str) -> bool:
-        """Whether the class wants that call."""
-        return name in self._methods
+    def telemetry(self) -> str:
+        """What packets carry for it: ``telemetry`` of its class, "none" (if it has none), "hops" or "path"."""
+        wanted = str(getattr(self._object, "telemetry", "none")).upper()
+        return wanted if wanted in TELEMETRY else "NONE"
 
     def start(self, sender: Any) -> None:
         """The queue pair opens."""

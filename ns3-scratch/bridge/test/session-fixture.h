@@ -21,13 +21,13 @@ namespace astra_ns3::test
 /// A row of FLOW_RECORDS.
 struct Flow
 {
-    int64_t sender;   //!< NPU that sent
-    int64_t receiver; //!< NPU that received
-    int64_t bytes;    //!< size
-    int64_t startPs;  //!< handed to the transport
-    int64_t endPs;    //!< read whole at the receiver
-    int64_t instance; //!< phase
-    int64_t row;      //!< row of the schedule
+    int64_t sender;     //!< NPU that sent
+    int64_t receiver;   //!< NPU that received
+    int64_t bytes;      //!< size
+    int64_t startPs;    //!< handed to the transport
+    int64_t endPs;      //!< read whole at the receiver
+    int64_t instance;   //!< phase
+    int64_t row;        //!< row of the schedule
     int64_t alonePs{0}; //!< time it would take alone; 0: not known
 
     bool operator==(const Flow&) const = default;

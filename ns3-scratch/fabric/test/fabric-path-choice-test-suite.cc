@@ -215,14 +215,16 @@ class FlowletsChangeAfterAGap : public TestCase
         Chooser chooser({100 * GBPS, 100 * GBPS}, {0, 1});
         FabricFlowletChoice flowlets(1'000'000, 0); // a gap of 1 us
         const auto at = [&](int64_t timePs, uint32_t flow, uint32_t destination, uint32_t port) {
-            Simulator::Schedule(TimeStep(timePs), [this, &chooser, &flowlets, timePs, flow, destination, port] {
-                FabricFrame frame;
-                frame.flowHash = flow;
-                frame.destination = destination;
-                NS_TEST_EXPECT_MSG_EQ(chooser.Choose(flowlets, frame),
-                                      port,
-                                      "flow " << flow << " at " << timePs << " ps");
-            });
+            Simulator::Schedule(TimeStep(timePs),
+                                [this, &chooser, &flowlets, timePs, flow, destination, port] {
+                                    FabricFrame frame;
+                                    frame.flowHash = flow;
+                                    frame.destination = destination;
+                                    NS_TEST_EXPECT_MSG_EQ(chooser.Choose(flowlets, frame),
+                                                          port,
+                                                          "flow " << flow << " at " << timePs
+                                                                  << " ps");
+                                });
         };
         at(0, 7, 0, 0);         // the first in turn
         at(0, 8, 0, 1);         // another flow, the next in turn

@@ -64,8 +64,7 @@ class Ring
         m_network.AddHosts(switches);
         SwitchParameters parameters;
         parameters.losslessPriorities = 1U << PRIORITY;
-        parameters.bufferBytes =
-            sharedBytes + 3 * (headroomBytes + parameters.reserveBytes);
+        parameters.bufferBytes = sharedBytes + 3 * (headroomBytes + parameters.reserveBytes);
         for (uint32_t number = 0; number < switches; ++number)
         {
             m_network.AddSwitch(parameters);
@@ -202,14 +201,14 @@ class Ring
     }
 
   private:
-    uint32_t m_switches;                              //!< how many
-    FabricNetwork m_network;                          //!< hosts, switches, links
-    std::vector<uint32_t> m_onwards;                  //!< each switch's port to the next
-    CountingFlow m_flow;                              //!< all frames
-    uint64_t m_sent{0};                               //!< frames sent
-    std::unique_ptr<FabricPauseWatchdog> m_watchdog;  //!< watches all ports
-    std::map<std::string, Ptr<FabricPort>> m_named;   //!< ports by name
-    std::vector<std::string> m_reports;               //!< what was reported
+    uint32_t m_switches;                             //!< how many
+    FabricNetwork m_network;                         //!< hosts, switches, links
+    std::vector<uint32_t> m_onwards;                 //!< each switch's port to the next
+    CountingFlow m_flow;                             //!< all frames
+    uint64_t m_sent{0};                              //!< frames sent
+    std::unique_ptr<FabricPauseWatchdog> m_watchdog; //!< watches all ports
+    std::map<std::string, Ptr<FabricPort>> m_named;  //!< ports by name
+    std::vector<std::string> m_reports;              //!< what was reported
 };
 
 // 2 delays of 500 ns at 100 Gb/s, three frames, a pause frame.

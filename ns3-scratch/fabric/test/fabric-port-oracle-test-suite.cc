@@ -25,12 +25,13 @@ constexpr uint32_t PORTS = 4;
 /// What kind of traffic is offered.
 struct Traffic
 {
-    uint32_t offers{3'000};          //!< how many
-    int64_t burstPs{80'000};         //!< most between two offers, as a rule
+    uint32_t offers{3'000};            //!< how many
+    int64_t burstPs{80'000};           //!< most between two offers, as a rule
     std::vector<uint8_t> priorities{}; //!< frames have one of these
-    uint32_t pausePercent{0};        //!< offers that stop priorities or let them go on
-    uint32_t sourcePercent{0};       //!< frames that a host paces
-    bool portGrids{false};           //!< ports keep to times of their own
+    uint32_t pausePercent{0};          //!< offers that stop priorities or let them go on
+    uint32_t sourcePercent{0};         //!< frames that a host paces
+    bool portGrids{false};             //!< ports keep to times of their own
+    bool thousands{false};             //!< whole thousands of bytes, so that limits are met exactly
 };
 
 /// A comparison.
@@ -65,7 +66,9 @@ RandomOffers(const Traffic& traffic, uint32_t seed)
     std::mt19937 random(seed);
     std::vector<Offer> offers;
     int64_t timePs = 0;
-    const std::vector<uint32_t> sizes{64, 64, 88, 1'000, 1'518, 1'518, 9'018};
+    const std::vector<uint32_t> sizes =
+        traffic.thousands ? std::vector<uint32_t>{1'000, 1'000, 2'000, 5'000}
+                          : std::vector<uint32_t>{64, 64, 88, 1'000, 1'518, 1'518, 9'018};
     const auto steps = static_cast<uint32_t>(traffic.burstPs / 80);
     for (uint32_t number = 0; number < traffic.offers; ++number)
     {
@@ -258,24 +261,60 @@ Comparisons()
     std::vector<PortShape> weightedGrid = grid;
     weightedGrid[0].quanta = {1'500, 3'000, 500, 100, 0, 9'000, 1'500, 800};
     weightedGrid[1].losesAll = true;
-    const MemoryShape pfc{120'000, 0.0, 0x0a, 2'000, 3'000, {9'100, 12'000, 3'000, 0}, {0.5, 0.125, 1.0, 2.0}};
+    const MemoryShape
+        pfc{120'000, 0.0, 0x0a, 2'000, 3'000, {9'100, 12'000, 3'000, 0}, {0.5, 0.125, 1.0, 2.0}};
     MemoryShape tight = pfc;
     tight.alpha = 0.7;
     tight.losslessPriorities = 0xff;
     tight.reserveBytes = 0;
     tight.bytes = 230'000;
+    MemoryShape exact = pfc;
+    exact.headrooms = {9'000, 12'000, 3'000, 0};
+    exact.ingressAlpha = {1.0, 0.5, 1.0, 2.0};
+    exact.alpha = 0.5;
+    const Traffic thousands{3'000, 160'000, all, 10, 0, true, true};
     const Traffic mixed{3'000, 160'000, all, 0, 0, true};
     const Traffic paused{3'000, 160'000, all, 10, 0, true};
     return {
         {"one priority", UnevenPorts(), {30'000}, {4'000, 80'000, {}}, 20, 400, 400},
-        {"eight priorities, strictly, and pauses", UnevenPorts(), {60'000}, {3'000, 80'000, all, 10}, 40, 400, 400, 0, 400},
-        {"deficit round robin and pauses", weighted, {200'000}, {3'000, 80'000, all, 10}, 40, 400, 400, 0, 400},
+        {"eight priorities, strictly, and pauses",
+         UnevenPorts(),
+         {60'000},
+         {3'000, 80'000, all, 10},
+         40,
+         400,
+         400,
+         0,
+         400},
+        {"deficit round robin and pauses",
+         weighted,
+         {200'000},
+         {3'000, 80'000, all, 10},
+         40,
+         400,
+         400,
+         0,
+         400},
         {"marks at dequeue", dequeue, {60'000}, {3'000, 80'000, {0, 3}, 3}, 20, 400, 400, 0, 400},
         {"a lost cable", broken, {60'000}, {3'000, 80'000, {0, 3}, 3}, 10, 400},
-        {"dynamic threshold of lossy queues", UnevenPorts(), {60'000, 0.5}, {3'000, 80'000, all, 3}, 20, 400},
-        {"paced frames of a host", UnevenPorts(), {30'000}, {3'000, 80'000, all, 10, 60}, 40, 400, 0, 0, 400},
+        {"dynamic threshold of lossy queues",
+         UnevenPorts(),
+         {60'000, 0.5},
+         {3'000, 80'000, all, 3},
+         20,
+         400},
+        {"paced frames of a host",
+         UnevenPorts(),
+         {30'000},
+         {3'000, 80'000, all, 10, 60},
+         40,
+         400,
+         0,
+         0,
+         400},
         {"lossless priorities", grid, pfc, mixed, 60, 400, 400, 400},
         {"lossless priorities, weights, pauses", weightedGrid, pfc, paused, 60, 400, 400, 400, 400},
+        {"limits met exactly", grid, exact, thousands, 60, 400, 0, 400, 400},
         {"eight lossless priorities", grid, tight, paused, 60, 400, 0, 400, 400},
     };
 }

@@ -67,8 +67,7 @@ RandomTable(uint32_t seed)
     for (uint32_t host = tables.hosts; host-- > 0;) // not in order
     {
         const uint32_t set = setOfGroup[groupOfHost[host]];
-        tables.expected[host] =
-            set == FabricRoutes::LOCAL ? std::vector<uint32_t>() : sets.at(set);
+        tables.expected[host] = set == FabricRoutes::LOCAL ? std::vector<uint32_t>() : sets.at(set);
         for (uint32_t link = random() % 3; set == FabricRoutes::LOCAL && link > 0; --link)
         {
             localHosts.push_back(host);

@@ -21,11 +21,11 @@ namespace astra_ns3::test
 /// What a memory is like.
 struct MemoryShape
 {
-    uint64_t bytes;                   //!< size
-    double alpha{0.0};                //!< of lossy egress queues; 0: no threshold
-    uint8_t losslessPriorities{0};    //!< bit p: priority p loses nothing
-    uint64_t reserveBytes{0};         //!< of each ingress queue
-    uint64_t resumeOffsetBytes{0};    //!< below the threshold
+    uint64_t bytes;                     //!< size
+    double alpha{0.0};                  //!< of lossy egress queues; 0: no threshold
+    uint8_t losslessPriorities{0};      //!< bit p: priority p loses nothing
+    uint64_t reserveBytes{0};           //!< of each ingress queue
+    uint64_t resumeOffsetBytes{0};      //!< below the threshold
     std::vector<uint64_t> headrooms{};  //!< of each port
     std::vector<double> ingressAlpha{}; //!< of each port
 };
@@ -114,8 +114,8 @@ class MemoryOracle
             (ingress.headroomBytes > 0 ? ingress.headroomBytes : ingress.bytes)--;
         }
         const uint64_t above = Above(ingress.bytes);
-        const bool low = above == 0 ||
-                         above + m_shape.resumeOffsetBytes <= Threshold(frame.ingressPort);
+        const bool low =
+            above == 0 || above + m_shape.resumeOffsetBytes <= Threshold(frame.ingressPort);
         const bool goes = ingress.stops && ingress.headroomBytes == 0 && low;
         return goes ? Order(frame, false) : PauseOrder();
     }

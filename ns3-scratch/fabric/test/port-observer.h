@@ -198,13 +198,13 @@ class ObservedPorts
         Ptr<FabricPort> port = MakePort(shape.rateBps, shape.delayPs);
         port->SetBuffer(m_memory);
         port->SetSource(&m_sources[number]);
-        port->SetMarker(CreateObjectWithAttributes<FabricEcnMarker>(
-            "Kmin",
-            UintegerValue(shape.markBytes),
-            "Kmax",
-            UintegerValue(shape.markBytes),
-            "AtEnqueue",
-            BooleanValue(!shape.marksAtDequeue)));
+        port->SetMarker(
+            CreateObjectWithAttributes<FabricEcnMarker>("Kmin",
+                                                        UintegerValue(shape.markBytes),
+                                                        "Kmax",
+                                                        UintegerValue(shape.markBytes),
+                                                        "AtEnqueue",
+                                                        BooleanValue(!shape.marksAtDequeue)));
         if (!shape.quanta.empty())
         {
             std::array<uint32_t, FABRIC_PRIORITIES> quanta{};

@@ -65,11 +65,11 @@ struct PortLog
 /// What one of the oracle's ports is like.
 struct PortShape
 {
-    uint64_t rateBps;            //!< rate of the line
-    int64_t delayPs;             //!< delay to the far end
-    uint64_t markBytes;          //!< a frame that finds more than this waiting is marked
-    bool marksAtDequeue{false};  //!< or one that leaves more than this behind
-    bool losesAll{false};        //!< the line loses every frame
+    uint64_t rateBps;               //!< rate of the line
+    int64_t delayPs;                //!< delay to the far end
+    uint64_t markBytes;             //!< a frame that finds more than this waiting is marked
+    bool marksAtDequeue{false};     //!< or one that leaves more than this behind
+    bool losesAll{false};           //!< the line loses every frame
     std::vector<uint32_t> quanta{}; //!< deficit round robin; none: strict priority
 };
 
@@ -145,10 +145,10 @@ class PortOracle
     /// A frame that waits, or is on its way.
     struct Waiting
     {
-        uint64_t number;   //!< of the frame
-        HeldFrame frame;   //!< as the memory sees it
-        bool ecnCapable;   //!< whether it may be marked
-        bool held{false};  //!< it lay in the memory, and so has telemetry
+        uint64_t number;        //!< of the frame
+        HeldFrame frame;        //!< as the memory sees it
+        bool ecnCapable;        //!< whether it may be marked
+        bool held{false};       //!< it lay in the memory, and so has telemetry
         int64_t startPs{0};     //!< telemetry: when its first bit went on the line
         uint64_t sentBytes{0};  //!< telemetry: sent before it
         uint64_t queueBytes{0}; //!< telemetry: left waiting

@@ -55,8 +55,8 @@ class RoundRobinOracle
                     const std::array<uint32_t, 8>& fronts) const
     {
         const uint64_t place = (priority + 8 - m_current) % 8;
-        const uint64_t missing = fronts[priority] - std::min<uint64_t>(m_left[priority],
-                                                                       fronts[priority]);
+        const uint64_t missing =
+            fronts[priority] - std::min<uint64_t>(m_left[priority], fronts[priority]);
         const uint64_t quantaNeeded = (missing + quanta[priority] - 1) / quanta[priority];
         if (place == 0 && m_begun)
         {

@@ -206,10 +206,10 @@ ChiSquare(const std::vector<uint64_t>& counts)
 // Chi-square exceeded by chance once in ten thousand, by degrees of freedom (tables of the
 // distribution).
 inline const std::map<std::size_t, double> CHI_SQUARE_LIMIT{{1, 15.14},
-                                                     {2, 18.42},
-                                                     {3, 21.11},
-                                                     {4, 23.51},
-                                                     {6, 27.86},
-                                                     {63, 113.5}};
+                                                            {2, 18.42},
+                                                            {3, 21.11},
+                                                            {4, 23.51},
+                                                            {6, 27.86},
+                                                            {63, 113.5}};
 
 } // namespace ns3::test

@@ -9,9 +9,11 @@
 #include "fabric-telemetry.h"
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 
 namespace ns3
 {
@@ -96,14 +98,14 @@ class RoceControlParameters
      * \param fallback its value if it is not set
      * \return its value
      */
-    double Get(const std::string& name, double fallback) const
+    double Get(std::string_view name, double fallback) const
     {
         const auto found = m_values.find(name);
         return found == m_values.end() ? fallback : found->second;
     }
 
   private:
-    std::map<std::string, double> m_values; //!< the numbers
+    std::map<std::string, double, std::less<>> m_values; //!< the numbers
 };
 
 /**

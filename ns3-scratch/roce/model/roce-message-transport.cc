@@ -92,11 +92,7 @@ RoceMessageTransport::IdealPs(const RocePath& path, uint64_t bytes) const
     const uint64_t first = std::min<uint64_t>(bytes, parameters.payloadBytes);
     const uint64_t packets = (bytes + parameters.payloadBytes - 1) / parameters.payloadBytes;
     const uint64_t last = bytes - (packets - 1) * parameters.payloadBytes;
-    // The last packet to arrive is the last one sent; it follows the full ones at the slowest line.
-    const uint64_t before = (packets - 1) * wireBytes(first);
-    const double psPerByte = PS_TIMES_BITS / static_cast<double>(path.lowestRateBps);
-    int64_t timePs = path.TravelPs(wireBytes(last));
-    timePs += static_cast<int64_t>(static_cast<double>(before) * psPerByte + 0.5);
+    int64_t timePs = path.TravelPs(packets - 1, wireBytes(first), wireBytes(last));
     if (parameters.acknowledged)
     {
         timePs += path.TravelPs(std::max(parameters.ackBytes + parameters.ackTelemetryBytes,

@@ -32,36 +32,29 @@ RoceNicPort::~RoceNicPort()
 }
 
 void
-RoceNicPort::Watch(RoceQueueSender& sender, int64_t timePs)
+RoceNicPort::Watch(RoceQueueSender& sender)
 {
-    Unwatch(sender);
-    auto& watch = sender.GetWatch();
-    watch.watched = true;
-    watch.progressPs = timePs;
-    watch.previous = m_newest;
-    watch.next = nullptr;
-    (m_oldest ? m_newest->GetWatch().next : m_oldest) = &sender;
-    m_newest = &sender;
+    sender.GetWatchPlace() = m_watched.size();
+    m_watched.push_back(&sender);
+    // Whoever is watched already is looked at before this one can time out.
     if (!m_check.IsPending())
     {
-        const int64_t nowPs = Simulator::Now().GetTimeStep();
-        m_check = Simulator::Schedule(TimeStep(timePs + m_timeoutPs - nowPs),
-                                      &RoceNicPort::CheckTimeouts,
-                                      this);
+        ScheduleCheck();
     }
 }
 
 void
 RoceNicPort::Unwatch(RoceQueueSender& sender)
 {
-    auto& watch = sender.GetWatch();
-    if (!watch.watched)
+    const std::size_t place = sender.GetWatchPlace();
+    if (place == RoceQueueSender::NOT_WATCHED)
     {
         return;
     }
-    watch.watched = false;
-    (watch.previous ? watch.previous->GetWatch().next : m_oldest) = watch.next;
-    (watch.next ? watch.next->GetWatch().previous : m_newest) = watch.previous;
+    m_watched[place] = m_watched.back();
+    m_watched[place]->GetWatchPlace() = place;
+    m_watched.pop_back();
+    sender.GetWatchPlace() = RoceQueueSender::NOT_WATCHED;
 }
 
 void
@@ -69,19 +62,43 @@ RoceNicPort::CheckTimeouts()
 {
     const int64_t nowPs = Simulator::Now().GetTimeStep();
     m_port->Settle(nowPs);
-    while (m_oldest && m_oldest->GetWatch().progressPs + m_timeoutPs <= nowPs)
+    std::vector<RoceQueueSender*> late;
+    for (std::size_t place = m_watched.size(); place-- > 0;)
     {
-        RoceQueueSender& sender = *m_oldest;
-        Watch(sender, nowPs);
-        sender.TimedOut(nowPs);
+        RoceQueueSender& sender = *m_watched[place];
+        if (!sender.HasUnacknowledged())
+        {
+            Unwatch(sender);
+        }
+        else if (sender.GetProgressPs() + m_timeoutPs <= nowPs)
+        {
+            late.push_back(&sender);
+        }
     }
-    if (m_oldest && !m_check.IsPending())
+    for (RoceQueueSender* sender : late)
     {
-        m_check =
-            Simulator::Schedule(TimeStep(m_oldest->GetWatch().progressPs + m_timeoutPs - nowPs),
-                                &RoceNicPort::CheckTimeouts,
-                                this);
+        sender->TimedOut(nowPs);
     }
+    ScheduleCheck();
+}
+
+void
+RoceNicPort::ScheduleCheck()
+{
+    if (m_watched.empty())
+    {
+        return;
+    }
+    int64_t firstPs = NEVER;
+    for (const RoceQueueSender* sender : m_watched)
+    {
+        firstPs = std::min(firstPs, sender->GetProgressPs());
+    }
+    const int64_t nowPs = Simulator::Now().GetTimeStep();
+    m_check.Cancel();
+    m_check = Simulator::Schedule(TimeStep(firstPs + m_timeoutPs - nowPs),
+                                  &RoceNicPort::CheckTimeouts,
+                                  this);
 }
 
 void

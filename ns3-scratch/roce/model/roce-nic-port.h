@@ -22,8 +22,8 @@ class RoceQueueSender;
  * list at all, so the cost of a packet does not grow with the number of queue pairs. What the port
  * itself has queued (acknowledgements) goes first.
  *
- * It also keeps the retransmission timers: all have the same length, so senders with unacknowledged
- * data stand in a list by the time of their last progress, and one event watches the first.
+ * It also keeps the retransmission timers. All have the same length, so one event for all is enough:
+ * it looks at the senders with unacknowledged data when the first of them can have timed out.
  */
 class RoceNicPort : public FabricFrameSource
 {
@@ -53,10 +53,9 @@ class RoceNicPort : public FabricFrameSource
     /// \param sender a sender that may not send any more; it may be in no list
     void Remove(RoceQueueSender& sender);
 
-    /// \param sender a sender with unacknowledged data that has just made progress \param timePs
-    /// then
-    void Watch(RoceQueueSender& sender, int64_t timePs);
-    /// \param sender a sender without unacknowledged data; it may not be watched
+    /// \param sender a sender that is not watched and has just sent what is not acknowledged
+    void Watch(RoceQueueSender& sender);
+    /// \param sender a sender to watch no longer; it may not be watched
     void Unwatch(RoceQueueSender& sender);
 
     int64_t GetNextPs(uint32_t pausedPriorities) override;
@@ -70,8 +69,10 @@ class RoceNicPort : public FabricFrameSource
         std::vector<RoceQueueSender*> paced; //!< heap, earliest first
     };
 
-    /// The first of the watched senders may have timed out.
+    /// One of the watched senders may have timed out.
     void CheckTimeouts();
+    /// Look at them again when the first can have timed out.
+    void ScheduleCheck();
     /// Let a sender have its turn.
     void SetTurn(Level& level, RoceQueueSender& sender);
     /// Forget the numbers of senders that are closed, from the lowest on.
@@ -91,9 +92,8 @@ class RoceNicPort : public FabricFrameSource
     std::size_t m_firstOpen{0};                    //!< all below are closed
     std::size_t m_last{0};                         //!< number of the one that sent last
     int64_t m_timeoutPs;                           //!< without progress for so long
-    RoceQueueSender* m_oldest{nullptr};            //!< watched, least recent progress
-    RoceQueueSender* m_newest{nullptr};            //!< watched, most recent progress
-    EventId m_check;                               //!< watches the oldest
+    std::vector<RoceQueueSender*> m_watched;       //!< those with unacknowledged data, and some without
+    EventId m_check;                               //!< looks at them
 };
 
 } // namespace ns3

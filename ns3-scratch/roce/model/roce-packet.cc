@@ -91,7 +91,7 @@ MakeRocePacket(const FabricFrame& frame, uint32_t receiverPair, uint32_t senderP
     const std::vector<uint8_t>& bytes = writer.Get();
     const uint32_t headerBytes = std::min<uint32_t>(bytes.size(), size);
     Ptr<Packet> packet = Create<Packet>(bytes.data(), headerBytes);
-    packet->AddPaddingAtEnd(size - headerBytes);
+    packet->AddAtEnd(Create<Packet>(size - headerBytes)); // padding would not be zeros
     return packet;
 }
 

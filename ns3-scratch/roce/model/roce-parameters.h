@@ -55,6 +55,18 @@ struct RoceParameters
     int64_t postingPs{0}; //!< messages are posted by events so old: see FabricPort's OldestFirst
     double utilisationLogBase{1.05};    //!< path utilisation is rounded to powers of it
     double utilisationProbability{1.0}; //!< of a packet to carry the path utilisation
+
+    /**
+     * Go back 0.
+     * \param begin position of a message's first byte
+     * \param position where in it a loss was noticed
+     * \return position to start over from: where the message, or its part, begins
+     */
+    uint64_t StartOver(uint64_t begin, uint64_t position) const
+    {
+        const uint64_t done = chunkBytes == 0 ? 0 : (position - begin) / chunkBytes * chunkBytes;
+        return begin + done / payloadBytes * payloadBytes;
+    }
 };
 
 } // namespace ns3

@@ -24,7 +24,8 @@ RocePath::Find(const FabricNetDevice& from, uint32_t port, uint32_t destination)
     while (true)
     {
         path.delayPs += line->GetDelayPs();
-        path.psPerByte += PS_TIMES_BITS / static_cast<double>(line->GetRateBps());
+        path.lines.push_back(PS_TIMES_BITS / static_cast<double>(line->GetRateBps()));
+        path.psPerByte += path.lines.back();
         path.lowestRateBps = path.lowestRateBps == 0
                                  ? line->GetRateBps()
                                  : std::min(path.lowestRateBps, line->GetRateBps());
@@ -38,6 +39,30 @@ RocePath::Find(const FabricNetDevice& from, uint32_t port, uint32_t destination)
                         "RocePath: no way to host " << destination);
         line = PeekPointer(next->GetPort(choices.first[0]));
     }
+}
+
+int64_t
+RocePath::TravelPs(uint64_t fullFrames, uint32_t fullWireBytes, uint32_t lastWireBytes) const
+{
+    if (fullFrames == 0)
+    {
+        return TravelPs(lastWireBytes);
+    }
+    // Some line is where the last frame has to wait for the one before it: that has passed all
+    // lines up to there, and waited for its predecessors at the slowest of these.
+    double longest = 0.0;
+    double passed = 0.0;
+    double slowest = 0.0;
+    double left = psPerByte;
+    for (double line : lines)
+    {
+        passed += line;
+        slowest = std::max(slowest, line);
+        const double before = passed + static_cast<double>(fullFrames - 1) * slowest;
+        longest = std::max(longest, before * fullWireBytes + left * lastWireBytes);
+        left -= line;
+    }
+    return delayPs + static_cast<int64_t>(longest + 0.5);
 }
 
 } // namespace ns3

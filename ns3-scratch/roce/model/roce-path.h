@@ -4,6 +4,7 @@
 #include "fabric-net-device.h"
 
 #include <cstdint>
+#include <vector>
 
 namespace ns3
 {
@@ -15,6 +16,7 @@ struct RocePath
     uint64_t lowestRateBps{0}; //!< of its slowest line
     uint32_t switches{0};      //!< switches on it
     double psPerByte{0.0};     //!< time to serialise one byte on all lines in turn
+    std::vector<double> lines; //!< the same of each line
 
     /**
      * \param from where it begins
@@ -29,6 +31,15 @@ struct RocePath
     {
         return delayPs + static_cast<int64_t>(psPerByte * wireBytes + 0.5);
     }
+
+    /**
+     * Frames one behind the other, alone on the path.
+     * \param fullFrames how many before the last
+     * \param fullWireBytes bytes of each of them on the line
+     * \param lastWireBytes bytes of the last
+     * \return time to the arrival of the last bit of all
+     */
+    int64_t TravelPs(uint64_t fullFrames, uint32_t fullWireBytes, uint32_t lastWireBytes) const;
 };
 
 } // namespace ns3

@@ -97,11 +97,7 @@ RoceQueueReceiver::TakeInOrder(FabricFrame* frame)
 void
 RoceQueueReceiver::StartOver()
 {
-    const uint64_t begin = m_message->begin;
-    const uint64_t chunk = m_context.parameters.chunkBytes;
-    const uint64_t payload = m_context.parameters.payloadBytes;
-    const uint64_t done = chunk == 0 ? 0 : (m_expected - begin) / chunk * chunk;
-    m_expected = begin + done / payload * payload;
+    m_expected = m_context.parameters.StartOver(m_message->begin, m_expected);
 }
 
 void

@@ -10,6 +10,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <stdexcept>
+#include <string>
 
 namespace ns3
 {
@@ -115,6 +117,10 @@ RoceQueueSender::GetRateBps() const
 void
 RoceQueueSender::SetRateBps(double rateBps)
 {
+    if (std::isnan(rateBps))
+    {
+        throw std::invalid_argument("congestion control: the rate it sets is not a number");
+    }
     const double least = std::max(m_context.parameters.minimumRateBps, 1.0);
     const double rate = std::min(std::max(rateBps, least), m_lineRateBps);
     if (rate != m_rateBps)
@@ -141,7 +147,13 @@ RoceQueueSender::SetWindowBytes(uint64_t bytes)
 void
 RoceQueueSender::StartTimer(uint32_t timer, int64_t delayPs)
 {
-    m_timers.at(timer).Cancel();
+    if (timer >= TIMERS || delayPs < 0)
+    {
+        throw std::invalid_argument("congestion control: there is no timer " +
+                                    std::to_string(timer) + " with a delay of " +
+                                    std::to_string(delayPs) + " ps; timers are 0 to 3");
+    }
+    m_timers[timer].Cancel();
     m_timers[timer] =
         Simulator::Schedule(TimeStep(delayPs), &RoceQueueSender::TimerDue, this, timer);
 }

@@ -6,6 +6,7 @@
 #include "ns3/simulator.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace ns3
 {
@@ -120,6 +121,10 @@ RoceQueueSender::MakeDataFrame(int64_t startPs)
     }
     else
     {
+        if (!HasUnacknowledged())
+        {
+            m_progressPs = startPs;
+        }
         m_next += bytes;
         m_highest = std::max(m_highest, m_next);
         if (m_next == message->end)
@@ -131,9 +136,9 @@ RoceQueueSender::MakeDataFrame(int64_t startPs)
     m_lastWireBytes = frame->wireBytes;
     m_control->PacketSent(*this, frame->wireBytes);
     UpdateReady();
-    if (!m_watch.watched)
+    if (m_watchPlace == NOT_WATCHED)
     {
-        m_port->Watch(*this, startPs);
+        m_port->Watch(*this);
     }
     return frame;
 }
@@ -186,16 +191,16 @@ RoceQueueSender::Advance(uint64_t position, int64_t nowPs)
     {
         m_recovery->Acknowledged(position);
     }
-    if (m_acknowledged < m_highest)
-    {
-        m_port->Watch(*this, nowPs);
-    }
-    else
-    {
-        m_port->Unwatch(*this);
-    }
+    m_progressPs = nowPs;
     m_pair.Acknowledged(position);
     return news;
+}
+
+double
+RoceQueueSender::Encoded(double utilisation) const
+{
+    const double base = std::log(m_context.parameters.utilisationLogBase);
+    return utilisation > 0.0 ? std::exp(std::round(std::log(utilisation) / base) * base) : 0.0;
 }
 
 void
@@ -214,7 +219,7 @@ RoceQueueSender::ReceiveAck(const FabricFrame& frame)
         const FabricTelemetry& telemetry = *frame.telemetry;
         ack.hops = telemetry.hops.size();
         ack.telemetry = telemetry.hops.data();
-        ack.pathUtilisation = telemetry.pathOnly ? telemetry.pathUtilisation : -1.0;
+        ack.pathUtilisation = telemetry.pathOnly ? Encoded(telemetry.pathUtilisation) : -1.0;
     }
     if (frame.kind == ROCE_NACK)
     {
@@ -283,6 +288,7 @@ void
 RoceQueueSender::TimedOut(int64_t nowPs)
 {
     m_context.statistics.timeouts++;
+    m_progressPs = nowPs;
     const uint32_t retries = m_context.parameters.retries;
     if (++m_timeouts > retries && retries > 0)
     {
@@ -295,6 +301,12 @@ RoceQueueSender::TimedOut(int64_t nowPs)
     }
     else
     {
+        if (m_context.parameters.reliability == RoceReliability::GO_BACK_0)
+        {
+            // The receiver may have started over, and its report may be lost.
+            const RoceMessage* message = m_pair.GetMessages().Find(m_acknowledged);
+            m_acknowledged = m_context.parameters.StartOver(message->begin, m_acknowledged);
+        }
         GoBack();
     }
     m_control->LossDetected(*this, true);

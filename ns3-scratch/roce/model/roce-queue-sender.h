@@ -62,15 +62,6 @@ class RoceQueueSender : public RoceSender
         uint8_t priority{0};   //!< of its packets
     };
 
-    /// Its place among the senders of a port with unacknowledged data.
-    struct Watched
-    {
-        RoceQueueSender* previous{nullptr}; //!< less recent progress
-        RoceQueueSender* next{nullptr};     //!< more recent progress
-        int64_t progressPs{0};              //!< time of its last progress
-        bool watched{false};                //!< it is in the list
-    };
-
     /// \param pair the queue pair it belongs to \param context what all share
     RoceQueueSender(RoceQueuePair& pair, RoceContext& context);
     ~RoceQueueSender() override;
@@ -88,11 +79,25 @@ class RoceQueueSender : public RoceSender
         return m_turn;
     }
 
-    /// \return its place among the senders that are watched
-    Watched& GetWatch()
+    /// \return whether a packet is not acknowledged
+    bool HasUnacknowledged() const
     {
-        return m_watch;
+        return m_acknowledged < m_highest;
     }
+
+    /// \return when it last made progress, or began to have unacknowledged data
+    int64_t GetProgressPs() const
+    {
+        return m_progressPs;
+    }
+
+    /// \return place among the senders that its port watches for timeouts, or NOT_WATCHED
+    std::size_t& GetWatchPlace()
+    {
+        return m_watchPlace;
+    }
+
+    static constexpr std::size_t NOT_WATCHED = ~std::size_t{0}; //!< no place
 
     /// \return whether it has a packet that the window lets out
     bool MaySend() const;
@@ -144,6 +149,8 @@ class RoceQueueSender : public RoceSender
         return m_recovery ? m_recovery->FindLost(m_acknowledged) : RoceRecovery::NOTHING;
     }
 
+    /// \return a path utilisation as the few bits of a packet hold it: a power of the base (PINT)
+    double Encoded(double utilisation) const;
     /// Go back to the first byte that is not acknowledged.
     void GoBack();
     /// Work out the window from its parts.
@@ -165,7 +172,8 @@ class RoceQueueSender : public RoceSender
     RoceContext& m_context;          //!< what all share
     RoceNicPort* m_port{nullptr};    //!< where packets leave
     Turn m_turn;                     //!< place among the senders of the port
-    Watched m_watch;                 //!< place among those with unacknowledged data
+    std::size_t m_watchPlace{NOT_WATCHED}; //!< among the senders watched for timeouts
+    int64_t m_progressPs{0};               //!< time of the last progress
     RoceMessage* m_current{nullptr}; //!< message with the next byte, or none
     uint64_t m_next{0};              //!< next byte to send
     uint64_t m_highest{0};           //!< behind the highest byte ever sent

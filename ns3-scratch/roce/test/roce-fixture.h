@@ -7,6 +7,7 @@
 #pragma once
 
 #include "fabric-network.h"
+#include "roce-gate.h"
 #include "roce-message-transport.h"
 #include "roce-queue-sender.h"
 
@@ -33,93 +34,6 @@ struct Arrival
 {
     CollectiveMessage message; //!< the message
     int64_t timePs;            //!< when
-};
-
-/// A frame that reached its last link's end.
-struct SeenFrame
-{
-    int64_t timePs;        //!< when its last bit came
-    uint8_t kind;          //!< a RoceFrameKind
-    uint32_t source;       //!< host it comes from
-    uint64_t sequence;     //!< position
-    uint64_t echo;         //!< position named by an answer
-    uint32_t payloadBytes; //!< data
-    uint32_t wireBytes;    //!< on the line
-};
-
-/// Stands before a host's NIC: notes frames, and drops or holds up those that a test names.
-class Gate : public FabricReceiver
-{
-  public:
-    /// \return how long a frame is held up, or below 0 to drop it
-    using Rule = std::function<int64_t(const FabricFrame& frame)>;
-
-    /// \param behind the NIC
-    explicit Gate(FabricReceiver* behind)
-        : m_behind(behind)
-    {
-    }
-
-    /// \param rule from now on
-    void SetRule(Rule rule)
-    {
-        m_rule = std::move(rule);
-    }
-
-    void ReceiveFrame(FabricFrame* frame, uint32_t port) override
-    {
-        m_seen.push_back({Simulator::Now().GetTimeStep(),
-                          frame->kind,
-                          frame->source,
-                          frame->sequence,
-                          frame->echo,
-                          frame->payloadBytes,
-                          frame->wireBytes});
-        const int64_t heldPs = m_rule && frame->flow ? m_rule(*frame) : 0;
-        if (heldPs < 0)
-        {
-            frame->flow->FrameLost(frame);
-        }
-        else if (heldPs == 0)
-        {
-            m_behind->ReceiveFrame(frame, port);
-        }
-        else
-        {
-            Simulator::Schedule(TimeStep(heldPs),
-                                [this, frame, port] { m_behind->ReceiveFrame(frame, port); });
-        }
-    }
-
-    /// \return frames of a kind
-    std::vector<SeenFrame> GetSeen(uint8_t kind) const
-    {
-        std::vector<SeenFrame> found;
-        for (const SeenFrame& frame : m_seen)
-        {
-            if (frame.kind == kind)
-            {
-                found.push_back(frame);
-            }
-        }
-        return found;
-    }
-
-    /// \return positions of the data packets, in order of arrival
-    std::vector<uint64_t> GetPositions() const
-    {
-        std::vector<uint64_t> positions;
-        for (const SeenFrame& frame : GetSeen(ROCE_DATA))
-        {
-            positions.push_back(frame.sequence);
-        }
-        return positions;
-    }
-
-  private:
-    FabricReceiver* m_behind;      //!< the NIC
-    Rule m_rule;                   //!< drops or holds up
-    std::vector<SeenFrame> m_seen; //!< all frames
 };
 
 /// A rate that never changes.
@@ -284,7 +198,7 @@ class RoceBench : public MessageListener
     }
 
     /// \return the sum of a counter over all ports
-    uint64_t Sum(uint64_t FabricPortCounters::*counter) const
+    uint64_t Sum(uint64_t FabricPortCounters::* counter) const
     {
         uint64_t sum = 0;
         for (uint32_t node = 0; node < m_neighbours.size(); ++node)
@@ -366,17 +280,17 @@ class RoceBench : public MessageListener
         }
     }
 
-    uint32_t m_hosts;                                         //!< how many
-    std::vector<std::vector<uint32_t>> m_neighbours;          //!< of each node, by port
-    FabricNetwork m_network;                                  //!< nodes and links
-    RoceContext m_context;                                    //!< what queue pairs share
-    std::deque<double> m_rates;                               //!< of the next queue pairs
-    bool m_built{false};                                      //!< the transport is there
-    std::vector<std::unique_ptr<Gate>> m_gates;               //!< before each NIC
-    std::unique_ptr<RoceMessageTransport> m_transport;        //!< under test
-    uint32_t m_sent{0};                                       //!< messages so far
-    std::vector<Arrival> m_arrivals;                          //!< messages that have arrived
-    std::vector<std::pair<int64_t, std::string>> m_failures;  //!< time and reason
+    uint32_t m_hosts;                                        //!< how many
+    std::vector<std::vector<uint32_t>> m_neighbours;         //!< of each node, by port
+    FabricNetwork m_network;                                 //!< nodes and links
+    RoceContext m_context;                                   //!< what queue pairs share
+    std::deque<double> m_rates;                              //!< of the next queue pairs
+    bool m_built{false};                                     //!< the transport is there
+    std::vector<std::unique_ptr<Gate>> m_gates;              //!< before each NIC
+    std::unique_ptr<RoceMessageTransport> m_transport;       //!< under test
+    uint32_t m_sent{0};                                      //!< messages so far
+    std::vector<Arrival> m_arrivals;                         //!< messages that have arrived
+    std::vector<std::pair<int64_t, std::string>> m_failures; //!< time and reason
 };
 
 /// \return hosts around one switch, with equal links
@@ -395,8 +309,7 @@ MakeStar(uint32_t hosts, const LinkParameters& link, const SwitchParameters& par
 inline std::unique_ptr<RoceBench>
 MakeLine(const std::vector<LinkParameters>& links)
 {
-    auto bench =
-        std::make_unique<RoceBench>(2, std::vector<SwitchParameters>(links.size() - 1));
+    auto bench = std::make_unique<RoceBench>(2, std::vector<SwitchParameters>(links.size() - 1));
     for (uint32_t number = 0; number < links.size(); ++number)
     {
         // Nodes in line: host 0, switches 2, 3, ..., host 1.

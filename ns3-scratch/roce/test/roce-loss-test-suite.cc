@@ -138,10 +138,10 @@ class EveryMessageArrivesOnce : public TestCase
         NS_TEST_EXPECT_MSG_EQ(times.size(), MESSAGES, name << ": messages that arrived");
         NS_TEST_EXPECT_MSG_EQ(bench->GetArrivals().size(), MESSAGES, name << ": arrivals");
         NS_TEST_EXPECT_MSG_EQ(bench->GetFailures().size(), 0U, name << ": failures");
-        NS_TEST_EXPECT_MSG_EQ((errorRate < 0.02 ||
-                               bench->GetTransport().GetStatistics().retransmittedPackets > 10),
-                              true,
-                              name << ": packets are lost");
+        NS_TEST_EXPECT_MSG_EQ(
+            (errorRate < 0.02 || bench->GetTransport().GetStatistics().retransmittedPackets > 10),
+            true,
+            name << ": packets are lost");
     }
 };
 

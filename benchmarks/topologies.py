@@ -1,0 +1,128 @@
+"""What large topologies cost: building and routing them, a collective on 1,024 NPUs, a TCP packet over more hops.
+
+One case a process, so that each starts afresh; prints one JSON line. Memory is what the process held at most above
+what it held with ns-3 loaded and nothing built.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import astra_ns3
+from astra_ns3.config.network import parse_network
+from astra_ns3.config.system import parse_system
+from astra_ns3.config.workload import parse_workload
+from astra_ns3.network.api import EndpointModel
+from astra_ns3.network.ns3 import _runtime
+from astra_ns3.network.ns3.backend import Ns3Backend
+
+HERE = Path(__file__).resolve().parent
+LINK = {"rate": "400Gbps", "delay": "500ns"}
+SWITCH = {"buffer": "32MiB", "pfc": {"priorities": [3]}, "ecn": {"kmin": "800KB", "kmax": "3200KB", "pmax": 0.2}}
+ROCE = {"kind": "roce", "congestion_control": "dcqcn"}
+TCP = {"kind": "tcp", "window": "0.5MB"}
+HOPS_ROUNDS = 5
+NODES, NPUS_PER_NODE, ALL_REDUCE_BYTES, CHUNKS = 128, 8, 16 << 20, 4
+
+
+def ready(k: int, transport: Mapping[str, Any]) -> dict[str, Any]:
+    """A k-ary fat tree: described, built, routed, and everything made that the first event needs."""
+    _runtime.load()
+    begin, cpu = time.perf_counter(), time.process_time()
+    topology = {"kind": "fat-tree", "k": k, "link": LINK, "switch": SWITCH}
+    network = parse_network({"topology": topology, "transport": transport})
+    backend = Ns3Backend(network, EndpointModel(10_000))
+    seconds = time.perf_counter() - begin
+    return {
+        "hosts": network.npus,
+        "seconds": round(seconds, 3),
+        "cpu_seconds": round(time.process_time() - cpu, 3),
+        "memory_above_idle_mb": memory_mb(int(backend.statistics()["idle_memory_bytes"])),
+    }
+
+
+def hierarchical() -> dict[str, Any]:
+    """An all-reduce among 128 nodes of 8 NPUs, each with a NIC to a fat tree: rings inside, between and inside."""
+    topology = {
+        "kind": "hierarchical",
+        "nodes": NODES,
+        "npus_per_node": NPUS_PER_NODE,
+        "scale_up": {"link": {"rate": "2400Gbps", "delay": "25ns"}, "switch": SWITCH},
+        "scale_out": {"kind": "fat-tree", "k": 16, "link": LINK, "switch": SWITCH},
+    }
+    keys = ("all-reduce", "reduce-scatter", "all-gather", "all-to-all")
+    system = {f"{key}-implementation": ["direct" if key == "all-to-all" else "ring"] * 2 for key in keys}
+    begin = time.perf_counter()
+    result = astra_ns3.run(
+        workload=parse_workload(f"MICRO\n1\nx -1 0 NONE 0 0 NONE 0 0 ALLREDUCE {ALL_REDUCE_BYTES} 0\n", "micro"),
+        system=parse_system(
+            {
+                **system,
+                "scheduling-policy": "LIFO",
+                "preferred-dataset-splits": CHUNKS,
+                "active-chunks-per-dimension": CHUNKS,
+                "collective-optimization": "localBWAware",
+            }
+        ),
+        network=parse_network({"topology": topology, "transport": ROCE}),
+    )
+    seconds = time.perf_counter() - begin
+    found = result.metadata
+    return {
+        "npus": NODES * NPUS_PER_NODE,
+        "wall_seconds": round(seconds, 2),
+        "data_packets": found["statistics"]["packets"],
+        "us_per_data_packet": round(seconds / found["statistics"]["packets"] * 1e6, 3),
+        "events": found["statistics"]["events"],
+        "retransmissions": found["statistics"]["retransmissions"],
+        "memory_above_idle_mb": round(found["memory"]["peak_above_idle_bytes"] / 1e6, 1),
+        "finish_us": result.finish_ps / 1e6,
+    }
+
+
+def tcp_hops() -> dict[str, Any]:
+    """CPU time per TCP data packet over four hops (two leaves and a spine) and over two, in turns; medians."""
+    costs: dict[int, list[float]] = {2: [], 4: []}
+    for _ in range(HOPS_ROUNDS):
+        for hops, found in costs.items():
+            words = [sys.executable, str(HERE / "fabric_tcp.py"), f"--hops={hops}"]
+            printed = subprocess.run(words, check=True, capture_output=True, text=True).stdout
+            found.append(json.loads(printed)["us_per_data_packet"])
+    two, four = statistics.median(costs[2]), statistics.median(costs[4])
+    return {"two_hops_us": two, "four_hops_us": four, "ratio": round(four / two, 3)}
+
+
+def memory_mb(idle_bytes: int) -> float:
+    """The most that this process held, above ``idle_bytes``."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    return round((peak - idle_bytes) / 1e6, 1)
+
+
+CASES: Mapping[str, Callable[[], dict[str, Any]]] = {
+    "ready-1024-roce": lambda: ready(16, ROCE),
+    "ready-1024-tcp": lambda: ready(16, TCP),
+    "ready-8192-roce": lambda: ready(32, ROCE),
+    "ready-8192-tcp": lambda: ready(32, TCP),
+    "hierarchical-1024": hierarchical,
+    "tcp-hops": tcp_hops,
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("case", choices=CASES)
+    case = parser.parse_args().case
+    print(json.dumps({"case": case, **CASES[case]()}))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,381 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/**
+ * \file
+ * Sessions with RoCE: what is recorded of messages, pauses, lines and queue pairs, and hosts with
+ * several links.
+ */
+#include "session-fixture.h"
+
+#include "ns3/test.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <set>
+#include <vector>
+
+using namespace ns3;
+using namespace astra_ns3;
+using namespace astra_ns3::test;
+
+namespace
+{
+constexpr uint32_t DATA_PRIORITY = 3;
+constexpr uint64_t PACKET_WIRE_BYTES = 1'000 + 62 + 20;
+
+/// Hosts around one switch, with RoCE.
+class RoceStar
+{
+  public:
+    /// \param parameters of the switch \param links of the hosts, one each
+    RoceStar(const SwitchParameters& parameters,
+             const std::vector<LinkParameters>& links,
+             const RoceParameters& roce = {})
+        : m_session(1),
+          m_listener(m_session)
+    {
+        const uint32_t hosts = links.size();
+        m_session.AddHosts(hosts);
+        m_session.AddSwitch(parameters);
+        for (uint32_t host = 0; host < hosts; ++host)
+        {
+            m_session.AddLink(host, hosts, links[host]);
+        }
+        Star star;
+        star.hosts = hosts;
+        SetStarRoutes(m_session, star);
+        std::vector<uint32_t> npus(hosts);
+        std::iota(npus.begin(), npus.end(), 0);
+        m_session.SetNpus(npus.data(), hosts);
+        m_session.RecordFlows();
+        m_session.UseRoce(roce);
+    }
+
+    /// Everything is set.
+    void Build()
+    {
+        m_session.Build(&m_listener);
+        m_schedule = RegisterOneMessage(m_session);
+    }
+
+    /// Send a message now.
+    void Send(uint32_t from, uint32_t to, uint64_t bytes, uint64_t instance)
+    {
+        SendMessage(m_session, m_schedule, from, to, bytes, instance);
+    }
+
+    /// \return all rows of a table
+    const std::vector<std::vector<int64_t>>& GetRows(uint32_t table)
+    {
+        m_session.FlushRecords();
+        return m_listener.GetRows(table);
+    }
+
+    /// \return the session
+    Session& Get()
+    {
+        return m_session;
+    }
+
+  private:
+    Session m_session;            //!< the session
+    RecordingListener m_listener; //!< what it told
+    uint32_t m_schedule{0};       //!< a schedule of one message
+};
+
+class FlowsNameTheirTimeAlone : public TestCase
+{
+  public:
+    FlowsNameTheirTimeAlone()
+        : TestCase("a message's row names the time it takes alone, and that is what it takes")
+    {
+    }
+
+  private:
+    void DoRun() override
+    {
+        RoceStar star({}, std::vector<LinkParameters>(2));
+        star.Build();
+        star.Send(0, 1, 100'001, 7);
+        NS_TEST_EXPECT_MSG_EQ(star.Get().Run(-1), RUN_DRAINED, "all done");
+        const auto& rows = star.GetRows(FLOW_RECORDS);
+        NS_TEST_ASSERT_MSG_EQ(rows.size(), 1U, "one message");
+        // 100 full packets and one of a byte at 80 ps a byte, which waits for the last full one.
+        const int64_t expectedPs = (101 * 1'082 + 84) * 80 + 2 * 500'000;
+        const std::vector<int64_t> expected{0, 1, 100'001, 0, expectedPs, 7, 0, expectedPs};
+        NS_TEST_EXPECT_MSG_EQ((rows[0] == expected), true, "sender, receiver, bytes, times");
+        const auto statistics = star.Get().GetRoceStatistics();
+        NS_TEST_EXPECT_MSG_EQ(statistics.dataPackets, 101U, "packets");
+        NS_TEST_EXPECT_MSG_EQ(statistics.queuePairs, 1U, "queue pairs");
+        NS_TEST_EXPECT_MSG_EQ(statistics.retransmittedPackets, 0U, "none again");
+        NS_TEST_EXPECT_MSG_EQ(star.Get().GetBaseRoundTripPs(0, 1),
+                              (2 * 1'082 + 2 * 86) * 80 + 4 * 500'000,
+                              "base round trip");
+    }
+};
+
+class LinesAreMeasured : public TestCase
+{
+  public:
+    LinesAreMeasured()
+        : TestCase("the bytes of each interval on a line are recorded, preamble and gap counted")
+    {
+    }
+
+  private:
+    void DoRun() override
+    {
+        constexpr int64_t INTERVAL_PS = 10 * PACKET_WIRE_BYTES * 80; // ten packets
+        RoceStar star({}, std::vector<LinkParameters>(2));
+        star.Get().ObserveUtilisation(0, 0, INTERVAL_PS);
+        star.Build();
+        star.Send(0, 1, 25'000, 1);
+        star.Get().Run(-1);
+        const std::vector<std::vector<int64_t>> expected{
+            {INTERVAL_PS, 0, 0, 10 * PACKET_WIRE_BYTES},
+            {2 * INTERVAL_PS, 0, 0, 10 * PACKET_WIRE_BYTES},
+            {3 * INTERVAL_PS, 0, 0, 5 * PACKET_WIRE_BYTES}};
+        NS_TEST_EXPECT_MSG_EQ((star.GetRows(UTILISATION_RECORDS) == expected), true, "intervals");
+    }
+};
+
+class PausesAreRecorded : public TestCase
+{
+  public:
+    PausesAreRecorded()
+        : TestCase("each stop of a port is recorded with its end, and both add up to the counters")
+    {
+    }
+
+  private:
+    void DoRun() override
+    {
+        LinkParameters link;
+        link.headroomBytes = 20'000;
+        SwitchParameters parameters;
+        parameters.losslessPriorities = 1U << DATA_PRIORITY;
+        parameters.bufferBytes = 5 * (20'000 + parameters.reserveBytes) + 60'000;
+        RoceStar star(parameters, std::vector<LinkParameters>(5, link));
+        star.Get().ObservePauses(1, 0);
+        star.Get().SetPauseWatchdog(1'000'000'000);
+        star.Build();
+        for (uint32_t host = 1; host < 5; ++host)
+        {
+            star.Send(host, 0, 1'000'000, host);
+        }
+        NS_TEST_EXPECT_MSG_EQ(star.Get().Run(-1), RUN_DRAINED, "no deadlock");
+        NS_TEST_EXPECT_MSG_EQ(star.GetRows(FLOW_RECORDS).size(), 4U, "messages");
+        const auto& rows = star.GetRows(PAUSE_RECORDS);
+        const PortStatistics statistics = star.Get().GetPortStatistics(1, 0);
+        NS_TEST_ASSERT_MSG_GT(rows.size(), 2U, "there are pauses");
+        NS_TEST_ASSERT_MSG_EQ(rows.size(), 2 * statistics.pauses, "begin and end of each");
+        int64_t pausedPs = 0;
+        for (std::size_t row = 0; row < rows.size(); ++row)
+        {
+            const int64_t priorities = row % 2 == 0 ? 1 << DATA_PRIORITY : 0;
+            NS_TEST_EXPECT_MSG_EQ(rows[row][1], 1, "node");
+            NS_TEST_EXPECT_MSG_EQ(rows[row][2], 0, "port");
+            NS_TEST_EXPECT_MSG_EQ(rows[row][3], priorities, "priorities");
+            pausedPs += row % 2 == 0 ? -rows[row][0] : rows[row][0];
+        }
+        NS_TEST_EXPECT_MSG_EQ(pausedPs, statistics.pausedPs, "time");
+        NS_TEST_EXPECT_MSG_EQ(star.Get().GetPortStatistics(5, 1).pauseFrames,
+                              rows.size(),
+                              "the switch sent as many");
+        NS_TEST_EXPECT_MSG_EQ(star.Get().GetPortStatistics(5, 0).droppedFrames, 0U, "no drop");
+    }
+};
+
+class QueuePairsAreObserved : public TestCase
+{
+  public:
+    QueuePairsAreObserved()
+        : TestCase("what queue pairs send again is recorded, and adds up to the counters")
+    {
+    }
+
+  private:
+    void DoRun() override
+    {
+        LinkParameters link;
+        link.errorRate = 0.02;
+        RoceParameters roce;
+        roce.timeoutPs = 50'000'000;
+        RoceStar star({}, std::vector<LinkParameters>(2, link), roce);
+        star.Get().ObserveQueuePairs(QUEUE_PAIR_RETRANSMISSION | QUEUE_PAIR_RATE, 0);
+        star.Build();
+        star.Send(0, 1, 300'000, 1);
+        star.Get().Run(-1);
+        NS_TEST_EXPECT_MSG_EQ(star.GetRows(FLOW_RECORDS).size(), 1U, "it arrives");
+        int64_t again = 0;
+        std::vector<int64_t> rates;
+        for (const auto& row : star.GetRows(QUEUE_PAIR_RECORDS))
+        {
+            NS_TEST_EXPECT_MSG_EQ(row[1], 0, "sender");
+            NS_TEST_EXPECT_MSG_EQ(row[2], 1, "receiver");
+            if (row[3] == QUEUE_PAIR_RETRANSMISSION)
+            {
+                again += row[4];
+            }
+            else
+            {
+                NS_TEST_EXPECT_MSG_EQ(row[3], QUEUE_PAIR_RATE, "what was asked for");
+                rates.push_back(row[4]);
+            }
+        }
+        const auto packets = star.Get().GetRoceStatistics().retransmittedPackets;
+        NS_TEST_EXPECT_MSG_GT(packets, 0U, "packets are lost");
+        NS_TEST_EXPECT_MSG_EQ(again, static_cast<int64_t>(packets * 1'000), "bytes sent again");
+        NS_TEST_EXPECT_MSG_EQ((rates == std::vector<int64_t>{100'000'000'000}),
+                              true,
+                              "without a congestion control the rate is the line's");
+    }
+};
+
+/// Two hosts with a link to each of two switches.
+class TwoPlanes
+{
+  public:
+    /// \param pinned every path goes by the second switch
+    explicit TwoPlanes(bool pinned)
+        : m_session(1),
+          m_listener(m_session)
+    {
+        m_session.AddHosts(2);
+        m_session.AddSwitch(SwitchParameters());
+        m_session.AddSwitch(SwitchParameters());
+        for (uint32_t plane : {2U, 3U})
+        {
+            m_session.AddLink(0, plane, LinkParameters());
+            m_session.AddLink(1, plane, LinkParameters());
+        }
+        // Both hosts are joined to both switches, so they are one group.
+        const std::vector<uint32_t> groups{0, 0};
+        const std::vector<uint32_t> byBoth{0};
+        const std::vector<uint32_t> local{0xffffffff};
+        const std::vector<uint32_t> setOffsets{0, 2};
+        const std::vector<uint32_t> ports{0, 1};
+        m_session.SetHostGroups(groups.data(), 2);
+        for (uint32_t host : {0U, 1U})
+        {
+            m_session.SetGroupRoutes(host,
+                                     byBoth.data(),
+                                     1,
+                                     setOffsets.data(),
+                                     1,
+                                     ports.data(),
+                                     nullptr,
+                                     nullptr,
+                                     0);
+            m_session.SetGroupRoutes(2 + host,
+                                     local.data(),
+                                     1,
+                                     setOffsets.data(),
+                                     0,
+                                     nullptr,
+                                     ports.data(),
+                                     ports.data(),
+                                     2);
+        }
+        if (pinned)
+        {
+            RoutingParameters routing;
+            routing.kind = ROUTE_BY_PIN;
+            m_session.UseRouting(routing);
+            const uint32_t second = 1;
+            m_session.PinPath(0, 1, &second, 1);
+        }
+        const std::vector<uint32_t> npus{0, 1};
+        m_session.SetNpus(npus.data(), 2);
+        m_session.RecordFlows();
+        RoceParameters roce;
+        roce.perMessage = true;
+        m_session.UseRoce(roce);
+        m_session.Build(&m_listener);
+        const uint32_t schedule = RegisterOneMessage(m_session);
+        for (uint64_t message = 0; message < MESSAGES; ++message)
+        {
+            SendMessage(m_session, schedule, 0, 1, BYTES, message);
+        }
+        m_session.Run(-1);
+        m_session.FlushRecords();
+    }
+
+    static constexpr uint64_t MESSAGES = 64;
+    static constexpr uint64_t BYTES = 10'000;
+
+    /// \return data packets that went by one of host 0's ports
+    uint64_t CountSent(uint32_t port) const
+    {
+        return m_session.GetPortStatistics(0, port).sentFrames;
+    }
+
+    /// \return when the last message arrived
+    int64_t GetEndPs() const
+    {
+        return m_listener.GetFlows().back().endPs;
+    }
+
+    /// \return messages that have arrived
+    std::size_t CountArrived() const
+    {
+        return m_listener.GetFlows().size();
+    }
+
+  private:
+    Session m_session;            //!< the session
+    RecordingListener m_listener; //!< what it told
+};
+
+class HostsWithTwoLinks : public TestCase
+{
+  public:
+    HostsWithTwoLinks()
+        : TestCase("queue pairs of messages spread over both links of a host, or take the pinned")
+    {
+    }
+
+  private:
+    void DoRun() override
+    {
+        int64_t spreadPs = 0;
+        {
+            const TwoPlanes spread(false);
+            NS_TEST_ASSERT_MSG_EQ(spread.CountArrived(), TwoPlanes::MESSAGES, "all arrive");
+            NS_TEST_EXPECT_MSG_EQ(spread.CountSent(0) + spread.CountSent(1),
+                                  10 * TwoPlanes::MESSAGES,
+                                  "packets");
+            // 64 throws of a coin: outside 16 to 48 once in 50,000 seeds.
+            NS_TEST_EXPECT_MSG_GT(spread.CountSent(0), 10U * 16, "the first link");
+            NS_TEST_EXPECT_MSG_GT(spread.CountSent(1), 10U * 16, "the second link");
+            spreadPs = spread.GetEndPs();
+        }
+        const TwoPlanes pinned(true);
+        NS_TEST_ASSERT_MSG_EQ(pinned.CountArrived(), TwoPlanes::MESSAGES, "all arrive");
+        NS_TEST_EXPECT_MSG_EQ(pinned.CountSent(0), 0U, "the first link");
+        NS_TEST_EXPECT_MSG_EQ(pinned.CountSent(1), 10 * TwoPlanes::MESSAGES, "the second link");
+        const auto packets = static_cast<int64_t>(10 * TwoPlanes::MESSAGES);
+        NS_TEST_EXPECT_MSG_EQ(pinned.GetEndPs(),
+                              (packets + 1) * static_cast<int64_t>(PACKET_WIRE_BYTES) * 80 +
+                                  2 * 500'000,
+                              "at the rate of one line");
+        NS_TEST_EXPECT_MSG_LT(spreadPs, pinned.GetEndPs(), "two are faster");
+    }
+};
+
+class RoceSessionTestSuite : public TestSuite
+{
+  public:
+    RoceSessionTestSuite()
+        : TestSuite("astra-session-roce", Type::UNIT)
+    {
+        AddTestCase(new FlowsNameTheirTimeAlone);
+        AddTestCase(new LinesAreMeasured);
+        AddTestCase(new PausesAreRecorded);
+        AddTestCase(new QueuePairsAreObserved);
+        AddTestCase(new HostsWithTwoLinks);
+    }
+};
+
+RoceSessionTestSuite g_roceSessionTestSuite; //!< registers itself
+} // namespace
