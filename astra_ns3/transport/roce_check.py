@@ -119,6 +119,11 @@ def _window_warnings(parameters: RoceParameters, shape: NetworkShape) -> list[st
 
 def _timer_warnings(parameters: RoceParameters, shape: NetworkShape) -> list[str]:
     round_trip_ps = base_round_trip_ps(parameters, shape)
+    if parameters.timeout_ps <= round_trip_ps:
+        raise InputError(
+            f"key 'transport.reliability.timeout': {format_time(parameters.timeout_ps)} is not above the "
+            f"{format_time(round_trip_ps)} in which a packet is acknowledged on the idle network"
+        )
     longest_ps = round_trip_ps + longest_drain_ps(parameters, shape)
     if parameters.timeout_ps >= longest_ps:
         return []

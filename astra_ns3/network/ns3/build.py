@@ -10,7 +10,7 @@ import numpy.typing as npt
 from astra_ns3.collectives.schedule import Schedule
 from astra_ns3.config.network import NetworkConfig
 from astra_ns3.config.routing import RoutingConfig
-from astra_ns3.config.switch import SwitchConfig
+from astra_ns3.config.switch import PfcConfig, SwitchConfig
 from astra_ns3.network.api import EndpointModel
 from astra_ns3.network.ns3 import _runtime
 from astra_ns3.network.ns3.native_transport import native_roce, native_tcp
@@ -95,19 +95,19 @@ def _add_links(session: Any, graph: Graph, largest_wire_bytes: int) -> None:
     native = _runtime.load().LinkParameters()
     for link in graph.links:
         native.rateBps, native.delayPs, native.errorRate = link.rate_bps, link.delay_ps, link.error_rate
-        pfc = next(
-            (
-                config.pfc
-                for node in (link.a, link.b)
-                if node >= graph.hosts and (config := graph.switch_configs[node - graph.hosts]).pfc is not None
-            ),
-            None,
-        )
-        if pfc is not None:
-            shape = PortShape(link.rate_bps, link.delay_ps)
-            native.headroomBytes = port_headroom_bytes(pfc, shape, largest_wire_bytes)
-            native.pfcAlpha = pfc.alpha_of(link.rate_bps)
+        near, far = (_pfc_of(graph, node) for node in (link.a, link.b))
+        shape = PortShape(link.rate_bps, link.delay_ps)
+        if near is not None:
+            native.headroomBytes = port_headroom_bytes(near, shape, largest_wire_bytes)
+            native.pfcAlpha = near.alpha_of(link.rate_bps)
+        if far is not None:
+            native.farHeadroomBytes = port_headroom_bytes(far, shape, largest_wire_bytes)
+            native.farPfcAlpha = far.alpha_of(link.rate_bps)
         session.AddLink(link.a, link.b, native)
+
+
+def _pfc_of(graph: Graph, node: int) -> PfcConfig | None:
+    return None if node < graph.hosts else graph.switch_configs[node - graph.hosts].pfc
 
 
 def _set_routes(session: Any, graph: Graph, tables: RouteTables) -> None:

@@ -99,8 +99,10 @@ struct LinkParameters
     uint64_t rateBps{100'000'000'000}; //!< rate of each direction
     int64_t delayPs{500'000};          //!< propagation delay one way
     double errorRate{0.0};             //!< probability that a frame is lost
-    uint64_t headroomBytes{0};         //!< PFC headroom of the switch ports at its ends
-    double pfcAlpha{0.125};            //!< PFC: share of these ports in the free shared memory
+    uint64_t headroomBytes{0};         //!< PFC headroom of the first node's port, if a switch's
+    double pfcAlpha{0.125};            //!< PFC: that port's share in the free shared memory
+    int64_t farHeadroomBytes{-1};      //!< headroom of the second node's port; below 0: the same
+    double farPfcAlpha{0.0};           //!< share of the second node's port; 0: the same
 };
 
 /// How nodes choose between equal paths.

@@ -155,6 +155,7 @@ FabricNetDevice::Send(Ptr<Packet> packet, const Address&, uint16_t protocol)
 
     FabricFrame* frame = FabricFramePool::Take();
     frame->ecn = static_cast<FabricEcn>(header[1] & 3);
+    frame->source = source - m_baseAddress;
     frame->destination = destination - m_baseAddress;
     frame->flowHash = FabricMixHash(FabricMixHash(FabricMixHash(source) ^ destination) ^
                                     ReadWord(header + IPV4_HEADER_BYTES));

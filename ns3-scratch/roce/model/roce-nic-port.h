@@ -22,8 +22,9 @@ class RoceQueueSender;
  * list at all, so the cost of a packet does not grow with the number of queue pairs. What the port
  * itself has queued (acknowledgements) goes first.
  *
- * It also keeps the retransmission timers. All have the same length, so one event for all is enough:
- * it looks at the senders with unacknowledged data when the first of them can have timed out.
+ * It also keeps the retransmission timers. All have the same length, so one event for all is
+ * enough: it looks at the senders with unacknowledged data when the first of them can have timed
+ * out.
  */
 class RoceNicPort : public FabricFrameSource
 {
@@ -92,8 +93,8 @@ class RoceNicPort : public FabricFrameSource
     std::size_t m_firstOpen{0};                    //!< all below are closed
     std::size_t m_last{0};                         //!< number of the one that sent last
     int64_t m_timeoutPs;                           //!< without progress for so long
-    std::vector<RoceQueueSender*> m_watched;       //!< those with unacknowledged data, and some without
-    EventId m_check;                               //!< looks at them
+    std::vector<RoceQueueSender*> m_watched; //!< those with unacknowledged data, and some without
+    EventId m_check;                         //!< looks at them
 };
 
 } // namespace ns3

@@ -35,7 +35,8 @@ struct RoceParameters
     uint32_t priority{3};           //!< of data
     uint32_t ackPriority{3};        //!< of acknowledgements
     uint32_t cnpPriority{6};        //!< of congestion notification packets
-    uint32_t ackEvery{1}; //!< packets an acknowledgement; a message's last is always acknowledged
+    uint32_t ackEvery{
+        1}; //!< packets an acknowledgement; a message's or window's last is always acknowledged
     RoceReliability reliability{RoceReliability::GO_BACK_N}; //!< how losses are made good
     int64_t timeoutPs{16'777'000'000}; //!< without progress for so long everything is sent again
     uint32_t retries{7};               //!< timeouts in a row before giving up; 0: never

@@ -74,7 +74,7 @@ RoceQueueReceiver::TakeInOrder(FabricFrame* frame)
         m_message = m_message->next;
     }
     // The answer leaves before anybody hears of the message: what follows may add to the list.
-    if (ends || m_unanswered >= m_context.parameters.ackEvery)
+    if (ends || frame->wantsAnswer || m_unanswered >= m_context.parameters.ackEvery)
     {
         frame->marked = m_marked;
         m_unanswered = 0;

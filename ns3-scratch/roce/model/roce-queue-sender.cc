@@ -136,6 +136,7 @@ RoceQueueSender::MakeDataFrame(int64_t startPs)
     m_lastWireBytes = frame->wireBytes;
     m_control->PacketSent(*this, frame->wireBytes);
     UpdateReady();
+    frame->wantsAnswer = !MaySend(); // as the AckReq bit: only an answer brings it on
     if (m_watchPlace == NOT_WATCHED)
     {
         m_port->Watch(*this);

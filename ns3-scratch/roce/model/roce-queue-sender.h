@@ -168,27 +168,27 @@ class RoceQueueSender : public RoceSender
     /// Tell the observer.
     void Report();
 
-    RoceQueuePair& m_pair;           //!< owner
-    RoceContext& m_context;          //!< what all share
-    RoceNicPort* m_port{nullptr};    //!< where packets leave
-    Turn m_turn;                     //!< place among the senders of the port
-    std::size_t m_watchPlace{NOT_WATCHED}; //!< among the senders watched for timeouts
-    int64_t m_progressPs{0};               //!< time of the last progress
-    RoceMessage* m_current{nullptr}; //!< message with the next byte, or none
-    uint64_t m_next{0};              //!< next byte to send
-    uint64_t m_highest{0};           //!< behind the highest byte ever sent
-    uint64_t m_acknowledged{0};      //!< everything below has arrived
-    uint64_t m_limitBytes{0};        //!< most bytes in flight, 0 without limit
-    uint64_t m_windowBytes{0};       //!< the same at line rate
-    double m_rateBps{0.0};           //!< pace
-    double m_lineRateBps{0.0};       //!< of the port
-    int64_t m_lastStartPs{0};        //!< when the last packet began
-    uint32_t m_lastWireBytes{0};     //!< its bytes on the line
-    uint32_t m_timeouts{0};          //!< in a row
-    int64_t m_readyPs{0};            //!< when pacing lets the next packet out
-    RocePathNumbers m_path;          //!< its path
+    RoceQueuePair& m_pair;                            //!< owner
+    RoceContext& m_context;                           //!< what all share
+    RoceNicPort* m_port{nullptr};                     //!< where packets leave
+    Turn m_turn;                                      //!< place among the senders of the port
+    std::size_t m_watchPlace{NOT_WATCHED};            //!< among the senders watched for timeouts
+    int64_t m_progressPs{0};                          //!< time of the last progress
+    RoceMessage* m_current{nullptr};                  //!< message with the next byte, or none
+    uint64_t m_next{0};                               //!< next byte to send
+    uint64_t m_highest{0};                            //!< behind the highest byte ever sent
+    uint64_t m_acknowledged{0};                       //!< everything below has arrived
+    uint64_t m_limitBytes{0};                         //!< most bytes in flight, 0 without limit
+    uint64_t m_windowBytes{0};                        //!< the same at line rate
+    double m_rateBps{0.0};                            //!< pace
+    double m_lineRateBps{0.0};                        //!< of the port
+    int64_t m_lastStartPs{0};                         //!< when the last packet began
+    uint32_t m_lastWireBytes{0};                      //!< its bytes on the line
+    uint32_t m_timeouts{0};                           //!< in a row
+    int64_t m_readyPs{0};                             //!< when pacing lets the next packet out
+    RocePathNumbers m_path;                           //!< its path
     std::unique_ptr<RoceCongestionControl> m_control; //!< sets rate and window
-    std::unique_ptr<RoceRecovery> m_recovery;             //!< selective repeat only
+    std::unique_ptr<RoceRecovery> m_recovery;         //!< selective repeat only
     std::array<EventId, TIMERS> m_timers;             //!< of the congestion control
 };
 

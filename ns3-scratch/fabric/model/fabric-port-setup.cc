@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/**
+ * \file
+ * What a FabricPort is made of and what can be asked of it; how it sends is in fabric-port.cc.
+ */
+#include "fabric-port.h"
+
+#include "ns3/boolean.h"
+#include "ns3/simulator.h"
+#include "ns3/trace-source-accessor.h"
+
+#include <algorithm>
+
+namespace ns3
+{
+
+NS_OBJECT_ENSURE_REGISTERED(FabricPort);
+
+namespace
+{
+constexpr int64_t PS_TIMES_BITS_PER_SECOND =
+    8'000'000'000'000; // picoseconds a byte takes at 1 bit/s
+} // namespace
+
+TypeId
+FabricPort::GetTypeId()
+{
+    static TypeId tid =
+        TypeId("ns3::FabricPort")
+            .SetParent<Object>()
+            .SetGroupName("Fabric")
+            .AddConstructor<FabricPort>()
+            .AddAttribute("DataRate",
+                          "Rate of the line (bit/s).",
+                          DataRateValue(DataRate("100Gb/s")),
+                          MakeDataRateAccessor(&FabricPort::SetRate, &FabricPort::GetRate),
+                          MakeDataRateChecker())
+            .AddAttribute("Delay",
+                          "Propagation delay to the far end (time).",
+                          TimeValue(NanoSeconds(500)),
+                          MakeTimeAccessor(&FabricPort::m_delay),
+                          MakeTimeChecker(Time(0)))
+            .AddAttribute("Rounding",
+                          "Transmission times are rounded to multiples of this time; 0 does not "
+                          "round (older simulators: 1 ns).",
+                          TimeValue(Time(0)),
+                          MakeTimeAccessor(&FabricPort::SetRounding, &FabricPort::GetRounding),
+                          MakeTimeChecker(Time(0)))
+            .AddAttribute("OldestFirst",
+                          "A departure and an arrival at the same time happen in the order in "
+                          "which a simulator that plays departures as events would have scheduled "
+                          "them; else the departure comes first. The delay must be above 0.",
+                          BooleanValue(false),
+                          MakeBooleanAccessor(&FabricPort::m_oldestFirst),
+                          MakeBooleanChecker())
+            .AddTraceSource("Queue",
+                            "Bytes waiting after a change, with its time.",
+                            MakeTraceSourceAccessor(&FabricPort::m_queueTrace),
+                            "ns3::FabricPort::QueueTracedCallback")
+            .AddTraceSource("Transmit",
+                            "Packet whose first bit goes on the line, with its time.",
+                            MakeTraceSourceAccessor(&FabricPort::m_transmitTrace),
+                            "ns3::FabricPort::PacketTracedCallback")
+            .AddTraceSource("Line",
+                            "Bytes that go on the line, preamble and gap counted, with the time.",
+                            MakeTraceSourceAccessor(&FabricPort::m_lineTrace),
+                            "ns3::FabricPort::LineTracedCallback")
+            .AddTraceSource("Drop",
+                            "Packet dropped because the buffer is full, or lost on the link, with "
+                            "its time.",
+                            MakeTraceSourceAccessor(&FabricPort::m_dropTrace),
+                            "ns3::FabricPort::PacketTracedCallback")
+            .AddTraceSource("Mark",
+                            "Packet given a congestion mark, with its time.",
+                            MakeTraceSourceAccessor(&FabricPort::m_markTrace),
+                            "ns3::FabricPort::PacketTracedCallback")
+            .AddTraceSource("Pause",
+                            "Priorities (bits) that the far end has stopped from then on, with the "
+                            "time.",
+                            MakeTraceSourceAccessor(&FabricPort::m_pauseTrace),
+                            "ns3::FabricPort::PauseTracedCallback");
+    return tid;
+}
+
+FabricPort::FabricPort()
+    : m_arrival(new PortEvent<&FabricPort::Arrive>(this)),
+      m_wake(new PortEvent<&FabricPort::Wake>(this))
+{
+}
+
+FabricPort::~FabricPort()
+{
+    m_arrival->Unref();
+    m_wake->Unref();
+}
+
+void
+FabricPort::DoDispose()
+{
+    m_arrival->Cancel();
+    m_wake->Cancel();
+    const auto free = [](FabricFrameList& list) {
+        while (!list.IsEmpty())
+        {
+            FabricFramePool::Give(list.PopFront());
+        }
+    };
+    std::for_each(m_queues.begin(), m_queues.end(), free);
+    free(m_wire);
+    m_occupied = m_ready = 0;
+    m_source = nullptr;
+    m_receiver = nullptr;
+    m_buffer = nullptr;
+    m_marker = nullptr;
+    m_random = nullptr;
+    Object::DoDispose();
+}
+
+void
+FabricPort::SetRate(DataRate rate)
+{
+    m_rateBps = rate.GetBitRate();
+    NS_ABORT_MSG_IF(m_rateBps == 0, "FabricPort: the rate must be above 0");
+    const bool whole = PS_TIMES_BITS_PER_SECOND % static_cast<int64_t>(m_rateBps) == 0;
+    m_psPerByte = whole && m_rounding.IsZero()
+                      ? PS_TIMES_BITS_PER_SECOND / static_cast<int64_t>(m_rateBps)
+                      : 0;
+}
+
+DataRate
+FabricPort::GetRate() const
+{
+    return DataRate(m_rateBps);
+}
+
+uint64_t
+FabricPort::GetRateBps() const
+{
+    return m_rateBps;
+}
+
+int64_t
+FabricPort::GetDelayPs() const
+{
+    return m_delay.GetTimeStep();
+}
+
+void
+FabricPort::SetRounding(Time rounding)
+{
+    m_rounding = rounding;
+    if (m_rateBps > 0)
+    {
+        SetRate(GetRate());
+    }
+}
+
+Time
+FabricPort::GetRounding() const
+{
+    return m_rounding;
+}
+
+int64_t
+FabricPort::UnevenTransmissionPs(uint32_t wireBytes) const
+{
+    const auto rate = static_cast<int64_t>(m_rateBps);
+    return RoundPs((PS_TIMES_BITS_PER_SECOND * wireBytes + rate / 2) / rate);
+}
+
+int64_t
+FabricPort::RoundPs(int64_t timePs) const
+{
+    const int64_t roundingPs = m_rounding.GetTimeStep();
+    return roundingPs > 0 ? (timePs + roundingPs / 2) / roundingPs * roundingPs : timePs;
+}
+
+FabricReceiver*
+FabricPort::GetReceiver() const
+{
+    return m_receiver;
+}
+
+uint32_t
+FabricPort::GetReceiverPort() const
+{
+    return m_receiverPort;
+}
+
+void
+FabricPort::Connect(FabricReceiver* receiver, uint32_t receiverPort, uint32_t context)
+{
+    m_receiver = receiver;
+    m_receiverPort = receiverPort;
+    m_context = context;
+}
+
+void
+FabricPort::SetBuffer(Ptr<FabricSharedBuffer> buffer)
+{
+    m_buffer = buffer;
+    m_buffer->AddPort(this);
+}
+
+void
+FabricPort::SetMarker(Ptr<FabricEcnMarker> marker)
+{
+    m_marker = marker;
+}
+
+void
+FabricPort::SetSource(FabricFrameSource* source)
+{
+    m_source = source;
+}
+
+void
+FabricPort::SetScheduler(std::unique_ptr<FabricPortScheduler> scheduler)
+{
+    m_scheduler = std::move(scheduler);
+}
+
+void
+FabricPort::SetErrorRate(double probability, Ptr<UniformRandomVariable> random)
+{
+    m_errorRate = probability;
+    m_random = random;
+}
+
+void
+FabricPort::MeasureUtilisation(int64_t averagingPs)
+{
+    m_meter = std::make_unique<FabricUtilisationMeter>(averagingPs);
+}
+
+uint8_t
+FabricPort::GetPaused() const
+{
+    return m_paused;
+}
+
+int64_t
+FabricPort::GetPausedSincePs(uint32_t priority) const
+{
+    return m_pausedSincePs.at(priority);
+}
+
+const FabricFrameList&
+FabricPort::GetQueue(uint32_t priority) const
+{
+    return m_queues.at(priority);
+}
+
+uint64_t
+FabricPort::GetQueueBytes()
+{
+    Settle(Simulator::Now().GetTimeStep());
+    return m_queueBytes;
+}
+
+const FabricPortCounters&
+FabricPort::GetCounters()
+{
+    const int64_t nowPs = Simulator::Now().GetTimeStep();
+    Settle(nowPs);
+    if (m_paused != 0)
+    {
+        m_counters.pausedPs += nowPs - m_anyPausedSincePs;
+        m_anyPausedSincePs = nowPs;
+    }
+    return m_counters;
+}
+
+} // namespace ns3
