@@ -70,7 +70,7 @@ struct alignas(64) FabricFrame // what switches touch lies in the first cache li
     uint8_t pausedPriorities{0}; //!< pause frame: bit p is set if priority p must stop
     uint8_t switches{0};         //!< switches passed so far
     uint8_t echoSwitches{0};     //!< the flow's: switches passed by what is answered
-    bool wantsAnswer{false};               //!< the flow's: it must be answered at once
+    bool wantsAnswer{false};     //!< the flow's: it must be answered at once
     uint32_t payloadBytes{0};    //!< the flow's: bytes of data
     uint64_t sequence{0};        //!< the flow's: position of the data
     uint64_t echo{0};            //!< the flow's: position named by an answer
