@@ -5,6 +5,8 @@
 //
 // Once a round trip the rate is multiplied by `factor` if an acknowledged packet had a mark, else
 // `step` is added. additive.py is the same in Python.
+#pragma once
+
 #include "roce-congestion-control.h"
 
 #include <algorithm>
