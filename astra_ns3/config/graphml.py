@@ -107,6 +107,8 @@ class _Reader:
         if name == "data" and self._key is not None:
             if self._open[-1] != "graph":
                 self._take(self._key, self._words.strip())
+            elif self._keys.get(self._key, ("", ""))[0] == "dimensions":
+                self._maker.dimensions(self._where(), self._words.strip())
             self._key = None
         elif name == "node":
             self._maker.node(self._where(self._line), self._element["id"], self._data)

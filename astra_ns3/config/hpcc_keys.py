@@ -18,6 +18,7 @@ from astra_ns3.errors import InputError, nearest
 from astra_ns3.units import LARGEST_INTEGER, parse_rate
 
 _DECIMAL = re.compile(r"[0-9]{1,30}(\.[0-9]{0,30})?([eE][-+]?[0-9]{1,3})?", re.ASCII)
+_LIKE_A_KEY = re.compile(r"([A-Z][A-Z0-9_]*)(?:\s+[^\s:]|\s*$)", re.ASCII)
 Parse = Callable[[Row], Any]
 
 
@@ -166,12 +167,11 @@ class HpccValues:
 
 
 def looks_like_hpcc(text: str) -> bool:
-    """Whether the first line that says something begins with one of the keys, or with a word written like them."""
-    for line in text.splitlines():
-        if line.strip() and not line.lstrip().startswith("#"):
-            word = line.split()[0]
-            return word in KEYS or re.fullmatch(r"[A-Z][A-Z0-9_]{3,}", word) is not None
-    return False
+    """Whether a line begins with one of the keys and no colon after it, or most lines are written like such a line."""
+    lines = [line.strip() for line in text.splitlines()]
+    said = [line for line in lines if line and not line.startswith("#")]
+    like = [match[1] for match in map(_LIKE_A_KEY.match, said) if match]
+    return any(word in KEYS for word in like) or 2 * len(like) > len(said)
 
 
 def read_values(path: str) -> HpccValues:

@@ -126,7 +126,17 @@ def _explanation(details: ErrorDetails) -> str:
         allowed = re.findall(r"'([^']+)'", str(context.get("expected") or context.get("expected_tags")))
         word = context.get("tag", details["input"])
         return f"found {shown(word)}, allowed: {', '.join(allowed)}{nearest(str(word), allowed)}"
-    return f"found {found}, {details['msg'].replace('Input should be', 'expected')}"
+    if kind in ("too_short", "too_long"):
+        return f"found {found}, expected {_entries(kind, context)}"
+    expected = details["msg"].replace("Input should be", "expected").replace("a valid tuple", "a list")
+    return f"found {found}, {expected}"
+
+
+def _entries(kind: str, context: Mapping[str, Any]) -> str:
+    """How many a list may have, in words."""
+    most = kind == "too_long"
+    count = int(context["max_length" if most else "min_length"])
+    return f"at {'most' if most else 'least'} {'one entry' if count == 1 else f'{count} entries'}"
 
 
 def as_value_error(parse: Callable[[Any], Any]) -> Callable[[Any], Any]:

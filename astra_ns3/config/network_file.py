@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -19,8 +20,13 @@ from astra_ns3.config.model import validated
 from astra_ns3.config.network import NetworkConfig
 from astra_ns3.config.reading import read_text
 from astra_ns3.config.yaml_document import parse_yaml
+from astra_ns3.errors import InputError
 
 AnyNetwork = NetworkConfig | AnalyticalNetwork
+_HPCC_COUNTS = re.compile(r"\s*[0-9]+[ \t]+[0-9]+[ \t]+[0-9]+", re.ASCII)
+"""How a topology of HPCC's begins: nodes, switches, links."""
+_NODES = "nodes"
+_LINKS = frozenset(("links", "edges"))
 
 
 @dataclass(frozen=True)
@@ -30,6 +36,8 @@ class NetworkFile:
     network: AnyNetwork
     compat: str | None = None
     warnings: tuple[str, ...] = ()
+    imported: bool = False
+    """Whether an importer wrote it, so that nobody asked for what it observes."""
 
 
 def read_network_file(path: str | os.PathLike[str]) -> NetworkFile:
@@ -40,14 +48,25 @@ def read_network_file(path: str | os.PathLike[str]) -> NetworkFile:
     source, text = os.fspath(path), read_text(path)
     if looks_like_hpcc(text):
         imported = read_hpcc_config(source)
-        return NetworkFile(imported.network, PRESET, imported.warnings)
+        return NetworkFile(imported.network, PRESET, imported.warnings, imported=True)
+    if text.lstrip().startswith("<") or _HPCC_COUNTS.match(text):
+        raise _only_a_graph(source)
     document = parse_yaml(text, source)
     keys = set(document.data) if isinstance(document.data, Mapping) else set()
     if keys.intersection(VERSION_1_KEYS):
         return NetworkFile(parse_version_1(document))
+    if _NODES in keys and not keys.isdisjoint(_LINKS):
+        raise _only_a_graph(source)
     if keys.issuperset(VERSION_2_KEYS):
         return NetworkFile(parse_version_2(document))
     return NetworkFile(validated(NetworkConfig, document))
+
+
+def _only_a_graph(source: str) -> InputError:
+    return InputError(
+        f"{source}: describes a graph alone; in a network file, 'topology: {{kind: file, path: {source}, switch: ...}}' "
+        "reads it, and the transport stands beside it"
+    )
 
 
 def read_any_network(path: str | os.PathLike[str]) -> AnyNetwork:

@@ -23,6 +23,9 @@ def parse_node_link(text: str, source: str) -> PlainGraph:
     if len(named) != 1 or "nodes" not in document:
         raise InputError(f"{source}: expected keys 'nodes' and 'links' (or 'edges')")
     maker = GraphMaker(source)
+    whole = document.get("graph")
+    if isinstance(whole, dict) and "dimensions" in whole:
+        maker.dimensions(f"{source}: graph", whole["dimensions"])
     for where, node in _entries(document, "nodes", source):
         if "id" not in node:
             raise InputError(f"{where}: key 'id' is missing")

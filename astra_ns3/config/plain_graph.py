@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Annotated, Literal
 
 from annotated_types import Ge, Gt, Le
 from pydantic import Field, Strict
 
 from astra_ns3.config.document import Document
-from astra_ns3.config.model import ConfigModel, PositiveBytes, validated
+from astra_ns3.config.model import ConfigModel, PositiveBytes, shown, validated
 from astra_ns3.config.switch import LinkConfig
 from astra_ns3.errors import InputError
 
@@ -36,13 +38,17 @@ class PlainLink(LinkConfig):
 
 @dataclass(frozen=True)
 class PlainGraph:
-    """``ends`` has the two nodes, by their place in ``nodes``, of each of ``links``; ``names`` are the file's own."""
+    """``ends`` has the two nodes, by their place in ``nodes``, of each of ``links``; ``names`` are the file's own.
+
+    ``dimensions``: NPUs along each logical dimension, the innermost first; empty if the file doesn't say.
+    """
 
     source: str
     names: tuple[str, ...]
     nodes: tuple[PlainNode, ...]
     ends: tuple[tuple[int, int], ...]
     links: tuple[PlainLink, ...]
+    dimensions: tuple[int, ...] = ()
 
     @property
     def hosts(self) -> tuple[int, ...]:
@@ -59,6 +65,7 @@ class GraphMaker:
         self._nodes: list[PlainNode] = []
         self._ends: list[tuple[int, int]] = []
         self._links: list[PlainLink] = []
+        self._dimensions: tuple[int, ...] = ()
         self._same: dict[tuple[tuple[str, object], ...], PlainLink] = {}
 
     def node(self, where: str, name: str, attributes: Mapping[str, object]) -> None:
@@ -86,11 +93,31 @@ class GraphMaker:
         self._ends.append((self._place[a], self._place[b]))
         self._links.append(found)
 
+    def dimensions(self, where: str, found: object) -> None:
+        """Set the dimensions, given as a list of numbers or as text with blanks between them."""
+        listed = found.split() if isinstance(found, str) else found
+        entries = [str(entry) for entry in listed] if isinstance(listed, list) else []
+        if not entries or not all(re.fullmatch("[1-9][0-9]{0,6}", entry) for entry in entries):
+            raise InputError(f"{where}: dimensions are {shown(found)}, expected numbers, 1 or more each")
+        self._dimensions = tuple(int(entry) for entry in entries)
+
     def graph(self) -> PlainGraph:
         """All that came."""
-        graph = PlainGraph(self._source, tuple(self._place), tuple(self._nodes), tuple(self._ends), tuple(self._links))
+        graph = PlainGraph(
+            self._source,
+            tuple(self._place),
+            tuple(self._nodes),
+            tuple(self._ends),
+            tuple(self._links),
+            self._dimensions,
+        )
         if not graph.hosts:
             raise InputError(f"{self._source}: has no node of kind host")
+        if self._dimensions and prod(self._dimensions) != len(graph.hosts):
+            raise InputError(
+                f"{self._source}: dimensions {list(self._dimensions)} make {prod(self._dimensions)} NPUs, "
+                f"not {len(graph.hosts)}"
+            )
         return graph
 
 

@@ -115,8 +115,9 @@ class SystemConfig(ConfigModel):
         algorithms: tuple[str, ...] = getattr(self, key)
         if len(algorithms) != dimensions and not is_flat(algorithms[0]):
             raise InputError(
-                f"key '{key.replace('_', '-')}-implementation': found {len(algorithms)} algorithms "
-                f"({'_'.join(algorithms)}), expected {dimensions}: one for each dimension of the network"
+                f"key '{key.replace('_', '-')}-implementation': found {_counted(len(algorithms), 'algorithm')} "
+                f"({'_'.join(algorithms)}), expected {dimensions}: the network has "
+                f"{_counted(dimensions, 'dimension')}, and each needs one"
             )
         return algorithms
 
@@ -136,6 +137,10 @@ _KEYS: Mapping[CollectiveKind, str] = {
     CollectiveKind.ALL_GATHER: "all_gather",
     CollectiveKind.ALL_TO_ALL: "all_to_all",
 }
+
+
+def _counted(count: int, one: str) -> str:
+    return f"{count} {one}" if count == 1 else f"{count} {one}s"
 
 
 def read_system(path: str | os.PathLike[str]) -> SystemConfig:

@@ -71,6 +71,13 @@ class FileTopology(TopologyBase):
             return (len(content.hosts),)
         return tuple(dimension.npus for dimension in content)
 
+    @property
+    def logical_dimensions(self) -> tuple[int, ...]:
+        """Those of the network file, or those that a graph says it has, or as it is built."""
+        content = self.content()
+        said = content.dimensions if isinstance(content, PlainGraph) else ()
+        return self.dimensions or said or self.built_dimensions()
+
     def built_bandwidths(self) -> tuple[float, ...]:
         """A message's bandwidth in each dimension; of a graph, the rates of the links of its slowest host together."""
         content = self.content()

@@ -57,6 +57,9 @@ class Forecast:
     bytes: int
     packets: int
     connections: int
+    """Of TCP."""
+    queue_pairs: int
+    """Of RoCE, one for each pair of NPUs in each direction."""
     wall_seconds: float
     memory_bytes: int
 
@@ -68,6 +71,7 @@ class _Packets:
     ``dimensions``: those whose messages it carries, by the highest dimension in which sender and receiver differ.
     """
 
+    kind: str
     dimensions: frozenset[int]
     payload_bytes: int
     window_bytes: int
@@ -112,10 +116,16 @@ def forecast(inputs: Inputs, passes: int) -> Forecast:
         messages=messages,
         bytes=size,
         packets=sum(sums.packets for sums in carried),
-        connections=sum(len(sums.pairs) for sums in carried),
+        connections=_pairs(transports, carried, "tcp"),
+        queue_pairs=_pairs(transports, carried, "roce"),
         wall_seconds=wall_seconds,
         memory_bytes=_memory(inputs, transports, carried),
     )
+
+
+def _pairs(transports: Sequence[_Packets], carried: Sequence[_Carried], kind: str) -> int:
+    """Pairs of sender and receiver that transports of a kind join."""
+    return sum(len(sums.pairs) for transport, sums in zip(transports, carried, strict=True) if transport.kind == kind)
 
 
 def _carry(inputs: Inputs, play: PlannedPlay, sizes: _Numbers, transport: _Packets, sums: _Carried) -> None:
@@ -160,6 +170,7 @@ def _roce(inputs: Inputs, network: NetworkConfig, dimensions: frozenset[int]) ->
     roce = roce_parameters(network.roce)
     shape = transport_shapes(network, inputs.graph).get("roce") or network_shape(inputs.graph)
     return _Packets(
+        "roce",
         dimensions,
         roce.payload_bytes,
         window_bytes(roce, shape),
@@ -172,6 +183,7 @@ def _roce(inputs: Inputs, network: NetworkConfig, dimensions: frozenset[int]) ->
 def _tcp(network: NetworkConfig, dimensions: frozenset[int]) -> _Packets:
     assert network.tcp is not None
     return _Packets(
+        "tcp",
         dimensions,
         tcp_parameters(network.tcp).segment_bytes,
         network.tcp.window_bytes,

@@ -49,6 +49,8 @@ class Inputs:
     compatibility: Compatibility = OURS
     compat: str = "none"
     """Name of the preset that ``compatibility`` is."""
+    asked_to_observe: bool = False
+    """Whether a network of ours observes something; what an import of another format observes is for convenience."""
 
     @property
     def bandwidths(self) -> tuple[float, ...]:
@@ -91,6 +93,7 @@ def load_inputs(
         (*read_in_network.warnings, *warnings, *unissued_collectives(scaled, network_config.dimensions)),
         compatibility,
         compat,
+        network_config.observe.anything and not read_in_network.imported,
     )
     with _named(system):
         inputs.planned(passes=1)

@@ -148,6 +148,9 @@ def execute(request: RunRequest) -> Outcome:
     try:
         recorder = destination.open(inputs.network, request.record)
         played = play(request, inputs, recorder, watch)
+        for warning in played.warnings:
+            _LOG.warning("%s", warning)
+        warnings += played.warnings
         with _undisturbed():
             result = save(request, inputs, played, watch, destination, warnings)
     except KeyboardInterrupt as error:
@@ -173,7 +176,7 @@ def _undisturbed() -> Iterator[None]:
 
 def _warnings(request: RunRequest, inputs: Inputs) -> list[str]:
     warnings = list(inputs.warnings)
-    if request.output is None and inputs.network.observe.anything:
+    if request.output is None and inputs.asked_to_observe:
         warnings.append("what the network file observes is lost at the end: no output folder was named")
     for warning in warnings:
         _LOG.warning("%s", warning)

@@ -30,6 +30,7 @@ class Played:
     switch_ports: Sequence[Mapping[str, Any]]
     setup_seconds: float
     error: AstraNs3Error | None
+    warnings: Sequence[str] = ()
 
 
 def play(request: RunRequest, inputs: Inputs, recorder: RecorderOptions, watch: Watch) -> Played:
@@ -57,9 +58,16 @@ def play(request: RunRequest, inputs: Inputs, recorder: RecorderOptions, watch: 
             switch_ports=_switch_ports(network),
             setup_seconds=setup_seconds,
             error=error,
+            warnings=_run_warnings(network),
         )
     finally:
         network.close(process_ends=request.process_ends)
+
+
+def _run_warnings(network: NetworkBackend) -> list[str]:
+    """What the backend has to say of the run; backends need not have anything."""
+    tell = getattr(network, "warnings", None)
+    return list(tell()) if tell is not None else []
 
 
 def _heartbeat(driver: TrainingDriver, watch: Watch, sink: ProgressSink | None, time_ps: int, events: int) -> None:

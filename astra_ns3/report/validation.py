@@ -20,11 +20,18 @@ def validation_text(document: Mapping[str, Any]) -> str:
             ("collectives", f"{forecast['collectives']:,}"),
             ("messages", f"{forecast['messages']:,} ({format_bytes(forecast['bytes'])})"),
             ("packets", f"{forecast['packets']:,} with data"),
-            ("connections", f"{forecast['connections']:,}"),
+            *_pairs(forecast),
             ("estimated time", f"{clock(forecast['wall_seconds'])} on one core"),
             ("estimated memory", f"{format_bytes(forecast['memory_bytes'])}"),
         ]
     )
+
+
+def _pairs(forecast: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Connections of TCP, queue pairs of RoCE, or both."""
+    counts = {"connections": forecast["connections"], "queue pairs": forecast["queue_pairs"]}
+    used = {name: count for name, count in counts.items() if count} or {"connections": 0}
+    return [(name, f"{count:,}") for name, count in used.items()]
 
 
 def _workload(document: Mapping[str, Any]) -> str:

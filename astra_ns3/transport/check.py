@@ -19,8 +19,24 @@ def check_transport(
     """
     seen = {} if parts is None else parts
     warnings: list[str] = []
-    if network.tcp is not None:
-        warnings += check_tcp(network.tcp, seen.get("tcp", shape))
-    if network.roce is not None:
-        warnings += check_roce(network.roce, seen.get("roce", shape))
+    tcp_shape, roce_shape = seen.get("tcp", shape), seen.get("roce", shape)
+    # Where all NPUs share one host nothing travels, and there is no path to judge by.
+    if network.tcp is not None and tcp_shape.path:
+        warnings += check_tcp(network.tcp, tcp_shape)
+    if network.roce is not None and roce_shape.path:
+        warnings += [*check_roce(network.roce, roce_shape), *_reordering_warnings(network)]
     return warnings
+
+
+def _reordering_warnings(network: NetworkConfig) -> list[str]:
+    """Routing that lets packets overtake each other, with a reliability that takes that for loss."""
+    routing = network.topology.routing.kind
+    if network.roce is None or routing not in ("spray", "adaptive", "flowlet"):
+        return []
+    reliability = network.roce.reliability
+    if reliability.kind == "selective-repeat" and (reliability.reordering_packets or routing == "flowlet"):
+        return []
+    return [
+        f"routing {routing} lets packets overtake each other, which {reliability.kind} takes for losses: use reliability "
+        "{kind: selective-repeat, reordering_packets: 64}"
+    ]

@@ -29,12 +29,24 @@ def check_roce(transport: RoceTransport, shape: NetworkShape) -> list[str]:
             f"key 'transport.minimum_rate': {format_rate(parameters.minimum_rate_bps)} is above the "
             f"{format_rate(slowest)} of a host's link"
         )
+    _check_rounding(parameters, shape)
     warnings: list[str] = []
     for switch in shape.switches:
         _check_buffer(switch, parameters)
         warnings += [*_lossless_warnings(switch, parameters), *_ecn_warnings(switch, transport)]
     warnings += [*_window_warnings(parameters, shape), *_timer_warnings(parameters, shape)]
     return list(dict.fromkeys(warnings))
+
+
+def _check_rounding(parameters: RoceParameters, shape: NetworkShape) -> None:
+    fastest = max(port.rate_bps for port in (*shape.host_ports, *shape.path))
+    packet_ps = transmission_ps(parameters.largest_wire_bytes, fastest)
+    if parameters.time_rounding_ps > packet_ps:
+        raise InputError(
+            f"key 'transport.time_rounding': {format_time(parameters.time_rounding_ps)} is above the "
+            f"{format_time(packet_ps)} of a full packet at {format_rate(fastest)}, which would take no time or far too "
+            "long; expected a small part of it"
+        )
 
 
 def lossless_bytes(switch: SwitchShape, parameters: RoceParameters) -> int:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from oracles.roce_times import ACK, HEADERS, TELEMETRY, Star, buffered, packets
-from roce_network import CONTROLS, RELIABILITIES, roce_network, roce_star
+from roce_network import CONTROLS, RELIABILITIES, Flow, play_flows, roce_network, roce_star
 from star_network import Row, by_hand, incast, one_message, play
 
 GBPS = 10**9
@@ -188,3 +188,13 @@ def test_a_message_of_more_than_4_gib() -> None:
     assert played.done_ps(1) == LINE.message_ps(size, payload)
     assert played.sent_bytes == [size, 0]
     assert played.ports["host0"]["sent_bytes"] == size + len(packets(size, payload)) * HEADERS
+
+
+@pytest.mark.parametrize("start_ps", [1, 86_559, 86_560, 86_561, 173_119, 173_121, 300_000, 900_000])
+def test_a_message_never_leaves_before_it_is_handed_over(start_ps: int, tmp_path: Path) -> None:
+    # 1000 + 62 + 20 bytes take 86,560 ps at 100 Gb/s. The first message's two packets have left by 173,120 ps, while
+    # both are still on their way; the second message may follow then, or when it comes, and crosses two lines.
+    packet_ps = 86_560
+    flows = [Flow(0, 1, 2000), Flow(0, 1, 1000, start_ps=start_ps)]
+    arrived = play_flows(roce_star(2), flows, tmp_path).table("flows").set_index("collective")["end_ps"]
+    assert arrived.max() == max(start_ps, 2 * packet_ps) + 2 * (packet_ps + 500_000)

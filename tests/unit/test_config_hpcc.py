@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fake_backend import FakeBackend
 
 from astra_ns3.config.analytical import AnalyticalNetwork
 from astra_ns3.config.hpcc_config import PRESET, HpccConfig, read_hpcc_config
-from astra_ns3.config.hpcc_keys import KEYS, WITHOUT_EFFECT
+from astra_ns3.config.hpcc_keys import KEYS, WITHOUT_EFFECT, looks_like_hpcc
 from astra_ns3.config.hpcc_topology import HpccLink, parse_hpcc_topology
 from astra_ns3.config.network import NetworkConfig, RoceTransport
 from astra_ns3.config.network_file import read_network_file
@@ -19,6 +20,7 @@ from astra_ns3.config.topology import FileTopology
 from astra_ns3.config.workload import parse_workload
 from astra_ns3.errors import InputError
 from astra_ns3.experiments.inputs import Options, load_inputs
+from astra_ns3.experiments.run import run
 from astra_ns3.topology.registry import build_graph
 from astra_ns3.transport.roce import port_headroom_bytes, roce_parameters
 from astra_ns3.transport.shape import PortShape
@@ -61,6 +63,11 @@ BASE = {
     "RATE_BOUND": "1",
     **MAPS,
     "BUFFER_SIZE": "32",
+}
+SYSTEM: dict[str, object] = {
+    "scheduling-policy": "LIFO",
+    "preferred-dataset-splits": 1,
+    **{f"{name}-implementation": "ring" for name in ("all-reduce", "reduce-scatter", "all-gather", "all-to-all")},
 }
 # Two NICs of 100 Gb/s on a switch, an uplink of 400 Gb/s to another, and a third NIC of 200 Gb/s there.
 TOPOLOGY = """5 2 4
@@ -319,10 +326,49 @@ def test_the_file_is_known_by_its_keys_and_brings_its_preset(tmp_path: Path) -> 
     assert other.compat is None
 
 
+@pytest.mark.parametrize("word", ["FOO", "QCN", "cc_mode", "FOO_bar"])
+def test_a_key_that_is_not_known_is_named_with_its_line_also_where_it_comes_first(word: str, tmp_path: Path) -> None:
+    path = Path(written(tmp_path))
+    path.write_text(f"# ours\n{word} 1\n" + path.read_text(encoding="utf-8"), encoding="utf-8")
+    with pytest.raises(InputError, match=rf"config\.txt:2: key '{word}' is not known"):
+        read_network_file(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("FOO 1\n", True),
+        ("FOO 1\nBAR 2\nbaz 3\n", True),
+        ("foo 1\nCC_MODE 1\nbar 2\nbaz 3\n", True),
+        ("CC_MODE\n", True),
+        ("", False),
+        ("# CC_MODE 1\ntopology:\n  kind: ring\n", False),
+        ("CC_MODE: 1\n", False),
+        ("CC_MODE : 1\n", False),
+        ("topology:\n  kind: ring\n  FOO bar\n", False),
+        ('{"topology-name": "Hierarchical"}\n', False),
+    ],
+)
+def test_a_config_txt_is_known_by_all_its_lines(text: str, expected: bool) -> None:
+    assert looks_like_hpcc(text) is expected
+
+
+@pytest.mark.parametrize("ours", [False, True])
+def test_what_an_import_observes_is_not_missed_without_an_output_folder(
+    ours: bool, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = written(tmp_path, PFC_OUTPUT_FILE="pfc.txt")
+    network = read_network_file(path).network
+    assert isinstance(network, NetworkConfig)
+    assert network.observe.pauses
+    workload = parse_workload("MICRO\n1\nlayer -1 0 NONE 0 0 NONE 0 0 ALLREDUCE 3000 0\n", "micro")
+    system = parse_system(SYSTEM)
+    run(workload=workload, system=system, network=network if ours else path, backend=FakeBackend(3))
+    assert ("what the network file observes is lost" in caplog.text) == ours
+
+
 def test_the_preset_holds_unless_another_one_is_asked_for(tmp_path: Path) -> None:
-    keys: dict[str, object] = {"scheduling-policy": "LIFO", "preferred-dataset-splits": 1, "endpoint-delay": 77}
-    keys |= {f"{name}-implementation": "ring" for name in ("all-reduce", "reduce-scatter", "all-gather", "all-to-all")}
-    keys["injection-scale"] = 3
+    keys = {**SYSTEM, "endpoint-delay": 77, "injection-scale": 3}
     workload = parse_workload("MICRO\n1\nlayer -1 0 NONE 0 0 NONE 0 0 ALLREDUCE 4096 0\n", "micro")
     inputs = load_inputs(workload, parse_system(keys), written(tmp_path))
     assert (inputs.compat, inputs.system.scaled_endpoint_delay_ns) == (PRESET, 10)

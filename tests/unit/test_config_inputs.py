@@ -24,7 +24,9 @@ NETWORKS = sorted((INPUTS / "network").glob("*.yaml"))
 
 def test_the_files_that_the_readme_names_are_there() -> None:
     assert {"DLRM_HybridParallel.txt", "dlrm-128.txt"} <= {path.name for path in WORKLOADS}
-    assert {"flat.txt", "flat.yaml", "flat-128.txt", "hier.txt", "hier-opt.txt"} <= {path.name for path in SYSTEMS}
+    assert {"flat.txt", "flat.yaml", "flat-128.txt", "hier.txt", "hier-opt.txt", "three-dimensional.txt"} <= {
+        path.name for path in SYSTEMS
+    }
     assert {"single-switch-16.yaml", "flat-100g.yaml", "hier-mixed.yaml"} <= {path.name for path in NETWORKS}
 
 
@@ -36,7 +38,7 @@ def test_each_workload_is_read(path: Path) -> None:
 @pytest.mark.parametrize("path", SYSTEMS, ids=lambda path: path.name)
 def test_each_system_has_the_dimensions_of_the_network_that_it_is_named_for(path: Path) -> None:
     system = read_system(path)
-    dimensions = 2 if path.name.startswith("hier") else 1
+    dimensions = {"hier": 2, "three": 3}.get(path.stem.split("-")[0], 1)
     for kind in TEXT_FORMAT_KINDS:
         assert len(system.algorithms(kind, dimensions)) == dimensions
 

@@ -195,14 +195,15 @@ def test_alpha_doubles_with_each_halving_down_to_the_reference_rate() -> None:
     [
         ({"ecn": {"kmin": 5, "kmxx": 6}}, "switch.ecn.kmxx': unknown key; allowed: kmin, kmax, pmax, at"),
         ({"ecn": [{"kmin": 5, "kmax": 6}]}, "switch.ecn.0.rate' is missing"),
-        ({"ecn": []}, "at least 1 item"),
+        ({"ecn": []}, "found [], expected at least one entry"),
         ({"ecn": [{"rate": 1, "kmin": 5, "kmax": 6}] * 2}, "two entries for ports of 1 b/s"),
         ({"pfc": {"priorities": [3, 3]}}, "[3, 3] names a priority twice"),
-        ({"pfc": {"priorities": []}}, "at least 1 item"),
+        ({"pfc": {"priorities": []}}, "switch.pfc.priorities': found [], expected at least one entry"),
         ({"pfc": {"headroom": 1, "headroom_factor": 3}}, "headroom_factor': stands beside headroom"),
         ({"scheduler": {"kind": "dwrr"}}, "scheduler.weights': is missing"),
         ({"scheduler": {"weights": [1] * 8}}, "scheduler.weights': has no effect with kind strict"),
-        ({"scheduler": {"kind": "dwrr", "weights": [1] * 7}}, "at least 8 items"),
+        ({"scheduler": {"kind": "dwrr", "weights": [1] * 7}}, "1, 1], expected at least 8 entries"),
+        ({"scheduler": {"kind": "dwrr", "weights": [1] * 9}}, "1, 1], expected at most 8 entries"),
     ],
 )
 def test_mistakes_in_a_switch_are_named(keys: dict[str, Any], message: str) -> None:

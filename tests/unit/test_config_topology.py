@@ -27,6 +27,7 @@ HIERARCHICAL = {
     "scale_up": SCALE_UP,
     "scale_out": {"link": LINK, "switch": SWITCH},
 }
+TORUS = {"kind": "torus", "shape": [4, 2], "link": LINK, "switch": SWITCH}
 RAIL = {
     "kind": "rail-optimised",
     "nodes": 4,
@@ -215,6 +216,11 @@ def test_classes_of_links_belong_to_dimensions() -> None:
             r"key 'topology\.scale_up\.injection': has no effect with kind switch",
         ),
         ({**RAIL, "nodes_per_leaf": 3}, r"key 'topology\.nodes_per_leaf': found 3, expected a divisor of nodes, 4"),
+        ({**TORUS, "shape": []}, r"key 'topology\.shape': found \[\], expected at least one entry$"),
+        ({**TORUS, "shape": [1] * 7}, r"found \[1, 1, 1, 1, 1, 1, 1\], expected at most 6 entries$"),
+        ({**TORUS, "shape": 4}, r"key 'topology\.shape': found 4, expected a list$"),
+        ({**TORUS, "dimensions": []}, r"key 'topology\.dimensions': found \[\], expected at least one entry$"),
+        ({"kind": "clos", "levels": []}, r"key 'topology\.levels': found \[\], expected at least one entry$"),
     ],
 )
 def test_a_mistake_names_its_key(topology: dict[str, Any], message: str) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from many_networks import network_files
 
 from astra_ns3.config.network import NetworkConfig, parse_network
 from astra_ns3.config.topology_file import read_graph_file
@@ -22,6 +23,7 @@ G = 10**9
 GIB_BITS = 8 * 2**30
 LINK = {"rate": "100Gbps", "delay": "500ns"}
 SWITCH = {"buffer": "64MB"}
+WIRES = {"link": LINK, "switch": SWITCH}
 SCALE_UP = {"link": {"rate": "900Gbps", "delay": "100ns"}, "switch": {"buffer": "32MB"}}
 HIERARCHICAL = {
     "kind": "hierarchical",
@@ -69,7 +71,8 @@ def test_graphml_and_node_link_keep_everything_that_routes_and_pictures_need(
 ) -> None:
     graph = written(topology, tmp_path / name)
     again = from_file(tmp_path / name)
-    for field in ("hosts", "switches", "links", "rank_host", "switch_buffer_bytes", "switch_names", "switch_levels"):
+    numbers = ("hosts", "switches", "links", "rank_host", "switch_buffer_bytes", "dimensions")
+    for field in (*numbers, "switch_names", "switch_levels"):
         assert getattr(again, field) == getattr(graph, field)
 
 
@@ -84,6 +87,72 @@ def test_hpcc_text_keeps_rates_delays_errors_and_the_order_of_ports(tmp_path: Pa
     tables = shortest_paths(again)
     kinds = [again.links[again.ports[node][port].link].kind for node, port in path(again, tables, 0, 1)]
     assert kinds == ["scale-up", "scale-up"]
+
+
+@pytest.mark.parametrize("name", ["hier", "hier-mixed", "hierarchical-shared-nics", "rail-optimised-32", "fat-tree-16"])
+def test_hpcc_text_keeps_the_shortest_paths(name: str, tmp_path: Path) -> None:
+    topology = network_files()[name]["topology"]
+    graph = written(topology, tmp_path / "net.txt")
+    again = from_file(tmp_path / "net.txt")
+    assert again.ports == graph.ports
+    tables, found = shortest_paths(graph), shortest_paths(again)
+    assert found.group_of_host.tolist() == tables.group_of_host.tolist()
+    for one, other in zip((*found.hosts, *found.switches), (*tables.hosts, *tables.switches), strict=True):
+        assert (one is None) == (other is None)
+        if one is not None and other is not None:
+            for table in ("set_of_group", "set_offsets", "set_ports", "local_hosts", "local_ports"):
+                assert getattr(one, table).tolist() == getattr(other, table).tolist()
+
+
+def test_scale_up_switches_are_named_in_simais_first_line(tmp_path: Path) -> None:
+    planes = {**SCALE_UP, "planes": 2}
+    topology = {"kind": "hierarchical", "nodes": 2, "npus_per_node": 3, "scale_up": planes, "scale_out": WIRES}
+    written(topology, tmp_path / "net.txt")
+    lines = (tmp_path / "net.txt").read_text().splitlines()
+    # 6 NPUs, the switch between nodes (6), two planes in each node (7 to 10); 6 + 12 links.
+    assert lines[:2] == ["11 3 4 1 18 NONE", "7 8 9 10 6"]
+    assert lines[2] == "0 6 100Gbps 500ns 0"
+    again = from_file(tmp_path / "net.txt")
+    assert [link.kind for link in again.links].count("scale-up") == 12
+    assert [level for level in again.switch_levels if level < 0] == [-1] * 4
+
+
+def test_hpcc_text_of_a_network_whose_paths_hang_on_costs_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"no costs of links.*export it as \.graphml or \.json") as caught:
+        written(network_files()["hierarchical-ring"]["topology"], tmp_path / "net.txt")
+    assert "\n" not in str(caught.value)
+    assert not (tmp_path / "net.txt").exists()
+
+
+def test_hpcc_text_keeps_every_digit_of_an_error_rate(tmp_path: Path) -> None:
+    rate = 0.012345678901234567
+    written({**FULL_MESH, "link": {**LINK, "error_rate": rate}}, tmp_path / "net.txt")
+    assert {link.error_rate for link in from_file(tmp_path / "net.txt").links} == {rate}
+
+
+@pytest.mark.parametrize("name", ["net.graphml", "net.json"])
+def test_dimensions_of_a_graph_hold_unless_the_network_file_has_its_own(name: str, tmp_path: Path) -> None:
+    written({"kind": "torus", "shape": [4, 2], "link": LINK, "switch": SWITCH}, tmp_path / name)
+    keys = {"kind": "file", "path": str(tmp_path / name), "switch": SWITCH}
+    found = network(keys)
+    assert (found.dimensions, len(found.bandwidths)) == ((4, 2), 2)
+    assert network({**keys, "dimensions": [8]}).dimensions == (8,)
+
+
+@pytest.mark.parametrize(
+    ("found", "message"),
+    [
+        ([3], r"dimensions \[3\] make 3 NPUs, not 2"),
+        ([2, 0], r"graph: dimensions are \[2, 0\], expected numbers, 1 or more each"),
+        ([True, 2], r"graph: dimensions are \[True, 2\]"),
+        ("2 x", r"graph: dimensions are '2 x'"),
+        ([], r"graph: dimensions are \[\]"),
+    ],
+)
+def test_dimensions_of_a_graph_that_do_not_fit_are_refused(found: object, message: str, tmp_path: Path) -> None:
+    (tmp_path / "net.json").write_text(json.dumps({**NODE_LINK, "graph": {"dimensions": found, "name": "mine"}}))
+    with pytest.raises(InputError, match=message):
+        from_file(tmp_path / "net.json")
 
 
 HPCC = """6 2 6

@@ -55,6 +55,12 @@ def _python_class(path: Path, name: str) -> Callable[[Mapping[str, float]], Any]
     return found
 
 
+def _number(value: object, name: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not value >= 0:
+        raise InputError(f"congestion control: sender.{name} is set to {value!r}, expected a number, 0 or more")
+    return float(value)
+
+
 class Sender:
     """A queue pair's sender, as a Python class sees it."""
 
@@ -115,7 +121,7 @@ class Sender:
 
     @rate_bps.setter
     def rate_bps(self, value: float) -> None:
-        self._native.SetRateBps(float(value))
+        self._native.SetRateBps(_number(value, "rate_bps"))
 
     @property
     def window_bytes(self) -> int:
@@ -124,7 +130,7 @@ class Sender:
 
     @window_bytes.setter
     def window_bytes(self, value: int) -> None:
-        self._native.SetWindowBytes(int(value))
+        self._native.SetWindowBytes(int(_number(value, "window_bytes")))
 
     def start_timer(self, timer: int, delay_ps: int) -> None:
         """Have ``timer_due`` called once after ``delay_ps``; ``timer`` is 0 to 3."""
@@ -200,7 +206,10 @@ class PythonControl:
         call(self._make, made, dict(parameters))
 
     def _make(self, made: Callable[[Mapping[str, float]], Any], parameters: Mapping[str, float]) -> None:
-        self._object = made(parameters)
+        try:
+            self._object = made(parameters)
+        except TypeError as error:
+            raise InputError(f"congestion control: {made} can't be made with its parameters: {error}") from error
         for name in METHODS:
             method = getattr(self._object, name, None)
             if method is not None:

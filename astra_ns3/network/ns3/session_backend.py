@@ -182,6 +182,14 @@ class SessionBackend:
             "idle_memory_bytes": self._idle_memory_bytes,
         }
 
+    def warnings(self) -> list[str]:
+        """What went on in the run that its user should know, each one line."""
+        storms = int(self._session.GetRoceStatistics().pauseStorms)
+        if storms == 0:
+            return []
+        longest = str(self._session.DescribeLongestPause())
+        return [f"PFC held ports longer than pfc.watchdog {storms} times, at most {longest}"]
+
     def switch_table(self) -> list[dict[str, object]]:
         """One row per port, NICs included: what it sent, dropped and marked, and its longest queue."""
         rows: list[dict[str, object]] = []
@@ -223,6 +231,7 @@ class SessionBackend:
             if self._recording is not None:
                 with _translated():
                     session.FlushRecords()
+                    session.CloseCaptures()
                 self._end_hook()
                 if self._raised is not None:
                     raise self._raised

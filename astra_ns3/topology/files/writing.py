@@ -16,10 +16,10 @@ from astra_ns3.config.analytical_formats import GIB_PER_NS, AnalyticalDimension
 from astra_ns3.config.topology import TopologyConfig
 from astra_ns3.errors import InputError
 from astra_ns3.topology.files.analytical_grid import analytical_dimensions
+from astra_ns3.topology.files.hpcc_text import hpcc_text
 from astra_ns3.topology.graph import Graph
 from astra_ns3.units import exact_time
 
-_RATE_UNITS = (("Tbps", 10**12), ("Gbps", 10**9), ("Mbps", 10**6), ("Kbps", 10**3), ("bps", 1))
 _TYPES: Mapping[type, str] = {int: "long", float: "double", str: "string"}
 _VERSION_2_NAMES = {"ring": "Ring", "fully-connected": "FullyConnected", "switch": "Switch"}
 
@@ -38,6 +38,10 @@ def graphml(graph: Graph, _config: TopologyConfig) -> str:
         f'  <key id="{key}" for="{where}" attr.name="{name}" attr.type="{_type(name, nodes, links)}"/>'
         for (where, name), key in keys.items()
     ]
+    dimensions = " ".join(str(npus) for npus in graph.dimensions)
+    if _has_dimensions(graph):
+        declared.append('  <key id="dimensions" for="graph" attr.name="dimensions" attr.type="string"/>')
+        body.insert(0, f'    <data key="dimensions">{dimensions}</data>')
     top = ['<?xml version="1.0" encoding="utf-8"?>', '<graphml xmlns="http://graphml.graphdrawing.org/xmlns">']
     return "\n".join([*top, *declared, '  <graph edgedefault="undirected">', *body, "  </graph>", "</graphml>", ""])
 
@@ -51,19 +55,14 @@ def node_link(graph: Graph, _config: TopologyConfig) -> str:
         f'  "{name}": [\n' + ",\n".join(f"    {json.dumps(entry)}" for entry in entries) + "\n  ]"
         for name, entries in lists.items()
     ]
-    return '{\n  "directed": false,\n  "multigraph": true,\n  "graph": {},\n' + ",\n".join(body) + "\n}\n"
+    whole = json.dumps({"dimensions": list(graph.dimensions)} if _has_dimensions(graph) else {})
+    return f'{{\n  "directed": false,\n  "multigraph": true,\n  "graph": {whole},\n' + ",\n".join(body) + "\n}\n"
 
 
 def hpcc(graph: Graph, _config: TopologyConfig) -> str:
-    """HPCC's topology text: nodes, switches, links with rate, delay and error rate; no buffers, classes or costs."""
+    """HPCC's topology text, or SimAI's, which names scale-up switches; no buffers, dimensions or costs."""
     _one_npu_a_host(graph)
-    switches = " ".join(str(graph.hosts + switch) for switch in range(graph.switches))
-    lines = [f"{graph.nodes} {graph.switches} {len(graph.links)}", *([switches] if switches else [])]
-    lines += [
-        f"{link.a} {link.b} {_rate(link.rate_bps)} {exact_time(link.delay_ps)} {link.error_rate:g}"
-        for link in graph.links
-    ]
-    return "\n".join([*lines, ""])
+    return hpcc_text(graph)
 
 
 def astra_sim(graph: Graph, config: TopologyConfig) -> str:
@@ -98,6 +97,11 @@ def export(graph: Graph, config: TopologyConfig, path: str | os.PathLike[str]) -
 def _one_npu_a_host(graph: Graph) -> None:
     if graph.rank_host != tuple(range(graph.hosts)):
         raise InputError("this format has one NPU on each host, in order; the network has it otherwise")
+
+
+def _has_dimensions(graph: Graph) -> bool:
+    """Whether there is more than one; all NPUs in one are what a reader takes for granted."""
+    return graph.dimensions != (len(graph.rank_host),)
 
 
 def _nodes(graph: Graph) -> list[tuple[str, dict[str, object]]]:
@@ -150,11 +154,6 @@ def _type(
 ) -> str:
     every = [attributes for _, attributes in nodes] + [attributes for _, _, attributes in links]
     return next(_TYPES[type(attributes[name])] for attributes in every if name in attributes)
-
-
-def _rate(rate_bps: int) -> str:
-    unit, factor = next((unit, factor) for unit, factor in _RATE_UNITS if rate_bps % factor == 0)
-    return f"{rate_bps // factor}{unit}"
 
 
 def _gib(dimension: AnalyticalDimension) -> float:

@@ -230,6 +230,8 @@ class Session
     uint64_t GetTimeouts() const;
     /// \return what all RoCE queue pairs have done
     RoceStatistics GetRoceStatistics() const;
+    /// \return the longest pause above the watchdog's limit in words, or nothing
+    const char* DescribeLongestPause();
     /// \return base round-trip time that RoCE works with between two NPUs on different hosts
     int64_t GetBaseRoundTripPs(uint32_t sender, uint32_t receiver) const;
     /// \return connections opened
@@ -242,6 +244,8 @@ class Session
     const int64_t* GetRecordColumn(uint32_t table, uint32_t column) const;
     /// Report what is due at the present time in every observed queue, and have all tables fetched.
     void FlushRecords();
+    /// Finish all captures; no event may be played after this.
+    void CloseCaptures();
 
   private:
     std::unique_ptr<Implementation> m_implementation; //!< everything that knows ns-3

@@ -109,6 +109,7 @@ class Session::Implementation : public ns3::MessageListener, public ns3::PhaseLi
     std::vector<ns3::Ptr<ns3::PcapFileWrapper>> captures;
     std::unique_ptr<Heartbeat> heartbeat;
     std::string failure;
+    std::string longestPause;
     ns3::EventId limit;
     bool limitReached{false};
     bool stopped{false};

@@ -188,6 +188,14 @@ Session::GetRoceStatistics() const
     return statistics;
 }
 
+const char*
+Session::DescribeLongestPause()
+{
+    const auto& watchdog = m_implementation->pauseWatchdog;
+    m_implementation->longestPause = watchdog ? watchdog->DescribeLongest() : "";
+    return m_implementation->longestPause.c_str();
+}
+
 int64_t
 Session::GetBaseRoundTripPs(uint32_t sender, uint32_t receiver) const
 {
@@ -252,6 +260,17 @@ Session::FlushRecords()
     {
         table.Flush();
     }
+}
+
+void
+Session::CloseCaptures()
+{
+    // The end of a process does not flush them: it may come without any destructor.
+    for (const auto& capture : m_implementation->captures)
+    {
+        capture->Close();
+    }
+    m_implementation->captures.clear();
 }
 
 } // namespace astra_ns3

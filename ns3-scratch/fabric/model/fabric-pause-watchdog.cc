@@ -27,59 +27,127 @@ FabricPauseWatchdog::~FabricPauseWatchdog()
 void
 FabricPauseWatchdog::AddPort(Ptr<FabricPort> port, std::string name)
 {
-    m_places[PeekPointer(port)] = m_ports.size();
-    port->TraceConnectWithoutContext("Pause",
-                                     MakeCallback(&FabricPauseWatchdog::PauseChanged, this));
+    const std::size_t place = m_ports.size();
+    m_places[PeekPointer(port)] = place;
+    port->TraceConnectWithoutContext(
+        "Pause",
+        Callback<void, Time, uint8_t>([this, place](Time time, uint8_t pausedPriorities) {
+            PauseChanged(place, time, pausedPriorities);
+        }));
     m_ports.push_back({port, std::move(name)});
 }
 
 uint64_t
-FabricPauseWatchdog::GetStorms() const
+FabricPauseWatchdog::GetStorms()
 {
+    Count(Simulator::Now().GetTimeStep());
     return m_storms;
 }
 
-void
-FabricPauseWatchdog::PauseChanged(Time, uint8_t pausedPriorities)
+std::string
+FabricPauseWatchdog::DescribeLongest()
 {
-    if (pausedPriorities != 0 && !m_check.IsPending())
+    if (GetStorms() == 0)
     {
-        m_check = Simulator::Schedule(TimeStep(m_limitPs), &FabricPauseWatchdog::Check, this);
+        return "";
     }
+    std::ostringstream text;
+    text << m_ports[m_longest.port].name << ", priority " << m_longest.priority << ", for "
+         << static_cast<double>(m_longestPs) / 1e6 << " us";
+    return text.str();
+}
+
+void
+FabricPauseWatchdog::NoteLength(const Pause& pause, int64_t endPs)
+{
+    if (endPs - pause.sincePs > m_longestPs)
+    {
+        m_longestPs = endPs - pause.sincePs;
+        m_longest = pause.stop;
+    }
+}
+
+void
+FabricPauseWatchdog::Count(int64_t nowPs)
+{
+    for (Pause& pause : m_pauses)
+    {
+        NoteLength(pause, nowPs);
+        if (!pause.counted && nowPs - pause.sincePs >= m_limitPs)
+        {
+            pause.counted = true;
+            m_storms++;
+        }
+    }
+}
+
+void
+FabricPauseWatchdog::PauseChanged(std::size_t place, Time time, uint8_t pausedPriorities)
+{
+    const int64_t nowPs = time.GetTimeStep();
+    const uint8_t before = m_ports[place].stopped;
+    m_ports[place].stopped = pausedPriorities;
+    if (before & ~pausedPriorities)
+    {
+        Count(nowPs);
+        m_pauses.erase(std::remove_if(m_pauses.begin(),
+                                      m_pauses.end(),
+                                      [place, pausedPriorities](const Pause& pause) {
+                                          return pause.stop.port == place &&
+                                                 (pausedPriorities >> pause.stop.priority & 1) == 0;
+                                      }),
+                       m_pauses.end());
+    }
+    for (uint32_t priority = 0; priority < FABRIC_PRIORITIES; ++priority)
+    {
+        if ((pausedPriorities & ~before) >> priority & 1)
+        {
+            m_pauses.push_back({{place, priority}, nowPs, false});
+        }
+    }
+    if (!m_check.IsPending())
+    {
+        ScheduleCheck(nowPs);
+    }
+}
+
+void
+FabricPauseWatchdog::ScheduleCheck(int64_t nowPs)
+{
+    if (m_pauses.empty())
+    {
+        return;
+    }
+    // Old ones again after a while too: others may yet close a circle with them.
+    int64_t dueInPs = m_limitPs;
+    for (const Pause& pause : m_pauses)
+    {
+        if (!pause.counted)
+        {
+            dueInPs = std::min(dueInPs, pause.sincePs + m_limitPs - nowPs);
+        }
+    }
+    m_check = Simulator::Schedule(TimeStep(std::max<int64_t>(dueInPs, 0)),
+                                  &FabricPauseWatchdog::Check,
+                                  this);
 }
 
 void
 FabricPauseWatchdog::Check()
 {
     const int64_t nowPs = Simulator::Now().GetTimeStep();
-    bool stopped = false;
-    for (std::size_t place = 0; place < m_ports.size(); ++place)
+    Count(nowPs);
+    for (const Pause& pause : m_pauses)
     {
-        const FabricPort& port = *m_ports[place].port;
-        for (uint32_t priority = 0; priority < FABRIC_PRIORITIES; ++priority)
+        const std::vector<Stop> circle =
+            pause.counted ? FindCircle(pause.stop) : std::vector<Stop>();
+        if (!circle.empty())
         {
-            if ((port.GetPaused() >> priority & 1) == 0)
-            {
-                continue;
-            }
-            stopped = true;
-            if (nowPs - port.GetPausedSincePs(priority) < m_limitPs)
-            {
-                continue;
-            }
-            const std::vector<Stop> circle = FindCircle({place, priority});
-            if (!circle.empty())
-            {
-                m_deadlock(Describe(circle));
-                return;
-            }
-            m_storms++;
+            m_deadlock(Describe(circle));
+            return;
         }
     }
-    if (stopped)
-    {
-        m_check = Simulator::Schedule(TimeStep(m_limitPs), &FabricPauseWatchdog::Check, this);
-    }
+    ScheduleCheck(nowPs);
 }
 
 std::vector<FabricPauseWatchdog::Stop>

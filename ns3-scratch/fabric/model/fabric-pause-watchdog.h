@@ -33,8 +33,10 @@ class FabricPauseWatchdog
     ~FabricPauseWatchdog();
     /// \param port a port to watch \param name its name in reports
     void AddPort(Ptr<FabricPort> port, std::string name);
-    /// \return times a port was found stopped for too long without a deadlock
-    uint64_t GetStorms() const;
+    /// \return pauses that lasted too long, each of a port and a priority counted once, as of now
+    uint64_t GetStorms();
+    /// \return the longest of them in words, or nothing if there was none
+    std::string DescribeLongest();
 
   private:
     /// A port in one priority.
@@ -49,12 +51,27 @@ class FabricPauseWatchdog
     {
         Ptr<FabricPort> port; //!< the port
         std::string name;     //!< its name
+        uint8_t stopped{0};   //!< priorities that are stopped
     };
 
-    /// A port was stopped or let go on.
-    void PauseChanged(Time time, uint8_t pausedPriorities);
-    /// Look at all ports.
+    /// A pause that goes on.
+    struct Pause
+    {
+        Stop stop;       //!< where
+        int64_t sincePs; //!< since when
+        bool counted;    //!< it has lasted too long, and is counted
+    };
+
+    /// A port was stopped or let go on. \param place its place in m_ports
+    void PauseChanged(std::size_t place, Time time, uint8_t pausedPriorities);
+    /// Some pause has lasted too long.
     void Check();
+    /// Look again when the next can have lasted too long.
+    void ScheduleCheck(int64_t nowPs);
+    /// Count what has lasted too long by now.
+    void Count(int64_t nowPs);
+    /// \param pause a pause \param endPs its end, or the present
+    void NoteLength(const Pause& pause, int64_t endPs);
     /// \return the ports stopped for too long that hold frames that keep this one stopped
     std::vector<Stop> WaitsFor(const Stop& stop) const;
     /// \return a circle that begins at this port, or nothing
@@ -67,7 +84,10 @@ class FabricPauseWatchdog
     std::vector<Watched> m_ports; //!< the ports
     std::unordered_map<const FabricPort*, std::size_t> m_places; //!< their places
     EventId m_check;                                             //!< next look
-    uint64_t m_storms{0}; //!< stopped for too long without a deadlock
+    std::vector<Pause> m_pauses;                                 //!< those that go on
+    uint64_t m_storms{0};                                        //!< those that lasted too long
+    int64_t m_longestPs{0};                                      //!< the longest of them
+    Stop m_longest{0, 0};                                        //!< where it was
 };
 
 } // namespace ns3

@@ -121,6 +121,11 @@ FabricPort::WakeAtDeparture()
 void
 FabricPort::Push(FabricFrame* frame, uint32_t queue, int64_t nowPs)
 {
+    if (m_buffer && !m_listed)
+    {
+        m_listed = true;
+        m_buffer->NoteBusy(this);
+    }
     m_queues[queue].PushBack(frame);
     m_occupied |= 1U << queue;
     m_ready = m_occupied & ~uint32_t{m_paused};
@@ -200,6 +205,7 @@ FabricPort::Transmit(FabricFrame* frame, int64_t startPs)
 {
     m_counters.sentFrames++;
     m_counters.sentBytes += frame->bufferBytes;
+    m_lineBytes += frame->wireBytes;
     if (!m_transmitTrace.IsEmpty())
     {
         m_transmitTrace(TimeStep(startPs), frame->GetPacket());
@@ -221,12 +227,12 @@ FabricPort::Stamp(FabricFrame* frame, int64_t startPs)
     FabricTelemetry& telemetry = *frame->telemetry;
     if (!telemetry.pathOnly)
     {
-        telemetry.hops.push_back({startPs, m_counters.sentBytes, m_queueBytes, m_rateBps});
+        telemetry.hops.push_back({startPs, m_lineBytes, m_queueBytes, m_rateBps});
     }
     else if (m_meter)
     {
         const double utilisation =
-            m_meter->Update(startPs, frame->bufferBytes, m_queueBytes, m_rateBps);
+            m_meter->Update(startPs, frame->wireBytes, m_queueBytes, m_rateBps);
         telemetry.pathUtilisation = std::max(telemetry.pathUtilisation, utilisation);
     }
 }

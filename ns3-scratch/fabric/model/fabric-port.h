@@ -152,6 +152,18 @@ class FabricPort : public Object
         return m_oldestFirst && m_lineStartPs >= scheduledPs ? nowPs - 1 : nowPs;
     }
 
+    /// \return whether nothing waits here, the memory's to ask
+    bool IsEmpty() const
+    {
+        return m_queueBytes == 0;
+    }
+
+    /// \param listed whether the memory knows that something waits here
+    void SetListed(bool listed)
+    {
+        m_listed = listed;
+    }
+
     /// The source has something new, after what is due was settled: send it if the line is free.
     void SourceChanged(int64_t nowPs);
     /// The memory needs each departure at its time from now on: set an event for the next one.
@@ -267,6 +279,8 @@ class FabricPort : public Object
     int64_t m_lastArrivalPs{0};           //!< arrival of the newest frame on the link
     int64_t m_wakePs{NO_WAKE};            //!< when Wake is due
     uint64_t m_queueBytes{0};             //!< bytes waiting
+    uint64_t m_lineBytes{0};              //!< carried by the line, preamble and gap counted
+    bool m_listed{false};                 //!< its memory knows that something waits here
     uint64_t m_rateBps{0};                //!< rate
     FabricReceiver* m_receiver{nullptr};  //!< far end
     uint32_t m_receiverPort{0};           //!< its number of its port

@@ -42,6 +42,7 @@ void
 FabricSharedBuffer::DoDispose()
 {
     m_ports.clear();
+    m_busy.clear();
     Object::DoDispose();
 }
 
@@ -91,9 +92,18 @@ void
 FabricSharedBuffer::SettlePorts()
 {
     const int64_t nowPs = Simulator::Now().GetTimeStep();
-    for (FabricPort* port : m_ports)
+    for (std::size_t place = 0; place < m_busy.size();)
     {
+        FabricPort* port = m_busy[place];
         port->Settle(nowPs);
+        if (!port->IsEmpty())
+        {
+            ++place;
+            continue;
+        }
+        port->SetListed(false);
+        m_busy[place] = m_busy.back();
+        m_busy.pop_back();
     }
 }
 
@@ -188,7 +198,7 @@ FabricSharedBuffer::AdmitLossless(const FabricFrame& frame)
         m_stoppedPriorities[port] |= bit;
         if (m_stopped++ == 0)
         {
-            for (FabricPort* each : m_ports)
+            for (FabricPort* each : m_busy)
             {
                 each->WakeAtDeparture();
             }

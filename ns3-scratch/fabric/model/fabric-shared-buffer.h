@@ -52,6 +52,12 @@ class FabricSharedBuffer : public Object
         double alpha{0.125}; //!< its ingress queues may hold so much of the free shared memory
     };
 
+    /// \param port a port in which something begins to wait
+    void NoteBusy(FabricPort* port)
+    {
+        m_busy.push_back(port);
+    }
+
     /**
      * Lose nothing in some priorities; when all ports are there.
      * \param pfc what to do
@@ -116,7 +122,7 @@ class FabricSharedBuffer : public Object
     void SetCapacity(uint64_t bytes);
     /// \return size of the memory
     uint64_t GetCapacity() const;
-    /// Let every port play the departures that are due.
+    /// Let every port in which something waits play the departures that are due.
     void SettlePorts();
     /// \return whether a lossy frame fits by what is counted
     bool FitsLossy(uint64_t bytes, uint64_t queueBytes) const;
@@ -143,6 +149,7 @@ class FabricSharedBuffer : public Object
     uint64_t m_keptBytes{0};                  //!< reserves and headrooms
     uint64_t m_sharedCapacityBytes{0};        //!< size without them
     uint64_t m_sharedBytes{0};                //!< shared memory in use
+    std::vector<FabricPort*> m_busy;          //!< ports in which something waits, or did
     std::vector<FabricPort*> m_ports;         //!< ports that share it
     FabricPfc m_pfc;                          //!< flow control
     std::vector<PfcPort> m_pfcPorts;          //!< the same of each port

@@ -17,7 +17,7 @@ namespace ns3
 struct FabricTelemetryHop
 {
     int64_t timePs{0};      //!< when the packet left the queue
-    uint64_t sentBytes{0};  //!< bytes the port had put on the line before it
+    uint64_t sentBytes{0};  //!< bytes the line had carried before it, preamble and gap counted
     uint64_t queueBytes{0}; //!< bytes left waiting behind it
     uint64_t rateBps{0};    //!< rate of the line
 };

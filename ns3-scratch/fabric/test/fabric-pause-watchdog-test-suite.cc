@@ -167,7 +167,7 @@ class Ring
     }
 
     /// \return times a port was stopped for too long without a deadlock
-    uint64_t GetStorms() const
+    uint64_t GetStorms()
     {
         return m_watchdog->GetStorms();
     }

@@ -164,6 +164,7 @@ class PortOracle
         RoundRobinOracle roundRobin;               //!< whose turn it is
         uint8_t paused{0};                         //!< priorities that are stopped
         bool busy{false};                          //!< the line is in use
+        uint64_t lineBytes{0};                     //!< put on the line, preamble and gap counted
         PortLog log;                               //!< what was seen
     };
 
@@ -346,11 +347,12 @@ class PortOracle
         port.busy = true;
         frame.held = held;
         frame.startPs = timePs;
-        frame.sentBytes = port.log.sentBytes;
+        frame.sentBytes = port.lineBytes;
         frame.queueBytes = BytesOf(port);
         port.wire.push_back(frame);
         port.log.starts.emplace_back(timePs, frame.number);
         port.log.sentBytes += frame.frame.bytes;
+        port.lineBytes += frame.frame.bytes + 20;
         m_events.insert({timePs + linePs, Kind::LINE_FREE, frame.number, number});
         m_events.insert({timePs + linePs + shape.delayPs, Kind::ARRIVAL, frame.number, number});
         if (held)

@@ -38,9 +38,10 @@ RoceQueuePair::Close()
 void
 RoceQueuePair::Post(const CollectiveMessage& message)
 {
+    m_sender.PrepareToPost();
     RoceMessage* posted = m_messages.Append(message);
     m_receiver.MessagePosted(posted);
-    m_sender.MessagePosted();
+    m_sender.MessagePosted(posted);
 }
 
 void

@@ -65,18 +65,23 @@ RoceQueueSender::Close()
 }
 
 void
-RoceQueueSender::MessagePosted()
+RoceQueueSender::PrepareToPost()
 {
-    const int64_t nowPs = GetNowPs();
     FabricPort& port = m_port->GetPort();
+    const int64_t nowPs = GetNowPs();
     port.Settle(port.GetDuePs(nowPs, nowPs - m_context.parameters.postingPs));
+}
+
+void
+RoceQueueSender::MessagePosted(RoceMessage* posted)
+{
     if (!m_current)
     {
-        m_current = m_pair.GetMessages().Find(m_next);
+        m_current = posted; // everything before it has been sent
     }
     if (m_turn.state == Turn::IDLE)
     {
-        Reschedule(nowPs);
+        Reschedule(GetNowPs());
     }
 }
 

@@ -70,8 +70,10 @@ class RoceQueueSender : public RoceSender
     void Open(RoceNicPort& port, const RocePathNumbers& path);
     /// End: leave all lists and stop all timers.
     void Close();
-    /// Messages were appended to the queue pair's list.
-    void MessagePosted();
+    /// A message is about to be appended to the queue pair's list: what has left before leaves first.
+    void PrepareToPost();
+    /// \param posted a message that was appended to the queue pair's list
+    void MessagePosted(RoceMessage* posted);
 
     /// \return its place among the senders of its port
     Turn& GetTurn()
