@@ -64,7 +64,7 @@ def read_network_file(path: str | os.PathLike[str]) -> NetworkFile:
 
 def _only_a_graph(source: str) -> InputError:
     return InputError(
-        f"{source}: describes a graph alone; in a network file, 'topology: {{kind: file, path: {source}, switch: ...}}' "
+        f"{source}: is a graph alone; in a network file, 'topology: {{kind: file, path: {source}, switch: ...}}' "
         "reads it, and the transport stands beside it"
     )
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+from astra_ns3.config.network import NetworkConfig
+from astra_ns3.config.roce_control import OwnControl
 from astra_ns3.errors import AstraNs3Error, HookFailed, InputError, Interrupted
 from astra_ns3.experiments.inputs import Inputs
 from astra_ns3.experiments.progress import Progress, ProgressSink
@@ -51,7 +55,7 @@ def play(request: RunRequest, inputs: Inputs, recorder: RecorderOptions, watch: 
             on_heartbeat=lambda time_ps, events: _heartbeat(driver, watch, request.progress, time_ps, events),
         )
         setup_seconds = watch.wall_seconds
-        error = _run(driver, request)
+        error = _run(driver, request, inputs)
         return Played(
             records=driver.records(),
             statistics=_statistics(network),
@@ -101,7 +105,7 @@ def _build(request: RunRequest, inputs: Inputs, recorder: RecorderOptions) -> Ne
     return backend
 
 
-def _run(driver: TrainingDriver, request: RunRequest) -> AstraNs3Error | None:
+def _run(driver: TrainingDriver, request: RunRequest, inputs: Inputs) -> AstraNs3Error | None:
     """Play to the end; the error that stopped it, if it is one of ours."""
     try:
         driver.run(request.limits)
@@ -112,15 +116,33 @@ def _run(driver: TrainingDriver, request: RunRequest) -> AstraNs3Error | None:
     except AstraNs3Error as error:
         return error
     except (Exception, SystemExit) as error:
-        if request.on_built is None:
+        code = _users_code(request, inputs, error)
+        if code is None:
             raise
-        failed = HookFailed(f"the hook's code failed: {type(error).__name__}: {error}")
+        failed = HookFailed(f"{code} failed: {type(error).__name__}: {error}")
         failed.__cause__ = error
         return failed
     finally:
         if request.progress is not None:
             request.progress.finish()
     return None
+
+
+def _users_code(request: RunRequest, inputs: Inputs, error: BaseException) -> str | None:
+    """Whose code raised ``error``, if it is the user's: the congestion control's, with its line, or the hook's."""
+    control = _own_control(inputs)
+    if control is not None:
+        for frame in reversed(traceback.extract_tb(error.__traceback__)):
+            if Path(frame.filename).name == Path(control).name:
+                return f"{control}:{frame.lineno}: the congestion control"
+    return None if request.on_built is None else "the hook's code"
+
+
+def _own_control(inputs: Inputs) -> str | None:
+    """The file of a user's own congestion control, if there is one."""
+    roce = inputs.network.roce if isinstance(inputs.network, NetworkConfig) else None
+    own = None if roce is None else roce.congestion_control
+    return own.path if isinstance(own, OwnControl) else None
 
 
 def _statistics(network: NetworkBackend) -> Mapping[str, Any]:

@@ -37,6 +37,6 @@ def _reordering_warnings(network: NetworkConfig) -> list[str]:
     if reliability.kind == "selective-repeat" and (reliability.reordering_packets or routing == "flowlet"):
         return []
     return [
-        f"routing {routing} lets packets overtake each other, which {reliability.kind} takes for losses: use reliability "
-        "{kind: selective-repeat, reordering_packets: 64}"
+        f"routing {routing} lets packets overtake each other, which {reliability.kind} takes for losses: use "
+        "reliability {kind: selective-repeat, reordering_packets: 64}"
     ]

@@ -26,7 +26,7 @@ NETWORK = f"""topology:
   link: {{rate: 100Gbps, delay: 500ns}}
   switch: {{buffer: 64MB}}
 transport: {{kind: tcp, congestion_control: Cubic, window: 0.5MB}}
-observe: {{queues: [all], connections: [congestion_window]}}
+observe: {{queues: [all], connections: [congestion_window], pcap: [host0]}}
 """
 SYSTEM = f"""scheduling-policy: FIFO
 endpoint-delay: 10
@@ -68,6 +68,17 @@ def finished(files: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) ->
     output = tmp_path_factory.mktemp("runs") / "out"
     subprocess.run(command(files, output), check=True, timeout=TIMEOUT_SECONDS, stdout=subprocess.DEVNULL)
     return output
+
+
+def test_a_capture_has_every_packet_that_its_port_sent(finished: Path) -> None:
+    ports = astra_ns3.Result.load(finished).switches.set_index("port")
+    capture = (finished / "host0.pcap").read_bytes()
+    position, packets = 24, 0
+    while position < len(capture):
+        position += 16 + int.from_bytes(capture[position + 8 : position + 12], sys.byteorder)
+        packets += 1
+    assert position == len(capture)
+    assert packets == ports.loc["host0", "sent_frames"]
 
 
 def test_every_message_of_the_ring_is_a_flow(finished: Path) -> None:

@@ -9,8 +9,10 @@ from oracles.roce_times import Star
 from roce_network import LOSSLESS, roce_star
 from star_network import Played, incast, one_message, play
 
+import astra_ns3
 from astra_ns3.config.network import NetworkConfig
-from astra_ns3.errors import InputError
+from astra_ns3.config.workload import parse_workload
+from astra_ns3.errors import HookFailed, InputError
 
 SENDERS = 4
 SIZE = 400_000
@@ -200,3 +202,13 @@ def test_a_python_file_that_is_broken_is_an_input_error(tmp_path: Path) -> None:
 def test_a_file_that_is_not_there_is_an_input_error(name: str, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=name):
         play(roce_star(2, congestion_control=f"{tmp_path / name}:Mine"), one_message(), SIZE)
+
+
+def test_what_a_python_control_raises_names_its_file_and_line_in_a_run(tmp_path: Path) -> None:
+    network = roce_star(2, congestion_control=python_control(tmp_path, "def ack_received(self, sender, ack): ack.rtt"))
+    with pytest.raises(HookFailed, match=r"\.py:\d+: the congestion control failed: AttributeError: .*'rtt'"):
+        astra_ns3.run(
+            workload=parse_workload("MICRO\n1\nlayer -1 0 NONE 0 0 NONE 0 0 ALLREDUCE 4000 0\n", "micro"),
+            system=Path(__file__).parents[2] / "inputs/system/flat.yaml",
+            network=network,
+        )

@@ -177,6 +177,15 @@ def test_what_can_not_be_shown_is_an_input_error(words: list[str], message: str)
         raise error
 
 
+@pytest.mark.parametrize("name", ["one.graphml", "one.json", "one.txt"])
+def test_a_graph_alone_is_refused_with_what_reads_it(name: str) -> None:
+    assert _show(LEAF_SPINE, "--export", name).exit_code == 0
+    error = _show(name).exception
+    assert isinstance(error, InputError)
+    with pytest.raises(InputError, match=rf"^{name}: is a graph alone; .*kind: file, path: {name}"):
+        raise error
+
+
 def test_what_is_exported_can_be_shown_again() -> None:
     assert _show(LEAF_SPINE, "--export", "mine.graphml").output.splitlines()[-1] == "written to mine.graphml"
     Path("again.yaml").write_text("topology: {kind: file, path: mine.graphml, switch: {buffer: 1MB}}\n")

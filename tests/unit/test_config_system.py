@@ -127,7 +127,9 @@ def test_there_must_be_one_algorithm_for_each_dimension_or_a_flat_one(tmp_path: 
     for dimensions in (1, 2, 3):
         assert system.algorithms(CollectiveKind.REDUCE_SCATTER, dimensions) == ("oneRing",)
     for dimensions in (1, 3):
-        with pytest.raises(InputError, match=f"all-reduce-implementation.*found 2 .*expected {dimensions}"):
+        plural = "dimension" if dimensions == 1 else "dimensions"
+        message = f"all-reduce-implementation.*found 2 algorithms .*expected {dimensions}: .*{dimensions} {plural},"
+        with pytest.raises(InputError, match=message):
             system.algorithms(CollectiveKind.ALL_REDUCE, dimensions)
 
 

@@ -12,6 +12,7 @@ import astra_ns3
 from astra_ns3.config.workload import parse_workload
 from astra_ns3.errors import InputError
 from astra_ns3.experiments.validate import validate
+from astra_ns3.report.validation import validation_text
 
 ALL_TO_ALL = "MICRO\n1\nx -1 0 NONE 0 0 NONE 0 0 ALLTOALL 40000 0\n"
 
@@ -36,6 +37,25 @@ def test_packets_are_whole_segments_and_messages_inside_a_host_make_none() -> No
     shared = validate(workload, small_system(), small_network(npus_per_host=2))
     assert (shared.hosts, shared.forecast.messages) == (2, 2 * 12)
     assert (shared.forecast.packets, shared.forecast.connections) == (2 * 8 * 4, 8)
+
+
+def test_what_joins_a_pair_is_named_as_its_transport_names_it() -> None:
+    inputs = Path(__file__).resolve().parents[2] / "inputs"
+    texts = {}
+    for system, network in (("flat", "single-switch-16"), ("flat", "roce-16"), ("hier", "hier-mixed")):
+        found = validate(
+            inputs / "workload" / "micro-all-to-all.txt",
+            inputs / "system" / f"{system}.txt",
+            inputs / "network" / f"{network}.yaml",
+        )
+        lines = validation_text(found.document()).splitlines()
+        texts[network] = [line.split() for line in lines if line.startswith(("connections", "queue pairs"))]
+    # 16 x 15 pairs; among 8 nodes of 4, direct in both dimensions: 32 x 7 over TCP, 32 x 3 over RoCE.
+    assert texts == {
+        "single-switch-16": [["connections", "240"]],
+        "roce-16": [["queue", "pairs", "240"]],
+        "hier-mixed": [["connections", "224"], ["queue", "pairs", "96"]],
+    }
 
 
 def test_the_backend_is_launched_as_often_as_foretold() -> None:
