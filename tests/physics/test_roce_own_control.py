@@ -204,6 +204,18 @@ def test_a_file_that_is_not_there_is_an_input_error(name: str, tmp_path: Path) -
         play(roce_star(2, congestion_control=f"{tmp_path / name}:Mine"), one_message(), SIZE)
 
 
+def test_a_python_control_that_asks_for_telemetry_sees_what_each_switch_reported(tmp_path: Path) -> None:
+    # The first packet has crossed a line and 500 ns when the switch sends it on; nothing was sent before it.
+    hop = (LINE.data_ps(1000) + 500_000, 0, 0, 10**11)
+    method = (
+        "telemetry = 'hops'\n\n    def ack_received(self, sender, ack):\n"
+        "        if ack.acknowledged_bytes == 1000:\n            raise LookupError(ack.telemetry)"
+    )
+    with pytest.raises(LookupError) as caught:
+        play(roce_star(2, congestion_control=python_control(tmp_path, method)), one_message(), SIZE)
+    assert caught.value.args == ([hop],)
+
+
 def test_what_a_python_control_raises_names_its_file_and_line_in_a_run(tmp_path: Path) -> None:
     network = roce_star(2, congestion_control=python_control(tmp_path, "def ack_received(self, sender, ack): ack.rtt"))
     with pytest.raises(HookFailed, match=r"\.py:\d+: the congestion control failed: AttributeError: .*'rtt'"):

@@ -136,4 +136,5 @@ def test_the_forecast_counts_each_dimension_in_packets_of_its_transport() -> Non
     ).forecast
     assert forecast.messages == 12 * 3 + 12 * 2
     assert forecast.packets == 12 * 3 * 8 + 12 * 2 * 40
-    assert forecast.connections == 12 * 3 + 12 * 2
+    assert forecast.queue_pairs == 12 * 3
+    assert forecast.connections == 12 * 2

@@ -223,6 +223,7 @@ _PYTHON_CONTROL_FACTORY = """
 #include <functional>
 namespace astra_ns3_control {
 std::function<ns3::RoceCongestionControl*()> make_python;
+const ns3::FabricTelemetryHop& HopOf(const ns3::RoceAck& ack, uint32_t hop) { return ack.telemetry[hop]; }
 ns3::RoceCongestionControl* MakePython(const ns3::RoceControlParameters&) { return make_python(); }
 uint64_t AddressOfMakePython() { return reinterpret_cast<uint64_t>(&MakePython); }
 }
@@ -318,6 +319,13 @@ def _define_python_factory() -> None:
     import cppyy
 
     cppyy.cppdef(_PYTHON_CONTROL_FACTORY)
+
+
+def telemetry_hop(ack: Any, hop: int) -> Any:
+    """What switch ``hop`` reported; a pointer by itself can't be indexed from Python."""
+    import cppyy
+
+    return cppyy.gbl.astra_ns3_control.HopOf(ack, hop)
 
 
 def python_control_factory(make: Callable[[], Any], methods: frozenset[str]) -> tuple[int, object]:

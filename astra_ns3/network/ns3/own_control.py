@@ -188,7 +188,7 @@ class Ack:
         """What each switch reported, in order of the path."""
         found = []
         for hop in range(int(self._native.hops)):
-            entry = self._native.telemetry[hop]
+            entry = _runtime.telemetry_hop(self._native, hop)
             found.append((int(entry.timePs), int(entry.sentBytes), int(entry.queueBytes), int(entry.rateBps)))
         return found
 
