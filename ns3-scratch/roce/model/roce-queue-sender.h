@@ -70,7 +70,8 @@ class RoceQueueSender : public RoceSender
     void Open(RoceNicPort& port, const RocePathNumbers& path);
     /// End: leave all lists and stop all timers.
     void Close();
-    /// A message is about to be appended to the queue pair's list: what has left before leaves first.
+    /// A message is about to be appended to the queue pair's list: what has left before leaves
+    /// first.
     void PrepareToPost();
     /// \param posted a message that was appended to the queue pair's list
     void MessagePosted(RoceMessage* posted);
