@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -57,17 +57,8 @@ class RunRequest:
     @property
     def options(self) -> Options:
         """What the options say of the three files."""
-        return Options(
-            backend=self.backend_name,
-            compat=self.compat,
-            num_queues_per_dimension=self.num_queues_per_dimension,
-            injection_scale=self.injection_scale,
-            rendezvous=self.rendezvous,
-            scheduling_policy=self.scheduling_policy,
-            intra_dimension_scheduling=self.intra_dimension_scheduling,
-            inter_dimension_scheduling=self.inter_dimension_scheduling,
-            congestion_control=self.congestion_control,
-        )
+        same = {option.name: getattr(self, option.name) for option in fields(Options) if option.name != "backend"}
+        return Options(backend=self.backend_name, **same)
 
     @property
     def output_path(self) -> Path | None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from astra_ns3.config.roce import RoceTransport
 from astra_ns3.errors import InputError
 from astra_ns3.transport.roce import (
@@ -25,8 +23,6 @@ def check_roce(transport: RoceTransport, shape: NetworkShape) -> list[str]:
     an idle network; the longest queue is that of all windows towards one NPU, or the buffer.
     """
     parameters = roce_parameters(transport)
-    if parameters.own_file and not Path(parameters.own_file).is_file():
-        raise InputError(f"key 'transport.congestion_control': there is no file '{parameters.own_file}'")
     slowest = min(shape.host_ports).rate_bps
     if parameters.minimum_rate_bps > slowest:
         raise InputError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,10 @@ from oracles.roce_times import HEADERS, Star, headroom_bytes
 from roce_network import LOSSLESS, RELIABILITIES, Flow, play_flows, roce_network, roce_star
 from star_network import Played, incast, play
 
+import astra_ns3
 from astra_ns3.collectives.registry import lookup
 from astra_ns3.config.collective_kind import CollectiveKind
+from astra_ns3.config.workload import parse_workload
 from astra_ns3.errors import BackendError
 
 GBPS = 10**9
@@ -222,3 +225,40 @@ def test_a_window_keeps_an_incast_from_pausing_and_rates_alone_do_not(control: s
     without, windowed = pauses
     assert windowed == 0
     assert without > 0 or control != "dcqcn"
+
+
+@pytest.mark.parametrize("watchdog_us", [2, 8, 1000])
+def test_each_pause_longer_than_the_watchdog_is_one_storm(watchdog_us: int, tmp_path: Path) -> None:
+    pfc = {**LOSSLESS, "watchdog": f"{watchdog_us}us"}
+    network = roce_star(9, switch={"buffer": "1MB", "pfc": pfc}, observe={"pauses": True})
+    played = play_flows(network, [Flow(sender, 0, 400_000) for sender in range(1, 9)], tmp_path)
+    lengths = []
+    for _, rows in played.table("pauses").groupby("port", observed=True):
+        since = None
+        for time_ps, stopped in zip(rows["time_ps"], rows["paused_priorities"], strict=True):
+            if stopped and since is None:
+                since = time_ps
+            elif not stopped and since is not None:
+                lengths.append(time_ps - since)
+                since = None
+        assert since is None  # every sender goes on in the end
+    storms = sum(length >= watchdog_us * 1_000_000 for length in lengths)
+    assert played.statistics["pause_storms"] == storms
+    assert (storms > 0) == (watchdog_us < 1000)
+    assert len(lengths) == played.statistics["pauses"]
+
+
+def test_a_run_ends_with_a_warning_that_names_the_longest_pause() -> None:
+    switch = {"buffer": "1MB", "pfc": {**LOSSLESS, "watchdog": "2us"}}
+    slow = {"kind": "dumbbell", "left": 4, "right": 4, "bottleneck": {"rate": "10Gbps"}}
+    link = {"rate": "100Gbps", "delay": "500ns"}
+    network = roce_network({**slow, "link": link, "switch": switch})
+    result = astra_ns3.run(
+        workload=parse_workload("MICRO\n1\nlayer -1 0 NONE 0 0 NONE 0 0 ALLTOALL 1600000 0\n", "micro"),
+        system=Path(__file__).parents[2] / "inputs/system/flat.yaml",
+        network=network,
+    )
+    storms = result.metadata["statistics"]["pause_storms"]
+    assert storms > 0
+    (warning,) = (each for each in result.metadata["warnings"] if "pfc.watchdog" in each)
+    assert re.search(rf"watchdog {storms} times, at most host\d+:0, priority 3, for [\d.]+ us", warning)
