@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "formula-message-transport.h"
 
+#include "fabric-delay.h"
+
 #include "ns3/simulator.h"
 
 #include <algorithm>
@@ -75,7 +77,7 @@ FormulaMessageTransport::Send(const CollectiveMessage& message)
     {
         delayPs += DelayPs(message.receiver, message.sender, m_options.rendezvousBytes);
     }
-    Simulator::Schedule(TimeStep(delayPs),
+    Simulator::Schedule(FabricDelay(delayPs, "the analytical network"),
                         [this, message]() { m_listener.MessageArrived(message); });
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "queued-message-transport.h"
 
+#include "fabric-delay.h"
+
 #include "ns3/simulator.h"
 
 #include <algorithm>
@@ -126,7 +128,8 @@ QueuedMessageTransport::Cross(uint32_t number,
     Link& link = m_links[key];
     link.freePs = std::max(link.freePs, nowPs) + busyPs;
     const int64_t arrivalPs = link.freePs + std::llround(latencyNs * PS_PER_NS);
-    Simulator::Schedule(TimeStep(arrivalPs - nowPs), [this, number]() { Continue(number); });
+    Simulator::Schedule(FabricDelay(arrivalPs - nowPs, "a link of the analytical network"),
+                        [this, number]() { Continue(number); });
 }
 
 } // namespace ns3

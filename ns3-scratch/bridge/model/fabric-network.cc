@@ -142,8 +142,12 @@ FabricNetwork::MakeEnd(uint32_t node, const LinkParameters& parameters)
         m_losses.push_back(CreateObject<UniformRandomVariable>());
         port->SetErrorRate(parameters.errorRate, m_losses.back());
     }
+    const bool isSwitch = node >= m_hosts;
+    port->SetName((isSwitch ? "switch" + std::to_string(node - m_hosts)
+                            : "host" + std::to_string(node)) +
+                  ":" + std::to_string(m_ports[node].size()));
     m_ports[node].push_back(port);
-    if (node >= m_hosts)
+    if (isSwitch)
     {
         const uint32_t number = node - m_hosts;
         SetUpSwitchPort(m_switchParameters[number], *port);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
+#include "fabric-delay.h"
 #include "session-implementation.h"
 
 #include "ns3/simulator.h"
@@ -69,7 +70,7 @@ Session::SetTimer(uint32_t npu, int64_t delayPs, uint64_t token)
     const uint32_t context =
         ElementOf(m_implementation->applications, npu, "NPU")->GetNode()->GetId();
     SessionListener* listener = m_implementation->listener;
-    Simulator::ScheduleWithContext(context, TimeStep(delayPs), [listener, token] {
+    Simulator::ScheduleWithContext(context, FabricDelay(delayPs, "a timer"), [listener, token] {
         listener->TimerDue(token, Simulator::Now().GetTimeStep());
     });
 }

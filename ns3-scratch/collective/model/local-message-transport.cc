@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "local-message-transport.h"
 
+#include "fabric-delay.h"
+
 #include "ns3/simulator.h"
 
 #include <algorithm>
@@ -28,7 +30,7 @@ LocalMessageTransport::Send(const CollectiveMessage& message)
         static_cast<int64_t>((bits * 1'000'000'000'000 + m_rateBps / 2) / m_rateBps);
     int64_t& freePs = m_freePs[message.sender];
     freePs = std::max(freePs, nowPs) + busyPs;
-    Simulator::Schedule(TimeStep(freePs + m_delayPs - nowPs),
+    Simulator::Schedule(FabricDelay(freePs + m_delayPs - nowPs, "a message inside a host"),
                         [this, message]() { m_listener.MessageArrived(message); });
 }
 

@@ -196,6 +196,18 @@ FabricPort::Connect(FabricReceiver* receiver, uint32_t receiverPort, uint32_t co
 }
 
 void
+FabricPort::SetName(const std::string& name)
+{
+    m_name = name;
+}
+
+const std::string&
+FabricPort::GetName() const
+{
+    return m_name;
+}
+
+void
 FabricPort::SetBuffer(Ptr<FabricSharedBuffer> buffer)
 {
     m_buffer = buffer;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "fabric-port.h"
 
+#include "fabric-delay.h"
+
 #include "ns3/simulator-impl.h"
 #include "ns3/simulator.h"
 
@@ -54,7 +56,9 @@ FabricPort::SendPause(uint8_t pausedPriorities)
     }
     else
     {
-        // It lies in no memory and is no part of what waits: it is sent by the port itself.
+        // It lies in no memory and is no part of what waits: it is sent by the port itself. The
+        // memory knows of it all the same, for while a neighbour is stopped no departure is late.
+        List();
         m_queues[CONTROL].PushBack(frame);
         m_occupied |= 1U << CONTROL;
         m_ready |= 1U << CONTROL;
@@ -119,13 +123,19 @@ FabricPort::WakeAtDeparture()
 }
 
 void
-FabricPort::Push(FabricFrame* frame, uint32_t queue, int64_t nowPs)
+FabricPort::List()
 {
     if (m_buffer && !m_listed)
     {
         m_listed = true;
         m_buffer->NoteBusy(this);
     }
+}
+
+void
+FabricPort::Push(FabricFrame* frame, uint32_t queue, int64_t nowPs)
+{
+    List();
     m_queues[queue].PushBack(frame);
     m_occupied |= 1U << queue;
     m_ready = m_occupied & ~uint32_t{m_paused};
@@ -280,7 +290,7 @@ FabricPort::ScheduleArrival(int64_t nowPs)
     m_arrivalPending = true;
     m_arrival->Ref(); // the simulator gives back one reference when the event has run
     Simulator::GetImplementation()->ScheduleWithContext(m_context,
-                                                        TimeStep(m_nextArrivalPs - nowPs),
+                                                        FabricDelay(m_nextArrivalPs - nowPs, m_name),
                                                         m_arrival);
 }
 
@@ -294,7 +304,7 @@ FabricPort::ScheduleWake(int64_t timePs, int64_t nowPs)
     m_wakePs = timePs;
     m_wake->Ref();
     Simulator::GetImplementation()->ScheduleWithContext(m_context,
-                                                        TimeStep(timePs - nowPs),
+                                                        FabricDelay(timePs - nowPs, m_name),
                                                         m_wake);
 }
 

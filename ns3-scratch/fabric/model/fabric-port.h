@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <string>
 
 namespace ns3
 {
@@ -121,6 +122,10 @@ class FabricPort : public Object
      * \param frame the frame, which the port owns from here on
      */
     void Enqueue(FabricFrame* frame);
+    /// \param name what errors call it, such as "switch3:2"
+    void SetName(const std::string& name);
+    /// \return its name
+    const std::string& GetName() const;
     /// Tell the far end which priorities must stop, before anything else that waits here.
     void SendPause(uint8_t pausedPriorities);
     /// \param pausedPriorities the far end asks to stop these priorities, and no others
@@ -152,10 +157,10 @@ class FabricPort : public Object
         return m_oldestFirst && m_lineStartPs >= scheduledPs ? nowPs - 1 : nowPs;
     }
 
-    /// \return whether nothing waits here, the memory's to ask
+    /// \return whether nothing waits here, no pause frame either; the memory's to ask
     bool IsEmpty() const
     {
-        return m_queueBytes == 0;
+        return m_occupied == 0;
     }
 
     /// \param listed whether the memory knows that something waits here
@@ -248,6 +253,8 @@ class FabricPort : public Object
     void Transmit(FabricFrame* frame, int64_t startPs);
     /// Give a frame that goes on the line what it collects.
     void Stamp(FabricFrame* frame, int64_t startPs);
+    /// Let the memory know that something waits here.
+    void List();
     /// Mark a frame.
     void Mark(FabricFrame* frame, int64_t timePs);
     /// Put a frame into a queue.
@@ -300,6 +307,7 @@ class FabricPort : public Object
     int64_t m_anyPausedSincePs{0};                            //!< start of the first stop
     std::unique_ptr<FabricPortScheduler> m_scheduler;         //!< chooses the queue
     std::unique_ptr<FabricUtilisationMeter> m_meter;          //!< utilisation of the line
+    std::string m_name{"a port"};                             //!< for errors
     double m_errorRate{0.0};                                  //!< probability of a loss
     Ptr<UniformRandomVariable> m_random;                      //!< draws the losses
     TracedCallback<Time, uint64_t> m_queueTrace;              //!< queue length changed

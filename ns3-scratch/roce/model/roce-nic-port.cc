@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "roce-nic-port.h"
 
+#include "fabric-delay.h"
 #include "roce-queue-sender.h"
 
 #include "ns3/simulator.h"
@@ -96,7 +97,7 @@ RoceNicPort::ScheduleCheck()
     }
     const int64_t nowPs = Simulator::Now().GetTimeStep();
     m_check.Cancel();
-    m_check = Simulator::Schedule(TimeStep(firstPs + m_timeoutPs - nowPs),
+    m_check = Simulator::Schedule(FabricDelay(firstPs + m_timeoutPs - nowPs, m_port->GetName()),
                                   &RoceNicPort::CheckTimeouts,
                                   this);
 }
