@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from typing import Any
 
 
 class AstraNs3Error(Exception):
     """Base of all; the message is one line a person can act on."""
 
     exit_status = 1
+    result: Any = None
+    """The :class:`~astra_ns3.Result` of a run that stopped on its way: what it had done; None if it had not begun."""
 
 
 class InputError(AstraNs3Error):
@@ -38,6 +41,12 @@ class BackendError(AstraNs3Error):
     """ns-3, or the bridge to it, failed."""
 
     exit_status = 5
+
+
+class ResultsNotSaved(AstraNs3Error):
+    """A run was played, and its results could not be written whole: a full disk, say."""
+
+    exit_status = 6
 
 
 class Interrupted(AstraNs3Error):

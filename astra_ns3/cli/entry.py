@@ -1,37 +1,47 @@
-"""What the installed command starts: loads the rest, and turns a Ctrl-C during that into the exit status for it."""
+"""What the installed command starts: loads the rest, and sees to signals from its first line on.
+
+A signal that finds nothing to be saved ends the process at once, here, in the handler: an exception would have to find
+its way through whatever code runs at that moment, and native code swallows some. While a run is played, signals are
+noted instead (:mod:`astra_ns3.experiments.isolated.interruption`), and what is done is saved.
+"""
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import sys
 from types import FrameType
 
 INTERRUPTED = 130
+_MESSAGE = "interrupted"
 
 
 def main() -> None:
     """Run the command line in a process of its own, and end that."""
-    # Batch systems end a job with SIGTERM; what it has done so far is saved then too.
-    signal.signal(signal.SIGTERM, _interrupt)
-    try:
-        from astra_ns3.cli.main import status_of
+    # Batch systems end a job with SIGTERM, a terminal with SIGHUP. Whoever has one of them ignored (nohup) wants that.
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, _end)
+    from astra_ns3.cli.main import status_of
 
-        status = status_of(sys.argv[1:], process_ends=True)
-    except KeyboardInterrupt:
-        print("astra-ns3: error: interrupted", file=sys.stderr)
-        status = INTERRUPTED
+    status = status_of(sys.argv[1:])
     try:
         sys.stdout.flush()
         sys.stderr.flush()
     except BrokenPipeError:
         pass  # the reader has gone, as with `| head`
-    # Everything is written; taking the simulation apart object by object would only make the user wait.
+    # Everything is written; taking Python apart object by object would only make the user wait.
     os._exit(status)
 
 
-def _interrupt(_signal: int, _frame: FrameType | None) -> None:
-    raise KeyboardInterrupt
+def _end(_signal: int, _frame: FrameType | None) -> None:
+    """Say that it was interrupted, as every failure is said, and end the process."""
+    os.write(2, f"astra-ns3: error: {_MESSAGE}\n".encode())
+    if "--json" in sys.argv:
+        said = {"error": _MESSAGE, "kind": "Interrupted", "exit_status": INTERRUPTED}
+        os.write(1, f"{json.dumps(said, indent=2)}\n".encode())
+    os._exit(INTERRUPTED)
 
 
 if __name__ == "__main__":

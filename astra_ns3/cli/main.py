@@ -1,6 +1,7 @@
 """The command ``astra-ns3``: its entry point, and every way out of it.
 
-Exit status: 0 done, 2 bad input, 3 stalled, 4 a limit reached, 5 ns-3 failed, 130 interrupted.
+Exit status: 0 done, 2 bad input, 3 stalled, 4 a limit reached, 5 ns-3 failed, 6 the results could not be written,
+130 interrupted.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Sequence
 import click
 
 from astra_ns3.cli.output import print_failure
-from astra_ns3.cli.run import PROCESS_ENDS, run_command
+from astra_ns3.cli.run import run_command
 from astra_ns3.cli.show import show_group
 from astra_ns3.cli.validate import validate_command
 from astra_ns3.errors import AstraNs3Error, Interrupted
@@ -35,7 +36,8 @@ def _print_versions(context: click.Context, _parameter: click.Parameter, wanted:
     name=_NAME,
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="Exit status: 0 done, 2 bad input, 3 stalled, 4 a limit reached, 5 ns-3 failed, 130 interrupted.",
+    epilog="Exit status: 0 done, 2 bad input, 3 stalled, 4 a limit reached, 5 ns-3 failed, 6 the results could not be "
+    "written, 130 interrupted.",
 )
 @click.option(
     "--version",
@@ -63,14 +65,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     sys.exit(status_of(list(sys.argv[1:] if arguments is None else arguments)))
 
 
-def status_of(words: list[str], *, process_ends: bool = False) -> int:
-    """Run the command line and return its exit status.
-
-    With ``process_ends`` the caller ends the process right away, so a simulation's memory is not freed.
-    """
+def status_of(words: list[str]) -> int:
+    """Run the command line and return its exit status."""
     as_json = _JSON_OPTION in words
     try:
-        outcome = cli.main(args=words, prog_name=_NAME, standalone_mode=False, obj={PROCESS_ENDS: process_ends})
+        outcome = cli.main(args=words, prog_name=_NAME, standalone_mode=False)
     except click.ClickException as error:
         where = error.ctx.command_path if isinstance(error, click.UsageError) and error.ctx else _NAME
         print_failure(f"{error.format_message()} (see '{where} --help')", "InputError", _USAGE_STATUS, as_json)

@@ -12,14 +12,11 @@ from astra_ns3.cli.options import input_options, seconds, size_bytes, time_ps
 from astra_ns3.cli.output import print_failure, print_json, show_logs
 from astra_ns3.cli.progress import LiveLine
 from astra_ns3.errors import InputError
-from astra_ns3.experiments.hooks import load_hook
+from astra_ns3.experiments.hooks import HookFile
 from astra_ns3.experiments.request import RECORDABLE, RunRequest
 from astra_ns3.experiments.run import Outcome, execute
 from astra_ns3.network.api import Limits
 from astra_ns3.report.summary import run_text, summary
-
-PROCESS_ENDS = "process ends"
-"""Key of the click object: whether the process ends after the command."""
 
 
 @click.command("run")
@@ -39,15 +36,13 @@ PROCESS_ENDS = "process ends"
 @click.option("--limit-wall-time", type=time_ps, metavar="TIME", help="Stop after so long, e.g. 60s.")
 @click.option("--limit-memory", type=size_bytes, metavar="SIZE", help="Stop when so much is resident, e.g. 4GiB.")
 @click.option("--quiet", is_flag=True, help="No progress line.")
-@click.pass_obj
-def run_command(settings: dict[str, bool] | None, /, as_json: bool, log_level: str, quiet: bool, **options: Any) -> int:
+def run_command(as_json: bool, log_level: str, quiet: bool, **options: Any) -> int:
     """Run a workload on a system and a network.
 
     Ctrl-C ends the run within a second; what is done so far is saved and marked incomplete.
     """
     show_logs(log_level)
-    process_ends = bool(settings and settings[PROCESS_ENDS])
-    outcome = execute(_request(quiet=quiet, process_ends=process_ends, **options))
+    outcome = execute(_request(quiet=quiet, isolated=True, **options))
     if outcome.error is not None:
         status = outcome.error.exit_status
         more = summary(outcome.result.metadata, outcome.result.folder)
@@ -83,7 +78,7 @@ def _request(
         system=system,
         network=network,
         output=None if output is None else Path(output),
-        on_built=None if hook is None else load_hook(hook),
+        on_built=None if hook is None else HookFile(hook),
         record=record,
         limits=Limits(limit_simulated_time, seconds(limit_wall_time), limit_memory),
         progress=LiveLine(sys.stderr) if live else None,

@@ -13,6 +13,25 @@ from astra_ns3.errors import AstraNs3Error, InputError
 Hook = Callable[[Any], object]
 
 
+class HookFile:
+    """A user's hook that is loaded when it is needed, in the process that needs it."""
+
+    def __init__(self, path: str | Path) -> None:
+        self._path = Path(path)
+        self._hook: Hook | None = None
+
+    def load(self) -> None:
+        """Run the file; raises InputError as :func:`load_hook` does."""
+        self._hook = load_hook(self._path)
+
+    def __call__(self, context: Any) -> object:
+        """Call its ``on_built``."""
+        if self._hook is None:
+            self.load()
+        assert self._hook is not None
+        return self._hook(context)
+
+
 def load_hook(path: str | Path) -> Hook:
     """The function ``on_built`` of the Python file ``path``; it runs that file.
 

@@ -8,9 +8,8 @@ from dataclasses import asdict
 from importlib import metadata
 from typing import Any
 
-from astra_ns3.config.workload import Pass, Workload
 from astra_ns3.errors import AstraNs3Error
-from astra_ns3.experiments.inputs import Inputs
+from astra_ns3.experiments.description import Description
 from astra_ns3.experiments.request import RunRequest
 from astra_ns3.experiments.session import Played
 from astra_ns3.experiments.store import FORMAT
@@ -37,7 +36,7 @@ def versions() -> dict[str, str]:
 
 
 def run_document(
-    request: RunRequest, inputs: Inputs, played: Played, watch: Watch, warnings: list[str]
+    request: RunRequest, description: Description, played: Played, watch: Watch, warnings: list[str]
 ) -> dict[str, Any]:
     """run.json of a run, but for its list of files. Its :data:`VARYING_KEYS` come last."""
     return {
@@ -46,7 +45,7 @@ def run_document(
         "run_name": request.run_name,
         "complete": played.records.complete and played.error is None,
         "stopped": _stop_document(played.error),
-        "finish_ps": played.records.finish_ps,
+        "finish_ps": max(played.records.finish_ps, played.reached_ps),
         **_totals(played.records),
         "statistics": {name: value for name, value in played.statistics.items() if not _varies(name)},
         "warnings": warnings,
@@ -55,14 +54,15 @@ def run_document(
         "passes": request.passes,
         "comm_scale": request.comm_scale,
         "compute_scale": request.compute_scale,
-        "compat": inputs.compat,
-        "num_queues_per_dimension": inputs.system.num_queues_per_dimension,
+        "compat": description.compat,
+        "num_queues_per_dimension": description.num_queues_per_dimension,
         "record": list(request.record),
         "hook": request.on_built is not None,
+        "hook_result": played.hook_result,
         "limits": asdict(request.limits),
-        "workload": _workload_document(inputs.workload),
-        "system": inputs.system.document(),
-        "network": inputs.network.document(),
+        "workload": description.workload,
+        "system": description.system,
+        "network": description.network,
         **_cost(played, watch),
         "versions": versions(),
     }
@@ -97,8 +97,8 @@ def _cost(played: Played, watch: Watch) -> dict[str, Any]:
     """What the run took of the machine. Idle memory is the backend's word if it has one, else that at the start."""
     wall_seconds = watch.wall_seconds
     varying = {name: value for name, value in played.statistics.items() if _varies(name)}
-    idle_bytes = int(varying.pop("idle_memory_bytes", watch.start_bytes))
-    peak_bytes = watch.peak_bytes
+    idle_bytes = int(varying.pop("idle_memory_bytes", played.start_bytes))
+    peak_bytes = played.peak_bytes
     timing: Mapping[str, Any] = {
         "wall_seconds": wall_seconds,
         "setup_seconds": played.setup_seconds,
@@ -116,33 +116,6 @@ def _cost(played: Played, watch: Watch) -> dict[str, Any]:
 def _varies(statistic: str) -> bool:
     """Whether a backend's number differs between two equal runs; told from its unit."""
     return statistic.endswith(("_seconds", "_memory_bytes"))
-
-
-def _workload_document(workload: Workload) -> dict[str, Any]:
-    """A workload as plain data; sizes and times are those that were run, after scaling."""
-    return {
-        "source": workload.source,
-        "loop": workload.loop,
-        "last_bottom_layer": workload.last_bottom_layer,
-        "model_parallel_npus": workload.model_parallel_npus,
-        "checkpoints": list(workload.checkpoints),
-        "checkpoint_initiates": list(workload.checkpoint_initiates),
-        "layers": [
-            {
-                "name": layer.name,
-                "forward": _pass_document(layer.forward),
-                "input_gradient": _pass_document(layer.input_gradient),
-                "weight_gradient": _pass_document(layer.weight_gradient),
-                "update_ns": layer.update_ns,
-                "policy": layer.policy,
-            }
-            for layer in workload.layers
-        ],
-    }
-
-
-def _pass_document(part: Pass) -> dict[str, Any]:
-    return {**asdict(part), "collective": None if part.collective is None else part.collective.value}
 
 
 def _version(distribution: str) -> str:

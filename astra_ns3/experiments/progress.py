@@ -33,10 +33,20 @@ class Progress:
 
 
 class ProgressSink(Protocol):
-    """Receives the progress about ten times a second."""
+    """Receives the progress about ten times a second.
+
+    A sink may also have ``stage(name, wall_seconds)``, which is told what is being set up before the first event.
+    """
 
     def update(self, progress: Progress) -> None:
         """Show ``progress``."""
 
     def finish(self) -> None:
         """The run is over, well or not: leave the place clean."""
+
+
+def tell_stage(sink: ProgressSink | None, name: str, wall_seconds: float) -> None:
+    """Tell ``sink``, if it wants to know, that the run is being set up, and what is done for it."""
+    stage = getattr(sink, "stage", None)
+    if callable(stage):
+        stage(name, wall_seconds)

@@ -51,6 +51,7 @@ class RunRequest:
     intra_dimension_scheduling: str | None = None
     inter_dimension_scheduling: str | None = None
     congestion_control: str | None = None
+    isolated: bool = False
     process_ends: bool = False
     """The process ends right after this run, so the simulation's memory need not be freed."""
 
@@ -83,6 +84,8 @@ class RunRequest:
         self.options.check()
         if not isinstance(self.limits, Limits):
             raise InputError(f"limits is {self.limits!r}, expected a Limits")
+        if not isinstance(self.isolated, bool):
+            raise InputError(f"isolated is {self.isolated!r}, expected True or False")
         if self.on_built is not None and not callable(self.on_built):
             raise InputError(f"on_built is {self.on_built!r}, expected a function")
         for what in self.record:

@@ -15,7 +15,8 @@ from astra_ns3.errors import InputError
 from astra_ns3.experiments.astra_sim_tables import BACKEND_END_TO_END, DETAILED, END_TO_END, UTILIZATION_SUFFIX
 from astra_ns3.experiments.metadata import FORMAT_VERSION
 from astra_ns3.experiments.own_tables import COLLECTIVES, NPUS, SWITCH
-from astra_ns3.experiments.store import FORMAT, RUN_FILE
+from astra_ns3.experiments.replacing import RUN_FILE, whole_run
+from astra_ns3.experiments.store import FORMAT
 from astra_ns3.units import PS_PER_NS
 
 if TYPE_CHECKING:
@@ -64,7 +65,8 @@ class Result:
     def load(cls, folder: str | os.PathLike[str]) -> Result:
         """Read the run that ``folder`` holds; raises InputError if it holds none."""
         path = Path(folder)
-        file = path / RUN_FILE
+        read_from = whole_run(path)  # what a kill in the middle of --overwrite left is read all the same
+        file = read_from / RUN_FILE
         if not file.is_file():
             raise InputError(f"{path}: is not the folder of a run: it has no {RUN_FILE}")
         try:
@@ -76,7 +78,12 @@ class Result:
         if metadata.get("format_version") != FORMAT_VERSION:
             found = metadata.get("format_version")
             raise InputError(f"{file}: format_version is {found!r}, this program reads {FORMAT_VERSION}")
-        return cls(metadata, Files(folder=path), path)
+        return cls(metadata, Files(folder=read_from), path)
+
+    @property
+    def hook(self) -> Any:
+        """What the function returned that the hook had returned, if that is JSON; None otherwise."""
+        return self._metadata.get("hook_result")
 
     def __repr__(self) -> str:
         state = "complete" if self.complete else "incomplete"

@@ -8,20 +8,28 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from astra_ns3.config.network_file import AnyNetwork
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.config.workload import Workload
-from astra_ns3.errors import AstraNs3Error, Interrupted
-from astra_ns3.experiments.inputs import FilePath, Inputs, load_inputs
+from astra_ns3.errors import AstraNs3Error, Interrupted, ResultsNotSaved
+from astra_ns3.experiments.description import Description, describe
+from astra_ns3.experiments.inputs import FilePath, load_inputs
+from astra_ns3.experiments.isolated.channel import Recorder
+from astra_ns3.experiments.isolated.child import serve
+from astra_ns3.experiments.isolated.interruption import Interruption
+from astra_ns3.experiments.isolated.supervisor import Supervisor
 from astra_ns3.experiments.progress import ProgressSink
 from astra_ns3.experiments.request import RunRequest
 from astra_ns3.experiments.result import Result
 from astra_ns3.experiments.saving import Destination, save
-from astra_ns3.experiments.session import play
+from astra_ns3.experiments.session import LocalReporter, Played, play
 from astra_ns3.experiments.watch import Watch
 from astra_ns3.network.api import Limits, NetworkBackend
+from astra_ns3.network.recorded import TableSink
+from astra_ns3.network.records import RecorderOptions
 from astra_ns3.network.registry import Factory
 
 _LOG = logging.getLogger(__name__)
@@ -60,6 +68,7 @@ def run(
     intra_dimension_scheduling: str | None = None,
     inter_dimension_scheduling: str | None = None,
     congestion_control: str | None = None,
+    isolated: bool = False,
 ) -> Result:
     """Play a training loop over a network and return its times and tables.
 
@@ -90,11 +99,17 @@ def run(
             function of your own, as "FILE.py:function".
         congestion_control: instead of the network file's, if its transport is RoCE: a name, or a class of your own, as
             "FILE.hpp:Class" or "FILE.py:Class".
+        isolated: play the run in a child process. Whatever it dies of is a BackendError here, and what it had done is
+            saved; limits and Ctrl-C also end a set-up or a callback that takes long. Hooks, policies, congestion
+            controls and a backend given as an object then live in the child: what they gather comes back only as what
+            the function returns that ``on_built`` returned, if it is JSON (:attr:`Result.hook`).
 
     Raises:
         InputError: something given is wrong; nothing was written.
         SimulationStalled, LimitReached, BackendError, Interrupted: the run stopped; what it did by then is in
-            ``output``, marked incomplete.
+            ``output``, marked incomplete, and in the error's ``result``.
+        ResultsNotSaved: the run was played, but its files could not be written whole; the error's ``result`` has its
+            tables.
     """
     outcome = execute(
         RunRequest(
@@ -121,9 +136,11 @@ def run(
             intra_dimension_scheduling=intra_dimension_scheduling,
             inter_dimension_scheduling=inter_dimension_scheduling,
             congestion_control=congestion_control,
+            isolated=isolated,
         )
     )
     if outcome.error is not None:
+        outcome.error.result = outcome.result
         raise outcome.error
     return outcome.result
 
@@ -131,11 +148,23 @@ def run(
 def execute(request: RunRequest) -> Outcome:
     """As :func:`run`, but a run that stopped on its way is returned with its error instead of raised.
 
-    Raises InputError, and BackendError or Interrupted if the run had not begun; nothing was written then.
+    Raises InputError, and BackendError, LimitReached or Interrupted if the run had not begun; nothing was written then.
     """
     request.check()
     watch = Watch(request.limits)
     destination = Destination(request.output_path, overwrite=request.overwrite)
+    with Interruption(noting=request.isolated) as interruption:
+        try:
+            return (_in_a_child if request.isolated else _here)(request, watch, destination, interruption)
+        except KeyboardInterrupt as error:
+            raise Interrupted("interrupted before anything was saved") from error
+        finally:
+            destination.discard()
+
+
+def _here(request: RunRequest, watch: Watch, destination: Destination, _interruption: Interruption) -> Outcome:
+    reporter = LocalReporter(watch, request.progress)
+    reporter.stage("reading the files")
     inputs = load_inputs(
         request.workload,
         request.system,
@@ -144,20 +173,53 @@ def execute(request: RunRequest) -> Outcome:
         compute_scale=request.compute_scale,
         options=request.options,
     )
-    warnings = _warnings(request, inputs)
-    try:
-        recorder = destination.open(inputs.network, request.record)
-        played = play(request, inputs, recorder, watch)
-        for warning in played.warnings:
-            _LOG.warning("%s", warning)
-        warnings += played.warnings
-        with _undisturbed():
-            result = save(request, inputs, played, watch, destination, warnings)
-    except KeyboardInterrupt as error:
-        raise Interrupted("interrupted before anything was saved") from error
-    finally:
-        destination.discard()
-    return Outcome(result, played.error)
+    description = describe(inputs)
+    warnings = _opened(request, description, destination)
+    recorder = RecorderOptions(destination.directory, "flows" in request.record, destination.tables)
+    played = play(request, inputs, recorder, watch, reporter)
+    with _undisturbed():
+        return _saved(request, description, played, watch, destination, warnings)
+
+
+def _in_a_child(request: RunRequest, watch: Watch, destination: Destination, interruption: Interruption) -> Outcome:
+    described: list[tuple[Description, list[str]]] = []
+
+    def open_destination(description: Description) -> tuple[Recorder, TableSink | None]:
+        described.append((description, _opened(request, description, destination)))
+        return Recorder(destination.directory, "flows" in request.record), destination.tables
+
+    played = Supervisor(
+        partial(serve, request, watch), watch, request.limits, request.progress, interruption, open_destination
+    ).run()
+    ((description, warnings),) = described
+    return _saved(request, description, played, watch, destination, warnings)
+
+
+def _opened(request: RunRequest, description: Description, destination: Destination) -> list[str]:
+    """Warn of what the inputs make doubtful, and open the destination; the warnings."""
+    warnings = list(description.warnings)
+    if request.output is None and description.asked_to_observe:
+        warnings.append("what the network file observes is lost at the end: no output folder was named")
+    for warning in warnings:
+        _LOG.warning("%s", warning)
+    destination.open(records=bool(request.record) or description.observes)
+    return warnings
+
+
+def _saved(
+    request: RunRequest,
+    description: Description,
+    played: Played,
+    watch: Watch,
+    destination: Destination,
+    warnings: list[str],
+) -> Outcome:
+    for warning in played.warnings:
+        _LOG.warning("%s", warning)
+    result, not_saved = save(request, description, played, watch, destination, [*warnings, *played.warnings])
+    if not_saved is not None and played.error is not None:
+        not_saved = ResultsNotSaved(f"{not_saved}; the run had stopped: {played.error}")
+    return Outcome(result, not_saved or played.error)
 
 
 @contextmanager
@@ -172,12 +234,3 @@ def _undisturbed() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-def _warnings(request: RunRequest, inputs: Inputs) -> list[str]:
-    warnings = list(inputs.warnings)
-    if request.output is None and inputs.asked_to_observe:
-        warnings.append("what the network file observes is lost at the end: no output folder was named")
-    for warning in warnings:
-        _LOG.warning("%s", warning)
-    return warnings

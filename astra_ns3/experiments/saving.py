@@ -6,22 +6,21 @@ import json
 import shutil
 import tempfile
 import weakref
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from astra_ns3.config.network_file import AnyNetwork
-from astra_ns3.errors import InputError
+from astra_ns3.errors import InputError, ResultsNotSaved
 from astra_ns3.experiments.astra_sim_tables import astra_sim_tables
-from astra_ns3.experiments.inputs import Inputs
+from astra_ns3.experiments.description import Description
 from astra_ns3.experiments.metadata import run_document
 from astra_ns3.experiments.own_tables import collective_table, npu_table, switch_table
+from astra_ns3.experiments.replacing import RUN_FILE
 from astra_ns3.experiments.request import RunRequest
 from astra_ns3.experiments.result import Files, Result
 from astra_ns3.experiments.session import Played
-from astra_ns3.experiments.store import RUN_FILE, RunFolder
+from astra_ns3.experiments.store import RunFolder
 from astra_ns3.experiments.watch import Watch
-from astra_ns3.network.records import RecorderOptions
+from astra_ns3.network.parquet import ParquetTables, reason_of
 
 
 class Destination:
@@ -32,32 +31,57 @@ class Destination:
         self._folder = None if output is None else RunFolder(output, overwrite=overwrite)
         self._temporary: Path | None = None
         self._directory: Path | None = None
+        self._tables: ParquetTables | None = None
 
-    def open(self, network: AnyNetwork, record: Iterable[str]) -> RecorderOptions:
-        """Make the folder that is written to, and say so to the backend."""
-        wanted = tuple(record)
+    @property
+    def directory(self) -> Path | None:
+        """The folder that is written to; None: there is none, or it is not open."""
+        return self._directory
+
+    @property
+    def tables(self) -> ParquetTables | None:
+        """Takes the rows of recorded tables; None: nothing is recorded."""
+        return self._tables
+
+    def open(self, *, records: bool) -> None:
+        """Make the folder that is written to; ``records``: the backend may write tables."""
         if self._folder is not None:
             self._directory = self._folder.open()
-        elif wanted or network.observe.anything:
+        elif records:
             self._directory = self._temporary = Path(tempfile.mkdtemp(prefix="astra-ns3-"))
-        return RecorderOptions(self._directory, flows="flows" in wanted)
+        self._tables = None if self._directory is None else ParquetTables(self._directory)
 
     def recorded(self) -> list[str]:
         """Names of the files that the backend wrote."""
         return sorted(file.name for file in self._directory.iterdir()) if self._directory is not None else []
 
-    def finish(self, document: dict[str, Any], texts: dict[str, str]) -> Result:
-        """Write ``texts`` and run.json, if there is an output folder, and return the result."""
+    def finish(self, document: dict[str, Any], texts: dict[str, str]) -> tuple[Result, ResultsNotSaved | None]:
+        """Write ``texts`` and run.json, if there is an output folder, and return the result.
+
+        What can't be written whole stays, as far as it fits, in the temporary folder, which the error names.
+        """
+        failures = dict(self._tables.failures) if self._tables is not None else {}
         if self._folder is None:
-            return Result(document, self._handed_over(texts))
+            error = ResultsNotSaved(_not_written(failures)) if failures else None
+            return Result(document, self._handed_over(texts)), error
         staging = self._folder.staging
-        try:
-            for name, text in {**texts, RUN_FILE: json.dumps(document, indent=2) + "\n"}.items():
+        for name, text in {**texts, RUN_FILE: json.dumps(document, indent=2) + "\n"}.items():
+            try:
                 (staging / name).write_text(text, encoding="utf-8")
-            final = self._folder.commit()
-        except OSError as error:
-            raise InputError(f"{self._folder.path}: cannot write the results: {error.strerror}") from error
-        return Result(document, Files(texts, final), final)
+            except OSError as error:
+                failures[name] = reason_of(error)
+        if not failures:
+            try:
+                final = self._folder.commit()
+                return Result(document, Files(texts, final), final), None
+            except InputError as error:
+                return Result(document, Files(texts, staging)), ResultsNotSaved(str(error))
+            except OSError as error:
+                failures[str(self._folder.path)] = reason_of(error)
+                staging = self._folder.staging
+        self._folder.keep()
+        place = f"{_not_written(failures)}; what could be written is in {staging}"
+        return Result(document, Files(texts, staging)), ResultsNotSaved(place)
 
     def discard(self) -> None:
         """Remove what was written and not finished; nothing else."""
@@ -76,10 +100,22 @@ class Destination:
         return files
 
 
+def _not_written(failures: dict[str, str]) -> str:
+    """Which files could not be written, and why."""
+    reasons = dict.fromkeys(failures.values())
+    listed = (f"{', '.join(name for name in failures if failures[name] == reason)}: {reason}" for reason in reasons)
+    return f"not saved: {'; '.join(listed)}"
+
+
 def save(
-    request: RunRequest, inputs: Inputs, played: Played, watch: Watch, destination: Destination, warnings: list[str]
-) -> Result:
-    """Write the run's files and return it."""
+    request: RunRequest,
+    description: Description,
+    played: Played,
+    watch: Watch,
+    destination: Destination,
+    warnings: list[str],
+) -> tuple[Result, ResultsNotSaved | None]:
+    """Write the run's files and return it, with why they could not be written, if so."""
     tables = [
         *astra_sim_tables(played.records, request.run_name),
         npu_table(played.records),
@@ -87,6 +123,6 @@ def save(
         switch_table(played.switch_ports),
     ]
     texts = {table.name: table.text() for table in tables}
-    document = run_document(request, inputs, played, watch, warnings)
+    document = run_document(request, description, played, watch, warnings)
     document["files"] = sorted({*texts, *destination.recorded(), RUN_FILE})
     return destination.finish(document, texts)

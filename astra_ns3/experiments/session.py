@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import traceback
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from astra_ns3.config.network import NetworkConfig
 from astra_ns3.config.roce_control import OwnControl
 from astra_ns3.errors import AstraNs3Error, HookFailed, InputError, Interrupted
 from astra_ns3.experiments.inputs import Inputs
-from astra_ns3.experiments.progress import Progress, ProgressSink
+from astra_ns3.experiments.progress import Progress, ProgressSink, tell_stage
 from astra_ns3.experiments.request import RunRequest
 from astra_ns3.experiments.watch import Watch
 from astra_ns3.network.api import EndpointModel, NetworkBackend
@@ -33,17 +34,72 @@ class Played:
     statistics: Mapping[str, Any]
     switch_ports: Sequence[Mapping[str, Any]]
     setup_seconds: float
+    start_bytes: int
+    """Resident memory when the run began: the idle program."""
+    peak_bytes: int
+    """Highest resident memory of the run."""
     error: AstraNs3Error | None
     warnings: Sequence[str] = ()
+    reached_ps: int = 0
+    """Simulated time that is known to have been reached, if that is more than the records know."""
+    hook_result: Any = None
+    """What the hook's end function returned, as plain data."""
 
 
-def play(request: RunRequest, inputs: Inputs, recorder: RecorderOptions, watch: Watch) -> Played:
+class Reporter(Protocol):
+    """Is told how a run gets on."""
+
+    def stage(self, name: str) -> None:
+        """A part of the set-up begins."""
+
+    def begun(self, driver: TrainingDriver, network: NetworkBackend, setup_seconds: float) -> None:
+        """All is set up; the first event comes next."""
+
+    def beat(self, progress: Progress) -> None:
+        """About ten times a second of wall time; what it raises ends the run."""
+
+    def finish(self) -> None:
+        """The run is over, well or not."""
+
+
+class LocalReporter:
+    """Checks the limits and tells a sink of the progress, in the process of the run.
+
+    The limits hold from the first event on: nobody else is there to end the set-up.
+    """
+
+    def __init__(self, watch: Watch, sink: ProgressSink | None) -> None:
+        self._watch = watch
+        self._sink = sink
+
+    def stage(self, name: str) -> None:
+        """Tell the sink."""
+        tell_stage(self._sink, name, self._watch.wall_seconds)
+
+    def begun(self, driver: TrainingDriver, network: NetworkBackend, setup_seconds: float) -> None:
+        """Nothing to do."""
+
+    def beat(self, progress: Progress) -> None:
+        """Check the limits, tell the sink."""
+        self._watch.check()
+        if self._sink is not None:
+            self._sink.update(progress)
+
+    def finish(self) -> None:
+        """Let the sink clean up."""
+        if self._sink is not None:
+            self._sink.finish()
+
+
+def play(request: RunRequest, inputs: Inputs, recorder: RecorderOptions, watch: Watch, reporter: Reporter) -> Played:
     """Run to the end, to a limit, to a stall or to Ctrl-C; the backend is closed, its files finished.
 
-    Raises InputError, BackendError and KeyboardInterrupt if that happens before the first event.
+    Raises InputError, BackendError, LimitReached and KeyboardInterrupt if that happens before the first event.
     """
+    reporter.stage("building the network")
     network = _build(request, inputs, recorder)
     try:
+        reporter.stage("planning the collectives")
         driver = TrainingDriver(
             network,
             inputs.system,
@@ -52,20 +108,33 @@ def play(request: RunRequest, inputs: Inputs, recorder: RecorderOptions, watch: 
             dimensions=inputs.network.dimensions,
             bandwidths=inputs.bandwidths,
             compatibility=inputs.compatibility,
-            on_heartbeat=lambda time_ps, events: _heartbeat(driver, watch, request.progress, time_ps, events),
+            on_heartbeat=lambda time_ps, events: reporter.beat(_progress(driver, time_ps, events, watch)),
         )
         setup_seconds = watch.wall_seconds
-        error = _run(driver, request, inputs)
-        return Played(
+        reporter.begun(driver, network, setup_seconds)
+        error = _run(driver, request, inputs, reporter)
+        played = Played(
             records=driver.records(),
             statistics=_statistics(network),
             switch_ports=_switch_ports(network),
             setup_seconds=setup_seconds,
+            start_bytes=watch.start_bytes,
+            peak_bytes=watch.peak_bytes,
             error=error,
             warnings=_run_warnings(network),
         )
     finally:
         network.close(process_ends=request.process_ends)
+    return _with_hook_result(played, getattr(network, "hook_result", None))
+
+
+def _with_hook_result(played: Played, returned: object) -> Played:
+    """``played`` with what the hook's end function returned, if that can be written as JSON."""
+    try:
+        return replace(played, hook_result=json.loads(json.dumps(returned)))
+    except (TypeError, ValueError) as error:
+        left_out = f"what the function returned that the hook had returned is left out: it is no JSON ({error})"
+        return replace(played, warnings=[*played.warnings, left_out])
 
 
 def _run_warnings(network: NetworkBackend) -> list[str]:
@@ -74,11 +143,8 @@ def _run_warnings(network: NetworkBackend) -> list[str]:
     return list(tell()) if tell is not None else []
 
 
-def _heartbeat(driver: TrainingDriver, watch: Watch, sink: ProgressSink | None, time_ps: int, events: int) -> None:
-    """What happens about ten times a second: limits are checked, progress is told."""
-    watch.check()
-    if sink is not None:
-        sink.update(Progress(*driver.progress(), time_ps, events, watch.wall_seconds))
+def _progress(driver: TrainingDriver, time_ps: int, events: int, watch: Watch) -> Progress:
+    return Progress(*driver.progress(), time_ps, events, watch.wall_seconds)
 
 
 def _build(request: RunRequest, inputs: Inputs, recorder: RecorderOptions) -> NetworkBackend:
@@ -105,7 +171,7 @@ def _build(request: RunRequest, inputs: Inputs, recorder: RecorderOptions) -> Ne
     return backend
 
 
-def _run(driver: TrainingDriver, request: RunRequest, inputs: Inputs) -> AstraNs3Error | None:
+def _run(driver: TrainingDriver, request: RunRequest, inputs: Inputs, reporter: Reporter) -> AstraNs3Error | None:
     """Play to the end; the error that stopped it, if it is one of ours."""
     try:
         driver.run(request.limits)
@@ -123,8 +189,7 @@ def _run(driver: TrainingDriver, request: RunRequest, inputs: Inputs) -> AstraNs
         failed.__cause__ = error
         return failed
     finally:
-        if request.progress is not None:
-            request.progress.finish()
+        reporter.finish()
     return None
 
 

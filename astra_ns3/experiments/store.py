@@ -2,7 +2,7 @@
 
 A folder *holds a run* when it has any file of a name that a run writes. Such a folder is refused unless it is to be
 overwritten, and then only the files of a run are replaced: whatever else lies there stays. The temporary folder lies
-beside a new output folder, and inside one that exists (which may be a mount point, where a rename from outside fails).
+beside the output folder, or inside where that can't be exchanged in one step (:mod:`astra_ns3.experiments.replacing`).
 """
 
 from __future__ import annotations
@@ -11,14 +11,13 @@ import itertools
 import json
 import os
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 from astra_ns3.errors import InputError
+from astra_ns3.experiments.replacing import PENDING, RUN_FILE, put_in_place, recover, replace_folder, whole_run
 
 FORMAT = "astra-ns3 run"
 """What run.json says it is."""
-RUN_FILE = "run.json"
 RESULT_FILES = (
     "EndToEnd.csv",
     "detailed.csv",
@@ -61,9 +60,10 @@ class RunFolder:
 
     def open(self) -> Path:
         """Make the temporary folder and return it; raises InputError if that is not possible."""
-        inside = self._path.is_dir()
+        exists = self._path.is_dir()
+        inside = exists and not self._may_be_exchanged()
         try:
-            if not inside:
+            if not exists:
                 self._make_parents()
             self._staging = _new_folder(self._path if inside else self._path.parent, self._path.name)
         except OSError as error:
@@ -72,21 +72,15 @@ class RunFolder:
         return self._staging
 
     def commit(self) -> Path:
-        """Give the files their final names and return the folder."""
+        """Give the files their final names and return the folder; raises InputError or OSError, and keeps them then."""
         staging = self.staging
         if not self._path.exists():
             staging.rename(self._path)
-            self._staging = None
-            return self._path
-        if not self._overwrite and holds_run(self._path):
+        elif not self._overwrite and holds_run(self._path):
             self._staging = None
             raise InputError(f"{self._path}: another run was saved here meanwhile; this one's files are in {staging}")
-        # Without run.json a folder is no finished run: it goes first and comes last.
-        for name in _files_of_run(self._path):
-            (self._path / name).unlink(missing_ok=True)
-        for file in sorted(staging.iterdir(), key=lambda file: (file.name == RUN_FILE, file.name)):
-            file.replace(self._path / file.name)
-        staging.rmdir()
+        else:
+            self._replace(staging)
         self._staging = None
         return self._path
 
@@ -96,6 +90,30 @@ class RunFolder:
             shutil.rmtree(self._staging, ignore_errors=True)
             self._staging = None
             self._remove_parents()
+
+    def keep(self) -> None:
+        """Leave the temporary folder where it is, for good."""
+        self._staging = None
+
+    def _replace(self, staging: Path) -> None:
+        """Put the new run in the place of whatever the folder holds."""
+        recover(self._path)
+        if staging.parent != self._path:
+            if self._may_be_exchanged() and replace_folder(staging, self._path):
+                shutil.rmtree(staging, ignore_errors=True)  # the old run now
+                return
+            self._staging = staging = Path(shutil.move(staging, self._path / staging.name))
+        put_in_place(staging, self._path, _files_of_run(self._path))
+
+    def _may_be_exchanged(self) -> bool:
+        """Whether the folder holds a run and nothing of anybody else's, and may be moved."""
+        if not holds_run(self._path):
+            return False
+        if os.path.ismount(self._path) or self._path.is_symlink() or not os.access(self._path.parent, os.W_OK):
+            return False
+        if Path.cwd().resolve().is_relative_to(self._path.resolve()):
+            return False
+        return {entry.name for entry in self._path.iterdir()} <= set(_files_of_run(self._path))
 
     def _check(self) -> None:
         if self._path.exists() and not self._path.is_dir():
@@ -125,21 +143,20 @@ class RunFolder:
 
 def holds_run(folder: Path) -> bool:
     """Whether ``folder`` has a file of a name that a run writes."""
-    return any((folder / name).exists() for name in RESULT_FILES)
+    return any((folder / name).exists() for name in (*RESULT_FILES, PENDING))
 
 
-def _files_of_run(folder: Path) -> Iterator[str]:
-    """Names of the files that an earlier run left in ``folder``, its run.json first."""
+def _files_of_run(folder: Path) -> list[str]:
+    """Names of the files in ``folder`` that belong to the run it holds."""
     listed: list[str] = []
     try:
-        content = json.loads((folder / RUN_FILE).read_text(encoding="utf-8"))
+        content = json.loads((whole_run(folder) / RUN_FILE).read_text(encoding="utf-8"))
         if content["format"] == FORMAT:
             listed = [name for name in content["files"] if isinstance(name, str)]
     except (OSError, ValueError, KeyError, TypeError):
         listed = []
     plain = {name for name in (*RESULT_FILES, *listed) if name == Path(name).name and name not in ("", ".", "..")}
-    yield RUN_FILE
-    yield from sorted(name for name in plain - {RUN_FILE} if (folder / name).is_file())
+    return sorted(name for name in plain if (folder / name).is_file())
 
 
 def _new_folder(parent: Path, name: str) -> Path:

@@ -12,15 +12,19 @@ from astra_ns3.errors import LimitReached
 from astra_ns3.network.api import Limits
 from astra_ns3.units import format_bytes
 
-_STATM = Path("/proc/self/statm")
+_STATM = "/proc/{}/statm"
+_PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 
-def resident_bytes() -> int:
-    """Memory of this process that is resident now (from /proc; elsewhere the highest so far)."""
+def resident_bytes(process: int | None = None) -> int:
+    """Memory of this process that is resident now (from /proc; elsewhere the highest so far), or of another.
+
+    0 of a process that is gone.
+    """
     try:
-        return int(_STATM.read_text(encoding="ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE")
+        return int(Path(_STATM.format(process or "self")).read_text(encoding="ascii").split()[1]) * _PAGE_BYTES
     except (OSError, ValueError, IndexError):
-        return highest_resident_bytes()
+        return highest_resident_bytes() if process is None else 0
 
 
 def highest_resident_bytes() -> int:
@@ -72,5 +76,9 @@ class Watch:
         if wall_limit is not None and self.wall_seconds > wall_limit:
             raise LimitReached(f"wall time reached its limit of {wall_limit:g} s")
         if memory_limit is not None and resident > memory_limit:
-            used, allowed = format_bytes(resident), format_bytes(memory_limit)
-            raise LimitReached(f"memory reached its limit: {used} resident, {allowed} allowed")
+            raise self.memory_reached(resident)
+
+    def memory_reached(self, used_bytes: int) -> LimitReached:
+        """What to say when so much is used and the limit is below."""
+        used, allowed = format_bytes(used_bytes), format_bytes(self._limits.memory_bytes or 0)
+        return LimitReached(f"memory reached its limit: {used} resident, {allowed} allowed")

@@ -11,6 +11,7 @@ from enum import Enum
 from pathlib import Path
 
 from astra_ns3.config.collective_kind import CollectiveKind
+from astra_ns3.network.recorded import TableSink
 
 
 class PassKind(str, Enum):
@@ -23,10 +24,14 @@ class PassKind(str, Enum):
 
 @dataclass(frozen=True)
 class RecorderOptions:
-    """Where a backend streams its tables (None: nowhere), and whether every message gets a row there."""
+    """Where a backend streams its tables (None: nowhere), and whether every message gets a row there.
+
+    ``sink`` takes the rows; None: Parquet files in ``directory``.
+    """
 
     directory: Path | None = None
     flows: bool = False
+    sink: TableSink | None = None
 
 
 @dataclass(frozen=True)

@@ -55,6 +55,7 @@ class SystemLayer:
         self._collectives: dict[int, Collective] = {}
         self._tasks: dict[int, Task] = {}  # by instance, of the collectives that some NPU hasn't finished
         self._records: list[CollectiveRecord | None] = []
+        self._changes: list[int] = []  # index of a collective each time its record was made or changed
         orders = [LaunchOrder(network.ranks) for _ in range(len(dimensions) * config.num_queues_per_dimension)]
         slots = -(-config.active_chunks_per_dimension // config.num_queues_per_dimension)
         join = join_rule(config.intra_dimension_scheduling)
@@ -73,6 +74,19 @@ class SystemLayer:
     def collectives(self) -> tuple[CollectiveRecord, ...]:
         """Every collective issued so far, in program order; those with nothing to do are left out."""
         return tuple(record for record in self._records if record is not None)
+
+    def collective_changes(self, since: int) -> tuple[int, list[CollectiveRecord]]:
+        """Records made or changed since an earlier call returned ``since`` (0: all), and the number to give next."""
+        changed = dict.fromkeys(self._changes[since:])
+        records = (self._records[index] for index in changed)
+        return len(self._changes), [record for record in records if record is not None]
+
+    def busy_changes(self, since: Sequence[int]) -> tuple[tuple[int, tuple[tuple[int, int], ...]], ...]:
+        """Of each dimension the intervals of :meth:`busy` from a place on; those before it haven't changed.
+
+        ``since``: of each dimension, how many were there at an earlier call (empty: none).
+        """
+        return self._observer.busy_changes(since, self._network.now_ps())
 
     def layer_name(self, collective: int) -> str:
         """The layer of a collective that some NPU hasn't finished."""
@@ -132,6 +146,7 @@ class SystemLayer:
         if collective is None:
             self._records.append(None)
             return
+        self._changes.append(index)
         self._records.append(
             CollectiveRecord(
                 index=index,
@@ -189,6 +204,7 @@ class SystemLayer:
             record = self._records[index]
             assert record is not None
             self._records[index] = replace(record, end_ps=time_ps)
+            self._changes.append(index)
             del self._collectives[index]
             for task in collective.tasks():
                 del self._tasks[task.instance]

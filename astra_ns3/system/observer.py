@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from astra_ns3.network.records import DimensionTimes, LayerDetail, PhaseTimes
 from astra_ns3.system.launches import Launch
 
@@ -63,6 +65,17 @@ class NpuObserver:
             (*intervals, (begin, now_ps)) if held and begin < now_ps else tuple(intervals)
             for intervals, begin, held in zip(self._busy, self._busy_since, self._held, strict=True)
         )
+
+    def busy_changes(self, since: Sequence[int], now_ps: int) -> tuple[tuple[int, tuple[tuple[int, int], ...]], ...]:
+        """Of each dimension a place, and the intervals of :meth:`busy` from there on; see SystemLayer.busy_changes."""
+        changes = []
+        for dimension, intervals in enumerate(self._busy):
+            # The last interval may have been taken back to be prolonged, so it is told again.
+            place = max(0, min(since[dimension] if since else 0, len(intervals)) - 1)
+            begin = self._busy_since[dimension]
+            goes_on = ((begin, now_ps),) if self._held[dimension] and begin < now_ps else ()
+            changes.append((place, (*intervals[place:], *goes_on)))
+        return tuple(changes)
 
     def details(self, names: list[str]) -> tuple[LayerDetail, ...]:
         """One row per layer."""

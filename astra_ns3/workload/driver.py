@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
+import numpy as np
+import numpy.typing as npt
+
 from astra_ns3.config.compatibility import OURS, Compatibility
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.config.workload import Workload
@@ -128,14 +131,29 @@ class TrainingDriver:
             complete=self.finished,
             finish_ps=max(npu.finish_ps for npu in npus),
             npus=npus,
-            layers=tuple(
-                _layer_times(layer.name, sums) for layer, sums in zip(self._workload.layers, self._sums, strict=True)
-            ),
+            layers=self.layers(),
             details=self._system.details(),
             collectives=self._system.collectives(),
             busy=self._system.busy(),
             sent_bytes=self._system.sent_bytes,
         )
+
+    def totals(self) -> npt.NDArray[np.int64]:
+        """The totals of every NPU by now, shape ``(npus, 4)``: finish, compute and exposed time, whether it is done."""
+        now_ps = self._network.now_ps()
+        records = (npu.record(now_ps) for npu in self._npus)
+        return np.array([(r.finish_ps, r.compute_ps, r.exposed_ps, r.done) for r in records], dtype=np.int64)
+
+    def layers(self) -> tuple[LayerTimes, ...]:
+        """The times of each layer on NPU 0 so far."""
+        return tuple(
+            _layer_times(layer.name, sums) for layer, sums in zip(self._workload.layers, self._sums, strict=True)
+        )
+
+    @property
+    def system(self) -> SystemLayer:
+        """The system layer, for what it has recorded."""
+        return self._system
 
     def _go_on(self, npu: NpuProgram, time_ps: int) -> None:
         """Let an NPU run on to its next computation or unfinished collective."""

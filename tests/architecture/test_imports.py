@@ -148,7 +148,8 @@ def test_the_library_neither_prints_nor_exits() -> None:
         for module, source in package_sources().items()
         if room_of(module) != "cli" and (calls := calls_that_print_or_exit(source))
     }
-    assert wrong == {}
+    # A child that was forked for a run ends with it.
+    assert wrong == {"astra_ns3.experiments.isolated.child": ["os._exit"]}
 
 
 def test_a_print_and_an_exit_are_seen() -> None:

@@ -31,14 +31,8 @@ from astra_ns3.config.workload import LOOPS
 from astra_ns3.errors import AstraNs3Error
 from astra_ns3.experiments.result import Result
 from astra_ns3.experiments.store import RESULT_FILES
-from astra_ns3.network.ns3.records import (
-    QUANTITIES,
-    FlowWriter,
-    PairWriter,
-    PortWriter,
-    connection_writer,
-    queue_pair_writer,
-)
+from astra_ns3.network.ns3.recording import QUANTITIES, QUANTITY_COLUMN, QUEUE_PAIR_COLUMN
+from astra_ns3.network.parquet import FlowWriter, PairWriter, PortWriter
 from astra_ns3.report.summary import run_text
 from astra_ns3.report.validation import validation_text
 
@@ -203,8 +197,8 @@ def test_every_file_and_column_of_a_run_is_documented(tmp_path: Path) -> None:
     columns -= {f"PayloadSize_Dim{dimension}" for dimension in range(1, 6)}
     writers: list[Writer] = [
         FlowWriter(tmp_path),
-        connection_writer(tmp_path),
-        queue_pair_writer(tmp_path),
+        PairWriter(tmp_path / "connections.parquet", QUANTITY_COLUMN),
+        PairWriter(tmp_path / "queue_pairs.parquet", QUEUE_PAIR_COLUMN),
         PortWriter(tmp_path / "queues.parquet", "queue_bytes", {}),
         PortWriter(tmp_path / "pauses.parquet", "paused_priorities", {}),
         PortWriter(tmp_path / "utilisation.parquet", "wire_bytes", {}),

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import os
+import stat
+import sys
 from pathlib import Path
 
 import pytest
 
 from astra_ns3.errors import InputError
+from astra_ns3.experiments.metadata import FORMAT_VERSION
+from astra_ns3.experiments.result import Result
 from astra_ns3.experiments.store import FORMAT, RunFolder, holds_run
 
 
@@ -90,22 +96,85 @@ def test_a_forged_file_list_cannot_remove_files_outside_the_folder(tmp_path: Pat
     assert (tmp_path / "precious").read_text() == "mine"
 
 
-def test_a_kill_while_files_are_moved_leaves_a_folder_that_is_no_run(
+MOST_STEPS = 200
+CHANGES = ("os.rename", "os.remove", "os.link", "os.mkdir", "os.rmdir", "os.chmod", "shutil.move", "shutil.rmtree")
+"""What Python does to a file system, as its audit events name it."""
+
+
+def save_version(target: Path, version: str, *, killed_at: int | None = None) -> bool:
+    """Save a run whose files all say ``version``, in a process that is killed at a step; whether it came to its end."""
+    pid = os.fork()
+    if pid == 0:
+        steps = itertools.count()
+
+        def kill_at_its_step(event: str, arguments: tuple[object, ...]) -> None:
+            writes = event == "open" and isinstance(arguments[1], str) and "w" in arguments[1]
+            if (event in CHANGES or writes) and next(steps) == killed_at:
+                os._exit(9)
+
+        sys.addaudithook(kill_at_its_step)
+        folder = RunFolder(target, overwrite=True)
+        staging = folder.open()
+        names_of_files = ["EndToEnd.csv", f"{version}.csv", "run.json"]
+        for name in names_of_files[:-1]:
+            (staging / name).write_text(version)
+        document = {"format": FORMAT, "format_version": FORMAT_VERSION, "files": names_of_files, "version": version}
+        (staging / "run.json").write_text(json.dumps(document))
+        folder.commit()
+        os._exit(0)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+
+
+def version_read(target: Path) -> str:
+    """The version of the run that can be read in ``target``, of which every file must say the same."""
+    result = Result.load(target)
+    version = str(result.metadata["version"])
+    for name in result.metadata["files"][:-1]:
+        assert result._files.text(name) == version, name
+    return version
+
+
+@pytest.mark.parametrize("others", [False, True], ids=["a folder of its own", "with files of others"])
+def test_whenever_it_is_killed_the_old_run_or_the_new_can_be_read_whole(tmp_path: Path, others: bool) -> None:
+    read = []
+    for step in range(MOST_STEPS):
+        target = tmp_path / f"{step}" / "out"
+        assert save_version(target, "old")
+        if others:
+            (target / "notes.txt").write_text("mine")
+            (target / "plots").mkdir()
+        ended = save_version(target, "new", killed_at=step)
+        read.append(version_read(target))
+        if not others:  # whoever opens the files himself sees one run, too
+            assert {file.read_text() for file in target.glob("*.csv")} == {read[-1]}
+        assert save_version(target, "next")
+        assert version_read(target) == "next"
+        visible = {name for name in names(target) if not name.startswith(".")}  # a killed run leaves hidden ones
+        assert visible == {"EndToEnd.csv", "next.csv", "run.json", *(["notes.txt", "plots"] if others else [])}
+        if ended:
+            break
+    assert ended
+    assert read == sorted(read, reverse=True)  # old, ..., old, new, ..., new
+    assert {read[0], read[-1]} == {"old", "new"}
+
+
+def test_a_shell_that_stands_in_the_folder_is_not_left_in_one_that_is_gone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first = RunFolder(tmp_path / "out")
-    write_run(first)
-    first.commit()
-    second = RunFolder(tmp_path / "out", overwrite=True)
-    write_run(second)
+    target = tmp_path / "out"
+    assert save_version(target, "old")
+    before = target.stat().st_ino
+    monkeypatch.chdir(target)
+    assert save_version(Path(), "new")
+    assert (version_read(target), target.stat().st_ino) == ("new", before)
 
-    def killed(self: Path, target: Path) -> None:
-        raise KeyboardInterrupt
 
-    monkeypatch.setattr(Path, "replace", killed)
-    with pytest.raises(KeyboardInterrupt):
-        second.commit()
-    assert not (tmp_path / "out" / "run.json").exists()
+def test_a_replaced_folder_keeps_its_permissions(tmp_path: Path) -> None:
+    target = tmp_path / "out"
+    assert save_version(target, "old")
+    target.chmod(0o2750)
+    assert save_version(target, "new")
+    assert stat.S_IMODE(target.stat().st_mode) == 0o2750
 
 
 def test_a_run_saved_meanwhile_is_not_overwritten(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What a run writes while it goes: fetches the session's tables and streams them to their files."""
+"""What a run records while it goes: switches it on in the session, fetches the tables and hands the rows on."""
 
 from __future__ import annotations
 
@@ -9,91 +9,106 @@ import numpy as np
 
 from astra_ns3.config.network import Observe
 from astra_ns3.errors import InputError
-from astra_ns3.network.ns3.records import (
-    QUANTITIES,
-    QUEUE_PAIR_QUANTITIES,
-    FlowWriter,
-    PairWriter,
-    PortWriter,
-    connection_writer,
-    queue_pair_writer,
-)
+from astra_ns3.network.parquet import ParquetTables
+from astra_ns3.network.recorded import FlowTable, PairTable, PortTable, RecordedTable
 from astra_ns3.network.records import RecorderOptions
 from astra_ns3.topology.graph import Graph
 from astra_ns3.topology.ports import all_ports, port_name, resolve_ports
 
 FLOWS, CONNECTIONS, QUEUES, QUEUE_PAIRS, PAUSES, UTILISATION = range(6)
 
+QUANTITIES = {"congestion_window": 1, "rtt": 2, "retransmissions": 4, "timeouts": 8}
+"""Names of what is recorded of a connection, and the native library's number of each."""
+
+QUEUE_PAIR_QUANTITIES = {"rate": 1, "window": 2, "alpha": 4, "retransmissions": 8, "cnps": 16}
+"""The same of a RoCE queue pair."""
+
+QUANTITY_COLUMN = {1: "congestion_window_bytes", 2: "rtt_ps", 4: "retransmitted_bytes", 8: "timeouts"}
+QUEUE_PAIR_COLUMN = {1: "rate_bps", 2: "window_bytes", 4: "alpha_millionths", 8: "retransmitted_bytes", 16: "cnps"}
+
 
 class Recording:
-    """Switches on what the options ask for and owns the files; raises InputError for a port that does not exist.
+    """Switches on what the options ask for; raises InputError for a port that does not exist.
 
-    Without a directory nothing is recorded.
+    Without a directory nothing is recorded. Rows go to the options' sink, by default to Parquet files there.
     """
 
     def __init__(self, session: Any, graph: Graph, observe: Observe, options: RecorderOptions) -> None:
         self._session = session
-        self._writers: dict[int, FlowWriter | PairWriter | PortWriter] = {}
+        self._graph = graph
+        self._tables: dict[int, RecordedTable] = {}
         queues = resolve_ports(graph, observe.queues)
         busy = resolve_ports(graph, observe.utilisation)
         captures = resolve_ports(graph, observe.pcap)
         directory = options.directory
         if directory is None:
             return
+        self._sink = options.sink or ParquetTables(directory)
         if options.flows:
             session.RecordFlows()
-            self._writers[FLOWS] = FlowWriter(directory)
-        self._observe_pairs(observe, directory)
+            self._open(FLOWS, FlowTable())
+        self._observe_pairs(observe)
         if queues:
             for node, port in queues:
                 session.ObserveQueue(node, port, observe.queue_interval_ps)
-            self._writers[QUEUES] = PortWriter(directory / "queues.parquet", "queue_bytes", _names(graph, queues))
+            self._open_ports(QUEUES, "queues", "queue_bytes", queues)
         if observe.pauses:
             ports = all_ports(graph)
             for node, port in ports:
                 session.ObservePauses(node, port)
-            self._writers[PAUSES] = PortWriter(directory / "pauses.parquet", "paused_priorities", _names(graph, ports))
+            self._open_ports(PAUSES, "pauses", "paused_priorities", ports)
         if busy:
             for node, port in busy:
                 session.ObserveUtilisation(node, port, observe.utilisation_interval_ps)
-            self._writers[UTILISATION] = PortWriter(
-                directory / "utilisation.parquet", "wire_bytes", _names(graph, busy)
-            )
-        for node, port in captures:
-            path = directory / f"{_file_name(port_name(graph, node, port))}.pcap"
-            session.WritePcap(node, port, str(path))
+            self._open_ports(UTILISATION, "utilisation", "wire_bytes", busy)
+        self._capture(captures, directory)
 
-    def _observe_pairs(self, observe: Observe, directory: Path) -> None:
+    def _observe_pairs(self, observe: Observe) -> None:
         if observe.connections:
             self._session.ObserveConnections(sum(QUANTITIES[name] for name in set(observe.connections)))
-            self._writers[CONNECTIONS] = connection_writer(directory)
+            self._open(CONNECTIONS, PairTable("connections", QUANTITY_COLUMN))
         if observe.queue_pairs:
             quantities = sum(QUEUE_PAIR_QUANTITIES[name] for name in set(observe.queue_pairs))
             self._session.ObserveQueuePairs(quantities, observe.queue_pair_interval_ps)
-            self._writers[QUEUE_PAIRS] = queue_pair_writer(directory)
+            self._open(QUEUE_PAIRS, PairTable("queue_pairs", QUEUE_PAIR_COLUMN))
 
-    def fetch(self, table: int) -> None:
-        """Write the rows that wait in the session's ``table``."""
-        writer = self._writers.get(table)
-        if writer is None:
-            raise InputError(f"the session recorded a table {table} that nobody asked for")
-        rows = int(self._session.GetRecordRows(table))
+    def _capture(self, ports: tuple[tuple[int, int], ...], directory: Path) -> None:
+        for node, port in ports:
+            path = directory / f"{_file_name(port_name(self._graph, node, port))}.pcap"
+            self._session.WritePcap(node, port, str(path))
+
+    def _open_ports(self, number: int, name: str, value: str, ports: tuple[tuple[int, int], ...]) -> None:
+        self._open(number, PortTable(name, value, {key: port_name(self._graph, *key) for key in ports}))
+
+    def _open(self, number: int, table: RecordedTable) -> None:
+        self._tables[number] = table
+        self._sink.open(table)
+
+    def fetch(self, number: int) -> None:
+        """Hand on the rows that wait in the session's table."""
+        table = self._tables.get(number)
+        if table is None:
+            raise InputError(f"the session recorded a table {number} that nobody asked for")
+        rows = int(self._session.GetRecordRows(number))
         columns = []
-        for column in range(writer.columns):
-            view = self._session.GetRecordColumn(table, column)
+        for column in range(table.columns):
+            view = self._session.GetRecordColumn(number, column)
             view.reshape((rows,))
             columns.append(np.array(np.frombuffer(view, dtype=np.int64, count=rows)))
-        writer.write(columns)
+        self._sink.write(table.name, columns)
+
+    def close_captures(self) -> None:
+        """Finish the captures, and tell of those that have not all of their packets."""
+        missing = int(self._session.CloseCaptures())
+        for number in range(missing):
+            path = Path(str(self._session.GetFailedCapture(number)))
+            self._sink.failed(path.name, "no room for all of its packets")
 
     def close(self) -> None:
-        """Finish all files."""
-        for writer in self._writers.values():
-            writer.close()
+        """Finish all tables."""
+        if self._tables:
+            self._sink.close()
 
 
 def _file_name(port: str) -> str:
     return port.replace(":", "-")
-
-
-def _names(graph: Graph, ports: tuple[tuple[int, int], ...]) -> dict[tuple[int, int], str]:
-    return {key: port_name(graph, *key) for key in ports}

@@ -10,11 +10,13 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from astra_ns3.collectives.schedule import Schedule
 from astra_ns3.config.network import Observe
@@ -31,6 +33,20 @@ from astra_ns3.units import format_time
 
 _LOG = logging.getLogger(__name__)
 RUN_LIMIT, RUN_FAILED, RUN_HALTED = 2, 3, 4
+PORT_COUNTERS = (
+    "sent_frames",
+    "sent_bytes",
+    "dropped_frames",
+    "dropped_bytes",
+    "marked_frames",
+    "highest_queue_bytes",
+    "lost_frames",
+    "pauses",
+    "paused_ps",
+    "pause_frames",
+)
+"""What the session counts at each port, in its order."""
+_Numbers = npt.NDArray[np.int64]
 
 
 class SessionBackend:
@@ -55,6 +71,8 @@ class SessionBackend:
         self._session: Any = None
         self._hook_ended: Callable[[], object] | None = None
         self._hook: HookContext | None = None  # keeps what the hook handed to ns-3
+        self.hook_result: object = None
+        """What the function returned that the hook had returned; from :meth:`close` on."""
         self._recording: Recording | None = None
         self._graph = graph
         self._listener: NetworkListener | None = None
@@ -160,9 +178,28 @@ class SessionBackend:
         ``python_seconds`` is the wall time spent in callbacks into Python, ``idle_memory_bytes`` what the program held
         with ns-3 loaded and nothing built.
         """
+        return self._statistics(self._port_numbers(exact=True))
+
+    def peek(self) -> tuple[dict[str, int | float], list[dict[str, object]]]:
+        """As :meth:`statistics` and :meth:`switch_table`, while the simulation goes on, without touching it.
+
+        A port counts what it has settled so far, which may be a few frames less than what it has sent by now.
+        """
+        numbers = self._port_numbers(exact=False)
+        return self._statistics(numbers), self._switch_table(numbers)
+
+    def hand_over_rows(self) -> None:
+        """Hand on the rows that were recorded so far, so that they are safe if this process dies."""
+        self._session.HandOverRecords()
+
+    def show_time_at(self, address: int) -> None:
+        """Have the time of each event written at ``address``, an int64 that outlives this backend."""
+        self._session.ShowTimeAt(address)
+
+    def _statistics(self, ports: _Numbers) -> dict[str, int | float]:
         session = self._session
-        rows = [self._port_counters(node, port) for node, port in all_ports(self._graph)]
         roce = session.GetRoceStatistics()
+        sums = dict(zip(PORT_COUNTERS, ports.sum(axis=0).tolist(), strict=True))
         return {
             "events": int(session.GetEvents()),
             "messages": int(session.GetMessages()),
@@ -170,10 +207,10 @@ class SessionBackend:
             "connections": int(session.GetConnections()),
             "retransmissions": int(session.GetRetransmissions()),
             "timeouts": int(session.GetTimeouts()),
-            "dropped_frames": sum(row["dropped_frames"] for row in rows),
-            "lost_frames": sum(row["lost_frames"] for row in rows),
-            "marked_frames": sum(row["marked_frames"] for row in rows),
-            "pauses": sum(row["pauses"] for row in rows),
+            "dropped_frames": sums["dropped_frames"],
+            "lost_frames": sums["lost_frames"],
+            "marked_frames": sums["marked_frames"],
+            "pauses": sums["pauses"],
             "pause_storms": int(roce.pauseStorms),
             "queue_pairs": int(roce.queuePairs),
             "nacks": int(roce.nacks),
@@ -192,31 +229,35 @@ class SessionBackend:
 
     def switch_table(self) -> list[dict[str, object]]:
         """One row per port, NICs included: what it sent, dropped and marked, and its longest queue."""
-        rows: list[dict[str, object]] = []
-        for node, port in all_ports(self._graph):
-            peer = self._graph.ports[node][port].peer
-            hosts = self._graph.hosts
-            names = {
+        return self._switch_table(self._port_numbers(exact=True))
+
+    def _switch_table(self, numbers: _Numbers) -> list[dict[str, object]]:
+        return [
+            {**names, **dict(zip(PORT_COUNTERS, counters, strict=True))}
+            for names, counters in zip(self._ports, numbers.tolist(), strict=True)
+        ]
+
+    @cached_property
+    def _ports(self) -> list[dict[str, str]]:
+        """Name of each port, and of what its link leads to."""
+        hosts = self._graph.hosts
+        peers = [(node, port, self._graph.ports[node][port].peer) for node, port in all_ports(self._graph)]
+        return [
+            {
                 "port": port_name(self._graph, node, port),
                 "link_to": f"host{peer}" if peer < hosts else f"switch{peer - hosts}",
             }
-            rows.append({**names, **self._port_counters(node, port)})
-        return rows
+            for node, port, peer in peers
+        ]
 
-    def _port_counters(self, node: int, port: int) -> dict[str, int]:
-        counters = self._session.GetPortStatistics(node, port)
-        return {
-            "sent_frames": int(counters.sentFrames),
-            "sent_bytes": int(counters.sentBytes),
-            "dropped_frames": int(counters.droppedFrames),
-            "dropped_bytes": int(counters.droppedBytes),
-            "marked_frames": int(counters.markedFrames),
-            "highest_queue_bytes": int(counters.highestQueueBytes),
-            "lost_frames": int(counters.lostFrames),
-            "pauses": int(counters.pauses),
-            "paused_ps": int(counters.pausedPs),
-            "pause_frames": int(counters.pauseFrames),
-        }
+    def _port_numbers(self, *, exact: bool) -> _Numbers:
+        """The counters of all ports, shape ``(ports, len(PORT_COUNTERS))``."""
+        shape = int(self._session.CountPorts(exact)), len(PORT_COUNTERS)
+        if not shape[0]:
+            return np.zeros(shape, dtype=np.int64)
+        view = self._session.GetPortNumbers()
+        view.reshape((shape[0] * shape[1],))
+        return np.array(np.frombuffer(view, dtype=np.int64, count=shape[0] * shape[1])).reshape(shape)
 
     def sent_bytes(self, rank: int) -> int:
         """Bytes of the messages that ``rank`` has sent so far."""
@@ -231,7 +272,7 @@ class SessionBackend:
             if self._recording is not None:
                 with _translated():
                     session.FlushRecords()
-                    session.CloseCaptures()
+                    self._recording.close_captures()
                 self._end_hook()
                 if self._raised is not None:
                     raise self._raised
@@ -247,7 +288,7 @@ class SessionBackend:
         """Call what the hook returned; what it raises is no reason to lose a finished run."""
         if self._hook_ended is not None:
             try:
-                self._hook_ended()
+                self.hook_result = self._hook_ended()
             except (Exception, SystemExit):
                 _LOG.exception("the function that the hook returned failed")
 

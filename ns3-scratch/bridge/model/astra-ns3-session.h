@@ -202,6 +202,9 @@ class Session
     uint32_t Run(int64_t limitPs);
     /// Leave Run after the present event.
     void Stop();
+    /// \param address of an int64_t to which the time of each event is written as it begins; it
+    /// must outlive the session
+    void ShowTimeAt(uint64_t address);
 
     /// \return simulated time
     int64_t GetNowPs() const;
@@ -218,6 +221,15 @@ class Session
     uint32_t GetPorts(uint32_t node) const;
     /// \return what a port has done so far
     PortStatistics GetPortStatistics(uint32_t node, uint32_t port) const;
+    /**
+     * Take down what all ports have done, node by node, ten numbers a port, in the order of
+     * PortStatistics.
+     * \param exact as of now; else what was settled last, which changes nothing in the simulation
+     * \return how many ports there are; read the numbers with GetPortNumbers
+     */
+    uint32_t CountPorts(bool exact);
+    /// \return what CountPorts took down
+    const int64_t* GetPortNumbers() const;
     /// \return messages sent by all NPUs
     uint64_t GetMessages() const;
     /// \return bytes of the messages sent by one NPU
@@ -244,8 +256,13 @@ class Session
     const int64_t* GetRecordColumn(uint32_t table, uint32_t column) const;
     /// Report what is due at the present time in every observed queue, and have all tables fetched.
     void FlushRecords();
-    /// Finish all captures; no event may be played after this.
-    void CloseCaptures();
+    /// Have all tables fetched as they are; changes nothing in the simulation.
+    void HandOverRecords();
+    /// Finish all captures; no event may be played after this. \return how many could not be
+    /// written whole; GetFailedCapture names them
+    uint32_t CloseCaptures();
+    /// \return path of a capture that could not be written whole
+    const char* GetFailedCapture(uint32_t index) const;
 
   private:
     std::unique_ptr<Implementation> m_implementation; //!< everything that knows ns-3

@@ -143,9 +143,9 @@ FabricNetwork::MakeEnd(uint32_t node, const LinkParameters& parameters)
         port->SetErrorRate(parameters.errorRate, m_losses.back());
     }
     const bool isSwitch = node >= m_hosts;
-    port->SetName((isSwitch ? "switch" + std::to_string(node - m_hosts)
-                            : "host" + std::to_string(node)) +
-                  ":" + std::to_string(m_ports[node].size()));
+    port->SetName(
+        (isSwitch ? "switch" + std::to_string(node - m_hosts) : "host" + std::to_string(node)) +
+        ":" + std::to_string(m_ports[node].size()));
     m_ports[node].push_back(port);
     if (isSwitch)
     {

@@ -106,7 +106,8 @@ class Session::Implementation : public ns3::MessageListener, public ns3::PhaseLi
     std::vector<std::unique_ptr<QueueProbe>> queueProbes;
     std::vector<std::unique_ptr<UtilisationProbe>> utilisationProbes;
     std::unique_ptr<QueuePairProbe> queuePairProbe;
-    std::vector<ns3::Ptr<ns3::PcapFileWrapper>> captures;
+    std::vector<std::pair<std::string, ns3::Ptr<ns3::PcapFileWrapper>>> captures;
+    std::vector<std::string> failedCaptures;
     std::unique_ptr<Heartbeat> heartbeat;
     std::string failure;
     std::string longestPause;
@@ -114,6 +115,7 @@ class Session::Implementation : public ns3::MessageListener, public ns3::PhaseLi
     bool limitReached{false};
     bool stopped{false};
     std::vector<ns3::CollectiveApplication::Pending> pending;
+    std::vector<int64_t> portNumbers;
 
   private:
     /// Check that every host that a packet transport needs has a link.

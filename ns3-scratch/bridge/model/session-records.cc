@@ -91,12 +91,17 @@ Session::WritePcap(uint32_t node, uint32_t port, const char* path)
         throw std::invalid_argument(std::string("can't write ") + path);
     }
     file->Init(m_implementation->roce ? LINK_TYPE_ETHERNET : LINK_TYPE_RAW, PCAP_BYTES);
-    m_implementation->captures.push_back(file);
+    m_implementation->captures.emplace_back(path, file);
     m_implementation->network.GetPort(node, port)
         ->TraceConnectWithoutContext(
             "Transmit",
-            Callback<void, Time, Ptr<const Packet>>(
-                [file](Time time, Ptr<const Packet> packet) { file->Write(time, packet); }));
+            Callback<void, Time, Ptr<const Packet>>([file](Time time, Ptr<const Packet> packet) {
+                // ns-3 would end the process when the disk is full.
+                if (!file->Fail())
+                {
+                    file->Write(time, packet);
+                }
+            }));
 }
 
 uint32_t
@@ -120,6 +125,42 @@ Session::GetPortStatistics(uint32_t node, uint32_t port) const
             counters.pauses,
             counters.pausedPs,
             counters.pauseFrames};
+}
+
+uint32_t
+Session::CountPorts(bool exact)
+{
+    auto& numbers = m_implementation->portNumbers;
+    uint32_t ports = 0;
+    numbers.clear();
+    for (uint32_t node = 0; node < m_implementation->network.GetNNodes(); ++node)
+    {
+        for (uint32_t number = 0; number < GetPorts(node); ++number)
+        {
+            const Ptr<FabricPort> port = m_implementation->network.GetPort(node, number);
+            const FabricPortCounters& counters =
+                exact ? port->GetCounters() : port->GetSettledCounters();
+            numbers.insert(numbers.end(),
+                           {static_cast<int64_t>(counters.sentFrames),
+                            static_cast<int64_t>(counters.sentBytes),
+                            static_cast<int64_t>(counters.droppedFrames),
+                            static_cast<int64_t>(counters.droppedBytes),
+                            static_cast<int64_t>(counters.markedFrames),
+                            static_cast<int64_t>(counters.highestQueueBytes),
+                            static_cast<int64_t>(counters.lostFrames),
+                            static_cast<int64_t>(counters.pauses),
+                            counters.pausedPs,
+                            static_cast<int64_t>(counters.pauseFrames)});
+            ports++;
+        }
+    }
+    return ports;
+}
+
+const int64_t*
+Session::GetPortNumbers() const
+{
+    return m_implementation->portNumbers.data();
 }
 
 uint64_t
@@ -256,21 +297,39 @@ Session::FlushRecords()
     {
         m_implementation->queuePairProbe->Flush(nowPs);
     }
+    HandOverRecords();
+}
+
+void
+Session::HandOverRecords()
+{
     for (auto& table : m_implementation->tables)
     {
         table.Flush();
     }
 }
 
-void
+uint32_t
 Session::CloseCaptures()
 {
     // The end of a process does not flush them: it may come without any destructor.
-    for (const auto& capture : m_implementation->captures)
+    for (const auto& [path, capture] : m_implementation->captures)
     {
+        const bool failed = capture->Fail();
         capture->Close();
+        if (failed || capture->Fail())
+        {
+            m_implementation->failedCaptures.push_back(path);
+        }
     }
     m_implementation->captures.clear();
+    return m_implementation->failedCaptures.size();
+}
+
+const char*
+Session::GetFailedCapture(uint32_t index) const
+{
+    return ElementOf(m_implementation->failedCaptures, index, "failed capture").c_str();
 }
 
 } // namespace astra_ns3

@@ -122,6 +122,12 @@ Session::Stop()
     Simulator::Stop();
 }
 
+void
+Session::ShowTimeAt(uint64_t address)
+{
+    m_implementation->eventList->ShowTime(reinterpret_cast<int64_t*>(address));
+}
+
 int64_t
 Session::GetNowPs() const
 {

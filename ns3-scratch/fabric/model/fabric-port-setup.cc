@@ -271,6 +271,12 @@ FabricPort::GetQueueBytes()
 }
 
 const FabricPortCounters&
+FabricPort::GetSettledCounters() const
+{
+    return m_counters;
+}
+
+const FabricPortCounters&
 FabricPort::GetCounters()
 {
     const int64_t nowPs = Simulator::Now().GetTimeStep();

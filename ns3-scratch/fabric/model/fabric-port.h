@@ -178,6 +178,8 @@ class FabricPort : public Object
     uint64_t GetQueueBytes();
     /// \return the counters, exact as of now
     const FabricPortCounters& GetCounters();
+    /// \return the counters as of when the port was last settled; nothing is played for it
+    const FabricPortCounters& GetSettledCounters() const;
     /// \return rate of the line in bits per second
     uint64_t GetRateBps() const;
     /// \return propagation delay

@@ -66,6 +66,12 @@ FabricSchedulerMonitor::GetTypeId()
     return tid;
 }
 
+void
+FabricSchedulerMonitor::ShowTime(int64_t* place)
+{
+    m_timePs = place;
+}
+
 bool
 FabricSchedulerMonitor::HasLiveEvents() const
 {
@@ -203,6 +209,10 @@ FabricScheduler::RemoveNext()
     const Event next = m_heap.front();
     Erase(0);
     m_last = next.key;
+    if (m_monitor)
+    {
+        *m_monitor->m_timePs = static_cast<int64_t>(next.key.m_ts);
+    }
     return next;
 }
 

@@ -23,9 +23,17 @@ class FabricSchedulerMonitor : public Object
     bool HasLiveEvents() const;
     /// \return placeholders given to the simulator for events that were swept out
     uint64_t GetPlaceholders() const;
+    /**
+     * Have the time of each event written somewhere as it begins, such as into memory that another
+     * process can still read when this one has crashed.
+     * \param place where; it must outlive the simulator
+     */
+    void ShowTime(int64_t* place);
 
   private:
     friend class FabricScheduler;
+    int64_t m_ownPlace{0};                       //!< where nobody looks
+    int64_t* m_timePs{&m_ownPlace};              //!< time of the last event taken
     const FabricScheduler* m_scheduler{nullptr}; //!< the scheduler, while it lives
     uint64_t m_placeholders{0};                  //!< placeholders given
 };

@@ -1,0 +1,65 @@
+"""What a run's three files said, as plain data: all that its results need of them, whatever process makes these."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from astra_ns3.config.workload import Pass, Workload
+from astra_ns3.experiments.inputs import Inputs
+
+Document = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Description:
+    """The inputs of a run. ``observes``: the backend may write tables; ``asked_to_observe``: the user wants them."""
+
+    workload: Document
+    system: Document
+    network: Document
+    compat: str
+    num_queues_per_dimension: int
+    observes: bool
+    asked_to_observe: bool
+    warnings: tuple[str, ...]
+
+
+def describe(inputs: Inputs) -> Description:
+    """The inputs as plain data; sizes and times are those that are run, after scaling."""
+    return Description(
+        workload=_workload_document(inputs.workload),
+        system=inputs.system.document(),
+        network=inputs.network.document(),
+        compat=inputs.compat,
+        num_queues_per_dimension=inputs.system.num_queues_per_dimension,
+        observes=inputs.network.observe.anything,
+        asked_to_observe=inputs.asked_to_observe,
+        warnings=inputs.warnings,
+    )
+
+
+def _workload_document(workload: Workload) -> Document:
+    return {
+        "source": workload.source,
+        "loop": workload.loop,
+        "last_bottom_layer": workload.last_bottom_layer,
+        "model_parallel_npus": workload.model_parallel_npus,
+        "checkpoints": list(workload.checkpoints),
+        "checkpoint_initiates": list(workload.checkpoint_initiates),
+        "layers": [
+            {
+                "name": layer.name,
+                "forward": _pass_document(layer.forward),
+                "input_gradient": _pass_document(layer.input_gradient),
+                "weight_gradient": _pass_document(layer.weight_gradient),
+                "update_ns": layer.update_ns,
+                "policy": layer.policy,
+            }
+            for layer in workload.layers
+        ],
+    }
+
+
+def _pass_document(part: Pass) -> Document:
+    return {**asdict(part), "collective": None if part.collective is None else part.collective.value}

@@ -1,0 +1,191 @@
+"""What a run's child and its parent say to each other: Python objects in frames over a socket."""
+
+from __future__ import annotations
+
+import pickle
+import socket
+import struct
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from astra_ns3.errors import AstraNs3Error
+from astra_ns3.experiments.description import Description
+from astra_ns3.experiments.isolated.snapshot import Snapshot
+from astra_ns3.experiments.progress import Progress
+from astra_ns3.experiments.session import Played
+from astra_ns3.network.recorded import Columns, RecordedTable
+
+_LENGTH = struct.Struct("!Q")
+_READ_BYTES = 1 << 20
+
+
+@dataclass(frozen=True)
+class Stage:
+    """The child begins a part of the set-up."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Begun:
+    """All is set up; the first event comes next."""
+
+    setup_seconds: float
+    start_bytes: int
+
+
+@dataclass(frozen=True)
+class Beat:
+    """The run goes on."""
+
+    progress: Progress
+
+
+@dataclass(frozen=True)
+class Finishing:
+    """The last event was played, for whatever reason; the results follow."""
+
+
+@dataclass(frozen=True)
+class OpenTable:
+    """Rows of a table will come."""
+
+    table: RecordedTable
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows of a table, by column."""
+
+    table: str
+    columns: Columns
+
+
+@dataclass(frozen=True)
+class FileFailed:
+    """A file that the child writes itself could not be written whole."""
+
+    file: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class CloseTables:
+    """No more rows will come."""
+
+
+@dataclass(frozen=True)
+class Log:
+    """A message for the log."""
+
+    logger: str
+    level: int
+    message: str
+
+
+@dataclass(frozen=True)
+class Printed:
+    """What Python code printed: a hook's, say."""
+
+    stream: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Done:
+    """The run came to its end, or was stopped on its way."""
+
+    played: Played
+
+
+@dataclass(frozen=True)
+class Failed:
+    """The run could not begin."""
+
+    error: AstraNs3Error
+    trace: str
+
+
+@dataclass(frozen=True)
+class Raised:
+    """Something raised what is no error of ours; ``error`` is None if it can't cross."""
+
+    error: BaseException | None
+    summary: str
+    trace: str
+
+
+Message = (
+    Stage
+    | Description
+    | Begun
+    | Beat
+    | Snapshot
+    | Finishing
+    | OpenTable
+    | Rows
+    | FileFailed
+    | CloseTables
+    | Log
+    | Printed
+    | Done
+    | Failed
+    | Raised
+)
+
+
+@dataclass(frozen=True)
+class Recorder:
+    """The parent's answer to a Description: where files go (None: nowhere), and whether messages are recorded."""
+
+    directory: Path | None
+    flows: bool
+
+
+def send(connection: socket.socket, message: Message | Recorder) -> None:
+    """Send one message, whole."""
+    body = pickle.dumps(message, protocol=pickle.HIGHEST_PROTOCOL)
+    connection.sendall(_LENGTH.pack(len(body)) + body if len(body) < _READ_BYTES else _LENGTH.pack(len(body)))
+    if len(body) >= _READ_BYTES:
+        connection.sendall(body)
+
+
+class Inbox:
+    """Puts frames together from what a socket gives."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+        self._buffer = bytearray()
+        self.ended = False
+        """Whether the other end has closed."""
+
+    def fetch(self) -> list[Any]:
+        """Read what is there, waiting only if there is nothing at all; the messages that are whole now."""
+        try:
+            data = self._connection.recv(_READ_BYTES)
+        except (BlockingIOError, InterruptedError):
+            return []
+        except ConnectionError:
+            data = b""
+        self.ended = not data
+        self._buffer += data
+        messages = []
+        start = 0
+        while len(self._buffer) - start >= _LENGTH.size:
+            (length,) = _LENGTH.unpack_from(self._buffer, start)
+            end = start + _LENGTH.size + length
+            if len(self._buffer) < end:
+                break
+            messages.append(pickle.loads(memoryview(self._buffer)[start + _LENGTH.size : end]))
+            start = end
+        del self._buffer[:start]
+        return messages
+
+    def receive(self) -> Any:
+        """Wait for one message; raises ConnectionError if the other end closes."""
+        while not self.ended:
+            messages = self.fetch()
+            if messages:
+                return messages[0]
+        raise ConnectionError("the other end has closed")

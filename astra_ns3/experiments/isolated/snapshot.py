@@ -1,0 +1,117 @@
+"""What a run has done by now, cheap enough to be told all the time: only what has changed since it was told last."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from astra_ns3.network.api import NetworkBackend
+from astra_ns3.network.records import CollectiveRecord, LayerDetail, LayerTimes, NpuRecord, RunRecords
+from astra_ns3.workload.driver import TrainingDriver
+
+MOST_SHARE = 0.01
+"""Of the wall time that may go into taking snapshots: a large run takes them more rarely."""
+
+Intervals = tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """Changes since the last one. ``npus``: shape ``(npus, 4)``, see TrainingDriver.totals."""
+
+    npus: npt.NDArray[np.int64]
+    layers: tuple[LayerTimes, ...]
+    details: tuple[LayerDetail, ...]
+    collectives: Sequence[CollectiveRecord]
+    busy: Sequence[tuple[int, Intervals]]
+    sent_bytes: tuple[int, ...]
+    statistics: Mapping[str, Any]
+    switch_ports: Sequence[Mapping[str, Any]]
+
+
+class SnapshotTaker:
+    """Takes snapshots of a run, at most :data:`MOST_SHARE` of the time."""
+
+    def __init__(
+        self, driver: TrainingDriver, network: NetworkBackend, clock: Callable[[], float] = time.perf_counter
+    ) -> None:
+        self._driver = driver
+        self._peek = getattr(network, "peek", None)
+        self._clock = clock
+        self._collectives = 0
+        self._intervals: tuple[int, ...] = ()
+        self._next_at = 0.0
+
+    def take_if_due(self) -> Snapshot | None:
+        """A snapshot, unless the last ones took too much of the time."""
+        begin = self._clock()
+        if begin < self._next_at:
+            return None
+        snapshot = self._take()
+        end = self._clock()
+        self._next_at = end + (end - begin) / MOST_SHARE
+        return snapshot
+
+    def _take(self) -> Snapshot:
+        system = self._driver.system
+        self._collectives, collectives = system.collective_changes(self._collectives)
+        busy = system.busy_changes(self._intervals)
+        self._intervals = tuple(place + len(intervals) for place, intervals in busy)
+        statistics, ports = self._peek() if self._peek is not None else ({}, [])
+        return Snapshot(
+            npus=self._driver.totals(),
+            layers=self._driver.layers(),
+            details=system.details(),
+            collectives=collectives,
+            busy=busy,
+            sent_bytes=system.sent_bytes,
+            statistics=statistics,
+            switch_ports=ports,
+        )
+
+
+class Accumulated:
+    """What all snapshots together say of a run."""
+
+    def __init__(self) -> None:
+        self._last: Snapshot | None = None
+        self._collectives: dict[int, CollectiveRecord] = {}
+        self._busy: list[list[tuple[int, int]]] = []
+
+    def add(self, snapshot: Snapshot) -> None:
+        """Take a snapshot in, in the order in which they were taken."""
+        self._last = snapshot
+        self._collectives.update((record.index, record) for record in snapshot.collectives)
+        if not self._busy:
+            self._busy = [[] for _ in snapshot.busy]
+        for intervals, (place, changed) in zip(self._busy, snapshot.busy, strict=True):
+            intervals[place:] = changed
+
+    @property
+    def last(self) -> Snapshot | None:
+        """The newest snapshot; None: there was none."""
+        return self._last
+
+    def records(self) -> RunRecords:
+        """The records of the run, as of the newest snapshot, which there must be."""
+        snapshot = self._last
+        assert snapshot is not None
+        npus = tuple(
+            NpuRecord(rank, finish_ps, compute_ps, exposed_ps, bool(done))
+            for rank, (finish_ps, compute_ps, exposed_ps, done) in enumerate(snapshot.npus.tolist())
+        )
+        return RunRecords(
+            complete=False,
+            finish_ps=max(npu.finish_ps for npu in npus),
+            npus=npus,
+            layers=snapshot.layers,
+            details=snapshot.details,
+            collectives=tuple(self._collectives[index] for index in sorted(self._collectives)),
+            busy=tuple(map(tuple, self._busy)),
+            sent_bytes=snapshot.sent_bytes,
+        )

@@ -1,0 +1,221 @@
+"""The installed command when its child dies, is stopped, or finds no room on the disk; ns-3 behind it."""
+
+from __future__ import annotations
+
+import json
+import random
+import resource
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import astra_ns3
+
+TIMEOUT_SECONDS = 120
+"""A run of this size takes two seconds; a hang is what these tests look for."""
+NOTICE_SECONDS = 10
+"""A signal is acted on within a second on an idle machine; these tests share theirs."""
+NPUS = 8
+CONTROL = """#include "roce-congestion-control.h"
+#include <cstdlib>
+class Own : public ns3::RoceCongestionControl
+{{
+  public:
+    explicit Own(const ns3::RoceControlParameters&) {{}}
+    void AckReceived(ns3::RoceSender&, const ns3::RoceAck&) override
+    {{
+        {end}
+    }}
+}};
+"""
+
+
+@pytest.fixture(scope="module")
+def words(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """The options that name the three files: an all-reduce over RoCE that takes about a second for each pass."""
+    folder = tmp_path_factory.mktemp("inputs")
+    (folder / "w.txt").write_text("MICRO\n1\nlayer -1 0 NONE 0 0 NONE 0 0 ALLREDUCE 4000000 0\n")
+    (folder / "s.txt").write_text(
+        "scheduling-policy: FIFO\nendpoint-delay: 10\nactive-chunks-per-dimension: 1\npreferred-dataset-splits: 4\n"
+        "all-reduce-implementation: ring\nreduce-scatter-implementation: ring\nall-gather-implementation: ring\n"
+        "all-to-all-implementation: direct\n"
+    )
+    (folder / "n.yaml").write_text(
+        f"topology: {{kind: single-switch, npus: {NPUS}, link: {{rate: 100Gbps, delay: 500ns}}, "
+        "switch: {buffer: 64MB}}\ntransport: {kind: roce, congestion_control: none, payload: 1000}\n"
+        "observe: {queues: [all], queue_interval: 10ns, pauses: true, pcap: [host0], utilisation: [all]}\n"
+    )
+    return ["-w", str(folder / "w.txt"), "-s", str(folder / "s.txt"), "-n", str(folder / "n.yaml")]
+
+
+def command(*words: str) -> list[str]:
+    return [sys.executable, "-c", "from astra_ns3.cli.entry import main; main()", "run", *words]
+
+
+def run(*words: str, before: Callable[[], None] | None = None) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command(*words), capture_output=True, text=True, timeout=TIMEOUT_SECONDS, check=False, preexec_fn=before
+    )
+
+
+def saved(folder: Path) -> astra_ns3.Result:
+    result = astra_ns3.Result.load(folder)
+    assert not result.complete
+    assert len(result.npus) == NPUS
+    return result
+
+
+@pytest.mark.parametrize(
+    ("end", "message"),
+    [
+        ("std::exit(0);", "called exit in the simulation's process (status 0)"),
+        ("__builtin_trap();", "crashed (SIGILL)"),
+        ("std::abort();", "crashed (SIGABRT)"),
+    ],
+    ids=["exit", "trap", "abort"],
+)
+def test_a_users_control_that_ends_the_process_is_status_5_and_what_was_done_is_saved(
+    words: list[str], tmp_path: Path, end: str, message: str
+) -> None:
+    (tmp_path / "own.hpp").write_text(CONTROL.format(end=end))
+    control = f"--congestion-control={tmp_path / 'own.hpp'}:Own"
+    finished = run(*words, control, "--json", "-o", str(tmp_path / "out"))
+    assert finished.returncode == 5, finished.stderr
+    document = json.loads(finished.stdout)
+    assert (document["exit_status"], document["kind"], document["complete"]) == (5, "BackendError", False)
+    assert message in document["error"]
+    # The first packet takes 0.2 us with its headers and 1 us of delays to arrive, its ACK a little less to come back.
+    assert 2_000_000 < saved(tmp_path / "out").finish_ps < 5_000_000
+
+
+def test_the_simulation_loads_neither_pandas_nor_pyarrow_though_tables_are_written(
+    words: list[str], tmp_path: Path
+) -> None:
+    (tmp_path / "hook.py").write_text(
+        "import sys\n\ndef loaded():\n    names = {name.split('.')[0] for name in sys.modules}\n"
+        "    return sorted({'pandas', 'pyarrow', 'cppyy'} & names)\n\ndef on_built(context):\n    return loaded\n"
+    )
+    finished = run(*words, "--record=flows", f"--hook={tmp_path / 'hook.py'}", "-o", str(tmp_path / "out"))
+    assert finished.returncode == 0, finished.stderr
+    result = astra_ns3.Result.load(tmp_path / "out")
+    assert result.hook == ["cppyy"]
+    assert len(result.flows) > 0
+    assert len(result.utilisation) > 0
+
+
+def test_a_file_that_finds_no_room_costs_neither_the_run_nor_the_other_files(words: list[str], tmp_path: Path) -> None:
+    """A limit on the size of a file stands for the full disk; of all tables only that of the queues is larger."""
+    limit = 30_000
+
+    def limit_files() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+
+    output = tmp_path / "out"
+    finished = run(*words, "-o", str(output), before=limit_files)
+    assert finished.returncode == 6
+    assert "Traceback" not in finished.stderr
+    assert "finish" in finished.stdout
+    last = finished.stderr.splitlines()[-1]
+    assert "queues.parquet: File too large; host0.pcap: no room" in last
+    (partial,) = tmp_path.glob(".out.*.partial")
+    assert str(partial) in last
+    kept = astra_ns3.Result.load(partial)
+    assert kept.complete
+    assert kept.collectives["end_us"].notna().all()
+    assert not output.exists()
+
+
+def start(
+    words: list[str], output: Path, *more: str, before: Callable[[], None] | None = None
+) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        command(*words, "-o", str(output), "--num-passes=1000", *more),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=before,
+    )
+
+
+@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("seed", range(2))
+def test_one_signal_at_any_moment_ends_the_program_without_a_traceback(
+    words: list[str], tmp_path: Path, ending: signal.Signals, seed: int
+) -> None:
+    process = start(words, tmp_path / "out", "--json")
+    time.sleep(random.Random(f"{ending} {seed}").uniform(0.3, 4.5))  # the interpreter itself needs the first tenths
+    begin = time.monotonic()
+    process.send_signal(ending)
+    out, err = process.communicate(timeout=TIMEOUT_SECONDS)
+    assert time.monotonic() - begin < NOTICE_SECONDS
+    assert (process.returncode, "Traceback" in err) == (130, False), err
+    assert json.loads(out)["kind"] == "Interrupted"
+    assert err.splitlines()[-1].startswith("astra-ns3: error: interrupted")
+    assert {path.name for path in tmp_path.iterdir()} <= {"out"}
+
+
+def test_a_signal_that_is_ignored_at_the_start_stays_ignored(words: list[str], tmp_path: Path) -> None:
+    def ignore() -> None:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+    process = start(words, tmp_path / "out", before=ignore)
+    for _ in range(20):
+        time.sleep(0.2)
+        process.send_signal(signal.SIGINT)
+    assert process.poll() is None
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=TIMEOUT_SECONDS)
+    assert process.returncode == 130
+
+
+def test_the_child_ends_with_its_parent(words: list[str], tmp_path: Path) -> None:
+    process = start(words, tmp_path / "out")
+    child = child_of(process.pid)
+    process.kill()
+    process.communicate(timeout=TIMEOUT_SECONDS)
+    deadline = time.monotonic() + NOTICE_SECONDS
+    while Path(f"/proc/{child}").exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not Path(f"/proc/{child}").exists()
+
+
+def child_of(pid: int) -> int:
+    """The process that ``pid`` has forked, once it has."""
+    children = Path(f"/proc/{pid}/task/{pid}/children")
+    deadline = time.monotonic() + TIMEOUT_SECONDS
+    while time.monotonic() < deadline:
+        found = children.read_text().split()
+        if found:
+            return int(found[0])
+        time.sleep(0.05)
+    raise AssertionError("there is no child")
+
+
+def test_a_run_that_is_killed_by_the_system_is_saved(words: list[str], tmp_path: Path) -> None:
+    """As the out-of-memory killer does, which takes the child."""
+    process = start(words, tmp_path / "out")
+    child = child_of(process.pid)
+    time.sleep(4)
+    subprocess.run(["kill", "-KILL", str(child)], check=True)
+    _, err = process.communicate(timeout=TIMEOUT_SECONDS)
+    assert process.returncode == 5
+    assert "was killed (SIGKILL; perhaps memory ran out: it held" in err
+    if (tmp_path / "out").exists():  # else it was still being set up
+        saved(tmp_path / "out")
+
+
+def summary_of(finished: subprocess.CompletedProcess[str]) -> Any:
+    return json.loads(finished.stdout)
+
+
+def test_limits_hold_in_the_set_up(words: list[str], tmp_path: Path) -> None:
+    finished = run(*words, "--limit-wall-time=200ms", "--json", "-o", str(tmp_path / "out"))
+    assert finished.returncode == 4
+    assert "wall time reached its limit of 0.2 s while the run was set up" in summary_of(finished)["error"]
+    assert list(tmp_path.iterdir()) == []
