@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from usual_signals import usual_signals
 
 import astra_ns3
 
@@ -132,7 +133,7 @@ def test_a_file_that_finds_no_room_costs_neither_the_run_nor_the_other_files(wor
 
 
 def start(
-    words: list[str], output: Path, *more: str, before: Callable[[], None] | None = None
+    words: list[str], output: Path, *more: str, before: Callable[[], None] = usual_signals
 ) -> subprocess.Popen[str]:
     return subprocess.Popen(
         command(*words, "-o", str(output), "--num-passes=1000", *more),
@@ -162,6 +163,7 @@ def test_one_signal_at_any_moment_ends_the_program_without_a_traceback(
 
 def test_a_signal_that_is_ignored_at_the_start_stays_ignored(words: list[str], tmp_path: Path) -> None:
     def ignore() -> None:
+        usual_signals()
         signal.signal(signal.SIGINT, signal.SIG_IGN)
 
     process = start(words, tmp_path / "out", before=ignore)

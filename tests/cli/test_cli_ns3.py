@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from usual_signals import usual_signals
 
 import astra_ns3
 from astra_ns3.experiments.metadata import VARYING_KEYS
@@ -113,7 +114,11 @@ def test_ctrl_c_and_the_end_of_a_batch_job_save_what_is_done(
 ) -> None:
     output = tmp_path / "out"
     process = subprocess.Popen(
-        command(files, output, "--num-passes=1000"), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        command(files, output, "--num-passes=1000"),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=usual_signals,
     )
     deadline = time.monotonic() + TIMEOUT_SECONDS
     while not list(tmp_path.glob(".out.*.partial/flows.parquet")) and time.monotonic() < deadline:

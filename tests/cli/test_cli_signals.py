@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from small_run import write_inputs
+from usual_signals import usual_signals
 
 TIMEOUT_SECONDS = 60
 
@@ -45,6 +46,7 @@ def running(tmp_path: Path, repository: Path) -> subprocess.Popen[str]:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        preexec_fn=usual_signals,
     )
     assert process.stderr is not None
     assert process.stderr.readline() == "running\n"
