@@ -16,7 +16,10 @@ LINKS = 2**20
 """More links than any path has."""
 
 _Integers = npt.NDArray[np.signedinteger[Any]]
-_Bits = npt.NDArray[np.uint8]
+_Bits = npt.NDArray[np.uint64]
+_WORD_BITS = 64
+_ROWS_AT_ONCE = 256
+"""How many switches' bits are spread out to bytes at a time."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,12 +81,12 @@ def _spread(found: _Integers, graph: Graph, groups: Groups, *, scale: int, each:
     Distances are settled in rising order (Dial, 1969), for all groups at once: a bit for each pair says whether it is
     settled, and a row of bits is passed on over each link.
     """
-    reached = np.zeros((graph.switches, -(-groups.count // 8)), dtype=np.uint8)
+    reached = np.zeros((graph.switches, -(-groups.count // _WORD_BITS)), dtype=np.uint64)
     waiting: dict[int, _Bits] = {}
     for group, switches in enumerate(groups.attached):
         for switch, cost in switches:
             row = waiting.setdefault(cost * scale + each, np.zeros_like(reached))[switch]
-            row[group // 8] |= 1 << group % 8
+            row.view(np.uint8)[group // 8] |= 1 << group % 8
     here, beyond, costs = _switch_links(graph)
     classes = []
     for cost in np.unique(costs).tolist():
@@ -96,7 +99,11 @@ def _spread(found: _Integers, graph: Graph, groups: Groups, *, scale: int, each:
         if not settled.any():
             continue
         reached |= settled
-        found[np.unpackbits(settled, axis=1, count=groups.count, bitorder="little").view(np.bool_)] = distance
+        for begin in range(0, graph.switches, _ROWS_AT_ONCE):
+            rows = slice(begin, begin + _ROWS_AT_ONCE)
+            if settled[rows].any():
+                bits = settled[rows].view(np.uint8)
+                found[rows][np.unpackbits(bits, axis=1, count=groups.count, bitorder="little").view(np.bool_)] = distance
         for cost, peers, nodes, starts in classes:
             onward = waiting.setdefault(distance + cost, np.zeros_like(reached))
             onward[nodes] |= np.bitwise_or.reduceat(settled[peers], starts, axis=0)
