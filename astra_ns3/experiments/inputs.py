@@ -27,8 +27,10 @@ from astra_ns3.experiments.planned import PlannedRun, planned_run
 from astra_ns3.experiments.shape import network_shape, transport_shapes
 from astra_ns3.topology.checks import check_topology
 from astra_ns3.topology.graph import Graph
+from astra_ns3.topology.paths import longest_path
 from astra_ns3.topology.ports import resolve_ports
 from astra_ns3.topology.registry import build_graph
+from astra_ns3.topology.routes import shortest_paths
 from astra_ns3.transport.check import check_transport
 from astra_ns3.workload.dry_run import unissued_collectives
 
@@ -119,8 +121,12 @@ def _network(network: AnyNetwork, options: Options) -> tuple[Graph, list[str]]:
         raise InputError(f"the topology places {len(graph.rank_host)} NPUs, expected {network.npus}")
     observe = network.observe
     resolve_ports(graph, (*observe.queues, *observe.utilisation, *observe.pcap))
-    wires = check_topology(graph, *wire_sizes(network), weighted=network.topology.routing.weighted)
-    return graph, [*wires, *check_transport(network, network_shape(graph), transport_shapes(network, graph))]
+    tables = shortest_paths(graph)
+    longest = longest_path(graph, tables)
+    weighted = network.topology.routing.weighted
+    wires = check_topology(graph, *wire_sizes(network), weighted=weighted, tables=tables, longest=longest)
+    shapes = transport_shapes(network, graph, tables)
+    return graph, [*wires, *check_transport(network, network_shape(graph, longest), shapes)]
 
 
 def _given(value: object, models: tuple[type[Any], ...], read: Callable[[FilePath], Any]) -> Any:

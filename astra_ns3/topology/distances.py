@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from astra_ns3.topology.counts import BYTES_PER_COST, BYTES_PER_ROUTE, check_routes_fit
 from astra_ns3.topology.graph import Graph
 
 UNREACHED = 2**30
@@ -63,13 +64,20 @@ def _neighbourhood(host: int, neighbours: dict[int, int]) -> tuple[object, ...]:
 
 def distances_to_groups(graph: Graph, groups: Groups) -> npt.NDArray[np.int32]:
     """The cost of the cheapest path from each switch to each group's hosts; shape ``(switches, groups)``."""
+    check_routes_fit(graph.nodes - _single(graph), 2 * len(graph.links), groups.count, BYTES_PER_ROUTE)
     found = np.full((graph.switches, groups.count), UNREACHED, dtype=np.int32)
     _spread(found, graph, groups, scale=1, each=0)
     return found
 
 
+def _single(graph: Graph) -> int:
+    """How many hosts have one port, and so no routes of their own."""
+    return int((np.diff(graph.adjacency.offsets[: graph.hosts + 1]) == 1).sum())
+
+
 def costs_and_links(graph: Graph, groups: Groups) -> npt.NDArray[np.int64]:
     """As :func:`distances_to_groups`, but cost x ``LINKS`` + the number of links, the least among cheapest paths."""
+    check_routes_fit(graph.switches, 2 * len(graph.links), groups.count, BYTES_PER_COST)
     found = np.full((graph.switches, groups.count), UNREACHED * LINKS, dtype=np.int64)
     _spread(found, graph, groups, scale=LINKS, each=1)
     return found
