@@ -62,8 +62,9 @@ def _sources(limit_bytes: int | None) -> Iterator[Available]:
     held = _held_bytes()
     if held is not None and space != resource.RLIM_INFINITY:
         yield Available(max(space - held[0], 0), "the limit on address space has")
-    if held is not None and limit_bytes is not None:
-        yield Available(max(limit_bytes - held[1], 0), "the limit on memory has")
+    if held is not None and limit_bytes is not None and limit_bytes > held[1]:
+        # One that is reached already is not a question of what is to come: the run will end by it.
+        yield Available(limit_bytes - held[1], "the limit on memory has")
 
 
 def _own_groups() -> Iterator[Path]:

@@ -11,6 +11,7 @@ from typing import Any
 from astra_ns3.config.network import NetworkConfig
 from astra_ns3.config.roce_control import OwnControl
 from astra_ns3.errors import AstraNs3Error, HookFailed, InputError, Interrupted
+from astra_ns3.experiments.capacity import check_run_fits
 from astra_ns3.experiments.inputs import Inputs
 from astra_ns3.experiments.progress import Progress, ProgressSink
 from astra_ns3.experiments.request import RunRequest
@@ -42,6 +43,7 @@ def play(request: RunRequest, inputs: Inputs, recorder: RecorderOptions, watch: 
 
     Raises InputError, BackendError and KeyboardInterrupt if that happens before the first event.
     """
+    check_run_fits(inputs, request.passes, limit_bytes=request.limits.memory_bytes)
     network = _build(request, inputs, recorder)
     try:
         driver = TrainingDriver(

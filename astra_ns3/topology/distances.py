@@ -111,7 +111,9 @@ def _spread(found: _Integers, graph: Graph, groups: Groups, *, scale: int, each:
             rows = slice(begin, begin + _ROWS_AT_ONCE)
             if settled[rows].any():
                 bits = settled[rows].view(np.uint8)
-                found[rows][np.unpackbits(bits, axis=1, count=groups.count, bitorder="little").view(np.bool_)] = distance
+                found[rows][np.unpackbits(bits, axis=1, count=groups.count, bitorder="little").view(np.bool_)] = (
+                    distance
+                )
         for cost, peers, nodes, starts in classes:
             onward = waiting.setdefault(distance + cost, np.zeros_like(reached))
             onward[nodes] |= np.bitwise_or.reduceat(settled[peers], starts, axis=0)

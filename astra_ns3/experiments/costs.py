@@ -1,0 +1,22 @@
+"""What the parts of a run cost in memory and CPU time: the constants of the forecast and of the refusal of what won't fit.
+
+Measured on one core of an x86-64 machine with Python 3.11. ``benchmarks/forecast.py`` runs whole cases and prints how
+far estimates and measurements are apart; ``tests/unit/test_results_capacity.py`` measures the bytes again.
+"""
+
+from __future__ import annotations
+
+BYTES_PER_NPU = 3_700
+"""Its program, its queue of one dimension, and its application in C++."""
+BYTES_PER_HOST = 10_000
+"""Of a network of packets, with its link and the switch's port."""
+BYTES_PER_ROW = 80
+"""A message of a schedule as C++ holds it."""
+BYTES_PER_COLLECTIVE = 2_000
+"""Issued and not finished; shared by all NPUs."""
+BYTES_PER_TASK = 250
+"""A phase of a chunk of such a collective; shared by all NPUs."""
+BYTES_PER_HANDLE = 220
+"""Such a collective on one NPU."""
+BYTES_PER_PLACE = 50
+"""Such a chunk in the queue of one NPU."""
