@@ -26,6 +26,11 @@ class PlannedPlay:
     groups: tuple[tuple[int, ...], ...]
     count: int
 
+    @property
+    def all_bytes(self) -> int:
+        """Of all its messages in all groups and times."""
+        return self.count * len(self.groups) * int(self.schedule.message_bytes(self.bytes).sum())
+
 
 @dataclass(frozen=True)
 class PlannedRun:
@@ -35,6 +40,11 @@ class PlannedRun:
     plays: tuple[PlannedPlay, ...]
     cuts: Mapping[RequestKind, tuple[int, int]] = field(default_factory=dict)
     """In how many chunks each kind of collective is cut, and how many phases they have together; (0, 0): it is dropped."""
+
+    @property
+    def bytes(self) -> int:
+        """Of all messages of the run."""
+        return sum(play.all_bytes for play in self.plays)
 
 
 def planned_run(

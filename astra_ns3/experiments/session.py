@@ -13,7 +13,7 @@ from astra_ns3.config.roce_control import OwnControl
 from astra_ns3.errors import AstraNs3Error, HookFailed, InputError, Interrupted
 from astra_ns3.experiments.capacity import check_run_fits
 from astra_ns3.experiments.inputs import Inputs
-from astra_ns3.experiments.progress import Progress, ProgressSink
+from astra_ns3.experiments.progress import ProgressMeter, ProgressSink, planned_work, tell_stage
 from astra_ns3.experiments.request import RunRequest
 from astra_ns3.experiments.watch import Watch
 from astra_ns3.network.api import EndpointModel, NetworkBackend
@@ -44,8 +44,10 @@ def play(request: RunRequest, inputs: Inputs, recorder: RecorderOptions, watch: 
     Raises InputError, BackendError and KeyboardInterrupt if that happens before the first event.
     """
     check_run_fits(inputs, request.passes, limit_bytes=request.limits.memory_bytes)
+    tell_stage(request.progress, "building the network", watch.wall_seconds)
     network = _build(request, inputs, recorder)
     try:
+        tell_stage(request.progress, "planning the collectives", watch.wall_seconds)
         driver = TrainingDriver(
             network,
             inputs.system,
@@ -54,9 +56,11 @@ def play(request: RunRequest, inputs: Inputs, recorder: RecorderOptions, watch: 
             dimensions=inputs.network.dimensions,
             bandwidths=inputs.bandwidths,
             compatibility=inputs.compatibility,
-            on_heartbeat=lambda time_ps, events: _heartbeat(driver, watch, request.progress, time_ps, events),
+            on_heartbeat=lambda time_ps, events: _heartbeat(meter, watch, request.progress, time_ps, events),
         )
+        work = planned_work(inputs, request.passes)
         setup_seconds = watch.wall_seconds
+        meter = ProgressMeter(driver, network, work, setup_seconds)
         error = _run(driver, request, inputs)
         return Played(
             records=driver.records(),
@@ -76,11 +80,11 @@ def _run_warnings(network: NetworkBackend) -> list[str]:
     return list(tell()) if tell is not None else []
 
 
-def _heartbeat(driver: TrainingDriver, watch: Watch, sink: ProgressSink | None, time_ps: int, events: int) -> None:
+def _heartbeat(meter: ProgressMeter, watch: Watch, sink: ProgressSink | None, time_ps: int, events: int) -> None:
     """What happens about ten times a second: limits are checked, progress is told."""
     watch.check()
     if sink is not None:
-        sink.update(Progress(*driver.progress(), time_ps, events, watch.wall_seconds))
+        sink.update(meter.read(time_ps, events, watch.wall_seconds))
 
 
 def _build(request: RunRequest, inputs: Inputs, recorder: RecorderOptions) -> NetworkBackend:

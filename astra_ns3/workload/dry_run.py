@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import count
 
 from astra_ns3.config.collective_kind import CollectiveKind
 from astra_ns3.config.workload import Workload
 from astra_ns3.network.records import PassKind
 from astra_ns3.system.request import CollectiveRequest, Handle
 from astra_ns3.workload.loops import loop_of
-from astra_ns3.workload.operations import Compute, Issue, Program, Wait
+from astra_ns3.workload.operations import Compute, Issue, Operation, Wait
 from astra_ns3.workload.parallelism import parallelism_of
 from astra_ns3.workload.steps import Steps
 
@@ -63,25 +64,27 @@ def issued_at_once(
     return [(request, counts[key]) for key, request in first.items()]
 
 
-def _first_requests(workload: Workload, passes: int, dimensions: Sequence[int] | None) -> list[CollectiveRequest]:
+def planned_computation(workload: Workload, passes: int, dimensions: Sequence[int] | None = None) -> tuple[int, int]:
+    """For how long an NPU computes in ``passes`` passes, and in how many operations that take time.
+
+    Arguments as for :func:`collective_requests`.
+    """
+    time_ps = operations = 0
+    for operation in _operations(workload, min(passes, _DIFFERENT_PASSES), dimensions):
+        if isinstance(operation, Compute) and operation.time_ps:
+            times = 1 if operation.pass_number == 0 else passes - 1
+            time_ps += times * operation.time_ps
+            operations += times
+    return time_ps, operations
+
+
+def _first_requests(workload: Workload, passes: int, dimensions: Sequence[int] | None) -> Iterator[CollectiveRequest]:
     """What is issued until the loop first computes or waits."""
-    loop = loop_of(workload, passes)
-    groups = None if dimensions is None else parallelism_of(workload, dimensions).layers
-    program = loop(Steps(workload, passes, groups))
-    found: list[CollectiveRequest] = []
-    answer: Handle | None = None
-    while True:
-        try:
-            operation = program.send(answer)
-        except StopIteration:
-            return found
-        answer = None
+    for operation in _operations(workload, passes, dimensions, finishes=False):
         if isinstance(operation, Issue):
-            found.append(operation.request)
-            done = not operation.request.bytes
-            answer = Handle(0, len(found) - 1, operation.request, 0, done=done)
+            yield operation.request
         elif isinstance(operation, Wait) or (isinstance(operation, Compute) and operation.time_ps):
-            return found
+            return
 
 
 def collective_requests(
@@ -91,23 +94,28 @@ def collective_requests(
 
     ``dimensions``: NPUs along each, before a cut (None: requests don't say over which they go).
     """
+    operations = _operations(workload, passes, dimensions)
+    return [operation.request for operation in operations if isinstance(operation, Issue)]
+
+
+def _operations(
+    workload: Workload, passes: int, dimensions: Sequence[int] | None, *, finishes: bool = True
+) -> Iterator[Operation]:
+    """What an NPU's program does; collectives with data are done at once, or, unless it ``finishes`` them, never."""
     loop = loop_of(workload, passes)
     groups = None if dimensions is None else parallelism_of(workload, dimensions).layers
-    return _requests(loop(Steps(workload, passes, groups)))
-
-
-def _requests(program: Program) -> list[CollectiveRequest]:
-    requests: list[CollectiveRequest] = []
+    program = loop(Steps(workload, passes, groups))
     answer: Handle | None = None
-    while True:
+    for number in count():
         try:
             operation = program.send(answer)
         except StopIteration:
-            return requests
+            return
         answer = None
         if isinstance(operation, Issue):
-            requests.append(operation.request)
-            answer = Handle(0, len(requests) - 1, operation.request, 0, done=True)
+            request = operation.request
+            answer = Handle(0, number, request, 0, done=finishes or not request.bytes)
+        yield operation
 
 
 def unissued_collectives(workload: Workload, dimensions: Sequence[int] | None = None) -> list[str]:
