@@ -1,10 +1,13 @@
-"""What the parts of a run cost in memory and CPU time: the constants of the forecast and of the refusal of what won't fit.
+"""What the parts of a run cost in memory and CPU time: constants of the forecast, and of the refusal of what won't fit.
 
 Measured on one core of an x86-64 machine with Python 3.11. ``benchmarks/forecast.py`` runs whole cases and prints how
 far estimates and measurements are apart; ``tests/unit/test_results_capacity.py`` measures the bytes again.
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 BYTES_PER_NPU = 3_700
 """Its program, its queue of one dimension, and its application in C++."""
@@ -20,3 +23,62 @@ BYTES_PER_HANDLE = 220
 """Such a collective on one NPU."""
 BYTES_PER_PLACE = 50
 """Such a chunk in the queue of one NPU."""
+IDLE_BYTES = 250_000_000
+"""Python, cppyy and ns-3 loaded, nothing built."""
+PROGRAM_SECONDS = 1.6
+"""Loading Python, cppyy and ns-3, reading the files, writing the results."""
+SECONDS_PER_HOST = 300e-6
+"""Building it with its link and its port of a switch."""
+SECONDS_PER_ROW = 0.3e-6
+"""A message of a schedule, built and handed over."""
+SECONDS_PER_LAUNCH = 15e-6
+"""Python's part when one NPU starts and ends a phase of a chunk."""
+SECONDS_PER_MESSAGE = 1e-6
+"""What an NPU does with it; all there is on the analytical network."""
+
+
+@dataclass(frozen=True)
+class TransportCosts:
+    """CPU time and memory of a transport over ns-3's events.
+
+    A packet, its acknowledgement counted, takes ``seconds_per_packet`` at its ends and ``seconds_per_link`` on the way;
+    with more pairs than ``pairs_in_cache`` up to ``slowdown`` times more. Up to ``messages_that_share`` messages of
+    chunks that run together share a packet.
+    """
+
+    seconds_per_packet: float
+    seconds_per_link: float
+    seconds_per_pair: float
+    seconds_per_message: float
+    slowdown: float
+    pairs_in_cache: int
+    messages_that_share: int
+    bytes_per_pair: int
+    bytes_in_flight: int
+
+
+TRANSPORTS: Mapping[str, TransportCosts] = {
+    "tcp": TransportCosts(
+        seconds_per_packet=12e-6,
+        seconds_per_link=0.4e-6,
+        seconds_per_pair=230e-6,
+        seconds_per_message=2e-6,
+        slowdown=1.0,
+        pairs_in_cache=8_000,
+        messages_that_share=4,
+        bytes_per_pair=17_000,  # two idle sockets of 8.4 KB
+        bytes_in_flight=1_000,  # headers, tags, the sender's list of segments; ns-3's packets hold no payload here
+    ),
+    "roce": TransportCosts(
+        seconds_per_packet=0.1e-6,
+        seconds_per_link=0.3e-6,
+        seconds_per_pair=5e-6,
+        seconds_per_message=0.3e-6,
+        slowdown=6.0,
+        pairs_in_cache=4_000,
+        messages_that_share=1,
+        bytes_per_pair=1_000,
+        bytes_in_flight=50,  # of those that wait: a frame of the fabric is 200, and few are on their way at once
+    ),
+}
+"""By ``kind``."""

@@ -39,7 +39,7 @@ class PlannedRun:
     collectives: int
     plays: tuple[PlannedPlay, ...]
     cuts: Mapping[RequestKind, tuple[int, int]] = field(default_factory=dict)
-    """In how many chunks each kind of collective is cut, and how many phases they have together; (0, 0): it is dropped."""
+    """Of each kind of collective, how many chunks it is cut in and how many phases they have; (0, 0): none."""
 
     @property
     def bytes(self) -> int:

@@ -18,19 +18,23 @@ _SECONDS_PER_COMPUTATION = 20e-6
 
 
 class PlannedWork(NamedTuple):
-    """What a run has to do: bytes of messages over all NPUs, the computation of NPU 0, and the bytes' share of the cost."""
+    """What a run has to do: bytes of messages over all NPUs, computation of NPU 0, and the bytes' share of the cost."""
 
     bytes: int
     compute_ps: int
     bytes_share: float
 
 
+NOTHING_PLANNED = PlannedWork(0, 0, 0.0)
+"""What is planned isn't known."""
+
+
 @dataclass(frozen=True)
 class Progress:
     """Where a run is: NPU 0's passes and layer steps (forward and backward count one each), and what it cost so far.
 
-    ``delivered_bytes``: of messages, whole or not, over all NPUs; None if the backend doesn't count them. ``computed_ps``:
-    of NPU 0. ``setup_seconds``: what of ``wall_seconds`` had passed before the first event.
+    ``delivered_bytes``: of messages, whole or not, over all NPUs; None if the backend doesn't count them.
+    ``computed_ps``: of NPU 0. ``setup_seconds``: what of ``wall_seconds`` had passed before the first event.
     """
 
     passes_done: int
@@ -42,7 +46,7 @@ class Progress:
     wall_seconds: float
     delivered_bytes: int | None = None
     computed_ps: int = 0
-    planned: PlannedWork = PlannedWork(0, 0, 0.0)
+    planned: PlannedWork = NOTHING_PLANNED
     setup_seconds: float = 0.0
 
     @property

@@ -1,6 +1,6 @@
 """How many hosts, switches and links a network will have, and what they take, from its description alone.
 
-Nothing is built for it. The bytes were measured as resident memory, Python 3.11 on x86-64; the tests measure them again.
+Nothing is built for it. The bytes were measured as resident memory, Python 3.11 on x86-64; tests measure them again.
 """
 
 from __future__ import annotations
@@ -25,7 +25,6 @@ from astra_ns3.config.topology import (
 )
 from astra_ns3.config.topology_direct import RouterTopology
 from astra_ns3.memory import require_memory
-
 
 BYTES_PER_LINK = 640
 """A link of a Graph with its two ports, their columns in ``adjacency``, and its share of hosts and switches."""

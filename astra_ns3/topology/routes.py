@@ -137,7 +137,7 @@ class _Maker:
 
     def _once(self, numbers: npt.NDArray[np.int64] | npt.NDArray[np.int32] | _Numbers) -> _Numbers:
         array = np.ascontiguousarray(numbers, dtype=np.uint32)
-        return self._known.setdefault(hashlib.blake2b(array, digest_size=_DIGEST_BYTES).digest(), array)
+        return self._known.setdefault(hashlib.blake2b(array.data, digest_size=_DIGEST_BYTES).digest(), array)
 
     def _weigh(
         self, offsets: npt.NDArray[np.int64], ports: npt.NDArray[np.int64], rates: npt.NDArray[np.int64]

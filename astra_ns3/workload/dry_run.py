@@ -15,7 +15,6 @@ from astra_ns3.workload.operations import Compute, Issue, Operation, Wait
 from astra_ns3.workload.parallelism import parallelism_of
 from astra_ns3.workload.steps import Steps
 
-
 _DIFFERENT_PASSES = 2
 """A first pass, and one that stands for all others: no loop tells them apart."""
 

@@ -84,7 +84,8 @@ def test_what_is_thrown_away_again_does_not_count_down() -> None:
 
 def test_a_sink_hears_of_stages_if_it_can() -> None:
     class Hears:
-        heard: list[tuple[str, float]] = []
+        def __init__(self) -> None:
+            self.heard: list[tuple[str, float]] = []
 
         def stage(self, name: str, wall_seconds: float) -> None:
             self.heard.append((name, wall_seconds))
@@ -97,5 +98,6 @@ def test_a_sink_hears_of_stages_if_it_can() -> None:
 
     tell_stage(None, "planning", 1.0)
     tell_stage(object(), "planning", 1.0)  # type: ignore[arg-type]
-    tell_stage(Hears(), "planning", 2.5)
-    assert Hears.heard == [("planning", 2.5)]
+    sink = Hears()
+    tell_stage(sink, "planning", 2.5)
+    assert sink.heard == [("planning", 2.5)]

@@ -1,4 +1,4 @@
-"""Counts of a network from its description, against the network that is built; and what it takes, against a measurement."""
+"""Counts of a network from its description, against the one that is built; what it takes, against a measurement."""
 
 from __future__ import annotations
 
