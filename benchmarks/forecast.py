@@ -31,7 +31,6 @@ CLOS = {"kind": "leaf-spine", "leaves": 16, "spines": 8, "hosts_per_leaf": 8, "l
 SMALL_CLOS = {**CLOS, "leaves": 4, "spines": 2, "hosts_per_leaf": 4}
 ANALYTICAL = {"topology": ["Switch"], "npus_count": [128], "bandwidth": [50.0], "latency": [500.0]}
 MIB = 1 << 20
-MOST_RATIO = 1.5
 
 
 @dataclass(frozen=True)

@@ -25,15 +25,15 @@ BYTES_PER_PLACE = 50
 """Such a chunk in the queue of one NPU."""
 IDLE_BYTES = 250_000_000
 """Python, cppyy and ns-3 loaded, nothing built."""
-PROGRAM_SECONDS = 1.6
+PROGRAM_SECONDS = 1.4
 """Loading Python, cppyy and ns-3, reading the files, writing the results."""
-SECONDS_PER_HOST = 300e-6
+SECONDS_PER_HOST = 200e-6
 """Building it with its link and its port of a switch."""
-SECONDS_PER_ROW = 0.3e-6
+SECONDS_PER_ROW = 0.17e-6
 """A message of a schedule, built and handed over."""
 SECONDS_PER_LAUNCH = 15e-6
 """Python's part when one NPU starts and ends a phase of a chunk."""
-SECONDS_PER_MESSAGE = 1e-6
+SECONDS_PER_MESSAGE = 0.5e-6
 """What an NPU does with it; all there is on the analytical network."""
 
 
@@ -59,22 +59,22 @@ class TransportCosts:
 
 TRANSPORTS: Mapping[str, TransportCosts] = {
     "tcp": TransportCosts(
-        seconds_per_packet=12e-6,
-        seconds_per_link=0.4e-6,
-        seconds_per_pair=230e-6,
-        seconds_per_message=2e-6,
-        slowdown=1.0,
-        pairs_in_cache=8_000,
+        seconds_per_packet=12.5e-6,
+        seconds_per_link=0.2e-6,
+        seconds_per_pair=200e-6,
+        seconds_per_message=2.5e-6,
+        slowdown=0.4,
+        pairs_in_cache=4_000,
         messages_that_share=4,
         bytes_per_pair=17_000,  # two idle sockets of 8.4 KB
         bytes_in_flight=1_000,  # headers, tags, the sender's list of segments; ns-3's packets hold no payload here
     ),
     "roce": TransportCosts(
-        seconds_per_packet=0.1e-6,
-        seconds_per_link=0.3e-6,
+        seconds_per_packet=0.0,
+        seconds_per_link=0.36e-6,
         seconds_per_pair=5e-6,
-        seconds_per_message=0.3e-6,
-        slowdown=6.0,
+        seconds_per_message=0.1e-6,
+        slowdown=0.7,
         pairs_in_cache=4_000,
         messages_that_share=1,
         bytes_per_pair=1_000,
