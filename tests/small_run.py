@@ -46,9 +46,9 @@ def small_system(**keys: object) -> SystemConfig:
     return parse_system({**{key: int(value) if value.isdigit() else value for key, value in pairs}, **keys})
 
 
-def small_network(npus_per_host: int = 1) -> NetworkConfig:
+def small_network(npus_per_host: int = 1, npus: int = NPUS) -> NetworkConfig:
     link = {"rate": "100Gbps", "delay": "500ns"}
-    topology = {"npus": NPUS, "npus_per_host": npus_per_host, "link": link, "switch": {"buffer": "1GB"}}
+    topology = {"npus": npus, "npus_per_host": npus_per_host, "link": link, "switch": {"buffer": "1GB"}}
     return parse_network({"topology": {"kind": "single-switch", **topology}, "transport": {"kind": "tcp"}})
 
 

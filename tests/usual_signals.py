@@ -1,4 +1,4 @@
-"""Gives a started program the usual signals, whatever this one has: a shell has what it starts with `&` ignore Ctrl-C."""
+"""Gives a started program the usual signals, whatever this one has: what a shell starts with `&` ignores Ctrl-C."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The live line on a terminal: passes and layers done, simulated time, events per second, estimated end."""
+"""The live line on a terminal: the stage of the set-up, then how much is done, the speed and the estimated end."""
 
 from __future__ import annotations
 
@@ -34,12 +34,24 @@ class LiveLine:
         self._stream.write(_CLEAR_LINE + progress_text(progress, self._events_per_second)[: columns - 1])
         self._stream.flush()
 
+    def stage(self, name: str, wall_seconds: float) -> None:
+        """Draw the stage of the set-up that begins, or that goes on."""
+        self._last_seconds = self._drawn_at = wall_seconds
+        columns = shutil.get_terminal_size().columns
+        self._stream.write(_CLEAR_LINE + stage_text(name, wall_seconds)[: columns - 1])
+        self._stream.flush()
+
     def finish(self) -> None:
         """Take the line away."""
         if self._drawn_at is not None:
             self._stream.write(_CLEAR_LINE)
             self._stream.flush()
             self._drawn_at = None
+
+
+def stage_text(name: str, wall_seconds: float) -> str:
+    """The line's words before the first event."""
+    return f"set-up: {name}  {wall_seconds:.0f} s"
 
 
 def progress_text(progress: Progress, events_per_second: float) -> str:

@@ -20,6 +20,7 @@ def bruck_all_to_all(ranks: int) -> Schedule:
     name = "bruck all_to_all"
     if ranks == 1:
         return empty(name)
+    check_messages(name, ranks, ranks * _steps(ranks), blocks=ranks * sum(place.bit_count() for place in range(ranks)))
     distances = [np.flatnonzero(column(ranks) >> step & 1).astype(np.int32) for step in range(_steps(ranks))]
     carried = []
     for step, distance in enumerate(distances):
@@ -33,6 +34,7 @@ def bruck_all_gather(ranks: int) -> Schedule:
     name = "bruck all_gather"
     if ranks == 1:
         return empty(name)
+    check_messages(name, ranks, ranks * _steps(ranks), blocks=ranks * (ranks - 1))
     carried = [
         (column(ranks)[:, None] + column(min(1 << step, ranks - (1 << step)))) % ranks for step in range(_steps(ranks))
     ]
@@ -65,7 +67,6 @@ def _steps_away(
 ) -> Schedule:
     """``carried[k]``, shape ``(ranks, blocks)``: what each rank sends at step k, ``sign * 2^k`` places on."""
     steps = len(carried)
-    check_messages(name, ranks, sum(blocks.size for blocks in carried) // 8)  # the content outweighs the rows
     rank, step = column(ranks)[:, None], column(steps)[None, :]
     counts = np.broadcast_to(np.array([blocks.shape[1] for blocks in carried], dtype=np.int32), (ranks, steps))
     content = Content(

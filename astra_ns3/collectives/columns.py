@@ -11,9 +11,14 @@ import numpy.typing as npt
 
 from astra_ns3.collectives.schedule import Content, Schedule
 from astra_ns3.errors import InputError
+from astra_ns3.memory import require_memory
 
-#: More rows than this (about 30 bytes each) are refused before memory runs out.
-MAX_MESSAGES = 20_000_000
+MOST_MESSAGES = 2**31 - 1
+"""Rows are numbered in 32 bits."""
+BYTES_PER_MESSAGE = 30
+"""A row while it is built: seven numbers of 32 bits and a flag (measured: 26 to 36)."""
+BYTES_PER_BLOCK = 13
+"""A block of ``Schedule.content`` while it is built, its temporary copies counted (measured on Bruck's)."""
 
 Int32Array = npt.NDArray[np.int32]
 _Kind = TypeVar("_Kind", np.int32, np.bool_)
@@ -25,10 +30,13 @@ def column(values: int) -> Int32Array:
     return np.arange(values, dtype=np.int32)
 
 
-def check_messages(name: str, ranks: int, messages: int) -> None:
-    """Raise InputError for a schedule that is too large to build."""
-    if messages > MAX_MESSAGES:
-        raise InputError(f"{name} on {ranks} ranks needs {messages} messages, more than {MAX_MESSAGES}; use 'direct'")
+def check_messages(name: str, ranks: int, messages: int, blocks: int = 0) -> None:
+    """Raise InputError for a schedule that memory can't hold; ``blocks``: those of its content."""
+    whole = f"the schedule {name} on {ranks} ranks, {messages} messages,"
+    needed = messages * BYTES_PER_MESSAGE + blocks * BYTES_PER_BLOCK
+    require_memory(whole, needed, "use fewer ranks, or an algorithm with fewer messages")
+    if messages > MOST_MESSAGES:
+        raise InputError(f"{whole} has more than {MOST_MESSAGES}")
 
 
 def assemble(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from astra_ns3.collectives.columns import Int32Array, assemble, column, empty, signals
+from astra_ns3.collectives.columns import Int32Array, assemble, check_messages, column, empty, signals
 from astra_ns3.collectives.schedule import Schedule
 
 
@@ -18,6 +18,7 @@ def direct_all_reduce(ranks: int, window: int | None = None) -> Schedule:
     name = _name("all_reduce", window)
     if ranks == 1:
         return empty(name)
+    check_messages(name, ranks, 2 * ranks * (ranks - 1))
     rank, second, place = column(ranks)[:, None, None], column(2)[None, :, None], column(ranks - 1)[None, None, :]
     target = (rank + 1 + place) % ranks
     width = _width(ranks, window)
@@ -72,6 +73,7 @@ def direct_barrier(ranks: int, window: int | None = None) -> Schedule:
     name = _name("barrier", window)
     if ranks == 1:
         return empty(name)
+    check_messages(name, ranks, ranks * (ranks - 1))
     rank, place = column(ranks)[:, None], column(ranks - 1)[None, :]
     width = _width(ranks, window)
     return signals(
@@ -112,6 +114,7 @@ def _one_round(
 ) -> Schedule:
     if ranks == 1:
         return empty(name)
+    check_messages(name, ranks, ranks * (ranks - 1))
     rank, place = column(ranks)[:, None], column(ranks - 1)[None, :]
     target = (rank + 1 + place) % ranks
     width = _width(ranks, window)

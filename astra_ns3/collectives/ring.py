@@ -83,6 +83,7 @@ def ring_barrier(ranks: int, ways: tuple[int, ...] = CLOCKWISE) -> Schedule:
         return empty(name)
     steps = ranks - 1 if len(ways) == 1 else ranks // 2
     rank, step, way = column(ranks)[:, None, None], column(steps)[None, :, None], _ways(ways)
+    check_messages(name, ranks, ranks * steps * len(ways))
     # Of an even number of ranks, the one opposite need be heard of from one side only.
     needed = (way == ways[0]) | (step < (ranks - 1) // 2)
     return signals(
@@ -113,6 +114,7 @@ def _ring(
     if ranks == 1:
         return empty(name)
     halves = len(ways)
+    check_messages(name, ranks, ranks * steps * halves)
     rank, step, way = column(ranks)[:, None, None], column(steps)[None, :, None], _ways(ways)
     return assemble(
         name,

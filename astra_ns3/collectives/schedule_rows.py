@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from astra_ns3.collectives.columns import MAX_MESSAGES
+from astra_ns3.collectives.columns import MOST_MESSAGES
 from astra_ns3.collectives.schedule import Content, Int32Column, Schedule
 from astra_ns3.config.collective_kind import CollectiveKind, parse_kind
 from astra_ns3.errors import InputError, nearest
@@ -82,8 +82,8 @@ def _check_names(table: Table) -> None:
             raise InputError(f"{table.source}: {what} '{missing[0]}' is missing")
     if "contributors" in table.columns and "content" not in table.columns:
         raise InputError(f"{table.source}: column 'contributors' says nothing without column 'content'")
-    if len(table.columns["sender"]) > MAX_MESSAGES:
-        raise InputError(f"{table.source}: {len(table.columns['sender'])} messages, more than {MAX_MESSAGES}")
+    if len(table.columns["sender"]) > MOST_MESSAGES:
+        raise InputError(f"{table.source}: {len(table.columns['sender'])} messages, more than {MOST_MESSAGES}")
 
 
 def _key(table: Table, key: str, largest: int) -> int:

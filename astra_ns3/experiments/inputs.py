@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from astra_ns3.config.analytical import AnalyticalNetwork
@@ -15,6 +15,7 @@ from astra_ns3.config.network_file import AnyNetwork, NetworkFile, read_network_
 from astra_ns3.config.system import SystemConfig, read_system
 from astra_ns3.config.workload import Workload, read_workload
 from astra_ns3.errors import InputError
+from astra_ns3.experiments.costs import BYTES_PER_NPU
 from astra_ns3.experiments.network_summary import wire_sizes
 from astra_ns3.experiments.options import (
     USUAL,
@@ -25,10 +26,13 @@ from astra_ns3.experiments.options import (
 )
 from astra_ns3.experiments.planned import PlannedRun, planned_run
 from astra_ns3.experiments.shape import network_shape, transport_shapes
+from astra_ns3.memory import require_memory
 from astra_ns3.topology.checks import check_topology
 from astra_ns3.topology.graph import Graph
+from astra_ns3.topology.paths import longest_path
 from astra_ns3.topology.ports import resolve_ports
 from astra_ns3.topology.registry import build_graph
+from astra_ns3.topology.routes import shortest_paths
 from astra_ns3.transport.check import check_transport
 from astra_ns3.workload.dry_run import unissued_collectives
 
@@ -51,6 +55,8 @@ class Inputs:
     """Name of the preset that ``compatibility`` is."""
     asked_to_observe: bool = False
     """Whether a network of ours observes something; what an import of another format observes is for convenience."""
+    known_plans: dict[int, PlannedRun] = field(default_factory=dict, compare=False, repr=False)
+    """What :meth:`planned` has found, by passes."""
 
     @property
     def bandwidths(self) -> tuple[float, ...]:
@@ -59,8 +65,11 @@ class Inputs:
 
     def planned(self, passes: int) -> PlannedRun:
         """What the run will play; raises InputError for what the system's algorithms can't do."""
-        dimensions = self.network.dimensions
-        return planned_run(self.workload, self.system, dimensions, self.bandwidths, self.compatibility, passes)
+        if passes not in self.known_plans:
+            self.known_plans[passes] = planned_run(
+                self.workload, self.system, self.network.dimensions, self.bandwidths, self.compatibility, passes
+            )
+        return self.known_plans[passes]
 
 
 def load_inputs(
@@ -83,21 +92,27 @@ def load_inputs(
     system_config = system_with_options(_given(system, (SystemConfig,), read_system), options)
     with _named(network):
         network_config = network_with_options(read_in_network.network, options)
-        graph, warnings = _network(network_config, options)
     scaled = read_in_workload.scaled(comm_scale, compute_scale)
-    inputs = Inputs(
+    system_config = system_with_rules(system_config, compatibility)
+    dimensions, bandwidths = network_config.dimensions, network_config.bandwidths
+    with _named(network):
+        _check_grid(network_config)
+    with _named(system):
+        # Before the graph: it takes long to build, and needs less memory than too large a schedule.
+        planned = planned_run(scaled, system_config, dimensions, bandwidths, compatibility, passes=1)
+    with _named(network):
+        graph, warnings = _network(network_config, options)
+    return Inputs(
         scaled,
-        system_with_rules(system_config, compatibility),
+        system_config,
         network_config,
         graph,
         (*read_in_network.warnings, *warnings, *unissued_collectives(scaled, network_config.dimensions)),
         compatibility,
         compat,
         network_config.observe.anything and not read_in_network.imported,
+        {1: planned},
     )
-    with _named(system):
-        inputs.planned(passes=1)
-    return inputs
 
 
 def _network_file(network: FilePath | AnyNetwork) -> NetworkFile:
@@ -106,6 +121,12 @@ def _network_file(network: FilePath | AnyNetwork) -> NetworkFile:
         return NetworkFile(network)
     found: NetworkFile = _given(network, (NetworkConfig, AnalyticalNetwork), read_network_file)
     return found
+
+
+def _check_grid(network: AnyNetwork) -> None:
+    """Raise InputError if an analytical network, which has no graph to be refused, has too many NPUs."""
+    if isinstance(network, AnalyticalNetwork):
+        require_memory(f"a network of {network.npus} NPUs", network.npus * BYTES_PER_NPU, "use fewer NPUs")
 
 
 def _network(network: AnyNetwork, options: Options) -> tuple[Graph, list[str]]:
@@ -119,8 +140,12 @@ def _network(network: AnyNetwork, options: Options) -> tuple[Graph, list[str]]:
         raise InputError(f"the topology places {len(graph.rank_host)} NPUs, expected {network.npus}")
     observe = network.observe
     resolve_ports(graph, (*observe.queues, *observe.utilisation, *observe.pcap))
-    wires = check_topology(graph, *wire_sizes(network), weighted=network.topology.routing.weighted)
-    return graph, [*wires, *check_transport(network, network_shape(graph), transport_shapes(network, graph))]
+    tables = shortest_paths(graph)
+    longest = longest_path(graph, tables)
+    weighted = network.topology.routing.weighted
+    wires = check_topology(graph, *wire_sizes(network), weighted=weighted, tables=tables, longest=longest)
+    shapes = transport_shapes(network, graph, tables)
+    return graph, [*wires, *check_transport(network, network_shape(graph, longest), shapes)]
 
 
 def _given(value: object, models: tuple[type[Any], ...], read: Callable[[FilePath], Any]) -> Any:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from astra_ns3.collectives.schedule import Schedule
 from astra_ns3.config.compatibility import Compatibility
@@ -13,8 +13,7 @@ from astra_ns3.config.workload import Workload
 from astra_ns3.system.groups import Grid
 from astra_ns3.system.launches import schedule_of
 from astra_ns3.system.plan import CollectivePlanner
-from astra_ns3.system.request import CollectiveRequest
-from astra_ns3.workload.dry_run import collective_requests
+from astra_ns3.workload.dry_run import RequestKind, counted_requests, request_kind
 from astra_ns3.workload.parallelism import parallelism_of
 
 
@@ -27,6 +26,11 @@ class PlannedPlay:
     groups: tuple[tuple[int, ...], ...]
     count: int
 
+    @property
+    def all_bytes(self) -> int:
+        """Of all its messages in all groups and times."""
+        return self.count * len(self.groups) * int(self.schedule.message_bytes(self.bytes).sum())
+
 
 @dataclass(frozen=True)
 class PlannedRun:
@@ -34,6 +38,13 @@ class PlannedRun:
 
     collectives: int
     plays: tuple[PlannedPlay, ...]
+    cuts: Mapping[RequestKind, tuple[int, int]] = field(default_factory=dict)
+    """Of each kind of collective, how many chunks it is cut in and how many phases they have; (0, 0): none."""
+
+    @property
+    def bytes(self) -> int:
+        """Of all messages of the run."""
+        return sum(play.all_bytes for play in self.plays)
 
 
 def planned_run(
@@ -53,28 +64,19 @@ def planned_run(
     grid = Grid(parallelism.dimensions, None if bandwidths is None else parallelism.of_each(bandwidths))
     planner = CollectivePlanner(config, grid, compatibility)
     collectives = 0
+    cuts: dict[RequestKind, tuple[int, int]] = {}
     plays: Counter[tuple[Schedule, int, tuple[int, ...]]] = Counter()
-    for request, count in _alike(collective_requests(workload, passes, dimensions=parallelism.dimensions)):
+    for request, count in counted_requests(workload, passes, parallelism.dimensions):
         chunks = planner.chunks(request, time_ps=0)
         collectives += count if chunks else 0
-        for planned in (planned for chunk in chunks for planned in chunk):
-            phase = planned.phase
-            ranks = grid.ranks_in(phase.dimensions)
-            schedule = schedule_of(phase, ranks, planned.turn, anticlockwise=planned.anticlockwise)
-            plays[schedule, phase.bytes, tuple(phase.dimensions)] += count
+        cuts[request_kind(request)] = len(chunks), sum(len(chunk) for chunk in chunks)
+        alike = Counter((planned.phase, planned.turn, planned.anticlockwise) for chunk in chunks for planned in chunk)
+        for (phase, turn, anticlockwise), times in alike.items():
+            schedule = schedule_of(phase, grid.ranks_in(phase.dimensions), turn, anticlockwise=anticlockwise)
+            plays[schedule, phase.bytes, tuple(phase.dimensions)] += count * times
     groups = {dims: tuple(map(tuple, grid.cosets(dims))) for _, _, dims in plays}
     return PlannedRun(
         collectives,
         tuple(PlannedPlay(schedule, size, groups[dims], count) for (schedule, size, dims), count in plays.items()),
+        cuts,
     )
-
-
-def _alike(requests: Sequence[CollectiveRequest]) -> Iterator[tuple[CollectiveRequest, int]]:
-    """Each kind of request once, with how often it is made."""
-    counts: Counter[tuple[object, ...]] = Counter()
-    first: dict[tuple[object, ...], CollectiveRequest] = {}
-    for request in requests:
-        key = request.kind, request.bytes, request.dimensions
-        counts[key] += 1
-        first.setdefault(key, request)
-    return ((request, counts[key]) for key, request in first.items())

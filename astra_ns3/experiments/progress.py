@@ -2,13 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
+
+from astra_ns3.experiments.inputs import Inputs
+from astra_ns3.network.api import NetworkBackend
+from astra_ns3.workload.driver import TrainingDriver
+from astra_ns3.workload.dry_run import planned_computation
+
+_SECONDS_PER_BYTE = 5e-9
+"""Of wall time, about that of a packet of a kilobyte."""
+_SECONDS_PER_COMPUTATION = 20e-6
+"""Of wall time, of one NPU, however long it computes."""
+
+
+class PlannedWork(NamedTuple):
+    """What a run has to do: bytes of messages over all NPUs, computation of NPU 0, and the bytes' share of the cost."""
+
+    bytes: int
+    compute_ps: int
+    bytes_share: float
+
+
+NOTHING_PLANNED = PlannedWork(0, 0, 0.0)
+"""What is planned isn't known."""
 
 
 @dataclass(frozen=True)
 class Progress:
-    """Where a run is: NPU 0's passes and layer steps (forward and backward count one each), and what it cost so far."""
+    """Where a run is: NPU 0's passes and layer steps (forward and backward count one each), and what it cost so far.
+
+    ``delivered_bytes``: of messages, whole or not, over all NPUs; None if the backend doesn't count them.
+    ``computed_ps``: of NPU 0. ``setup_seconds``: what of ``wall_seconds`` had passed before the first event.
+    """
 
     passes_done: int
     passes: int
@@ -17,26 +44,37 @@ class Progress:
     time_ps: int
     events: int
     wall_seconds: float
+    delivered_bytes: int | None = None
+    computed_ps: int = 0
+    planned: PlannedWork = NOTHING_PLANNED
+    setup_seconds: float = 0.0
 
     @property
     def fraction(self) -> float:
-        """Share of the layer steps that NPU 0 has behind it, 0 to 1."""
-        total = self.passes * self.steps
-        done = self.passes_done * self.steps + self.steps_done
-        return min(1.0, done / total) if total > 0 else 0.0
+        """Share of the planned work that is done, 0 to 1: bytes delivered, and computation, each by what it costs.
+
+        Where neither is known, the share of the layer steps that NPU 0 has behind it.
+        """
+        plan = self.planned
+        if (plan.bytes and self.delivered_bytes is None) or not (plan.bytes or plan.compute_ps):
+            done, total = self.passes_done * self.steps + self.steps_done, self.passes * self.steps
+            return _share(done, total)
+        delivered = _share(self.delivered_bytes or 0, plan.bytes)
+        computed = _share(self.computed_ps, plan.compute_ps)
+        return plan.bytes_share * delivered + (1 - plan.bytes_share) * computed
 
     @property
     def seconds_left(self) -> float | None:
-        """Wall time still needed if steps go on at the same pace; None while none is done."""
+        """Wall time still needed if work goes on at the same pace; None while none is done."""
         fraction = self.fraction
-        return self.wall_seconds * (1 - fraction) / fraction if fraction > 0 else None
+        return (self.wall_seconds - self.setup_seconds) * (1 - fraction) / fraction if fraction > 0 else None
 
 
 class ProgressSink(Protocol):
-    """Receives the progress about ten times a second.
+    """Receives the progress: the stages of the set-up, then about ten times a second how far the run is."""
 
-    A sink may also have ``stage(name, wall_seconds)``, which is told what is being set up before the first event.
-    """
+    def stage(self, name: str, wall_seconds: float) -> None:
+        """The set-up is at ``name``, such as ``building the network``, ``wall_seconds`` after the run began."""
 
     def update(self, progress: Progress) -> None:
         """Show ``progress``."""
@@ -46,7 +84,50 @@ class ProgressSink(Protocol):
 
 
 def tell_stage(sink: ProgressSink | None, name: str, wall_seconds: float) -> None:
-    """Tell ``sink``, if it wants to know, that the run is being set up, and what is done for it."""
+    """Tell a sink, if there is one, of a stage of the set-up; one without a method for that goes without."""
     stage = getattr(sink, "stage", None)
     if callable(stage):
         stage(name, wall_seconds)
+
+
+class ProgressMeter:
+    """Reads off a run how far it is. What has been delivered never goes down, though a receiver may throw away."""
+
+    def __init__(
+        self, driver: TrainingDriver, network: NetworkBackend, planned: PlannedWork, setup_seconds: float
+    ) -> None:
+        self._driver = driver
+        self._planned = planned
+        self._setup_seconds = setup_seconds
+        self._highest_bytes = 0
+        count = getattr(network, "delivered_bytes", None)
+        self._count: Callable[[], int] | None = count if callable(count) else None
+
+    def read(self, time_ps: int, events: int, wall_seconds: float) -> Progress:
+        """The progress now."""
+        if self._count is not None:
+            self._highest_bytes = max(self._highest_bytes, self._count())
+        return Progress(
+            *self._driver.progress(),
+            time_ps,
+            events,
+            wall_seconds,
+            None if self._count is None else self._highest_bytes,
+            self._driver.computed_ps(),
+            self._planned,
+            self._setup_seconds,
+        )
+
+
+def planned_work(inputs: Inputs, passes: int) -> PlannedWork:
+    """What ``passes`` passes have to do."""
+    size = inputs.planned(passes).bytes
+    compute_ps, computations = planned_computation(inputs.workload, passes, inputs.network.dimensions)
+    cost = size * _SECONDS_PER_BYTE
+    whole = cost + computations * inputs.network.npus * _SECONDS_PER_COMPUTATION
+    share = 1.0 if not compute_ps else cost / whole
+    return PlannedWork(size, compute_ps, share)
+
+
+def _share(done: int, total: int) -> float:
+    return min(max(done / total, 0.0), 1.0) if total > 0 else 0.0

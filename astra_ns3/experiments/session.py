@@ -12,8 +12,9 @@ from typing import Any, Protocol
 from astra_ns3.config.network import NetworkConfig
 from astra_ns3.config.roce_control import OwnControl
 from astra_ns3.errors import AstraNs3Error, HookFailed, InputError, Interrupted
+from astra_ns3.experiments.capacity import check_run_fits
 from astra_ns3.experiments.inputs import Inputs
-from astra_ns3.experiments.progress import Progress, ProgressSink, tell_stage
+from astra_ns3.experiments.progress import Progress, ProgressMeter, ProgressSink, planned_work, tell_stage
 from astra_ns3.experiments.request import RunRequest
 from astra_ns3.experiments.watch import Watch
 from astra_ns3.network.api import EndpointModel, NetworkBackend
@@ -96,6 +97,7 @@ def play(request: RunRequest, inputs: Inputs, recorder: RecorderOptions, watch: 
 
     Raises InputError, BackendError, LimitReached and KeyboardInterrupt if that happens before the first event.
     """
+    check_run_fits(inputs, request.passes, limit_bytes=request.limits.memory_bytes)
     reporter.stage("building the network")
     network = _build(request, inputs, recorder)
     try:
@@ -108,9 +110,11 @@ def play(request: RunRequest, inputs: Inputs, recorder: RecorderOptions, watch: 
             dimensions=inputs.network.dimensions,
             bandwidths=inputs.bandwidths,
             compatibility=inputs.compatibility,
-            on_heartbeat=lambda time_ps, events: reporter.beat(_progress(driver, time_ps, events, watch)),
+            on_heartbeat=lambda time_ps, events: reporter.beat(meter.read(time_ps, events, watch.wall_seconds)),
         )
+        work = planned_work(inputs, request.passes)
         setup_seconds = watch.wall_seconds
+        meter = ProgressMeter(driver, network, work, setup_seconds)
         reporter.begun(driver, network, setup_seconds)
         error = _run(driver, request, inputs, reporter)
         played = Played(
@@ -141,10 +145,6 @@ def _run_warnings(network: NetworkBackend) -> list[str]:
     """What the backend has to say of the run; backends need not have anything."""
     tell = getattr(network, "warnings", None)
     return list(tell()) if tell is not None else []
-
-
-def _progress(driver: TrainingDriver, time_ps: int, events: int, watch: Watch) -> Progress:
-    return Progress(*driver.progress(), time_ps, events, watch.wall_seconds)
 
 
 def _build(request: RunRequest, inputs: Inputs, recorder: RecorderOptions) -> NetworkBackend:

@@ -12,20 +12,23 @@ from astra_ns3.topology.routes import RouteTables, shortest_paths
 from astra_ns3.transport.shape import NetworkShape, PortShape, SwitchShape
 
 
-def network_shape(graph: Graph) -> NetworkShape:
-    """The outline of a graph; the path is one between two NPUs that are as many links apart as any."""
+def network_shape(graph: Graph, longest: Sequence[Link] | None = None) -> NetworkShape:
+    """The outline of a graph; the path, ``longest`` if known, joins two NPUs that are as many links apart as any."""
     hosts = sorted(set(graph.rank_host))
-    return _shape(graph, len(graph.rank_host), range(graph.switches), hosts, longest_path(graph))
+    path = longest_path(graph) if longest is None else longest
+    return _shape(graph, len(graph.rank_host), range(graph.switches), hosts, path)
 
 
-def transport_shapes(network: NetworkConfig, graph: Graph) -> Mapping[str, NetworkShape]:
+def transport_shapes(
+    network: NetworkConfig, graph: Graph, tables: RouteTables | None = None
+) -> Mapping[str, NetworkShape]:
     """By kind, what each of several transports travels over from NPU 0; nothing if there is one transport.
 
-    Model limits: all NPUs are taken to see what NPU 0 sees.
+    ``tables``: the routes, if known. Model limits: all NPUs are taken to see what NPU 0 sees.
     """
     if network.tcp is None or network.roce is None or network.transports is None:
         return {}
-    tables = shortest_paths(graph)
+    tables = tables or shortest_paths(graph)
     ranks: dict[str, list[int]] = {}
     for transport, others in zip(network.transports, _nearest_others(network.dimensions), strict=True):
         ranks.setdefault(transport.kind, []).extend(others)

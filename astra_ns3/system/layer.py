@@ -56,10 +56,9 @@ class SystemLayer:
         self._tasks: dict[int, Task] = {}  # by instance, of the collectives that some NPU hasn't finished
         self._records: list[CollectiveRecord | None] = []
         self._changes: list[int] = []  # index of a collective each time its record was made or changed
-        orders = [LaunchOrder(network.ranks) for _ in range(len(dimensions) * config.num_queues_per_dimension)]
-        slots = -(-config.active_chunks_per_dimension // config.num_queues_per_dimension)
-        join = join_rule(config.intra_dimension_scheduling)
-        self._queues = [[DimensionQueue(order, slots, join) for order in orders] for _ in range(network.ranks)]
+        self._slots = -(-config.active_chunks_per_dimension // config.num_queues_per_dimension)
+        self._join = join_rule(config.intra_dimension_scheduling)
+        self._queues: dict[int, list[DimensionQueue]] = {}  # of each NPU, by the queue's number, made when first used
         self._observer = NpuObserver(len(self._layer_names), len(dimensions))
 
     @property
@@ -130,15 +129,16 @@ class SystemLayer:
 
     def running(self, rank: int) -> list[int]:
         """Instances that run on ``rank``, the earliest collective's first."""
-        return sorted(task.instance for queue in self._queues[rank] for task in queue.running)
+        return sorted(task.instance for queues in self._queues.values() for task in queues[rank].running)
 
     def waiting(self, rank: int) -> list[int]:
         """Instances that wait on ``rank`` for a slot or their turn, the earliest collective's first."""
-        return sorted(task.instance for queue in self._queues[rank] for task in queue.waiting)
+        return sorted(task.instance for queues in self._queues.values() for task in queues[rank].waiting)
 
     def next_in_order(self, rank: int) -> list[int]:
         """Instances that ``rank`` has to start before any other, at most one per queue."""
-        return [task.instance for queue in self._queues[rank] if (task := queue.awaited()) is not None]
+        queues = [self._queues[number][rank] for number in sorted(self._queues)]
+        return [task.instance for queue in queues if (task := queue.awaited()) is not None]
 
     def _create(self, index: int, request: CollectiveRequest, now_ps: int) -> None:
         """The first NPU to issue a collective makes it for all."""
@@ -162,11 +162,19 @@ class SystemLayer:
             )
         )
         self._collectives[index] = collective
-        self._tasks.update((task.instance, task) for task in collective.tasks())
+        for task in collective.tasks():
+            self._tasks[task.instance] = task
+            if task.queue not in self._queues:
+                self._queues[task.queue] = self._new_queues()
+
+    def _new_queues(self) -> list[DimensionQueue]:
+        """A queue of a dimension as each NPU holds it."""
+        order = LaunchOrder(self._network.ranks)
+        return [DimensionQueue(order, self._slots, self._join) for _ in range(self._network.ranks)]
 
     def _advance(self, rank: int, task: Task, time_ps: int) -> None:
         """A chunk leaves a phase on ``rank``."""
-        self._queues[rank][task.queue].finish(task)
+        self._queues[task.queue][rank].finish(task)
         collective = task.collective
         if rank == OBSERVED_RANK:
             self._observer.finished(task.instance, task.phase, collective.request.layer, task.launch, time_ps)
@@ -183,13 +191,13 @@ class SystemLayer:
             self._end(collective, rank, time_ps)
 
     def _enter(self, rank: int, task: Task, now_ps: int) -> None:
-        self._queues[rank][task.queue].add(task)
+        self._queues[task.queue][rank].add(task)
         if rank == OBSERVED_RANK:
             self._observer.entered(task.instance, task.launch.dimension, now_ps)
 
     def _fill(self, rank: int, queue_number: int, now_ps: int) -> None:
         """Start chunks while there are free slots and chunks that may start."""
-        queue = self._queues[rank][queue_number]
+        queue = self._queues[queue_number][rank]
         while (task := queue.start_next()) is not None:
             if rank == OBSERVED_RANK:
                 self._observer.started(task.instance, now_ps)

@@ -2,20 +2,32 @@
 
 from __future__ import annotations
 
-from astra_ns3.topology.graph import Graph
+from collections.abc import Sequence
+
+from astra_ns3.topology.graph import Graph, Link
 from astra_ns3.topology.paths import longest_path, round_trip_ps
 from astra_ns3.topology.routes import RouteTables, shortest_paths
 from astra_ns3.units import PS_PER_SECOND, format_bytes, format_rate, format_time
 
 
-def check_topology(graph: Graph, packet_wire_bytes: int, ack_wire_bytes: int, *, weighted: bool = False) -> list[str]:
+def check_topology(
+    graph: Graph,
+    packet_wire_bytes: int,
+    ack_wire_bytes: int,
+    *,
+    weighted: bool = False,
+    tables: RouteTables | None = None,
+    longest: Sequence[Link] | None = None,
+) -> list[str]:
     """Warnings, each one line: equally short ways of unequal rate, switches whose buffer is below rate x round trip.
 
-    Raises InputError naming two hosts if NPUs can't reach each other.
+    ``tables``, ``longest``: unweighted routes and a longest path, if they are known. Raises InputError naming two hosts
+    if NPUs can't reach each other.
     """
-    tables = shortest_paths(graph)
+    tables = tables or shortest_paths(graph)
     warnings = [] if weighted else _unequal_ways(graph, tables)
-    round_trip = round_trip_ps(longest_path(graph, tables), packet_wire_bytes, ack_wire_bytes)
+    longest = longest_path(graph, tables) if longest is None else longest
+    round_trip = round_trip_ps(longest, packet_wire_bytes, ack_wire_bytes)
     return [*warnings, *_small_buffers(graph, round_trip)]
 
 

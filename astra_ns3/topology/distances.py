@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from astra_ns3.topology.counts import BYTES_PER_COST, BYTES_PER_ROUTE, check_routes_fit
 from astra_ns3.topology.graph import Graph
 
 UNREACHED = 2**30
@@ -16,7 +17,10 @@ LINKS = 2**20
 """More links than any path has."""
 
 _Integers = npt.NDArray[np.signedinteger[Any]]
-_Bits = npt.NDArray[np.uint8]
+_Bits = npt.NDArray[np.uint64]
+_WORD_BITS = 64
+_ROWS_AT_ONCE = 256
+"""How many switches' bits are spread out to bytes at a time."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,13 +64,20 @@ def _neighbourhood(host: int, neighbours: dict[int, int]) -> tuple[object, ...]:
 
 def distances_to_groups(graph: Graph, groups: Groups) -> npt.NDArray[np.int32]:
     """The cost of the cheapest path from each switch to each group's hosts; shape ``(switches, groups)``."""
+    check_routes_fit(graph.nodes - _single(graph), 2 * len(graph.links), groups.count, BYTES_PER_ROUTE)
     found = np.full((graph.switches, groups.count), UNREACHED, dtype=np.int32)
     _spread(found, graph, groups, scale=1, each=0)
     return found
 
 
+def _single(graph: Graph) -> int:
+    """How many hosts have one port, and so no routes of their own."""
+    return int((np.diff(graph.adjacency.offsets[: graph.hosts + 1]) == 1).sum())
+
+
 def costs_and_links(graph: Graph, groups: Groups) -> npt.NDArray[np.int64]:
     """As :func:`distances_to_groups`, but cost x ``LINKS`` + the number of links, the least among cheapest paths."""
+    check_routes_fit(graph.switches, 2 * len(graph.links), groups.count, BYTES_PER_COST)
     found = np.full((graph.switches, groups.count), UNREACHED * LINKS, dtype=np.int64)
     _spread(found, graph, groups, scale=LINKS, each=1)
     return found
@@ -78,12 +89,12 @@ def _spread(found: _Integers, graph: Graph, groups: Groups, *, scale: int, each:
     Distances are settled in rising order (Dial, 1969), for all groups at once: a bit for each pair says whether it is
     settled, and a row of bits is passed on over each link.
     """
-    reached = np.zeros((graph.switches, -(-groups.count // 8)), dtype=np.uint8)
+    reached = np.zeros((graph.switches, -(-groups.count // _WORD_BITS)), dtype=np.uint64)
     waiting: dict[int, _Bits] = {}
     for group, switches in enumerate(groups.attached):
         for switch, cost in switches:
             row = waiting.setdefault(cost * scale + each, np.zeros_like(reached))[switch]
-            row[group // 8] |= 1 << group % 8
+            row.view(np.uint8)[group // 8] |= 1 << group % 8
     here, beyond, costs = _switch_links(graph)
     classes = []
     for cost in np.unique(costs).tolist():
@@ -96,7 +107,13 @@ def _spread(found: _Integers, graph: Graph, groups: Groups, *, scale: int, each:
         if not settled.any():
             continue
         reached |= settled
-        found[np.unpackbits(settled, axis=1, count=groups.count, bitorder="little").view(np.bool_)] = distance
+        for begin in range(0, graph.switches, _ROWS_AT_ONCE):
+            rows = slice(begin, begin + _ROWS_AT_ONCE)
+            if settled[rows].any():
+                bits = settled[rows].view(np.uint8)
+                found[rows][np.unpackbits(bits, axis=1, count=groups.count, bitorder="little").view(np.bool_)] = (
+                    distance
+                )
         for cost, peers, nodes, starts in classes:
             onward = waiting.setdefault(distance + cost, np.zeros_like(reached))
             onward[nodes] |= np.bitwise_or.reduceat(settled[peers], starts, axis=0)

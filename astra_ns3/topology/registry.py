@@ -8,6 +8,7 @@ from typing import Any
 from astra_ns3.config.topology import TopologyConfig
 from astra_ns3.errors import InputError, nearest
 from astra_ns3.topology.clos import clos, fat_tree, leaf_spine
+from astra_ns3.topology.counts import check_network_fits
 from astra_ns3.topology.dragonfly import dragonfly
 from astra_ns3.topology.dumbbell import dumbbell
 from astra_ns3.topology.files.reading import file_graph
@@ -36,10 +37,11 @@ BUILDERS: Mapping[str, Callable[[Any], Graph]] = {
 
 
 def build_graph(config: TopologyConfig) -> Graph:
-    """The graph that a topology configuration describes."""
+    """The graph that a topology configuration describes; raises InputError if memory can't hold it."""
     builder = BUILDERS.get(config.kind)
     if builder is None:
         raise InputError(
             f"topology '{config.kind}' is not one of {', '.join(BUILDERS)}{nearest(config.kind, BUILDERS)}"
         )
+    check_network_fits(config)
     return builder(config)

@@ -10,6 +10,7 @@ and equal sets of ports are stored once, so that 8,192 hosts cost megabytes, not
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import gcd
@@ -26,6 +27,7 @@ LOCAL = np.iinfo(np.uint32).max
 MOST_REPEATS = 64
 """A weighted set has no more entries than this for each of its ports; larger ratios of rates are rounded."""
 
+_DIGEST_BYTES = 16
 _Numbers = npt.NDArray[np.uint32]
 _Flags = npt.NDArray[np.bool_]
 
@@ -103,7 +105,7 @@ class _Maker:
         self._groups = groups
         self._distances = distances
         self._weighted = weighted
-        self._known: dict[bytes, _Numbers] = {}
+        self._known: dict[bytes, _Numbers] = {}  # by a digest: the bytes themselves would be kept a second time
 
     def routes(self, node: int) -> NodeRoutes:
         """The routes of one node."""
@@ -135,7 +137,7 @@ class _Maker:
 
     def _once(self, numbers: npt.NDArray[np.int64] | npt.NDArray[np.int32] | _Numbers) -> _Numbers:
         array = np.ascontiguousarray(numbers, dtype=np.uint32)
-        return self._known.setdefault(array.tobytes(), array)
+        return self._known.setdefault(hashlib.blake2b(array.data, digest_size=_DIGEST_BYTES).digest(), array)
 
     def _weigh(
         self, offsets: npt.NDArray[np.int64], ports: npt.NDArray[np.int64], rates: npt.NDArray[np.int64]

@@ -123,6 +123,10 @@ class TrainingDriver:
         passes_done, steps = self._npus[OBSERVED_RANK].position(layers, self._passes)
         return passes_done, self._passes, steps, 2 * layers
 
+    def computed_ps(self) -> int:
+        """For how long NPU 0 has computed until now."""
+        return self._npus[OBSERVED_RANK].record(self._network.now_ps()).compute_ps
+
     def records(self) -> RunRecords:
         """All that is known by now; ``complete`` once every NPU is done."""
         now_ps = self._network.now_ps()

@@ -2,15 +2,88 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import count
 
+from astra_ns3.config.collective_kind import CollectiveKind
 from astra_ns3.config.workload import Workload
 from astra_ns3.network.records import PassKind
 from astra_ns3.system.request import CollectiveRequest, Handle
 from astra_ns3.workload.loops import loop_of
-from astra_ns3.workload.operations import Issue, Program
+from astra_ns3.workload.operations import Compute, Issue, Operation, Wait
 from astra_ns3.workload.parallelism import parallelism_of
 from astra_ns3.workload.steps import Steps
+
+_DIFFERENT_PASSES = 2
+"""A first pass, and one that stands for all others: no loop tells them apart."""
+
+
+RequestKind = tuple[CollectiveKind, int, tuple[int, ...] | None]
+"""What decides how a collective is planned: its kind, its bytes, its dimensions."""
+
+
+def request_kind(request: CollectiveRequest) -> RequestKind:
+    """Equal for requests that are planned alike."""
+    return request.kind, request.bytes, request.dimensions
+
+
+def counted_requests(
+    workload: Workload, passes: int, dimensions: Sequence[int] | None = None
+) -> list[tuple[CollectiveRequest, int]]:
+    """Each kind of collective that an NPU issues in ``passes`` passes, in the order of the first, and how often.
+
+    Found in a first pass and one that stands for all others, so that it takes no longer for more of them. Arguments as
+    for :func:`collective_requests`.
+    """
+    played = min(passes, _DIFFERENT_PASSES)
+    counts: Counter[RequestKind] = Counter()
+    first: dict[RequestKind, CollectiveRequest] = {}
+    for request in collective_requests(workload, played, dimensions):
+        key = request_kind(request)
+        counts[key] += 1 if request.pass_number == 0 else passes - 1
+        first.setdefault(key, request)
+    return [(request, counts[key]) for key, request in first.items()]
+
+
+def issued_at_once(
+    workload: Workload, passes: int, dimensions: Sequence[int] | None = None
+) -> list[tuple[CollectiveRequest, int]]:
+    """Each kind of collective that an NPU issues before it computes or waits, and how often.
+
+    Where a loop goes through a whole pass without a stop, it goes through all ``passes``. Arguments as for
+    :func:`collective_requests`.
+    """
+    counts: Counter[RequestKind] = Counter()
+    first: dict[RequestKind, CollectiveRequest] = {}
+    for request in _first_requests(workload, min(passes, _DIFFERENT_PASSES), dimensions):
+        key = request_kind(request)
+        counts[key] += 1 if request.pass_number == 0 else passes - 1
+        first.setdefault(key, request)
+    return [(request, counts[key]) for key, request in first.items()]
+
+
+def planned_computation(workload: Workload, passes: int, dimensions: Sequence[int] | None = None) -> tuple[int, int]:
+    """For how long an NPU computes in ``passes`` passes, and in how many operations that take time.
+
+    Arguments as for :func:`collective_requests`.
+    """
+    time_ps = operations = 0
+    for operation in _operations(workload, min(passes, _DIFFERENT_PASSES), dimensions):
+        if isinstance(operation, Compute) and operation.time_ps:
+            times = 1 if operation.pass_number == 0 else passes - 1
+            time_ps += times * operation.time_ps
+            operations += times
+    return time_ps, operations
+
+
+def _first_requests(workload: Workload, passes: int, dimensions: Sequence[int] | None) -> Iterator[CollectiveRequest]:
+    """What is issued until the loop first computes or waits."""
+    for operation in _operations(workload, passes, dimensions, finishes=False):
+        if isinstance(operation, Issue):
+            yield operation.request
+        elif isinstance(operation, Wait) or (isinstance(operation, Compute) and operation.time_ps):
+            return
 
 
 def collective_requests(
@@ -20,23 +93,28 @@ def collective_requests(
 
     ``dimensions``: NPUs along each, before a cut (None: requests don't say over which they go).
     """
+    operations = _operations(workload, passes, dimensions)
+    return [operation.request for operation in operations if isinstance(operation, Issue)]
+
+
+def _operations(
+    workload: Workload, passes: int, dimensions: Sequence[int] | None, *, finishes: bool = True
+) -> Iterator[Operation]:
+    """What an NPU's program does; collectives with data are done at once, or, unless it ``finishes`` them, never."""
     loop = loop_of(workload, passes)
     groups = None if dimensions is None else parallelism_of(workload, dimensions).layers
-    return _requests(loop(Steps(workload, passes, groups)))
-
-
-def _requests(program: Program) -> list[CollectiveRequest]:
-    requests: list[CollectiveRequest] = []
+    program = loop(Steps(workload, passes, groups))
     answer: Handle | None = None
-    while True:
+    for number in count():
         try:
             operation = program.send(answer)
         except StopIteration:
-            return requests
+            return
         answer = None
         if isinstance(operation, Issue):
-            requests.append(operation.request)
-            answer = Handle(0, len(requests) - 1, operation.request, 0, done=True)
+            request = operation.request
+            answer = Handle(0, number, request, 0, done=finishes or not request.bytes)
+        yield operation
 
 
 def unissued_collectives(workload: Workload, dimensions: Sequence[int] | None = None) -> list[str]:

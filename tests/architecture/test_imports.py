@@ -17,6 +17,7 @@ PACKAGE = Path(__file__).resolve().parents[2] / "astra_ns3"
 FLOORS = {
     "errors": 0,
     "units": 0,
+    "memory": 0,
     "config": 1,
     "topology": 2,
     "transport": 2,
@@ -36,6 +37,8 @@ FLOORS = {
 ALLOWED_BESIDE = {
     ("network", "collectives"),  # a launch names a Schedule
     ("units", "errors"),
+    ("memory", "errors"),
+    ("memory", "units"),
 }
 # Rooms that only the room named may import, whatever the floors say: a backend is reached by its name.
 # The analytical backends run on the same native session as ns-3's.

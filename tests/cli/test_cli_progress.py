@@ -57,3 +57,20 @@ def test_a_line_never_drawn_leaves_the_stream_alone() -> None:
     stream = io.StringIO()
     LiveLine(stream).finish()
     assert stream.getvalue() == ""
+
+
+def test_the_set_up_is_a_stage_of_its_own_with_its_time() -> None:
+    stream = io.StringIO()
+    line = LiveLine(stream)
+    line.stage("building the network", 12.3)
+    assert stream.getvalue() == "\r\x1b[2Kset-up: building the network  12 s"
+    line.finish()
+    assert stream.getvalue().endswith("\r\x1b[2K")
+
+
+def test_speed_after_the_set_up_leaves_its_time_out() -> None:
+    stream = io.StringIO()
+    line = LiveLine(stream)
+    line.stage("planning the collectives", 60.0)
+    line.update(at(61.0, events=7_000))
+    assert "7 k events/s" in stream.getvalue()

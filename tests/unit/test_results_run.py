@@ -262,7 +262,12 @@ def test_progress_goes_forward_to_the_end() -> None:
     class Sink:
         def __init__(self) -> None:
             self.seen: list[Progress] = []
+            self.stages: list[tuple[str, float]] = []
             self.finished = 0
+
+        def stage(self, name: str, wall_seconds: float) -> None:
+            assert not self.seen
+            self.stages.append((name, wall_seconds))
 
         def update(self, progress: Progress) -> None:
             self.seen.append(progress)
@@ -276,6 +281,7 @@ def test_progress_goes_forward_to_the_end() -> None:
     assert fractions == sorted(fractions)
     assert 0 <= fractions[0] < fractions[-1] <= 1
     assert all(progress.passes == 3 for progress in sink.seen)
+    assert [name for name, _ in sink.stages] == ["building the network", "planning the collectives"]
     assert sink.finished == 1
 
 

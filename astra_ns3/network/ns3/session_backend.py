@@ -263,6 +263,10 @@ class SessionBackend:
         """Bytes of the messages that ``rank`` has sent so far."""
         return int(self._session.GetSentBytes(rank))
 
+    def delivered_bytes(self) -> int:
+        """Bytes of messages, whole or not, that all NPUs have got so far."""
+        return int(self._session.GetDeliveredBytes())
+
     def close(self, *, process_ends: bool = False) -> None:
         """Finish the files and free the simulation (or leave that to the end of the process); safe to call twice."""
         session, self._session = self._session, None

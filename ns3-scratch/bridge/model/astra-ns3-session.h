@@ -234,6 +234,8 @@ class Session
     uint64_t GetMessages() const;
     /// \return bytes of the messages sent by one NPU
     uint64_t GetSentBytes(uint32_t npu) const;
+    /// \return bytes of messages, whole or not, that all NPUs have got so far, in order
+    uint64_t GetDeliveredBytes() const;
     /// \return IP packets received by all hosts
     uint64_t GetPackets() const;
     /// \return segments sent again on all connections

@@ -254,6 +254,12 @@ Session::Implementation::MessageArrived(const CollectiveMessage& message)
 }
 
 void
+Session::Implementation::BytesArrived(int64_t bytes)
+{
+    deliveredBytes += bytes;
+}
+
+void
 Session::Implementation::TransportFailed(const char* reason)
 {
     if (failure.empty())

@@ -51,6 +51,7 @@ class Session::Implementation : public ns3::MessageListener, public ns3::PhaseLi
     ns3::MessageTransport& ChooseRemote(uint32_t sender, uint32_t receiver);
 
     void MessageArrived(const ns3::CollectiveMessage& message) override;
+    void BytesArrived(int64_t bytes) override;
     void TransportFailed(const char* reason) override;
     void PhaseDone(uint32_t npu, uint64_t instance) override;
 
@@ -101,6 +102,7 @@ class Session::Implementation : public ns3::MessageListener, public ns3::PhaseLi
     std::vector<std::shared_ptr<const ns3::CollectiveGroup>> groups;
     std::array<RecordTable, RECORD_TABLES> tables;
     bool recordFlows{false};
+    int64_t deliveredBytes{0};
     uint32_t connectionQuantities{0};
     std::vector<std::unique_ptr<ConnectionProbe>> connectionProbes;
     std::vector<std::unique_ptr<QueueProbe>> queueProbes;

@@ -181,6 +181,12 @@ Session::GetSentBytes(uint32_t npu) const
 }
 
 uint64_t
+Session::GetDeliveredBytes() const
+{
+    return static_cast<uint64_t>(m_implementation->deliveredBytes);
+}
+
+uint64_t
 Session::GetPackets() const
 {
     return m_implementation->network.GetReceivedPackets() + GetRoceStatistics().dataPackets;

@@ -175,6 +175,7 @@ class NpusOfOneHost : public TestCase
         NS_TEST_EXPECT_MSG_EQ(session.GetConnections(), 0U, "no connection");
         NS_TEST_EXPECT_MSG_EQ(session.GetMessages(), 1U, "one message");
         NS_TEST_EXPECT_MSG_EQ(session.GetSentBytes(0), 5'000'000'000U, "bytes");
+        NS_TEST_EXPECT_MSG_EQ(session.GetDeliveredBytes(), 5'000'000'000U, "bytes delivered");
     }
 };
 

@@ -31,7 +31,10 @@ LocalMessageTransport::Send(const CollectiveMessage& message)
     int64_t& freePs = m_freePs[message.sender];
     freePs = std::max(freePs, nowPs) + busyPs;
     Simulator::Schedule(FabricDelay(freePs + m_delayPs - nowPs, "a message inside a host"),
-                        [this, message]() { m_listener.MessageArrived(message); });
+                        [this, message]() {
+                            m_listener.BytesArrived(static_cast<int64_t>(message.bytes));
+                            m_listener.MessageArrived(message);
+                        });
 }
 
 } // namespace ns3

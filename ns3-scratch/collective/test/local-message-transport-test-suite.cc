@@ -25,6 +25,10 @@ class ArrivalLog : public MessageListener
         m_arrivals.push_back({message.row, Simulator::Now().GetTimeStep()});
     }
 
+    void BytesArrived(int64_t) override
+    {
+    }
+
     void TransportFailed(const char*) override
     {
         m_failures++;

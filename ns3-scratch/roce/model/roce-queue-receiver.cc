@@ -59,12 +59,14 @@ RoceQueueReceiver::ReceiveData(FabricFrame* frame)
 void
 RoceQueueReceiver::TakeInOrder(FabricFrame* frame)
 {
+    const uint64_t before = m_expected;
     m_expected += frame->payloadBytes;
     if (!m_early.IsEmpty())
     {
         m_expected = m_early.EndOf(m_expected);
         m_early.DropBelow(m_expected);
     }
+    m_context.listener->BytesArrived(static_cast<int64_t>(m_expected - before));
     m_marked = m_marked || frame->marked;
     m_unanswered++;
     const bool ends = m_message->end <= m_expected;
@@ -97,7 +99,9 @@ RoceQueueReceiver::TakeInOrder(FabricFrame* frame)
 void
 RoceQueueReceiver::StartOver()
 {
+    const uint64_t before = m_expected;
     m_expected = m_context.parameters.StartOver(m_message->begin, m_expected);
+    m_context.listener->BytesArrived(-static_cast<int64_t>(before - m_expected));
 }
 
 void

@@ -155,10 +155,21 @@ class RoceBench : public MessageListener
         m_arrivals.push_back({message, Simulator::Now().GetTimeStep()});
     }
 
+    void BytesArrived(int64_t bytes) override
+    {
+        m_deliveredBytes += bytes;
+    }
+
     void TransportFailed(const char* reason) override
     {
         m_failures.emplace_back(Simulator::Now().GetTimeStep(), reason);
         Simulator::Stop();
+    }
+
+    /// \return bytes that the receivers have got, in order
+    int64_t GetDeliveredBytes() const
+    {
+        return m_deliveredBytes;
     }
 
     /// \return messages that have arrived, in order
@@ -290,6 +301,7 @@ class RoceBench : public MessageListener
     std::unique_ptr<RoceMessageTransport> m_transport;       //!< under test
     uint32_t m_sent{0};                                      //!< messages so far
     std::vector<Arrival> m_arrivals;                         //!< messages that have arrived
+    int64_t m_deliveredBytes{0};                             //!< what receivers have got in order
     std::vector<std::pair<int64_t, std::string>> m_failures; //!< time and reason
 };
 

@@ -246,6 +246,10 @@ class PrioritiesGoFirst : public TestCase, public RoceQueuePairOwner, public Mes
         m_arrivals++;
     }
 
+    void BytesArrived(int64_t) override
+    {
+    }
+
     void TransportFailed(const char*) override
     {
     }

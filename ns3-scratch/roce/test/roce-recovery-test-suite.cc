@@ -171,6 +171,7 @@ class SendsAgainExactlyWhatItMust : public TestCase
             NS_TEST_EXPECT_MSG_EQ(statistics.nacks, recovery.nacks, recovery.name);
             NS_TEST_EXPECT_MSG_EQ(statistics.timeouts, 0U, recovery.name);
             NS_TEST_EXPECT_MSG_EQ(bench->GetArrivals().size(), 1U, recovery.name);
+            NS_TEST_EXPECT_MSG_EQ(bench->GetDeliveredBytes(), PACKETS * 1'000, recovery.name);
         }
     }
 };
@@ -197,6 +198,7 @@ class GoBackZeroKeepsEarlierMessages : public TestCase
         const auto expected = Join(Positions(0, BegunAtAnswer(15)), Positions(10, 60));
         NS_TEST_EXPECT_MSG_EQ((bench->GetGate(1).GetPositions() == expected), true, "packets");
         NS_TEST_ASSERT_MSG_EQ(bench->GetArrivals().size(), 6U, "each once");
+        NS_TEST_EXPECT_MSG_EQ(bench->GetDeliveredBytes(), 60'000, "what was thrown away, too");
     }
 };
 

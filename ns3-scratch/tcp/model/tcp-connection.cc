@@ -138,10 +138,12 @@ TcpConnection::Write(Ptr<Socket> socket, uint32_t available)
 void
 TcpConnection::Read(Ptr<Socket> socket)
 {
+    const uint64_t before = m_readBytes;
     while (socket->GetRxAvailable() > 0)
     {
         m_readBytes += socket->Recv()->GetSize();
     }
+    m_listener.BytesArrived(static_cast<int64_t>(m_readBytes - before));
     if (!m_acknowledged)
     {
         Complete(m_readBytes);

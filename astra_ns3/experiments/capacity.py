@@ -1,0 +1,87 @@
+"""What a run takes before its first event, from the inputs alone, and its refusal where memory can't hold that.
+
+Graph, routes and schedules are refused where they are built (``topology/counts.py``, ``collectives/columns.py``); here
+is what the driver and the backend add. The estimate leaves out what grows while the run goes on, such as packets in
+flight and records, so that nothing is refused that may fit. The bytes were measured as resident memory, Python 3.11 on
+x86-64; ``tests/unit/test_results_capacity.py`` measures them again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from astra_ns3.config.network import NetworkConfig
+from astra_ns3.experiments.costs import (
+    BYTES_PER_COLLECTIVE,
+    BYTES_PER_HANDLE,
+    BYTES_PER_HOST,
+    BYTES_PER_NPU,
+    BYTES_PER_PLACE,
+    BYTES_PER_ROW,
+    BYTES_PER_TASK,
+)
+from astra_ns3.experiments.inputs import Inputs
+from astra_ns3.memory import require_memory
+from astra_ns3.units import format_bytes
+from astra_ns3.workload.dry_run import issued_at_once, request_kind
+from astra_ns3.workload.parallelism import parallelism_of
+
+
+@dataclass(frozen=True)
+class Need:
+    """Bytes that a run takes before its first event, by what takes them."""
+
+    npus: int
+    schedules: int
+    collectives: int
+    at_once: int
+    """How many collectives are issued before the first NPU computes or waits."""
+
+    @property
+    def total(self) -> int:
+        """All bytes."""
+        return self.npus + self.schedules + self.collectives
+
+
+def run_need(inputs: Inputs, passes: int) -> Need:
+    """What ``passes`` passes take before the first event."""
+    npus = inputs.network.npus
+    hosts = inputs.graph.hosts if isinstance(inputs.network, NetworkConfig) else 0
+    rows = sum(schedule.messages for schedule in {play.schedule for play in inputs.planned(1).plays})
+    collectives, at_once = _collectives(inputs, passes)
+    return Need(npus * BYTES_PER_NPU + hosts * BYTES_PER_HOST, rows * BYTES_PER_ROW, collectives, at_once)
+
+
+def check_run_fits(inputs: Inputs, passes: int, *, limit_bytes: int | None = None) -> None:
+    """Raise InputError, with the estimate, if memory can't hold what a run takes before its first event.
+
+    ``limit_bytes``: the run's own limit on resident memory.
+    """
+    need = run_need(inputs, passes)
+    parts = {
+        f"{inputs.network.npus} NPUs": (need.npus, "use fewer NPUs"),
+        "schedules": (need.schedules, "use fewer NPUs, or an algorithm with fewer messages"),
+        f"{need.at_once} collectives issued at once": (
+            need.collectives,
+            "use fewer passes, smaller preferred-dataset-splits, or fewer NPUs",
+        ),
+    }
+    largest = max(parts, key=lambda name: parts[name][0])
+    size, advice = parts[largest]
+    what = f"the run, of it {format_bytes(size)} for {largest},"
+    require_memory(what, need.total, advice, limit_bytes=limit_bytes)
+
+
+def _collectives(inputs: Inputs, passes: int) -> tuple[int, int]:
+    """Bytes of the collectives that are issued before anything else happens, and how many these are."""
+    npus = inputs.network.npus
+    dimensions = parallelism_of(inputs.workload, inputs.network.dimensions).dimensions
+    cuts = inputs.planned(1).cuts
+    size = at_once = 0
+    for request, count in issued_at_once(inputs.workload, passes, dimensions):
+        chunks, phases = cuts[request_kind(request)]
+        if chunks:
+            at_once += count
+            on_each = BYTES_PER_HANDLE + chunks * BYTES_PER_PLACE
+            size += count * (BYTES_PER_COLLECTIVE + phases * BYTES_PER_TASK + npus * on_each)
+    return size, at_once

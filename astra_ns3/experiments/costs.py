@@ -1,0 +1,84 @@
+"""What the parts of a run cost in memory and CPU time: constants of the forecast, and of the refusal of what won't fit.
+
+Measured on one core of an x86-64 machine with Python 3.11. ``benchmarks/forecast.py`` runs whole cases and prints how
+far estimates and measurements are apart; ``tests/unit/test_results_capacity.py`` measures the bytes again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+BYTES_PER_NPU = 3_700
+"""Its program, its queue of one dimension, and its application in C++."""
+BYTES_PER_HOST = 10_000
+"""Of a network of packets, with its link and the switch's port."""
+BYTES_PER_ROW = 80
+"""A message of a schedule as C++ holds it."""
+BYTES_PER_COLLECTIVE = 2_000
+"""Issued and not finished; shared by all NPUs."""
+BYTES_PER_TASK = 250
+"""A phase of a chunk of such a collective; shared by all NPUs."""
+BYTES_PER_HANDLE = 220
+"""Such a collective on one NPU."""
+BYTES_PER_PLACE = 50
+"""Such a chunk in the queue of one NPU."""
+IDLE_BYTES = 250_000_000
+"""Python, cppyy and ns-3 loaded, nothing built."""
+PROGRAM_SECONDS = 1.4
+"""Loading Python, cppyy and ns-3, reading the files, writing the results."""
+SECONDS_PER_HOST = 200e-6
+"""Building it with its link and its port of a switch."""
+SECONDS_PER_ROW = 0.17e-6
+"""A message of a schedule, built and handed over."""
+SECONDS_PER_LAUNCH = 15e-6
+"""Python's part when one NPU starts and ends a phase of a chunk."""
+SECONDS_PER_MESSAGE = 0.5e-6
+"""What an NPU does with it; all there is on the analytical network."""
+
+
+@dataclass(frozen=True)
+class TransportCosts:
+    """CPU time and memory of a transport over ns-3's events.
+
+    A packet, its acknowledgement counted, takes ``seconds_per_packet`` at its ends and ``seconds_per_link`` on the way;
+    with more pairs than ``pairs_in_cache`` up to ``slowdown`` times more. Up to ``messages_that_share`` messages of
+    chunks that run together share a packet.
+    """
+
+    seconds_per_packet: float
+    seconds_per_link: float
+    seconds_per_pair: float
+    seconds_per_message: float
+    slowdown: float
+    pairs_in_cache: int
+    messages_that_share: int
+    bytes_per_pair: int
+    bytes_in_flight: int
+
+
+TRANSPORTS: Mapping[str, TransportCosts] = {
+    "tcp": TransportCosts(
+        seconds_per_packet=12.5e-6,
+        seconds_per_link=0.2e-6,
+        seconds_per_pair=200e-6,
+        seconds_per_message=2.5e-6,
+        slowdown=0.4,
+        pairs_in_cache=4_000,
+        messages_that_share=4,
+        bytes_per_pair=17_000,  # two idle sockets of 8.4 KB
+        bytes_in_flight=1_000,  # headers, tags, the sender's list of segments; ns-3's packets hold no payload here
+    ),
+    "roce": TransportCosts(
+        seconds_per_packet=0.0,
+        seconds_per_link=0.36e-6,
+        seconds_per_pair=5e-6,
+        seconds_per_message=0.1e-6,
+        slowdown=0.7,
+        pairs_in_cache=4_000,
+        messages_that_share=1,
+        bytes_per_pair=1_000,
+        bytes_in_flight=50,  # of those that wait: a frame of the fabric is 200, and few are on their way at once
+    ),
+}
+"""By ``kind``."""

@@ -1,0 +1,163 @@
+"""What a run takes before its first event: estimates against measurements, and the refusal of what does not fit."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+from fake_backend import FakeBackend
+from small_run import NPUS, small_network, small_run, small_system, small_workload
+
+import astra_ns3
+from astra_ns3 import memory
+from astra_ns3.config.system import parse_system
+from astra_ns3.config.workload import parse_workload
+from astra_ns3.errors import InputError
+from astra_ns3.experiments.capacity import check_run_fits, run_need
+from astra_ns3.experiments.inputs import Inputs, load_inputs
+from astra_ns3.experiments.validate import validate
+from astra_ns3.memory import Available, available_memory, require_memory
+
+MOST_OFF = 2
+"""The estimates are to be right within this factor."""
+TIMEOUT_SECONDS = 120
+MICRO = "MICRO\n1\nx -1 0 NONE 0 0 NONE 0 0 ALLREDUCE {size} 0\n"
+DATA = "DATA\n1\nx -1 {compute} NONE 0 0 NONE 0 0 ALLREDUCE 4000 0\n"
+RUN = """
+import re
+from pathlib import Path
+from fake_backend import FakeBackend
+from astra_ns3.config.system import parse_system
+from astra_ns3.config.workload import parse_workload
+from astra_ns3.errors import LimitReached
+from astra_ns3.network.api import Limits
+from astra_ns3.workload.driver import TrainingDriver
+
+class Still(FakeBackend):
+    def launch(self, *words):
+        pass  # what a backend adds is its own
+
+def status(name):
+    return int(re.search(name + r":\\s+(\\d+)", Path("/proc/self/status").read_text())[1]) * 1024
+
+Path("/proc/self/clear_refs").write_text("5")  # the highest resident memory begins anew
+before = status("VmRSS")
+driver = TrainingDriver(Still({npus}), parse_system({system}), parse_workload({workload!r}), {passes})
+try:
+    driver.run(Limits(simulated_ps=0))
+except Exception as error:
+    assert "NPU" in str(error), error
+print(status("VmHWM") - before)
+"""
+
+
+def system(splits: int) -> dict[str, Any]:
+    keys = ("all-reduce", "reduce-scatter", "all-gather", "all-to-all")
+    algorithms = {f"{key}-implementation": "ring" for key in keys}
+    return {"scheduling-policy": "FIFO", "preferred-dataset-splits": splits, **algorithms}
+
+
+def inputs_of(workload: str, splits: int = 1, npus: int = NPUS) -> Inputs:
+    return load_inputs(parse_workload(workload), parse_system(system(splits)), small_network(npus=npus))
+
+
+@pytest.mark.parametrize(
+    ("passes", "splits", "npus"), [(3000, 1, 16), (12_000, 1, 16), (1, 30_000, 16), (1, 120_000, 16), (300, 40, 64)]
+)
+def test_collectives_issued_at_once_take_what_is_estimated(passes: int, splits: int, npus: int) -> None:
+    workload = MICRO.format(size=1 << 20)
+    program = RUN.format(npus=npus, system=system(splits), workload=workload, passes=passes)
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env={"PYTHONPATH": ":".join(sys.path)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=TIMEOUT_SECONDS,
+    )
+    assert done.returncode == 0, done.stderr
+    need = run_need(inputs_of(workload, splits, npus), passes)
+    assert need.at_once == passes
+    assert int(done.stdout) / MOST_OFF < need.collectives < int(done.stdout) * MOST_OFF
+
+
+def test_only_what_nothing_waits_for_is_issued_at_once() -> None:
+    # MICRO issues all passes at time 0; a data-parallel loop computes first, or waits for the pass before.
+    assert run_need(inputs_of(MICRO.format(size=4000)), 10**12).at_once == 10**12
+    assert run_need(inputs_of(DATA.format(compute=5)), 10**12).at_once == 0
+    assert run_need(inputs_of(DATA.format(compute=0)), 10**12).at_once == 1
+    assert run_need(inputs_of(MICRO.format(size=0)), 10**12).at_once == 0
+
+
+def test_a_run_that_memory_cannot_hold_is_refused_in_one_line_with_the_estimate() -> None:
+    backend = FakeBackend(NPUS)
+    with pytest.raises(InputError, match=r"1000000000 collectives issued at once, would need about .* TB") as error:
+        astra_ns3.run(
+            **{**small_run(), "workload": parse_workload(MICRO.format(size=4000)), "backend": backend}, passes=10**9
+        )
+    assert "use fewer passes" in str(error.value)
+    assert "\n" not in str(error.value)
+    assert backend.launched == []
+
+
+def test_the_runs_own_limit_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    inputs = inputs_of(MICRO.format(size=4000))
+    check_run_fits(inputs, 1000)
+    held = 10**9
+    monkeypatch.setattr(memory, "_held_bytes", lambda: (held, held))
+    with pytest.raises(InputError, match="the limit on memory has 1 MB left"):
+        check_run_fits(inputs, 1000, limit_bytes=held + 10**6)
+    check_run_fits(inputs, 1000, limit_bytes=held - 1)  # reached already: the run will end by it and say so
+
+
+def test_the_least_of_what_is_allowed_is_available(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory, "_sources", lambda limit: iter([Available(30, "a has"), Available(20, "b has")]))
+    assert available_memory() == Available(20, "b has")
+    require_memory("this", 20, "do that")
+    with pytest.raises(InputError, match=r"^this would need about 21 B of memory, b has 20 B left; do that$"):
+        require_memory("this", 21, "do that")
+
+
+def test_nothing_is_refused_where_nothing_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory, "_sources", lambda limit: iter(()))
+    require_memory("this", 10**30, "do that")
+
+
+@pytest.mark.parametrize(
+    ("files", "left"),
+    [
+        ({"memory.max": "1000", "memory.current": "400", "memory.stat": "anon 7\ninactive_file 100\n"}, 700),
+        ({"memory.max": "max", "memory.current": "400"}, None),
+        ({"memory.limit_in_bytes": "1000", "memory.usage_in_bytes": "1200"}, 0),
+        (
+            {
+                "memory.limit_in_bytes": "1000",
+                "memory.usage_in_bytes": "900",
+                "memory.stat": "total_inactive_file 50\n",
+            },
+            150,
+        ),
+        ({}, None),
+    ],
+)
+def test_control_groups_of_both_versions_are_read(files: dict[str, str], left: int | None, tmp_path: Any) -> None:
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    assert memory._left_in(tmp_path) == left
+
+
+def test_a_plan_of_many_passes_is_that_of_one_times_their_number() -> None:
+    one, many = (validate(small_workload(), small_system(), small_network(), passes=n).forecast for n in (1, 10**12))
+    assert (many.collectives, many.messages, many.bytes, many.launches) == tuple(
+        10**12 * number for number in (one.collectives, one.messages, one.bytes, one.launches)
+    )
+
+
+def test_queues_that_nothing_uses_cost_nothing() -> None:
+    few, many = (
+        astra_ns3.run(**{**small_run(), "backend": FakeBackend(NPUS)}, num_queues_per_dimension=queues)
+        for queues in (64, 10**12)
+    )
+    assert few.finish_ps == many.finish_ps
