@@ -281,7 +281,8 @@ def test_progress_goes_forward_to_the_end() -> None:
     assert fractions == sorted(fractions)
     assert 0 <= fractions[0] < fractions[-1] <= 1
     assert all(progress.passes == 3 for progress in sink.seen)
-    assert [name for name, _ in sink.stages] == ["reading the files", "building the network", "planning the collectives"]
+    stages = ["reading the files", "building the network", "planning the collectives"]
+    assert [name for name, _ in sink.stages] == stages
     assert sink.finished == 1
 
 
