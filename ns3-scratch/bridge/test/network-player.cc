@@ -74,7 +74,7 @@ class Watch : public FabricReceiver
         {
             if (nowPs == m_lastPs)
             {
-                LogTie(nowPs);
+                LogNote(LogKind::TIE, nowPs);
             }
             m_lastPs = nowPs;
             m_behind->ReceiveFrame(frame, port);
@@ -456,9 +456,9 @@ class NetworkPlayer : public MessageListener, public RoceQueuePairOwner
 } // namespace
 
 void
-LogTie(int64_t timePs)
+LogNote(LogKind kind, int64_t timePs)
 {
-    g_log->push_back({timePs, 0, StreamOf(0, 0, LogKind::TIE), 0});
+    g_log->push_back({timePs, 0, StreamOf(0, 0, kind), 0});
 }
 
 std::vector<LogRow>

@@ -25,7 +25,8 @@ enum class LogKind : uint32_t
     DROP,    //!< a packet dropped or lost: bytes
     MESSAGE, //!< a message has arrived: its number
     COUNTER, //!< a counter at the end
-    TIE      //!< several things in one picosecond whose order no rule gives
+    TIE,     //!< several things in one picosecond whose order no rule gives
+    DUE_DEPARTURE //!< a departure in a switch that has stopped a neighbour; tied with any arrival
 };
 
 /// A row of a log.
@@ -54,7 +55,7 @@ KindOf(uint32_t stream)
 /// \param networkCase what to play \return everything that was seen
 std::vector<LogRow> PlayNetworkCase(const NetworkCase& networkCase);
 
-/// While a case is played: what was seen lately may depend on an order that no rule gives.
-void LogTie(int64_t timePs);
+/// Add a note to the log of the case that is played. \param kind TIE or DUE_DEPARTURE
+void LogNote(LogKind kind, int64_t timePs);
 
 } // namespace astra_ns3::test

@@ -20,7 +20,13 @@
 void
 ns3::test::NoteTie(int64_t timePs)
 {
-    astra_ns3::test::LogTie(timePs);
+    astra_ns3::test::LogNote(astra_ns3::test::LogKind::TIE, timePs);
+}
+
+void
+ns3::test::NoteDueDeparture(int64_t timePs)
+{
+    astra_ns3::test::LogNote(astra_ns3::test::LogKind::DUE_DEPARTURE, timePs);
 }
 
 int

@@ -14,6 +14,7 @@
 #include "ns3/uinteger.h"
 
 #include <algorithm>
+#include <bit>
 
 namespace ns3
 {
@@ -129,39 +130,46 @@ FabricSharedBuffer::SettlePorts()
     const int64_t nowPs = Simulator::Now().GetTimeStep();
     const auto part = [this](uint64_t bytes) { return SharedPart(bytes); };
     const std::vector<IngressQueue> before = m_ingress;
-    const std::vector<uint8_t> stoppedBefore = m_stoppedPriorities;
+    const std::vector<uint8_t> stopped = m_stoppedPriorities;
     const uint64_t usedBefore = m_sharedBytes + SumOfShared(before, part);
+    const uint64_t lossyBefore = m_sharedBytes;
     for (FabricPort* port : m_ports)
     {
         port->Settle(nowPs);
     }
-    for (std::size_t port = 0; port < stoppedBefore.size(); ++port)
+    const uint64_t used = m_sharedBytes + SumOfShared(m_ingress, part);
+    bool departed = m_sharedBytes != lossyBefore;
+    bool stops = false;
+    for (std::size_t place = 0; place < before.size(); ++place)
     {
-        uint32_t resumes = 0;
-        for (uint32_t priority = 0; priority < FABRIC_PRIORITIES; ++priority)
+        const auto port = static_cast<uint32_t>(place / FABRIC_PRIORITIES);
+        const IngressQueue& queue = m_ingress[place];
+        const bool left = queue.bytes + queue.headroomBytes <
+                          before[place].bytes + before[place].headroomBytes;
+        departed = departed || left;
+        stops = stops || stopped[port] != 0;
+        const bool waits = stopped[port] >> place % FABRIC_PRIORITIES & 1;
+        if (!waits || !left || queue.headroomBytes > 0 || part(queue.bytes) == 0)
         {
-            const bool goesOn = (stoppedBefore[port] & ~m_stoppedPriorities[port]) >> priority & 1;
-            const std::size_t place = port * FABRIC_PRIORITIES + priority;
-            const uint64_t left = part(m_ingress[place].bytes);
-            const uint64_t usedAtLeast = usedBefore - part(before[place].bytes) + left;
-            const bool alone = left == 0 || left + m_pfc.resumeOffsetBytes <=
-                                                GetThreshold(port, usedAtLeast);
-            const uint64_t used = m_sharedBytes + SumOfShared(m_ingress, part);
-            const bool together =
-                left == 0 || left + m_pfc.resumeOffsetBytes <= GetThreshold(port, used);
-            const bool touched = m_ingress[place].bytes != before[place].bytes ||
-                                 m_ingress[place].headroomBytes != before[place].headroomBytes;
-            const bool stops = stoppedBefore[port] >> priority & 1;
-            if (stops && touched && m_ingress[place].headroomBytes == 0 && together && !alone)
-            {
-                test::NoteTie(nowPs);
-            }
-            resumes += goesOn ? 1 : 0;
+            continue;
         }
-        if (resumes > 1)
+        const uint64_t lowPoint = part(queue.bytes) + m_pfc.resumeOffsetBytes;
+        const uint64_t usedAlone = usedBefore - part(before[place].bytes) + part(queue.bytes);
+        if (lowPoint <= GetThreshold(port, used) && lowPoint > GetThreshold(port, usedAlone))
         {
             test::NoteTie(nowPs);
         }
+    }
+    for (std::size_t port = 0; port < stopped.size(); ++port)
+    {
+        if (std::popcount(static_cast<uint8_t>(stopped[port] & ~m_stoppedPriorities[port])) > 1)
+        {
+            test::NoteTie(nowPs);
+        }
+    }
+    if (stops && departed)
+    {
+        test::NoteDueDeparture(nowPs);
     }
 }
 

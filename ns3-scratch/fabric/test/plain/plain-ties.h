@@ -19,6 +19,14 @@ namespace ns3::test
  */
 void NoteTie(int64_t timePs);
 
+/**
+ * While a neighbour is stopped something left a memory as soon as a line was free. What arrives at
+ * the same switch in the same picosecond comes after it by rule only if whoever hands it on says
+ * so. Whoever links the plain ports defines it.
+ * \param timePs when
+ */
+void NoteDueDeparture(int64_t timePs);
+
 /// \param holds what the plain ports rely on \param what it is \throw std::logic_error if it fails
 inline void
 Demand(bool holds, const std::string& what)
