@@ -200,6 +200,37 @@ class GoBackZeroKeepsEarlierMessages : public TestCase
     }
 };
 
+class GoBackZeroIgnoresStaleReports : public TestCase
+{
+  public:
+    GoBackZeroIgnoresStaleReports()
+        : TestCase("go back 0 ignores the report of a gap in a message that is acknowledged by now")
+    {
+    }
+
+  private:
+    static constexpr int64_t TIMEOUT_PS = 100'000'000;
+
+    void DoRun() override
+    {
+        RoceParameters parameters = With(RoceReliability::GO_BACK_0);
+        parameters.timeoutPs = TIMEOUT_PS;
+        auto bench = MakePath(parameters);
+        Disturb(bench->GetGate(1), 3'000, DROPPED);
+        // The report comes when a timeout has long sent all of it again.
+        bench->GetGate(0).SetRule([](const FabricFrame& frame) {
+            return frame.kind == ROCE_NACK ? TIMEOUT_PS * 3 / 2 : int64_t{0};
+        });
+        bench->Send(0, 1, 10'000);
+        Simulator::Run();
+        const auto expected = Join(Positions(0, 10), Positions(0, 10));
+        NS_TEST_EXPECT_MSG_EQ((bench->GetGate(1).GetPositions() == expected), true, "packets");
+        NS_TEST_EXPECT_MSG_EQ(bench->GetGate(0).GetSeen(ROCE_NACK).size(), 1U, "one report");
+        NS_TEST_EXPECT_MSG_EQ(bench->GetTransport().GetStatistics().timeouts, 1U, "one timeout");
+        NS_TEST_EXPECT_MSG_EQ(bench->GetArrivals().size(), 1U, "arrived");
+    }
+};
+
 class ReportsAGapAgain : public TestCase
 {
   public:
@@ -334,6 +365,7 @@ class RoceRecoveryTestSuite : public TestSuite
     {
         AddTestCase(new SendsAgainExactlyWhatItMust);
         AddTestCase(new GoBackZeroKeepsEarlierMessages);
+        AddTestCase(new GoBackZeroIgnoresStaleReports);
         AddTestCase(new ReportsAGapAgain);
         AddTestCase(new TimesOutAndGivesUp);
     }
