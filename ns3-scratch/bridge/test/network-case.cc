@@ -223,9 +223,16 @@ class CaseDraw
     void DrawControl(CaseTransport& transport)
     {
         // The more often those that answer marks.
-        transport.control = OneOf<std::string>(
-            {"none", "static-window", "dcqcn", "dcqcn", "dcqcn", "timely", "dctcp", "hpcc",
-             "hpcc-pint", "swift"});
+        transport.control = OneOf<std::string>({"none",
+                                                "static-window",
+                                                "dcqcn",
+                                                "dcqcn",
+                                                "dcqcn",
+                                                "timely",
+                                                "dctcp",
+                                                "hpcc",
+                                                "hpcc-pint",
+                                                "swift"});
         if (transport.control == "hpcc" || transport.control == "hpcc-pint")
         {
             transport.parameters.telemetryBytes = transport.control == "hpcc" ? 42 : 2;
@@ -235,7 +242,8 @@ class CaseDraw
             transport.controlNumbers = {
                 {"g", 0.1},
                 {"alpha_timer", static_cast<double>(Between(2, 9) * MICROSECOND_PS)},
-                {"increase_timer", static_cast<double>(Between(2, 9) * MICROSECOND_PS + Below(999))},
+                {"increase_timer",
+                 static_cast<double>(Between(2, 9) * MICROSECOND_PS + Below(999))},
                 {"decrease_timer", Chance(50) ? 0.0 : static_cast<double>(3 * MICROSECOND_PS)},
                 {"byte_counter", static_cast<double>(Between(5, 60) * m_frameBytes)},
                 {"fast_recovery_times", 2.0},
@@ -291,14 +299,14 @@ class CaseDraw
         }
     }
 
-    NetworkCase m_case;          //!< what is drawn
-    std::mt19937_64 m_random;    //!< draws
-    bool m_tied{false};          //!< few rates and delays, so that much happens at one time
-    bool m_equal{false};         //!< one rate and delay, and all send to all
-    uint32_t m_payloadBytes{0};  //!< of full packets
-    uint32_t m_frameBytes{0};    //!< in a buffer
-    uint32_t m_lossless{0};      //!< bit p: priority p loses nothing
-    double m_errorRate{0.0};     //!< of all links
+    NetworkCase m_case;         //!< what is drawn
+    std::mt19937_64 m_random;   //!< draws
+    bool m_tied{false};         //!< few rates and delays, so that much happens at one time
+    bool m_equal{false};        //!< one rate and delay, and all send to all
+    uint32_t m_payloadBytes{0}; //!< of full packets
+    uint32_t m_frameBytes{0};   //!< in a buffer
+    uint32_t m_lossless{0};     //!< bit p: priority p loses nothing
+    double m_errorRate{0.0};    //!< of all links
 };
 } // namespace
 

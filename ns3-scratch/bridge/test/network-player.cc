@@ -105,10 +105,10 @@ class Watch : public FabricReceiver
         }
     }
 
-    uint32_t m_node;                               //!< its number
-    FabricReceiver* m_behind;                      //!< the node
-    bool m_inOrder;                                //!< by port
-    int64_t m_lastPs{-1};                          //!< last arrival
+    uint32_t m_node;                                 //!< its number
+    FabricReceiver* m_behind;                        //!< the node
+    bool m_inOrder;                                  //!< by port
+    int64_t m_lastPs{-1};                            //!< last arrival
     std::multimap<uint32_t, FabricFrame*> m_waiting; //!< arrived just now, by port
 };
 
@@ -314,22 +314,24 @@ class NetworkPlayer : public MessageListener, public RoceQueuePairOwner
     template <typename NUMBER>
     void TraceNumber(uint32_t node, uint32_t port, const char* source, LogKind kind)
     {
-        m_network.GetPort(node, port)->TraceConnectWithoutContext(
-            source,
-            Callback<void, Time, NUMBER>([this, node, port, kind](Time time, NUMBER number) {
-                Log(node, port, kind, time.GetTimeStep(), number);
-            }));
+        m_network.GetPort(node, port)
+            ->TraceConnectWithoutContext(
+                source,
+                Callback<void, Time, NUMBER>([this, node, port, kind](Time time, NUMBER number) {
+                    Log(node, port, kind, time.GetTimeStep(), number);
+                }));
     }
 
     /// Log a trace source that tells a packet.
     void TracePacket(uint32_t node, uint32_t port, const char* source, LogKind kind)
     {
-        m_network.GetPort(node, port)->TraceConnectWithoutContext(
-            source,
-            Callback<void, Time, Ptr<const Packet>>(
-                [this, node, port, kind](Time time, Ptr<const Packet> packet) {
-                    Log(node, port, kind, time.GetTimeStep(), packet->GetSize());
-                }));
+        m_network.GetPort(node, port)
+            ->TraceConnectWithoutContext(
+                source,
+                Callback<void, Time, Ptr<const Packet>>(
+                    [this, node, port, kind](Time time, Ptr<const Packet> packet) {
+                        Log(node, port, kind, time.GetTimeStep(), packet->GetSize());
+                    }));
     }
 
     void Trace(uint32_t node, uint32_t port)

@@ -17,15 +17,15 @@ namespace astra_ns3::test
 /// What a row of a log tells.
 enum class LogKind : uint32_t
 {
-    ARRIVAL, //!< a frame at the far end of a link: what it is
-    LINE,    //!< first bit on the line: bytes
-    QUEUE,   //!< bytes that wait, after a change
-    PAUSE,   //!< priorities stopped from then on
-    MARK,    //!< a packet marked: bytes
-    DROP,    //!< a packet dropped or lost: bytes
-    MESSAGE, //!< a message has arrived: its number
-    COUNTER, //!< a counter at the end
-    TIE,     //!< several things in one picosecond whose order no rule gives
+    ARRIVAL,      //!< a frame at the far end of a link: what it is
+    LINE,         //!< first bit on the line: bytes
+    QUEUE,        //!< bytes that wait, after a change
+    PAUSE,        //!< priorities stopped from then on
+    MARK,         //!< a packet marked: bytes
+    DROP,         //!< a packet dropped or lost: bytes
+    MESSAGE,      //!< a message has arrived: its number
+    COUNTER,      //!< a counter at the end
+    TIE,          //!< several things in one picosecond whose order no rule gives
     DUE_DEPARTURE //!< a departure in a switch that has stopped a neighbour; tied with any arrival
 };
 

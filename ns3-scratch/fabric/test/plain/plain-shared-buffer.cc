@@ -144,8 +144,8 @@ FabricSharedBuffer::SettlePorts()
     {
         const auto port = static_cast<uint32_t>(place / FABRIC_PRIORITIES);
         const IngressQueue& queue = m_ingress[place];
-        const bool left = queue.bytes + queue.headroomBytes <
-                          before[place].bytes + before[place].headroomBytes;
+        const bool left =
+            queue.bytes + queue.headroomBytes < before[place].bytes + before[place].headroomBytes;
         departed = departed || left;
         stops = stops || stopped[port] != 0;
         const bool waits = stopped[port] >> place % FABRIC_PRIORITIES & 1;
