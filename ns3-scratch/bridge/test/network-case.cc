@@ -32,6 +32,7 @@ class CaseDraw
         m_tied = family >= 5;
         m_case.inOrder = m_tied || family == 4;
         m_equal = family == 7;
+        m_hasty = m_case.number % 16 == 4 && !m_tied;
         m_payloadBytes = m_equal ? 1'000 : Between(256, 9'000);
         m_frameBytes = m_payloadBytes + HEADER_BYTES;
         m_lossless = Chance(10) ? 0 : 1U << 3 | (Chance(50) ? 1U << Below(PRIORITIES) : 0);
@@ -118,7 +119,8 @@ class CaseDraw
         LinkParameters link;
         link.rateBps = m_tied ? OneOf<uint64_t>({50 * GBPS, 100 * GBPS, 100 * GBPS})
                               : Between(10 * GBPS, 400 * GBPS);
-        link.delayPs = m_tied ? OneOf<int64_t>({80'000, 160'000}) : Below(2 * MICROSECOND_PS);
+        link.delayPs =
+            m_tied ? OneOf<int64_t>({80'000, 160'000}) : Below((m_hasty ? 8 : 2) * MICROSECOND_PS);
         if (m_equal)
         {
             link.rateBps = 100 * GBPS;
@@ -205,7 +207,8 @@ class CaseDraw
             parameters.cnpPriority = Below(PRIORITIES);
             parameters.ackEvery = 1 + (Chance(50) ? 0 : Below(8));
             parameters.reliability = static_cast<ns3::RoceReliability>(Below(3));
-            parameters.timeoutPs = Between(20, 120) * MICROSECOND_PS + Below(1'000'000);
+            parameters.timeoutPs =
+                (m_hasty ? Between(1, 3) : Between(20, 120)) * MICROSECOND_PS + Below(1'000'000);
             parameters.retries = 0;
             parameters.nackIntervalPs = Chance(50) ? 0 : Between(1, 20) * MICROSECOND_PS;
             parameters.reorderingPackets = Below(4);
@@ -302,6 +305,7 @@ class CaseDraw
     NetworkCase m_case;         //!< what is drawn
     std::mt19937_64 m_random;   //!< draws
     bool m_tied{false};         //!< few rates and delays, so that much happens at one time
+    bool m_hasty{false};        //!< timeouts shorter than some links are long
     bool m_equal{false};        //!< one rate and delay, and all send to all
     uint32_t m_payloadBytes{0}; //!< of full packets
     uint32_t m_frameBytes{0};   //!< in a buffer

@@ -11,7 +11,6 @@
 #include "ns3/uinteger.h"
 
 #include <cstdint>
-#include <memory>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -116,6 +115,21 @@ class SmallSwitch
     std::vector<Ptr<FabricPort>> m_ports;   //!< the ports
 };
 
+/// Run the simulation. \return what was thrown, or nothing
+std::string
+Run()
+{
+    try
+    {
+        Simulator::Run();
+    }
+    catch (const std::logic_error& error)
+    {
+        return error.what();
+    }
+    return "";
+}
+
 class PauseFrameThatWaitsAlone : public TestCase
 {
   public:
@@ -148,7 +162,7 @@ class PauseFrameThatWaitsAlone : public TestCase
         {
             small.Pass(110'000, number, 0, 2, true);
         }
-        Simulator::Run();
+        NS_TEST_ASSERT_MSG_EQ(Run(), "", "no error");
         const Stamps atOne{{DATA_PS + DELAY_PS, 1},
                            {DATA_PS + PAUSE_PS + DELAY_PS, NO_NUMBER},
                            {2 * DATA_PS + PAUSE_PS + DELAY_PS, 4},
@@ -193,17 +207,8 @@ class AnEventInThePastIsAnError : public TestCase
         small.Pass(1, 2, 0, 1, false);
         // The second frame is due at 80000. Nobody settles the port before it is to wake.
         Simulator::Schedule(TimeStep(90'000), [&small] { small.GetPort(1).WakeAtDeparture(); });
-        std::string message;
-        try
-        {
-            Simulator::Run();
-        }
-        catch (const std::logic_error& error)
-        {
-            message = error.what();
-        }
         NS_TEST_EXPECT_MSG_EQ(
-            message,
+            Run(),
             "switch3:1 schedules an event 10000 ps in the past, at 90000 ps; this "
             "is a mistake of astra-ns3, please report it",
             "what the error says");
