@@ -117,7 +117,7 @@ class SmallSwitch
 
 /// Run the simulation. \return what was thrown, or nothing
 std::string
-Run()
+ErrorOfRun()
 {
     try
     {
@@ -162,7 +162,7 @@ class PauseFrameThatWaitsAlone : public TestCase
         {
             small.Pass(110'000, number, 0, 2, true);
         }
-        NS_TEST_ASSERT_MSG_EQ(Run(), "", "no error");
+        NS_TEST_ASSERT_MSG_EQ(ErrorOfRun(), "", "no error");
         const Stamps atOne{{DATA_PS + DELAY_PS, 1},
                            {DATA_PS + PAUSE_PS + DELAY_PS, NO_NUMBER},
                            {2 * DATA_PS + PAUSE_PS + DELAY_PS, 4},
@@ -208,7 +208,7 @@ class AnEventInThePastIsAnError : public TestCase
         // The second frame is due at 80000. Nobody settles the port before it is to wake.
         Simulator::Schedule(TimeStep(90'000), [&small] { small.GetPort(1).WakeAtDeparture(); });
         NS_TEST_EXPECT_MSG_EQ(
-            Run(),
+            ErrorOfRun(),
             "switch3:1 schedules an event 10000 ps in the past, at 90000 ps; this "
             "is a mistake of astra-ns3, please report it",
             "what the error says");
