@@ -106,6 +106,21 @@ SumOfShared(const QUEUES& queues, PART sharedPart)
     }
     return bytes;
 }
+
+/// \return whether two priorities of one neighbour go on, which takes two pause frames in some
+/// order
+bool
+SeveralGoOnAtOnce(const std::vector<uint8_t>& stoppedBefore, const std::vector<uint8_t>& stoppedNow)
+{
+    for (std::size_t port = 0; port < stoppedBefore.size(); ++port)
+    {
+        if (std::popcount(static_cast<uint8_t>(stoppedBefore[port] & ~stoppedNow[port])) > 1)
+        {
+            return true;
+        }
+    }
+    return false;
+}
 } // namespace
 
 uint64_t
@@ -131,43 +146,37 @@ FabricSharedBuffer::SettlePorts()
     const auto part = [this](uint64_t bytes) { return SharedPart(bytes); };
     const std::vector<IngressQueue> before = m_ingress;
     const std::vector<uint8_t> stopped = m_stoppedPriorities;
-    const uint64_t usedBefore = m_sharedBytes + SumOfShared(before, part);
     const uint64_t lossyBefore = m_sharedBytes;
+    const uint64_t usedBefore = lossyBefore + SumOfShared(before, part);
     for (FabricPort* port : m_ports)
     {
         port->Settle(nowPs);
     }
     const uint64_t used = m_sharedBytes + SumOfShared(m_ingress, part);
     bool departed = m_sharedBytes != lossyBefore;
-    bool stops = false;
+    bool tied = SeveralGoOnAtOnce(stopped, m_stoppedPriorities);
     for (std::size_t place = 0; place < before.size(); ++place)
     {
         const auto port = static_cast<uint32_t>(place / FABRIC_PRIORITIES);
-        const IngressQueue& queue = m_ingress[place];
-        const bool left =
-            queue.bytes + queue.headroomBytes < before[place].bytes + before[place].headroomBytes;
-        departed = departed || left;
-        stops = stops || stopped[port] != 0;
+        const IngressQueue& now = m_ingress[place];
+        const uint64_t heldBefore = before[place].bytes + before[place].headroomBytes;
         const bool waits = stopped[port] >> place % FABRIC_PRIORITIES & 1;
-        if (!waits || !left || queue.headroomBytes > 0 || part(queue.bytes) == 0)
+        const bool left = now.bytes + now.headroomBytes < heldBefore;
+        departed = departed || left;
+        if (waits && left && now.headroomBytes == 0 && part(now.bytes) > 0)
         {
-            continue;
-        }
-        const uint64_t lowPoint = part(queue.bytes) + m_pfc.resumeOffsetBytes;
-        const uint64_t usedAlone = usedBefore - part(before[place].bytes) + part(queue.bytes);
-        if (lowPoint <= GetThreshold(port, used) && lowPoint > GetThreshold(port, usedAlone))
-        {
-            test::NoteTie(nowPs);
+            // Low enough by what others have let go of, not by what has left this queue alone?
+            const uint64_t needed = part(now.bytes) + m_pfc.resumeOffsetBytes;
+            const uint64_t usedAlone = usedBefore - part(before[place].bytes) + part(now.bytes);
+            tied = tied ||
+                   (needed <= GetThreshold(port, used) && needed > GetThreshold(port, usedAlone));
         }
     }
-    for (std::size_t port = 0; port < stopped.size(); ++port)
+    if (tied)
     {
-        if (std::popcount(static_cast<uint8_t>(stopped[port] & ~m_stoppedPriorities[port])) > 1)
-        {
-            test::NoteTie(nowPs);
-        }
+        test::NoteTie(nowPs);
     }
-    if (stops && departed)
+    if (departed && std::any_of(stopped.begin(), stopped.end(), [](uint8_t each) { return each; }))
     {
         test::NoteDueDeparture(nowPs);
     }
