@@ -135,6 +135,7 @@ class NetworkPlayer : public MessageListener, public RoceQueuePairOwner
         : m_case(networkCase),
           m_neighbours(networkCase.hosts + networkCase.switches.size())
     {
+        g_log = &m_log;
         ObjectFactory scheduler;
         scheduler.SetTypeId(FabricScheduler::GetTypeId());
         Simulator::SetScheduler(scheduler);
@@ -159,6 +160,7 @@ class NetworkPlayer : public MessageListener, public RoceQueuePairOwner
         m_pairs.clear();
         Simulator::Destroy();
         RngSeedManager::ResetNextStreamIndex();
+        g_log = nullptr;
     }
 
     NetworkPlayer(const NetworkPlayer&) = delete;
@@ -452,8 +454,6 @@ class NetworkPlayer : public MessageListener, public RoceQueuePairOwner
     std::vector<LogRow> m_log; //!< what was seen
     uint32_t m_posted{0};      //!< messages so far
     uint64_t m_sent{0};        //!< frames without a queue pair so far
-
-    friend std::vector<LogRow> astra_ns3::test::PlayNetworkCase(const NetworkCase& networkCase);
 };
 } // namespace
 
@@ -466,9 +466,7 @@ LogNote(LogKind kind, int64_t timePs)
 std::vector<LogRow>
 PlayNetworkCase(const NetworkCase& networkCase)
 {
-    NetworkPlayer player(networkCase);
-    g_log = &player.m_log;
-    return player.Play();
+    return NetworkPlayer(networkCase).Play();
 }
 
 } // namespace astra_ns3::test
