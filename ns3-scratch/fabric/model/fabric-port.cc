@@ -28,7 +28,9 @@ FabricPort::Enqueue(FabricFrame* frame)
     {
         Mark(frame, nowPs);
     }
-    if (m_lineFreePs <= duePs && (m_paused >> priority & 1) == 0)
+    // With nothing on its way the line was idle: there is no departure that could be due just now.
+    const bool free = m_lineFreePs <= duePs || m_wire.IsEmpty();
+    if (free && (m_paused >> priority & 1) == 0)
     {
         TransmitHeld(frame, nowPs); // after Settle nothing else can be waiting for a free line
     }

@@ -5,6 +5,7 @@
  */
 #include "port-fixture.h"
 
+#include "ns3/boolean.h"
 #include "ns3/simulator.h"
 #include "ns3/test.h"
 
@@ -121,6 +122,39 @@ class SettleIsIdempotent : public TestCase
     }
 };
 
+class AnIdleLineTakesAFrameAtOnce : public TestCase
+{
+  public:
+    AnIdleLineTakesAFrameAtOnce()
+        : TestCase(
+              "an idle line takes a frame at once, also at time 0, just after a pause and with "
+              "OldestFirst")
+    {
+    }
+
+  private:
+    void DoRun() override
+    {
+        for (bool oldestFirst : {false, true})
+        {
+            Sink sink;
+            Ptr<FabricPort> port = MakePort(100'000'000'000, 500'000); // 80 ps a byte
+            port->SetAttribute("OldestFirst", BooleanValue(oldestFirst));
+            port->Connect(&sink, 0, 0);
+            port->Enqueue(MakeFrame(1, 980));
+            Simulator::Schedule(TimeStep(1'000'000), [port] {
+                port->SetPaused(1U << 7);
+                port->Enqueue(MakeFrame(2, 980));
+            });
+            Simulator::Run();
+            const Stamps expected{{580'000, 1}, {1'580'000, 2}};
+            NS_TEST_EXPECT_MSG_EQ(FirstDifference(sink.GetArrivals(), expected), "", "arrivals");
+            port->Dispose();
+            Simulator::Destroy();
+        }
+    }
+};
+
 class DisposeReleasesFramesInFlight : public TestCase
 {
   public:
@@ -163,6 +197,7 @@ class FabricPortTestSuite : public TestSuite
     {
         AddTestCase(new SingleFrameTakesSerialisationAndDelay);
         AddTestCase(new SettleIsIdempotent);
+        AddTestCase(new AnIdleLineTakesAFrameAtOnce);
         AddTestCase(new DisposeReleasesFramesInFlight);
     }
 };

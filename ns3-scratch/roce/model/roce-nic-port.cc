@@ -83,19 +83,26 @@ RoceNicPort::CheckTimeouts()
     ScheduleCheck();
 }
 
+bool
+RoceNicPort::MayHearLate() const
+{
+    return m_port->GetDelayPs() > m_timeoutPs;
+}
+
 void
 RoceNicPort::ScheduleCheck()
 {
-    if (m_watched.empty())
-    {
-        return;
-    }
-    int64_t firstPs = NEVER;
+    const int64_t nowPs = Simulator::Now().GetTimeStep();
+    const bool maySend = (m_waiting | m_pacing) != 0;
+    int64_t firstPs = MayHearLate() && maySend ? nowPs : NEVER;
     for (const RoceQueueSender* sender : m_watched)
     {
         firstPs = std::min(firstPs, sender->GetProgressPs());
     }
-    const int64_t nowPs = Simulator::Now().GetTimeStep();
+    if (firstPs == NEVER)
+    {
+        return;
+    }
     m_check.Cancel();
     m_check = Simulator::Schedule(FabricDelay(firstPs + m_timeoutPs - nowPs, m_port->GetName()),
                                   &RoceNicPort::CheckTimeouts,
@@ -161,14 +168,20 @@ RoceNicPort::Add(RoceQueueSender& sender, int64_t readyPs, int64_t nowPs)
     if (readyPs <= nowPs)
     {
         SetTurn(level, sender);
-        return;
     }
-    turn.state = Turn::PACED;
-    turn.readyPs = readyPs;
-    turn.place = level.paced.size();
-    level.paced.push_back(&sender);
-    Sift(level, turn.place);
-    m_pacing |= 1U << turn.priority;
+    else
+    {
+        turn.state = Turn::PACED;
+        turn.readyPs = readyPs;
+        turn.place = level.paced.size();
+        level.paced.push_back(&sender);
+        Sift(level, turn.place);
+        m_pacing |= 1U << turn.priority;
+    }
+    if (MayHearLate() && !m_check.IsPending())
+    {
+        ScheduleCheck();
+    }
 }
 
 void

@@ -74,6 +74,9 @@ class RoceNicPort : public FabricFrameSource
     void CheckTimeouts();
     /// Look at them again when the first can have timed out.
     void ScheduleCheck();
+    /// \return whether a timeout can be over before the port tells of the packet that left: the
+    /// link is so long. Then those that wait for their turn are looked at as well.
+    bool MayHearLate() const;
     /// Let a sender have its turn.
     void SetTurn(Level& level, RoceQueueSender& sender);
     /// Forget the numbers of senders that are closed, from the lowest on.

@@ -258,9 +258,13 @@ RoceQueueSender::HandleNack(const FabricFrame& frame)
     }
     if (frame.sequence < m_acknowledged)
     {
-        if (m_context.parameters.reliability != RoceReliability::GO_BACK_0)
+        // An acknowledgement has overtaken it: that gap is closed. With go back 0 it may be open
+        // yet, but never in a message that is acknowledged whole.
+        const RoceMessage* const first = m_pair.GetMessages().GetFirst();
+        if (m_context.parameters.reliability != RoceReliability::GO_BACK_0 || !first ||
+            frame.sequence < first->begin)
         {
-            return; // an acknowledgement has overtaken it: that gap is closed
+            return;
         }
         m_acknowledged = frame.sequence; // the receiver has thrown away what it had
     }

@@ -202,6 +202,37 @@ class GoBackZeroKeepsEarlierMessages : public TestCase
     }
 };
 
+class GoBackZeroIgnoresStaleReports : public TestCase
+{
+  public:
+    GoBackZeroIgnoresStaleReports()
+        : TestCase("go back 0 ignores the report of a gap in a message that is acknowledged by now")
+    {
+    }
+
+  private:
+    static constexpr int64_t TIMEOUT_PS = 100'000'000;
+
+    void DoRun() override
+    {
+        RoceParameters parameters = With(RoceReliability::GO_BACK_0);
+        parameters.timeoutPs = TIMEOUT_PS;
+        auto bench = MakePath(parameters);
+        Disturb(bench->GetGate(1), 3'000, DROPPED);
+        // The report comes when a timeout has long sent all of it again.
+        bench->GetGate(0).SetRule([](const FabricFrame& frame) {
+            return frame.kind == ROCE_NACK ? TIMEOUT_PS * 3 / 2 : int64_t{0};
+        });
+        bench->Send(0, 1, 10'000);
+        Simulator::Run();
+        const auto expected = Join(Positions(0, 10), Positions(0, 10));
+        NS_TEST_EXPECT_MSG_EQ((bench->GetGate(1).GetPositions() == expected), true, "packets");
+        NS_TEST_EXPECT_MSG_EQ(bench->GetGate(0).GetSeen(ROCE_NACK).size(), 1U, "one report");
+        NS_TEST_EXPECT_MSG_EQ(bench->GetTransport().GetStatistics().timeouts, 1U, "one timeout");
+        NS_TEST_EXPECT_MSG_EQ(bench->GetArrivals().size(), 1U, "arrived");
+    }
+};
+
 class ReportsAGapAgain : public TestCase
 {
   public:
@@ -328,6 +359,46 @@ class TimesOutAndGivesUp : public TestCase
     }
 };
 
+class TimesOutOnALongLink : public TestCase
+{
+  public:
+    TimesOutOnALongLink()
+        : TestCase("on a link longer than the timeout a packet times out to the picosecond, also "
+                   "one that left behind an acknowledgement")
+    {
+    }
+
+  private:
+    static constexpr int64_t LONG_PS = 50'000'000;
+    static constexpr int64_t TIMEOUT_PS = 10'000'000;
+    static constexpr int64_t DATA_PS = 1'082 * 80; // at 100 Gb/s
+    static constexpr int64_t ACK_PS = 86 * 80;
+
+    void DoRun() override
+    {
+        RoceParameters parameters;
+        parameters.timeoutPs = TIMEOUT_PS;
+        parameters.retries = 0;
+        auto bench = MakeStar(2, MakeLink(100 * GBPS, LONG_PS));
+        bench->Build(parameters);
+        // Host 0 acknowledges a packet at this time, and sends one of its own as soon as it can.
+        const int64_t ackPs = 2 * (DATA_PS + LONG_PS);
+        bench->Send(1, 0, 1'000);
+        bench->Send(0, 1, 1'000, ackPs + 1);
+        Simulator::Run();
+        const int64_t firstPs = ackPs + ACK_PS + 2 * (DATA_PS + LONG_PS);
+        const auto seen = bench->GetGate(1).GetSeen(ROCE_DATA);
+        NS_TEST_ASSERT_MSG_GT(seen.size(), 9U, "no acknowledgement can be back before");
+        for (std::size_t packet = 0; packet < 9; ++packet)
+        {
+            NS_TEST_EXPECT_MSG_EQ(seen[packet].timePs,
+                                  firstPs + static_cast<int64_t>(packet) * TIMEOUT_PS,
+                                  "packet " << packet);
+        }
+        NS_TEST_EXPECT_MSG_EQ(bench->GetArrivals().size(), 2U, "both arrived");
+    }
+};
+
 class RoceRecoveryTestSuite : public TestSuite
 {
   public:
@@ -336,7 +407,9 @@ class RoceRecoveryTestSuite : public TestSuite
     {
         AddTestCase(new SendsAgainExactlyWhatItMust);
         AddTestCase(new GoBackZeroKeepsEarlierMessages);
+        AddTestCase(new GoBackZeroIgnoresStaleReports);
         AddTestCase(new ReportsAGapAgain);
+        AddTestCase(new TimesOutOnALongLink);
         AddTestCase(new TimesOutAndGivesUp);
     }
 };

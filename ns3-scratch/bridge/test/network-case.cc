@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "network-case.h"
+
+#include <algorithm>
+#include <bit>
+#include <random>
+
+namespace astra_ns3::test
+{
+
+namespace
+{
+constexpr uint32_t PRIORITIES = 8;
+constexpr int64_t MICROSECOND_PS = 1'000'000;
+constexpr uint64_t GBPS = 1'000'000'000;
+constexpr uint32_t HEADER_BYTES = 62;
+
+/// Draws a case.
+class CaseDraw
+{
+  public:
+    explicit CaseDraw(uint32_t number)
+        : m_random(number + 1)
+    {
+        m_case.number = number;
+    }
+
+    /// \return the case
+    NetworkCase Make()
+    {
+        const uint32_t family = m_case.number % 8;
+        m_tied = family >= 5;
+        m_case.inOrder = m_tied || family == 4;
+        m_equal = family == 7;
+        m_hasty = m_case.number % 16 == 4 && !m_tied;
+        m_payloadBytes = m_equal ? 1'000 : Between(256, 9'000);
+        m_frameBytes = m_payloadBytes + HEADER_BYTES;
+        m_lossless = Chance(10) ? 0 : 1U << 3 | (Chance(50) ? 1U << Below(PRIORITIES) : 0);
+        m_lossless = Chance(10) ? 0xff : m_lossless;
+        m_errorRate = !m_equal && Chance(25) ? 0.004 : 0.0;
+        DrawNodes();
+        DrawLinks();
+        SizeBuffers();
+        m_case.routing.kind = Below(ROUTE_BY_PIN + 1);
+        m_case.routing.random = Chance(50);
+        m_case.routing.seed = Below(1'000);
+        m_case.routing.flowletGapPs = Between(100'000, 5 * MICROSECOND_PS);
+        DrawTransports();
+        DrawMessages();
+        DrawFrames();
+        m_case.limitPs = 300 * MICROSECOND_PS + 12'347;
+        return m_case;
+    }
+
+  private:
+    /// \return a number below a limit
+    uint32_t Below(uint64_t limit)
+    {
+        return static_cast<uint32_t>(m_random() % limit);
+    }
+
+    /// \return a number, both limits included
+    int64_t Between(int64_t least, int64_t most)
+    {
+        return least + static_cast<int64_t>(m_random() % static_cast<uint64_t>(most - least + 1));
+    }
+
+    /// \return true with a probability
+    bool Chance(uint32_t percent)
+    {
+        return Below(100) < percent;
+    }
+
+    /// \return one of a list
+    template <typename T>
+    T OneOf(const std::vector<T>& list)
+    {
+        return list[Below(list.size())];
+    }
+
+    void DrawNodes()
+    {
+        m_case.hosts = m_equal ? 4 + Below(3) : 3 + Below(6);
+        m_case.nicBufferBytes = Chance(20) ? (4 + Below(40)) * m_frameBytes : 0;
+        const uint32_t switches = m_equal ? 4 : 2 + Below(5);
+        for (uint32_t number = 0; number < switches; ++number)
+        {
+            DrawSwitch(number);
+        }
+    }
+
+    void DrawSwitch(uint32_t number)
+    {
+        SwitchParameters parameters;
+        parameters.hashSeed = number;
+        parameters.alpha = Chance(50) ? 0.0 : Between(1, 16) / 4.0;
+        parameters.losslessPriorities = m_lossless;
+        parameters.reserveBytes = Chance(30) ? 0 : Below(4 * m_frameBytes);
+        parameters.resumeOffsetBytes = Chance(20) ? 0 : Below(3 * m_frameBytes);
+        if (Chance(70))
+        {
+            MarkingParameters marking;
+            marking.kminBytes = Below(10 * m_frameBytes);
+            marking.kmaxBytes = marking.kminBytes + Below(10 * m_frameBytes);
+            marking.pmax = Between(1, 100) / 100.0;
+            marking.atEnqueue = Chance(60);
+            parameters.marking.push_back(marking);
+        }
+        for (uint32_t priority = 0; Chance(40) && priority < PRIORITIES; ++priority)
+        {
+            parameters.quantumBytes.resize(PRIORITIES);
+            parameters.quantumBytes[priority] = Chance(20) ? 0 : Between(100, 4 * m_frameBytes);
+        }
+        m_case.switches.push_back(parameters);
+    }
+
+    void AddLink(uint32_t nodeA, uint32_t nodeB)
+    {
+        LinkParameters link;
+        link.rateBps = m_tied ? OneOf<uint64_t>({50 * GBPS, 100 * GBPS, 100 * GBPS})
+                              : Between(10 * GBPS, 400 * GBPS);
+        link.delayPs =
+            m_tied ? OneOf<int64_t>({80'000, 160'000}) : Below((m_hasty ? 8 : 2) * MICROSECOND_PS);
+        if (m_equal)
+        {
+            link.rateBps = 100 * GBPS;
+            link.delayPs = 500'000;
+        }
+        link.errorRate = m_errorRate;
+        link.headroomBytes = Chance(70) ? Between(2, 12) * m_frameBytes : Below(3 * m_frameBytes);
+        link.pfcAlpha = OneOf<double>({0.0625, 0.125, 0.25, 0.5, 1.0, 3.0});
+        if (Chance(30))
+        {
+            link.farHeadroomBytes = Below(8 * m_frameBytes);
+            link.farPfcAlpha = OneOf<double>({0.125, 0.5, 2.0});
+        }
+        m_case.links.push_back({nodeA, nodeB, link});
+    }
+
+    void DrawLinks()
+    {
+        const uint32_t first = m_case.hosts;
+        const auto switches = static_cast<uint32_t>(m_case.switches.size());
+        const bool leafSpine = m_equal || (switches >= 4 && Chance(50));
+        const uint32_t leaves = leafSpine ? switches - 2 : switches;
+        for (uint32_t host = 0; host < m_case.hosts; ++host)
+        {
+            AddLink(host, first + (m_equal ? host % leaves : Below(leaves)));
+        }
+        for (uint32_t number = 0; leafSpine && number < leaves; ++number)
+        {
+            AddLink(first + number, first + switches - 2);
+            AddLink(first + number, first + switches - 1);
+        }
+        if (leafSpine)
+        {
+            return;
+        }
+        const bool chain = Chance(40);
+        for (uint32_t number = 1; number < switches; ++number)
+        {
+            AddLink(first + (chain ? number - 1 : Below(number)), first + number);
+        }
+        // Further ones make circles, and two between the same switches equal paths.
+        for (uint32_t more = chain ? 0 : Below(switches + 1); more > 0; --more)
+        {
+            const uint32_t from = Below(switches);
+            AddLink(first + from, first + (from + 1 + Below(switches - 1)) % switches);
+        }
+    }
+
+    void SizeBuffers()
+    {
+        const auto priorities = static_cast<uint64_t>(std::popcount(m_lossless));
+        for (uint32_t number = 0; number < m_case.switches.size(); ++number)
+        {
+            SwitchParameters& parameters = m_case.switches[number];
+            uint64_t kept = 0;
+            for (const CaseLink& link : m_case.links)
+            {
+                const LinkParameters& of = link.parameters;
+                const auto far = of.farHeadroomBytes >= 0
+                                     ? static_cast<uint64_t>(of.farHeadroomBytes)
+                                     : of.headroomBytes;
+                kept += link.nodeA == m_case.hosts + number
+                            ? priorities * (of.headroomBytes + parameters.reserveBytes)
+                            : 0;
+                kept += link.nodeB == m_case.hosts + number
+                            ? priorities * (far + parameters.reserveBytes)
+                            : 0;
+            }
+            const int64_t shared = Between(1, 2 * int64_t{m_frameBytes});
+            parameters.bufferBytes = kept + static_cast<uint64_t>(shared * Between(1, 30));
+        }
+    }
+
+    void DrawTransports()
+    {
+        for (uint32_t kinds = 1 + Below(3); kinds > 0; --kinds)
+        {
+            CaseTransport transport;
+            RoceParameters& parameters = transport.parameters;
+            parameters.payloadBytes = m_payloadBytes;
+            parameters.headerBytes = HEADER_BYTES;
+            parameters.priority = Chance(70) ? 3 : Below(PRIORITIES);
+            parameters.ackPriority = Chance(50) ? parameters.priority : Below(PRIORITIES);
+            parameters.cnpPriority = Below(PRIORITIES);
+            parameters.ackEvery = 1 + (Chance(50) ? 0 : Below(8));
+            parameters.reliability = static_cast<ns3::RoceReliability>(Below(3));
+            parameters.timeoutPs =
+                (m_hasty ? Between(1, 3) : Between(20, 120)) * MICROSECOND_PS + Below(1'000'000);
+            parameters.retries = 0;
+            parameters.nackIntervalPs = Chance(50) ? 0 : Between(1, 20) * MICROSECOND_PS;
+            parameters.reorderingPackets = Below(4);
+            parameters.windowBytes = Chance(40) ? Between(1, 30) * m_payloadBytes : 0;
+            parameters.windowScales = Chance(30);
+            parameters.paced = Chance(80);
+            parameters.minimumRateBps = 1e9;
+            parameters.cnpIntervalPs = Between(1, 8) * MICROSECOND_PS + Below(1'000);
+            parameters.cnpOnAck = Chance(20);
+            DrawControl(transport);
+            m_case.transports.push_back(transport);
+        }
+    }
+
+    void DrawControl(CaseTransport& transport)
+    {
+        // The more often those that answer marks.
+        transport.control = OneOf<std::string>({"none",
+                                                "static-window",
+                                                "dcqcn",
+                                                "dcqcn",
+                                                "dcqcn",
+                                                "timely",
+                                                "dctcp",
+                                                "hpcc",
+                                                "hpcc-pint",
+                                                "swift"});
+        if (transport.control == "hpcc" || transport.control == "hpcc-pint")
+        {
+            transport.parameters.telemetryBytes = transport.control == "hpcc" ? 42 : 2;
+        }
+        if (transport.control == "dcqcn")
+        {
+            transport.controlNumbers = {
+                {"g", 0.1},
+                {"alpha_timer", static_cast<double>(Between(2, 9) * MICROSECOND_PS)},
+                {"increase_timer",
+                 static_cast<double>(Between(2, 9) * MICROSECOND_PS + Below(999))},
+                {"decrease_timer", Chance(50) ? 0.0 : static_cast<double>(3 * MICROSECOND_PS)},
+                {"byte_counter", static_cast<double>(Between(5, 60) * m_frameBytes)},
+                {"fast_recovery_times", 2.0},
+                {"rate_ai", 1e9},
+                {"rate_hai", 5e9},
+                {"clamp_target_rate", Chance(50) ? 1.0 : 0.0}};
+        }
+    }
+
+    /// \return two different hosts, the second more often one of the first few, where it crowds
+    std::pair<uint32_t, uint32_t> DrawEnds()
+    {
+        const uint32_t sender = Below(m_case.hosts);
+        uint32_t receiver = Chance(50) ? Below(2) : Below(m_case.hosts);
+        receiver = receiver == sender ? (sender + 1) % m_case.hosts : receiver;
+        return {sender, receiver};
+    }
+
+    void DrawMessages()
+    {
+        const auto transports = static_cast<uint32_t>(m_case.transports.size());
+        const uint32_t packets = std::clamp<uint32_t>(60'000 / m_frameBytes, 12, 60);
+        for (uint32_t from = 0; m_equal && from < m_case.hosts; ++from)
+        {
+            for (uint32_t by = 1; by < m_case.hosts; ++by)
+            {
+                const uint32_t to = (from + by) % m_case.hosts;
+                m_case.messages.push_back({from, to, 0, uint64_t{40} * m_payloadBytes, 0});
+            }
+        }
+        const int64_t spanPs = Between(1, 30) * MICROSECOND_PS;
+        for (uint32_t left = m_equal ? 0 : 2 * m_case.hosts + Below(3 * m_case.hosts); left > 0;
+             --left)
+        {
+            const auto [sender, receiver] = DrawEnds();
+            const uint64_t bytes = Between(1, int64_t{packets} * m_payloadBytes);
+            const int64_t timePs = m_tied ? 80'000 * Below(40) : Between(0, spanPs);
+            m_case.messages.push_back({sender, receiver, Below(transports), bytes, timePs});
+        }
+    }
+
+    void DrawFrames()
+    {
+        for (uint32_t left = m_equal || Chance(30) ? 0 : Below(300); left > 0; --left)
+        {
+            const auto [sender, receiver] = DrawEnds();
+            CaseFrame frame{sender, receiver, 0, Chance(50), 64, Below(1'000'000'000), 0};
+            frame.priority = static_cast<uint8_t>(Below(PRIORITIES));
+            frame.bufferBytes = Chance(30) ? 64 : Between(64, m_frameBytes);
+            frame.timePs = Below(40 * MICROSECOND_PS) / (m_tied ? 80'000 : 1);
+            frame.timePs *= m_tied ? 80'000 : 1;
+            m_case.frames.push_back(frame);
+        }
+    }
+
+    NetworkCase m_case;         //!< what is drawn
+    std::mt19937_64 m_random;   //!< draws
+    bool m_tied{false};         //!< few rates and delays, so that much happens at one time
+    bool m_hasty{false};        //!< timeouts shorter than some links are long
+    bool m_equal{false};        //!< one rate and delay, and all send to all
+    uint32_t m_payloadBytes{0}; //!< of full packets
+    uint32_t m_frameBytes{0};   //!< in a buffer
+    uint32_t m_lossless{0};     //!< bit p: priority p loses nothing
+    double m_errorRate{0.0};    //!< of all links
+};
+} // namespace
+
+NetworkCase
+MakeNetworkCase(uint32_t number)
+{
+    return CaseDraw(number).Make();
+}
+
+} // namespace astra_ns3::test

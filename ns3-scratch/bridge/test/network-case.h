@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/**
+ * \file
+ * Random networks and what travels over them, for the oracle of whole networks. Times are
+ * picoseconds, rates bits per second, sizes bytes.
+ */
+#pragma once
+
+#include "session-parameters.h"
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace astra_ns3::test
+{
+
+/// A link of a case.
+struct CaseLink
+{
+    uint32_t nodeA;            //!< a node, hosts first
+    uint32_t nodeB;            //!< another
+    LinkParameters parameters; //!< what the link is like
+};
+
+/// What the queue pairs of one priority are like.
+struct CaseTransport
+{
+    RoceParameters parameters;                                    //!< all numbers
+    std::string control{"none"};                                  //!< congestion control
+    std::vector<std::pair<std::string, double>> controlNumbers{}; //!< numbers of it
+};
+
+/// A message that is posted.
+struct CaseMessage
+{
+    uint32_t sender;    //!< host
+    uint32_t receiver;  //!< host
+    uint32_t transport; //!< place in NetworkCase::transports
+    uint64_t bytes;     //!< size
+    int64_t timePs;     //!< when
+};
+
+/// A frame without a queue pair, which a host sends.
+struct CaseFrame
+{
+    uint32_t sender;      //!< host
+    uint32_t receiver;    //!< host
+    uint8_t priority;     //!< of the frame
+    bool ecnCapable;      //!< whether it may be marked
+    uint32_t bufferBytes; //!< size
+    uint32_t flowHash;    //!< picks its path
+    int64_t timePs;       //!< when
+};
+
+/// A network and all that is asked of it.
+struct NetworkCase
+{
+    uint32_t number{0};                     //!< of the case, which is its seed too
+    bool inOrder{false};                    //!< arrivals of one picosecond go by ingress port
+    uint32_t hosts{0};                      //!< how many
+    uint64_t nicBufferBytes{0};             //!< of a host's port; 0: no limit
+    std::vector<SwitchParameters> switches; //!< the switches
+    std::vector<CaseLink> links;            //!< the links
+    RoutingParameters routing;              //!< choice between equal paths
+    std::vector<CaseTransport> transports;  //!< kinds of queue pairs
+    std::vector<CaseMessage> messages;      //!< in order of time
+    std::vector<CaseFrame> frames;          //!< in order of time
+    int64_t limitPs{0};                     //!< when it ends
+};
+
+/// \param number of the case \return the case
+NetworkCase MakeNetworkCase(uint32_t number);
+
+} // namespace astra_ns3::test

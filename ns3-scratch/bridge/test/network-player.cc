@@ -1,0 +1,472 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "network-player.h"
+
+#include "fabric-network.h"
+#include "fabric-scheduler.h"
+#include "roce-control-registry.h"
+#include "roce-path.h"
+#include "roce-queue-pair.h"
+
+#include "ns3/object-factory.h"
+#include "ns3/rng-seed-manager.h"
+#include "ns3/simulator.h"
+
+#include <algorithm>
+#include <bit>
+#include <deque>
+#include <map>
+#include <memory>
+#include <tuple>
+
+namespace astra_ns3::test
+{
+
+using namespace ns3;
+
+namespace
+{
+std::vector<LogRow>* g_log = nullptr; //!< of the case that is played
+
+/// \return all that is known of a frame, in one number
+uint64_t
+Describe(const FabricFrame& frame)
+{
+    if (frame.isPause)
+    {
+        return uint64_t{1} << 63 | frame.pausedPriorities;
+    }
+    // A notification leaves in it what the pooled frame last had.
+    uint64_t word = frame.kind == ROCE_CNP ? 0 : frame.sequence & 0xffffffff;
+    word |= uint64_t{frame.bufferBytes & 0x3fff} << 32;
+    word |= uint64_t{frame.source & 0xf} << 46;
+    word |= uint64_t{frame.destination & 0xf} << 50;
+    word |= uint64_t{frame.priority} << 54;
+    word |= uint64_t{frame.kind} << 57;
+    word |= uint64_t{frame.marked} << 59;
+    if (frame.telemetry)
+    {
+        for (const auto& hop : frame.telemetry->hops)
+        {
+            word ^= (hop.timePs * 31 + hop.sentBytes * 17 + hop.queueBytes) & 0x3fffffff;
+        }
+        word ^= std::bit_cast<uint64_t>(frame.telemetry->pathUtilisation) >> 32;
+    }
+    return word;
+}
+
+/// Stands before a node: logs what arrives and, if asked, hands on what arrives in one picosecond
+/// in the order of the ports.
+class Watch : public FabricReceiver
+{
+  public:
+    Watch(uint32_t node, FabricReceiver* behind, bool inOrder)
+        : m_node(node),
+          m_behind(behind),
+          m_inOrder(inOrder)
+    {
+    }
+
+    void ReceiveFrame(FabricFrame* frame, uint32_t port) override
+    {
+        const int64_t nowPs = Simulator::Now().GetTimeStep();
+        g_log->push_back({nowPs, Describe(*frame), StreamOf(m_node, port, LogKind::ARRIVAL), 0});
+        if (!m_inOrder)
+        {
+            if (nowPs == m_lastPs)
+            {
+                LogNote(LogKind::TIE, nowPs);
+            }
+            m_lastPs = nowPs;
+            m_behind->ReceiveFrame(frame, port);
+            return;
+        }
+        if (m_waiting.empty())
+        {
+            Simulator::ScheduleNow(&Watch::HandOn, this);
+        }
+        m_waiting.emplace(port, frame);
+    }
+
+    ~Watch() override
+    {
+        for (const auto& [port, frame] : m_waiting)
+        {
+            FabricFramePool::Give(frame);
+        }
+    }
+
+  private:
+    void HandOn()
+    {
+        const auto arrived = std::exchange(m_waiting, {});
+        for (const auto& [port, frame] : arrived)
+        {
+            m_behind->ReceiveFrame(frame, port);
+        }
+    }
+
+    uint32_t m_node;                                 //!< its number
+    FabricReceiver* m_behind;                        //!< the node
+    bool m_inOrder;                                  //!< by port
+    int64_t m_lastPs{-1};                            //!< last arrival
+    std::multimap<uint32_t, FabricFrame*> m_waiting; //!< arrived just now, by port
+};
+
+/// Frames without a queue pair.
+class LooseFrames : public FabricFlow
+{
+  public:
+    void ReceiveFrame(FabricFrame* frame) override
+    {
+        FabricFramePool::Give(frame);
+    }
+
+    Ptr<Packet> MakePacket(const FabricFrame& frame) const override
+    {
+        return Create<Packet>(frame.bufferBytes);
+    }
+};
+
+/// A case that is being played.
+class NetworkPlayer : public MessageListener, public RoceQueuePairOwner
+{
+  public:
+    explicit NetworkPlayer(const NetworkCase& networkCase)
+        : m_case(networkCase),
+          m_neighbours(networkCase.hosts + networkCase.switches.size())
+    {
+        g_log = &m_log;
+        ObjectFactory scheduler;
+        scheduler.SetTypeId(FabricScheduler::GetTypeId());
+        Simulator::SetScheduler(scheduler);
+        RngSeedManager::SetSeed(m_case.number + 1);
+        RngSeedManager::SetRun(1);
+        MakeNetwork();
+        WatchPorts();
+        MakeTransports();
+        for (const CaseMessage& message : m_case.messages)
+        {
+            Simulator::Schedule(TimeStep(message.timePs), &NetworkPlayer::Post, this, message);
+        }
+        for (const CaseFrame& frame : m_case.frames)
+        {
+            Simulator::Schedule(TimeStep(frame.timePs), &NetworkPlayer::Send, this, frame);
+        }
+    }
+
+    ~NetworkPlayer() override
+    {
+        m_nics.clear();
+        m_pairs.clear();
+        Simulator::Destroy();
+        RngSeedManager::ResetNextStreamIndex();
+        g_log = nullptr;
+    }
+
+    NetworkPlayer(const NetworkPlayer&) = delete;
+    NetworkPlayer& operator=(const NetworkPlayer&) = delete;
+
+    /// \return what was seen
+    std::vector<LogRow> Play()
+    {
+        Simulator::Stop(TimeStep(m_case.limitPs));
+        Simulator::Run();
+        for (uint32_t node = 0; node < m_neighbours.size(); ++node)
+        {
+            for (uint32_t port = 0; port < m_network.GetNPorts(node); ++port)
+            {
+                LogCounters(node, port);
+            }
+        }
+        return std::move(m_log);
+    }
+
+    void MessageArrived(const CollectiveMessage& message) override
+    {
+        Log(message.receiver, 0, LogKind::MESSAGE, NowPs(), message.row);
+    }
+
+    void TransportFailed(const char*) override
+    {
+        Simulator::Stop();
+    }
+
+    void QueuePairIdle(RoceQueuePair&) override
+    {
+    }
+
+  private:
+    static int64_t NowPs()
+    {
+        return Simulator::Now().GetTimeStep();
+    }
+
+    void Log(uint32_t node, uint32_t port, LogKind kind, int64_t timePs, uint64_t value)
+    {
+        m_log.push_back({timePs, value, StreamOf(node, port, kind), 0});
+    }
+
+    void MakeNetwork()
+    {
+        m_network.AddHosts(m_case.hosts);
+        for (const SwitchParameters& parameters : m_case.switches)
+        {
+            m_network.AddSwitch(parameters);
+        }
+        m_network.SetNicBuffer(m_case.nicBufferBytes);
+        for (const CaseLink& link : m_case.links)
+        {
+            m_network.AddLink(link.nodeA, link.nodeB, link.parameters);
+            m_neighbours[link.nodeA].push_back(link.nodeB);
+            m_neighbours[link.nodeB].push_back(link.nodeA);
+        }
+        SetRoutes();
+        m_network.UseRouting(m_case.routing);
+        std::vector<uint32_t> names(m_neighbours.size());
+        for (uint32_t node = 0; node < names.size(); ++node)
+        {
+            names[node] = node;
+        }
+        m_network.SetNodeNames(names);
+        for (uint32_t host = 1; host < m_case.hosts; ++host)
+        {
+            m_network.PinPath(0, host, {0, host, host / 2, 1});
+        }
+        m_network.Finish(1);
+    }
+
+    std::vector<uint32_t> DistancesTo(uint32_t host) const
+    {
+        std::vector<uint32_t> distances(m_neighbours.size(), UINT32_MAX);
+        std::deque<uint32_t> next{host};
+        distances[host] = 0;
+        while (!next.empty())
+        {
+            const uint32_t node = next.front();
+            next.pop_front();
+            for (uint32_t neighbour : m_neighbours[node])
+            {
+                if (distances[neighbour] == UINT32_MAX)
+                {
+                    distances[neighbour] = distances[node] + 1;
+                    next.push_back(neighbour);
+                }
+            }
+        }
+        return distances;
+    }
+
+    void SetRoutes()
+    {
+        std::vector<std::vector<uint32_t>> offsets(m_neighbours.size(), {0});
+        std::vector<std::vector<uint32_t>> ports(m_neighbours.size());
+        for (uint32_t host = 0; host < m_case.hosts; ++host)
+        {
+            const auto distances = DistancesTo(host);
+            for (uint32_t node = m_case.hosts; node < m_neighbours.size(); ++node)
+            {
+                for (uint32_t port = 0; port < m_neighbours[node].size(); ++port)
+                {
+                    if (distances[m_neighbours[node][port]] + 1 == distances[node])
+                    {
+                        ports[node].push_back(port);
+                    }
+                }
+                offsets[node].push_back(ports[node].size());
+            }
+        }
+        for (uint32_t node = m_case.hosts; node < m_neighbours.size(); ++node)
+        {
+            m_network.SetRoutes(node, offsets[node].data(), ports[node].data());
+        }
+    }
+
+    void WatchPorts()
+    {
+        const auto nodes = static_cast<uint32_t>(m_neighbours.size());
+        std::vector<FabricReceiver*> receivers(nodes, nullptr);
+        std::vector<std::tuple<Ptr<FabricPort>, uint32_t>> ends;
+        for (uint32_t node = 0; node < nodes; ++node)
+        {
+            for (uint32_t port = 0; port < m_network.GetNPorts(node); ++port)
+            {
+                Trace(node, port);
+                const uint32_t neighbour = m_neighbours[node][port];
+                receivers[neighbour] = m_network.GetPort(node, port)->GetReceiver();
+            }
+        }
+        for (uint32_t node = 0; node < nodes; ++node)
+        {
+            m_watches.push_back(std::make_unique<Watch>(node, receivers[node], m_case.inOrder));
+        }
+        for (uint32_t node = 0; node < nodes; ++node)
+        {
+            for (uint32_t number = 0; number < m_network.GetNPorts(node); ++number)
+            {
+                const uint32_t neighbour = m_neighbours[node][number];
+                FabricPort& port = *m_network.GetPort(node, number);
+                port.Connect(m_watches[neighbour].get(),
+                             port.GetReceiverPort(),
+                             m_network.GetNode(neighbour)->GetId());
+            }
+        }
+    }
+
+    /// Log a trace source that tells a number.
+    template <typename NUMBER>
+    void TraceNumber(uint32_t node, uint32_t port, const char* source, LogKind kind)
+    {
+        m_network.GetPort(node, port)
+            ->TraceConnectWithoutContext(
+                source,
+                Callback<void, Time, NUMBER>([this, node, port, kind](Time time, NUMBER number) {
+                    Log(node, port, kind, time.GetTimeStep(), number);
+                }));
+    }
+
+    /// Log a trace source that tells a packet.
+    void TracePacket(uint32_t node, uint32_t port, const char* source, LogKind kind)
+    {
+        m_network.GetPort(node, port)
+            ->TraceConnectWithoutContext(
+                source,
+                Callback<void, Time, Ptr<const Packet>>(
+                    [this, node, port, kind](Time time, Ptr<const Packet> packet) {
+                        Log(node, port, kind, time.GetTimeStep(), packet->GetSize());
+                    }));
+    }
+
+    void Trace(uint32_t node, uint32_t port)
+    {
+        TraceNumber<uint32_t>(node, port, "Line", LogKind::LINE);
+        TraceNumber<uint64_t>(node, port, "Queue", LogKind::QUEUE);
+        TraceNumber<uint8_t>(node, port, "Pause", LogKind::PAUSE);
+        TracePacket(node, port, "Mark", LogKind::MARK);
+        TracePacket(node, port, "Drop", LogKind::DROP);
+    }
+
+    void MakeTransports()
+    {
+        for (uint32_t host = 0; host < m_case.hosts; ++host)
+        {
+            const int64_t timeoutPs = m_case.transports.front().parameters.timeoutPs;
+            m_nics.push_back(std::make_unique<RoceNicPort>(m_network.GetPort(host, 0), timeoutPs));
+        }
+        int64_t stream = int64_t{1} << 40;
+        for (const CaseTransport& transport : m_case.transports)
+        {
+            RoceControlParameters numbers;
+            for (const auto& [name, value] : transport.controlNumbers)
+            {
+                numbers.Set(name, value);
+            }
+            RoceContext context;
+            context.parameters = transport.parameters;
+            context.listener = this;
+            context.random = CreateObject<UniformRandomVariable>();
+            context.random->SetStream(stream++);
+            context.makeControl = [name = transport.control, numbers] {
+                return MakeRoceControl(name, numbers);
+            };
+            context.telemetry = context.makeControl()->GetTelemetry();
+            if (context.telemetry == RoceTelemetry::PATH)
+            {
+                m_network.MeasureUtilisation(ROUND_TRIP_PS);
+            }
+            m_contexts.push_back(std::move(context));
+        }
+    }
+
+    RoceQueuePair& GetPair(const CaseMessage& message)
+    {
+        auto& pair = m_pairs[{message.sender, message.receiver, message.transport}];
+        if (!pair)
+        {
+            RoceAddress address;
+            address.senderNpu = address.senderHost = message.sender;
+            address.receiverNpu = address.receiverHost = message.receiver;
+            address.dataHash = 2'654'435'761U * (message.sender * 64 + message.receiver + 7);
+            address.answerHash = address.dataHash ^ 0x9e3779b9;
+            address.senderPort = m_nics[message.sender].get();
+            address.receiverPort = PeekPointer(m_network.GetPort(message.receiver, 0));
+            pair = std::make_unique<RoceQueuePair>(m_contexts[message.transport], *this);
+            pair->Open(address, {ROUND_TRIP_PS, 40'000, 3});
+        }
+        return *pair;
+    }
+
+    void Post(const CaseMessage& message)
+    {
+        CollectiveMessage posted;
+        posted.sender = message.sender;
+        posted.receiver = message.receiver;
+        posted.bytes = message.bytes;
+        posted.startPs = NowPs();
+        posted.row = m_posted++;
+        GetPair(message).Post(posted);
+    }
+
+    void Send(const CaseFrame& sent)
+    {
+        FabricFrame* frame = FabricFramePool::Take();
+        frame->flow = &m_loose;
+        frame->kind = 0;
+        frame->sequence = m_sent++;
+        frame->source = sent.sender;
+        frame->destination = sent.receiver;
+        frame->flowHash = sent.flowHash;
+        frame->priority = sent.priority;
+        frame->ecn = sent.ecnCapable ? FabricEcn::CAPABLE_0 : FabricEcn::NOT_CAPABLE;
+        frame->bufferBytes = sent.bufferBytes;
+        frame->wireBytes = sent.bufferBytes + FABRIC_LINE_GAP_BYTES;
+        m_network.GetPort(sent.sender, 0)->Enqueue(frame);
+    }
+
+    void LogCounters(uint32_t node, uint32_t port)
+    {
+        const FabricPortCounters& counters = m_network.GetPort(node, port)->GetCounters();
+        for (uint64_t value : {counters.sentFrames,
+                               counters.sentBytes,
+                               counters.droppedFrames,
+                               counters.droppedBytes,
+                               counters.markedFrames,
+                               counters.highestQueueBytes,
+                               counters.lostFrames,
+                               counters.pauses,
+                               static_cast<uint64_t>(counters.pausedPs),
+                               counters.pauseFrames})
+        {
+            Log(node, port, LogKind::COUNTER, m_case.limitPs, value);
+        }
+    }
+
+    static constexpr int64_t ROUND_TRIP_PS = 5'000'000; // near enough to all for the controls
+
+    const NetworkCase& m_case;                        //!< what is played
+    std::vector<std::vector<uint32_t>> m_neighbours;  //!< of each node, by port
+    FabricNetwork m_network;                          //!< nodes and links
+    std::vector<std::unique_ptr<Watch>> m_watches;    //!< before each node
+    LooseFrames m_loose;                              //!< owner of frames without a queue pair
+    std::deque<RoceContext> m_contexts;               //!< what queue pairs share, by transport
+    std::vector<std::unique_ptr<RoceNicPort>> m_nics; //!< of each host
+    std::map<std::tuple<uint32_t, uint32_t, uint32_t>, std::unique_ptr<RoceQueuePair>>
+        m_pairs;               //!< by sender, receiver and transport
+    std::vector<LogRow> m_log; //!< what was seen
+    uint32_t m_posted{0};      //!< messages so far
+    uint64_t m_sent{0};        //!< frames without a queue pair so far
+};
+} // namespace
+
+void
+LogNote(LogKind kind, int64_t timePs)
+{
+    g_log->push_back({timePs, 0, StreamOf(0, 0, kind), 0});
+}
+
+std::vector<LogRow>
+PlayNetworkCase(const NetworkCase& networkCase)
+{
+    return NetworkPlayer(networkCase).Play();
+}
+
+} // namespace astra_ns3::test

@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/**
+ * \file
+ * FabricPort the plain way, for the oracle of whole networks: one event when the line is free
+ * again, one for each frame that arrives, every pause acted upon at once. It stands in the place of
+ * fabric-port.cc; nothing is settled late, and a departure that would lie in the past is an error.
+ */
+#include "fabric-port.h"
+#include "plain-ties.h"
+
+#include "ns3/simulator-impl.h"
+#include "ns3/simulator.h"
+
+#include <algorithm>
+
+namespace ns3
+{
+
+using test::Demand;
+
+namespace
+{
+constexpr uint32_t NO_QUEUE = ~0U;
+
+/// \return the present time
+int64_t
+NowPs()
+{
+    return Simulator::Now().GetTimeStep();
+}
+
+/// Have an event of a port played at a time.
+void
+At(int64_t timePs, EventImpl* event, uint32_t context)
+{
+    Demand(timePs >= NowPs(), "an event lies in the past");
+    event->Ref();
+    Simulator::GetImplementation()->ScheduleWithContext(context, TimeStep(timePs - NowPs()), event);
+}
+} // namespace
+
+// Called by Settle: the line is free and something may be due in this very picosecond.
+void
+FabricPort::PlayDepartures(int64_t nowPs)
+{
+    const bool idle = m_lineFreePs < NowPs();
+    Demand(!idle || m_ready == 0, m_name + " has let a departure pass");
+    Demand(!idle || !m_source || m_source->GetNextPs(m_paused) >= NowPs(),
+           m_name + " has let a frame of its source pass");
+    if (nowPs == NowPs())
+    {
+        SetEvents(nowPs);
+    }
+}
+
+// Put on a free line what is due.
+void
+FabricPort::SetEvents(int64_t nowPs)
+{
+    if (m_lineFreePs > nowPs)
+    {
+        return;
+    }
+    if (m_ready != 0)
+    {
+        Depart(nowPs);
+        return;
+    }
+    const int64_t nextPs = m_source ? m_source->GetNextPs(m_paused) : FabricFrameSource::NEVER;
+    if (nextPs <= nowPs)
+    {
+        Transmit(m_source->Take(nowPs, m_paused), nowPs);
+    }
+    else if (nextPs != FabricFrameSource::NEVER && nextPs != m_wakePs)
+    {
+        m_wakePs = nextPs;
+        At(nextPs, m_wake, m_context);
+    }
+}
+
+// The line is free again, or the source's pacing lets a frame out.
+void
+FabricPort::Wake()
+{
+    if (m_buffer)
+    {
+        m_buffer->GetUsedBytes(); // all lines of the memory that get free now, by their numbers
+    }
+    SetEvents(NowPs());
+}
+
+void
+FabricPort::Enqueue(FabricFrame* frame)
+{
+    Wake(); // a departure comes before an enqueue
+    const int64_t nowPs = NowPs();
+    const uint32_t priority = frame->priority;
+    if (m_buffer && !m_buffer->Admit(*frame, m_bytes[priority]))
+    {
+        Drop(frame);
+        return;
+    }
+    if (m_marker && m_marker->MarksAtEnqueue() && m_marker->Marks(*frame, m_bytes[priority]))
+    {
+        Mark(frame, nowPs);
+    }
+    if (m_lineFreePs <= nowPs && (m_paused >> priority & 1) == 0)
+    {
+        TransmitHeld(frame, nowPs);
+        return;
+    }
+    Push(frame, priority, nowPs);
+}
+
+void
+FabricPort::SendPause(uint8_t pausedPriorities)
+{
+    const int64_t nowPs = NowPs();
+    SetEvents(nowPs);
+    FabricFrame* frame = FabricFramePool::Take();
+    frame->isPause = true;
+    frame->pausedPriorities = pausedPriorities;
+    frame->bufferBytes = 64;
+    frame->wireBytes = 84;
+    m_counters.pauseFrames++;
+    if (m_lineFreePs <= nowPs)
+    {
+        Transmit(frame, nowPs);
+        return;
+    }
+    m_queues[CONTROL].PushBack(frame);
+    List();
+}
+
+void
+FabricPort::SetPaused(uint8_t pausedPriorities)
+{
+    Wake();
+    const int64_t nowPs = NowPs();
+    for (uint32_t priority = 0; priority < FABRIC_PRIORITIES; ++priority)
+    {
+        const bool was = m_paused >> priority & 1;
+        const bool is = pausedPriorities >> priority & 1;
+        if (is && !was)
+        {
+            m_counters.pauses++;
+            m_pausedSincePs[priority] = nowPs;
+        }
+    }
+    if (m_paused != 0)
+    {
+        m_counters.pausedPs += nowPs - m_anyPausedSincePs;
+    }
+    m_anyPausedSincePs = nowPs;
+    if (pausedPriorities != m_paused)
+    {
+        m_paused = pausedPriorities;
+        m_pauseTrace(TimeStep(nowPs), m_paused);
+    }
+    List();
+    SetEvents(nowPs);
+}
+
+void
+FabricPort::SourceChanged(int64_t nowPs)
+{
+    SetEvents(nowPs);
+}
+
+// Work out which queues have a frame, and which of them may send.
+void
+FabricPort::List()
+{
+    m_occupied = 0;
+    for (uint32_t queue = 0; queue < QUEUES; ++queue)
+    {
+        m_occupied |= m_queues[queue].IsEmpty() ? 0 : 1U << queue;
+    }
+    m_ready = m_occupied & ~uint32_t{m_paused};
+}
+
+void
+FabricPort::Push(FabricFrame* frame, uint32_t queue, int64_t nowPs)
+{
+    m_queues[queue].PushBack(frame);
+    List();
+    m_bytes[queue] += frame->bufferBytes;
+    m_queueBytes += frame->bufferBytes;
+    m_counters.highestQueueBytes = std::max(m_counters.highestQueueBytes, m_queueBytes);
+    m_queueTrace(TimeStep(nowPs), m_queueBytes);
+}
+
+void
+FabricPort::Depart(int64_t startPs)
+{
+    uint32_t queue = NO_QUEUE;
+    if (m_ready >> CONTROL & 1)
+    {
+        queue = CONTROL;
+    }
+    else if (m_scheduler)
+    {
+        queue = m_scheduler->Choose(m_ready, m_queues.data());
+    }
+    else
+    {
+        for (uint32_t priority = 0; priority < FABRIC_PRIORITIES; ++priority)
+        {
+            queue = m_ready >> priority & 1 ? priority : queue;
+        }
+    }
+    FabricFrame* frame = m_queues[queue].PopFront();
+    List();
+    if (queue == CONTROL)
+    {
+        Transmit(frame, startPs);
+        return;
+    }
+    m_bytes[queue] -= frame->bufferBytes;
+    m_queueBytes -= frame->bufferBytes;
+    m_queueTrace(TimeStep(startPs), m_queueBytes);
+    if (m_marker && !m_marker->MarksAtEnqueue() && m_marker->Marks(*frame, m_bytes[queue]))
+    {
+        Mark(frame, startPs);
+    }
+    TransmitHeld(frame, startPs);
+}
+
+void
+FabricPort::TransmitHeld(FabricFrame* frame, int64_t startPs)
+{
+    if (frame->collects && m_buffer)
+    {
+        Stamp(frame, startPs);
+    }
+    Transmit(frame, startPs);
+    if (m_buffer)
+    {
+        m_buffer->Release(*frame);
+    }
+}
+
+void
+FabricPort::Transmit(FabricFrame* frame, int64_t startPs)
+{
+    Demand(startPs == NowPs() && m_lineFreePs <= startPs, m_name + " sends at another time");
+    const __int128 bits = __int128{frame->wireBytes} * 8;
+    const auto linePs =
+        static_cast<int64_t>((bits * 1'000'000'000'000 + m_rateBps / 2) / m_rateBps);
+    m_counters.sentFrames++;
+    m_counters.sentBytes += frame->bufferBytes;
+    m_lineBytes += frame->wireBytes;
+    if (!m_transmitTrace.IsEmpty())
+    {
+        m_transmitTrace(TimeStep(startPs), frame->GetPacket());
+    }
+    m_lineTrace(TimeStep(startPs), frame->wireBytes);
+    m_lineStartPs = startPs;
+    m_lineFreePs = startPs + RoundPs(linePs);
+    m_wire.PushBack(frame);
+    At(m_lineFreePs, m_wake, m_context);
+    At(m_lineFreePs + m_delay.GetTimeStep(), m_arrival, m_context);
+}
+
+void
+FabricPort::Stamp(FabricFrame* frame, int64_t startPs)
+{
+    FabricTelemetry& telemetry = *frame->telemetry;
+    if (!telemetry.pathOnly)
+    {
+        telemetry.hops.push_back({startPs, m_lineBytes, m_queueBytes, m_rateBps});
+    }
+    else if (m_meter)
+    {
+        const double share = m_meter->Update(startPs, frame->wireBytes, m_queueBytes, m_rateBps);
+        telemetry.pathUtilisation = std::max(telemetry.pathUtilisation, share);
+    }
+}
+
+void
+FabricPort::Arrive()
+{
+    FabricFrame* frame = m_wire.PopFront();
+    if (m_errorRate > 0.0 && !frame->isPause && m_random->GetValue() < m_errorRate)
+    {
+        m_counters.lostFrames++;
+        Lose(frame, NowPs());
+        return;
+    }
+    m_receiver->ReceiveFrame(frame, m_receiverPort);
+}
+
+void
+FabricPort::Mark(FabricFrame* frame, int64_t timePs)
+{
+    frame->ecn = FabricEcn::CONGESTION_EXPERIENCED;
+    frame->marked = true;
+    m_counters.markedFrames++;
+    if (!m_markTrace.IsEmpty())
+    {
+        m_markTrace(TimeStep(timePs), frame->GetPacket());
+    }
+}
+
+void
+FabricPort::Drop(FabricFrame* frame)
+{
+    m_counters.droppedFrames++;
+    m_counters.droppedBytes += frame->bufferBytes;
+    Lose(frame, NowPs());
+}
+
+void
+FabricPort::Lose(FabricFrame* frame, int64_t timePs)
+{
+    if (!m_dropTrace.IsEmpty())
+    {
+        m_dropTrace(TimeStep(timePs), frame->GetPacket());
+    }
+    if (frame->flow)
+    {
+        frame->flow->FrameLost(frame);
+        return;
+    }
+    FabricFramePool::Give(frame);
+}
+
+} // namespace ns3
