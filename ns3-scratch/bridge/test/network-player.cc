@@ -181,6 +181,11 @@ class NetworkPlayer : public MessageListener, public RoceQueuePairOwner
         return std::move(m_log);
     }
 
+    void BytesArrived(int64_t) override
+    {
+        // of messages still on their way: the log has each when it is whole
+    }
+
     void MessageArrived(const CollectiveMessage& message) override
     {
         Log(message.receiver, 0, LogKind::MESSAGE, NowPs(), message.row);
