@@ -17,8 +17,10 @@ from astra_ns3.topology.routes import shortest_paths
 from astra_ns3.transport.roce import roce_parameters, window_bytes
 from astra_ns3.transport.tcp import tcp_parameters
 
-MOST_PATHS = 64
-"""Of so many pairs, evenly spread over all, the mean length of a path is taken."""
+MOST_PATHS = 256
+"""Of so many pairs, spread over all, the mean length of a path is taken."""
+_GOLDEN_RATIO = 0.6180339887498949
+"""Multiples of it, less their whole parts, lie evenly without a period that pairs could share."""
 _PAIRS_AT_ONCE = 1 << 20
 _DIRECT_LINKS = 2
 """Between two hosts on one switch."""
@@ -115,14 +117,17 @@ def highest_dimension(sender: _Numbers, receiver: _Numbers, dimensions: Sequence
 
 
 def _mean_links(inputs: Inputs, pairs: _Numbers) -> float:
-    """Over pairs evenly spread among ``pairs``; paths of many switches only are looked for."""
+    """Over ``pairs``, or over some spread evenly among them; with a single switch no path is looked for."""
     graph = inputs.graph
     if graph.switches <= 1 or not len(pairs):
         return _DIRECT_LINKS
     tables = shortest_paths(graph)
-    chosen = pairs[:: -(-len(pairs) // MOST_PATHS)].tolist()
+    if len(pairs) > MOST_PATHS:
+        places = np.arange(MOST_PATHS) * _GOLDEN_RATIO % 1.0 * len(pairs)
+        pairs = pairs[places.astype(np.int64)]
     hosts = graph.rank_host
-    lengths = [len(path(graph, tables, hosts[pair // len(hosts)], hosts[pair % len(hosts)])) for pair in chosen]
+    ends = [divmod(pair, len(hosts)) for pair in pairs.tolist()]
+    lengths = [len(path(graph, tables, hosts[sender], hosts[receiver])) for sender, receiver in ends]
     return sum(lengths) / len(lengths)
 
 

@@ -77,11 +77,10 @@ FormulaMessageTransport::Send(const CollectiveMessage& message)
     {
         delayPs += DelayPs(message.receiver, message.sender, m_options.rendezvousBytes);
     }
-    Simulator::Schedule(FabricDelay(delayPs, "the analytical network"),
-                        [this, message]() {
-                            m_listener.BytesArrived(static_cast<int64_t>(message.bytes));
-                            m_listener.MessageArrived(message);
-                        });
+    Simulator::Schedule(FabricDelay(delayPs, "the analytical network"), [this, message]() {
+        m_listener.BytesArrived(static_cast<int64_t>(message.bytes));
+        m_listener.MessageArrived(message);
+    });
 }
 
 } // namespace ns3
