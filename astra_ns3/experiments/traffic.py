@@ -59,18 +59,23 @@ class Carried:
     """Of a path, on average over the pairs."""
 
 
-def carried(inputs: Inputs, passes: int) -> list[Carried]:
-    """What each transport carries; none for a network without packets."""
+def carried(inputs: Inputs, passes: int, *, over_paths: bool = True) -> list[Carried]:
+    """What each transport carries; none for a network without packets.
+
+    ``over_paths``: whether ``links`` and windows are worked out, for which routes are computed; both take long on a
+    large network.
+    """
     network = inputs.network
     if not isinstance(network, NetworkConfig):
         return []
-    sums = [Carried(cutting) for cutting in _cuttings(inputs, network)]
+    sums = [Carried(cutting) for cutting in _cuttings(inputs, network, over_paths=over_paths)]
     seen: list[set[tuple[int, int]]] = [set() for _ in sums]
     for play in inputs.planned(passes).plays:
         for each, known in zip(sums, seen, strict=True):
             _carry(inputs, play, each, known)
-    for each in sums:
-        each.links = _mean_links(inputs, each.pairs)
+    if over_paths:
+        for each in sums:
+            each.links = _mean_links(inputs, each.pairs)
     return sums
 
 
@@ -131,7 +136,7 @@ def _mean_links(inputs: Inputs, pairs: _Numbers) -> float:
     return sum(lengths) / len(lengths)
 
 
-def _cuttings(inputs: Inputs, network: NetworkConfig) -> list[Cutting]:
+def _cuttings(inputs: Inputs, network: NetworkConfig, *, over_paths: bool) -> list[Cutting]:
     """Every kind of transport with the dimensions that it serves."""
     each = network.transports or (network.transport,) * len(network.dimensions)
     found = []
@@ -143,7 +148,9 @@ def _cuttings(inputs: Inputs, network: NetworkConfig) -> list[Cutting]:
         else:
             assert network.roce is not None
             roce = roce_parameters(network.roce)
-            shape = transport_shapes(network, inputs.graph).get("roce") or network_shape(inputs.graph)
-            payload, window = roce.payload_bytes, window_bytes(roce, shape)
+            payload, window = roce.payload_bytes, 0
+            if over_paths:
+                shape = transport_shapes(network, inputs.graph).get("roce") or network_shape(inputs.graph)
+                window = window_bytes(roce, shape)
         found.append(Cutting(kind, dimensions, payload, window))
     return found
