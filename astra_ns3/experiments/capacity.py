@@ -1,8 +1,8 @@
 """What a run takes before its first event, from the inputs alone, and its refusal where memory can't hold that.
 
 Graph, routes and schedules are refused where they are built (``topology/counts.py``, ``collectives/columns.py``); here
-is what the driver and the backend add. The estimate leaves out what grows while the run goes on, such as packets in
-flight and records, so that nothing is refused that may fit. The bytes were measured as resident memory, Python 3.11 on
+is what the driver and the backend add, and connections. The estimate leaves out what else grows while the run goes on,
+such as packets in flight and records, so that nothing is refused that may fit. The bytes were measured as resident memory, Python 3.11 on
 x86-64; ``tests/unit/test_results_capacity.py`` measures them again.
 """
 
@@ -19,8 +19,10 @@ from astra_ns3.experiments.costs import (
     BYTES_PER_PLACE,
     BYTES_PER_ROW,
     BYTES_PER_TASK,
+    TRANSPORTS,
 )
 from astra_ns3.experiments.inputs import Inputs
+from astra_ns3.experiments.traffic import carried
 from astra_ns3.memory import require_memory
 from astra_ns3.units import format_bytes
 from astra_ns3.workload.dry_run import issued_at_once, request_kind
@@ -43,6 +45,12 @@ class Need:
         return self.npus + self.schedules + self.collectives
 
 
+def _pairs_need(inputs: Inputs, passes: int) -> int:
+    """Bytes of the connections and queue pairs that a run has opened by its end."""
+    sums = carried(inputs, passes, over_paths=False)
+    return sum(len(each.pairs) * TRANSPORTS[each.cutting.kind].bytes_per_pair for each in sums)
+
+
 def run_need(inputs: Inputs, passes: int) -> Need:
     """What ``passes`` passes take before the first event."""
     npus = inputs.network.npus
@@ -52,13 +60,16 @@ def run_need(inputs: Inputs, passes: int) -> Need:
     return Need(npus * BYTES_PER_NPU + hosts * BYTES_PER_HOST, rows * BYTES_PER_ROW, collectives, at_once)
 
 
-def check_run_fits(inputs: Inputs, passes: int, *, limit_bytes: int | None = None) -> None:
+def check_run_fits(inputs: Inputs, passes: int, *, limit_bytes: int | None = None, to_its_end: bool = True) -> None:
     """Raise InputError, with the estimate, if memory can't hold what a run takes before its first event.
 
-    ``limit_bytes``: the run's own limit on resident memory.
+    ``limit_bytes``: the run's own limit on resident memory. ``to_its_end``: nothing stops the run earlier, so that the
+    connections count, which are opened when a pair has its first message.
     """
     need = run_need(inputs, passes)
+    pairs = _pairs_need(inputs, passes) if to_its_end else 0
     parts = {
+        "connections of pairs of NPUs": (pairs, "use fewer NPUs, or an algorithm in which fewer pairs meet"),
         f"{inputs.network.npus} NPUs": (need.npus, "use fewer NPUs"),
         "schedules": (need.schedules, "use fewer NPUs, or an algorithm with fewer messages"),
         f"{need.at_once} collectives issued at once": (
@@ -69,7 +80,7 @@ def check_run_fits(inputs: Inputs, passes: int, *, limit_bytes: int | None = Non
     largest = max(parts, key=lambda name: parts[name][0])
     size, advice = parts[largest]
     what = f"the run, of it {format_bytes(size)} for {largest},"
-    require_memory(what, need.total, advice, limit_bytes=limit_bytes)
+    require_memory(what, need.total + pairs, advice, limit_bytes=limit_bytes)
 
 
 def _collectives(inputs: Inputs, passes: int) -> tuple[int, int]:

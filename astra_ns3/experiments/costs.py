@@ -25,7 +25,7 @@ BYTES_PER_PLACE = 50
 """Such a chunk in the queue of one NPU."""
 IDLE_BYTES = 250_000_000
 """Python, cppyy and ns-3 loaded, nothing built."""
-PROGRAM_SECONDS = 1.4
+PROGRAM_SECONDS = 1.7
 """Loading Python, cppyy and ns-3, reading the files, writing the results."""
 SECONDS_PER_HOST = 200e-6
 """Building it with its link and its port of a switch."""
@@ -33,7 +33,7 @@ SECONDS_PER_ROW = 0.17e-6
 """A message of a schedule, built and handed over."""
 SECONDS_PER_LAUNCH = 15e-6
 """Python's part when one NPU starts and ends a phase of a chunk."""
-SECONDS_PER_MESSAGE = 0.5e-6
+SECONDS_PER_MESSAGE = 0.65e-6
 """What an NPU does with it; all there is on the analytical network."""
 
 
@@ -59,7 +59,7 @@ class TransportCosts:
 
 TRANSPORTS: Mapping[str, TransportCosts] = {
     "tcp": TransportCosts(
-        seconds_per_packet=12.5e-6,
+        seconds_per_packet=13.5e-6,
         seconds_per_link=0.2e-6,
         seconds_per_pair=200e-6,
         seconds_per_message=2.5e-6,
@@ -71,7 +71,7 @@ TRANSPORTS: Mapping[str, TransportCosts] = {
     ),
     "roce": TransportCosts(
         seconds_per_packet=0.0,
-        seconds_per_link=0.36e-6,
+        seconds_per_link=0.4e-6,
         seconds_per_pair=5e-6,
         seconds_per_message=0.1e-6,
         slowdown=0.7,

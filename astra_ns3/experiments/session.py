@@ -97,7 +97,9 @@ def play(request: RunRequest, inputs: Inputs, recorder: RecorderOptions, watch: 
 
     Raises InputError, BackendError, LimitReached and KeyboardInterrupt if that happens before the first event.
     """
-    check_run_fits(inputs, request.passes, limit_bytes=request.limits.memory_bytes)
+    limits = request.limits
+    to_its_end = limits.simulated_ps is None and limits.wall_seconds is None
+    check_run_fits(inputs, request.passes, limit_bytes=limits.memory_bytes, to_its_end=to_its_end)
     reporter.stage("building the network")
     network = _build(request, inputs, recorder)
     try:

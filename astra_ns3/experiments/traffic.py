@@ -17,8 +17,10 @@ from astra_ns3.topology.routes import shortest_paths
 from astra_ns3.transport.roce import roce_parameters, window_bytes
 from astra_ns3.transport.tcp import tcp_parameters
 
-MOST_PATHS = 64
-"""Of so many pairs, evenly spread over all, the mean length of a path is taken."""
+MOST_PATHS = 256
+"""Of so many pairs, spread over all, the mean length of a path is taken."""
+_GOLDEN_RATIO = 0.6180339887498949
+"""Multiples of it, less their whole parts, lie evenly without a period that pairs could share."""
 _PAIRS_AT_ONCE = 1 << 20
 _DIRECT_LINKS = 2
 """Between two hosts on one switch."""
@@ -57,18 +59,23 @@ class Carried:
     """Of a path, on average over the pairs."""
 
 
-def carried(inputs: Inputs, passes: int) -> list[Carried]:
-    """What each transport carries; none for a network without packets."""
+def carried(inputs: Inputs, passes: int, *, over_paths: bool = True) -> list[Carried]:
+    """What each transport carries; none for a network without packets.
+
+    ``over_paths``: whether ``links`` and windows are worked out, for which routes are computed; both take long on a
+    large network.
+    """
     network = inputs.network
     if not isinstance(network, NetworkConfig):
         return []
-    sums = [Carried(cutting) for cutting in _cuttings(inputs, network)]
+    sums = [Carried(cutting) for cutting in _cuttings(inputs, network, over_paths=over_paths)]
     seen: list[set[tuple[int, int]]] = [set() for _ in sums]
     for play in inputs.planned(passes).plays:
         for each, known in zip(sums, seen, strict=True):
             _carry(inputs, play, each, known)
-    for each in sums:
-        each.links = _mean_links(inputs, each.pairs)
+    if over_paths:
+        for each in sums:
+            each.links = _mean_links(inputs, each.pairs)
     return sums
 
 
@@ -115,18 +122,21 @@ def highest_dimension(sender: _Numbers, receiver: _Numbers, dimensions: Sequence
 
 
 def _mean_links(inputs: Inputs, pairs: _Numbers) -> float:
-    """Over pairs evenly spread among ``pairs``; paths of many switches only are looked for."""
+    """Over ``pairs``, or over some spread evenly among them; with a single switch no path is looked for."""
     graph = inputs.graph
     if graph.switches <= 1 or not len(pairs):
         return _DIRECT_LINKS
     tables = shortest_paths(graph)
-    chosen = pairs[:: -(-len(pairs) // MOST_PATHS)].tolist()
+    if len(pairs) > MOST_PATHS:
+        places = np.arange(MOST_PATHS) * _GOLDEN_RATIO % 1.0 * len(pairs)
+        pairs = pairs[places.astype(np.int64)]
     hosts = graph.rank_host
-    lengths = [len(path(graph, tables, hosts[pair // len(hosts)], hosts[pair % len(hosts)])) for pair in chosen]
+    ends = [divmod(pair, len(hosts)) for pair in pairs.tolist()]
+    lengths = [len(path(graph, tables, hosts[sender], hosts[receiver])) for sender, receiver in ends]
     return sum(lengths) / len(lengths)
 
 
-def _cuttings(inputs: Inputs, network: NetworkConfig) -> list[Cutting]:
+def _cuttings(inputs: Inputs, network: NetworkConfig, *, over_paths: bool) -> list[Cutting]:
     """Every kind of transport with the dimensions that it serves."""
     each = network.transports or (network.transport,) * len(network.dimensions)
     found = []
@@ -138,7 +148,9 @@ def _cuttings(inputs: Inputs, network: NetworkConfig) -> list[Cutting]:
         else:
             assert network.roce is not None
             roce = roce_parameters(network.roce)
-            shape = transport_shapes(network, inputs.graph).get("roce") or network_shape(inputs.graph)
-            payload, window = roce.payload_bytes, window_bytes(roce, shape)
+            payload, window = roce.payload_bytes, 0
+            if over_paths:
+                shape = transport_shapes(network, inputs.graph).get("roce") or network_shape(inputs.graph)
+                window = window_bytes(roce, shape)
         found.append(Cutting(kind, dimensions, payload, window))
     return found

@@ -16,6 +16,7 @@ from astra_ns3.config.system import parse_system
 from astra_ns3.config.workload import parse_workload
 from astra_ns3.errors import InputError
 from astra_ns3.experiments.capacity import check_run_fits, run_need
+from astra_ns3.experiments.costs import TRANSPORTS
 from astra_ns3.experiments.inputs import Inputs, load_inputs
 from astra_ns3.experiments.validate import validate
 from astra_ns3.memory import Available, available_memory, require_memory
@@ -100,6 +101,18 @@ def test_a_run_that_memory_cannot_hold_is_refused_in_one_line_with_the_estimate(
     assert "use fewer passes" in str(error.value)
     assert "\n" not in str(error.value)
     assert backend.launched == []
+
+
+def test_connections_count_in_a_run_to_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    # A ring has a connection for each NPU; the rest of a small run is far less than these of 17 KB each.
+    inputs = inputs_of(MICRO.format(size=4000), npus=512)
+    left = run_need(inputs, 1).total + 512 * TRANSPORTS["tcp"].bytes_per_pair
+    monkeypatch.setattr(memory, "_sources", lambda limit: iter([Available(left, "it has")]))
+    check_run_fits(inputs, 1)
+    monkeypatch.setattr(memory, "_sources", lambda limit: iter([Available(left - 1, "it has")]))
+    check_run_fits(inputs, 1, to_its_end=False)
+    with pytest.raises(InputError, match="would need about"):
+        check_run_fits(inputs, 1)
 
 
 def test_the_runs_own_limit_counts(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,11 +6,16 @@ from pathlib import Path
 
 import pytest
 from fake_backend import FakeBackend
+from many_networks import leaf_spine
 from small_run import NPUS, small_network, small_run, small_system, small_workload, write_inputs
 
 import astra_ns3
+from astra_ns3.config.network import parse_network
 from astra_ns3.config.workload import parse_workload
 from astra_ns3.errors import InputError
+from astra_ns3.experiments import traffic
+from astra_ns3.experiments.inputs import load_inputs
+from astra_ns3.experiments.traffic import carried
 from astra_ns3.experiments.validate import validate
 from astra_ns3.report.validation import validation_text
 
@@ -69,6 +74,33 @@ def test_estimates_grow_with_the_run() -> None:
     few, many = (validate(small_workload(), small_system(), small_network(), passes=n).forecast for n in (1, 1000))
     assert few.wall_seconds < many.wall_seconds
     assert few.memory_bytes <= many.memory_bytes
+
+
+def test_packets_of_a_ring_cross_as_many_links_as_its_neighbours_are_apart() -> None:
+    # Of 16 NPUs in a ring, 8 on each of two leaves, 2 have their neighbour on the other leaf: 4 links, not 2.
+    network = parse_network({"topology": leaf_spine()})
+    inputs = load_inputs(small_workload(), small_system(), network)
+    (found,) = carried(inputs, 1)
+    assert found.links == pytest.approx((14 * 2 + 2 * 4) / 16)
+
+
+def test_links_are_counted_on_pairs_spread_over_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    # All-to-all: of the 15 others 7 are on the own leaf. Some of the 240 pairs stand for all.
+    network = parse_network({"topology": leaf_spine()})
+    inputs = load_inputs(parse_workload(ALL_TO_ALL), small_system(), network)
+    exact = (7 * 2 + 8 * 4) / 15
+    monkeypatch.setattr(traffic, "MOST_PATHS", 40)
+    (found,) = carried(inputs, 1)
+    assert found.links == pytest.approx(exact, rel=0.1)
+
+
+def test_messages_that_run_together_share_packets_of_tcp() -> None:
+    # Ring all-reduces of 4000 and 8000 bytes: messages of at most 1000 bytes, less than a packet each.
+    inputs = load_inputs(small_workload(), small_system(), small_network())
+    (found,) = carried(inputs, 1)
+    payload = found.cutting.payload_bytes
+    assert found.packets == found.messages
+    assert found.full_packets == pytest.approx(2 * (NPUS - 1) * (4000 + 8000) / payload)
 
 
 def test_warnings_of_the_transport_are_passed_on(tmp_path: Path) -> None:
