@@ -188,6 +188,20 @@ Session::GetRoceStatistics() const
     return statistics;
 }
 
+uint64_t
+Session::CountBusyQueuePairs() const
+{
+    const auto& roce = m_implementation->roceTransport;
+    return roce ? roce->CountBusyQueuePairs() : 0;
+}
+
+uint64_t
+Session::CountRoceFrames() const
+{
+    const auto& roce = m_implementation->roceTransport;
+    return roce ? roce->CountFrames() : 0;
+}
+
 const char*
 Session::DescribeLongestPause()
 {

@@ -289,9 +289,10 @@ FabricPort::ScheduleArrival(int64_t nowPs)
 {
     m_arrivalPending = true;
     m_arrival->Ref(); // the simulator gives back one reference when the event has run
-    Simulator::GetImplementation()->ScheduleWithContext(m_context,
-                                                        FabricDelay(m_nextArrivalPs - nowPs, m_name),
-                                                        m_arrival);
+    Simulator::GetImplementation()->ScheduleWithContext(
+        m_context,
+        FabricDelay(m_nextArrivalPs - nowPs, m_name),
+        m_arrival);
 }
 
 void
@@ -339,6 +340,7 @@ FabricPort::Arrive()
         Lose(frame, nowPs);
         return;
     }
+    m_counters.arrivedFrames++;
     m_receiver->ReceiveFrame(frame, m_receiverPort);
 }
 
