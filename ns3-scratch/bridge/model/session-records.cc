@@ -95,8 +95,14 @@ Session::WritePcap(uint32_t node, uint32_t port, const char* path)
     m_implementation->network.GetPort(node, port)
         ->TraceConnectWithoutContext(
             "Transmit",
-            Callback<void, Time, Ptr<const Packet>>(
-                [file](Time time, Ptr<const Packet> packet) { file->Write(time, packet); }));
+            Callback<void, Time, Ptr<const Packet>>([file, &captures = m_implementation->captures](
+                                                        Time time,
+                                                        Ptr<const Packet> packet) {
+                if (!captures.empty()) // else they are closed, and a hook plays on after the end
+                {
+                    file->Write(time, packet);
+                }
+            }));
 }
 
 uint32_t
