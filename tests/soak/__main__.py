@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import itertools
+import json
 import sys
 from pathlib import Path
 
 import click
+
 from soak.case import Case, case_of
 from soak.cases import random_case
 from soak.child import play_in_child, warm_up
@@ -26,8 +28,9 @@ _TOLD_EVERY = 50
 @click.option("--seeds", default=1000, help="How many.")
 @click.option("--seed", type=int, help="This one alone, with its whole configuration and outcome.")
 @click.option("--fixed/--no-fixed", default=True, help="Play the fixed cases too.")
+@click.option("--report", type=click.Path(path_type=Path), help="Write the counts there, as JSON.")
 @click.option("--case", "path", type=click.Path(exists=True, path_type=Path), help="A case from a file, as printed.")
-def main(first: int, seeds: int, seed: int | None, fixed: bool, path: Path | None) -> None:
+def main(first: int, seeds: int, seed: int | None, fixed: bool, report: Path | None, path: Path | None) -> None:
     """Play random cases of every feature and audit each. Exit status 1 if one of them ends as it must not."""
     warm_up()
     if path is not None or seed is not None:
@@ -35,7 +38,9 @@ def main(first: int, seeds: int, seed: int | None, fixed: bool, path: Path | Non
         click.echo(case.document())
         sys.exit(_tell(case, *_played(case)))
     summary = Summary()
-    for number, case in enumerate(itertools.chain(FIXED if fixed else (), map(random_case, range(first, first + seeds)))):
+    for number, case in enumerate(
+        itertools.chain(FIXED if fixed else (), map(random_case, range(first, first + seeds)))
+    ):
         outcome, found = _played(case)
         summary.add(traits_of(case), outcome, faulty=bool(found))
         if found:
@@ -45,9 +50,13 @@ def main(first: int, seeds: int, seed: int | None, fixed: bool, path: Path | Non
             click.echo(f"{number + 1} played, {summary.faulty} with faults, {summary.seconds:.0f} s")
     for line in summary.lines():
         click.echo(line)
+    if report is not None:
+        report.write_text(json.dumps(summary.document()), encoding="utf-8")
     few = summary.runs >= _ENOUGH_RUNS and summary.paused_share < LEAST_PAUSED
     if few:
-        click.echo(f"only {100 * summary.paused_share:.0f}% of the runs with PFC paused, expected {100 * LEAST_PAUSED:.0f}%")
+        click.echo(
+            f"only {100 * summary.paused_share:.0f}% of the runs with PFC paused, expected {100 * LEAST_PAUSED:.0f}%"
+        )
     sys.exit(1 if summary.faulty or few else 0)
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from soak.books import Books
+from soak.books import Books, PortBook
 
 
 def problems_at_any_time(books: Books) -> list[str]:
     """Accounts that don't balance, each one line: frames of links, switches and the pool, bytes of buffers."""
-    return [*_links(books), *_switches(books), *_pool(books)]
+    return [*_links(books), *_pauses(books), *_switches(books), *_pool(books)]
 
 
 def problems_at_rest(books: Books) -> list[str]:
@@ -29,6 +29,21 @@ def _links(books: Books) -> Iterator[str]:
                 f"{port.name} has sent {port.sent} frames; {port.arrived} arrived, {port.lost} were lost, "
                 f"{port.on_wire} travel"
             )
+
+
+def _pauses(books: Books) -> Iterator[str]:
+    """Each pause frame stops one priority of the port at its far end, or lets one go on."""
+    by_link: dict[int, list[PortBook]] = {}
+    for port in books.ports:
+        by_link.setdefault(port.link, []).append(port)
+    for one, other in by_link.values():
+        for stopper, port in ((one, other), (other, one)):
+            changes = 2 * port.pauses - port.paused.bit_count()
+            if stopper.pauses_arrived != changes:
+                yield (
+                    f"{stopper.name} has had {stopper.pauses_arrived} pause frames arrive; {port.name} was stopped "
+                    f"{port.pauses} times and is in {port.paused:#04x}, which takes {changes}"
+                )
 
 
 def _switches(books: Books) -> Iterator[str]:

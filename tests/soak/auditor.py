@@ -8,14 +8,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from astra_ns3.units import PS_PER_MS, PS_PER_US
 from soak.audit import problems_at_any_time, problems_at_rest
 from soak.books import Books, native_ports, read_books
 
-from astra_ns3.units import PS_PER_MS, PS_PER_US
-
 FIRST_SLICE_PS = 10 * PS_PER_US
 LAST_SLICE_PS = 400 * PS_PER_MS
-"""A drain looks after 10 us, 20 us more, and so on; eight timeouts of RoCE take 134 ms, a retry of TCP at worst more."""
+"""A drain looks after 10 us, 20 us more, and so on; eight timeouts of RoCE take 134 ms."""
 STILL_STUCK_PS = 30 * PS_PER_MS
 """A deadlock that was named must still be there so much later."""
 _PORT = re.compile(r"(host|switch)(\d+):(\d+)")
@@ -28,7 +27,7 @@ def _nothing(*_: object) -> None:
 
 @dataclass
 class Auditor:
-    """``problems`` are found when the run ends; until then there are none. ``looks_ps``: when onlookers read counters."""
+    """``problems`` are found when the run ends. ``looks_ps``: when onlookers read counters."""
 
     looks_ps: Sequence[int] = ()
     problems: list[str] = field(default_factory=list)

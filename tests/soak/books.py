@@ -16,12 +16,14 @@ PRIORITIES = 8
 class PortBook:
     """One direction of a link: counters of its port, what waits there and what travels. Frames, unless said otherwise.
 
-    ``sent`` to ``pause_frames`` are counted, the others are found. ``peer``: the node at the far end.
+    ``sent`` to ``pause_frames`` are counted, the others are found. ``peer``: the node at the far end, ``link``: the
+    number of the link, ``paused``: a bit for each priority that is stopped, ``pauses``: how often one was.
     """
 
     name: str
     node: int
     peer: int
+    link: int
     sent: int
     arrived: int
     lost: int
@@ -98,9 +100,7 @@ def read_books(context: Any) -> Books:
         time_ps=context.now_ps(),
         hosts=graph.hosts,
         ports=tuple(_port_book(graph, node, number, port) for node, number, port in ports),
-        switches=tuple(
-            _switch_book(graph.hosts + number, switch) for number, switch in enumerate(context.switches)
-        ),
+        switches=tuple(_switch_book(graph.hosts + number, switch) for number, switch in enumerate(context.switches)),
         npus=tuple(_npu_book(application) for application in context.applications),
         frames=int(pool.CountFrames()),
         telemetry=int(pool.CountTelemetry()),
@@ -121,6 +121,7 @@ def _port_book(graph: Graph, node: int, number: int, port: Any) -> PortBook:
         name=port_name(graph, node, number),
         node=node,
         peer=graph.ports[node][number].peer,
+        link=graph.ports[node][number].link,
         sent=int(counters.sentFrames),
         arrived=int(counters.arrivedFrames),
         lost=int(counters.lostFrames),

@@ -6,6 +6,11 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from astra_ns3.config.network import NetworkConfig
+from astra_ns3.config.routing import ROUTING_KINDS
+from astra_ns3.topology.graph import Graph
+from astra_ns3.topology.ports import all_ports, port_name
+from astra_ns3.topology.registry import build_graph
 from soak.case import Case, network_of, write_files
 from soak.draw import Draw
 from soak.hpcc import draw_hpcc_files
@@ -13,12 +18,6 @@ from soak.jobs import draw_collective, draw_flows, draw_workload
 from soak.switches import draw_buffers, draw_switches
 from soak.topologies import Parts, draw_dimensions, draw_topology, graph_text
 from soak.transports import draw_roce, draw_tcp, is_in_python, largest_packet_bytes
-
-from astra_ns3.config.network import NetworkConfig
-from astra_ns3.config.routing import ROUTING_KINDS
-from astra_ns3.topology.graph import Graph
-from astra_ns3.topology.ports import all_ports, port_name
-from astra_ns3.topology.registry import build_graph
 
 IN_ORDER = ("ecmp", "pinned")
 Drawn = dict[str, Any]
@@ -40,7 +39,9 @@ def random_case(seed: int) -> Case:
     roce = draw_roce(draw, in_order=in_order, loses=loses)
     tcp = draw_tcp(draw)
     transport = tcp if mix == "tcp" else roce
-    packet_bytes = max(largest_packet_bytes(roce if mix != "tcp" else tcp), largest_packet_bytes(tcp) if mix == "mixed" else 0)
+    packet_bytes = max(
+        largest_packet_bytes(roce if mix != "tcp" else tcp), largest_packet_bytes(tcp) if mix == "mixed" else 0
+    )
     draw_switches(draw, parts.places, roce, packet_bytes, lossless=mix in ("lossless", "mixed"))
     network: Drawn = {"topology": topology, "transport": transport}
     config, graph = _built(network, files)

@@ -1,4 +1,4 @@
-"""Plays each case in a forked child of a process that has loaded everything: a crash, a hang or an abort is an outcome."""
+"""Plays each case in a forked child of a process that has loaded everything: a crash or a hang is an outcome."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ import sys
 import tempfile
 import time
 import traceback
-from pathlib import Path
 from typing import IO, Any
 
 from soak.case import REPOSITORY, Case
@@ -33,7 +32,10 @@ def warm_up() -> None:
     transports: list[dict[str, Any]] = [
         {"kind": "roce"},
         {"kind": "tcp"},
-        {"kind": "roce", "congestion_control": {"kind": f"{_OWN.relative_to(REPOSITORY)}/additive.hpp:AdditiveControl"}},
+        {
+            "kind": "roce",
+            "congestion_control": {"kind": f"{_OWN.relative_to(REPOSITORY)}/additive.hpp:AdditiveControl"},
+        },
         {"kind": "roce", "congestion_control": {"kind": f"{_OWN.relative_to(REPOSITORY)}/additive.py:AdditiveControl"}},
     ]
     topology = {"npus": 2, "link": _LINK, "switch": {"buffer": "1MB", "pfc": {}}}
@@ -105,10 +107,3 @@ def _be_child(case: Case, writer: int, complaints: IO[bytes]) -> None:
         os._exit(0)
     finally:
         os._exit(70)
-
-
-def folder_of_failures(path: str) -> Path:
-    """The folder for the cases that failed, made if need be."""
-    folder = Path(path)
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder

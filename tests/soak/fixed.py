@@ -52,7 +52,9 @@ def _aborted(control: str) -> list[Case]:
         _case("leaf-spine 4x4x8", _leaf_spine(4, 4, 8, "100Gbps", "32MB"), readme, control, payload=4096),
         _case("fat tree of payload 4096", _fat_tree(4, "100Gbps", "4MB"), readme, control, payload=4096),
         _case("fat tree of 25G", _fat_tree(4, "25Gbps", "4MB"), micro("ALLTOALL", 4 * _MIB), control),
-        _case("permutation of 16 MB", _fat_tree(4, "400Gbps", "4MB"), permutation(16, 16_000_000), control, payload=4096),
+        _case(
+            "permutation of 16 MB", _fat_tree(4, "400Gbps", "4MB"), permutation(16, 16_000_000), control, payload=4096
+        ),
     ]
 
 

@@ -20,7 +20,9 @@ def _topology(draw: Draw) -> tuple[str, int, set[int]]:
     down, up = draw.pick(*_RATES_GBPS), draw.pick(*_RATES_GBPS)
     rows = [f"{host} {hosts + host // each} {down}Gbps 0.001ms 0" for host in range(hosts)]
     rows += [
-        f"{hosts + leaf} {hosts + leaves + spine} {up}Gbps 0.001ms 0" for leaf in range(leaves) for spine in range(spines)
+        f"{hosts + leaf} {hosts + leaves + spine} {up}Gbps 0.001ms 0"
+        for leaf in range(leaves)
+        for spine in range(spines)
     ]
     names = " ".join(str(hosts + switch) for switch in range(switches))
     return "\n".join([f"{hosts + switches} {switches} {len(rows)}", names, *rows, ""]), hosts, {down, up}

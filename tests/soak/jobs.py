@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from soak.draw import Draw
 
 from astra_ns3.collectives.algorithms import ALGORITHMS
 from astra_ns3.collectives.registry import lookup, pairs
@@ -22,6 +21,7 @@ from astra_ns3.config.system import parse_system
 from astra_ns3.config.workload import parse_workload
 from astra_ns3.config.workload_header import LOOPS
 from astra_ns3.experiments.planned import planned_run
+from soak.draw import Draw
 
 Drawn = dict[str, Any]
 WORDS = {
@@ -97,8 +97,11 @@ def _text(draw: Draw, dimensions: Sequence[int]) -> str:
         header += f" model_parallel_NPU_group: {dimensions[0]}"
     if loop == "HYBRID_TRANSFORMER_FWD_IN_BCKWD":
         header += f" checkpoints: 1 0 checkpoint_initiates: 1 {count - 1}"
-    policy = (lambda: " " + draw.pick(*LAYER_POLICIES)) if loop == "HYBRID_CUSTOMIZED" else (lambda: "")
-    rows = [f"layer{number} -1 {_passes(draw, loop, number)} {draw.pick(0, 20)}{policy()}" for number in range(count)]
+    customized = loop == "HYBRID_CUSTOMIZED"
+    rows = []
+    for number in range(count):
+        policy = f" {draw.pick(*LAYER_POLICIES)}" if customized else ""
+        rows.append(f"layer{number} -1 {_passes(draw, loop, number)} {draw.pick(0, 20)}{policy}")
     return "\n".join([header, str(count), *rows, ""])
 
 
@@ -116,14 +119,13 @@ def draw_workload(draw: Draw, dimensions: Sequence[int], bandwidths: Sequence[fl
     """A training loop that sends about ``budget_bytes`` in all."""
     text, system = _text(draw, dimensions), _system(draw, dimensions)
     passes = draw.pick(1, 1, 2)
-    options: Drawn = {"passes": passes, "compat": draw.weighted({"none": 8, "astra-sim-1.0": 1, "astra-network-ns3": 1})}
+    options: Drawn = {
+        "passes": passes,
+        "compat": draw.weighted({"none": 8, "astra-sim-1.0": 1, "astra-network-ns3": 1}),
+    }
     rules = preset(options["compat"])
-    planned = planned_run(
-        parse_workload(text, "soak.txt"), parse_system(system), dimensions, bandwidths, rules, passes
-    )
-    total = sum(
-        schedule_bytes(play.schedule, play.bytes) * len(play.groups) * play.count for play in planned.plays
-    )
+    planned = planned_run(parse_workload(text, "soak.txt"), parse_system(system), dimensions, bandwidths, rules, passes)
+    total = sum(schedule_bytes(play.schedule, play.bytes) * len(play.groups) * play.count for play in planned.plays)
     options["comm_scale"] = float(f"{max(1, budget_bytes) / max(1, total):.3g}")
     return {"kind": "workload", "text": text, "system": system, "options": options}
 
@@ -156,5 +158,8 @@ def draw_flows(draw: Draw, npus: int, budget_bytes: int) -> Drawn:
         pairs_ = [tuple(draw.sample(range(npus), 2)) for _ in range(2 * npus)]  # type: ignore[misc]
     spread_ps = draw.pick(0, 0, 1_000_000, 50_000_000)
     size = max(1, budget_bytes // len(pairs_))
-    flows = [[sender, receiver, draw.between(max(1, size / 4), size + 1), draw.randint(0, spread_ps)] for sender, receiver in pairs_]
+    flows = [
+        [sender, receiver, draw.between(max(1, size / 4), size + 1), draw.randint(0, spread_ps)]
+        for sender, receiver in pairs_
+    ]
     return {"kind": "flows", "flows": flows}

@@ -11,9 +11,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from soak.auditor import Auditor
-from soak.case import CONFIG_FILE, Case, network_of, write_files
-
 from astra_ns3.collectives.registry import lookup
 from astra_ns3.collectives.schedule import Schedule
 from astra_ns3.config.collective_kind import CollectiveKind
@@ -27,6 +24,8 @@ from astra_ns3.experiments.run import execute
 from astra_ns3.network.api import EndpointModel, Limits
 from astra_ns3.network.records import RecorderOptions
 from astra_ns3.network.registry import create_backend
+from soak.auditor import Auditor
+from soak.case import CONFIG_FILE, Case, network_of, write_files
 
 LOOKS = 25
 FINISHED, DEADLOCK, GAVE_UP, REFUSED, STALLED, FAILED = (
@@ -194,7 +193,8 @@ def _play_collectives(case: Case, folder: Path, auditor: Auditor) -> dict[str, i
     def launches(npus: int) -> Launches:
         schedule = lookup(CollectiveKind[job["collective"]], job["algorithm"], npus)
         return [
-            (number * job["gap_ps"], schedule, tuple(range(npus)), number, job["bytes"]) for number in range(job["times"])
+            (number * job["gap_ps"], schedule, tuple(range(npus)), number, job["bytes"])
+            for number in range(job["times"])
         ]
 
     return _play_launches(case, folder, auditor, launches)
@@ -213,17 +213,13 @@ def _play_flows(case: Case, folder: Path, auditor: Auditor) -> dict[str, int]:
     return _play_launches(case, folder, auditor, launches)
 
 
-def _play_launches(
-    case: Case, folder: Path, auditor: Auditor, launches: Callable[[int], Launches]
-) -> dict[str, int]:
+def _play_launches(case: Case, folder: Path, auditor: Auditor, launches: Callable[[int], Launches]) -> dict[str, int]:
     network = network_of(case, folder)
     config: Any = network if isinstance(network, NetworkConfig) else read_network_file(folder / CONFIG_FILE).network
     (folder / "out").mkdir(exist_ok=True)
     endpoint = EndpointModel(delay_ps=case.job.get("endpoint_ps", 0))
     recorder = RecorderOptions(folder / "out", flows="flows" in case.record)
-    backend: Any = create_backend(
-        "ns3", config, endpoint, seed=case.seed, recorder=recorder, on_built=auditor.on_built
-    )
+    backend: Any = create_backend("ns3", config, endpoint, seed=case.seed, recorder=recorder, on_built=auditor.on_built)
     try:
         planned = launches(backend.ranks)
         count = _Count(backend, sum(len(members) for _, _, members, _, _ in planned))

@@ -48,6 +48,11 @@ class Summary:
         """Of the runs with PFC, the share in which a port was stopped."""
         return self.paused / self.with_pfc if self.with_pfc else 0.0
 
+    def document(self) -> dict[str, object]:
+        """The counts as plain data."""
+        counts = {"runs": self.runs, "with_pfc": self.with_pfc, "paused": self.paused, "faulty": self.faulty}
+        return {**counts, "ends": dict(self.ends), "by": {key: dict(found) for key, found in self.by.items()}}
+
     def lines(self) -> list[str]:
         """A table for people."""
         ends = ", ".join(f"{end} {count}" for end, count in self.ends.most_common())

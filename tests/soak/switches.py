@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from soak.draw import Draw
-from soak.topologies import PLACE_BYTES
-
 from astra_ns3.config.network import NetworkConfig
 from astra_ns3.topology.graph import Graph
 from astra_ns3.transport.roce import port_headroom_bytes, roce_parameters
 from astra_ns3.transport.shape import PortShape
 from astra_ns3.transport.wire import wire_bytes
+from soak.draw import Draw
+from soak.topologies import PLACE_BYTES
 
 Drawn = dict[str, Any]
 
@@ -37,7 +36,9 @@ def draw_ecn(draw: Draw, packet_bytes: int) -> Drawn:
     return ecn | draw.some(0.3, at=draw.pick("enqueue", "dequeue"))
 
 
-def draw_switches(draw: Draw, places: Sequence[Drawn], transport: Mapping[str, Any], packet_bytes: int, *, lossless: bool) -> None:
+def draw_switches(
+    draw: Draw, places: Sequence[Drawn], transport: Mapping[str, Any], packet_bytes: int, *, lossless: bool
+) -> None:
     """Fill the places, all but their buffers; mostly they are alike."""
     alike: Drawn | None = None
     for place in places:
@@ -58,7 +59,11 @@ def draw_buffers(draw: Draw, places: Sequence[Drawn], graph: Graph, config: Netw
     """Give each place its buffer: what headrooms and reserves keep, and something to share."""
     packets = draw.between(1.5, 16) if draw.chance(0.85) else draw.between(16, 1000)
     for number, place in enumerate(places):
-        mine = [switch for switch in range(graph.switches) if graph.switch_configs[switch].buffer_bytes == PLACE_BYTES + number]
+        mine = [
+            switch
+            for switch in range(graph.switches)
+            if graph.switch_configs[switch].buffer_bytes == PLACE_BYTES + number
+        ]
         kept = max((kept_bytes(graph, switch, config) for switch in mine), default=0)
         shared = packets * packet_bytes
         if "pfc" not in place:

@@ -160,11 +160,16 @@ def _routers(draw: Draw, parts: Parts) -> Drawn:
 
 
 def _grid(draw: Draw, parts: Parts) -> Drawn:
-    return {"shape": draw.pick([2, 2], [3, 2], [3, 3], [4, 2], [4, 3], [2, 2, 2], [3, 2, 2], [5]), **_routers(draw, parts)}
+    return {
+        "shape": draw.pick([2, 2], [3, 2], [3, 3], [4, 2], [4, 3], [2, 2, 2], [3, 2, 2], [5]),
+        **_routers(draw, parts),
+    }
 
 
 def _dragonfly(draw: Draw, parts: Parts) -> Drawn:
-    sizes = draw.pick({"a": 2, "p": 1, "h": 1}, {"a": 2, "p": 2, "h": 1}, {"a": 3, "p": 1, "h": 1}, {"a": 2, "p": 1, "h": 2})
+    sizes = draw.pick(
+        {"a": 2, "p": 1, "h": 1}, {"a": 2, "p": 2, "h": 1}, {"a": 3, "p": 1, "h": 1}, {"a": 2, "p": 1, "h": 2}
+    )
     links = {"group_link": parts.change(), "global_link": parts.change()}
     return {**sizes, "link": parts.link(), **links, "switch": parts.switch()}
 

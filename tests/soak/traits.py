@@ -7,8 +7,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from soak.case import Case, network_of, write_files
-
 from astra_ns3.config.network import NetworkConfig
 from astra_ns3.config.network_file import read_network_file
 from astra_ns3.config.roce import RoceTransport
@@ -18,6 +16,7 @@ from astra_ns3.topology.registry import build_graph
 from astra_ns3.topology.routes import shortest_paths
 from astra_ns3.transport.roce import port_headroom_bytes, roce_parameters
 from astra_ns3.transport.shape import PortShape
+from soak.case import Case, network_of, write_files
 
 _IN_ORDER = ("ecmp", "pinned")
 Channel = tuple[int, int]
@@ -28,8 +27,8 @@ Channel = tuple[int, int]
 class Traits:
     """``has_pfc``: some switch may pause. ``data_safe``: no data packet can be lost, ``all_safe``: no frame at all.
 
-    ``in_order``: packets of a queue pair can't overtake each other. ``has_circle``: paths close a circle of switch ports,
-    without which PFC can't deadlock.
+    ``in_order``: packets of a queue pair can't overtake each other. ``has_circle``: paths close a circle of switch
+    ports, without which PFC can't deadlock.
     """
 
     topology: str

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from soak.draw import Draw
-
 from astra_ns3.config.roce_control import KINDS as CONTROL_KINDS
+from soak.draw import Draw
 
 PAYLOADS = (256, 512, 1000, 1024, 1500, 4096, 8192, 9000)
 OWN_CONTROLS = tuple(f"inputs/congestion-control/additive.{ending}:AdditiveControl" for ending in ("hpp", "py"))
