@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 import click
@@ -12,7 +13,7 @@ import click
 from soak.case import Case, case_of
 from soak.cases import random_case
 from soak.child import play_in_child, warm_up
-from soak.fixed import FIXED
+from soak.fixed import FIXED, LARGE
 from soak.play import Outcome
 from soak.summary import Summary
 from soak.traits import traits_of
@@ -28,9 +29,12 @@ _TOLD_EVERY = 50
 @click.option("--seeds", default=1000, help="How many.")
 @click.option("--seed", type=int, help="This one alone, with its whole configuration and outcome.")
 @click.option("--fixed/--no-fixed", default=True, help="Play the fixed cases too.")
+@click.option("--large", is_flag=True, help="Only the large cases: 128 hosts, minutes long each.")
 @click.option("--report", type=click.Path(path_type=Path), help="Write the counts there, as JSON.")
 @click.option("--case", "path", type=click.Path(exists=True, path_type=Path), help="A case from a file, as printed.")
-def main(first: int, seeds: int, seed: int | None, fixed: bool, report: Path | None, path: Path | None) -> None:
+def main(
+    first: int, seeds: int, seed: int | None, fixed: bool, large: bool, report: Path | None, path: Path | None
+) -> None:
     """Play random cases of every feature and audit each. Exit status 1 if one of them ends as it must not."""
     warm_up()
     if path is not None or seed is not None:
@@ -38,13 +42,15 @@ def main(first: int, seeds: int, seed: int | None, fixed: bool, report: Path | N
         click.echo(case.document())
         sys.exit(_tell(case, *_played(case)))
     summary = Summary()
-    for number, case in enumerate(
-        itertools.chain(FIXED if fixed else (), map(random_case, range(first, first + seeds)))
-    ):
+    cases: Iterable[Case] = LARGE
+    if not large:
+        cases = itertools.chain(FIXED if fixed else (), map(random_case, range(first, first + seeds)))
+    for number, case in enumerate(cases):
         outcome, found = _played(case)
         summary.add(traits_of(case), outcome, faulty=bool(found))
         if found:
             click.echo(case.document())
+        if found or large:
             _tell(case, outcome, found)
         if number % _TOLD_EVERY == _TOLD_EVERY - 1:
             click.echo(f"{number + 1} played, {summary.faulty} with faults, {summary.seconds:.0f} s")
