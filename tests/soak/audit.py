@@ -6,10 +6,15 @@ from collections.abc import Iterator
 
 from soak.books import Books, PortBook
 
+_PS_TIMES_BITS = 8e12
+_LARGEST_FRAME_BYTES = 70_000
+_ROUNDED = 1.05
+"""Where transmission times are rounded, a line may seem this much faster."""
+
 
 def problems_at_any_time(books: Books) -> list[str]:
     """Accounts that don't balance, each one line: frames of links, switches and the pool, bytes of buffers."""
-    return [*_links(books), *_pauses(books), *_switches(books), *_pool(books)]
+    return [*_links(books), *_lines(books), *_pauses(books), *_switches(books), *_pool(books)]
 
 
 def problems_at_rest(books: Books) -> list[str]:
@@ -29,6 +34,14 @@ def _links(books: Books) -> Iterator[str]:
                 f"{port.name} has sent {port.sent} frames; {port.arrived} arrived, {port.lost} were lost, "
                 f"{port.on_wire} travel"
             )
+
+
+def _lines(books: Books) -> Iterator[str]:
+    for port in books.ports:
+        # What is on the line is counted whole; a few frames more are no matter.
+        most = port.rate_bps * books.time_ps / _PS_TIMES_BITS * _ROUNDED + _LARGEST_FRAME_BYTES
+        if port.sent_bytes > most:
+            yield f"{port.name} has sent {port.sent_bytes} bytes in {books.time_ps} ps, more than its line can"
 
 
 def _pauses(books: Books) -> Iterator[str]:
@@ -61,6 +74,8 @@ def _switches(books: Books) -> Iterator[str]:
         if switch.unrouted:
             yield f"{name} had no route for {switch.unrouted} frames"
         held = sum(port.waiting_bytes for port in own)
+        if held > switch.capacity_bytes:
+            yield f"{name} holds {held} bytes, and has room for {switch.capacity_bytes}"
         if switch.used_bytes != held:
             yield f"{name} counts {switch.used_bytes} bytes in its buffer; {held} wait at its ports"
 

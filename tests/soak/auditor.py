@@ -10,13 +10,14 @@ from typing import Any
 
 from astra_ns3.units import PS_PER_MS, PS_PER_US
 from soak.audit import problems_at_any_time, problems_at_rest
-from soak.books import Books, native_ports, read_books
+from soak.books import Books, read_books
 
 FIRST_SLICE_PS = 10 * PS_PER_US
 LAST_SLICE_PS = 400 * PS_PER_MS
 """A drain looks after 10 us, 20 us more, and so on; eight timeouts of RoCE take 134 ms."""
 STILL_STUCK_PS = 30 * PS_PER_MS
 """A deadlock that was named must still be there so much later."""
+_ENOUGH = 10
 _PORT = re.compile(r"(host|switch)(\d+):(\d+)")
 _PRIORITY = re.compile(r"priority (\d)")
 
@@ -27,7 +28,7 @@ def _nothing(*_: object) -> None:
 
 @dataclass
 class Auditor:
-    """``problems`` are found when the run ends. ``looks_ps``: when onlookers read counters."""
+    """``problems`` are found when the run ends. ``looks_ps``: when the books are audited in between."""
 
     looks_ps: Sequence[int] = ()
     problems: list[str] = field(default_factory=list)
@@ -43,10 +44,15 @@ class Auditor:
         """The hook."""
         if context.ns.FabricFramePool.CountFrames():
             self.problems.append("frames of an earlier run were not given back")
-        ports = [port for _, _, port in native_ports(context)]
         for time_ps in self.looks_ps:
-            context.schedule(time_ps, lambda: _look(context, ports))
+            context.schedule(time_ps, lambda: self._look(context))
         return lambda: self._ended(context)
+
+    def _look(self, context: Any) -> None:
+        """Read the books in the middle of the run."""
+        if len(self.problems) < _ENOUGH:
+            books = read_books(context)
+            self.problems += [f"at {books.time_ps} ps: {problem}" for problem in problems_at_any_time(books)]
 
     def _ended(self, context: Any) -> None:
         try:
@@ -85,14 +91,6 @@ class Auditor:
 def _play_on(context: Any, length_ps: int) -> None:
     context.ns.Simulator.Stop(context.ns.TimeStep(length_ps))
     context.ns.Simulator.Run()
-
-
-def _look(context: Any, ports: Sequence[Any]) -> None:
-    for port in ports:
-        port.GetQueueBytes()
-        port.GetCounters()
-    for switch in context.switches:
-        switch.GetBuffer().GetUsedBytes()
 
 
 def _still_stuck(context: Any, error: str) -> list[str]:

@@ -24,7 +24,9 @@ class PortBook:
     node: int
     peer: int
     link: int
+    rate_bps: int
     sent: int
+    sent_bytes: int
     arrived: int
     lost: int
     dropped: int
@@ -53,6 +55,7 @@ class SwitchBook:
     """A switch's shared buffer, and frames that found no route."""
 
     node: int
+    capacity_bytes: int
     used_bytes: int
     at_rest: bool
     unrouted: int
@@ -100,7 +103,7 @@ def read_books(context: Any) -> Books:
         time_ps=context.now_ps(),
         hosts=graph.hosts,
         ports=tuple(_port_book(graph, node, number, port) for node, number, port in ports),
-        switches=tuple(_switch_book(graph.hosts + number, switch) for number, switch in enumerate(context.switches)),
+        switches=tuple(_switch_book(graph, number, switch) for number, switch in enumerate(context.switches)),
         npus=tuple(_npu_book(application) for application in context.applications),
         frames=int(pool.CountFrames()),
         telemetry=int(pool.CountTelemetry()),
@@ -122,7 +125,9 @@ def _port_book(graph: Graph, node: int, number: int, port: Any) -> PortBook:
         node=node,
         peer=graph.ports[node][number].peer,
         link=graph.ports[node][number].link,
+        rate_bps=int(port.GetRateBps()),
         sent=int(counters.sentFrames),
+        sent_bytes=int(counters.sentBytes),
         arrived=int(counters.arrivedFrames),
         lost=int(counters.lostFrames),
         dropped=int(counters.droppedFrames),
@@ -137,10 +142,11 @@ def _port_book(graph: Graph, node: int, number: int, port: Any) -> PortBook:
     )
 
 
-def _switch_book(node: int, switch: Any) -> SwitchBook:
+def _switch_book(graph: Graph, number: int, switch: Any) -> SwitchBook:
     buffer = switch.GetBuffer()
     return SwitchBook(
-        node=node,
+        node=graph.hosts + number,
+        capacity_bytes=graph.switch_buffer_bytes[number],
         used_bytes=int(buffer.GetUsedBytes()),
         at_rest=bool(buffer.IsAtRest()),
         unrouted=int(switch.GetUnroutedFrames()),

@@ -20,7 +20,7 @@ class Case:
     """``network``: as a network file, or empty if ``files`` has a config.txt; paths in it are names in ``files``.
 
     ``job``: see :mod:`soak.jobs`. ``seed``: of the simulation. ``look``: play it a second time, unobserved and with
-    onlookers that read counters now and then, which must change nothing. ``budget_seconds``: wall time it may take.
+    audits in between, which must change nothing. ``budget_seconds``: wall time it may take.
     """
 
     name: str

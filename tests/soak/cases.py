@@ -57,7 +57,7 @@ def random_case(seed: int) -> Case:
     packets = draw.between(2000, 25_000) if not is_in_python(roce) else draw.between(500, 3000)
     job = _job(draw, config, packets * packet_bytes)
     record = ("flows",) if draw.chance(0.2) else ()
-    return Case(f"seed {seed}", network, job, files, draw.randint(1, 1000), record, look=draw.chance(0.15))
+    return Case(f"seed {seed}", network, job, files, draw.randint(1, 1000), record, look=draw.chance(0.25))
 
 
 def _imported(seed: int, draw: Draw) -> Case:

@@ -21,7 +21,18 @@ NETWORK = {
 
 
 def port(name: str, node: int, peer: int, **counts: int) -> PortBook:
-    fields = ("sent", "arrived", "lost", "dropped", "pause_frames", "waiting", "waiting_bytes", "waiting_pauses")
+    fields = (
+        "rate_bps",
+        "sent",
+        "sent_bytes",
+        "arrived",
+        "lost",
+        "dropped",
+        "pause_frames",
+        "waiting",
+        "waiting_bytes",
+        "waiting_pauses",
+    )
     found = dict.fromkeys((*fields, "on_wire", "wire_pauses", "paused", "pauses"), 0)
     return PortBook(name, node, peer, min(node, peer), **{**found, **counts})
 
@@ -40,7 +51,7 @@ def busy() -> Books:
             port("switch0:0", 2, 0, sent=2, arrived=1, pause_frames=3, waiting_pauses=1, on_wire=1, wire_pauses=1),
             port("switch0:1", 2, 1, sent=4, arrived=3, on_wire=1, dropped=1, waiting=3, waiting_bytes=3000),
         ),
-        switches=(SwitchBook(2, used_bytes=3000, at_rest=False, unrouted=0),),
+        switches=(SwitchBook(2, 100_000, used_bytes=3000, at_rest=False, unrouted=0),),
         npus=(NpuBook(5000, 2, 0, 0), NpuBook(0, 0, 2000, 1)),
         frames=7,
         telemetry=4,
@@ -60,7 +71,7 @@ def at_rest() -> Books:
     return replace(
         busy(),
         ports=ports,
-        switches=(SwitchBook(2, used_bytes=0, at_rest=True, unrouted=0),),
+        switches=(SwitchBook(2, 100_000, used_bytes=0, at_rest=True, unrouted=0),),
         npus=(NpuBook(5000, 2, 0, 0), NpuBook(0, 0, 5000, 2)),
         frames=0,
         telemetry=0,
@@ -99,6 +110,14 @@ def test_any_wrong_count_of_a_switch_or_link_is_found(place: int, field: str) ->
     ports = list(books.ports)
     ports[place] = replace(ports[place], **{field: getattr(ports[place], field) + 1})
     assert problems_at_any_time(replace(books, ports=tuple(ports)))
+
+
+def test_a_line_that_is_faster_than_its_rate_and_a_buffer_that_holds_more_than_it_has_room_for_are_found() -> None:
+    books = replace(busy(), time_ps=10**6)
+    fast = replace(books.ports[0], rate_bps=10**9, sent_bytes=200_000)
+    assert problems_at_any_time(replace(books, ports=(fast, *books.ports[1:])))
+    small = replace(books.switches[0], capacity_bytes=2999)
+    assert problems_at_any_time(replace(books, switches=(small,)))
 
 
 @pytest.mark.parametrize("field", ["used_bytes", "unrouted"])
