@@ -7,9 +7,9 @@ from typing import Any
 
 from astra_ns3.config.network import NetworkConfig
 from astra_ns3.topology.graph import Graph
-from astra_ns3.transport.roce import port_headroom_bytes, roce_parameters
+from astra_ns3.transport.lossless import largest_wire_bytes
+from astra_ns3.transport.roce import port_headroom_bytes
 from astra_ns3.transport.shape import PortShape
-from astra_ns3.transport.wire import wire_bytes
 from soak.draw import Draw
 from soak.topologies import PLACE_BYTES
 
@@ -77,8 +77,7 @@ def kept_bytes(graph: Graph, switch: int, config: NetworkConfig) -> int:
     pfc = graph.switch_configs[switch].pfc
     if pfc is None:
         return 0
-    largest = 0 if config.tcp is None else wire_bytes(config.tcp.mtu_bytes)
-    largest = max(largest, 0 if config.roce is None else roce_parameters(config.roce).largest_wire_bytes)
+    largest = largest_wire_bytes(config)
     links = [graph.links[port.link] for port in graph.ports[graph.hosts + switch]]
     shapes = [PortShape(link.rate_bps, link.delay_ps) for link in links]
     each = sum(port_headroom_bytes(pfc, shape, largest) + pfc.reserve_bytes for shape in shapes)

@@ -13,6 +13,7 @@ from astra_ns3.errors import InputError
 from astra_ns3.experiments.shape import network_shape
 from astra_ns3.topology.graph import Graph, Link
 from astra_ns3.transport.check import check_transport
+from astra_ns3.transport.lossless import largest_wire_bytes, lossless_bytes
 from astra_ns3.transport.roce import (
     RoceParameters,
     base_round_trip_ps,
@@ -21,7 +22,7 @@ from astra_ns3.transport.roce import (
     roce_parameters,
     window_bytes,
 )
-from astra_ns3.transport.roce_check import longest_drain_ps, lossless_bytes
+from astra_ns3.transport.roce_check import longest_drain_ps
 from astra_ns3.transport.shape import NetworkShape, PortShape, SwitchShape
 
 GBPS = 10**9
@@ -160,7 +161,7 @@ def test_a_buffer_must_hold_headroom_reserve_and_a_frame() -> None:
     needed = HOSTS * (headroom_bytes(100 * GBPS, 500 * NS, 1082) + 4096)
     exact: dict[str, Any] = {"buffer": needed + 1062, "pfc": {}}
     network = config({}, exact)
-    assert lossless_bytes(star(network).switches[0], parameters()) == needed
+    assert lossless_bytes(star(network).switches[0], largest_wire_bytes(network)) == needed
     assert warnings({}, exact) == []
     with pytest.raises(InputError, match=rf"{needed + 1061} bytes are less than the {needed} that .* 16 ports take"):
         warnings({}, {"buffer": needed + 1061, "pfc": {}})
