@@ -28,14 +28,15 @@ def random_case(seed: int) -> Case:
     draw = Draw(seed)
     if draw.chance(0.04):
         return _imported(seed, draw)
-    mix = draw.weighted({"lossless": 80, "lossy": 8, "tcp": 8, "mixed": 4})
+    mix = draw.weighted({"lossless": 78, "lossy": 7, "tcp": 8, "mixed": 7})
     errors = draw.pick(1e-5, 1e-4, 1e-3) if draw.chance(0.25 if mix in ("lossy", "tcp") else 0.06) else 0.0
     parts = Parts(draw, errors)
     topology = draw_topology(draw, parts)
     files = {topology["path"]: graph_text(draw, parts, topology["path"])} if "path" in topology else {}
     topology["routing"] = _routing(draw)
     in_order = topology["routing"].get("kind", "ecmp") in IN_ORDER
-    loses = mix in ("lossy", "mixed") or errors > 0
+    short_of_headroom = mix == "lossless" and draw.chance(0.06)
+    loses = mix in ("lossy", "mixed") or errors > 0 or short_of_headroom
     roce = draw_roce(draw, in_order=in_order, loses=loses)
     tcp = draw_tcp(draw)
     transport = tcp if mix == "tcp" else roce
@@ -45,13 +46,18 @@ def random_case(seed: int) -> Case:
     draw_switches(draw, parts.places, roce, packet_bytes, lossless=mix in ("lossless", "mixed"))
     network: Drawn = {"topology": topology, "transport": transport}
     config, graph = _built(network, files)
-    topology |= draw_dimensions(draw, topology, config.npus)
+    topology |= draw_dimensions(draw, topology, config.npus, several=mix == "mixed")
     _finish_routing(draw, topology, config.npus)
     if loses and draw.chance(0.2):
         topology["nic"] = {"buffer": 40 * packet_bytes}
     if mix == "mixed":
         network = _on_both(draw, topology, roce, tcp, files)
     config, graph = _built(network, files)
+    if short_of_headroom:
+        for place in parts.places:
+            short: Drawn = draw.pick({"headroom": draw.pick(0, packet_bytes)}, {"headroom_factor": 0.5})
+            place["pfc"] |= {**short, "alpha": draw.pick(1.0, 4.0)}
+        config, graph = _built(network, files)
     draw_buffers(draw, parts.places, graph, config, packet_bytes)
     network["observe"] = _observe(draw, graph, config)
     packets = draw.between(2000, 25_000) if not is_in_python(roce) else draw.between(500, 3000)

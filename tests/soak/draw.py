@@ -34,10 +34,10 @@ class Draw(random.Random):
         return {key: value for key, value in keys.items() if self.chance(probability)}
 
 
-def split_of(draw: Draw, number: int) -> list[int]:
-    """``number`` as a product of one to three factors above 1 (1 itself if it is 1)."""
+def split_of(draw: Draw, number: int, *, several: bool) -> list[int]:
+    """``number`` as a product of one to three factors above 1 (1 itself if it is 1), ``several`` if it can be."""
     factors: list[int] = []
-    while len(factors) < 2 and draw.chance(0.5):
+    while len(factors) < 2 and ((several and not factors) or draw.chance(0.5)):
         divisors = [each for each in range(2, number // 2 + 1) if number % each == 0]
         if not divisors:
             break

@@ -138,7 +138,7 @@ def schedule_bytes(schedule: Schedule, size: int) -> int:
 def draw_collective(draw: Draw, npus: int, budget_bytes: int) -> Drawn:
     """Any collective on all NPUs, several at a time or one after the other."""
     kind = draw.pick(*CollectiveKind)
-    algorithm, times = algorithm_for(draw, kind, npus), draw.pick(1, 2, 4)
+    algorithm, times = algorithm_for(draw, kind, npus), draw.pick(1, 2, 4, 60)
     nominal = schedule_bytes(lookup(kind, algorithm, npus), NOMINAL_BYTES)
     size = max(1, NOMINAL_BYTES * budget_bytes // max(1, nominal * times))
     job = {"kind": "collective", "collective": kind.name, "algorithm": algorithm, "bytes": min(size, 4 * NOMINAL_BYTES)}

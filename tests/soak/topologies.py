@@ -237,12 +237,14 @@ def _node_link(hosts: int, switches: int, links: list[tuple[int, int, dict[str, 
     return json.dumps({"directed": False, "multigraph": True, "graph": {}, "nodes": nodes, "links": edges})
 
 
-def draw_dimensions(draw: Draw, topology: Drawn, npus: int) -> Drawn:
+def draw_dimensions(draw: Draw, topology: Drawn, npus: int, *, several: bool) -> Drawn:
     """Now and then other dimensions than those that the wires suggest."""
-    if draw.chance(0.6) or npus < 4:
+    if npus < 4 or (not several and draw.chance(0.6)):
         return {}
     if "npus_per_node" in topology:
-        return {"dimensions": [topology["npus_per_node"], *split_of(draw, npus // topology["npus_per_node"])]}
-    dimensions = split_of(draw, npus)
+        return {
+            "dimensions": [topology["npus_per_node"], *split_of(draw, npus // topology["npus_per_node"], several=False)]
+        }
+    dimensions = split_of(draw, npus, several=several)
     assert prod(dimensions) == npus
     return {"dimensions": dimensions}

@@ -113,6 +113,8 @@ def draw_roce(draw: Draw, *, in_order: bool, loses: bool) -> Drawn:
         cnp_priority=draw.pick(3, 5),
     )
     made |= draw.some(0.1, priority=draw.pick(0, 2, 5), rate_limited=False, minimum_rate="1Gbps")
+    if draw.chance(0.06):
+        made |= {"header_bytes": 36, "ack_bytes": 48, "cnp_bytes": 48, "minimum_frame_bytes": 0, "line_gap_bytes": 0}
     made |= draw.some(0.1, time_rounding=draw.pick("1ps", "100ps"))
     if made.get("queue_pairs") == "per-message" and draw.chance(0.3):
         made["ecmp"] = "per-message-port"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import faulthandler
 import os
 import time
 from collections.abc import Callable
@@ -93,6 +94,7 @@ def test_ends_are_judged_by_what_a_network_may_do() -> None:
 
 
 def _abort(_: Case) -> NoReturn:
+    faulthandler.disable()  # pytest's would fill the screen
     os.abort()
 
 

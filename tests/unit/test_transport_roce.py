@@ -157,6 +157,16 @@ def test_the_longest_queue_is_every_other_window_or_the_buffer() -> None:
     assert longest_drain_ps(parameters(), shape) == 32 * 2**20 * 80
 
 
+def test_pfc_must_let_a_frame_into_an_empty_switch() -> None:
+    """Where reserve, share and headroom are each too small for it, every packet would be lost for ever."""
+    pfc = {"headroom": 0, "reserve": 0, "alpha": 0.01}
+    shut = rf"a frame of 1062 bytes is never let in by .* alpha 0\.01 of {106_100} shared 1061, headroom 0"
+    with pytest.raises(InputError, match=shut):
+        warnings({}, {"buffer": 106_100, "pfc": pfc})
+    for open_ in ({"headroom": 1062}, {"reserve": 1062}, {"alpha": 0.0101}):
+        warnings({}, {"buffer": 106_100 + 16 * 1062, "pfc": {**pfc, **open_}})
+
+
 def test_a_buffer_must_hold_headroom_reserve_and_a_frame() -> None:
     needed = HOSTS * (headroom_bytes(100 * GBPS, 500 * NS, 1082) + 4096)
     exact: dict[str, Any] = {"buffer": needed + 1062, "pfc": {}}
