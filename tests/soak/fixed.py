@@ -80,11 +80,10 @@ FIXED: tuple[Case, ...] = tuple(case for control in CONTROLS for case in _aborte
 
 def _large(control: str) -> list[Case]:
     all_to_all = micro("ALLTOALL", 16 * _MIB, splits=1)
-    clos = _leaf_spine(16, 8, 8, "16MB")
+    clos = _leaf_spine(16, 4, 8, "4MB", oversubscription=2.0)
     return [
         _case("128 hosts, fat tree, all-to-all", _fat_tree(8, "8MB"), all_to_all, control, payload=4096),
         _case("128 hosts, Clos, all-to-all", clos, all_to_all, control),
-        _case("128 hosts, Clos, all-reduce", clos, micro("ALLREDUCE", 64 * _MIB, "ring"), control, payload=4096),
     ]
 
 
