@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import importlib
 import json
 import os
@@ -21,6 +22,7 @@ from soak.play import Outcome, outcome_document, outcome_of, play
 CRASHED, TIME_OUT, BROKEN = "crashed", "time-out", "broken"
 MOST_MEMORY_BYTES = 8 << 30
 _LAST_LINES = 6
+_END_WITH_PARENT = 1  # PR_SET_PDEATHSIG of <linux/prctl.h>
 _OWN = REPOSITORY / "inputs" / "congestion-control"
 _LINK = {"rate": "100Gbps", "delay": "500ns"}
 
@@ -92,6 +94,7 @@ def _read_until(reader: int, deadline: float) -> tuple[bytes, bool]:
 def _be_child(case: Case, writer: int, complaints: IO[bytes]) -> None:
     """Play, answer, and end without anything that belongs to the parent's end."""
     try:
+        ctypes.CDLL(None).prctl(_END_WITH_PARENT, signal.SIGKILL)
         resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY_BYTES, MOST_MEMORY_BYTES))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         nowhere = os.open(os.devnull, os.O_WRONLY)
