@@ -5,17 +5,19 @@ from __future__ import annotations
 import itertools
 import json
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import click
 
+from astra_ns3.errors import InputError
 from soak.case import Case, case_of
 from soak.cases import random_case
 from soak.child import play_in_child, warm_up
 from soak.fixed import FIXED, LARGE
-from soak.play import Outcome
+from soak.play import REFUSED, Outcome
 from soak.summary import Summary
+from soak.traits import REFUSED as REFUSED_TRAITS
 from soak.traits import traits_of
 from soak.verdict import faults
 
@@ -44,7 +46,7 @@ def main(
     summary = Summary()
     cases: Iterable[Case] = LARGE
     if not large:
-        cases = itertools.chain(FIXED if fixed else (), map(random_case, range(first, first + seeds)))
+        cases = itertools.chain(FIXED if fixed else (), _random_cases(range(first, first + seeds), summary))
     for number, case in enumerate(cases):
         outcome, found = _played(case)
         summary.add(traits_of(case), outcome, faulty=bool(found))
@@ -64,6 +66,16 @@ def main(
             f"only {100 * summary.paused_share:.0f}% of the runs with PFC paused, expected {100 * LEAST_PAUSED:.0f}%"
         )
     sys.exit(1 if summary.faulty or few else 0)
+
+
+def _random_cases(seeds: Iterable[int], summary: Summary) -> Iterator[Case]:
+    """The cases of these seeds; one that is no valid input is a fault."""
+    for seed in seeds:
+        try:
+            yield random_case(seed)
+        except InputError as error:
+            summary.add(REFUSED_TRAITS, Outcome(REFUSED, str(error)), faulty=True)
+            click.echo(f"seed {seed}: FAULT refused: {error}")
 
 
 def _played(case: Case) -> tuple[Outcome, list[str]]:

@@ -124,6 +124,8 @@ def draw_workload(draw: Draw, dimensions: Sequence[int], bandwidths: Sequence[fl
         "compat": draw.weighted({"none": 8, "astra-sim-1.0": 1, "astra-network-ns3": 1}),
     }
     rules = preset(options["compat"])
+    if rules.all_reduce_uses_own_algorithms:  # which need not be able to do its parts
+        system.pop("collective-optimization", None)
     planned = planned_run(parse_workload(text, "soak.txt"), parse_system(system), dimensions, bandwidths, rules, passes)
     total = sum(schedule_bytes(play.schedule, play.bytes) * len(play.groups) * play.count for play in planned.plays)
     options["comm_scale"] = float(f"{max(1, budget_bytes) / max(1, total):.3g}")
