@@ -17,8 +17,7 @@ namespace ns3
 FabricRefuseThePast(int64_t delayPs, std::string_view who)
 {
     throw std::logic_error(std::string(who) + " schedules an event " + std::to_string(-delayPs) +
-                           " ps in the past, at " +
-                           std::to_string(Simulator::Now().GetTimeStep()) +
+                           " ps in the past, at " + std::to_string(Simulator::Now().GetTimeStep()) +
                            " ps; this is a mistake of astra-ns3, please report it");
 }
 
