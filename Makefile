@@ -5,15 +5,18 @@
 VENV    := .venv
 RESULTS := results/demo
 BUILD   := build/native
+SEEDS   := 1000
+FIRST   := 1
 CMAKE    = $(VENV)/bin/cmake
 
-.PHONY: help setup setup-development demo test test-native test-python test-sanitize lint benchmark dev clean
+.PHONY: help setup setup-development demo test test-native test-python test-sanitize soak lint benchmark dev clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo 'make demo           build, install and run the DLRM example (results in $(RESULTS))'
 	@echo 'make test           native tests and pytest'
 	@echo 'make test-sanitize  native tests with the address and undefined-behaviour sanitizers'
+	@echo 'make soak           random runs across all features, audited: SEEDS=1000 from FIRST=1; minutes'
 	@echo 'make lint           ruff, mypy, clang-format'
 	@echo 'make benchmark      speed and memory against stock ns-3'
 	@echo 'make dev            editable install and git hooks'
@@ -47,6 +50,9 @@ test-sanitize: setup-development
 	    -DASTRA_NS3_TESTS=ON -DASTRA_NS3_SANITIZE=ON --log-level=WARNING
 	@$(CMAKE) --build build/sanitize -- --quiet
 	build/sanitize/astra-ns3-test-runner
+
+soak: setup-development
+	PYTHONPATH=tests $(VENV)/bin/python -m soak --first $(FIRST) --seeds $(SEEDS)
 
 lint: setup-development
 	@scripts/lint.sh $(VENV)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from astra_ns3.config.network import NetworkConfig
+from astra_ns3.transport.lossless import check_lossless
 from astra_ns3.transport.roce_check import check_roce
 from astra_ns3.transport.shape import NetworkShape
 from astra_ns3.transport.tcp import check_tcp
@@ -19,6 +20,7 @@ def check_transport(
     """
     seen = {} if parts is None else parts
     warnings: list[str] = []
+    check_lossless(network, shape)
     tcp_shape, roce_shape = seen.get("tcp", shape), seen.get("roce", shape)
     # Where all NPUs share one host nothing travels, and there is no path to judge by.
     if network.tcp is not None and tcp_shape.path:

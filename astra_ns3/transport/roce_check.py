@@ -7,7 +7,6 @@ from astra_ns3.errors import InputError
 from astra_ns3.transport.roce import (
     RoceParameters,
     base_round_trip_ps,
-    port_headroom_bytes,
     roce_parameters,
     window_bytes,
 )
@@ -49,27 +48,11 @@ def _check_rounding(parameters: RoceParameters, shape: NetworkShape) -> None:
         )
 
 
-def lossless_bytes(switch: SwitchShape, parameters: RoceParameters) -> int:
-    """What headroom and reserve of all ports and lossless priorities take of a switch's buffer."""
-    pfc = switch.config.pfc
-    if pfc is None:
-        return 0
-    largest = parameters.largest_wire_bytes
-    each = (port_headroom_bytes(pfc, port, largest) + pfc.reserve_bytes for port in switch.ports)
-    return len(pfc.priorities) * sum(each)
-
-
 def _check_buffer(switch: SwitchShape, parameters: RoceParameters) -> None:
     size, largest = switch.config.buffer_bytes, parameters.largest_frame_bytes
     if size < largest:
         raise InputError(
             f"key 'topology.switch.buffer': {size} bytes do not hold one frame of {largest} (payload and headers)"
-        )
-    needed = lossless_bytes(switch, parameters)
-    if needed + largest > size:
-        raise InputError(
-            f"key 'topology.switch.buffer': {size} bytes are less than the {needed} that headroom and reserve of "
-            f"{len(switch.ports)} ports take, and a frame of {largest}: raise buffer, or give pfc.headroom"
         )
     for port in switch.ports:
         switch.config.ecn_of(port.rate_bps)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from astra_ns3.transport.shape import PortShape
 INPUTS = Path(__file__).parents[2] / "inputs"
 MIXED = INPUTS / "network" / "hier-mixed.yaml"
 G = 10**9
-NODES = {
+NODES: dict[str, Any] = {
     "kind": "hierarchical",
     "nodes": 3,
     "npus_per_node": 4,
@@ -112,6 +113,26 @@ def test_each_transport_is_judged_by_what_it_travels_over() -> None:
     # Over all switches RoCE would be warned of those that don't pause; they are not on its way.
     assert check_transport(found, network_shape(graph), shapes) == []
     assert any("no pfc" in warning for warning in check_transport(found, network_shape(graph)))
+
+
+@pytest.mark.parametrize("place", ["scale_up", "scale_out"])
+def test_pfc_keeps_room_for_the_largest_frame_of_any_transport_on_every_switch(place: str) -> None:
+    """Also where only TCP's frames come along, which TCP's own checks don't look at."""
+    roce, tcp = {"kind": "roce", "payload": 256}, {"kind": "tcp", "mtu": 9000}
+    topology = copy.deepcopy(NODES)
+    topology[place]["switch"] = {"buffer": "100KB", "pfc": {}}
+    config = network(roce, tcp, topology=topology)
+    graph = build_graph(config.topology)
+    with pytest.raises(InputError, match=r"100000 bytes are less than the .*, and a frame of 9018"):
+        check_transport(config, network_shape(graph), transport_shapes(config, graph))
+
+
+def test_pfc_needs_its_room_under_tcp_alone_too() -> None:
+    link = {"rate": "100Gbps", "delay": "500ns"}
+    topology = {"npus": 4, "link": link, "switch": {"buffer": "20KB", "pfc": {}}}
+    config = parse_network({"topology": topology, "transport": {"kind": "tcp"}})
+    with pytest.raises(InputError, match=r"20000 bytes are less than the .*, and a frame of 1518"):
+        check_transport(config, network_shape(build_graph(config.topology)))
 
 
 def test_one_transport_is_judged_by_the_whole_network() -> None:

@@ -13,6 +13,7 @@ from astra_ns3.errors import InputError
 from astra_ns3.experiments.shape import network_shape
 from astra_ns3.topology.graph import Graph, Link
 from astra_ns3.transport.check import check_transport
+from astra_ns3.transport.lossless import largest_wire_bytes, lossless_bytes
 from astra_ns3.transport.roce import (
     RoceParameters,
     base_round_trip_ps,
@@ -21,7 +22,7 @@ from astra_ns3.transport.roce import (
     roce_parameters,
     window_bytes,
 )
-from astra_ns3.transport.roce_check import longest_drain_ps, lossless_bytes
+from astra_ns3.transport.roce_check import longest_drain_ps
 from astra_ns3.transport.shape import NetworkShape, PortShape, SwitchShape
 
 GBPS = 10**9
@@ -156,11 +157,21 @@ def test_the_longest_queue_is_every_other_window_or_the_buffer() -> None:
     assert longest_drain_ps(parameters(), shape) == 32 * 2**20 * 80
 
 
+def test_pfc_must_let_a_frame_into_an_empty_switch() -> None:
+    """Where reserve, share and headroom are each too small for it, every packet would be lost for ever."""
+    pfc = {"headroom": 0, "reserve": 0, "alpha": 0.01}
+    shut = rf"a frame of 1062 bytes is never let in by .* alpha 0\.01 of {106_100} shared 1061, headroom 0"
+    with pytest.raises(InputError, match=shut):
+        warnings({}, {"buffer": 106_100, "pfc": pfc})
+    for open_ in ({"headroom": 1062}, {"reserve": 1062}, {"alpha": 0.0101}):
+        warnings({}, {"buffer": 106_100 + 16 * 1062, "pfc": {**pfc, **open_}})
+
+
 def test_a_buffer_must_hold_headroom_reserve_and_a_frame() -> None:
     needed = HOSTS * (headroom_bytes(100 * GBPS, 500 * NS, 1082) + 4096)
     exact: dict[str, Any] = {"buffer": needed + 1062, "pfc": {}}
     network = config({}, exact)
-    assert lossless_bytes(star(network).switches[0], parameters()) == needed
+    assert lossless_bytes(star(network).switches[0], largest_wire_bytes(network)) == needed
     assert warnings({}, exact) == []
     with pytest.raises(InputError, match=rf"{needed + 1061} bytes are less than the {needed} that .* 16 ports take"):
         warnings({}, {"buffer": needed + 1061, "pfc": {}})

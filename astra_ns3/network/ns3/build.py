@@ -17,10 +17,10 @@ from astra_ns3.network.ns3.native_transport import native_roce, native_tcp
 from astra_ns3.topology.graph import Graph
 from astra_ns3.topology.pins import pinned_choices
 from astra_ns3.topology.routes import NodeRoutes, RouteTables, shortest_paths
+from astra_ns3.transport.lossless import largest_wire_bytes
 from astra_ns3.transport.roce import RoceParameters, port_headroom_bytes, roce_parameters
 from astra_ns3.transport.shape import PortShape
 from astra_ns3.transport.tcp import tcp_parameters
-from astra_ns3.transport.wire import wire_bytes
 
 QUANTUM_BYTES = 2048
 """What a weight of one lets a priority send in its turn (DWRR); above the largest usual frame."""
@@ -35,7 +35,7 @@ def build_network(session: Any, graph: Graph, config: NetworkConfig, endpoint: E
     if roce is not None and roce.time_rounding_ps:
         session.SetTimeRounding(roce.time_rounding_ps)
     _add_switches(session, graph, at_enqueue=roce is None)
-    _add_links(session, graph, _largest_wire_bytes(config))
+    _add_links(session, graph, largest_wire_bytes(config))
     routing = config.topology.routing
     tables = shortest_paths(graph, weighted=routing.weighted)
     _set_routes(session, graph, tables)
@@ -83,12 +83,6 @@ def _native_switch(config: SwitchConfig, at_enqueue: bool) -> Any:
     for weight in config.scheduler.weights or ():
         native.quantumBytes.push_back(weight * QUANTUM_BYTES)
     return native
-
-
-def _largest_wire_bytes(config: NetworkConfig) -> int:
-    """The largest frame that any transport sends, preamble and gap counted."""
-    tcp = 0 if config.tcp is None else wire_bytes(config.tcp.mtu_bytes)
-    return max(tcp, 0 if config.roce is None else roce_parameters(config.roce).largest_wire_bytes)
 
 
 def _add_links(session: Any, graph: Graph, largest_wire_bytes: int) -> None:

@@ -210,6 +210,10 @@ class Session
     int64_t GetNowPs() const;
     /// \return events played, without heartbeats
     uint64_t GetEvents() const;
+    /// \return RoCE queue pairs with a message that is not both delivered and acknowledged
+    uint64_t CountBusyQueuePairs() const;
+    /// \return RoCE's frames that are in the network
+    uint64_t CountRoceFrames() const;
     /// \return why Run returned RUN_FAILED
     const char* GetFailure() const;
     /// \return how many messages an NPU still has to send or to receive in a phase; read them with

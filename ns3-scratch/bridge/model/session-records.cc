@@ -95,13 +95,16 @@ Session::WritePcap(uint32_t node, uint32_t port, const char* path)
     m_implementation->network.GetPort(node, port)
         ->TraceConnectWithoutContext(
             "Transmit",
-            Callback<void, Time, Ptr<const Packet>>([file](Time time, Ptr<const Packet> packet) {
-                // ns-3 would end the process when the disk is full.
-                if (!file->Fail())
-                {
-                    file->Write(time, packet);
-                }
-            }));
+            Callback<void, Time, Ptr<const Packet>>(
+                [file, &captures = m_implementation->captures](Time time,
+                                                               Ptr<const Packet> packet) {
+                    // They are closed when a hook plays on after the end; and ns-3 would end the
+                    // process when the disk is full.
+                    if (!captures.empty() && !file->Fail())
+                    {
+                        file->Write(time, packet);
+                    }
+                }));
 }
 
 uint32_t
@@ -233,6 +236,20 @@ Session::GetRoceStatistics() const
         statistics.pauseStorms = m_implementation->pauseWatchdog->GetStorms();
     }
     return statistics;
+}
+
+uint64_t
+Session::CountBusyQueuePairs() const
+{
+    const auto& roce = m_implementation->roceTransport;
+    return roce ? roce->CountBusyQueuePairs() : 0;
+}
+
+uint64_t
+Session::CountRoceFrames() const
+{
+    const auto& roce = m_implementation->roceTransport;
+    return roce ? roce->CountFrames() : 0;
 }
 
 const char*

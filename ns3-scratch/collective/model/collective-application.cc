@@ -80,6 +80,8 @@ CollectiveApplication::Start(uint64_t instance)
 void
 CollectiveApplication::Receive(const CollectiveMessage& message)
 {
+    m_receivedBytes += message.bytes;
+    m_receivedMessages++;
     Phase& phase = m_phases[message.instance];
     if (!phase.schedule || phase.schedule->GetReception(message.row).slot != phase.slot)
     {
@@ -235,6 +237,18 @@ uint64_t
 CollectiveApplication::GetSentMessages() const
 {
     return m_sentMessages;
+}
+
+uint64_t
+CollectiveApplication::GetReceivedBytes() const
+{
+    return m_receivedBytes;
+}
+
+uint64_t
+CollectiveApplication::GetReceivedMessages() const
+{
+    return m_receivedMessages;
 }
 
 } // namespace ns3

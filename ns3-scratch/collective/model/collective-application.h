@@ -95,6 +95,10 @@ class CollectiveApplication : public Application
     uint64_t GetSentBytes() const;
     /// \return messages handed to the transport so far
     uint64_t GetSentMessages() const;
+    /// \return bytes of the messages that have arrived here so far
+    uint64_t GetReceivedBytes() const;
+    /// \return messages that have arrived here so far
+    uint64_t GetReceivedMessages() const;
 
   protected:
     void DoDispose() override;
@@ -136,6 +140,8 @@ class CollectiveApplication : public Application
     std::unordered_map<uint64_t, Phase> m_phases; //!< launched and not done, or with early messages
     uint64_t m_sentBytes{0};                      //!< bytes handed to the transport
     uint64_t m_sentMessages{0};                   //!< messages handed to the transport
+    uint64_t m_receivedBytes{0};                  //!< bytes of messages that have arrived
+    uint64_t m_receivedMessages{0};               //!< messages that have arrived
 };
 
 } // namespace ns3

@@ -89,6 +89,7 @@ FabricFrame*
 FabricFramePool::Take()
 {
     FabricFramePool& pool = Get();
+    pool.m_frames++;
     FabricFrame* frame = pool.m_free;
     if (!frame)
     {
@@ -119,6 +120,7 @@ FabricFramePool::Give(FabricFrame* frame)
     frame->isPause = false;
     frame->switches = 0;
     FabricFramePool& pool = Get();
+    pool.m_frames--;
     frame->next = pool.m_free;
     pool.m_free = frame;
 }
@@ -127,6 +129,7 @@ FabricTelemetry*
 FabricFramePool::TakeTelemetry()
 {
     FabricFramePool& pool = Get();
+    pool.m_telemetry++;
     FabricTelemetry* telemetry = pool.m_freeTelemetry;
     if (!telemetry)
     {
@@ -143,8 +146,21 @@ FabricFramePool::GiveTelemetry(FabricTelemetry* telemetry)
     telemetry->pathOnly = false;
     telemetry->pathUtilisation = 0.0;
     FabricFramePool& pool = Get();
+    pool.m_telemetry--;
     telemetry->next = pool.m_freeTelemetry;
     pool.m_freeTelemetry = telemetry;
+}
+
+uint64_t
+FabricFramePool::CountFrames()
+{
+    return Get().m_frames;
+}
+
+uint64_t
+FabricFramePool::CountTelemetry()
+{
+    return Get().m_telemetry;
 }
 
 } // namespace ns3

@@ -99,6 +99,12 @@ class FabricFrameList
         return m_head;
     }
 
+    /// \return the oldest frame, still in the list, or none
+    FabricFrame* GetFirst() const
+    {
+        return m_head;
+    }
+
     /// \return the newest frame, still in the list; the list must not be empty
     FabricFrame* Back() const
     {
@@ -141,6 +147,10 @@ class FabricFramePool
     static FabricTelemetry* TakeTelemetry();
     /// \param telemetry telemetry that nobody uses any more
     static void GiveTelemetry(FabricTelemetry* telemetry);
+    /// \return frames taken and not given back
+    static uint64_t CountFrames();
+    /// \return telemetry taken and not given back
+    static uint64_t CountTelemetry();
 
   private:
     ~FabricFramePool();
@@ -149,6 +159,8 @@ class FabricFramePool
 
     FabricFrame* m_free{nullptr};              //!< frames to hand out again
     FabricTelemetry* m_freeTelemetry{nullptr}; //!< telemetry to hand out again
+    uint64_t m_frames{0};                      //!< frames that are out
+    uint64_t m_telemetry{0};                   //!< telemetry that is out
 };
 
 } // namespace ns3

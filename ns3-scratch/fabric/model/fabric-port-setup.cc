@@ -289,4 +289,30 @@ FabricPort::GetCounters()
     return m_counters;
 }
 
+FabricPortContents
+FabricPort::CountContents()
+{
+    Settle(Simulator::Now().GetTimeStep());
+    FabricPortContents contents;
+    for (uint32_t queue = 0; queue < QUEUES; ++queue)
+    {
+        for (const FabricFrame* frame = m_queues[queue].GetFirst(); frame; frame = frame->next)
+        {
+            if (queue == CONTROL)
+            {
+                contents.waitingPauses++;
+                continue;
+            }
+            contents.waitingFrames++;
+            contents.waitingBytes += frame->bufferBytes;
+        }
+    }
+    for (const FabricFrame* frame = m_wire.GetFirst(); frame; frame = frame->next)
+    {
+        contents.wireFrames++;
+        contents.wirePauses += frame->isPause ? 1 : 0;
+    }
+    return contents;
+}
+
 } // namespace ns3

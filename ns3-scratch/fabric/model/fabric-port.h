@@ -66,9 +66,20 @@ struct FabricPortCounters
     uint64_t markedFrames{0};      //!< frames given a congestion mark
     uint64_t highestQueueBytes{0}; //!< most bytes that ever waited
     uint64_t lostFrames{0};        //!< frames lost on the link by its error rate
+    uint64_t arrivedFrames{0};     //!< frames handed to the far end
     uint64_t pauses{0};            //!< times a priority was told to stop
     int64_t pausedPs{0};           //!< time during which any priority was stopped
     uint64_t pauseFrames{0};       //!< pause frames sent, to stop and to go on
+};
+
+/// What is in a port and on its link.
+struct FabricPortContents
+{
+    uint64_t waitingFrames{0}; //!< frames in its queues, pause frames excepted
+    uint64_t waitingBytes{0};  //!< their bytes as in a buffer
+    uint64_t waitingPauses{0}; //!< pause frames that wait for the line
+    uint64_t wireFrames{0};    //!< frames on the line or on the way, pause frames too
+    uint64_t wirePauses{0};    //!< pause frames among them
 };
 
 /**
@@ -180,6 +191,8 @@ class FabricPort : public Object
     const FabricPortCounters& GetCounters();
     /// \return the counters as of when the port was last settled; nothing is played for it
     const FabricPortCounters& GetSettledCounters() const;
+    /// \return what waits and travels now; it counts frame by frame, so it is for the end of a run
+    FabricPortContents CountContents();
     /// \return rate of the line in bits per second
     uint64_t GetRateBps() const;
     /// \return propagation delay

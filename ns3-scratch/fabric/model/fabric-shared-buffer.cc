@@ -244,4 +244,18 @@ FabricSharedBuffer::GetUsedBytes()
     return bytes;
 }
 
+bool
+FabricSharedBuffer::IsAtRest()
+{
+    SettlePorts();
+    const auto isEmpty = [](const IngressQueue& queue) {
+        return queue.bytes == 0 && queue.headroomBytes == 0;
+    };
+    return m_sharedBytes == 0 && m_stopped == 0 &&
+           std::all_of(m_ingress.begin(), m_ingress.end(), isEmpty) &&
+           std::all_of(m_stoppedPriorities.begin(), m_stoppedPriorities.end(), [](uint8_t stopped) {
+               return stopped == 0;
+           });
+}
+
 } // namespace ns3

@@ -106,6 +106,8 @@ class FabricSharedBuffer : public Object
 
     /// \return bytes held now, exactly
     uint64_t GetUsedBytes();
+    /// \return whether nothing is counted anywhere and no neighbour is stopped
+    bool IsAtRest();
 
   protected:
     void DoDispose() override;

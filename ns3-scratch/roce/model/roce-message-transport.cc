@@ -55,6 +55,25 @@ RoceMessageTransport::GetStatistics() const
     return m_context.statistics;
 }
 
+uint64_t
+RoceMessageTransport::CountBusyQueuePairs() const
+{
+    return std::count_if(m_queuePairs.begin(), m_queuePairs.end(), [](const auto& pair) {
+        return pair->GetMessages().GetFirst() != nullptr;
+    });
+}
+
+uint64_t
+RoceMessageTransport::CountFrames() const
+{
+    uint64_t frames = 0;
+    for (const auto& pair : m_queuePairs)
+    {
+        frames += pair->GetFrames();
+    }
+    return frames;
+}
+
 RocePath
 RoceMessageTransport::FindPath(uint32_t from, uint32_t to) const
 {

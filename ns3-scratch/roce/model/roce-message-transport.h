@@ -38,6 +38,10 @@ class RoceMessageTransport : public MessageTransport, public RoceQueuePairOwner
     void SetObserver(RoceObserver* observer);
     /// \return what all queue pairs have done
     const RoceStatistics& GetStatistics() const;
+    /// \return queue pairs with a message that is not both delivered and acknowledged
+    uint64_t CountBusyQueuePairs() const;
+    /// \return frames of all queue pairs that are in the network
+    uint64_t CountFrames() const;
     /**
      * \param from a host
      * \param to another

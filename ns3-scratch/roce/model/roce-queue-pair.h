@@ -77,6 +77,12 @@ class RoceQueuePair : public FabricFlow
         return m_messages;
     }
 
+    /// \return its frames that are in the network
+    uint64_t GetFrames() const
+    {
+        return m_frames;
+    }
+
     // For its halves:
 
     /// \return a data packet. \param position of its first byte \param bytes of data \param startPs

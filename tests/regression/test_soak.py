@@ -1,0 +1,35 @@
+"""A sample of what ``make soak`` plays: random cases across all features, none of which may end as it must not."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+CASES = 60
+LEAST_PAUSED = 25
+TIMEOUT_SECONDS = 300
+"""A hang must not hold up the tests for ever; the sample takes half a minute."""
+
+
+def test_a_sample_of_random_cases_has_no_fault_and_pauses(tmp_path: Path) -> None:
+    """In a process of its own, which forks one for each case."""
+    report = tmp_path / "report.json"
+    words = [sys.executable, "-m", "soak", "--no-fixed", f"--seeds={CASES}", f"--report={report}"]
+    tests = Path(__file__).resolve().parents[1]
+    played = subprocess.run(
+        words,
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT_SECONDS,
+        check=False,
+        env={**os.environ, "PYTHONPATH": str(tests)},
+    )
+    assert played.returncode == 0, played.stdout + played.stderr
+    counts = json.loads(report.read_text(encoding="utf-8"))
+    assert counts["runs"] == CASES
+    assert counts["faulty"] == 0
+    assert counts["paused"] >= LEAST_PAUSED
+    assert set(counts["ends"]) <= {"finished", "deadlock named"}

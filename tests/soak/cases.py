@@ -1,0 +1,139 @@
+"""A random case from a seed: topology x transport x control x routing x size x rate x collective x what is observed."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from astra_ns3.config.network import NetworkConfig
+from astra_ns3.config.routing import ROUTING_KINDS
+from astra_ns3.topology.graph import Graph
+from astra_ns3.topology.ports import all_ports, port_name
+from astra_ns3.topology.registry import build_graph
+from soak.case import Case, network_of, write_files
+from soak.draw import Draw
+from soak.hpcc import draw_hpcc_files
+from soak.jobs import draw_collective, draw_flows, draw_workload
+from soak.switches import draw_buffers, draw_switches
+from soak.topologies import Parts, draw_dimensions, draw_topology, graph_text
+from soak.transports import draw_roce, draw_tcp, is_in_python, largest_packet_bytes
+
+IN_ORDER = ("ecmp", "pinned")
+Drawn = dict[str, Any]
+
+
+def random_case(seed: int) -> Case:
+    """The case of a seed."""
+    draw = Draw(seed)
+    if draw.chance(0.04):
+        return _imported(seed, draw)
+    mix = draw.weighted({"lossless": 78, "lossy": 7, "tcp": 8, "mixed": 7})
+    errors = draw.pick(1e-5, 1e-4, 1e-3) if draw.chance(0.25 if mix in ("lossy", "tcp") else 0.06) else 0.0
+    parts = Parts(draw, errors)
+    topology = draw_topology(draw, parts)
+    files = {topology["path"]: graph_text(draw, parts, topology["path"])} if "path" in topology else {}
+    topology["routing"] = _routing(draw)
+    in_order = topology["routing"].get("kind", "ecmp") in IN_ORDER
+    short_of_headroom = mix == "lossless" and draw.chance(0.06)
+    loses = mix in ("lossy", "mixed") or errors > 0 or short_of_headroom
+    roce = draw_roce(draw, in_order=in_order, loses=loses)
+    tcp = draw_tcp(draw)
+    transport = tcp if mix == "tcp" else roce
+    packet_bytes = max(
+        largest_packet_bytes(roce if mix != "tcp" else tcp), largest_packet_bytes(tcp) if mix == "mixed" else 0
+    )
+    draw_switches(draw, parts.places, roce, packet_bytes, lossless=mix in ("lossless", "mixed"))
+    network: Drawn = {"topology": topology, "transport": transport}
+    config, graph = _built(network, files)
+    topology |= draw_dimensions(draw, topology, config.npus, several=mix == "mixed")
+    _finish_routing(draw, topology, config.npus)
+    if loses and draw.chance(0.2):
+        topology["nic"] = {"buffer": 40 * packet_bytes}
+    if mix == "mixed":
+        network = _on_both(draw, topology, roce, tcp, files)
+    config, graph = _built(network, files)
+    if short_of_headroom:
+        for place in parts.places:
+            short: Drawn = draw.pick({"headroom": draw.pick(0, packet_bytes)}, {"headroom_factor": 0.5})
+            place["pfc"] |= {**short, "alpha": draw.pick(1.0, 4.0)}
+        config, graph = _built(network, files)
+    draw_buffers(draw, parts.places, graph, config, packet_bytes)
+    network["observe"] = _observe(draw, graph, config)
+    packets = draw.between(2000, 25_000) if not is_in_python(roce) else draw.between(500, 3000)
+    job = _job(draw, config, packets * packet_bytes)
+    record = ("flows",) if draw.chance(0.2) else ()
+    return Case(f"seed {seed}", network, job, files, draw.randint(1, 1000), record, look=draw.chance(0.25))
+
+
+def _imported(seed: int, draw: Draw) -> Case:
+    """A config.txt of HPCC's simulator."""
+    files, npus, payload = draw_hpcc_files(draw)
+    budget_bytes = draw.between(2000, 20_000) * payload
+    return Case(f"seed {seed}", {}, draw_workload(draw, [npus], [1.0], budget_bytes), files, draw.randint(1, 1000))
+
+
+def _built(network: Drawn, files: dict[str, str]) -> tuple[NetworkConfig, Graph]:
+    with tempfile.TemporaryDirectory(prefix="astra-ns3-soak-") as name:
+        case = Case("", network, {}, files)
+        write_files(case, Path(name))
+        config = network_of(case, Path(name))
+        assert isinstance(config, NetworkConfig)
+        return config, build_graph(config.topology)
+
+
+def _routing(draw: Draw) -> Drawn:
+    kind = draw.weighted({kind: 5 if kind == "ecmp" else 1.2 for kind in ROUTING_KINDS})
+    made: Drawn = {"kind": kind} | draw.some(0.2, seed=draw.randrange(1000), weighted=True)
+    if kind == "spray":
+        made |= draw.some(0.5, spray=draw.pick("round-robin", "random"))
+    if kind == "flowlet":
+        made |= draw.some(0.5, flowlet_gap=draw.pick("1us", "10us"))
+    return made if kind != "pinned" else {**made, "pins": [{"sender": 0, "receiver": 1, "path": 0}]}
+
+
+def _finish_routing(draw: Draw, topology: Drawn, npus: int) -> None:
+    """More pins, now that the number of NPUs is known."""
+    if topology["routing"]["kind"] != "pinned":
+        return
+    pairs = {tuple(draw.sample(range(npus), 2)) for _ in range(draw.randint(1, 3 * npus))}
+    topology["routing"]["pins"] = [
+        {"sender": sender, "receiver": receiver, "path": draw.randrange(64)} for sender, receiver in sorted(pairs)
+    ]
+
+
+def _on_both(draw: Draw, topology: Drawn, roce: Drawn, tcp: Drawn, files: dict[str, str]) -> Drawn:
+    """A transport for each dimension, RoCE at least once."""
+    config, _ = _built({"topology": topology, "transport": roce}, files)
+    kinds = [roce, *[draw.pick(roce, tcp) for _ in config.dimensions[2:]]]
+    if len(config.dimensions) > 1:
+        kinds.insert(1, tcp)
+    return {"topology": topology, "transports": kinds}
+
+
+def _observe(draw: Draw, graph: Graph, config: NetworkConfig) -> Drawn:
+    ports = [port_name(graph, node, port) for node, port in all_ports(graph)]
+    made = draw.some(
+        0.12,
+        queues=draw.pick(["all"], draw.sample(ports, 2)),
+        queue_interval=draw.pick("100ns", "10us"),
+        pauses=True,
+        utilisation=draw.pick(["all"], draw.sample(ports, 2)),
+        pcap=draw.sample(ports, 2),
+    )
+    if config.roce is not None:
+        made |= draw.some(
+            0.1, queue_pairs=["rate", "window", "alpha", "retransmissions", "cnps"], queue_pair_interval="5us"
+        )
+    if config.tcp is not None:
+        made |= draw.some(0.1, connections=["congestion_window", "rtt", "retransmissions", "timeouts"])
+    return made
+
+
+def _job(draw: Draw, config: NetworkConfig, budget_bytes: int) -> Drawn:
+    kind = draw.weighted({"workload": 6, "collective": 2, "flows": 2})
+    if kind == "workload" or config.npus < 2:
+        return draw_workload(draw, config.dimensions, config.bandwidths, budget_bytes)
+    if kind == "collective":
+        return draw_collective(draw, config.npus, budget_bytes)
+    return draw_flows(draw, config.npus, budget_bytes)

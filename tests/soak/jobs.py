@@ -1,0 +1,167 @@
+"""Random jobs: training loops, single collectives of every kind, and loose flows.
+
+A job of kind ``workload`` has ``text``, ``system`` and ``options`` of :func:`astra_ns3.run`; ``collective`` plays one
+``times`` times, ``gap_ps`` apart; ``flows`` are (sender, receiver, bytes, start_ps).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from astra_ns3.collectives.algorithms import ALGORITHMS
+from astra_ns3.collectives.registry import lookup, pairs
+from astra_ns3.collectives.schedule import Schedule
+from astra_ns3.config.collective_kind import CollectiveKind
+from astra_ns3.config.compatibility import preset
+from astra_ns3.config.layers import LAYER_POLICIES
+from astra_ns3.config.system import parse_system
+from astra_ns3.config.workload import parse_workload
+from astra_ns3.config.workload_header import LOOPS
+from astra_ns3.experiments.planned import planned_run
+from soak.draw import Draw
+
+Drawn = dict[str, Any]
+WORDS = {
+    CollectiveKind.ALL_REDUCE: "ALLREDUCE",
+    CollectiveKind.ALL_TO_ALL: "ALLTOALL",
+    CollectiveKind.ALL_GATHER: "ALLGATHER",
+    CollectiveKind.REDUCE_SCATTER: "REDUCESCATTER",
+}
+NOMINAL_BYTES = 1_000_000
+_NEEDS_TWO_DIMENSIONS = ("HYBRID_DATA_MODEL", "HYBRID_MODEL_DATA")
+
+
+def algorithm_for(draw: Draw, kind: CollectiveKind, ranks: int) -> str:
+    """An algorithm that does the collective for so many ranks."""
+    able = [
+        name
+        for able_kind, name in pairs()
+        if able_kind is kind and not (ALGORITHMS[name].needs_power_of_two and ranks & (ranks - 1))
+    ]
+    name = draw.pick(*able, "direct", "direct")  # that one makes incasts
+    if name == "direct" and kind in ALGORITHMS[name].windowed and ranks > 1 and draw.chance(0.3):
+        return f"direct{draw.randint(1, ranks - 1)}"
+    return name
+
+
+def _algorithms(draw: Draw, kind: CollectiveKind, dimensions: Sequence[int]) -> list[str]:
+    if draw.chance(0.2):
+        ranks = int(np.prod(dimensions))
+        name = algorithm_for(draw, kind, ranks).rstrip("0123456789")
+        return ["one" + name[0].upper() + name[1:]]
+    return [algorithm_for(draw, kind, size) for size in dimensions]
+
+
+def _system(draw: Draw, dimensions: Sequence[int]) -> Drawn:
+    active = draw.pick(1, 1, 2, 4, 8)
+    made: Drawn = {
+        "scheduling-policy": draw.pick("LIFO", "FIFO"),
+        "endpoint-delay": draw.pick(0, 1, 10, 10, 700),
+        "preferred-dataset-splits": draw.pick(1, 2, 4, 7),
+        "active-chunks-per-dimension": active,
+        "all-reduce-implementation": _algorithms(draw, CollectiveKind.ALL_REDUCE, dimensions),
+        "reduce-scatter-implementation": _algorithms(draw, CollectiveKind.REDUCE_SCATTER, dimensions),
+        "all-gather-implementation": _algorithms(draw, CollectiveKind.ALL_GATHER, dimensions),
+        "all-to-all-implementation": _algorithms(draw, CollectiveKind.ALL_TO_ALL, dimensions),
+    }
+    flat = any(names[0].startswith("one") for key, names in made.items() if key.endswith("-implementation"))
+    if not flat and draw.chance(0.4):
+        made["collective-optimization"] = "localBWAware"
+    if not flat and draw.chance(0.3):
+        made["inter-dimension-scheduling"] = draw.pick("roundRobin", "themis", "themisFlex")
+    return made | draw.some(
+        0.2,
+        **{
+            "num-queues-per-dim": draw.pick(1, 2),
+            "intra-dimension-scheduling": draw.pick("RG", "SCF", "lessRemainingPhaseFirst"),
+            "reduction-bytes-per-ns": draw.pick(10, 1600),
+        },
+    )
+
+
+def _loop(draw: Draw, dimensions: Sequence[int]) -> str:
+    loops = [loop for loop in LOOPS if len(dimensions) > 1 or loop not in _NEEDS_TWO_DIMENSIONS]
+    return "MICRO" if draw.chance(0.35) else draw.pick(*loops)
+
+
+def _text(draw: Draw, dimensions: Sequence[int]) -> str:
+    loop = _loop(draw, dimensions)
+    count = 1 if loop == "MICRO" else draw.randint(2, 4)
+    header = loop
+    if loop.startswith("HYBRID_DLRM"):
+        header += f" {draw.randrange(count - 1)}"
+    if loop.startswith("HYBRID_TRANSFORMER"):
+        header += f" model_parallel_NPU_group: {dimensions[0]}"
+    if loop == "HYBRID_TRANSFORMER_FWD_IN_BCKWD":
+        header += f" checkpoints: 1 0 checkpoint_initiates: 1 {count - 1}"
+    customized = loop == "HYBRID_CUSTOMIZED"
+    rows = []
+    for number in range(count):
+        policy = f" {draw.pick(*LAYER_POLICIES)}" if customized else ""
+        rows.append(f"layer{number} -1 {_passes(draw, loop, number)} {draw.pick(0, 20)}{policy}")
+    return "\n".join([header, str(count), *rows, ""])
+
+
+def _passes(draw: Draw, loop: str, layer: int) -> str:
+    words = []
+    for which in range(3):
+        forward_of_embedding = loop.startswith("HYBRID_DLRM") and layer == 0 and which < 2
+        kind = "ALLTOALL" if forward_of_embedding else draw.pick(*WORDS.values())
+        compute = 0 if loop == "MICRO" else draw.pick(0, 100, 3000)
+        words.append(f"{compute} {kind} {draw.between(NOMINAL_BYTES / 10, NOMINAL_BYTES)}")
+    return " ".join(words)
+
+
+def draw_workload(draw: Draw, dimensions: Sequence[int], bandwidths: Sequence[float], budget_bytes: int) -> Drawn:
+    """A training loop that sends about ``budget_bytes`` in all."""
+    text, system = _text(draw, dimensions), _system(draw, dimensions)
+    passes = draw.pick(1, 1, 2)
+    options: Drawn = {
+        "passes": passes,
+        "compat": draw.weighted({"none": 8, "astra-sim-1.0": 1, "astra-network-ns3": 1}),
+    }
+    rules = preset(options["compat"])
+    if rules.all_reduce_uses_own_algorithms:  # which need not be able to do its parts
+        system.pop("collective-optimization", None)
+    planned = planned_run(parse_workload(text, "soak.txt"), parse_system(system), dimensions, bandwidths, rules, passes)
+    total = sum(schedule_bytes(play.schedule, play.bytes) * len(play.groups) * play.count for play in planned.plays)
+    options["comm_scale"] = float(f"{max(1, budget_bytes) / max(1, total):.3g}")
+    return {"kind": "workload", "text": text, "system": system, "options": options}
+
+
+def schedule_bytes(schedule: Schedule, size: int) -> int:
+    """What all ranks send together, about."""
+    return int(schedule.block_count.sum()) * schedule.expansion * size // max(1, schedule.blocks)
+
+
+def draw_collective(draw: Draw, npus: int, budget_bytes: int) -> Drawn:
+    """Any collective on all NPUs, several at a time or one after the other."""
+    kind = draw.pick(*CollectiveKind)
+    algorithm, times = algorithm_for(draw, kind, npus), draw.pick(1, 2, 4, 60)
+    nominal = schedule_bytes(lookup(kind, algorithm, npus), NOMINAL_BYTES)
+    size = max(1, NOMINAL_BYTES * budget_bytes // max(1, nominal * times))
+    job = {"kind": "collective", "collective": kind.name, "algorithm": algorithm, "bytes": min(size, 4 * NOMINAL_BYTES)}
+    return {**job, "times": times, "gap_ps": draw.pick(0, 0, 5_000_000), "endpoint_ps": draw.pick(0, 10_000)}
+
+
+def draw_flows(draw: Draw, npus: int, budget_bytes: int) -> Drawn:
+    """An incast, a permutation, or pairs at random; all at once, or bit by bit."""
+    shape = draw.pick("incast", "permutation", "random")
+    if shape == "incast":
+        victim = draw.randrange(npus)
+        pairs_ = [(npu, victim) for npu in range(npus) if npu != victim]
+    elif shape == "permutation":
+        shift = draw.randint(1, npus - 1)
+        pairs_ = [(npu, (npu + shift) % npus) for npu in range(npus)]
+    else:
+        pairs_ = [tuple(draw.sample(range(npus), 2)) for _ in range(2 * npus)]  # type: ignore[misc]
+    spread_ps = draw.pick(0, 0, 1_000_000, 50_000_000)
+    size = max(1, budget_bytes // len(pairs_))
+    flows = [
+        [sender, receiver, draw.between(max(1, size / 4), size + 1), draw.randint(0, spread_ps)]
+        for sender, receiver in pairs_
+    ]
+    return {"kind": "flows", "flows": flows}

@@ -1,0 +1,131 @@
+"""Random cases: the same for the same seed, of everything there is, and each way to end is told apart."""
+
+from __future__ import annotations
+
+import faulthandler
+import os
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import NoReturn
+
+import pytest
+from soak import child
+from soak.case import Case, case_of
+from soak.cases import random_case
+from soak.play import DEADLOCK, FINISHED, GAVE_UP, Outcome
+from soak.topologies import KINDS
+from soak.traits import Traits, has_circle, traits_of
+from soak.verdict import faults
+
+from astra_ns3.config.collective_kind import CollectiveKind
+from astra_ns3.config.network import parse_network
+from astra_ns3.config.roce_control import KINDS as CONTROLS
+from astra_ns3.config.routing import ROUTING_KINDS
+from astra_ns3.config.workload_header import LOOPS
+from astra_ns3.topology.registry import BUILDERS, build_graph
+
+MANY = 400
+LINK = {"rate": "100Gbps", "delay": "500ns"}
+SWITCH = {"buffer": "1MB"}
+SAFE = Traits("ring", "roce", "none", "ecmp", "go-back-n", True, True, True, True, True)
+NACKED = {"nacks": 1}
+
+
+@pytest.fixture(scope="module")
+def many() -> list[Case]:
+    return [random_case(seed) for seed in range(1, MANY + 1)]
+
+
+def test_a_seed_gives_one_case_which_survives_being_written_down() -> None:
+    assert random_case(5) == random_case(5) != random_case(6)
+    assert case_of(random_case(5).document()).document() == random_case(5).document()
+
+
+def test_everything_there_is_is_drawn(many: list[Case]) -> None:
+    traits = [traits_of(case) for case in many]
+    assert set(KINDS) == set(BUILDERS)
+    assert {each.topology for each in traits} == set(BUILDERS)
+    assert {each.routing for each in traits} == set(ROUTING_KINDS)
+    assert {each.transport for each in traits} == {"roce", "tcp", "both"}
+    assert {each.reliability for each in traits} == {"go-back-n", "go-back-0", "selective-repeat", "tcp's"}
+    own = {"additive.hpp:AdditiveControl", "additive.py:AdditiveControl"}
+    assert {each.control for each in traits} == {*CONTROLS, *own, "tcp's"}
+    jobs = [case.job for case in many]
+    assert {job["collective"] for job in jobs if job["kind"] == "collective"} == {kind.name for kind in CollectiveKind}
+    assert {job["text"].split()[0] for job in jobs if job["kind"] == "workload"} == set(LOOPS)
+    assert any(not case.network for case in many), "no config.txt of HPCC's simulator"
+
+
+@pytest.mark.parametrize(
+    ("topology", "circle"),
+    [
+        ({"kind": "ring", "npus": 3}, False),
+        ({"kind": "ring", "npus": 5}, True),
+        ({"kind": "torus", "shape": [5]}, True),
+        ({"kind": "torus", "shape": [4, 4]}, True),
+        ({"kind": "mesh", "shape": [5]}, False),
+        ({"kind": "mesh", "shape": [3, 3]}, True),
+        ({"kind": "leaf-spine", "leaves": 3, "spines": 2, "hosts_per_leaf": 2}, False),
+        ({"kind": "fat-tree", "k": 4}, False),
+        ({"kind": "dumbbell", "left": 3, "right": 3}, False),
+        ({"kind": "dragonfly", "a": 2, "p": 1, "h": 1}, True),
+    ],
+)
+def test_circles_of_paths_are_where_pfc_can_deadlock(topology: dict[str, object], circle: bool) -> None:
+    config = parse_network({"topology": {**topology, "link": LINK, "switch": SWITCH}})
+    assert has_circle(build_graph(config.topology)) is circle
+
+
+def test_ends_are_judged_by_what_a_network_may_do() -> None:
+    assert faults(SAFE, Outcome(FINISHED)) == []
+    assert faults(SAFE, Outcome(DEADLOCK)) == []
+    assert faults(replace(SAFE, has_circle=False), Outcome(DEADLOCK))
+    assert faults(replace(SAFE, has_pfc=False), Outcome(DEADLOCK))
+    assert faults(SAFE, Outcome(GAVE_UP))
+    assert faults(replace(SAFE, data_safe=False), Outcome(GAVE_UP)) == []
+    assert faults(SAFE, Outcome("stalled"))
+    assert faults(SAFE, Outcome("refused"))
+    assert faults(SAFE, Outcome(FINISHED, dropped=1))
+    assert faults(replace(SAFE, all_safe=False), Outcome(FINISHED, dropped=1)) == []
+    assert faults(SAFE, Outcome(FINISHED, numbers=NACKED))
+    assert faults(replace(SAFE, in_order=False), Outcome(FINISHED, numbers=NACKED)) == []
+    assert faults(SAFE, Outcome(FINISHED, problems=("1 frames are out; 0 wait or travel",)))
+
+
+def _abort(_: Case) -> NoReturn:
+    faulthandler.disable()  # pytest's would fill the screen
+    os.abort()
+
+
+def _hang(_: Case) -> NoReturn:
+    while True:
+        time.sleep(1)
+
+
+def _raise(_: Case) -> NoReturn:
+    raise KeyError("no such thing")
+
+
+def _leave(_: Case) -> NoReturn:
+    os._exit(7)
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+@pytest.mark.parametrize(
+    ("play", "end", "message"),
+    [
+        (_abort, child.CRASHED, "signal 6"),
+        (_hang, child.TIME_OUT, "after"),
+        (_raise, child.BROKEN, "KeyError: 'no such thing'"),
+        (_leave, child.CRASHED, "exit status 7"),
+    ],
+)
+def test_whatever_ends_a_child_is_an_outcome(
+    play: Callable[[Case], Outcome], end: str, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(child, "play", play)
+    outcome = child.play_in_child(Case("x", {}, {}, budget_seconds=1.0))
+    assert outcome.end == end
+    assert outcome.message.startswith(message)
+    assert faults(SAFE, outcome)
