@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -224,3 +226,32 @@ def test_what_a_python_control_raises_names_its_file_and_line_in_a_run(tmp_path:
             system=Path(__file__).parents[2] / "inputs/system/flat.yaml",
             network=network,
         )
+
+
+SEVERAL_RUNS = """
+import gc, sys
+import astra_ns3
+from astra_ns3.config.network import parse_network
+from astra_ns3.config.system import parse_system
+from astra_ns3.config.workload import parse_workload
+
+topology = {"npus": 8, "link": {"rate": "100Gbps", "delay": "500ns"}, "switch": {"buffer": "4MB", "pfc": {}}}
+roce = {"kind": "roce", "queue_pairs": "per-message", "congestion_control": {"kind": sys.argv[1] + ":AdditiveControl"}}
+kinds = ("all-reduce", "reduce-scatter", "all-gather", "all-to-all")
+system = parse_system({"preferred-dataset-splits": 4, **{kind + "-implementation": "ring" for kind in kinds}})
+workload = parse_workload("MICRO\\n1\\nx -1 0 NONE 0 0 NONE 0 0 ALLREDUCE 200000 0\\n", "x")
+network = parse_network({"topology": topology, "transport": roce})
+finishes = set()
+for _ in range(12):
+    finishes.add(astra_ns3.run(workload=workload, system=system, network=network, passes=4).finish_ps)
+    gc.collect()
+print(len(finishes))
+"""
+
+
+def test_a_python_control_lives_through_many_runs_of_one_process(repository: Path) -> None:
+    """Objects of one run lie where those of the run before lay; what is left of these must not be taken for them."""
+    control = repository / "inputs" / "congestion-control" / "additive.py"
+    program = [sys.executable, "-c", SEVERAL_RUNS, str(control)]
+    done = subprocess.run(program, capture_output=True, text=True, timeout=120, check=False)
+    assert (done.returncode, done.stdout.strip()) == (0, "1"), done.stderr[-500:]

@@ -7,6 +7,7 @@ hundredths of a second beyond cppyy itself; :func:`load_namespace` adds ns-3's o
 from __future__ import annotations
 
 import faulthandler
+import itertools
 import signal
 import threading
 from collections.abc import Callable
@@ -219,15 +220,93 @@ ns3::RoceCongestionControl* Make{number}(const ns3::RoceControlParameters& param
 uint64_t AddressOfMake{number}() {{ return reinterpret_cast<uint64_t>(&Make{number}); }}
 }}
 """
-_PYTHON_CONTROL_FACTORY = """
-#include <functional>
+_PYTHON_CONTROLS = """
+#pragma cling optimize(2)
+#include "roce-congestion-control.h"
 namespace astra_ns3_control {
-std::function<ns3::RoceCongestionControl*()> make_python;
-const ns3::FabricTelemetryHop& HopOf(const ns3::RoceAck& ack, uint32_t hop) { return ack.telemetry[hop]; }
-ns3::RoceCongestionControl* MakePython(const ns3::RoceControlParameters&) { return make_python(); }
-uint64_t AddressOfMakePython() { return reinterpret_cast<uint64_t>(&MakePython); }
+// Everything that crosses is a number. An object of Python's that C++ deletes, or a view of an object of C++'s that is
+// gone, is what cppyy's books of who lives where do not survive when the next run uses the same addresses.
+class Calls {
+  public:
+    virtual ~Calls() = default;
+    virtual int64_t Made() = 0; // cppyy overrides nothing that returns a type of two words
+    virtual void Start(int64_t control, uint64_t sender) = 0;
+    virtual void AckReceived(int64_t control, uint64_t ack) = 0;
+    virtual void Called(int64_t control, uint32_t method, uint32_t argument) = 0;
+    virtual int32_t GetTelemetry(int64_t control) = 0;
+    virtual double GetAlpha(int64_t control) = 0;
+    virtual void Gone(int64_t control) = 0;
+};
+Calls* calls = nullptr;
+uint32_t methods = 0;
+enum Method : uint32_t { ACK_RECEIVED, CNP_RECEIVED, PACKET_SENT, LOSS_DETECTED, TIMER_DUE };
+class Forward : public ns3::RoceCongestionControl {
+  public:
+    Forward() : m_number(calls->Made()) {}
+    ~Forward() override { if (calls) { calls->Gone(m_number); } }
+    void Start(ns3::RoceSender& sender) override { calls->Start(m_number, reinterpret_cast<uint64_t>(&sender)); }
+    void AckReceived(ns3::RoceSender&, const ns3::RoceAck& ack) override {
+        if (Has(ACK_RECEIVED)) { calls->AckReceived(m_number, reinterpret_cast<uint64_t>(&ack)); }
+    }
+    void CnpReceived(ns3::RoceSender&) override { Call(CNP_RECEIVED, 0); }
+    void PacketSent(ns3::RoceSender&, uint32_t bytes) override { Call(PACKET_SENT, bytes); }
+    void LossDetected(ns3::RoceSender&, bool timeout) override { Call(LOSS_DETECTED, timeout); }
+    void TimerDue(ns3::RoceSender&, uint32_t timer) override { Call(TIMER_DUE, timer); }
+    ns3::RoceTelemetry GetTelemetry() const override {
+        return static_cast<ns3::RoceTelemetry>(calls->GetTelemetry(m_number));
+    }
+    double GetAlpha() const override { return calls->GetAlpha(m_number); }
+  private:
+    static bool Has(Method method) { return methods >> method & 1; }
+    void Call(Method method, uint32_t argument) {
+        if (Has(method)) { calls->Called(m_number, method, argument); }
+    }
+    int64_t m_number;
+};
+ns3::RoceCongestionControl* MakeForward(const ns3::RoceControlParameters&) { return new Forward(); }
+uint64_t AddressOfMakeForward() { return reinterpret_cast<uint64_t>(&MakeForward); }
+void Use(Calls* newCalls, uint32_t newMethods) { calls = newCalls; methods = newMethods; }
+
+inline ns3::RoceSender& SenderAt(uint64_t address) { return *reinterpret_cast<ns3::RoceSender*>(address); }
+int64_t GetNowPs(uint64_t sender) { return SenderAt(sender).GetNowPs(); }
+uint64_t GetLineRateBps(uint64_t sender) { return SenderAt(sender).GetLineRateBps(); }
+int64_t GetBaseRoundTripPs(uint64_t sender) { return SenderAt(sender).GetBaseRoundTripPs(); }
+uint64_t GetBandwidthDelayBytes(uint64_t sender) { return SenderAt(sender).GetBandwidthDelayBytes(); }
+uint32_t GetPayloadBytes(uint64_t sender) { return SenderAt(sender).GetPayloadBytes(); }
+uint32_t GetPacketBytes(uint64_t sender) { return SenderAt(sender).GetPacketBytes(); }
+uint32_t GetSwitches(uint64_t sender) { return SenderAt(sender).GetSwitches(); }
+uint64_t GetSentBytes(uint64_t sender) { return SenderAt(sender).GetSentBytes(); }
+uint64_t GetAcknowledgedBytes(uint64_t sender) { return SenderAt(sender).GetAcknowledgedBytes(); }
+double GetRateBps(uint64_t sender) { return SenderAt(sender).GetRateBps(); }
+void SetRateBps(uint64_t sender, double rate) { SenderAt(sender).SetRateBps(rate); }
+uint64_t GetWindowBytes(uint64_t sender) { return SenderAt(sender).GetWindowBytes(); }
+void SetWindowBytes(uint64_t sender, uint64_t bytes) { SenderAt(sender).SetWindowBytes(bytes); }
+void StartTimer(uint64_t sender, uint32_t timer, int64_t delayPs) { SenderAt(sender).StartTimer(timer, delayPs); }
+void StopTimer(uint64_t sender, uint32_t timer) { SenderAt(sender).StopTimer(timer); }
+double GetRandom(uint64_t sender) { return SenderAt(sender).GetRandom(); }
+
+inline const ns3::RoceAck& AckAt(uint64_t address) { return *reinterpret_cast<const ns3::RoceAck*>(address); }
+int64_t AckRoundTripPs(uint64_t ack) { return AckAt(ack).roundTripPs; }
+uint64_t AckAcknowledgedBytes(uint64_t ack) { return AckAt(ack).acknowledgedBytes; }
+uint64_t AckNewBytes(uint64_t ack) { return AckAt(ack).newBytes; }
+bool AckMarked(uint64_t ack) { return AckAt(ack).marked; }
+uint32_t AckSwitches(uint64_t ack) { return AckAt(ack).switches; }
+uint32_t AckHops(uint64_t ack) { return AckAt(ack).hops; }
+double AckPathUtilisation(uint64_t ack) { return AckAt(ack).pathUtilisation; }
+int64_t HopTimePs(uint64_t ack, uint32_t hop) { return AckAt(ack).telemetry[hop].timePs; }
+uint64_t HopSentBytes(uint64_t ack, uint32_t hop) { return AckAt(ack).telemetry[hop].sentBytes; }
+uint64_t HopQueueBytes(uint64_t ack, uint32_t hop) { return AckAt(ack).telemetry[hop].queueBytes; }
+uint64_t HopRateBps(uint64_t ack, uint32_t hop) { return AckAt(ack).telemetry[hop].rateBps; }
 }
 """
+_CALLED_METHODS: tuple[tuple[str, tuple[type, ...]], ...] = (
+    ("ack_received", ()),
+    ("cnp_received", ()),
+    ("packet_sent", (int,)),
+    ("loss_detected", (bool,)),
+    ("timer_due", (int,)),
+)
+"""By number, as in the C++ above, and what each is told besides its sender."""
 
 
 @cache
@@ -277,55 +356,54 @@ def compiled_control_factory(path: Path, name: str) -> int:
     return _control_factory(resolved, name)
 
 
-@cache
-def _python_control_class(methods: frozenset[str]) -> type:
-    """A class that passes on these calls; what it lacks does not cross to Python."""
+@lru_cache(maxsize=1)
+def control_functions() -> Any:
+    """C++ functions on a sender or an acknowledgement, which are named by their addresses."""
     load()
     import cppyy
 
-    cppyy.include("roce-congestion-control.h")
-    _define_python_factory()
-
-    def forward(name: str) -> Callable[..., None]:
-        def called(self: Any, _sender: Any, *arguments: Any) -> None:
-            self.control.tell(name, *arguments)
-
-        return called
-
-    def start(self: Any, sender: Any) -> None:
-        self.control.start(sender)
-
-    def acknowledged(self: Any, _sender: Any, ack: Any) -> None:
-        self.control.acknowledged(ack)
-
-    def telemetry(self: Any) -> Any:
-        return getattr(cppyy.gbl.ns3.RoceTelemetry, self.control.telemetry())
-
-    def alpha(self: Any) -> float:
-        return float(self.control.alpha())
-
-    members: dict[str, Any] = {"Start": start, "GetTelemetry": telemetry, "GetAlpha": alpha}
-    if "ack_received" in methods:
-        members["AckReceived"] = acknowledged
-    for name in methods - {"start", "ack_received"}:
-        members["".join(word.capitalize() for word in name.split("_"))] = forward(name)
-    base: Any = cppyy.gbl.ns3.RoceCongestionControl
-    made: type = type(base)("PythonControl", (base,), members)
-    return made
+    cppyy.cppdef(_PYTHON_CONTROLS)
+    return cppyy.gbl.astra_ns3_control
 
 
 @lru_cache(maxsize=1)
-def _define_python_factory() -> None:
-    import cppyy
+def _calls_class() -> type:
+    namespace = control_functions()
 
-    cppyy.cppdef(_PYTHON_CONTROL_FACTORY)
+    class Calls(namespace.Calls):  # type: ignore[misc, name-defined]
+        """Passes what C++ calls on to Python's controls, which are known by number while C++'s live."""
 
+        def __init__(self, make: Callable[[], Any]) -> None:
+            super().__init__()
+            self._make = make
+            self._controls: dict[int, Any] = {}
+            self._numbers = itertools.count()
 
-def telemetry_hop(ack: Any, hop: int) -> Any:
-    """What switch ``hop`` reported; a pointer by itself can't be indexed from Python."""
-    import cppyy
+        def Made(self) -> int:  # noqa: N802
+            number = next(self._numbers)
+            self._controls[number] = self._make()
+            return number
 
-    return cppyy.gbl.astra_ns3_control.HopOf(ack, hop)
+        def Start(self, control: int, sender: int) -> None:  # noqa: N802
+            self._controls[control].start(sender)
+
+        def AckReceived(self, control: int, ack: int) -> None:  # noqa: N802
+            self._controls[control].acknowledged(ack)
+
+        def Called(self, control: int, method: int, argument: int) -> None:  # noqa: N802
+            name, kinds = _CALLED_METHODS[method]
+            self._controls[control].tell(name, *(kind(argument) for kind in kinds))
+
+        def GetTelemetry(self, control: int) -> int:  # noqa: N802
+            return int(self._controls[control].telemetry())
+
+        def GetAlpha(self, control: int) -> float:  # noqa: N802
+            return float(self._controls[control].alpha())
+
+        def Gone(self, control: int) -> None:  # noqa: N802
+            del self._controls[control]
+
+    return Calls
 
 
 def python_control_factory(make: Callable[[], Any], methods: frozenset[str]) -> tuple[int, object]:
@@ -333,18 +411,7 @@ def python_control_factory(make: Callable[[], Any], methods: frozenset[str]) -> 
 
     The address of the function that makes one, and what must be kept as long as it may be called.
     """
-    kind = _python_control_class(methods)
-    import cppyy
-
-    made: list[Any] = []
-
-    def native() -> Any:
-        control = kind()
-        control.control = make()
-        control.__python_owns__ = False  # the queue pair deletes it
-        made.append(control)
-        return control
-
-    function = cppyy.gbl.std.function["ns3::RoceCongestionControl*()"](native)
-    cppyy.gbl.astra_ns3_control.make_python = function
-    return int(cppyy.gbl.astra_ns3_control.AddressOfMakePython()), (function, native, made)
+    namespace = control_functions()
+    calls = _calls_class()(make)
+    namespace.Use(calls, sum(1 << number for number, (name, _) in enumerate(_CALLED_METHODS) if name in methods))
+    return int(namespace.AddressOfMakeForward()), calls

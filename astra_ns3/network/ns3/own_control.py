@@ -14,6 +14,7 @@ from astra_ns3.transport.roce import RoceParameters
 METHODS = ("start", "ack_received", "cnp_received", "packet_sent", "loss_detected", "timer_due")
 """What a Python class may have; what it lacks is not called."""
 TELEMETRY = ("NONE", "HOPS", "PATH")
+"""By number, as in ``roce-congestion-control.h``."""
 
 
 def use_own_control(session: Any, parameters: RoceParameters, call: Callable[..., None]) -> object:
@@ -64,133 +65,136 @@ def _number(value: object, name: str) -> float:
 class Sender:
     """A queue pair's sender, as a Python class sees it."""
 
-    __slots__ = ("_native",)
+    __slots__ = ("_address", "_native")
 
-    def __init__(self, native: Any) -> None:
-        self._native = native
+    def __init__(self, address: int) -> None:
+        self._address = address
+        self._native = _runtime.control_functions()
 
     @property
     def now_ps(self) -> int:
         """Simulated time."""
-        return int(self._native.GetNowPs())
+        return int(self._native.GetNowPs(self._address))
 
     @property
     def line_rate_bps(self) -> int:
         """Rate of the NIC's line."""
-        return int(self._native.GetLineRateBps())
+        return int(self._native.GetLineRateBps(self._address))
 
     @property
     def base_round_trip_ps(self) -> int:
         """Round trip of a full packet and its acknowledgement on an idle network."""
-        return int(self._native.GetBaseRoundTripPs())
+        return int(self._native.GetBaseRoundTripPs(self._address))
 
     @property
     def bandwidth_delay_bytes(self) -> int:
         """Window that keeps the path's slowest line busy."""
-        return int(self._native.GetBandwidthDelayBytes())
+        return int(self._native.GetBandwidthDelayBytes(self._address))
 
     @property
     def payload_bytes(self) -> int:
         """Payload of a full packet."""
-        return int(self._native.GetPayloadBytes())
+        return int(self._native.GetPayloadBytes(self._address))
 
     @property
     def packet_bytes(self) -> int:
         """Bytes a full packet takes on the line."""
-        return int(self._native.GetPacketBytes())
+        return int(self._native.GetPacketBytes(self._address))
 
     @property
     def switches(self) -> int:
         """Switches on the path."""
-        return int(self._native.GetSwitches())
+        return int(self._native.GetSwitches(self._address))
 
     @property
     def sent_bytes(self) -> int:
         """Stream position of the next byte to send."""
-        return int(self._native.GetSentBytes())
+        return int(self._native.GetSentBytes(self._address))
 
     @property
     def acknowledged_bytes(self) -> int:
         """Stream position up to which everything is acknowledged."""
-        return int(self._native.GetAcknowledgedBytes())
+        return int(self._native.GetAcknowledgedBytes(self._address))
 
     @property
     def rate_bps(self) -> float:
         """Rate at which packets are paced."""
-        return float(self._native.GetRateBps())
+        return float(self._native.GetRateBps(self._address))
 
     @rate_bps.setter
     def rate_bps(self, value: float) -> None:
-        self._native.SetRateBps(_number(value, "rate_bps"))
+        self._native.SetRateBps(self._address, _number(value, "rate_bps"))
 
     @property
     def window_bytes(self) -> int:
         """Most bytes in flight; 0: no limit."""
-        return int(self._native.GetWindowBytes())
+        return int(self._native.GetWindowBytes(self._address))
 
     @window_bytes.setter
     def window_bytes(self, value: int) -> None:
-        self._native.SetWindowBytes(int(_number(value, "window_bytes")))
+        self._native.SetWindowBytes(self._address, int(_number(value, "window_bytes")))
 
     def start_timer(self, timer: int, delay_ps: int) -> None:
         """Have ``timer_due`` called once after ``delay_ps``; ``timer`` is 0 to 3."""
-        self._native.StartTimer(timer, int(delay_ps))
+        self._native.StartTimer(self._address, timer, int(delay_ps))
 
     def stop_timer(self, timer: int) -> None:
         """Forget a timer."""
-        self._native.StopTimer(timer)
+        self._native.StopTimer(self._address, timer)
 
     def random(self) -> float:
         """A random number, uniform in [0, 1)."""
-        return float(self._native.GetRandom())
+        return float(self._native.GetRandom(self._address))
 
 
 class Ack:
     """What an acknowledgement tells; see ``RoceAck``. ``telemetry``: (time_ps, sent, queue, rate) of each switch."""
 
-    __slots__ = ("_native",)
+    __slots__ = ("_address", "_native")
 
-    def __init__(self, native: Any) -> None:
-        self._native = native
+    def __init__(self, address: int) -> None:
+        self._address = address
+        self._native = _runtime.control_functions()
 
     @property
     def round_trip_ps(self) -> int:
         """Since the acknowledged packet's first bit left."""
-        return int(self._native.roundTripPs)
+        return int(self._native.AckRoundTripPs(self._address))
 
     @property
     def acknowledged_bytes(self) -> int:
         """Stream position up to which everything has arrived."""
-        return int(self._native.acknowledgedBytes)
+        return int(self._native.AckAcknowledgedBytes(self._address))
 
     @property
     def new_bytes(self) -> int:
         """How much of it this acknowledgement brought."""
-        return int(self._native.newBytes)
+        return int(self._native.AckNewBytes(self._address))
 
     @property
     def marked(self) -> bool:
         """Whether the packet carried a congestion mark."""
-        return bool(self._native.marked)
+        return bool(self._native.AckMarked(self._address))
 
     @property
     def switches(self) -> int:
         """Switches that the packet passed."""
-        return int(self._native.switches)
+        return int(self._native.AckSwitches(self._address))
 
     @property
     def path_utilisation(self) -> float:
         """The highest utilisation on the path; below 0 if it was not sampled."""
-        return float(self._native.pathUtilisation)
+        return float(self._native.AckPathUtilisation(self._address))
 
     @property
     def telemetry(self) -> list[tuple[int, int, int, int]]:
         """What each switch reported, in order of the path."""
-        found = []
-        for hop in range(int(self._native.hops)):
-            entry = _runtime.telemetry_hop(self._native, hop)
-            found.append((int(entry.timePs), int(entry.sentBytes), int(entry.queueBytes), int(entry.rateBps)))
-        return found
+        native, ack = self._native, self._address
+        numbers = (native.HopTimePs, native.HopSentBytes, native.HopQueueBytes, native.HopRateBps)
+        return [
+            (int(numbers[0](ack, hop)), int(numbers[1](ack, hop)), int(numbers[2](ack, hop)), int(numbers[3](ack, hop)))
+            for hop in range(int(native.AckHops(ack)))
+        ]
 
 
 class PythonControl:
@@ -215,17 +219,17 @@ class PythonControl:
             if method is not None:
                 self._methods[name] = method
 
-    def telemetry(self) -> str:
-        """What packets carry for it: ``telemetry`` of its class, "none" (if it has none), "hops" or "path"."""
+    def telemetry(self) -> int:
+        """What packets carry for it: the place in :data:`TELEMETRY` of what its class has as ``telemetry``."""
         wanted = str(getattr(self._object, "telemetry", "none")).upper()
-        return wanted if wanted in TELEMETRY else "NONE"
+        return TELEMETRY.index(wanted) if wanted in TELEMETRY else 0
 
-    def start(self, sender: Any) -> None:
+    def start(self, sender: int) -> None:
         """The queue pair opens."""
         self._sender = Sender(sender)
         self.tell("start")
 
-    def acknowledged(self, ack: Any) -> None:
+    def acknowledged(self, ack: int) -> None:
         """An acknowledgement has come."""
         self.tell("ack_received", Ack(ack))
 
