@@ -7,6 +7,7 @@ Exit status: 0 done, 2 bad input, 3 stalled, 4 a limit reached, 5 ns-3 failed, 6
 from __future__ import annotations
 
 import sys
+import traceback
 from collections.abc import Sequence
 
 import click
@@ -18,6 +19,7 @@ from astra_ns3.cli.validate import validate_command
 from astra_ns3.errors import AstraNs3Error, Interrupted
 
 _NAME = "astra-ns3"
+_FAULT_STATUS = 1
 _USAGE_STATUS = 2
 _JSON_OPTION = "--json"
 
@@ -80,4 +82,9 @@ def status_of(words: list[str]) -> int:
     except (KeyboardInterrupt, click.Abort):
         print_failure("interrupted", "Interrupted", Interrupted.exit_status, as_json)
         return Interrupted.exit_status
+    except Exception as error:
+        traceback.print_exc()
+        said = f"{type(error).__name__}: {error} (a fault of this program, or of code of yours: see the lines above)"
+        print_failure(said, type(error).__name__, _FAULT_STATUS, as_json)
+        return _FAULT_STATUS
     return outcome if isinstance(outcome, int) else 0

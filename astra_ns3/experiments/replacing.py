@@ -9,10 +9,12 @@ gone again it is what :func:`whole_run` names; what was left half done is finish
 from __future__ import annotations
 
 import ctypes
+import fcntl
 import json
 import os
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 PENDING = ".astra-ns3-new-run"
@@ -38,10 +40,36 @@ def replace_folder(new: Path, old: Path) -> bool:
     if _inside(Path.cwd(), old):
         return False  # the user's shell may stand in it, and would be left in a folder that is gone
     try:
+        owner = old.stat()
+        if (owner.st_uid, owner.st_gid) != (new.stat().st_uid, new.stat().st_gid):
+            os.chown(new, owner.st_uid, owner.st_gid)
         shutil.copystat(old, new)
         return _exchange(new, old)
     except OSError:
         return False
+
+
+def clear_away(old: Path, files: Iterable[str], folder: Path) -> None:
+    """Remove the run's ``files`` in ``old``, which was exchanged; what came there meanwhile moves to ``folder``."""
+    for name in files:
+        (old / name).unlink(missing_ok=True)
+    for entry in old.iterdir():
+        if not (folder / entry.name).exists():
+            entry.rename(folder / entry.name)
+    with suppress(OSError):
+        old.rmdir()
+
+
+@contextmanager
+def alone(folder: Path) -> Iterator[None]:
+    """While this lasts no other run of ours replaces anything in ``folder``; where files can't be locked, in hope."""
+    file = os.open(folder, os.O_RDONLY)
+    try:
+        with suppress(OSError):
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(file)
 
 
 def put_in_place(staging: Path, folder: Path, old_names: Iterable[str]) -> None:

@@ -155,7 +155,11 @@ def execute(request: RunRequest) -> Outcome:
     destination = Destination(request.output_path, overwrite=request.overwrite)
     with Interruption(noting=request.isolated) as interruption:
         try:
-            return (_in_a_child if request.isolated else _here)(request, watch, destination, interruption)
+            outcome = (_in_a_child if request.isolated else _here)(request, watch, destination, interruption)
+            if interruption.noted_at is not None and outcome.error is None:
+                # It came when everything was played: nothing is missing, but who asked for an end gets one.
+                return Outcome(outcome.result, Interrupted("interrupted after the run's end; it is saved"))
+            return outcome
         except KeyboardInterrupt as error:
             raise Interrupted("interrupted before anything was saved") from error
         finally:

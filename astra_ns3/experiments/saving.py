@@ -53,7 +53,10 @@ class Destination:
 
     def recorded(self) -> list[str]:
         """Names of the files that the backend wrote."""
-        return sorted(file.name for file in self._directory.iterdir()) if self._directory is not None else []
+        try:
+            return sorted(file.name for file in self._directory.iterdir()) if self._directory is not None else []
+        except OSError:
+            return []  # somebody has removed the folder; what can't be written there is told
 
     def finish(self, document: dict[str, Any], texts: dict[str, str]) -> tuple[Result, ResultsNotSaved | None]:
         """Write ``texts`` and run.json, if there is an output folder, and return the result.
@@ -80,8 +83,8 @@ class Destination:
                 failures[str(self._folder.path)] = reason_of(error)
                 staging = self._folder.staging
         self._folder.keep()
-        place = f"{_not_written(failures)}; what could be written is in {staging}"
-        return Result(document, Files(texts, staging)), ResultsNotSaved(place)
+        kept = f"; what could be written is in {staging}" if staging.is_dir() else ""
+        return Result(document, Files(texts, staging)), ResultsNotSaved(_not_written(failures) + kept)
 
     def discard(self) -> None:
         """Remove what was written and not finished; nothing else."""

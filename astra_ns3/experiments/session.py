@@ -62,6 +62,9 @@ class Reporter(Protocol):
     def finish(self) -> None:
         """The run is over, well or not."""
 
+    def results(self, played: Played) -> None:
+        """What the run left; only the hook's end function is still to be called."""
+
 
 class LocalReporter:
     """Checks the limits and tells a sink of the progress, in the process of the run.
@@ -90,6 +93,9 @@ class LocalReporter:
         """Let the sink clean up."""
         if self._sink is not None:
             self._sink.finish()
+
+    def results(self, played: Played) -> None:
+        """Nothing to do."""
 
 
 def play(request: RunRequest, inputs: Inputs, recorder: RecorderOptions, watch: Watch, reporter: Reporter) -> Played:
@@ -129,6 +135,7 @@ def play(request: RunRequest, inputs: Inputs, recorder: RecorderOptions, watch: 
             error=error,
             warnings=_run_warnings(network),
         )
+        reporter.results(played)
     finally:
         network.close(process_ends=request.process_ends)
     return _with_hook_result(played, getattr(network, "hook_result", None))
@@ -137,7 +144,7 @@ def play(request: RunRequest, inputs: Inputs, recorder: RecorderOptions, watch: 
 def _with_hook_result(played: Played, returned: object) -> Played:
     """``played`` with what the hook's end function returned, if that can be written as JSON."""
     try:
-        return replace(played, hook_result=json.loads(json.dumps(returned)))
+        return replace(played, hook_result=json.loads(json.dumps(returned, allow_nan=False)))
     except (TypeError, ValueError) as error:
         left_out = f"what the function returned that the hook had returned is left out: it is no JSON ({error})"
         return replace(played, warnings=[*played.warnings, left_out])

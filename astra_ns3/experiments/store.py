@@ -14,7 +14,16 @@ import shutil
 from pathlib import Path
 
 from astra_ns3.errors import InputError
-from astra_ns3.experiments.replacing import PENDING, RUN_FILE, put_in_place, recover, replace_folder, whole_run
+from astra_ns3.experiments.replacing import (
+    PENDING,
+    RUN_FILE,
+    alone,
+    clear_away,
+    put_in_place,
+    recover,
+    replace_folder,
+    whole_run,
+)
 
 FORMAT = "astra-ns3 run"
 """What run.json says it is."""
@@ -97,13 +106,20 @@ class RunFolder:
 
     def _replace(self, staging: Path) -> None:
         """Put the new run in the place of whatever the folder holds."""
-        recover(self._path)
-        if staging.parent != self._path:
-            if self._may_be_exchanged() and replace_folder(staging, self._path):
-                shutil.rmtree(staging, ignore_errors=True)  # the old run now
-                return
-            self._staging = staging = Path(shutil.move(staging, self._path / staging.name))
-        put_in_place(staging, self._path, _files_of_run(self._path))
+        with alone(self._path.parent):
+            recover(self._path)
+            if staging.parent != self._path:
+                old_files = _files_of_run(self._path)
+                if self._may_be_exchanged() and replace_folder(staging, self._path):
+                    clear_away(staging, old_files, self._path)
+                    return
+                self._staging = staging = Path(shutil.move(staging, self._path / staging.name))
+            try:
+                put_in_place(staging, self._path, _files_of_run(self._path))
+            except OSError:
+                pending = self._path / PENDING
+                self._staging = pending if pending.is_dir() else staging
+                raise
 
     def _may_be_exchanged(self) -> bool:
         """Whether the folder holds a run and nothing of anybody else's, and may be moved."""

@@ -43,6 +43,11 @@ class Watch:
         self._start_bytes = resident_bytes()
         self._sampled_bytes = self._start_bytes
 
+    def begin_in_child(self) -> None:
+        """Take the marks of memory anew, in a process that was just forked; the time goes on."""
+        self._highest_before = highest_resident_bytes()
+        self._start_bytes = self._sampled_bytes = resident_bytes()
+
     @property
     def started(self) -> datetime:
         """When the run began."""

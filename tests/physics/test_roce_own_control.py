@@ -238,7 +238,8 @@ from astra_ns3.config.workload import parse_workload
 topology = {"npus": 8, "link": {"rate": "100Gbps", "delay": "500ns"}, "switch": {"buffer": "4MB", "pfc": {}}}
 roce = {"kind": "roce", "queue_pairs": "per-message", "congestion_control": {"kind": sys.argv[1] + ":AdditiveControl"}}
 kinds = ("all-reduce", "reduce-scatter", "all-gather", "all-to-all")
-system = parse_system({"preferred-dataset-splits": 4, **{kind + "-implementation": "ring" for kind in kinds}})
+algorithms = {kind + "-implementation": "ring" for kind in kinds}
+system = parse_system({"scheduling-policy": "LIFO", "preferred-dataset-splits": 4, **algorithms})
 workload = parse_workload("MICRO\\n1\\nx -1 0 NONE 0 0 NONE 0 0 ALLREDUCE 200000 0\\n", "x")
 network = parse_network({"topology": topology, "transport": roce})
 finishes = set()

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import os
+import shutil
 import signal
 import sys
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -19,10 +22,11 @@ from fake_backend import FakeBackend
 from small_run import NPUS, BeatingBackend, InterruptedBackend, small_network, small_run, small_system, small_workload
 
 import astra_ns3
-from astra_ns3.errors import BackendError, InputError, Interrupted, LimitReached, SimulationStalled
+from astra_ns3.errors import BackendError, InputError, Interrupted, LimitReached, ResultsNotSaved, SimulationStalled
 from astra_ns3.experiments.isolated import snapshot
 from astra_ns3.experiments.isolated.snapshot import Accumulated, SnapshotTaker
 from astra_ns3.experiments.metadata import VARYING_KEYS
+from astra_ns3.experiments.saving import save
 from astra_ns3.network.api import Limits, NetworkListener
 from astra_ns3.network.recorded import FlowTable
 from astra_ns3.workload.driver import TrainingDriver
@@ -302,3 +306,141 @@ def test_snapshots_take_a_small_share_of_the_time() -> None:
     taker = SnapshotTaker(driver, backend, clock=lambda: next(now))
     taken = sum(taker.take_if_due() is not None for _ in range(1000))
     assert taken == pytest.approx(1000 * snapshot.MOST_SHARE, abs=2)
+
+
+def ending_late(seconds: float) -> Callable[..., HookedBackend]:
+    """A backend whose hook's end function takes so long."""
+    return lambda *_: HookedBackend(lambda _context: lambda: time.sleep(seconds))
+
+
+def test_a_limit_ends_a_hooks_end_function_and_the_whole_run_is_saved(tmp_path: Path) -> None:
+    begin = time.monotonic()
+    with pytest.raises(LimitReached, match="wall time"):
+        isolated(backend=ending_late(10 * PATIENCE_SECONDS), limits=Limits(wall_seconds=1.0), output=tmp_path / "out")
+    assert time.monotonic() - begin < PATIENCE_SECONDS
+    assert astra_ns3.Result.load(tmp_path / "out").npus["finish_us"].notna().all()
+
+
+def test_one_ctrl_c_ends_a_hooks_end_function_and_the_whole_run_is_saved(tmp_path: Path) -> None:
+    begin = time.monotonic()
+    previous = signal.signal(signal.SIGINT, signal.default_int_handler)
+    timer = threading.Timer(1.0, lambda: os.kill(os.getpid(), signal.SIGINT))
+    timer.start()
+    try:
+        with pytest.raises(Interrupted):
+            isolated(backend=ending_late(10 * PATIENCE_SECONDS), output=tmp_path / "out")
+    finally:
+        timer.join()
+        signal.signal(signal.SIGINT, previous)
+    assert time.monotonic() - begin < PATIENCE_SECONDS
+    assert astra_ns3.Result.load(tmp_path / "out").npus["finish_us"].notna().all()
+
+
+def test_a_ctrl_c_while_results_are_saved_is_not_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def save_slowly(*arguments: Any) -> Any:
+        os.kill(os.getpid(), signal.SIGINT)
+        return save(*arguments)
+
+    monkeypatch.setattr("astra_ns3.experiments.run.save", save_slowly)
+    previous = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(Interrupted, match="after the run's end"):
+            isolated(output=tmp_path / "out")
+    finally:
+        signal.signal(signal.SIGINT, previous)
+    assert astra_ns3.Result.load(tmp_path / "out").complete
+
+
+@pytest.mark.parametrize("handler", [signal.SIG_IGN, lambda *_: reap_all()], ids=["ignored", "reaped elsewhere"])
+def test_a_caller_that_reaps_children_by_itself_gets_its_results(handler: Any) -> None:
+    previous = signal.signal(signal.SIGCHLD, handler)
+    try:
+        assert isolated().complete
+        with pytest.raises(BackendError, match=r"ended|crashed"):
+            isolated(backend=DyingBackend(os.abort), passes=3)
+    finally:
+        signal.signal(signal.SIGCHLD, previous)
+
+
+def reap_all() -> None:
+    with contextlib.suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+
+
+def test_threads_of_a_hook_may_print_at_once(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = 2000
+
+    def chatty(*_: object) -> FakeBackend:
+        def talk() -> None:
+            for number in range(lines):
+                sys.stdout.write(f"{number}" * 50 + "\n")
+
+        threads = [threading.Thread(target=talk) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        return FakeBackend(NPUS)
+
+    assert isolated(backend=chatty).complete
+    assert capsys.readouterr().out.count("\n") == 4 * lines
+
+
+def test_a_process_forked_by_the_users_code_does_not_disturb_the_run() -> None:
+    def forking(*_: object) -> FakeBackend:
+        if os.fork() == 0:
+            logging.getLogger("astra_ns3").warning("from a grandchild")
+            time.sleep(1)
+            os._exit(0)
+        return FakeBackend(NPUS)
+
+    assert isolated(backend=forking).complete
+
+
+def test_a_kind_of_error_of_the_users_own_comes_back_as_the_nearest_of_ours(tmp_path: Path) -> None:
+    class Mine(LimitReached):
+        pass
+
+    def failing_backend(*_: object) -> FakeBackend:
+        raise Mine("enough")
+
+    with pytest.raises(LimitReached, match="enough"):
+        isolated(backend=failing_backend)
+
+
+def test_a_reader_that_has_gone_costs_no_results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Gone:
+        def write(self, _text: str) -> int:
+            raise BrokenPipeError
+
+        def flush(self) -> None:
+            raise BrokenPipeError
+
+    def chatty(*_: object) -> FakeBackend:
+        sys.stdout.write("to nobody\n")
+        return FakeBackend(NPUS)
+
+    monkeypatch.setattr(sys, "stdout", Gone())
+    assert isolated(backend=chatty, output=tmp_path / "out").complete
+    assert astra_ns3.Result.load(tmp_path / "out").complete
+
+
+def test_an_output_folder_that_is_removed_meanwhile_costs_no_table(tmp_path: Path) -> None:
+    def removing(_config: object, _endpoint: object, _seed: int, recorder: Any, _hook: object) -> FakeBackend:
+        shutil.rmtree(recorder.directory)
+        return FakeBackend(NPUS)
+
+    with pytest.raises(ResultsNotSaved, match="No such file or directory") as caught:
+        isolated(backend=removing, output=tmp_path / "out")
+    assert caught.value.result.npus["finish_us"].notna().all()
+
+
+def test_many_runs_leave_no_open_file_and_no_child_behind() -> None:
+    isolated()
+    before = set(Path("/proc/self/fd").iterdir())
+    for _ in range(20):
+        isolated()
+    assert len(set(Path("/proc/self/fd").iterdir()) - before) <= 1  # that of the listing itself
+    with pytest.raises(ChildProcessError):
+        os.waitpid(-1, os.WNOHANG)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 import socket
 import struct
+import threading
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -100,6 +102,13 @@ class Done:
 
 
 @dataclass(frozen=True)
+class Results:
+    """All of the run but what the hook's end function returns, which is called next."""
+
+    played: Played
+
+
+@dataclass(frozen=True)
 class Failed:
     """The run could not begin."""
 
@@ -109,9 +118,9 @@ class Failed:
 
 @dataclass(frozen=True)
 class Raised:
-    """Something raised what is no error of ours; ``error`` is None if it can't cross."""
+    """Something raised what is no error of ours; ``error``: it, pickled, for it may be of a kind nobody else knows."""
 
-    error: BaseException | None
+    error: bytes
     summary: str
     trace: str
 
@@ -129,6 +138,7 @@ Message = (
     | CloseTables
     | Log
     | Printed
+    | Results
     | Done
     | Failed
     | Raised
@@ -143,12 +153,27 @@ class Recorder:
     flows: bool
 
 
-def send(connection: socket.socket, message: Message | Recorder) -> None:
-    """Send one message, whole."""
-    body = pickle.dumps(message, protocol=pickle.HIGHEST_PROTOCOL)
-    connection.sendall(_LENGTH.pack(len(body)) + body if len(body) < _READ_BYTES else _LENGTH.pack(len(body)))
-    if len(body) >= _READ_BYTES:
-        connection.sendall(body)
+class Line:
+    """The sending half of one end. Threads may share it; a process that is forked from its owner may not."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self.connection = connection
+        self._lock = threading.Lock()
+        self._owner = os.getpid()
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether this process may send."""
+        return os.getpid() == self._owner
+
+    def send(self, message: Message | Recorder) -> None:
+        """Send one message, whole; raises what pickle raises, before anything is sent."""
+        body = pickle.dumps(message, protocol=pickle.HIGHEST_PROTOCOL)
+        if not self.is_ours:
+            return
+        with self._lock:
+            self.connection.sendall(_LENGTH.pack(len(body)))
+            self.connection.sendall(body)
 
 
 class Inbox:

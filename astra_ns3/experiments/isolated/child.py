@@ -6,6 +6,7 @@ pyarrow Apache-2.0; they never share a process here.)
 
 from __future__ import annotations
 
+import codecs
 import ctypes
 import logging
 import mmap
@@ -17,15 +18,16 @@ import sys
 import traceback
 from collections.abc import Callable
 from dataclasses import replace
-from io import TextIOBase
+from io import RawIOBase, TextIOWrapper
 from pathlib import Path
+from typing import Any
 
 from astra_ns3.errors import AstraNs3Error, Interrupted
 from astra_ns3.experiments.description import describe
 from astra_ns3.experiments.hooks import HookFile
 from astra_ns3.experiments.inputs import load_inputs
 from astra_ns3.experiments.isolated import channel
-from astra_ns3.experiments.isolated.channel import Inbox, Message, Recorder, send
+from astra_ns3.experiments.isolated.channel import Inbox, Line, Recorder
 from astra_ns3.experiments.isolated.interruption import STOP_SIGNALS
 from astra_ns3.experiments.isolated.snapshot import SnapshotTaker
 from astra_ns3.experiments.progress import Progress
@@ -42,16 +44,17 @@ _KILLED_FIRST = "500"
 """The kernel's out-of-memory score: of all processes this one is to go, not its parent."""
 
 
-def serve(request: RunRequest, watch: Watch, connection: socket.socket, clock: mmap.mmap) -> None:
-    """Play ``request`` and tell the parent at ``connection``; never returns.
+def serve(request: RunRequest, watch: Watch, connection: socket.socket, clock: mmap.mmap, parent: int) -> None:
+    """Play ``request`` and tell the process ``parent`` at ``connection``; never returns.
 
     ``clock``: 8 bytes shared with the parent, the simulated time as an int64.
     """
     status = 1
     try:
-        _follow_the_parent()
-        _talk_to(connection)
-        send(connection, _outcome(request, watch, connection, clock))
+        _follow(parent)
+        line = Line(connection)
+        _talk_through(line)
+        _send_outcome(request, watch, line, clock)
         status = 0
     except BaseException:
         # Nobody is there to be told but whoever reads standard error, which the parent does.
@@ -60,20 +63,21 @@ def serve(request: RunRequest, watch: Watch, connection: socket.socket, clock: m
         os._exit(status)
 
 
-def _outcome(request: RunRequest, watch: Watch, connection: socket.socket, clock: mmap.mmap) -> Message:
+def _send_outcome(request: RunRequest, watch: Watch, line: Line, clock: mmap.mmap) -> None:
     try:
-        return channel.Done(_play(replace(request, process_ends=True, progress=None), watch, connection, clock))
+        watch.begin_in_child()
+        line.send(channel.Done(_play(replace(request, process_ends=True, progress=None), watch, line, clock)))
     except KeyboardInterrupt:
-        return channel.Failed(Interrupted("interrupted while the run was set up; nothing was saved"), "")
+        line.send(channel.Failed(Interrupted("interrupted while the run was set up; nothing was saved"), ""))
     except AstraNs3Error as error:
-        return channel.Failed(_plain(error), traceback.format_exc())
+        line.send(channel.Failed(_plain(error), traceback.format_exc()))
     except BaseException as error:
         summary = f"{type(error).__name__}: {error}"
-        return channel.Raised(error if _crosses(error) else None, summary, traceback.format_exc())
+        line.send(channel.Raised(_pickled(error), summary, traceback.format_exc()))
 
 
-def _play(request: RunRequest, watch: Watch, connection: socket.socket, clock: mmap.mmap) -> Played:
-    reporter = ParentReporter(connection, clock, watch)
+def _play(request: RunRequest, watch: Watch, line: Line, clock: mmap.mmap) -> Played:
+    reporter = ParentReporter(line, clock, watch)
     if isinstance(request.on_built, HookFile):
         request.on_built.load()
     reporter.stage("reading the files")
@@ -85,18 +89,21 @@ def _play(request: RunRequest, watch: Watch, connection: socket.socket, clock: m
         compute_scale=request.compute_scale,
         options=request.options,
     )
-    send(connection, describe(inputs))
-    answer: Recorder = Inbox(connection).receive()
-    recorder = RecorderOptions(answer.directory, answer.flows, ParentTables(connection))
-    played = play(request, inputs, recorder, watch, reporter)
+    line.send(describe(inputs))
+    answer: Recorder = Inbox(line.connection).receive()
+    recorder = RecorderOptions(answer.directory, answer.flows, ParentTables(line))
+    return _without_ties(play(request, inputs, recorder, watch, reporter))
+
+
+def _without_ties(played: Played) -> Played:
     return played if played.error is None else replace(played, error=_plain(played.error))
 
 
 class ParentReporter:
     """Tells the parent how the run gets on, and raises KeyboardInterrupt in it when a signal asks it to end."""
 
-    def __init__(self, connection: socket.socket, clock: mmap.mmap, watch: Watch) -> None:
-        self._connection = connection
+    def __init__(self, line: Line, clock: mmap.mmap, watch: Watch) -> None:
+        self._line = line
         self._clock = clock
         self._start_bytes = watch.start_bytes
         self._watch = watch
@@ -114,7 +121,7 @@ class ParentReporter:
 
     def stage(self, name: str) -> None:
         """A part of the set-up begins."""
-        send(self._connection, channel.Stage(name))
+        self._line.send(channel.Stage(name))
 
     def begun(self, driver: TrainingDriver, network: NetworkBackend, setup_seconds: float) -> None:
         """All is set up."""
@@ -124,7 +131,7 @@ class ParentReporter:
         self._snapshots = SnapshotTaker(driver, network)
         self._hand_over_rows = getattr(network, "hand_over_rows", None)
         self._send_snapshot()
-        send(self._connection, channel.Begun(setup_seconds, self._start_bytes))
+        self._line.send(channel.Begun(setup_seconds, self._start_bytes))
 
     def beat(self, progress: Progress) -> None:
         """The run goes on."""
@@ -134,86 +141,101 @@ class ParentReporter:
         if self._hand_over_rows is not None:
             self._hand_over_rows()
         self._send_snapshot()
-        send(self._connection, channel.Beat(progress))
+        self._line.send(channel.Beat(progress))
 
     def finish(self) -> None:
         """The run is over, well or not."""
-        send(self._connection, channel.Finishing())
+        self._line.send(channel.Finishing())
+
+    def results(self, played: Played) -> None:
+        """What the run left; only the hook's end function is still to be called."""
+        self._line.send(channel.Results(_without_ties(played)))
 
     def _send_snapshot(self) -> None:
         assert self._snapshots is not None
         snapshot = self._snapshots.take_if_due()
         if snapshot is not None:
-            send(self._connection, snapshot)
+            self._line.send(snapshot)
 
 
 class ParentTables:
     """A TableSink that hands all rows to the parent."""
 
-    def __init__(self, connection: socket.socket) -> None:
-        self._connection = connection
+    def __init__(self, line: Line) -> None:
+        self._line = line
 
     def open(self, table: RecordedTable) -> None:
         """Rows of ``table`` will come."""
-        send(self._connection, channel.OpenTable(table))
+        self._line.send(channel.OpenTable(table))
 
     def write(self, name: str, columns: Columns) -> None:
         """Hand over rows."""
-        send(self._connection, channel.Rows(name, columns))
+        self._line.send(channel.Rows(name, columns))
 
     def failed(self, file: str, reason: str) -> None:
         """A file could not be written whole."""
-        send(self._connection, channel.FileFailed(file, reason))
+        self._line.send(channel.FileFailed(file, reason))
 
     def close(self) -> None:
         """No more rows will come."""
-        send(self._connection, channel.CloseTables())
+        self._line.send(channel.CloseTables())
 
 
 class _ParentLog(logging.Handler):
     """Hands log messages to the parent, whose handlers show them."""
 
-    def __init__(self, connection: socket.socket) -> None:
+    def __init__(self, line: Line) -> None:
         super().__init__()
-        self._connection = connection
+        self._line = line
 
     def emit(self, record: logging.LogRecord) -> None:
         """Hand over one record."""
-        send(self._connection, channel.Log(record.name, record.levelno, self.format(record)))
+        self._line.send(channel.Log(record.name, record.levelno, self.format(record)))
 
 
-class _ParentStream(TextIOBase):
-    """Hands what Python prints to the parent."""
+class _ParentStream(RawIOBase):
+    """Hands what Python prints to the parent; what a process forked from here prints goes where native code's does."""
 
-    def __init__(self, connection: socket.socket, stream: str) -> None:
-        self._connection = connection
+    def __init__(self, line: Line, stream: str, file: int) -> None:
+        self._line = line
         self._stream = stream
+        self._file = file
+        self._decode = codecs.getincrementaldecoder("utf-8")("replace").decode
 
-    def write(self, text: str) -> int:
-        """Hand over ``text``."""
-        if text:
-            send(self._connection, channel.Printed(self._stream, text))
-        return len(text)
+    def write(self, data: Any) -> int:
+        """Hand over ``data``."""
+        whole = bytes(data)
+        if self._line.is_ours:
+            self._line.send(channel.Printed(self._stream, self._decode(whole)))
+            return len(whole)
+        return os.write(self._file, whole)
 
     def writable(self) -> bool:
         """It is."""
         return True
 
+    def fileno(self) -> int:
+        """The file that native code writes to."""
+        return self._file
 
-def _talk_to(connection: socket.socket) -> None:
-    """Send what is logged and printed in Python through ``connection``, in order with everything else."""
+
+def _talk_through(line: Line) -> None:
+    """Send what is logged and printed in Python through ``line``, in order with everything else."""
     logger = logging.getLogger("astra_ns3")
     for handler in list(logger.handlers):
         logger.removeHandler(handler)
-    logger.addHandler(_ParentLog(connection))
+    logger.addHandler(_ParentLog(line))
     logger.propagate = False
-    sys.stdout = _ParentStream(connection, "stdout")
-    sys.stderr = _ParentStream(connection, "stderr")
+    # Unbuffered, as `python -u` has it: the process ends without a flush.
+    sys.stdout = TextIOWrapper(_ParentStream(line, "stdout", 1), "utf-8", write_through=True)
+    sys.stderr = TextIOWrapper(_ParentStream(line, "stderr", 2), "utf-8", write_through=True)
 
 
-def _follow_the_parent() -> None:
+def _follow(parent: int) -> None:
     """End with the parent, whatever that ends of; and be the one to go when memory runs out."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != parent:
+        os._exit(1)  # it ended before it could be followed
     try:
         Path("/proc/self/oom_score_adj").write_text(_KILLED_FIRST, encoding="ascii")
     except OSError:
@@ -221,12 +243,16 @@ def _follow_the_parent() -> None:
 
 
 def _plain(error: AstraNs3Error) -> AstraNs3Error:
-    """The error without what hangs on it, which may not cross to another process."""
-    return type(error)(str(error))
+    """The error as the nearest kind of ours, without what hangs on it: a user's own kind is not known elsewhere."""
+    kind = next(kind for kind in type(error).__mro__ if kind.__module__ == AstraNs3Error.__module__)
+    plain = kind(str(error))
+    assert isinstance(plain, AstraNs3Error)
+    return plain
 
 
-def _crosses(error: BaseException) -> bool:
+def _pickled(error: BaseException) -> bytes:
+    """Nothing if it can't be."""
     try:
-        return isinstance(pickle.loads(pickle.dumps(error)), type(error))
+        return pickle.dumps(error)
     except Exception:
-        return False
+        return b""

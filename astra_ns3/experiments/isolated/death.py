@@ -37,8 +37,8 @@ class Whereabouts:
     known: Accumulated
 
 
-def describe_death(status: int, words: str, where: Whereabouts) -> str:
-    """``status``: of ``waitpid``; ``words``: the end of what the process wrote to standard error."""
+def describe_death(status: int | None, words: str, where: Whereabouts) -> str:
+    """``status``: of ``waitpid`` (None: it went elsewhere); ``words``: the end of what it wrote to standard error."""
     parts = [f"{_cause(status, where)} {_place(where)}"]
     last_words = _last_words(words)
     if last_words:
@@ -46,7 +46,9 @@ def describe_death(status: int, words: str, where: Whereabouts) -> str:
     return ": ".join(parts)
 
 
-def _cause(status: int, where: Whereabouts) -> str:
+def _cause(status: int | None, where: Whereabouts) -> str:
+    if status is None:
+        return "the simulation's process ended, nobody knows of what (SIGCHLD is ignored here, or handled)"
     if os.WIFSIGNALED(status):
         number = os.WTERMSIG(status)
         name = signal.Signals(number).name if number in set(signal.Signals) else f"signal {number}"

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import FrameType, TracebackType
 from typing import Any
 
@@ -28,7 +29,9 @@ class Interruption:
         self.times = 0
         """How many have come."""
         self.passed_on = False
-        self._number = signal.SIGINT
+        self.number = signal.SIGINT
+        """The first one."""
+        self._raises = False
         self._before: dict[signal.Signals, Any] = {}
 
     def __enter__(self) -> Interruption:
@@ -44,13 +47,20 @@ class Interruption:
         for number, handler in self._before.items():
             signal.signal(number, handler)
 
-    def pass_on(self, pid: int) -> None:
-        """Send the child what came here."""
-        self.passed_on = True
-        os.kill(pid, self._number)
+    @contextmanager
+    def raising(self) -> Iterator[None]:
+        """While something may wait for ever for somebody else, a signal raises KeyboardInterrupt there besides."""
+        self._raises = True
+        try:
+            yield
+        finally:
+            self._raises = False
 
     def _note(self, number: int, _frame: FrameType | None) -> None:
         self.times += 1
         if self.noted_at is None:
             self.noted_at = time.monotonic()
-            self._number = signal.Signals(number)
+            self.number = signal.Signals(number)
+        if self._raises:
+            self._raises = False
+            raise KeyboardInterrupt

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import mmap
 import os
+import pickle
 import select
 import signal
 import socket
@@ -12,14 +13,17 @@ import sys
 import time
 import warnings
 from collections.abc import Callable
-from functools import singledispatchmethod
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
 
 from astra_ns3.errors import AstraNs3Error, BackendError, Interrupted, LimitReached
 from astra_ns3.experiments.description import Description
 from astra_ns3.experiments.isolated import channel
-from astra_ns3.experiments.isolated.channel import Inbox, Recorder, send
+from astra_ns3.experiments.isolated.channel import Inbox, Line, Recorder
 from astra_ns3.experiments.isolated.death import Whereabouts, describe_death
 from astra_ns3.experiments.isolated.interruption import STOP_SIGNALS, Interruption
+from astra_ns3.experiments.isolated.process import ChildProcess
 from astra_ns3.experiments.isolated.snapshot import Accumulated, Snapshot
 from astra_ns3.experiments.progress import Progress, ProgressSink, tell_stage
 from astra_ns3.experiments.session import Played
@@ -30,11 +34,13 @@ from astra_ns3.network.recorded import TableSink
 _LOOK_SECONDS = 0.1
 _GRACE_SECONDS = 0.5
 """How long a running child may take to see by itself that a limit is passed, or that it is to stop."""
+_PACKING_SECONDS = 30.0
+"""How long a child that plays no more may take for its results; a second signal ends it sooner."""
 _FAR_ABOVE = 1.25
 """A child with so many times the memory that is allowed is ended at once."""
 _LAST_WORDS_BYTES = 4096
 
-Serve = Callable[[socket.socket, mmap.mmap], None]
+Serve = Callable[[socket.socket, mmap.mmap, int], None]
 Open = Callable[[Description], tuple[Recorder, TableSink | None]]
 
 
@@ -71,11 +77,12 @@ class Supervisor:
         self._begun: channel.Begun | None = None
         self._progress: Progress | None = None
         self._tables: TableSink | None = None
+        self._finishing_since: float | None = None
+        self._results: Played | None = None
         self._ending: channel.Done | channel.Failed | channel.Raised | None = None
-        self._finishing = False
-        self._looked_at = 0.0
         self._over_since: float | None = None
         self._killed_for: AstraNs3Error | None = None
+        self._looked_at = 0.0
         self._peak_bytes = 0
 
     def run(self) -> Played:
@@ -84,70 +91,68 @@ class Supervisor:
         Raises what the child raised before the first event, and BackendError, LimitReached or Interrupted if it ended
         before that.
         """
-        self._pid, self._connection, self._errors = self._start()
+        self._child, self._connection, self._errors = self._start()
+        status: int | None = None
         try:
-            status = self._follow()
+            self._follow()
         finally:
-            self._end_child()
+            status = self._end_child()
             if self._tables is not None:
                 self._tables.close()
             if self._sink is not None:
                 self._sink.finish()
         return self._outcome(status)
 
-    def _start(self) -> tuple[int, socket.socket, int]:
-        """Fork the child; its process id, the socket to it, and what reads its standard error."""
+    def _start(self) -> tuple[ChildProcess, socket.socket, int]:
+        """Fork the child; it, the socket to it, and what reads its standard error."""
         ours, theirs = socket.socketpair()
         read_end, write_end = os.pipe()
-        sys.stdout.flush()
-        sys.stderr.flush()
+        for stream in (sys.stdout, sys.stderr):
+            _flush(stream)
         blocked = signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
+        parent = os.getpid()
         try:
-            with warnings.catch_warnings():
-                # Python 3.12 warns of threads in the caller; the child uses none of what they may hold.
-                warnings.simplefilter("ignore", DeprecationWarning)
-                pid = os.fork()
+            pid = _fork()
             if pid == 0:
                 ours.close()
                 os.close(read_end)
                 os.dup2(write_end, 2)
                 os.close(write_end)
-                self._serve(theirs, self._clock)
+                self._serve(theirs, self._clock, parent)
+        except OSError as error:
+            ours.close()
+            os.close(read_end)
+            raise BackendError(f"no process could be made for the run: {error.strerror}") from error
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
-        theirs.close()
-        os.close(write_end)
+            theirs.close()
+            os.close(write_end)
         os.set_blocking(read_end, False)
-        ours.setblocking(True)
-        return pid, ours, read_end
+        return ChildProcess(pid), ours, read_end
 
-    def _follow(self) -> int | None:
-        """Take what comes until the child has told its end or died; its wait status then (None: it told its end)."""
+    def _follow(self) -> None:
+        """Take what comes until the child has told its end, or died."""
         inbox = Inbox(self._connection)
-        while self._ending is None:
-            ready = self._wait_for(self._connection.fileno(), self._errors)
+        line = self._connection.fileno()
+        while self._ending is None and not inbox.ended:
+            ready = self._wait_for(line, self._errors)
             if self._errors in ready:
                 self._hear()
-            if self._connection.fileno() in ready:
+            if line in ready:
                 for message in inbox.fetch():
                     self._take(message)
-            elif self._is_dead():
-                break
-            if inbox.ended:
-                break
+            elif self._child.is_dead():
+                break  # a process forked by the child may hold the line open
             self._look()
-        if self._ending is not None:
-            return None
-        self._hear()
-        return self._wait()
 
-    @staticmethod
-    def _wait_for(*files: int) -> list[int]:
+    def _wait_for(self, *files: int) -> set[int]:
         """Those of the files from which there is something to read, or the end."""
         waiting = select.poll()  # select.select takes no more than 1024 open files
         for file in files:
             waiting.register(file, select.POLLIN)
-        return [file for file, _ in waiting.poll(_LOOK_SECONDS * 1000)]
+        if self._child.file is not None:
+            waiting.register(self._child.file, select.POLLIN)
+        return {file for file, _ in waiting.poll(_LOOK_SECONDS * 1000)}
 
     def _look(self) -> None:
         """What has to be looked at about ten times a second."""
@@ -157,45 +162,48 @@ class Supervisor:
         self._looked_at = now
         if self._begun is None:
             tell_stage(self._sink, self._stage, self._watch.wall_seconds)
-        self._peak_bytes = max(self._peak_bytes, resident_bytes(self._pid))
-        self._obey_interruption()
-        self._enforce_limits()
+        self._peak_bytes = max(self._peak_bytes, resident_bytes(self._child.pid))
+        self._obey_interruption(now)
+        self._enforce_limits(now)
 
-    def _obey_interruption(self) -> None:
+    def _obey_interruption(self, now: float) -> None:
         noted_at = self._interruption.noted_at
         if noted_at is None:
             return
-        if self._finishing:
-            if self._interruption.times > 1:  # a user who asks twice waits for nothing more
-                self._kill(Interrupted("interrupted"))
-        elif self._begun is None:
+        if self._begun is None:
             self._kill(Interrupted("interrupted while the run was set up; nothing was saved"))
         elif not self._interruption.passed_on:
-            self._interruption.pass_on(self._pid)
-        elif time.monotonic() - noted_at > _GRACE_SECONDS:
+            self._interruption.passed_on = True
+            self._child.send(self._interruption.number)
+        elif now - noted_at > self._grace(now) or (self._finishing_since and self._interruption.times > 1):
             self._kill(Interrupted("interrupted"))
 
-    def _enforce_limits(self) -> None:
+    def _enforce_limits(self, now: float) -> None:
         """End a child that is above a limit: at once while it is set up, else after it had time to do so itself."""
         found = self._passed_limit()
-        if found is None or self._finishing:
+        if found is None:
             self._over_since = None
             return
         error, far = found
         if self._begun is None:
             self._kill(LimitReached(f"{error} while the run was set up ({self._stage}); nothing was saved"))
             return
-        now = time.monotonic()
         self._over_since = self._over_since or now
-        if far or now - self._over_since > _GRACE_SECONDS:
+        if far or now - self._over_since > self._grace(now):
             self._kill(error)
+
+    def _grace(self, now: float) -> float:
+        """How long the child may take to end by itself: longer only while it packs what it knows."""
+        if self._finishing_since is None or self._results is not None:
+            return _GRACE_SECONDS
+        return _PACKING_SECONDS
 
     def _passed_limit(self) -> tuple[LimitReached, bool] | None:
         """The limit that is passed, and whether by far."""
         wall, memory = self._limits.wall_seconds, self._limits.memory_bytes
         if wall is not None and self._watch.wall_seconds > wall:
             return LimitReached(f"wall time reached its limit of {wall:g} s"), False
-        used = resident_bytes(self._pid) if memory is not None else 0
+        used = resident_bytes(self._child.pid) if memory is not None else 0
         if memory is not None and used > memory:
             return self._watch.memory_reached(used), used > _FAR_ABOVE * memory
         return None
@@ -203,74 +211,62 @@ class Supervisor:
     def _kill(self, error: AstraNs3Error) -> None:
         if self._killed_for is None:
             self._killed_for = error
-            os.kill(self._pid, signal.SIGKILL)
+            self._child.send(signal.SIGKILL)
 
-    @singledispatchmethod
     def _take(self, message: object) -> None:
-        """What to do with a message of the child."""
-        raise TypeError(f"the child said {message!r}")
+        """Do what a message of the child asks for."""
+        if isinstance(message, channel.Done | channel.Failed | channel.Raised):
+            self._ending = message
+        elif isinstance(message, Snapshot):
+            self._known.add(message)
+        elif isinstance(message, Description):
+            recorder, self._tables = self._open_destination(message)
+            Line(self._connection).send(recorder)
+        elif isinstance(message, channel.Log):
+            logging.getLogger(message.logger).log(message.level, "%s", message.message)
+        elif isinstance(message, channel.Printed):
+            self._pass_on(sys.stdout if message.stream == "stdout" else sys.stderr, message.text)
+        elif isinstance(message, channel.OpenTable | channel.Rows | channel.FileFailed | channel.CloseTables):
+            self._record(message)
+        else:
+            self._follow_progress(message)
 
-    @_take.register
-    def _(self, message: channel.Stage) -> None:
-        self._stage = message.name
-        tell_stage(self._sink, self._stage, self._watch.wall_seconds)
+    def _follow_progress(self, message: object) -> None:
+        if isinstance(message, channel.Beat):
+            self._progress = message.progress
+            if self._sink is not None:
+                self._sink.update(message.progress)
+        elif isinstance(message, channel.Stage):
+            self._stage = message.name
+            tell_stage(self._sink, self._stage, self._watch.wall_seconds)
+        elif isinstance(message, channel.Begun):
+            self._begun = message
+        elif isinstance(message, channel.Finishing):
+            self._finishing_since = time.monotonic()
+        elif isinstance(message, channel.Results):
+            self._results = message.played
+        else:
+            raise TypeError(f"the child said {message!r}")
 
-    @_take.register
-    def _(self, message: Description) -> None:
-        recorder, self._tables = self._open_destination(message)
-        send(self._connection, recorder)
-
-    @_take.register
-    def _(self, message: channel.Begun) -> None:
-        self._begun = message
-
-    @_take.register
-    def _(self, message: channel.Beat) -> None:
-        self._progress = message.progress
-        if self._sink is not None:
-            self._sink.update(message.progress)
-
-    @_take.register
-    def _(self, message: Snapshot) -> None:
-        self._known.add(message)
-
-    @_take.register
-    def _(self, _message: channel.Finishing) -> None:
-        self._finishing = True
-
-    @_take.register
-    def _(self, message: channel.OpenTable) -> None:
-        if self._tables is not None:
-            self._tables.open(message.table)
-
-    @_take.register
-    def _(self, message: channel.Rows) -> None:
-        if self._tables is not None:
+    def _record(self, message: channel.OpenTable | channel.Rows | channel.FileFailed | channel.CloseTables) -> None:
+        if self._tables is None:
+            return
+        if isinstance(message, channel.Rows):
             self._tables.write(message.table, message.columns)
-
-    @_take.register
-    def _(self, message: channel.FileFailed) -> None:
-        if self._tables is not None:
+        elif isinstance(message, channel.OpenTable):
+            self._tables.open(message.table)
+        elif isinstance(message, channel.FileFailed):
             self._tables.failed(message.file, message.reason)
-
-    @_take.register
-    def _(self, _message: channel.CloseTables) -> None:
-        if self._tables is not None:
+        else:
             self._tables.close()
 
-    @_take.register
-    def _(self, message: channel.Log) -> None:
-        logging.getLogger(message.logger).log(message.level, "%s", message.message)
-
-    @_take.register
-    def _(self, message: channel.Printed) -> None:
-        stream = sys.stdout if message.stream == "stdout" else sys.stderr
-        stream.write(message.text)
-        stream.flush()
-
-    @_take.register
-    def _(self, message: channel.Done | channel.Failed | channel.Raised) -> None:
-        self._ending = message
+    def _pass_on(self, stream: Any, text: str) -> None:
+        """Print what the child printed. A reader that has gone costs the run nothing, one that is stuck no signal."""
+        if self._interruption.noted_at is not None and not _takes_more(stream):
+            return
+        with suppress(OSError, ValueError, AttributeError, KeyboardInterrupt), self._interruption.raising():
+            stream.write(text)
+            stream.flush()
 
     def _hear(self) -> None:
         """Pass on what native code wrote to standard error, and remember its end."""
@@ -281,43 +277,42 @@ class Supervisor:
                 return
             if not data:
                 return
-            os.write(2, data)
             self._words += data
             del self._words[:-_LAST_WORDS_BYTES]
+            with suppress(OSError, KeyboardInterrupt), self._interruption.raising():
+                os.write(2, data)
 
-    def _is_dead(self) -> bool:
-        return os.waitid(os.P_PID, self._pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
-
-    def _wait(self) -> int:
-        _, status = os.waitpid(self._pid, 0)
-        self._pid = 0
-        return status
-
-    def _end_child(self) -> None:
-        """Make sure that no child is left; one that has told its end is ending by itself."""
-        if self._pid:
-            if self._ending is None:
-                os.kill(self._pid, signal.SIGKILL)
-            self._wait()
+    def _end_child(self) -> int | None:
+        """Make sure that no child is left; one that has told its end is ending by itself. Its wait status, if known."""
+        if self._ending is None:
+            self._child.send(signal.SIGKILL)
+        status = self._child.wait()
         self._hear()
         os.close(self._errors)
         self._connection.close()
+        return status
 
     def _outcome(self, status: int | None) -> Played:
         if isinstance(self._ending, channel.Done):
             return self._ending.played
+        if self._results is not None:  # only the hook's end function was left
+            return replace(self._results, error=self._results.error or self._cause_of_death(status))
         if isinstance(self._ending, channel.Failed):
             raise self._ending.error from RemoteTrace(self._ending.trace)
         if isinstance(self._ending, channel.Raised):
-            error = self._ending.error or BackendError(f"the run failed: {self._ending.summary}")
-            raise error from RemoteTrace(self._ending.trace)
-        assert status is not None
-        error = self._killed_for or BackendError(
-            describe_death(status, self._words.decode("utf-8", "replace"), self._whereabouts())
-        )
+            raise _unpickled(self._ending) from RemoteTrace(self._ending.trace)
+        error = self._cause_of_death(status)
         if self._begun is None or self._known.last is None:
             raise error
         return self._played_until(error, self._begun, self._known.last)
+
+    def _cause_of_death(self, status: int | None) -> AstraNs3Error:
+        if isinstance(self._ending, channel.Raised):
+            return BackendError(f"the run's end failed: {self._ending.summary}")
+        if isinstance(self._ending, channel.Failed):
+            return self._ending.error
+        words = self._words.decode("utf-8", "replace")
+        return self._killed_for or BackendError(describe_death(status, words, self._whereabouts()))
 
     def _whereabouts(self) -> Whereabouts:
         return Whereabouts(
@@ -343,3 +338,42 @@ class Supervisor:
             error=error,
             reached_ps=self._time_ps(),
         )
+
+
+def _fork() -> int:
+    """As ``os.fork``, without Python 3.12's warning of threads in the caller: the child uses nothing that they hold."""
+    if sys.version_info < (3, 12):
+        return os.fork()
+    before = list(warnings.filters)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        pid = os.fork()
+        if pid == 0:
+            warnings.filters[:] = before
+    return pid
+
+
+def _flush(stream: Any) -> None:
+    with suppress(OSError, ValueError, AttributeError):
+        stream.flush()
+
+
+def _takes_more(stream: Any) -> bool:
+    """Whether writing to ``stream`` would not wait, as far as that is known."""
+    try:
+        waiting = select.poll()
+        waiting.register(stream.fileno(), select.POLLOUT)
+        return bool(waiting.poll(0))
+    except (OSError, ValueError, AttributeError):
+        return True
+
+
+def _unpickled(raised: channel.Raised) -> BaseException:
+    """What the child raised, or, of a kind that this process doesn't know, what it said."""
+    try:
+        error = pickle.loads(raised.error)
+        if isinstance(error, BaseException):
+            return error
+    except Exception as unknown:
+        return BackendError(f"the run failed: {raised.summary}").with_traceback(unknown.__traceback__)
+    return BackendError(f"the run failed: {raised.summary}")

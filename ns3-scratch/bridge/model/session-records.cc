@@ -134,6 +134,7 @@ uint32_t
 Session::CountPorts(bool exact)
 {
     auto& numbers = m_implementation->portNumbers;
+    const int64_t nowPs = Simulator::Now().GetTimeStep();
     uint32_t ports = 0;
     numbers.clear();
     for (uint32_t node = 0; node < m_implementation->network.GetNNodes(); ++node)
@@ -152,7 +153,7 @@ Session::CountPorts(bool exact)
                             static_cast<int64_t>(counters.highestQueueBytes),
                             static_cast<int64_t>(counters.lostFrames),
                             static_cast<int64_t>(counters.pauses),
-                            counters.pausedPs,
+                            port->GetPausedPs(nowPs),
                             static_cast<int64_t>(counters.pauseFrames)});
             ports++;
         }

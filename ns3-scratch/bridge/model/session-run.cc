@@ -94,9 +94,10 @@ Session::Run(int64_t limitPs)
     session.limit = EventId();
     if (limitPs >= 0)
     {
-        session.limit = Simulator::Schedule(TimeStep(limitPs) - Simulator::Now(),
-                                            &Implementation::ReachLimit,
-                                            m_implementation.get());
+        session.limit =
+            Simulator::Schedule(FabricDelay(limitPs - Simulator::Now().GetTimeStep(), "the limit"),
+                                &Implementation::ReachLimit,
+                                m_implementation.get());
     }
     Simulator::Run();
     session.limit.Cancel();

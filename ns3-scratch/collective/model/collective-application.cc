@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "collective-application.h"
 
+#include "fabric-delay.h"
+
 #include "ns3/abort.h"
 #include "ns3/simulator.h"
 
@@ -64,7 +66,10 @@ CollectiveApplication::Launch(uint64_t instance,
     phase.bytes = bytes;
     // Always an event, even without delay: the caller is told of the end only after Launch has
     // returned.
-    Simulator::Schedule(TimeStep(m_costs.delayPs), &CollectiveApplication::Start, this, instance);
+    Simulator::Schedule(FabricDelay(m_costs.delayPs, "an NPU"),
+                        &CollectiveApplication::Start,
+                        this,
+                        instance);
     HandleEarly(instance, phase);
 }
 
@@ -95,7 +100,7 @@ void
 CollectiveApplication::Handle(uint64_t instance, Phase& phase, uint32_t row)
 {
     phase.arrived.push_back(row);
-    const Time delay = TimeStep(m_costs.delayPs);
+    const Time delay = FabricDelay(m_costs.delayPs, "an NPU");
     if (!phase.schedule->GetReception(row).reduces)
     {
         Simulator::Schedule(delay, &CollectiveApplication::Handled, this, instance);
@@ -107,7 +112,10 @@ CollectiveApplication::Handle(uint64_t instance, Phase& phase, uint32_t row)
     // A reduction is an event of its own even if it takes no time, as in ASTRA-sim 1.0: that
     // decides ties.
     Simulator::Schedule(delay, [this, instance, costPs]() {
-        Simulator::Schedule(TimeStep(costPs), &CollectiveApplication::Handled, this, instance);
+        Simulator::Schedule(FabricDelay(costPs, "a reduction"),
+                            &CollectiveApplication::Handled,
+                            this,
+                            instance);
     });
 }
 

@@ -270,6 +270,12 @@ FabricPort::GetQueueBytes()
     return m_queueBytes;
 }
 
+int64_t
+FabricPort::GetPausedPs(int64_t nowPs) const
+{
+    return m_counters.pausedPs + (m_paused != 0 ? nowPs - m_anyPausedSincePs : 0);
+}
+
 const FabricPortCounters&
 FabricPort::GetSettledCounters() const
 {

@@ -191,6 +191,8 @@ class FabricPort : public Object
     const FabricPortCounters& GetCounters();
     /// \return the counters as of when the port was last settled; nothing is played for it
     const FabricPortCounters& GetSettledCounters() const;
+    /// \param nowPs the present time \return for how long it was stopped, until now if it is
+    int64_t GetPausedPs(int64_t nowPs) const;
     /// \return what waits and travels now; it counts frame by frame, so it is for the end of a run
     FabricPortContents CountContents();
     /// \return rate of the line in bits per second

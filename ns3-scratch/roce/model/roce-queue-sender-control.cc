@@ -3,6 +3,7 @@
  * \file
  * What the congestion control sees and sets of a RoceQueueSender.
  */
+#include "fabric-delay.h"
 #include "roce-queue-pair.h"
 #include "roce-queue-sender.h"
 
@@ -154,8 +155,10 @@ RoceQueueSender::StartTimer(uint32_t timer, int64_t delayPs)
                                     std::to_string(delayPs) + " ps; timers are 0 to 3");
     }
     m_timers[timer].Cancel();
-    m_timers[timer] =
-        Simulator::Schedule(TimeStep(delayPs), &RoceQueueSender::TimerDue, this, timer);
+    m_timers[timer] = Simulator::Schedule(FabricDelay(delayPs, "a timer of a queue pair"),
+                                          &RoceQueueSender::TimerDue,
+                                          this,
+                                          timer);
 }
 
 void
