@@ -90,7 +90,8 @@ def draw_reliability(draw: Draw, *, in_order: bool, loses: bool) -> Drawn:
     if made["kind"] == "go-back-0":
         made |= draw.some(0.5, go_back_0_chunk=draw.pick("0", "2000", "64KB"))
     if loses or not in_order:
-        made |= {"retries": 0, "timeout": draw.pick("500us", "2ms")}
+        # Nearly without end: with one timeout for all, losers can send in step, and lose, for ever.
+        made |= {"retries": 500, "timeout": draw.pick("500us", "2ms")}
     return made
 
 
