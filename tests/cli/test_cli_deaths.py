@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import resource
 import signal
@@ -161,13 +162,29 @@ def test_one_signal_at_any_moment_ends_the_program_without_a_traceback(
     assert {path.name for path in tmp_path.iterdir()} <= {"out"}
 
 
+@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_one_signal_to_a_run_that_is_under_way_saves_what_is_done(
+    words: list[str], tmp_path: Path, ending: signal.Signals
+) -> None:
+    process = start(words, tmp_path / "out")
+    wait_for_rows(tmp_path)
+    process.send_signal(ending)
+    _, err = process.communicate(timeout=TIMEOUT_SECONDS)
+    assert (process.returncode, "Traceback" in err) == (130, False), err
+    result = saved(tmp_path / "out")
+    assert result.finish_ps > 0
+    assert len(result.queues) > 0
+    assert result.metadata["stopped"]["kind"] == "Interrupted"
+
+
 def test_a_signal_that_is_ignored_at_the_start_stays_ignored(words: list[str], tmp_path: Path) -> None:
     def ignore() -> None:
         usual_signals()
         signal.signal(signal.SIGINT, signal.SIG_IGN)
 
     process = start(words, tmp_path / "out", before=ignore)
-    for _ in range(20):
+    wait_for_rows(tmp_path)
+    for _ in range(10):
         time.sleep(0.2)
         process.send_signal(signal.SIGINT)
     assert process.poll() is None
@@ -187,6 +204,16 @@ def test_the_child_ends_with_its_parent(words: list[str], tmp_path: Path) -> Non
     assert not Path(f"/proc/{child}").exists()
 
 
+def wait_for_rows(folder: Path) -> None:
+    """Wait until a run that writes below ``folder`` has streamed rows, so it is well under way."""
+    deadline = time.monotonic() + TIMEOUT_SECONDS
+    while time.monotonic() < deadline:
+        if any(file.stat().st_size > 10_000 for file in folder.glob(".out.*.partial/queues.parquet")):
+            return
+        time.sleep(0.05)
+    raise AssertionError("no rows were written")
+
+
 def child_of(pid: int) -> int:
     """The process that ``pid`` has forked, once it has."""
     children = Path(f"/proc/{pid}/task/{pid}/children")
@@ -202,14 +229,12 @@ def child_of(pid: int) -> int:
 def test_a_run_that_is_killed_by_the_system_is_saved(words: list[str], tmp_path: Path) -> None:
     """As the out-of-memory killer does, which takes the child."""
     process = start(words, tmp_path / "out")
-    child = child_of(process.pid)
-    time.sleep(4)
-    subprocess.run(["kill", "-KILL", str(child)], check=True)
+    wait_for_rows(tmp_path)
+    os.kill(child_of(process.pid), signal.SIGKILL)
     _, err = process.communicate(timeout=TIMEOUT_SECONDS)
     assert process.returncode == 5
     assert "was killed (SIGKILL; perhaps memory ran out: it held" in err
-    if (tmp_path / "out").exists():  # else it was still being set up
-        saved(tmp_path / "out")
+    assert len(saved(tmp_path / "out").queues) > 0
 
 
 def summary_of(finished: subprocess.CompletedProcess[str]) -> Any:
