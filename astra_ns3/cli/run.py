@@ -15,6 +15,7 @@ from astra_ns3.errors import InputError
 from astra_ns3.experiments.hooks import HookFile
 from astra_ns3.experiments.request import RECORDABLE, RunRequest
 from astra_ns3.experiments.run import Outcome, execute
+from astra_ns3.experiments.scaling import joint_scales
 from astra_ns3.network.api import Limits
 from astra_ns3.report.summary import run_text, summary
 
@@ -68,10 +69,14 @@ def _request(
     limit_wall_time: int | None,
     limit_memory: int | None,
     quiet: bool,
+    scale: float,
+    comm_scale: float,
+    compute_scale: float,
     **options: Any,
 ) -> RunRequest:
     if record and output is None:
         raise InputError("--record needs an output folder: add --path DIR")
+    comm_scale, compute_scale = joint_scales(scale, comm_scale, compute_scale)
     live = not quiet and sys.stderr.isatty()
     return RunRequest(
         workload=workload,
@@ -80,6 +85,8 @@ def _request(
         output=None if output is None else Path(output),
         on_built=None if hook is None else HookFile(hook),
         record=record,
+        comm_scale=comm_scale,
+        compute_scale=compute_scale,
         limits=Limits(limit_simulated_time, seconds(limit_wall_time), limit_memory),
         progress=LiveLine(sys.stderr) if live else None,
         **options,

@@ -25,6 +25,7 @@ from astra_ns3.experiments.progress import ProgressSink
 from astra_ns3.experiments.request import RunRequest
 from astra_ns3.experiments.result import Result
 from astra_ns3.experiments.saving import Destination, save
+from astra_ns3.experiments.scaling import joint_scales
 from astra_ns3.experiments.session import LocalReporter, Played, play
 from astra_ns3.experiments.watch import Watch
 from astra_ns3.network.api import Limits, NetworkBackend
@@ -52,6 +53,7 @@ def run(
     passes: int = 1,
     comm_scale: float = 1.0,
     compute_scale: float = 1.0,
+    scale: float = 1.0,
     seed: int = 1,
     output: FilePath | None = None,
     on_built: Callable[..., Any] | None = None,
@@ -80,8 +82,9 @@ def run(
             object that fulfils NetworkBackend, or a function that makes one from
             (network config, endpoint model, seed, recorder options, on_built).
         passes: training passes, at least 1.
-        comm_scale: multiplies the size of every collective; above 0.
+        comm_scale: multiplies the size of every collective; above 0. Alone it changes what is hidden by computation.
         compute_scale: multiplies every compute time; not negative.
+        scale: multiplies both, besides these two; above 0.
         seed: of all random numbers, 1 to 2**32 - 1. The same files and seed give the same results.
         output: folder for the results; None writes none.
         on_built: called with what the backend built, before the first event.
@@ -111,6 +114,7 @@ def run(
         ResultsNotSaved: the run was played, but its files could not be written whole; the error's ``result`` has its
             tables.
     """
+    comm_scale, compute_scale = joint_scales(scale, comm_scale, compute_scale)
     outcome = execute(
         RunRequest(
             workload=workload,

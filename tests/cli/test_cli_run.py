@@ -59,6 +59,15 @@ def test_astra_sims_option_names_do_the_same(command: Command, files: dict[str, 
     assert (metadata["passes"], metadata["comm_scale"], metadata["compute_scale"]) == (2, 0.5, 2.0)
 
 
+def test_scale_is_both_scales_and_both_apart_are_warned_of(command: Command, words: list[str]) -> None:
+    small = command("run", *words, "--backend", "fake", "--scale", "0.5", "--json")
+    both = command("run", *words, "--backend", "fake", "--comm-scale", "0.5", "--compute-scale", "0.5", "--json")
+    assert (small.json["finish_ps"], small.err) == (both.json["finish_ps"], "")
+    assert "scaled by 0.1" in command("validate", *words, "--comm-scale", "0.1").err
+    refused = command("validate", *words, "--scale", "0")
+    assert (refused.status, refused.err) == (2, "astra-ns3: error: scale is 0.0, expected a number above 0\n")
+
+
 def test_the_command_line_and_the_api_agree(command: Command, files: dict[str, Any], words: list[str]) -> None:
     from fake_backend import FakeBackend
     from small_run import NPUS
