@@ -7,7 +7,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -38,10 +38,14 @@ _LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Outcome:
-    """A run that came to its end (``error`` is None) or was stopped on the way, with what it has done."""
+    """A run that came to its end (``error`` is None) or was stopped on the way, with what it has done.
+
+    ``asked_to_stop``: Ctrl-C came, be it too late to stop this run.
+    """
 
     result: Result
     error: AstraNs3Error | None
+    asked_to_stop: bool = False
 
 
 def run(
@@ -159,7 +163,8 @@ def execute(request: RunRequest) -> Outcome:
     destination = Destination(request.output_path, overwrite=request.overwrite)
     with Interruption(noting=request.isolated) as interruption:
         try:
-            return (_in_a_child if request.isolated else _here)(request, watch, destination, interruption)
+            outcome = (_in_a_child if request.isolated else _here)(request, watch, destination, interruption)
+            return replace(outcome, asked_to_stop=interruption.noted_at is not None)
         except KeyboardInterrupt as error:
             raise Interrupted("interrupted before anything was saved") from error
         finally:

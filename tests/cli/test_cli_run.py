@@ -210,3 +210,24 @@ def test_no_command_shows_the_help(command: Command) -> None:
     assert finished.status == 2
     assert "validate" in finished.err
     assert "130 interrupted" in finished.err
+
+
+def test_seeds_print_a_table_of_all_runs_and_write_each(command: Command, words: list[str], tmp_path: Path) -> None:
+    wanted = ["--backend", "fake", "--seeds", "3", "--seed", "7", "-o", str(tmp_path / "out")]
+    finished = command("run", *words, *wanted)
+    assert (finished.status, finished.err) == (0, "")
+    assert "7 to 9  (3 of 3 complete)" in finished.out
+    assert "+-" in finished.out
+    assert astra_ns3.Result.load(tmp_path / "out" / "seed-9").complete
+    again = command("run", *words, *wanted, "--overwrite", "--json").json
+    assert (again["exit_status"], again["output"]) == (0, str(tmp_path / "out"))
+    assert again["finish"]["mean_ps"] == again["runs"][0]["finish_ps"]  # this backend knows no chance
+    assert again["finish"]["standard_deviation_ps"] == 0
+
+
+def test_a_seed_that_fails_gives_the_exit_status(command: Command, words: list[str], tmp_path: Path) -> None:
+    finished = command("run", *words, "--backend", "lossy", "--seeds", "2", "-o", str(tmp_path / "out"), "--json")
+    assert (finished.status, finished.json["exit_status"], finished.json["kind"]) == (3, 3, "SimulationStalled")
+    assert "astra-ns3: error: seed 1: nothing is left to happen" in finished.err
+    assert [run["stopped"]["exit_status"] for run in finished.json["runs"]] == [3, 3]
+    assert command("run", *words, "--backend", "fake", "--seeds", "0").status == 2
