@@ -34,7 +34,8 @@ struct RocePath
     }
 
     /**
-     * Frames one behind the other, alone on the path, each sent for as long as the ports take for it.
+     * Frames one behind the other, alone on the path, each sent for as long as the ports take for
+     * it.
      * \param fullFrames how many before the last
      * \param fullWireBytes bytes of each of them on the line
      * \param lastWireBytes bytes of the last
