@@ -46,6 +46,9 @@ def input_options(function: _Function) -> _Function:
         click.option("-s", "--system", "--system-configuration", required=True, metavar="FILE", help="System."),
         click.option("-n", "--network", "--network-configuration", required=True, metavar="FILE", help="Network."),
         click.option("-p", "--passes", "--num-passes", type=int, default=1, show_default=True, help="Training passes."),
+        click.option(
+            "--scale", type=float, default=1.0, show_default=True, help="Multiplies every size and compute time."
+        ),
         click.option("--comm-scale", type=float, default=1.0, show_default=True, help="Multiplies every size."),
         click.option("--compute-scale", type=float, default=1.0, show_default=True, help="Multiplies compute times."),
         click.option("--backend", default="ns3", show_default=True, help="ns3, analytical or analytical-queues."),

@@ -42,7 +42,8 @@ class LiveLine:
         self._stream.flush()
 
     def finish(self) -> None:
-        """Take the line away."""
+        """Take the line away; another run may use it then."""
+        self._last_events, self._last_seconds, self._events_per_second = 0, 0.0, 0.0
         if self._drawn_at is not None:
             self._stream.write(_CLEAR_LINE)
             self._stream.flush()

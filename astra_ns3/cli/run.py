@@ -15,7 +15,10 @@ from astra_ns3.errors import InputError
 from astra_ns3.experiments.hooks import HookFile
 from astra_ns3.experiments.request import RECORDABLE, RunRequest
 from astra_ns3.experiments.run import Outcome, execute
+from astra_ns3.experiments.scaling import joint_scales
+from astra_ns3.experiments.seeds import execute_seeds
 from astra_ns3.network.api import Limits
+from astra_ns3.report.seeds import seeds_text
 from astra_ns3.report.summary import run_text, summary
 
 
@@ -25,6 +28,7 @@ from astra_ns3.report.summary import run_text, summary
 @click.option("--overwrite", is_flag=True, help="Replace the run that the folder holds.")
 @click.option("--run-name", default="run", show_default=True, help="Name of the run in its files.")
 @click.option("--seed", type=int, default=1, show_default=True, help="Of all random numbers, 1 to 4294967295.")
+@click.option("--seeds", type=int, metavar="N", help="Run N seeds, from --seed on, and say mean and spread.")
 @click.option(
     "--record",
     type=click.Choice(RECORDABLE),
@@ -36,13 +40,16 @@ from astra_ns3.report.summary import run_text, summary
 @click.option("--limit-wall-time", type=time_ps, metavar="TIME", help="Stop after so long, e.g. 60s.")
 @click.option("--limit-memory", type=size_bytes, metavar="SIZE", help="Stop when so much is resident, e.g. 4GiB.")
 @click.option("--quiet", is_flag=True, help="No progress line.")
-def run_command(as_json: bool, log_level: str, quiet: bool, **options: Any) -> int:
+def run_command(as_json: bool, log_level: str, quiet: bool, seeds: int | None, **options: Any) -> int:
     """Run a workload on a system and a network.
 
     Ctrl-C ends the run within a second; what is done so far is saved and marked incomplete.
     """
     show_logs(log_level)
-    outcome = execute(_request(quiet=quiet, isolated=True, **options))
+    request = _request(quiet=quiet, isolated=True, **options)
+    if seeds is not None:
+        return _run_seeds(request, seeds, as_json)
+    outcome = execute(request)
     if outcome.error is not None:
         status = outcome.error.exit_status
         more = summary(outcome.result.metadata, outcome.result.folder)
@@ -68,10 +75,14 @@ def _request(
     limit_wall_time: int | None,
     limit_memory: int | None,
     quiet: bool,
+    scale: float,
+    comm_scale: float,
+    compute_scale: float,
     **options: Any,
 ) -> RunRequest:
     if record and output is None:
         raise InputError("--record needs an output folder: add --path DIR")
+    comm_scale, compute_scale = joint_scales(scale, comm_scale, compute_scale)
     live = not quiet and sys.stderr.isatty()
     return RunRequest(
         workload=workload,
@@ -80,6 +91,8 @@ def _request(
         output=None if output is None else Path(output),
         on_built=None if hook is None else HookFile(hook),
         record=record,
+        comm_scale=comm_scale,
+        compute_scale=compute_scale,
         limits=Limits(limit_simulated_time, seconds(limit_wall_time), limit_memory),
         progress=LiveLine(sys.stderr) if live else None,
         **options,
@@ -91,3 +104,17 @@ def _show(outcome: Outcome, as_json: bool) -> None:
         print_json({**summary(outcome.result.metadata, outcome.result.folder), "exit_status": 0})
     else:
         click.echo(run_text(outcome.result.metadata, outcome.result.folder))
+
+
+def _run_seeds(request: RunRequest, seeds: int, as_json: bool) -> int:
+    outcome = execute_seeds(request, seeds)
+    more = {**outcome.document, "output": None if outcome.folder is None else str(outcome.folder)}
+    if not as_json:
+        click.echo(seeds_text(outcome.document, outcome.folder))
+    if outcome.error is not None:
+        status = outcome.error.exit_status
+        print_failure(outcome.message, type(outcome.error).__name__, status, as_json, more)
+        return status
+    if as_json:
+        print_json({**more, "exit_status": 0})
+    return 0

@@ -9,6 +9,7 @@ import click
 from astra_ns3.cli.options import input_options
 from astra_ns3.cli.output import log_warning, print_json, show_logs
 from astra_ns3.experiments.inputs import Options
+from astra_ns3.experiments.scaling import joint_scales
 from astra_ns3.experiments.validate import validate
 from astra_ns3.report.validation import validation_text
 
@@ -20,6 +21,7 @@ def validate_command(
     system: str,
     network: str,
     passes: int,
+    scale: float,
     comm_scale: float,
     compute_scale: float,
     as_json: bool,
@@ -32,6 +34,7 @@ def validate_command(
     time and memory. Runs nothing and writes nothing.
     """
     show_logs(log_level)
+    comm_scale, compute_scale = joint_scales(scale, comm_scale, compute_scale)
     validation = validate(
         workload,
         system,

@@ -72,6 +72,8 @@ class SystemConfig(ConfigModel):
 
     scheduling_policy: _Scheduling = Field(alias="scheduling-policy")
     endpoint_delay_ns: _Number = Field(alias="endpoint-delay", default=10)
+    start_jitter_ns: _Number = Field(alias="start-jitter", default=0)
+    """Up to so long an NPU waits before it starts a phase, at random; ours."""
     active_chunks_per_dimension: _Positive = Field(alias="active-chunks-per-dimension", default=1)
     preferred_dataset_splits: _Positive = Field(alias="preferred-dataset-splits")
     all_reduce: _Algorithms = Field(alias="all-reduce-implementation")

@@ -25,6 +25,7 @@ from astra_ns3.experiments.options import (
     system_with_rules,
 )
 from astra_ns3.experiments.planned import PlannedRun, planned_run
+from astra_ns3.experiments.scaling import scaled_apart
 from astra_ns3.experiments.shape import network_shape, transport_shapes
 from astra_ns3.memory import require_memory
 from astra_ns3.topology.checks import check_topology
@@ -107,7 +108,12 @@ def load_inputs(
         system_config,
         network_config,
         graph,
-        (*read_in_network.warnings, *warnings, *unissued_collectives(scaled, network_config.dimensions)),
+        (
+            *read_in_network.warnings,
+            *warnings,
+            *scaled_apart(read_in_workload, comm_scale, compute_scale),
+            *unissued_collectives(scaled, network_config.dimensions),
+        ),
         compatibility,
         compat,
         network_config.observe.anything and not read_in_network.imported,

@@ -16,7 +16,7 @@ from astra_ns3.experiments.astra_sim_tables import BACKEND_END_TO_END, DETAILED,
 from astra_ns3.experiments.metadata import FORMAT_VERSION
 from astra_ns3.experiments.own_tables import COLLECTIVES, NPUS, SWITCH
 from astra_ns3.experiments.replacing import RUN_FILE, whole_run
-from astra_ns3.experiments.store import FORMAT
+from astra_ns3.experiments.store import FORMAT, SEEDS_FORMAT
 from astra_ns3.units import PS_PER_NS
 
 if TYPE_CHECKING:
@@ -73,6 +73,8 @@ class Result:
             metadata = json.loads(file.read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
             raise InputError(f"{file}: cannot be read: {error}") from error
+        if isinstance(metadata, dict) and metadata.get("format") == SEEDS_FORMAT:
+            raise InputError(f"{path}: holds the runs of several seeds; load one, as {path}/seed-{metadata['seed']}")
         if not isinstance(metadata, dict) or metadata.get("format") != FORMAT:
             raise InputError(f"{file}: was not written by this program: 'format' is not '{FORMAT}'")
         if metadata.get("format_version") != FORMAT_VERSION:

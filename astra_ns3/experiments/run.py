@@ -7,7 +7,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -25,6 +25,7 @@ from astra_ns3.experiments.progress import ProgressSink
 from astra_ns3.experiments.request import RunRequest
 from astra_ns3.experiments.result import Result
 from astra_ns3.experiments.saving import Destination, save
+from astra_ns3.experiments.scaling import joint_scales
 from astra_ns3.experiments.session import LocalReporter, Played, play
 from astra_ns3.experiments.watch import Watch
 from astra_ns3.network.api import Limits, NetworkBackend
@@ -37,10 +38,14 @@ _LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Outcome:
-    """A run that came to its end (``error`` is None) or was stopped on the way, with what it has done."""
+    """A run that came to its end (``error`` is None) or was stopped on the way, with what it has done.
+
+    ``asked_to_stop``: Ctrl-C came, be it too late to stop this run.
+    """
 
     result: Result
     error: AstraNs3Error | None
+    asked_to_stop: bool = False
 
 
 def run(
@@ -52,6 +57,7 @@ def run(
     passes: int = 1,
     comm_scale: float = 1.0,
     compute_scale: float = 1.0,
+    scale: float = 1.0,
     seed: int = 1,
     output: FilePath | None = None,
     on_built: Callable[..., Any] | None = None,
@@ -80,8 +86,9 @@ def run(
             object that fulfils NetworkBackend, or a function that makes one from
             (network config, endpoint model, seed, recorder options, on_built).
         passes: training passes, at least 1.
-        comm_scale: multiplies the size of every collective; above 0.
+        comm_scale: multiplies the size of every collective; above 0. Alone it changes what is hidden by computation.
         compute_scale: multiplies every compute time; not negative.
+        scale: multiplies both, besides these two; above 0.
         seed: of all random numbers, 1 to 2**32 - 1. The same files and seed give the same results.
         output: folder for the results; None writes none.
         on_built: called with what the backend built, before the first event.
@@ -111,6 +118,7 @@ def run(
         ResultsNotSaved: the run was played, but its files could not be written whole; the error's ``result`` has its
             tables.
     """
+    comm_scale, compute_scale = joint_scales(scale, comm_scale, compute_scale)
     outcome = execute(
         RunRequest(
             workload=workload,
@@ -156,10 +164,11 @@ def execute(request: RunRequest) -> Outcome:
     with Interruption(noting=request.isolated) as interruption:
         try:
             outcome = (_in_a_child if request.isolated else _here)(request, watch, destination, interruption)
-            if interruption.noted_at is not None and outcome.error is None:
+            asked_to_stop = interruption.noted_at is not None
+            if asked_to_stop and outcome.error is None:
                 # It came when everything was played: nothing is missing, but who asked for an end gets one.
-                return Outcome(outcome.result, Interrupted("interrupted after the run's end; it is saved"))
-            return outcome
+                outcome = replace(outcome, error=Interrupted("interrupted after the run's end; it is saved"))
+            return replace(outcome, asked_to_stop=asked_to_stop)
         except KeyboardInterrupt as error:
             raise Interrupted("interrupted before anything was saved") from error
         finally:

@@ -118,6 +118,7 @@ def play(request: RunRequest, inputs: Inputs, recorder: RecorderOptions, watch: 
             dimensions=inputs.network.dimensions,
             bandwidths=inputs.bandwidths,
             compatibility=inputs.compatibility,
+            seed=request.seed,
             on_heartbeat=lambda time_ps, events: reporter.beat(meter.read(time_ps, events, watch.wall_seconds)),
         )
         work = planned_work(inputs, request.passes)

@@ -27,6 +27,8 @@ from astra_ns3.experiments.replacing import (
 
 FORMAT = "astra-ns3 run"
 """What run.json says it is."""
+SEEDS_FORMAT = "astra-ns3 seeds"
+"""What it says where it tells of the runs of several seeds, which lie in folders beside it."""
 RESULT_FILES = (
     "EndToEnd.csv",
     "detailed.csv",

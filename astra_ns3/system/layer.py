@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from math import prod
 
 from astra_ns3.config.compatibility import OURS, Compatibility
@@ -24,14 +25,17 @@ from astra_ns3.system.launch_order import LaunchOrder
 from astra_ns3.system.npu import DimensionQueue
 from astra_ns3.system.observer import NpuObserver
 from astra_ns3.system.request import CollectiveRequest, Handle
+from astra_ns3.system.start_jitter import StartJitter
 from astra_ns3.system.task import Collective, Task
+from astra_ns3.units import PS_PER_NS
 
 OBSERVED_RANK = 0
 
 
 class SystemLayer:
     """``dimensions``: NPUs along each, the one first in which neighbours' ranks differ by one; ``bandwidths``: of each,
-    in any unit (None: not known). ``finished(handle, time_ps)`` is called when a rank ends a collective."""
+    in any unit (None: not known). ``finished(handle, time_ps)`` is called when a rank ends a collective. ``seed``: of
+    the random delays before phases, where the system has any."""
 
     def __init__(
         self,
@@ -43,6 +47,7 @@ class SystemLayer:
         *,
         compatibility: Compatibility = OURS,
         bandwidths: Sequence[float] | None = None,
+        seed: int = 1,
     ) -> None:
         _check(network, config, dimensions)
         self._network = network
@@ -59,6 +64,7 @@ class SystemLayer:
         self._slots = -(-config.active_chunks_per_dimension // config.num_queues_per_dimension)
         self._join = join_rule(config.intra_dimension_scheduling)
         self._queues: dict[int, list[DimensionQueue]] = {}  # of each NPU, by the queue's number, made when first used
+        self._jitter = StartJitter(config.start_jitter_ns * PS_PER_NS, seed) if config.start_jitter_ns else None
         self._observer = NpuObserver(len(self._layer_names), len(dimensions))
 
     @property
@@ -201,8 +207,15 @@ class SystemLayer:
         while (task := queue.start_next()) is not None:
             if rank == OBSERVED_RANK:
                 self._observer.started(task.instance, now_ps)
-            launch = task.launch
-            self._network.launch(rank, launch.schedule, launch.groups[rank], task.instance, launch.bytes)
+            if self._jitter is None:
+                self._launch(rank, task)
+            else:
+                delay_ps = self._jitter.delay_ps(rank, task.instance)
+                self._network.call_later(rank, delay_ps, partial(self._launch, rank, task))
+
+    def _launch(self, rank: int, task: Task, _time_ps: int | None = None) -> None:
+        launch = task.launch
+        self._network.launch(rank, launch.schedule, launch.groups[rank], task.instance, launch.bytes)
 
     def _end(self, collective: Collective, rank: int, time_ps: int) -> None:
         """``rank`` has finished all chunks of a collective."""

@@ -33,8 +33,9 @@ class TrainingDriver:
 
     ``dimensions``: NPUs along each dimension (default: all in one); a workload whose groups of NPUs end inside one
     cuts it in two, for the system, not for the network. ``bandwidths``: of each dimension, in any unit, for policies
-    that ask (None: not known). ``on_heartbeat(time_ps, events)`` is called about ten times a second; what it raises
-    ends the run. Raises InputError if the system can't do what the workload asks.
+    that ask (None: not known). ``seed``: of the system's random delays. ``on_heartbeat(time_ps, events)`` is called
+    about ten times a second; what it raises ends the run. Raises InputError if the system can't do what the workload
+    asks.
     """
 
     def __init__(
@@ -47,6 +48,7 @@ class TrainingDriver:
         dimensions: Sequence[int] | None = None,
         bandwidths: Sequence[float] | None = None,
         compatibility: Compatibility = OURS,
+        seed: int = 1,
         on_heartbeat: Heartbeat | None = None,
     ) -> None:
         loop = loop_of(workload, passes)
@@ -66,6 +68,7 @@ class TrainingDriver:
             self._collective_ended,
             compatibility=compatibility,
             bandwidths=None if bandwidths is None else parallelism.of_each(bandwidths),
+            seed=seed,
         )
         for request in collective_requests(workload, dimensions=parallelism.dimensions):
             self._system.prepare(request)

@@ -59,6 +59,15 @@ def test_astra_sims_option_names_do_the_same(command: Command, files: dict[str, 
     assert (metadata["passes"], metadata["comm_scale"], metadata["compute_scale"]) == (2, 0.5, 2.0)
 
 
+def test_scale_is_both_scales_and_both_apart_are_warned_of(command: Command, words: list[str]) -> None:
+    small = command("run", *words, "--backend", "fake", "--scale", "0.5", "--json")
+    both = command("run", *words, "--backend", "fake", "--comm-scale", "0.5", "--compute-scale", "0.5", "--json")
+    assert (small.json["finish_ps"], small.err) == (both.json["finish_ps"], "")
+    assert "scaled by 0.1" in command("validate", *words, "--comm-scale", "0.1").err
+    refused = command("validate", *words, "--scale", "0")
+    assert (refused.status, refused.err) == (2, "astra-ns3: error: scale is 0.0, expected a number above 0\n")
+
+
 def test_the_command_line_and_the_api_agree(command: Command, files: dict[str, Any], words: list[str]) -> None:
     from fake_backend import FakeBackend
     from small_run import NPUS
@@ -201,3 +210,24 @@ def test_no_command_shows_the_help(command: Command) -> None:
     assert finished.status == 2
     assert "validate" in finished.err
     assert "130 interrupted" in finished.err
+
+
+def test_seeds_print_a_table_of_all_runs_and_write_each(command: Command, words: list[str], tmp_path: Path) -> None:
+    wanted = ["--backend", "fake", "--seeds", "3", "--seed", "7", "-o", str(tmp_path / "out")]
+    finished = command("run", *words, *wanted)
+    assert (finished.status, finished.err) == (0, "")
+    assert "7 to 9  (3 of 3 complete)" in finished.out
+    assert "+-" in finished.out
+    assert astra_ns3.Result.load(tmp_path / "out" / "seed-9").complete
+    again = command("run", *words, *wanted, "--overwrite", "--json").json
+    assert (again["exit_status"], again["output"]) == (0, str(tmp_path / "out"))
+    assert again["finish"]["mean_ps"] == again["runs"][0]["finish_ps"]  # this backend knows no chance
+    assert again["finish"]["standard_deviation_ps"] == 0
+
+
+def test_a_seed_that_fails_gives_the_exit_status(command: Command, words: list[str], tmp_path: Path) -> None:
+    finished = command("run", *words, "--backend", "lossy", "--seeds", "2", "-o", str(tmp_path / "out"), "--json")
+    assert (finished.status, finished.json["exit_status"], finished.json["kind"]) == (3, 3, "SimulationStalled")
+    assert "astra-ns3: error: seed 1: nothing is left to happen" in finished.err
+    assert [run["stopped"]["exit_status"] for run in finished.json["runs"]] == [3, 3]
+    assert command("run", *words, "--backend", "fake", "--seeds", "0").status == 2

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from star_network import play, star
+from star_network import Row, by_hand, play, star
 
 from astra_ns3.collectives.registry import lookup
 from astra_ns3.config.collective_kind import CollectiveKind
-from astra_ns3.config.network import NetworkConfig
+from astra_ns3.config.network import NetworkConfig, parse_network
 from astra_ns3.network.api import EndpointModel, Limits
 from astra_ns3.network.records import RecorderOptions
 from astra_ns3.network.registry import create_backend
@@ -44,6 +44,19 @@ class Finish:
     def heartbeat(self, time_ps: int, events: int) -> None: ...
 
 
+def dumbbell(left: int, right: int, bottleneck_delay_ns: int) -> NetworkConfig:
+    """Pairs on one side are near, the others far apart."""
+    topology = {
+        "kind": "dumbbell",
+        "left": left,
+        "right": right,
+        "link": {"rate": "100Gbps", "delay": "500ns"},
+        "bottleneck": {"rate": "100Gbps", "delay": f"{bottleneck_delay_ns}ns"},
+        "switch": {"buffer": "1GB"},
+    }
+    return parse_network({"topology": topology, "transport": {"kind": "tcp"}})
+
+
 def formula_ps(network: NetworkConfig, schedule: Any, size: int) -> list[int]:
     backend = create_backend("analytical", network, EndpointModel(), seed=1, recorder=RecorderOptions())
     try:
@@ -72,6 +85,31 @@ def test_packets_are_never_faster_than_the_formula(
     schedule = lookup(*pair, npus)
     packets = play(network, schedule, size)
     assert max(packets.done_ps(rank) for rank in range(npus)) >= max(formula_ps(network, schedule, size)) - ROUNDING_PS
+
+
+@settings(max_examples=15, deadline=None)
+@given(
+    left=st.integers(1, 4),
+    right=st.integers(1, 4),
+    pair=st.sampled_from(PAIRS),
+    size=st.integers(1, 300_000),
+    delay_ns=st.integers(0, 20_000),
+)
+def test_nor_where_pairs_have_paths_of_unlike_delays(
+    left: int, right: int, pair: tuple[CollectiveKind, str], size: int, delay_ns: int
+) -> None:
+    network = dumbbell(left, right, delay_ns)
+    schedule = lookup(*pair, left + right)
+    packets = play(network, schedule, size)
+    first_ps = max(formula_ps(network, schedule, size))
+    assert max(packets.done_ps(rank) for rank in range(left + right)) >= first_ps - ROUNDING_PS
+
+
+def test_neighbours_of_a_dumbbell_are_not_charged_for_its_bottleneck() -> None:
+    """Two NPUs on each side, 20 us between the sides: the formula knows who has to cross."""
+    network = dumbbell(2, 2, 20_000)
+    for sender, receiver, delay_ps in ((0, 1, 1_000_000), (0, 2, 21_000_000), (3, 2, 1_000_000)):
+        assert formula_ps(network, by_hand(4, [Row(sender, receiver)]), 100_000)[-1] == 8_000_000 + delay_ps
 
 
 @settings(max_examples=15, deadline=None)

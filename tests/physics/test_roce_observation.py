@@ -303,6 +303,20 @@ def test_the_ideal_time_of_a_message_is_its_time_alone(size: int, telemetry: int
     assert (flows["end_ps"] - flows["start_ps"]).tolist() == flows["ideal_ps"].tolist()
 
 
+@pytest.mark.parametrize("size", [1, 1000, 64_000, 1_000_500])
+@pytest.mark.parametrize(("rate", "rounding"), [("100Gbps", "1ns"), ("400Gbps", "1ns"), ("300Gbps", "3ns")])
+@pytest.mark.parametrize("completion", ["arrival", "acknowledged"])
+def test_no_message_is_faster_than_its_ideal_time_where_times_are_rounded(
+    size: int, rate: str, rounding: str, completion: str, tmp_path: Path
+) -> None:
+    """300 Gb/s too, where a byte takes no whole number of picoseconds."""
+    network = roce_star(2, rate=rate, time_rounding=rounding, completion=completion)
+    flows = play(network, one_message(), size, directory=tmp_path).table("flows")
+    multiple_ps = int(rounding.removesuffix("ns")) * 1000
+    assert (flows["ideal_ps"] - 2 * (1 + (completion == "acknowledged")) * 500_000).mod(multiple_ps).tolist() == [0]
+    assert (flows["end_ps"] - flows["start_ps"]).tolist() == flows["ideal_ps"].tolist()
+
+
 def test_the_ideal_time_of_a_message_does_not_know_of_others(tmp_path: Path) -> None:
     rows = [Row(sender, 0) for sender in range(1, 5)] + [Row(0, 1, 1)]
     flows = play(roce_star(5), by_hand(5, rows), SIZE, directory=tmp_path).table("flows")

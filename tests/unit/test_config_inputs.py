@@ -12,6 +12,7 @@ from astra_ns3.config.system import read_system
 from astra_ns3.config.topology import SingleSwitch
 from astra_ns3.config.workload import read_workload
 from astra_ns3.experiments.shape import network_shape, transport_shapes
+from astra_ns3.experiments.validate import validate
 from astra_ns3.topology.registry import build_graph
 from astra_ns3.transport.check import check_transport
 from astra_ns3.transport.tcp import tcp_parameters
@@ -66,6 +67,37 @@ def test_the_case_study_has_the_numbers_of_its_table() -> None:
     assert (system.all_reduce, system.all_to_all) == (("doubleBinaryTree",), ("direct",))
     assert (system.preferred_dataset_splits, system.active_chunks_per_dimension) == (32, 64)
     assert (system.scheduling_policy, system.endpoint_delay_ns) == ("LIFO", 10)
+
+
+CHUNKS_OF_THE_TABLE = {
+    "flat-128-1024-chunks": ("flat-128", "flat-100g", 1024),
+    "hier-128-chunks": ("hier", "hier", 128),
+    "hier-opt-128-chunks": ("hier-opt", "hier-opt", 128),
+}
+
+
+@pytest.mark.parametrize("name", CHUNKS_OF_THE_TABLE)
+def test_the_files_with_the_chunks_of_the_table_differ_in_their_chunks_alone(name: str) -> None:
+    plain, _, chunks = CHUNKS_OF_THE_TABLE[name]
+    system, fewer = (read_system(INPUTS / "system" / f"{each}.txt") for each in (name, plain))
+    assert (system.preferred_dataset_splits, system.active_chunks_per_dimension) == (chunks, 64)
+    assert system.model_copy(update={"preferred_dataset_splits": 32}) == fewer
+
+
+@pytest.mark.parametrize("name", CHUNKS_OF_THE_TABLE)
+def test_the_files_with_the_chunks_of_the_table_fit_the_case_study(name: str) -> None:
+    """They are too long to play here: a collective of n chunks has n times the messages of one."""
+    plain, network, chunks = CHUNKS_OF_THE_TABLE[name]
+    found, fewer = (
+        validate(
+            INPUTS / "workload" / "dlrm-128.txt",
+            INPUTS / "system" / f"{each}.txt",
+            INPUTS / "network" / f"{network}.yaml",
+        )
+        for each in (name, plain)
+    )
+    assert found.warnings == ()
+    assert found.forecast.messages == fewer.forecast.messages * chunks // 32
 
 
 def test_hier_and_hier_opt_differ_in_how_they_use_their_dimensions_alone() -> None:

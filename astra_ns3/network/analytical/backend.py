@@ -8,16 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from astra_ns3.config.analytical import AnalyticalDimension, AnalyticalNetwork
+from astra_ns3.config.analytical import AnalyticalDimension
 from astra_ns3.config.network_file import AnyNetwork
 from astra_ns3.errors import InputError
-from astra_ns3.network.analytical.grid import analytical_network
+from astra_ns3.network.analytical.grid import NpuGrid, npu_grid
 from astra_ns3.network.api import EndpointModel
 from astra_ns3.network.ns3 import _runtime
 from astra_ns3.network.ns3.hook import HookContext
 from astra_ns3.network.ns3.session_backend import SessionBackend
 from astra_ns3.network.records import RecorderOptions
 from astra_ns3.topology.graph import Graph
+from astra_ns3.units import PS_PER_NS
 
 _NUMBERS = {"ring": 0, "fully-connected": 1, "switch": 2}
 
@@ -51,7 +52,8 @@ class AnalyticalBackend(SessionBackend):
         recorder: RecorderOptions | None = None,
         on_built: Callable[[HookContext], object] | None = None,
     ) -> None:
-        network = analytical_network(config)
+        grid = npu_grid(config)
+        network = grid.network
         observe = network.observe
         if observe.anything:
             raise InputError("key 'observe': the analytical network has no connections, queues or packets to observe")
@@ -61,19 +63,26 @@ class AnalyticalBackend(SessionBackend):
         super().__init__(
             Graph(network.npus, 0, (), hosts, ()),
             observe,
-            lambda session: _describe(session, network, endpoint, model),
+            lambda session: _describe(session, grid, endpoint, model),
             seed=seed,
             recorder=recorder,
             on_built=on_built,
         )
 
 
-def _describe(session: Any, network: AnalyticalNetwork, endpoint: EndpointModel, model: AnalyticalModel) -> None:
+def _describe(session: Any, grid: NpuGrid, endpoint: EndpointModel, model: AnalyticalModel) -> None:
+    network = grid.network
     session.AddHosts(network.npus)
     session.SetNpus(np.arange(network.npus, dtype=np.uint32), network.npus)
     session.SetEndpoint(endpoint.delay_ps, endpoint.reduction_bytes_per_ns)
     for dimension in network.grid:
         session.AddAnalyticalDimension(_native(dimension))
+    if grid.fabric is not None and grid.delays is not None:
+        class_of = grid.delays.class_of.astype(np.uint32)
+        latencies_ns = np.ascontiguousarray(grid.delays.delays_ps / PS_PER_NS, dtype=np.float64)
+        session.SetAnalyticalLatencies(
+            grid.fabric, class_of, len(class_of), latencies_ns.ravel(), len(grid.delays.delays_ps)
+        )
     if model.queues:
         session.UseAnalyticalQueues()
     else:

@@ -2,18 +2,40 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from astra_ns3.config.analytical import AnalyticalNetwork
 from astra_ns3.config.network_file import AnyNetwork
-from astra_ns3.topology.files.analytical_grid import analytical_dimensions
+from astra_ns3.topology.files.analytical_grid import analytical_dimensions, fabric_dimension
+from astra_ns3.topology.pair_delays import PairDelays, pair_delays
 from astra_ns3.topology.registry import build_graph
 
 
-def analytical_network(config: AnyNetwork) -> AnalyticalNetwork:
+@dataclass(frozen=True)
+class NpuGrid:
+    """``network``, and of the dimension that stands for a fabric of switches what each pair's own path takes.
+
+    ``fabric``: its number, or None if there is none; ``delays`` then has the delays between its places, which count
+    instead of the links' latency.
+    """
+
+    network: AnalyticalNetwork
+    fabric: int | None = None
+    delays: PairDelays | None = None
+
+
+def npu_grid(config: AnyNetwork) -> NpuGrid:
     """``config`` itself if it is analytical, else the ideal of its topology: full rate, no header, no queue but links.
 
     Raises InputError for a topology that has no such grid.
     """
     if isinstance(config, AnalyticalNetwork):
-        return config
-    grid = analytical_dimensions(config.topology, build_graph(config.topology))
-    return AnalyticalNetwork(grid=grid, observe=config.observe)
+        return NpuGrid(config)
+    graph = build_graph(config.topology)
+    grid = analytical_dimensions(config.topology, graph)
+    network = AnalyticalNetwork(grid=grid, observe=config.observe)
+    fabric = fabric_dimension(config.topology)
+    if fabric is None:
+        return NpuGrid(network)
+    places = len(graph.rank_host) // grid[fabric].npus
+    return NpuGrid(network, fabric, pair_delays(graph, graph.rank_host[::places]))

@@ -45,6 +45,15 @@ def analytical_dimensions(config: TopologyConfig, graph: Graph) -> tuple[Analyti
     return (_fabric(config.npu_count(), config.built_bandwidths()[0], graph),)
 
 
+def fabric_dimension(config: TopologyConfig) -> int | None:
+    """Which of the dimensions stands for a fabric of switches, of which pairs have paths of unlike delays; or None."""
+    if isinstance(config, Ring | Torus | FullMesh) or (
+        isinstance(config, FileTopology) and isinstance(config.content(), tuple)
+    ):
+        return None
+    return 1 if isinstance(config, Hierarchical | RailOptimised) else 0
+
+
 def _scale_up(config: Hierarchical | RailOptimised) -> AnalyticalDimension:
     inside = config.scale_up
     planes = inside.planes if inside.kind == "switch" else 1

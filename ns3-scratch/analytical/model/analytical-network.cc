@@ -17,6 +17,13 @@ AnalyticalGrid::AnalyticalGrid(std::vector<AnalyticalDimension> dimensions)
             throw std::invalid_argument(
                 "analytical network: a dimension without NPUs or bandwidth");
         }
+        const std::vector<uint32_t>& classes = dimension.classOfPlace;
+        if (!classes.empty() &&
+            (classes.size() != dimension.npus ||
+             *std::max_element(classes.begin(), classes.end()) >= dimension.classes))
+        {
+            throw std::invalid_argument("analytical network: a class for each place is needed");
+        }
         m_strides.push_back(m_npus);
         m_npus *= dimension.npus;
     }
@@ -76,6 +83,17 @@ AnalyticalGrid::Hops(uint32_t dimension, uint32_t from, uint32_t to) const
     default:
         return 1;
     }
+}
+
+double
+AnalyticalGrid::LatencyNs(uint32_t dimension, uint32_t from, uint32_t to) const
+{
+    const AnalyticalDimension& d = m_dimensions[dimension];
+    if (d.classOfPlace.empty())
+    {
+        return Hops(dimension, from, to) * d.linkLatencyNs;
+    }
+    return d.latenciesNs[uint64_t{d.classOfPlace[from]} * d.classes + d.classOfPlace[to]];
 }
 
 } // namespace ns3

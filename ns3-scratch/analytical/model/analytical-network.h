@@ -20,13 +20,16 @@ struct AnalyticalDimension
 {
     AnalyticalTopology topology{AnalyticalTopology::SWITCH}; //!< how its NPUs are joined
     uint32_t npus{1};                                        //!< NPUs along it
-    double bytesPerNs{1.0};       //!< bandwidth that one message gets on a link
-    double linkLatencyNs{0.0};    //!< latency of a link
-    double nicLatencyNs{0.0};     //!< latency of a NIC, passed twice
-    double routerLatencyNs{0.0};  //!< latency of a switch
-    double memoryLatencyNs{0.0};  //!< latency of the NPU's memory
-    double memoryBytesPerNs{1.0}; //!< bandwidth of the NPU's memory
-    double memoryScale{0.0};      //!< multiplies the memory's time; 0 leaves it out
+    double bytesPerNs{1.0};             //!< bandwidth that one message gets on a link
+    double linkLatencyNs{0.0};          //!< latency of a link
+    double nicLatencyNs{0.0};           //!< latency of a NIC, passed twice
+    double routerLatencyNs{0.0};        //!< latency of a switch
+    double memoryLatencyNs{0.0};        //!< latency of the NPU's memory
+    double memoryBytesPerNs{1.0};       //!< bandwidth of the NPU's memory
+    double memoryScale{0.0};            //!< multiplies the memory's time; 0 leaves it out
+    std::vector<uint32_t> classOfPlace; //!< class of each of its places; none: all paths are alike
+    std::vector<double> latenciesNs; //!< latency of the links from class to class together, by rows
+    uint32_t classes{0};             //!< how many classes
 };
 
 /// A grid of NPUs; dimension 0 changes fastest with the number of the NPU.
@@ -48,6 +51,8 @@ class AnalyticalGrid
     uint32_t Move(uint32_t npu, uint32_t dimension, uint32_t coordinate) const;
     /// \return links from one place to another of a dimension
     uint32_t Hops(uint32_t dimension, uint32_t from, uint32_t to) const;
+    /// \return latency of the links from one place to another of a dimension, in nanoseconds
+    double LatencyNs(uint32_t dimension, uint32_t from, uint32_t to) const;
 
   private:
     std::vector<AnalyticalDimension> m_dimensions; //!< the dimensions

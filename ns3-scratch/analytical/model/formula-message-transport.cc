@@ -33,7 +33,7 @@ FormulaMessageTransport::DimensionNs(uint32_t dimension,
 {
     const AnalyticalDimension& d = m_grid.GetDimensions()[dimension];
     const bool isSwitch = d.topology == AnalyticalTopology::SWITCH;
-    const double addends[] = {m_grid.Hops(dimension, from, to) * d.linkLatencyNs,
+    const double addends[] = {m_grid.LatencyNs(dimension, from, to),
                               static_cast<double>(bytes) / d.bytesPerNs,
                               2 * d.nicLatencyNs,
                               isSwitch ? d.routerLatencyNs : 0.0};

@@ -99,6 +99,7 @@ QueuedMessageTransport::TakeLink(uint32_t number)
         return;
     }
     case AnalyticalTopology::SWITCH: {
+        const double linkNs = m_grid.LatencyNs(d, from, to) / 2;
         const bool down = journey.atSwitch;
         const uint32_t end = m_grid.Move(npu, d, to);
         journey.atSwitch = !down;
@@ -106,8 +107,7 @@ QueuedMessageTransport::TakeLink(uint32_t number)
         Cross(number,
               MakeKey(down ? end : npu, d, down ? DOWN : UP),
               dimension,
-              dimension.linkLatencyNs + dimension.nicLatencyNs +
-                  (down ? 0.0 : dimension.routerLatencyNs));
+              linkNs + dimension.nicLatencyNs + (down ? 0.0 : dimension.routerLatencyNs));
         return;
     }
     default:

@@ -144,6 +144,19 @@ class Session
     /// Messages travel by formula over a grid of NPUs, one to a host; call once per dimension, the
     /// innermost first.
     void AddAnalyticalDimension(const AnalyticalDimensionParameters& parameters);
+    /**
+     * Give each pair of places of a dimension a latency of its own, instead of that of its links.
+     * \param dimension one that was added
+     * \param classOfPlace class of each place
+     * \param count places
+     * \param latenciesNs of the links from one class to another together, by rows
+     * \param classes how many classes
+     */
+    void SetAnalyticalLatencies(uint32_t dimension,
+                                const uint32_t* classOfPlace,
+                                uint32_t count,
+                                const double* latenciesNs,
+                                uint32_t classes);
     /// Messages queue at the links of the analytical network instead of never meeting.
     void UseAnalyticalQueues();
     /**

@@ -209,7 +209,23 @@ Session::AddAnalyticalDimension(const AnalyticalDimensionParameters& parameters)
          parameters.routerLatencyNs,
          parameters.memoryLatencyNs,
          parameters.memoryBytesPerNs,
-         parameters.memoryScale});
+         parameters.memoryScale,
+         {},
+         {},
+         0});
+}
+
+void
+Session::SetAnalyticalLatencies(uint32_t dimension,
+                                const uint32_t* classOfPlace,
+                                uint32_t count,
+                                const double* latenciesNs,
+                                uint32_t classes)
+{
+    AnalyticalDimension& changed = m_implementation->analyticalDimensions.at(dimension);
+    changed.classOfPlace.assign(classOfPlace, classOfPlace + count);
+    changed.latenciesNs.assign(latenciesNs, latenciesNs + uint64_t{classes} * classes);
+    changed.classes = classes;
 }
 
 void

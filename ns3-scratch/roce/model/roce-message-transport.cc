@@ -114,9 +114,11 @@ RoceMessageTransport::IdealPs(const RocePath& path, uint64_t bytes) const
     int64_t timePs = path.TravelPs(packets - 1, wireBytes(first), wireBytes(last));
     if (parameters.acknowledged)
     {
-        timePs += path.TravelPs(std::max(parameters.ackBytes + parameters.ackTelemetryBytes,
+        timePs += path.TravelPs(0,
+                                0,
+                                std::max(parameters.ackBytes + parameters.ackTelemetryBytes,
                                          parameters.minimumFrameBytes) +
-                                parameters.lineGapBytes);
+                                    parameters.lineGapBytes);
     }
     return timePs;
 }

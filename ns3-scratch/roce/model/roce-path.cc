@@ -24,8 +24,8 @@ RocePath::Find(const FabricNetDevice& from, uint32_t port, uint32_t destination)
     while (true)
     {
         path.delayPs += line->GetDelayPs();
-        path.lines.push_back(PS_TIMES_BITS / static_cast<double>(line->GetRateBps()));
-        path.psPerByte += path.lines.back();
+        path.lines.push_back(line);
+        path.psPerByte += PS_TIMES_BITS / static_cast<double>(line->GetRateBps());
         path.lowestRateBps = path.lowestRateBps == 0
                                  ? line->GetRateBps()
                                  : std::min(path.lowestRateBps, line->GetRateBps());
@@ -44,25 +44,30 @@ RocePath::Find(const FabricNetDevice& from, uint32_t port, uint32_t destination)
 int64_t
 RocePath::TravelPs(uint64_t fullFrames, uint32_t fullWireBytes, uint32_t lastWireBytes) const
 {
+    int64_t leftPs = 0;
+    for (const FabricPort* line : lines)
+    {
+        leftPs += line->TransmissionPs(lastWireBytes);
+    }
     if (fullFrames == 0)
     {
-        return TravelPs(lastWireBytes);
+        return delayPs + leftPs;
     }
     // Some line is where the last frame has to wait for the one before it: that has passed all
     // lines up to there, and waited for its predecessors at the slowest of these.
-    double longest = 0.0;
-    double passed = 0.0;
-    double slowest = 0.0;
-    double left = psPerByte;
-    for (double line : lines)
+    int64_t longestPs = 0;
+    int64_t passedPs = 0;
+    int64_t slowestPs = 0;
+    for (const FabricPort* line : lines)
     {
-        passed += line;
-        slowest = std::max(slowest, line);
-        const double before = passed + static_cast<double>(fullFrames - 1) * slowest;
-        longest = std::max(longest, before * fullWireBytes + left * lastWireBytes);
-        left -= line;
+        const int64_t fullPs = line->TransmissionPs(fullWireBytes);
+        passedPs += fullPs;
+        slowestPs = std::max(slowestPs, fullPs);
+        const int64_t beforePs = passedPs + static_cast<int64_t>(fullFrames - 1) * slowestPs;
+        longestPs = std::max(longestPs, beforePs + leftPs);
+        leftPs -= line->TransmissionPs(lastWireBytes);
     }
-    return delayPs + static_cast<int64_t>(longest + 0.5);
+    return delayPs + longestPs;
 }
 
 } // namespace ns3

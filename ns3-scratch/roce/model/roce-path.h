@@ -12,11 +12,11 @@ namespace ns3
 /// An idle path between two hosts: one of the shortest, the others may differ where links do.
 struct RocePath
 {
-    int64_t delayPs{0};        //!< sum of propagation delays
-    uint64_t lowestRateBps{0}; //!< of its slowest line
-    uint32_t switches{0};      //!< switches on it
-    double psPerByte{0.0};     //!< time to serialise one byte on all lines in turn
-    std::vector<double> lines; //!< the same of each line
+    int64_t delayPs{0};                   //!< sum of propagation delays
+    uint64_t lowestRateBps{0};            //!< of its slowest line
+    uint32_t switches{0};                 //!< switches on it
+    double psPerByte{0.0};                //!< time to serialise one byte on all lines in turn
+    std::vector<const FabricPort*> lines; //!< the ports that send on it, in turn
 
     /**
      * \param from where it begins
@@ -26,14 +26,16 @@ struct RocePath
      */
     static RocePath Find(const FabricNetDevice& from, uint32_t port, uint32_t destination);
 
-    /// \param wireBytes bytes of a frame on the line \return time to the last bit's arrival
+    /// \param wireBytes bytes of a frame on the line
+    /// \return time to the last bit's arrival, whatever the ports round to
     int64_t TravelPs(uint32_t wireBytes) const
     {
         return delayPs + static_cast<int64_t>(psPerByte * wireBytes + 0.5);
     }
 
     /**
-     * Frames one behind the other, alone on the path.
+     * Frames one behind the other, alone on the path, each sent for as long as the ports take for
+     * it.
      * \param fullFrames how many before the last
      * \param fullWireBytes bytes of each of them on the line
      * \param lastWireBytes bytes of the last

@@ -1,0 +1,52 @@
+"""The table at the end of a run with several seeds. Reads the run.json of all only."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from astra_ns3.report.alignment import aligned, clock
+from astra_ns3.units import format_time
+
+
+def seeds_text(document: Mapping[str, Any], folder: Path | None) -> str:
+    """The table, for people."""
+    first, last = document["seed"], document["seed"] + document["seeds"] - 1
+    rows = [("run", str(document["run_name"]))]
+    if document["npus"] is not None:  # else none had begun
+        rows += [
+            ("workload", f"{document['workload']['source']}  ({document['workload']['loop']})"),
+            ("NPUs", str(document["npus"])),
+        ]
+    rows += [
+        ("passes", str(document["passes"])),
+        ("seeds", f"{first} to {last}  ({document['seeds_complete']} of {document['seeds']} complete)"),
+        ("finish", _spread_text(document["finish"])),
+        ("exposed communication", _spread_text(document["exposed"])),
+        ("wall time", clock(document["timing"]["wall_seconds"])),
+    ]
+    parts = [aligned(rows)]
+    failed = [run for run in document["runs"] if run["stopped"] is not None]
+    if failed:
+        parts.append("failed\n" + aligned([(f"seed {run['seed']}", _why(run)) for run in failed], indent="  "))
+    if document["not_run"]:
+        parts.append(aligned([("not run", f"seeds {document['not_run'][0]} to {document['not_run'][-1]}")]))
+    parts.append(aligned([("files", "none (name a folder with --path)" if folder is None else str(folder))]))
+    return "\n".join(parts)
+
+
+def _spread_text(spread: Mapping[str, int | None] | None) -> str:
+    if spread is None:
+        return "no run came to its end"
+    mean, deviation, least, most = (
+        None if spread[name] is None else format_time(spread[name] or 0)
+        for name in ("mean_ps", "standard_deviation_ps", "minimum_ps", "maximum_ps")
+    )
+    if deviation is None:
+        return f"{mean}  (one run)"
+    return f"{mean} +- {deviation}  (from {least} to {most})"
+
+
+def _why(run: Mapping[str, Any]) -> str:
+    return f"{run['stopped']['kind']}: {run['stopped']['message']}"

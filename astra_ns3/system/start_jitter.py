@@ -1,0 +1,31 @@
+"""Random delays before NPUs start their phases, so that no two begin at the very same picosecond.
+
+Each is drawn from the seed, the NPU and the phase alone, by SplitMix64's mixing function (Steele, Lea and Flood,
+"Fast splittable pseudorandom number generators", OOPSLA 2014): the order in which phases start has no part in it.
+"""
+
+from __future__ import annotations
+
+_WORD_BITS = 64
+_WORD = (1 << _WORD_BITS) - 1
+_STEP = 0x9E3779B97F4A7C15
+
+
+def _mixed(word: int) -> int:
+    word = ((word ^ (word >> 30)) * 0xBF58476D1CE4E5B9) & _WORD
+    word = ((word ^ (word >> 27)) * 0x94D049BB133111EB) & _WORD
+    return word ^ (word >> 31)
+
+
+class StartJitter:
+    """Delays from 0 to ``longest_ps``, each picosecond as likely as any other."""
+
+    def __init__(self, longest_ps: int, seed: int) -> None:
+        self._choices = longest_ps + 1
+        self._seed = _mixed((seed * _STEP) & _WORD)
+
+    def delay_ps(self, rank: int, instance: int) -> int:
+        """What NPU ``rank`` waits before it starts phase ``instance``."""
+        word = _mixed((self._seed + (instance + 1) * _STEP) & _WORD)
+        word = _mixed((word + (rank + 1) * _STEP) & _WORD)
+        return word * self._choices >> _WORD_BITS
