@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import Any
 
 import click
 
 from astra_ns3.cli.options import input_options, seconds, size_bytes, time_ps
-from astra_ns3.cli.output import print_failure, print_json, show_logs
+from astra_ns3.cli.output import print_failure, print_json, show, show_logs, tell
 from astra_ns3.cli.progress import LiveLine
 from astra_ns3.errors import InputError
 from astra_ns3.experiments.hooks import HookFile
@@ -47,9 +46,9 @@ def run_command(as_json: bool, log_level: str, quiet: bool, **options: Any) -> i
         status = outcome.error.exit_status
         more = summary(outcome.result.metadata, outcome.result.folder)
         if not as_json:
-            click.echo(run_text(outcome.result.metadata, outcome.result.folder))
+            show(run_text(outcome.result.metadata, outcome.result.folder))
         if outcome.result.folder is not None:
-            click.echo(f"what was done so far is in {outcome.result.folder}", err=True)
+            tell(f"what was done so far is in {outcome.result.folder}")
         print_failure(str(outcome.error), type(outcome.error).__name__, status, as_json, more)
         return status
     _show(outcome, as_json)
@@ -77,7 +76,7 @@ def _request(
         workload=workload,
         system=system,
         network=network,
-        output=None if output is None else Path(output),
+        output=output,
         on_built=None if hook is None else HookFile(hook),
         record=record,
         limits=Limits(limit_simulated_time, seconds(limit_wall_time), limit_memory),
@@ -90,4 +89,4 @@ def _show(outcome: Outcome, as_json: bool) -> None:
     if as_json:
         print_json({**summary(outcome.result.metadata, outcome.result.folder), "exit_status": 0})
     else:
-        click.echo(run_text(outcome.result.metadata, outcome.result.folder))
+        show(run_text(outcome.result.metadata, outcome.result.folder))

@@ -27,6 +27,7 @@ from astra_ns3.experiments.options import (
 from astra_ns3.experiments.planned import PlannedRun, planned_run
 from astra_ns3.experiments.shape import network_shape, transport_shapes
 from astra_ns3.memory import require_memory
+from astra_ns3.network.registry import check_backend
 from astra_ns3.topology.checks import check_topology
 from astra_ns3.topology.graph import Graph
 from astra_ns3.topology.paths import longest_path
@@ -102,6 +103,7 @@ def load_inputs(
         planned = planned_run(scaled, system_config, dimensions, bandwidths, compatibility, passes=1)
     with _named(network):
         graph, warnings = _network(network_config, options)
+        check_backend(options.backend, network_config, rendezvous=system_config.rendezvous)
     return Inputs(
         scaled,
         system_config,

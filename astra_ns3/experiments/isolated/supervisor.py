@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import mmap
 import os
@@ -265,8 +266,9 @@ class Supervisor:
     @_take.register
     def _(self, message: channel.Printed) -> None:
         stream = sys.stdout if message.stream == "stdout" else sys.stderr
-        stream.write(message.text)
-        stream.flush()
+        with contextlib.suppress(OSError):  # nobody reads what the user's code prints
+            stream.write(message.text)
+            stream.flush()
 
     @_take.register
     def _(self, message: channel.Done | channel.Failed | channel.Raised) -> None:
@@ -281,7 +283,8 @@ class Supervisor:
                 return
             if not data:
                 return
-            os.write(2, data)
+            with contextlib.suppress(OSError):
+                os.write(2, data)
             self._words += data
             del self._words[:-_LAST_WORDS_BYTES]
 

@@ -51,21 +51,26 @@ class AnalyticalBackend(SessionBackend):
         recorder: RecorderOptions | None = None,
         on_built: Callable[[HookContext], object] | None = None,
     ) -> None:
-        network = analytical_network(config)
-        observe = network.observe
-        if observe.anything:
-            raise InputError("key 'observe': the analytical network has no connections, queues or packets to observe")
-        if model.queues and endpoint.rendezvous_bytes:
-            raise InputError("the rendezvous protocol needs the analytical network without queues")
+        network = checked_network(config, queues=model.queues, rendezvous=endpoint.rendezvous_bytes > 0)
         hosts = tuple(range(network.npus))
         super().__init__(
             Graph(network.npus, 0, (), hosts, ()),
-            observe,
+            network.observe,
             lambda session: _describe(session, network, endpoint, model),
             seed=seed,
             recorder=recorder,
             on_built=on_built,
         )
+
+
+def checked_network(config: AnyNetwork, *, queues: bool, rendezvous: bool) -> AnalyticalNetwork:
+    """The grid that ``config`` stands for; raises InputError for what the analytical backends can't do."""
+    network = analytical_network(config)
+    if network.observe.anything:
+        raise InputError("key 'observe': the analytical network has no connections, queues or packets to observe")
+    if queues and rendezvous:
+        raise InputError("the rendezvous protocol needs the analytical network without queues")
+    return network
 
 
 def _describe(session: Any, network: AnalyticalNetwork, endpoint: EndpointModel, model: AnalyticalModel) -> None:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import astra_ns3.network.ns3 as package
+from astra_ns3.config.reading import read_text
 from astra_ns3.errors import BackendError, InputError
 
 NS3_VERSION = "3.44.post0"
@@ -237,7 +238,9 @@ def _included_text(path: Path) -> list[str]:
 
 
 def _compile_header(path: Path, name: str) -> None:
-    said, text = _included_text(path), path.read_text(encoding="utf-8")
+    said, text = _included_text(path), read_text(path)
+    if any(letter in str(path) for letter in '"\n\\'):
+        raise InputError(f"{path}: a C++ file with a quote, a backslash or a line end in its path can't be included")
     if said and said[0] != text:
         raise InputError(f"{path}: has changed since this process compiled it; start a new one")
     if said:
