@@ -257,6 +257,10 @@ def _compile(path: Path, name: str, source: str) -> None:
     except SyntaxError as error:
         wrong = next((line for line in str(error).splitlines() if "error:" in line), str(error).strip())
         raise InputError(f"{path}: class {name} can't be compiled: {wrong.strip()}") from error
+    except Exception as error:
+        # What it has at namespace scope is made at once, and that may throw.
+        wrong = str(error).strip().splitlines()[-1].strip()
+        raise InputError(f"{path}: class {name} can't be loaded: {wrong}") from error
 
 
 @cache

@@ -46,6 +46,7 @@ PORT_COUNTERS = (
     "pause_frames",
 )
 """What the session counts at each port, in its order."""
+_UNKNOWN_EXCEPTION = "unhandled, unknown C++ exception"
 _Numbers = npt.NDArray[np.int64]
 
 
@@ -370,6 +371,10 @@ def _translated() -> Iterator[None]:
     except AstraNs3Error:
         raise
     except Exception as error:
+        if type(error) is Exception and _UNKNOWN_EXCEPTION in str(error):
+            raise BackendError(
+                "ns-3: C++ code threw something that is no std::exception; a congestion control or hook of yours may do so"
+            ) from error
         native = type(error).__module__.startswith("cppyy")
         if not native:
             raise
