@@ -7,13 +7,14 @@ RESULTS := results/demo
 BUILD   := build/native
 CMAKE    = $(VENV)/bin/cmake
 
-.PHONY: help setup setup-development demo test test-native test-python test-sanitize lint benchmark dev clean
+.PHONY: help setup setup-development demo test test-native test-python test-sanitize fuzz lint benchmark dev clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo 'make demo           build, install and run the DLRM example (results in $(RESULTS))'
 	@echo 'make test           native tests and pytest'
 	@echo 'make test-sanitize  native tests with the address and undefined-behaviour sanitizers'
+	@echo 'make fuzz           10,000 mutated inputs (CASES=, SEED=): no traceback, no hang, every status as documented'
 	@echo 'make lint           ruff, mypy, clang-format'
 	@echo 'make benchmark      speed and memory against stock ns-3'
 	@echo 'make dev            editable install and git hooks'
@@ -47,6 +48,11 @@ test-sanitize: setup-development
 	    -DASTRA_NS3_TESTS=ON -DASTRA_NS3_SANITIZE=ON --log-level=WARNING
 	@$(CMAKE) --build build/sanitize -- --quiet
 	build/sanitize/astra-ns3-test-runner
+
+CASES := 10000
+SEED  := 1
+fuzz: setup-development
+	PYTHONPATH=tests $(VENV)/bin/python -m fuzz --cases $(CASES) --seed $(SEED)
 
 lint: setup-development
 	@scripts/lint.sh $(VENV)

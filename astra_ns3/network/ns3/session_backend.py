@@ -154,7 +154,8 @@ class SessionBackend:
             status = int(self._session.Run(limit_ps))
         if self._raised is not None:
             raised, self._raised = self._raised, None
-            raise raised
+            with _translated():
+                raise raised
         if status == RUN_FAILED:
             raise BackendError(f"{self._session.GetFailure()} (at {format_time(self.now_ps())})")
         if status == RUN_HALTED:
