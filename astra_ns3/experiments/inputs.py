@@ -109,7 +109,11 @@ def load_inputs(
         system_config,
         network_config,
         graph,
-        (*read_in_network.warnings, *warnings, *unissued_collectives(scaled, network_config.dimensions)),
+        tuple(
+            dict.fromkeys(
+                (*read_in_network.warnings, *warnings, *unissued_collectives(scaled, network_config.dimensions))
+            )
+        ),
         compatibility,
         compat,
         network_config.observe.anything and not read_in_network.imported,
@@ -135,7 +139,10 @@ def _network(network: AnyNetwork, options: Options) -> tuple[Graph, list[str]]:
     """The graph of a network, and what to warn of."""
     if isinstance(network, AnalyticalNetwork):
         if options.backend == "ns3":
-            raise InputError("describes an analytical network, without packets; add --backend analytical")
+            raise InputError(
+                "describes an analytical network, without packets; add --backend analytical, or name it in a network "
+                "file with 'topology: {kind: file, path: ..., switch: {buffer: ...}}', which makes it one of packets"
+            )
         return Graph(network.npus, 0, (), tuple(range(network.npus)), ()), []
     graph = build_graph(network.topology)
     if len(graph.rank_host) != network.npus:

@@ -14,6 +14,9 @@ from astra_ns3.config.system import SystemConfig, parse_system
 from astra_ns3.errors import InputError
 
 
+_NAMED = ("scheduling_policy", "intra_dimension_scheduling", "inter_dimension_scheduling", "congestion_control")
+
+
 @dataclass(frozen=True)
 class Options:
     """What a run's options say of its inputs; :func:`astra_ns3.run` explains them."""
@@ -30,6 +33,15 @@ class Options:
 
     def check(self) -> None:
         """Raise InputError for the first option that is out of range."""
+        for name in ("backend", "compat"):
+            if not isinstance(getattr(self, name), str):
+                raise InputError(f"{name} is {getattr(self, name)!r}, expected a name")
+        if not isinstance(self.rendezvous, bool):
+            raise InputError(f"rendezvous is {self.rendezvous!r}, expected True or False")
+        for name in _NAMED:
+            value = getattr(self, name)
+            if value is not None and not isinstance(value, str):
+                raise InputError(f"{name.replace('_', '-')} is {value!r}, expected a name")
         preset(self.compat)
         queues, scale = self.num_queues_per_dimension, self.injection_scale
         if queues is not None and (isinstance(queues, bool) or not isinstance(queues, int) or queues < 1):

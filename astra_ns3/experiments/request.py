@@ -87,10 +87,11 @@ class RunRequest:
             if isinstance(scale, bool) or not isinstance(scale, (int, float)):
                 raise InputError(f"{name} is {scale!r}, expected a number")
         self.options.check()
+        for name, flag in (("overwrite", self.overwrite), ("isolated", self.isolated)):
+            if not isinstance(flag, bool):
+                raise InputError(f"{name} is {flag!r}, expected True or False")
         if not isinstance(self.limits, Limits):
             raise InputError(f"limits is {self.limits!r}, expected a Limits")
-        if not isinstance(self.isolated, bool):
-            raise InputError(f"isolated is {self.isolated!r}, expected True or False")
         if self.on_built is not None and not callable(self.on_built):
             raise InputError(f"on_built is {self.on_built!r}, expected a function")
         for what in self.record:
@@ -127,5 +128,7 @@ def _check_limits(limits: Limits) -> None:
         ("wall time", limits.wall_seconds),
         ("memory", limits.memory_bytes),
     ):
+        if isinstance(limit, bool) or not isinstance(limit, (int, float, type(None))):
+            raise InputError(f"the limit on {name} is {limit!r}, expected a number")
         if limit is not None and not limit > 0:
             raise InputError(f"the limit on {name} is {limit}, expected more than 0")

@@ -10,11 +10,11 @@ from astra_ns3.collectives.registry import lookup
 from astra_ns3.collectives.schedule_columns import csv_text, json_text
 from astra_ns3.config.collective_kind import CollectiveKind
 
-_LAYERS = "2\nfirst -1 1000 NONE 0 1000 NONE 0 1000 ALLREDUCE 4000 10\nsecond -1 20 ALLTOALL 800 9 NONE 0 2 ALLREDUCE 80 0\n"
+_LAYERS = "2\nfirst -1 1000 NONE 0 1000 NONE 0 1000 ALLREDUCE 4000 10\nsecond -1 20 ALLGATHER 800 9 NONE 0 2 ALLREDUCE 80 0\n"
 WORKLOADS = {
     "data.txt": f"DATA\n{_LAYERS}",
     "micro.txt": "MICRO\n1\nlayer -1 0 NONE 0 0 NONE 0 0 ALLREDUCE 4000 0\n",
-    "dlrm.txt": f"HYBRID_DLRM 1\n{_LAYERS}",
+    "dlrm.txt": f"HYBRID_DLRM 0\n{_LAYERS}",
     "transformer.txt": f"HYBRID_TRANSFORMER model_parallel_NPU_group: 2\n{_LAYERS}",
 }
 _SYSTEM = """scheduling-policy: LIFO
@@ -34,6 +34,38 @@ SYSTEMS = {
 }
 _LINK = "link: {rate: 100Gbps, delay: 500ns}"
 _SWITCH = "switch: {buffer: 1MB, ecn: {kmin: 50KB, kmax: 200KB, pmax: 0.2}, pfc: {}}"
+_HPCC_CONFIG = """ENABLE_QCN 1
+PACKET_PAYLOAD_SIZE 1000
+TOPOLOGY_FILE hpcc.txt
+CC_MODE 1
+ALPHA_RESUME_INTERVAL 1
+RATE_DECREASE_INTERVAL 4
+CLAMP_TARGET_RATE 0
+RP_TIMER 900
+EWMA_GAIN 0.00390625
+FAST_RECOVERY_TIMES 1
+RATE_AI 50Mb/s
+RATE_HAI 100Mb/s
+MIN_RATE 200Mb/s
+DCTCP_RATE_AI 700Mb/s
+L2_CHUNK_SIZE 4000
+L2_ACK_INTERVAL 1
+L2_BACK_TO_ZERO 0
+HAS_WIN 1
+GLOBAL_T 0
+VAR_WIN 1
+FAST_REACT 1
+U_TARGET 0.9
+MI_THRESH 2
+MULTI_RATE 0
+PINT_LOG_BASE 1.02
+PINT_PROB 0.5
+RATE_BOUND 1
+KMAX_MAP 3 100000000000 1600 200000000000 2400 400000000000 3200
+KMIN_MAP 3 100000000000 400 200000000000 600 400000000000 800
+PMAX_MAP 3 100000000000 0.2 200000000000 0.2 400000000000 0.2
+BUFFER_SIZE 32
+"""
 NETWORKS = {
     "single.yaml": f"topology:\n  kind: single-switch\n  npus: 4\n  {_LINK}\n  {_SWITCH}\ntransport:\n  kind: tcp\n  ecn: on\n",
     "roce.yaml": f"topology:\n  kind: ring\n  npus: 4\n  {_LINK}\n  {_SWITCH}\n"
@@ -41,8 +73,8 @@ NETWORKS = {
     "observe: {queues: [all], queue_pairs: [rate]}\n",
     "leaves.yaml": f"topology:\n  kind: leaf-spine\n  leaves: 2\n  spines: 2\n  hosts_per_leaf: 2\n  {_LINK}\n  {_SWITCH}\n"
     "  routing: {kind: spray}\ntransport: roce\n",
-    "hierarchical.yaml": f"topology:\n  kind: file\n  path: hpcc.txt\n  {_SWITCH}\n  dimensions: [2, 2]\ntransport: roce\n",
-    "analytical.yml": "topology: [Ring, Switch]\nnpus_count: [2, 2]\nbandwidth: [50.0, 25.0]\nlatency: [500.0, 600.0]\n",
+    "hierarchical.yaml": f"topology:\n  kind: file\n  path: hpcc.txt\n  {_SWITCH}\ntransport: roce\n",
+    "analytical.yml": "topology: [Switch]\nnpus_count: [4]\nbandwidth: [50.0]\nlatency: [500.0]\n",
     "analytical.json": json.dumps(
         {
             "topology-name": "Hierarchical",
@@ -61,9 +93,7 @@ NETWORKS = {
         },
         indent=1,
     ),
-    "config.txt": "ENABLE_QCN 1\nUSE_DYNAMIC_PFC_THRESHOLD 1\nPACKET_PAYLOAD_SIZE 1000\nTOPOLOGY_FILE hpcc.txt\n"
-    "FLOW_FILE flow.txt\nCC_MODE 1\nBUFFER_SIZE 32\nKMAX_MAP 1 100000000000 1600\nKMIN_MAP 1 100000000000 400\n"
-    "PMAX_MAP 1 100000000000 0.2\n",
+    "config.txt": _HPCC_CONFIG,
 }
 SCHEDULES = {
     "ring.csv": csv_text(lookup(CollectiveKind.ALL_REDUCE, "ring", 4), CollectiveKind.ALL_REDUCE),

@@ -201,3 +201,14 @@ def test_analytical_numbers_beyond_any_network_are_refused(key: str, value: str,
     file.write_text(f"topology: [Ring]\nnpus_count: [4]\nbandwidth: [{numbers['bandwidth']}]\nlatency: [{numbers['latency']}]\n")
     with pytest.raises(InputError, match=rf"network\.yml:\d: key '{key}\.0': found .*, expected "):
         read_network_file(file)
+
+
+def test_all_unknown_keys_are_told_at_once(tmp_path: Path) -> None:
+    text = NETWORK.replace("npus: 16", "npus: 16\n  nqus: 16\n  linq: 1").replace("window: 0.5MB", "windov: 0.5MB")
+    with pytest.raises(InputError) as caught:
+        read(tmp_path, text)
+    message = str(caught.value)
+    assert "unknown key, so is 'linq'; allowed: " in message
+    assert "did you mean 'npus' for 'nqus', 'link' for 'linq'?" in message
+    assert "and 1 more: " in message
+    assert "key 'transport.windov': unknown key)" in message
