@@ -19,7 +19,7 @@ def load_user_module(file: Path, role: str) -> ModuleType:
     Raises InputError, one line that begins with the file, if it is missing, is no Python file, or raises anything,
     SystemExit too.
     """
-    if not file.is_file():
+    if not is_file(file):
         raise InputError(f"{file}: no such {role} file")
     # Two files of one name, in two folders, are two modules.
     name = f"astra_ns3_user_{file.stem}_{hashlib.sha256(bytes(file.resolve())).hexdigest()[:12]}"
@@ -36,6 +36,14 @@ def load_user_module(file: Path, role: str) -> ModuleType:
         del sys.modules[name]
         raise InputError(f"{file}: the {role} file failed: {describe_failure(error)}") from error
     return module
+
+
+def is_file(file: Path) -> bool:
+    """Whether there is such a file; a name that can't be one is none."""
+    try:
+        return file.is_file()
+    except (OSError, ValueError):
+        return False
 
 
 def guarded(function: Callable[..., Any], file: Path, name: str) -> Callable[..., Any]:

@@ -12,7 +12,7 @@ from astra_ns3.config.network_file import AnyNetwork
 from astra_ns3.config.roce_control import OwnControl
 from astra_ns3.config.system import SystemConfig, parse_system
 from astra_ns3.errors import InputError
-
+from astra_ns3.user_code import is_file
 
 _NAMED = ("scheduling_policy", "intra_dimension_scheduling", "inter_dimension_scheduling", "congestion_control")
 
@@ -89,7 +89,7 @@ def network_with_options(network: AnyNetwork, options: Options) -> AnyNetwork:
     changed = _with_congestion_control(network, options.congestion_control)
     if isinstance(changed, NetworkConfig) and changed.roce is not None:
         control = changed.roce.congestion_control
-        if isinstance(control, OwnControl) and not Path(control.path).is_file():
+        if isinstance(control, OwnControl) and not is_file(Path(control.path)):
             raise InputError(f"congestion control '{control.kind}': no file {control.path}")
     return changed
 

@@ -81,6 +81,10 @@ class RunRequest:
         check_passes(self.passes)
         if isinstance(self.backend, str):
             check_backend_name(self.backend)
+        elif not callable(self.backend) and not hasattr(self.backend, "ranks"):
+            raise InputError(
+                f"backend is {self.backend!r}, expected a name, a NetworkBackend or a function that makes one"
+            )
         if isinstance(self.seed, bool) or not isinstance(self.seed, int) or not 1 <= self.seed <= LARGEST_SEED:
             raise InputError(f"seed is {self.seed!r}, expected a whole number from 1 to {LARGEST_SEED}")
         for name, scale in (("comm-scale", self.comm_scale), ("compute-scale", self.compute_scale)):

@@ -120,7 +120,7 @@ def _operations(
 
 
 def unissued_collectives(workload: Workload, dimensions: Sequence[int] | None = None) -> list[str]:
-    """A warning for each kind of collective in the file that its training loop never issues, as ASTRA-sim ignores it."""
+    """A warning for each kind of collective that the file has and its loop never issues; ASTRA-sim ignores it too."""
     issued = {(request.layer, request.pass_kind) for request in collective_requests(workload, dimensions=dimensions)}
     unissued: dict[tuple[str, str], list[str]] = {}
     for index, layer in enumerate(workload.layers):

@@ -43,7 +43,7 @@ class Place:
 
     def run(self, command: str, *options: str, **streams: object) -> subprocess.CompletedProcess[str]:
         kept = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **streams}
-        return subprocess.run(
+        finished: subprocess.CompletedProcess[str] = subprocess.run(
             [*self.words(command), *options],
             cwd=self.folder,
             text=True,
@@ -51,6 +51,7 @@ class Place:
             check=False,
             **kept,  # type: ignore[call-overload]
         )
+        return finished
 
 
 @pytest.fixture
@@ -78,9 +79,7 @@ def refused(finished: subprocess.CompletedProcess[str], status: int = 2) -> str:
         (("--injection-scale", "1e300"), "1e+300 times the endpoint delay of 10 ns is too long"),
     ],
 )
-def test_validate_refuses_the_options_that_run_refuses(
-    place: Place, options: tuple[str, ...], message: str
-) -> None:
+def test_validate_refuses_the_options_that_run_refuses(place: Place, options: tuple[str, ...], message: str) -> None:
     before = sorted(place.folder.iterdir())
     lines = [refused(place.run(command, *options)) for command in ("validate", "run")]
     assert message in lines[0]
@@ -148,7 +147,7 @@ def test_the_longest_run_name_names_files(place: Place) -> None:
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
 def test_a_full_standard_output_is_status_6(place: Place) -> None:
-    with open("/dev/full", "w", encoding="ascii") as full:
+    with Path("/dev/full").open("w", encoding="ascii") as full:
         for command in ("validate", "run"):
             line = refused(place.run(command, "--backend", "analytical", stdout=full), status=6)
             assert "standard output can't be written: No space left on device" in line

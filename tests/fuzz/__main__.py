@@ -22,12 +22,16 @@ def main() -> int:
     fuzzer, begin = Fuzzer(folder, chosen.seed), time.monotonic()
     fuzzer.play(chosen.cases, first=chosen.first)
     for failure in fuzzer.failures:
-        print(f"case {failure.case}: {failure.words}\n    {failure.what}\n")
+        _say(f"case {failure.case}: {failure.words}\n    {failure.what}\n")
     ended = ", ".join(f"{count} with status {status}" for status, count in sorted(fuzzer.statuses.items()))
-    print(f"{chosen.cases} cases in {time.monotonic() - begin:.0f} s: {ended}; {len(fuzzer.failures)} wrong")
+    _say(f"{chosen.cases} cases in {time.monotonic() - begin:.0f} s: {ended}; {len(fuzzer.failures)} wrong")
     if fuzzer.failures:
-        print(f"their files are in {folder}")
+        _say(f"their files are in {folder}")
     return 1 if fuzzer.failures else 0
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(text + "\n")
 
 
 if __name__ == "__main__":

@@ -16,15 +16,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fuzz.mutate import TOKENS, mutated
-from fuzz.samples import GRAPHS, NETWORKS, SCHEDULES, SYSTEMS, WORKLOADS
-
 import astra_ns3
 from astra_ns3.cli.main import status_of
 from astra_ns3.errors import AstraNs3Error
 from astra_ns3.experiments.inputs import Options
 from astra_ns3.experiments.validate import validate
 from astra_ns3.network.api import Limits
+from fuzz.mutate import TOKENS, mutated
+from fuzz.samples import GRAPHS, NETWORKS, SCHEDULES, SYSTEMS, WORKLOADS
 
 STATUSES = (0, 2, 3, 4, 5, 6)
 LONGEST_SECONDS = 30
@@ -37,7 +36,7 @@ _OPTIONS = (
     *("--run-name", "--seed", "--record", "--hook", "--limit-simulated-time", "--limit-memory", "--log-level"),
     *("--rendezvous-protocol", "--json", "--no-such-option"),
 )
-_VALUES: tuple[object, ...] = (None, 0, -1, 1.5, True, float("nan"), 10**30, "", "x", b"x", [], {}, object(), Path("."))
+_VALUES: tuple[object, ...] = (None, 0, -1, 1.5, True, float("nan"), 10**30, "", "x", b"x", [], {}, object(), Path())
 
 
 @dataclass(frozen=True)
@@ -89,7 +88,9 @@ class Fuzzer:
 
 def _words(draw: random.Random) -> list[str]:
     """A command line; with "api" in front a call of the API instead."""
-    kind = draw.choice(("validate", "validate", "validate", "validate", "run", "show network", "show collective", "api"))
+    kind = draw.choice(
+        ("validate", "validate", "validate", "validate", "run", "show network", "show collective", "api")
+    )
     if kind == "show network":
         return ["show", "network", draw.choice((*NETWORKS, *GRAPHS)), "--json"]
     if kind == "show collective":
@@ -148,14 +149,18 @@ def _called(words: list[str], draw: random.Random) -> int:
     files: dict[str, Any] = dict(zip(("workload", "system", "network"), words[2::2], strict=True))
     try:
         if draw.random() < 0.5:
-            scales = {draw.choice(("passes", "comm_scale", "compute_scale", *files)): draw.choice(_VALUES)}
+            scales: dict[str, Any] = {
+                draw.choice(("passes", "comm_scale", "compute_scale", *files)): draw.choice(_VALUES)
+            }
             option = draw.choice([*Options.__dataclass_fields__])
-            validate(**{**files, **scales}, options=Options(**{option: draw.choice(_VALUES)}))
+            wrong: dict[str, Any] = {option: draw.choice(_VALUES)}
+            validate(**{**files, **scales}, options=Options(**wrong))
         else:
             names = [name for name in astra_ns3.run.__annotations__ if name not in ("return", "isolated", "progress")]
-            changed = {draw.choice(names): draw.choice(_VALUES) for _ in range(draw.randint(1, 2))}
+            changed: dict[str, Any] = {draw.choice(names): draw.choice(_VALUES) for _ in range(draw.randint(1, 2))}
             limits = Limits(wall_seconds=3)
-            astra_ns3.run(**{**files, "limits": limits, "backend": "analytical", "isolated": True, **changed})
+            given: dict[str, Any] = {**files, "limits": limits, "backend": "analytical", "isolated": True, **changed}
+            astra_ns3.run(**given)
     except AstraNs3Error as error:
         os.write(2, f"astra-ns3: error: {error}\n".encode("utf-8", "replace"))
         return error.exit_status

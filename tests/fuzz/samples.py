@@ -10,7 +10,9 @@ from astra_ns3.collectives.registry import lookup
 from astra_ns3.collectives.schedule_columns import csv_text, json_text
 from astra_ns3.config.collective_kind import CollectiveKind
 
-_LAYERS = "2\nfirst -1 1000 NONE 0 1000 NONE 0 1000 ALLREDUCE 4000 10\nsecond -1 20 ALLGATHER 800 9 NONE 0 2 ALLREDUCE 80 0\n"
+_LAYERS = (
+    "2\nfirst -1 1000 NONE 0 1000 NONE 0 1000 ALLREDUCE 4000 10\nsecond -1 20 ALLGATHER 800 9 NONE 0 2 ALLREDUCE 80 0\n"
+)
 WORKLOADS = {
     "data.txt": f"DATA\n{_LAYERS}",
     "micro.txt": "MICRO\n1\nlayer -1 0 NONE 0 0 NONE 0 0 ALLREDUCE 4000 0\n",
@@ -29,7 +31,8 @@ collective-optimization: baseline
 """
 SYSTEMS = {
     "system.txt": _SYSTEM,
-    "system.yaml": _SYSTEM + "intra-dimension-scheduling: SCF\ninter-dimension-scheduling: themis\ninjection-scale: 1.5\n",
+    "system.yaml": _SYSTEM
+    + "intra-dimension-scheduling: SCF\ninter-dimension-scheduling: themis\ninjection-scale: 1.5\n",
     "own.yaml": _SYSTEM.replace("implementation: ring", "implementation: ['file:ring.csv']"),
 }
 _LINK = "link: {rate: 100Gbps, delay: 500ns}"
@@ -67,11 +70,13 @@ PMAX_MAP 3 100000000000 0.2 200000000000 0.2 400000000000 0.2
 BUFFER_SIZE 32
 """
 NETWORKS = {
-    "single.yaml": f"topology:\n  kind: single-switch\n  npus: 4\n  {_LINK}\n  {_SWITCH}\ntransport:\n  kind: tcp\n  ecn: on\n",
+    "single.yaml": f"topology:\n  kind: single-switch\n  npus: 4\n  {_LINK}\n  {_SWITCH}\n"
+    "transport:\n  kind: tcp\n  ecn: on\n",
     "roce.yaml": f"topology:\n  kind: ring\n  npus: 4\n  {_LINK}\n  {_SWITCH}\n"
     "transport:\n  kind: roce\n  congestion_control: {kind: dcqcn}\n  reliability: {kind: selective-repeat}\n"
     "observe: {queues: [all], queue_pairs: [rate]}\n",
-    "leaves.yaml": f"topology:\n  kind: leaf-spine\n  leaves: 2\n  spines: 2\n  hosts_per_leaf: 2\n  {_LINK}\n  {_SWITCH}\n"
+    "leaves.yaml": f"topology:\n  kind: leaf-spine\n  leaves: 2\n  spines: 2\n  hosts_per_leaf: 2\n"
+    f"  {_LINK}\n  {_SWITCH}\n"
     "  routing: {kind: spray}\ntransport: roce\n",
     "hierarchical.yaml": f"topology:\n  kind: file\n  path: hpcc.txt\n  {_SWITCH}\ntransport: roce\n",
     "analytical.yml": "topology: [Switch]\nnpus_count: [4]\nbandwidth: [50.0]\nlatency: [500.0]\n",
@@ -101,5 +106,6 @@ SCHEDULES = {
     "ring.xml": ring_all_reduce(4),
 }
 GRAPHS = {
-    "hpcc.txt": "5 1 4\n4\n0 4 100Gbps 0.001ms 0\n1 4 100Gbps 0.001ms 0\n2 4 100Gbps 0.001ms 0\n3 4 100Gbps 0.001ms 0\n",
+    "hpcc.txt": "5 1 4\n4\n0 4 100Gbps 0.001ms 0\n1 4 100Gbps 0.001ms 0\n"
+    "2 4 100Gbps 0.001ms 0\n3 4 100Gbps 0.001ms 0\n",
 }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -119,9 +118,7 @@ def test_rank_costs_agree_with_the_columns(ranks: int, bytes: int, rank: int) ->
         (CollectiveKind.ALL_TO_ALL, "bruck", 10 * 1024),
     ],
 )
-def test_a_schedule_of_1024_ranks_is_built_in_200_mb(
-    kind: CollectiveKind, algorithm: str, messages: int
-) -> None:
+def test_a_schedule_of_1024_ranks_is_built_in_200_mb(kind: CollectiveKind, algorithm: str, messages: int) -> None:
     builder = ALGORITHMS[algorithm].builders[kind][0]  # not by way of the cache
     schedule = builder(1024)
     columns = [value for value in vars(schedule).values() if isinstance(value, np.ndarray)]

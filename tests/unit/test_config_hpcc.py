@@ -431,7 +431,9 @@ def test_mistakes_in_a_topology_are_named_with_their_line(text: str, message: st
 def test_a_topology_is_looked_up_in_the_folder_above_too_where_hpcc_is_started(tmp_path: Path) -> None:
     mix = tmp_path / "mix"
     mix.mkdir()
-    (mix / "config.txt").write_text("".join(f"{key} {value}\n" for key, value in BASE.items()).replace("topology.txt", "mix/t.txt"))
+    (mix / "config.txt").write_text(
+        "".join(f"{key} {value}\n" for key, value in BASE.items()).replace("topology.txt", "mix/t.txt")
+    )
     (mix / "t.txt").write_text(TOPOLOGY)
     network = read_hpcc_config(str(mix / "config.txt")).network
     assert network.npus == 3

@@ -198,7 +198,9 @@ def test_whatever_is_observed_is_something(observe: dict[str, Any]) -> None:
 def test_analytical_numbers_beyond_any_network_are_refused(key: str, value: str, tmp_path: Path) -> None:
     numbers = {"bandwidth": "50", "latency": "500", key: value}
     file = tmp_path / "network.yml"
-    file.write_text(f"topology: [Ring]\nnpus_count: [4]\nbandwidth: [{numbers['bandwidth']}]\nlatency: [{numbers['latency']}]\n")
+    file.write_text(
+        f"topology: [Ring]\nnpus_count: [4]\nbandwidth: [{numbers['bandwidth']}]\nlatency: [{numbers['latency']}]\n"
+    )
     with pytest.raises(InputError, match=rf"network\.yml:\d: key '{key}\.0': found .*, expected "):
         read_network_file(file)
 

@@ -146,8 +146,12 @@ def test_segments_that_overtake_each_other_with_ecn_are_warned_of(routing: str, 
     network = parse_network(
         {
             "topology": {
-                **{"kind": "leaf-spine", "leaves": 2, "spines": 2, "hosts_per_leaf": 2},
-                **{"link": {"rate": "100Gbps", "delay": "500ns"}, "routing": {"kind": routing}},
+                "kind": "leaf-spine",
+                "leaves": 2,
+                "spines": 2,
+                "hosts_per_leaf": 2,
+                "link": {"rate": "100Gbps", "delay": "500ns"},
+                "routing": {"kind": routing},
                 "switch": {"buffer": "16MB", "ecn": {"kmin": "100KB", "kmax": "400KB", "pmax": 0.2}},
             },
             "transport": {"kind": "tcp", "ecn": ecn},

@@ -71,6 +71,11 @@ def test_a_missing_file_is_refused_by_its_name(role: str, tmp_path: Path) -> Non
         LOADERS[role](tmp_path / "mine.py")
 
 
+def test_a_name_too_long_for_a_file_is_that_of_no_file(role: str) -> None:
+    with pytest.raises(InputError, match=rf"no such {role} file"):
+        LOADERS[role](Path("x" * 1000 + ".py"))
+
+
 def test_what_leaves_by_system_exit_is_told(tmp_path: Path) -> None:
     file = written(tmp_path, "def on_built(context): raise SystemExit(0)")
     for called in (load_hook(file), find_policy(f"{file}:on_built", {})):

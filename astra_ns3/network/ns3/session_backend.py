@@ -374,7 +374,8 @@ def _translated() -> Iterator[None]:
     except Exception as error:
         if type(error) is Exception and _UNKNOWN_EXCEPTION in str(error):
             raise BackendError(
-                "ns-3: C++ code threw something that is no std::exception; a congestion control or hook of yours may do so"
+                "ns-3: C++ code threw something that is no std::exception; a congestion control or a hook of yours may "
+                "do so"
             ) from error
         native = type(error).__module__.startswith("cppyy")
         if not native:
