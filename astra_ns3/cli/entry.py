@@ -19,6 +19,7 @@ _MESSAGE = "interrupted"
 
 def main() -> None:
     """Run the command line in a process of its own, and end that."""
+    _open_closed_streams()
     # Batch systems end a job with SIGTERM, a terminal with SIGHUP. Whoever has one of them ignored (nohup) wants that.
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is not signal.SIG_IGN:
@@ -29,10 +30,24 @@ def main() -> None:
     try:
         sys.stdout.flush()
         sys.stderr.flush()
-    except BrokenPipeError:
-        pass  # the reader has gone, as with `| head`
+    except OSError:
+        pass  # the reader has gone, as with `| head`, or the disk is full, which was told
     # Everything is written; taking Python apart object by object would only make the user wait.
     os._exit(status)
+
+
+def _open_closed_streams() -> None:
+    """Lead closed standard streams nowhere: a file or a socket would take their numbers, and be written to."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        try:
+            os.fstat(number)
+        except OSError:
+            nowhere = os.open(os.devnull, os.O_RDWR)
+            if nowhere != number:
+                os.dup2(nowhere, number)
+                os.close(nowhere)
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(number, "r" if number == 0 else "w", closefd=False))
 
 
 def _end(_signal: int, _frame: FrameType | None) -> None:

@@ -12,11 +12,11 @@ from collections.abc import Sequence
 
 import click
 
-from astra_ns3.cli.output import print_failure
+from astra_ns3.cli.output import output_failed, print_failure
 from astra_ns3.cli.run import run_command
 from astra_ns3.cli.show import show_group
 from astra_ns3.cli.validate import validate_command
-from astra_ns3.errors import AstraNs3Error, Interrupted
+from astra_ns3.errors import AstraNs3Error, Interrupted, ResultsNotSaved
 
 _NAME = "astra-ns3"
 _FAULT_STATUS = 1
@@ -71,11 +71,25 @@ def status_of(words: list[str]) -> int:
     """Run the command line and return its exit status."""
     as_json = _JSON_OPTION in words
     try:
+        return _status_of(words, as_json)
+    except ResultsNotSaved as error:  # nowhere to print
+        print_failure(str(error), type(error).__name__, error.exit_status, as_json=False)
+        return error.exit_status
+
+
+def _status_of(words: list[str], as_json: bool) -> int:
+    try:
         outcome = cli.main(args=words, prog_name=_NAME, standalone_mode=False)
     except click.ClickException as error:
         where = error.ctx.command_path if isinstance(error, click.UsageError) and error.ctx else _NAME
         print_failure(f"{error.format_message()} (see '{where} --help')", "InputError", _USAGE_STATUS, as_json)
         return _USAGE_STATUS
+    except OSError as error:
+        if error.filename is not None:
+            raise
+        raise output_failed(error) from error  # what click printed: help, say
+    except SystemExit:
+        return 0  # so click ends when the reader of its output has gone, as with `| head`
     except AstraNs3Error as error:
         print_failure(str(error), type(error).__name__, error.exit_status, as_json)
         return error.exit_status

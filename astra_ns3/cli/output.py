@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import json
 import logging
-from typing import Any
+import os
+import sys
+from pathlib import Path
+from typing import Any, TextIO
 
 import click
+
+from astra_ns3.errors import ResultsNotSaved
 
 _NAME = "astra-ns3"
 LOG_LEVELS = ("debug", "info", "warning", "error")
@@ -15,14 +20,42 @@ LOG_LEVELS = ("debug", "info", "warning", "error")
 def print_failure(message: str, kind: str, exit_status: int, as_json: bool, more: dict[str, Any] | None = None) -> None:
     """One line on standard error; with ``as_json`` also an object on standard output, holding ``more`` besides."""
     line = " ".join(message.split())
-    click.echo(f"{_NAME}: error: {line}", err=True)
+    tell(f"{_NAME}: error: {line}")
     if as_json:
         print_json({**(more or {}), "error": line, "kind": kind, "exit_status": exit_status})
 
 
 def print_json(document: dict[str, Any]) -> None:
     """``document`` on standard output."""
-    click.echo(json.dumps(document, indent=2))
+    show(json.dumps(document, indent=2))
+
+
+def show(text: str) -> None:
+    """``text`` on standard output; raises ResultsNotSaved if it can't be written. A reader that has gone wants none."""
+    try:
+        click.echo(text)
+    except BrokenPipeError:
+        sys.stdout = _nowhere()
+    except OSError as error:
+        sys.stdout = _nowhere()
+        raise output_failed(error) from error
+
+
+def tell(text: str) -> None:
+    """``text`` on standard error; if it can't be written there, there is nobody to be told."""
+    try:
+        click.echo(text, err=True)
+    except OSError:
+        sys.stderr = _nowhere()
+
+
+def output_failed(error: OSError) -> ResultsNotSaved:
+    """Standard output could not be written."""
+    return ResultsNotSaved(f"standard output can't be written: {error.strerror or error}")
+
+
+def _nowhere() -> TextIO:
+    return Path(os.devnull).open("w", encoding="utf-8")
 
 
 def show_logs(level: str) -> None:
@@ -44,4 +77,4 @@ class _EchoHandler(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write one record."""
-        click.echo(f"{_NAME}: {record.levelname.lower()}: {record.getMessage()}", err=True)
+        tell(f"{_NAME}: {record.levelname.lower()}: {record.getMessage()}")

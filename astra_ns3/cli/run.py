@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import Any
 
 import click
 
 from astra_ns3.cli.options import input_options, seconds, size_bytes, time_ps
-from astra_ns3.cli.output import print_failure, print_json, show_logs
+from astra_ns3.cli.output import print_failure, print_json, show, show_logs, tell
 from astra_ns3.cli.progress import LiveLine
 from astra_ns3.errors import InputError
 from astra_ns3.experiments.hooks import HookFile
@@ -54,9 +53,9 @@ def run_command(as_json: bool, log_level: str, quiet: bool, seeds: int | None, *
         status = outcome.error.exit_status
         more = summary(outcome.result.metadata, outcome.result.folder)
         if not as_json:
-            click.echo(run_text(outcome.result.metadata, outcome.result.folder))
+            show(run_text(outcome.result.metadata, outcome.result.folder))
         if outcome.result.folder is not None:
-            click.echo(f"what was done so far is in {outcome.result.folder}", err=True)
+            tell(f"what was done so far is in {outcome.result.folder}")
         print_failure(str(outcome.error), type(outcome.error).__name__, status, as_json, more)
         return status
     _show(outcome, as_json)
@@ -88,7 +87,7 @@ def _request(
         workload=workload,
         system=system,
         network=network,
-        output=None if output is None else Path(output),
+        output=output,
         on_built=None if hook is None else HookFile(hook),
         record=record,
         comm_scale=comm_scale,
@@ -103,14 +102,14 @@ def _show(outcome: Outcome, as_json: bool) -> None:
     if as_json:
         print_json({**summary(outcome.result.metadata, outcome.result.folder), "exit_status": 0})
     else:
-        click.echo(run_text(outcome.result.metadata, outcome.result.folder))
+        show(run_text(outcome.result.metadata, outcome.result.folder))
 
 
 def _run_seeds(request: RunRequest, seeds: int, as_json: bool) -> int:
     outcome = execute_seeds(request, seeds)
     more = {**outcome.document, "output": None if outcome.folder is None else str(outcome.folder)}
     if not as_json:
-        click.echo(seeds_text(outcome.document, outcome.folder))
+        show(seeds_text(outcome.document, outcome.folder))
     if outcome.error is not None:
         status = outcome.error.exit_status
         print_failure(outcome.message, type(outcome.error).__name__, status, as_json, more)

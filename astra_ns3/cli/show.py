@@ -6,7 +6,7 @@ import re
 
 import click
 
-from astra_ns3.cli.output import print_json
+from astra_ns3.cli.output import print_json, show
 from astra_ns3.cli.show_network import show_network
 from astra_ns3.collectives.registry import lookup, pairs
 from astra_ns3.collectives.schedule import Schedule
@@ -76,9 +76,9 @@ def show_collective(
     if as_json:
         print_json({**counts, "exit_status": 0})
     else:
-        click.echo(schedule_text(counts))
+        show(schedule_text(counts))
         if not no_figure:
-            click.echo(f"written to {counts['written']}")
+            show(f"written to {counts['written']}")
     return 0
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from astra_ns3.cli.output import log_warning, print_json, show_logs
+from astra_ns3.cli.output import log_warning, print_json, show, show_logs
 from astra_ns3.experiments.network_summary import load_network, network_summary, wire_sizes
 from astra_ns3.report.network_figure import draw_network
 from astra_ns3.report.network_text import network_text
@@ -38,7 +38,7 @@ def show_network(file: str, output: str | None, target: str | None, as_json: boo
     if as_json:
         print_json({**document, "exit_status": 0})
     else:
-        click.echo(network_text(document))
+        show(network_text(document))
         for written in (path for path in (output, target) if path):
-            click.echo(f"written to {written}")
+            show(f"written to {written}")
     return 0

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from astra_ns3.cli.options import input_options
-from astra_ns3.cli.output import log_warning, print_json, show_logs
+from astra_ns3.cli.output import log_warning, print_json, show, show_logs
 from astra_ns3.experiments.inputs import Options
 from astra_ns3.experiments.scaling import joint_scales
 from astra_ns3.experiments.validate import validate
@@ -50,5 +50,5 @@ def validate_command(
     if as_json:
         print_json({**document, "exit_status": 0})
     else:
-        click.echo(validation_text(document))
+        show(validation_text(document))
     return 0

@@ -37,7 +37,10 @@ def csv_schedule(text: str, source: str) -> tuple[Schedule, CollectiveKind]:
                 keys[key.strip()] = (f"{source}:{number}", value.strip())
         elif line.strip():
             numbers.append(number)
-            rows.append(next(csv.reader([line], skipinitialspace=True)))
+            try:
+                rows.append(next(csv.reader([line], skipinitialspace=True)))
+            except csv.Error as error:
+                raise InputError(f"{source}:{number}: is not CSV: {error}") from error
     if not rows:
         raise InputError(f"{source}: no line of column names")
     names = [name.strip() for name in rows[0]]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from annotated_types import Ge, Gt
+from annotated_types import Ge, Gt, Le
 from pydantic import BeforeValidator, Field, model_validator
 
 from astra_ns3.config.document import Document
@@ -30,6 +30,9 @@ def _topology(value: object) -> object:
 TopologyName = Annotated[Literal["ring", "fully-connected", "switch"], BeforeValidator(_topology)]
 Positive = Annotated[float, Gt(0)]
 NotNegative = Annotated[float, Ge(0)]
+# Wide enough for any network, narrow enough that times stay within simulated time's 64 bits and rates within a link's.
+Bandwidth = Annotated[float, Ge(1e-6), Le(1e8)]
+Latency = Annotated[float, Ge(0), Le(1e12)]
 
 
 class AnalyticalDimension(ConfigModel):
@@ -71,13 +74,13 @@ class _Version1(ConfigModel):
     count: Count = Field(alias="dimensions-count")
     npus: tuple[Count, ...] = Field(alias="units-count")
     links: tuple[Annotated[int, Ge(0)], ...] = Field(alias="links-count")
-    link_latency: tuple[NotNegative, ...] = Field(alias="link-latency")
-    link_bandwidth: tuple[Positive, ...] = Field(alias="link-bandwidth")
-    nic_latency: tuple[NotNegative, ...] = Field(alias="nic-latency")
-    router_latency: tuple[NotNegative, ...] = Field(alias="router-latency")
-    memory_latency: tuple[NotNegative, ...] = Field(alias="hbm-latency")
-    memory_bandwidth: tuple[Positive, ...] = Field(alias="hbm-bandwidth")
-    memory_scale: tuple[NotNegative, ...] = Field(alias="hbm-scale")
+    link_latency: tuple[Latency, ...] = Field(alias="link-latency")
+    link_bandwidth: tuple[Bandwidth, ...] = Field(alias="link-bandwidth")
+    nic_latency: tuple[Latency, ...] = Field(alias="nic-latency")
+    router_latency: tuple[Latency, ...] = Field(alias="router-latency")
+    memory_latency: tuple[Latency, ...] = Field(alias="hbm-latency")
+    memory_bandwidth: tuple[Bandwidth, ...] = Field(alias="hbm-bandwidth")
+    memory_scale: tuple[Annotated[float, Ge(0), Le(1e6)], ...] = Field(alias="hbm-scale")
 
     @model_validator(mode="after")
     def _lengths(self) -> _Version1:
@@ -126,8 +129,8 @@ class _Version1(ConfigModel):
 class _Version2(ConfigModel):
     topology: tuple[TopologyName, ...]
     npus_count: tuple[Count, ...]
-    bandwidth: tuple[Positive, ...]
-    latency: tuple[NotNegative, ...]
+    bandwidth: tuple[Bandwidth, ...]
+    latency: tuple[Latency, ...]
 
     @model_validator(mode="after")
     def _lengths(self) -> _Version2:

@@ -36,7 +36,7 @@ class HpccConfig:
 def read_hpcc_config(path: str) -> HpccConfig:
     """Read a config.txt and the topology that it names, relative to it; raises InputError with file and line."""
     values = read_values(path)
-    topology_path = values.need("TOPOLOGY_FILE", "")
+    topology_path = _topology_path(path, values.need("TOPOLOGY_FILE", ""))
     topology = read_hpcc_topology(Path(path).parent / topology_path)
     _refuse(values)
     network = {
@@ -50,7 +50,16 @@ def read_hpcc_config(path: str) -> HpccConfig:
         "transport": _transport(values),
         "observe": _observe(values),
     }
-    return HpccConfig(parse_network(network, path), tuple(_warnings(values)))
+    extra = topology.extra_lines
+    more = [f"{topology.source}: {extra} more lines of links than its first line says, ignored as HPCC does"]
+    return HpccConfig(parse_network(network, path), (*_warnings(values), *(more if extra else ())))
+
+
+def _topology_path(path: str, named: str) -> str:
+    """Where the topology is, from the folder of config.txt: there, or from the folder above, where HPCC is started."""
+    folder = Path(path).parent
+    above = Path("..") / named
+    return str(above) if not (folder / named).is_file() and (folder / above).is_file() else named
 
 
 def _refuse(values: HpccValues) -> None:

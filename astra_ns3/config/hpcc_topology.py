@@ -46,6 +46,8 @@ class HpccTopology:
     nvswitch_ids: tuple[int, ...] = ()
     gpus_per_server: int | None = None
     gpu_type: str | None = None
+    extra_lines: int = 0
+    """Lines after those of the links that the header counts; HPCC doesn't read them, and ships such files."""
 
     @property
     def host_ids(self) -> tuple[int, ...]:
@@ -78,13 +80,14 @@ def parse_hpcc_topology(text: str, source: str = "topology") -> HpccTopology:
     if len(switches) == nodes:
         raise header.error(f"all {nodes} nodes are switches, so there is no host")
     found = rows[links_from:]
-    if len(found) != numbers["links"]:
+    if len(found) < numbers["links"]:
         raise header.error(f"says {numbers['links']} links, found {len(found)} lines of links")
     return HpccTopology(
         source=source,
         nodes=nodes,
         switch_ids=switches,
-        links=tuple(_link(row, nodes) for row in found),
+        links=tuple(_link(row, nodes) for row in found[: numbers["links"]]),
+        extra_lines=len(found) - numbers["links"],
         nvswitch_ids=switches[:scale_up],
         gpus_per_server=numbers.get("gpus_per_server"),
         gpu_type=header.words[-1] if names is _LONG_HEADER else None,

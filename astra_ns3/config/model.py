@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -27,6 +27,7 @@ from astra_ns3.errors import InputError, nearest
 from astra_ns3.units import exact_time, parse_bytes, parse_rate, parse_time_ps
 
 _LONGEST_SHOWN = 60
+_UNKNOWN = ": unknown key"
 FOLDER = "folder"
 """Of the document that is being read, in the context of validators."""
 
@@ -50,14 +51,30 @@ class ConfigModel(BaseModel):
             raise PydanticCustomError("not_a_group", "found {found}, expected keys and values", {"found": shown(data)})
         prepared = cls.prepare({str(key): value for key, value in data.items()})
         allowed = [field.alias or name for name, field in cls.model_fields.items()]
-        for key in prepared:
-            if key not in allowed:
-                raise key_error(key, f"unknown key; allowed: {', '.join(allowed)}{nearest(key, allowed)}")
+        unknown = [key for key in prepared if key not in allowed]
+        if unknown:
+            others = f", so {'is' if len(unknown) == 2 else 'are'} {_quoted(unknown[1:])}" if unknown[1:] else ""
+            raise key_error(
+                unknown[0], f"unknown key{others}; allowed: {', '.join(allowed)}{_nearest_of(unknown, allowed)}"
+            )
         return prepared
 
     def document(self) -> dict[str, Any]:
         """Plain data with the keys and units of a file; reading it back gives an equal model."""
         return self.model_dump(mode="json", by_alias=True)
+
+
+def _quoted(keys: Sequence[str]) -> str:
+    return ", ".join(f"'{key[:_LONGEST_SHOWN]}'" for key in keys)
+
+
+def _nearest_of(unknown: Sequence[str], allowed: Sequence[str]) -> str:
+    """``nearest`` of one key; of several the valid keys that are meant, each behind what stands there."""
+    if len(unknown) == 1:
+        return nearest(unknown[0], allowed)
+    meant = {key: nearest(key, allowed).removeprefix("; did you mean ").removesuffix("?") for key in unknown}
+    said = ", ".join(f"{word} for '{key[:_LONGEST_SHOWN]}'" for key, word in meant.items() if word)
+    return f"; did you mean {said}?" if said else ""
 
 
 Model = TypeVar("Model", bound=ConfigModel)
@@ -85,6 +102,9 @@ def validated(model: type[Model], document: Document) -> Model:
         problems = [_problem(details, document) for details in error.errors(include_url=False)]
         problems.sort(key=lambda problem: problem[0])
         more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+        others = [text.removeprefix(f"{document.source}:") for _, text in problems[1:] if _UNKNOWN in text]
+        if others:  # users mend all of them at once
+            more = f" (and {len(problems) - 1} more: {'; '.join(other.split('; allowed')[0] for other in others)})"
         raise InputError(problems[0][1] + more) from None
 
 

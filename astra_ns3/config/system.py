@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from annotated_types import Ge, Gt, Le
-from pydantic import BeforeValidator, Field, Strict, WithJsonSchema
+from pydantic import BeforeValidator, Field, Strict, WithJsonSchema, model_validator
 
 from astra_ns3.config.algorithm_names import algorithm_names, is_flat
 from astra_ns3.config.collective_kind import CollectiveKind
@@ -93,6 +93,16 @@ class SystemConfig(ConfigModel):
     """Whether a receiver has to invite each message before it is sent."""
     reduction_bytes_per_ns: _Positive = Field(alias="reduction-bytes-per-ns", default=500_000)
     """How fast memory moves data that is reduced; ours, ASTRA-sim has this number in its code."""
+
+    @model_validator(mode="after")
+    def _endpoint_delay_fits(self) -> SystemConfig:
+        if self.endpoint_delay_ns * self.injection_scale > LARGEST_INTEGER // PS_PER_NS:
+            raise key_error(
+                "injection-scale",
+                f"{self.injection_scale:g} times the endpoint delay of {self.endpoint_delay_ns} ns is too long: the "
+                f"most is {LARGEST_INTEGER // PS_PER_NS} ns",
+            )
+        return self
 
     @property
     def scaled_endpoint_delay_ns(self) -> int:

@@ -1,7 +1,7 @@
 """YAML text to a :class:`Document`, stricter than YAML is.
 
 Keys are words, a key may stand once, numbers are decimal (YAML 1.1 reads ``010`` as 8 and ``1:30`` as 90), and
-anchors, aliases and tags are refused: a configuration needs none of them, and each is a trap.
+tags are refused. Anchors and aliases, as programs write them for what stands twice, are read.
 """
 
 from __future__ import annotations
@@ -17,6 +17,9 @@ _TAG = "tag:yaml.org,2002:"
 _DECIMAL_INTEGER = re.compile(r"[-+]?(0|[1-9][0-9_]*)")
 _DECIMAL_NUMBER = re.compile(r"[-+]?[0-9][0-9_]*\.[0-9_]*([eE][-+]?[0-9]+)?|[-+]?\.[0-9][0-9_]*([eE][-+]?[0-9]+)?")
 _LONGEST_NUMBER = 40
+_DEEPEST = 50
+_MOST_VALUES = 1_000_000
+"""Aliases multiply what they stand for; a file of ours, graphs too, has fewer values than this."""
 
 
 def parse_yaml(text: str, source: str) -> Document:
@@ -25,9 +28,7 @@ def parse_yaml(text: str, source: str) -> Document:
     Raises InputError with file and line for anything that is not a plain YAML mapping.
     """
     try:
-        for event in yaml.parse(text, Loader=yaml.SafeLoader):
-            if getattr(event, "anchor", None) is not None:
-                raise InputError(f"{source}:{_line(event)}: anchors and aliases are not allowed")
+        _check_depth(text, source)
         node = yaml.compose(text, Loader=yaml.SafeLoader)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
@@ -39,38 +40,75 @@ def parse_yaml(text: str, source: str) -> Document:
         raise InputError(f"{source}: is nested too deeply") from error
     if not isinstance(node, yaml.MappingNode):
         raise InputError(f"{source}:{_line(node) if node else 1}: expected 'key: value' lines")
-    lines: dict[KeyPath, int] = {}
-    return Document(source, _value(node, (), source, lines), lines)
+    reader = _Reader(source)
+    return Document(source, reader.value(node, ()), reader.lines)
+
+
+def _check_depth(text: str, source: str) -> None:
+    """Refuse what is nested deeper than any of our files, before PyYAML's time for it, a square, is spent."""
+    depth = 0
+    for event in yaml.parse(text, Loader=yaml.SafeLoader):
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+        if depth > _DEEPEST:
+            raise InputError(f"{source}:{_line(event)}: is nested too deeply: more than {_DEEPEST} levels")
 
 
 def _line(node: yaml.Node | yaml.Event) -> int:
     return node.start_mark.line + 1 if node.start_mark else 1
 
 
-def _value(node: yaml.Node, path: KeyPath, source: str, lines: dict[KeyPath, int]) -> object:
-    if isinstance(node, yaml.MappingNode) and node.tag == _TAG + "map":
-        return _mapping(node, path, source, lines)
-    if isinstance(node, yaml.SequenceNode) and node.tag == _TAG + "seq":
-        entries = []
-        for position, entry in enumerate(node.value):
-            lines[(*path, position)] = _line(entry)
-            entries.append(_value(entry, (*path, position), source, lines))
-        return entries
-    return _scalar(node, source)
+class _Reader:
+    """Makes plain data of nodes and notes on which line each value stood; an alias is read as what it stands for."""
 
+    def __init__(self, source: str) -> None:
+        self.lines: dict[KeyPath, int] = {}
+        self._source = source
+        self._values = 0
+        self._inside: list[yaml.Node] = []
 
-def _mapping(node: yaml.MappingNode, path: KeyPath, source: str, lines: dict[KeyPath, int]) -> dict[str, object]:
-    found: dict[str, object] = {}
-    for key_node, value_node in node.value:
-        if not isinstance(key_node, yaml.ScalarNode):
-            raise InputError(f"{source}:{_line(key_node)}: a key must be a word")
-        key = str(key_node.value)
-        here = (*path, key)
-        if key in found:
-            raise InputError(f"{source}:{_line(key_node)}: key '{key}' stands twice (first on line {lines[here]})")
-        lines[here] = _line(key_node)
-        found[key] = _value(value_node, here, source, lines)
-    return found
+    def value(self, node: yaml.Node, path: KeyPath) -> object:
+        """The value of ``node``, which stands at ``path``."""
+        self._values += 1
+        if self._values > _MOST_VALUES:
+            raise InputError(f"{self._source}: its aliases stand for more than {_MOST_VALUES} values")
+        if isinstance(node, yaml.ScalarNode):
+            return _scalar(node, self._source)
+        if any(node is around for around in self._inside):
+            raise InputError(f"{self._source}:{_line(node)}: an alias stands inside of what it stands for")
+        self._inside.append(node)
+        try:
+            return self._collection(node, path)
+        finally:
+            self._inside.pop()
+
+    def _collection(self, node: yaml.Node, path: KeyPath) -> object:
+        if isinstance(node, yaml.MappingNode) and node.tag == _TAG + "map":
+            return self._mapping(node, path)
+        if isinstance(node, yaml.SequenceNode) and node.tag == _TAG + "seq":
+            entries = []
+            for position, entry in enumerate(node.value):
+                self.lines[(*path, position)] = _line(entry)
+                entries.append(self.value(entry, (*path, position)))
+            return entries
+        return _scalar(node, self._source)
+
+    def _mapping(self, node: yaml.MappingNode, path: KeyPath) -> dict[str, object]:
+        found: dict[str, object] = {}
+        for key_node, value_node in node.value:
+            if not isinstance(key_node, yaml.ScalarNode):
+                raise InputError(f"{self._source}:{_line(key_node)}: a key must be a word")
+            key = str(key_node.value)
+            here = (*path, key)
+            if key in found:
+                raise InputError(
+                    f"{self._source}:{_line(key_node)}: key '{key}' stands twice (first on line {self.lines[here]})"
+                )
+            self.lines[here] = _line(key_node)
+            found[key] = self.value(value_node, here)
+        return found
 
 
 def _scalar(node: yaml.Node, source: str) -> str | int | float | bool | None:

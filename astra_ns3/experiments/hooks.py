@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from astra_ns3.errors import AstraNs3Error, InputError
+from astra_ns3.errors import InputError
+from astra_ns3.user_code import guarded, load_user_module
 
 Hook = Callable[[Any], object]
 
@@ -39,32 +38,7 @@ def load_hook(path: str | Path) -> Hook:
     the user's code fails, naming the file and what was raised.
     """
     file = Path(path)
-    if not file.is_file():
-        raise InputError(f"{file}: no such hook file")
-    specification = importlib.util.spec_from_file_location(f"astra_ns3_hook_{file.stem}", file)
-    if specification is None or specification.loader is None:
-        raise InputError(f"{file}: a hook must be a Python file (.py)")
-    module = importlib.util.module_from_spec(specification)
-    sys.modules[specification.name] = module  # dataclasses look their module up
-    try:
-        specification.loader.exec_module(module)
-    except (Exception, SystemExit) as error:
-        raise InputError(f"{file}: the hook file failed: {_describe(error)}") from error
-    on_built = getattr(module, "on_built", None)
+    on_built = getattr(load_user_module(file, "hook"), "on_built", None)
     if not callable(on_built):
         raise InputError(f"{file}: the hook file must define a function on_built(context)")
-
-    def call(context: Any) -> object:
-        try:
-            return on_built(context)
-        except AstraNs3Error:
-            raise
-        except (Exception, SystemExit) as error:
-            raise InputError(f"{file}: on_built failed: {_describe(error)}") from error
-
-    return call
-
-
-def _describe(error: BaseException) -> str:
-    lines = str(error).splitlines()
-    return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
+    return guarded(on_built, file, "on_built")

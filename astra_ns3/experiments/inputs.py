@@ -28,6 +28,7 @@ from astra_ns3.experiments.planned import PlannedRun, planned_run
 from astra_ns3.experiments.scaling import scaled_apart
 from astra_ns3.experiments.shape import network_shape, transport_shapes
 from astra_ns3.memory import require_memory
+from astra_ns3.network.registry import check_backend
 from astra_ns3.topology.checks import check_topology
 from astra_ns3.topology.graph import Graph
 from astra_ns3.topology.paths import longest_path
@@ -103,16 +104,21 @@ def load_inputs(
         planned = planned_run(scaled, system_config, dimensions, bandwidths, compatibility, passes=1)
     with _named(network):
         graph, warnings = _network(network_config, options)
+        check_backend(options.backend, network_config, rendezvous=system_config.rendezvous)
     return Inputs(
         scaled,
         system_config,
         network_config,
         graph,
-        (
-            *read_in_network.warnings,
-            *warnings,
-            *scaled_apart(read_in_workload, comm_scale, compute_scale),
-            *unissued_collectives(scaled, network_config.dimensions),
+        tuple(
+            dict.fromkeys(
+                (
+                    *read_in_network.warnings,
+                    *warnings,
+                    *scaled_apart(read_in_workload, comm_scale, compute_scale),
+                    *unissued_collectives(scaled, network_config.dimensions),
+                )
+            )
         ),
         compatibility,
         compat,
@@ -139,7 +145,10 @@ def _network(network: AnyNetwork, options: Options) -> tuple[Graph, list[str]]:
     """The graph of a network, and what to warn of."""
     if isinstance(network, AnalyticalNetwork):
         if options.backend == "ns3":
-            raise InputError("describes an analytical network, without packets; add --backend analytical")
+            raise InputError(
+                "describes an analytical network, without packets; add --backend analytical, or name it in a network "
+                "file with 'topology: {kind: file, path: ..., switch: {buffer: ...}}', which makes it one of packets"
+            )
         return Graph(network.npus, 0, (), tuple(range(network.npus)), ()), []
     graph = build_graph(network.topology)
     if len(graph.rank_host) != network.npus:

@@ -12,6 +12,9 @@ from astra_ns3.config.network_file import AnyNetwork
 from astra_ns3.config.roce_control import OwnControl
 from astra_ns3.config.system import SystemConfig, parse_system
 from astra_ns3.errors import InputError
+from astra_ns3.user_code import is_file
+
+_NAMED = ("scheduling_policy", "intra_dimension_scheduling", "inter_dimension_scheduling", "congestion_control")
 
 
 @dataclass(frozen=True)
@@ -30,6 +33,15 @@ class Options:
 
     def check(self) -> None:
         """Raise InputError for the first option that is out of range."""
+        for name in ("backend", "compat"):
+            if not isinstance(getattr(self, name), str):
+                raise InputError(f"{name} is {getattr(self, name)!r}, expected a name")
+        if not isinstance(self.rendezvous, bool):
+            raise InputError(f"rendezvous is {self.rendezvous!r}, expected True or False")
+        for name in _NAMED:
+            value = getattr(self, name)
+            if value is not None and not isinstance(value, str):
+                raise InputError(f"{name.replace('_', '-')} is {value!r}, expected a name")
         preset(self.compat)
         queues, scale = self.num_queues_per_dimension, self.injection_scale
         if queues is not None and (isinstance(queues, bool) or not isinstance(queues, int) or queues < 1):
@@ -77,7 +89,7 @@ def network_with_options(network: AnyNetwork, options: Options) -> AnyNetwork:
     changed = _with_congestion_control(network, options.congestion_control)
     if isinstance(changed, NetworkConfig) and changed.roce is not None:
         control = changed.roce.congestion_control
-        if isinstance(control, OwnControl) and not Path(control.path).is_file():
+        if isinstance(control, OwnControl) and not is_file(Path(control.path)):
             raise InputError(f"congestion control '{control.kind}': no file {control.path}")
     return changed
 

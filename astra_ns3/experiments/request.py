@@ -16,12 +16,15 @@ from astra_ns3.experiments.inputs import FilePath, Options
 from astra_ns3.experiments.progress import ProgressSink
 from astra_ns3.experiments.validate import check_passes
 from astra_ns3.network.api import Limits, NetworkBackend
-from astra_ns3.network.registry import Factory
+from astra_ns3.network.registry import Factory, check_backend_name
 
 LARGEST_SEED = 2**32 - 1
 """ns-3's seeds have 32 bits, and 0 is not one."""
 RECORDABLE = ("flows",)
 _LONGEST_NAME = 100
+_LONGEST_ENDING = "_dimension_utilization.csv"
+_LONGEST_FILE_NAME_BYTES = 240
+"""File systems take 255; some bytes are for the names that files have while they are put in place."""
 
 
 @dataclass(frozen=True)
@@ -76,16 +79,23 @@ class RunRequest:
     def check(self) -> None:
         """Raise InputError for the first argument that is out of range."""
         check_passes(self.passes)
+        if isinstance(self.backend, str):
+            check_backend_name(self.backend)
+        elif not callable(self.backend) and not hasattr(self.backend, "ranks"):
+            raise InputError(
+                f"backend is {self.backend!r}, expected a name, a NetworkBackend or a function that makes one"
+            )
         if isinstance(self.seed, bool) or not isinstance(self.seed, int) or not 1 <= self.seed <= LARGEST_SEED:
             raise InputError(f"seed is {self.seed!r}, expected a whole number from 1 to {LARGEST_SEED}")
         for name, scale in (("comm-scale", self.comm_scale), ("compute-scale", self.compute_scale)):
             if isinstance(scale, bool) or not isinstance(scale, (int, float)):
                 raise InputError(f"{name} is {scale!r}, expected a number")
         self.options.check()
+        for name, flag in (("overwrite", self.overwrite), ("isolated", self.isolated)):
+            if not isinstance(flag, bool):
+                raise InputError(f"{name} is {flag!r}, expected True or False")
         if not isinstance(self.limits, Limits):
             raise InputError(f"limits is {self.limits!r}, expected a Limits")
-        if not isinstance(self.isolated, bool):
-            raise InputError(f"isolated is {self.isolated!r}, expected True or False")
         if self.on_built is not None and not callable(self.on_built):
             raise InputError(f"on_built is {self.on_built!r}, expected a function")
         for what in self.record:
@@ -99,12 +109,16 @@ class RunRequest:
 
 
 def _check_output(output: object) -> None:
-    if output is not None and (not isinstance(output, (str, os.PathLike)) or not os.fspath(output)):
+    named = os.fspath(output) if isinstance(output, (str, os.PathLike)) else ""
+    if output is not None and (not isinstance(named, str) or not named or "\0" in named):
         raise InputError(f"output is {output!r}, expected the path of a folder")
 
 
 def _check_run_name(name: str) -> None:
     """It becomes part of a file's name and a cell of a table."""
+    if isinstance(name, str) and len(os.fsencode(f"{name}{_LONGEST_ENDING}")) > _LONGEST_FILE_NAME_BYTES:
+        most = _LONGEST_FILE_NAME_BYTES - len(_LONGEST_ENDING)
+        raise InputError(f"run name {name!r} has {len(os.fsencode(name))} bytes, more than {most}: it names a file")
     plain = isinstance(name, str) and 0 < len(name) <= _LONGEST_NAME and name.isprintable()
     if not plain or "/" in name or name.startswith("."):
         raise InputError(
@@ -118,5 +132,7 @@ def _check_limits(limits: Limits) -> None:
         ("wall time", limits.wall_seconds),
         ("memory", limits.memory_bytes),
     ):
+        if isinstance(limit, bool) or not isinstance(limit, (int, float, type(None))):
+            raise InputError(f"the limit on {name} is {limit!r}, expected a number")
         if limit is not None and not limit > 0:
             raise InputError(f"the limit on {name} is {limit}, expected more than 0")

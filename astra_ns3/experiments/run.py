@@ -14,7 +14,7 @@ from typing import Any
 from astra_ns3.config.network_file import AnyNetwork
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.config.workload import Workload
-from astra_ns3.errors import AstraNs3Error, Interrupted, ResultsNotSaved
+from astra_ns3.errors import AstraNs3Error, InputError, Interrupted, ResultsNotSaved
 from astra_ns3.experiments.description import Description, describe
 from astra_ns3.experiments.inputs import FilePath, load_inputs
 from astra_ns3.experiments.isolated.channel import Recorder
@@ -22,7 +22,7 @@ from astra_ns3.experiments.isolated.child import serve
 from astra_ns3.experiments.isolated.interruption import Interruption
 from astra_ns3.experiments.isolated.supervisor import Supervisor
 from astra_ns3.experiments.progress import ProgressSink
-from astra_ns3.experiments.request import RunRequest
+from astra_ns3.experiments.request import RECORDABLE, RunRequest
 from astra_ns3.experiments.result import Result
 from astra_ns3.experiments.saving import Destination, save
 from astra_ns3.experiments.scaling import joint_scales
@@ -133,7 +133,7 @@ def run(
             on_built=on_built,
             limits=limits if limits is not None else Limits(),
             run_name=run_name,
-            record=(record,) if isinstance(record, str) else tuple(record),
+            record=_names(record),
             overwrite=overwrite,
             progress=progress,
             compat=compat,
@@ -151,6 +151,15 @@ def run(
         outcome.error.result = outcome.result
         raise outcome.error
     return outcome.result
+
+
+def _names(record: object) -> tuple[str, ...]:
+    """Names of tables; raises InputError for what has none."""
+    if isinstance(record, str):
+        return (record,)
+    if not isinstance(record, Iterable):
+        raise InputError(f"record is {record!r}, expected names of tables: {', '.join(RECORDABLE)}")
+    return tuple(record)
 
 
 def execute(request: RunRequest) -> Outcome:

@@ -134,6 +134,14 @@ class RunFolder:
         return {entry.name for entry in self._path.iterdir()} <= set(_files_of_run(self._path))
 
     def _check(self) -> None:
+        try:
+            self._path.lstat()
+        except FileNotFoundError:
+            pass
+        except OSError as error:
+            raise InputError(f"{self._path}: cannot write here: {error.strerror}") from error
+        if self._path.is_symlink() and not self._path.exists():
+            raise InputError(f"{self._path}: the output is a link to {self._path.readlink()}, which does not exist")
         if self._path.exists() and not self._path.is_dir():
             raise InputError(f"{self._path}: the output must be a folder, and this is a file")
         if self._path.is_dir() and not self._overwrite and holds_run(self._path):

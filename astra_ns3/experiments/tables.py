@@ -14,6 +14,8 @@ _DECIMALS = 6
 
 Cell = str | int | None
 
+_FORMULA = ("=", "@")
+
 
 @dataclass(frozen=True)
 class Table:
@@ -25,11 +27,23 @@ class Table:
 
     def text(self) -> str:
         """The file's content: comma separated, one line a row, Unix line ends."""
-        stream = io.StringIO()
-        writer = csv.writer(stream, lineterminator="\n")
-        writer.writerow(self.header)
-        writer.writerows(self.rows)
-        return stream.getvalue()
+        return "".join(_line(row) for row in (self.header, *self.rows))
+
+
+def _line(row: Sequence[Cell]) -> str:
+    if any(isinstance(cell, str) and cell.startswith(_FORMULA) for cell in row):
+        # A spreadsheet may take it for a formula: such cells are quoted, whatever else is in them.
+        return ",".join(_quoted(cell) for cell in row) + "\n"
+    stream = io.StringIO()
+    csv.writer(stream, lineterminator="\n").writerow(row)
+    return stream.getvalue()
+
+
+def _quoted(cell: Cell) -> str:
+    text = "" if cell is None else str(cell)
+    if text.startswith(_FORMULA) or any(letter in text for letter in ',"\r\n'):
+        return '"' + text.replace('"', '""') + '"'
+    return text
 
 
 def microseconds(time_ps: int) -> str:

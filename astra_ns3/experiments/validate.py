@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 
+from astra_ns3.config.network import NetworkConfig
 from astra_ns3.config.network_file import AnyNetwork
+from astra_ns3.config.roce_control import OwnControl
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.config.workload import Workload
 from astra_ns3.errors import InputError
 from astra_ns3.experiments.forecast import Forecast, forecast
-from astra_ns3.experiments.inputs import USUAL, FilePath, Options, load_inputs
+from astra_ns3.experiments.inputs import USUAL, FilePath, Inputs, Options, load_inputs
+from astra_ns3.experiments.isolated.trial import try_in_child
+from astra_ns3.network.registry import check_backend_name, check_own_control
+from astra_ns3.system.intra_dimension import join_rule
+from astra_ns3.system.own_policies import find_policy, is_own
+from astra_ns3.system.policies import POLICIES
 
 
 @dataclass(frozen=True)
@@ -45,8 +53,11 @@ def validate(
     """Read and check everything, build graph, loop and schedules, run nothing; raises InputError."""
     check_passes(passes)
     options.check()
+    check_backend_name(options.backend)
     scales = {"comm_scale": comm_scale, "compute_scale": compute_scale}
     inputs = load_inputs(workload, system, network, options=options, **scales)
+    if _has_own_code(inputs):
+        try_in_child(partial(check_own_code, inputs))
     return Validation(
         loop=inputs.workload.loop,
         layers=len(inputs.workload.layers),
@@ -58,6 +69,19 @@ def validate(
         forecast=forecast(inputs, passes),
         warnings=inputs.warnings,
     )
+
+
+def check_own_code(inputs: Inputs) -> None:
+    """Load the user's policies and congestion control, as a run does; raises InputError if that fails."""
+    find_policy(inputs.system.scheduling_policy, POLICIES)
+    join_rule(inputs.system.intra_dimension_scheduling)
+    check_own_control(inputs.network)
+
+
+def _has_own_code(inputs: Inputs) -> bool:
+    policies = inputs.system.scheduling_policy, inputs.system.intra_dimension_scheduling
+    roce = inputs.network.roce if isinstance(inputs.network, NetworkConfig) else None
+    return any(map(is_own, policies)) or (roce is not None and isinstance(roce.congestion_control, OwnControl))
 
 
 def check_passes(passes: int) -> None:

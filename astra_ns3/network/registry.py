@@ -11,6 +11,7 @@ from astra_ns3.config.network_file import AnyNetwork
 from astra_ns3.errors import InputError, nearest
 from astra_ns3.network.api import EndpointModel, NetworkBackend
 from astra_ns3.network.records import RecorderOptions
+from astra_ns3.transport.roce import roce_parameters
 
 #: Called with what a backend built, before the first event; its arguments are the backend's own affair.
 BuiltHook = Callable[..., object]
@@ -28,11 +29,36 @@ def create_backend(
     on_built: BuiltHook | None = None,
     compatibility: Compatibility = OURS,
 ) -> NetworkBackend:
-    """Build the backend ``name``; raises InputError if there is none of that name."""
-    maker = BACKENDS.get(name)
-    if maker is None:
+    """Build the backend ``name``; raises InputError if there is none of that name, or for what it can't do."""
+    check_backend_name(name)
+    check_backend(name, config, rendezvous=endpoint.rendezvous_bytes > 0)
+    return BACKENDS[name](config, endpoint, seed, recorder, on_built, compatibility)
+
+
+def check_backend_name(name: str) -> None:
+    """Raise InputError if no backend has that name."""
+    if name not in BACKENDS:
         raise InputError(f"backend '{name}' is not one of {', '.join(BACKENDS)}{nearest(name, BACKENDS)}")
-    return maker(config, endpoint, seed, recorder, on_built, compatibility)
+
+
+def check_backend(name: str, config: AnyNetwork, *, rendezvous: bool) -> None:
+    """Raise InputError if the backend ``name`` can't play ``config``; nothing native is loaded.
+
+    A backend of the user's, whose name is not known here, is not checked.
+    """
+    check = _CHECKS.get(name)
+    if check is not None:
+        check(config, rendezvous)
+
+
+def check_own_control(config: AnyNetwork) -> None:
+    """Load or compile the user's own congestion control, if there is one; raises InputError if that fails."""
+    from astra_ns3.network.ns3.own_control import check_own_control as check
+
+    if isinstance(config, NetworkConfig) and config.roce is not None:
+        parameters = roce_parameters(config.roce)
+        if parameters.own_file:
+            check(parameters)
 
 
 def _ns3(
@@ -45,11 +71,21 @@ def _ns3(
 ) -> NetworkBackend:
     from astra_ns3.network.ns3.backend import Ns3Backend
 
+    assert isinstance(config, NetworkConfig)
+    return Ns3Backend(config, endpoint, seed=seed, recorder=recorder, on_built=on_built)
+
+
+def _check_ns3(config: AnyNetwork, rendezvous: bool) -> None:
     if not isinstance(config, NetworkConfig):
         raise InputError("the network has no packets; use the backend 'analytical'")
-    if endpoint.rendezvous_bytes:
+    if rendezvous:
         raise InputError("the rendezvous protocol needs the backend 'analytical'")
-    return Ns3Backend(config, endpoint, seed=seed, recorder=recorder, on_built=on_built)
+
+
+def _check_analytical(config: AnyNetwork, rendezvous: bool, *, queues: bool) -> None:
+    from astra_ns3.network.analytical.backend import checked_grid
+
+    checked_grid(config, queues=queues, rendezvous=rendezvous)
 
 
 def _analytical(
@@ -72,4 +108,9 @@ BACKENDS: Mapping[str, _Maker] = {
     "ns3": _ns3,
     "analytical": partial(_analytical, queues=False),
     "analytical-queues": partial(_analytical, queues=True),
+}
+_CHECKS: Mapping[str, Callable[[AnyNetwork, bool], None]] = {
+    "ns3": _check_ns3,
+    "analytical": partial(_check_analytical, queues=False),
+    "analytical-queues": partial(_check_analytical, queues=True),
 }

@@ -56,7 +56,10 @@ def path(
     while node != destination:
         ports = tables.towards(node, destination)
         if not ports or len(steps) > graph.nodes:
-            raise InputError(f"topology: host {destination} cannot be reached from host {source}")
+            raise InputError(
+                f"topology: host {destination} cannot be reached from host {source}: no way over switches alone, and "
+                "hosts do not forward"
+            )
         number, chosen = divmod(number, len(ports))
         steps.append((node, ports[chosen]))
         node = graph.ports[node][ports[chosen]].peer

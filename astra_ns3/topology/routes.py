@@ -189,4 +189,7 @@ def _check_reachable(graph: Graph, groups: Groups, distances: npt.NDArray[np.int
     """Raise InputError if an NPU's host can't reach another's."""
     lost = unreachable_pair(graph, groups, distances)
     if lost is not None:
-        raise InputError(f"topology: host {lost[1]} cannot be reached from host {lost[0]}")
+        raise InputError(
+            f"topology: host {lost[1]} cannot be reached from host {lost[0]}: no way over switches alone, and "
+            "hosts do not forward"
+        )

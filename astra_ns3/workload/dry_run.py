@@ -15,6 +15,8 @@ from astra_ns3.workload.operations import Compute, Issue, Operation, Wait
 from astra_ns3.workload.parallelism import parallelism_of
 from astra_ns3.workload.steps import Steps
 
+_NAMED_LAYERS = 3
+
 _DIFFERENT_PASSES = 2
 """A first pass, and one that stands for all others: no loop tells them apart."""
 
@@ -118,9 +120,9 @@ def _operations(
 
 
 def unissued_collectives(workload: Workload, dimensions: Sequence[int] | None = None) -> list[str]:
-    """A warning for each collective in the file that its training loop never issues, as ASTRA-sim ignores it too."""
+    """A warning for each kind of collective that the file has and its loop never issues; ASTRA-sim ignores it too."""
     issued = {(request.layer, request.pass_kind) for request in collective_requests(workload, dimensions=dimensions)}
-    warnings = []
+    unissued: dict[tuple[str, str], list[str]] = {}
     for index, layer in enumerate(workload.layers):
         passes = {
             PassKind.FORWARD: layer.forward,
@@ -129,8 +131,16 @@ def unissued_collectives(workload: Workload, dimensions: Sequence[int] | None = 
         }
         for kind, part in passes.items():
             if part.collective is not None and part.bytes and (index, kind) not in issued:
-                warnings.append(
-                    f"{workload.source}: loop {workload.loop} never issues the {kind.value} {part.collective.value} of "
-                    f"layer '{layer.name}'"
-                )
-    return warnings
+                unissued.setdefault((kind.value, part.collective.value), []).append(layer.name)
+    return [
+        f"{workload.source}: loop {workload.loop} never issues the {kind} {collective} of {_layers(names)}"
+        for (kind, collective), names in unissued.items()
+    ]
+
+
+def _layers(names: Sequence[str]) -> str:
+    """The layers in words: one by its name, of several how many they are and the first."""
+    if len(names) == 1:
+        return f"layer '{names[0]}'"
+    shown = ", ".join(f"'{name}'" for name in names[:_NAMED_LAYERS])
+    return f"{len(names)} layers: {shown}{', ...' if len(names) > _NAMED_LAYERS else ''}"

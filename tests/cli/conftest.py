@@ -13,8 +13,10 @@ from fake_backend import FakeBackend
 from small_run import NPUS, InterruptedBackend, write_inputs
 
 from astra_ns3.cli.main import main
+from astra_ns3.network.registry import BACKENDS as REAL
 
-BACKENDS: dict[str, Callable[..., FakeBackend]] = {
+BACKENDS: dict[str, Callable[..., Any]] = {
+    **REAL,
     "fake": lambda *_: FakeBackend(NPUS),
     "interrupted": lambda *_: InterruptedBackend(NPUS),
     "lossy": lambda *_: FakeBackend(NPUS, lost=lambda _, row: row == 3),

@@ -164,3 +164,10 @@ def test_a_missing_file_and_an_unwritable_one_are_input_errors(tmp_path: Path) -
     for target, message in (("none/one.csv", "No such file"), ("one.xml", "written as .csv or .json")):
         with pytest.raises(InputError, match=message):
             save_schedule(lookup(AR, "ring", 4), AR, tmp_path / target)
+
+
+def test_a_cell_that_is_too_long_for_csv_is_refused_with_its_line(tmp_path: Path) -> None:
+    file = tmp_path / "long.csv"
+    file.write_text("# collective: all_reduce\n# ranks: 2\n# blocks: 2\nsender\n" + "1" * 140_000 + "\n")
+    with pytest.raises(InputError, match=r"long\.csv:5: is not CSV: field larger than field limit"):
+        load_schedule(file)

@@ -426,3 +426,28 @@ def test_mistakes_in_a_topology_are_named_with_their_line(text: str, message: st
     with pytest.raises(InputError) as caught:
         parse_hpcc_topology(text, "t")
     assert str(caught.value).startswith(message)
+
+
+def test_a_topology_is_looked_up_in_the_folder_above_too_where_hpcc_is_started(tmp_path: Path) -> None:
+    mix = tmp_path / "mix"
+    mix.mkdir()
+    (mix / "config.txt").write_text(
+        "".join(f"{key} {value}\n" for key, value in BASE.items()).replace("topology.txt", "mix/t.txt")
+    )
+    (mix / "t.txt").write_text(TOPOLOGY)
+    network = read_hpcc_config(str(mix / "config.txt")).network
+    assert network.npus == 3
+    (mix / "mix").mkdir()  # the folder of the file itself goes first
+    (mix / "mix" / "t.txt").write_text("2 1 2\n1\n0 1 1Gbps 1ns 0")
+    with pytest.raises(InputError, match="says 2 links, found 1"):
+        read_hpcc_config(str(mix / "config.txt"))
+
+
+def test_lines_after_the_links_that_the_header_counts_are_ignored_with_a_warning(tmp_path: Path) -> None:
+    config = written(tmp_path)
+    exact = read_hpcc_config(config)
+    (tmp_path / "topology.txt").write_text(TOPOLOGY + "this is no link\n0 3 100Gbps 0.0005ms 0\n")
+    more = read_hpcc_config(config)
+    assert build_graph(more.network.topology).links == build_graph(exact.network.topology).links
+    (warning,) = set(more.warnings) - set(exact.warnings)
+    assert warning.endswith("topology.txt: 2 more lines of links than its first line says, ignored as HPCC does")

@@ -18,6 +18,7 @@ from astra_ns3.config.network import (
     parse_network,
     read_network,
 )
+from astra_ns3.config.network_file import read_network_file
 from astra_ns3.errors import InputError
 
 NETWORK = """\
@@ -189,3 +190,27 @@ def minimal() -> dict[str, Any]:
 def test_whatever_is_observed_is_something(observe: dict[str, Any]) -> None:
     assert parse_network({**minimal(), "observe": observe}).observe.anything
     assert not parse_network({**minimal(), "observe": {"queue_interval": "1us"}}).observe.anything
+
+
+@pytest.mark.parametrize(
+    ("key", "value"), [("bandwidth", "1e300"), ("bandwidth", "1e-300"), ("latency", "1e300"), ("bandwidth", "0")]
+)
+def test_analytical_numbers_beyond_any_network_are_refused(key: str, value: str, tmp_path: Path) -> None:
+    numbers = {"bandwidth": "50", "latency": "500", key: value}
+    file = tmp_path / "network.yml"
+    file.write_text(
+        f"topology: [Ring]\nnpus_count: [4]\nbandwidth: [{numbers['bandwidth']}]\nlatency: [{numbers['latency']}]\n"
+    )
+    with pytest.raises(InputError, match=rf"network\.yml:\d: key '{key}\.0': found .*, expected "):
+        read_network_file(file)
+
+
+def test_all_unknown_keys_are_told_at_once(tmp_path: Path) -> None:
+    text = NETWORK.replace("npus: 16", "npus: 16\n  nqus: 16\n  linq: 1").replace("window: 0.5MB", "windov: 0.5MB")
+    with pytest.raises(InputError) as caught:
+        read(tmp_path, text)
+    message = str(caught.value)
+    assert "unknown key, so is 'linq'; allowed: " in message
+    assert "did you mean 'npus' for 'nqus', 'link' for 'linq'?" in message
+    assert "and 1 more: " in message
+    assert "key 'transport.windov': unknown key)" in message

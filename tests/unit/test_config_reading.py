@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import yaml
 
 from astra_ns3.config.reading import read_text
 from astra_ns3.config.yaml_document import parse_yaml
@@ -63,7 +64,10 @@ def test_yaml_keeps_values_and_the_line_of_each_key() -> None:
         ("a: .inf\n", r"f:1: '\.inf' is not a finite"),
         ("a: .nan\n", r"f:1: '\.nan' is not a finite"),
         ("a: " + "9" * 5000 + "\n", r"f:1: .*reasonable length"),
-        ("a: &x 1\nb: *x\n", r"f:1: anchors and aliases are not allowed"),
+        ("a: &x {b: [*x]}\n", r"f:1: an alias stands inside of what it stands for"),
+        ("a: *x\n", r"f:1: is not valid YAML: found undefined alias"),
+        ("[" * 100_000, r"f:1: is nested too deeply: more than 50 levels"),
+        ("a: " + "{b: " * 60 + "}" * 60, r"f:1: is nested too deeply: more than 50 levels"),
         ("a: !!python/object/apply:os.getcwd []\n", r"f:1: tag .*python/object/apply:os\.getcwd' is not allowed"),
         ("a: !other {b: 1}\n", r"f:1: tag '!other' is not allowed"),
         ("a: !other 3\n", r"f:1: tag '!other' is not allowed"),
@@ -79,3 +83,20 @@ def test_yaml_keeps_values_and_the_line_of_each_key() -> None:
 def test_yaml_traps_are_refused_with_their_line(text: str, message: str) -> None:
     with pytest.raises(InputError, match=message):
         parse_yaml(text, "f")
+
+
+def test_yaml_that_a_program_dumped_with_anchors_is_read() -> None:
+    link = {"rate": "100Gbps", "delay": "500ns"}
+    data = {"first": {"link": link, "rates": [1, 2]}, "second": {"link": link}}
+    text = yaml.safe_dump(data)
+    assert "&id001" in text
+    document = parse_yaml(text, "f")
+    assert document.data == data
+    assert document.line(("second", "link", "delay")) == 3
+
+
+def test_aliases_that_multiply_without_bound_are_refused() -> None:
+    lines = ["a0: &a0 [1, 1, 1, 1, 1, 1, 1, 1, 1, 1]"]
+    lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 20)]
+    with pytest.raises(InputError, match="f: its aliases stand for more than 1000000 values"):
+        parse_yaml("\n".join(lines), "f")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -84,3 +87,15 @@ def test_utilization_agrees_with_a_count_of_busy_microseconds(busy: list[bool]) 
     table = next(table for table in astra_sim_tables(records, "x") if table.name.endswith("utilization.csv"))
     found = [float(str(row[1])) for row in table.rows]
     assert found == [10.0 * sum(busy[begin : begin + 10]) for begin in range(0, len(busy) // 10 * 10, 10)]
+
+
+@pytest.mark.parametrize(
+    ("finish_us", "window_us"), [(999_990, 10), (1_000_000, 10), (1_000_010, 20), (1_500_000, 20), (2_000_010, 30)]
+)
+def test_utilization_of_a_long_run_has_wider_windows(finish_us: int, window_us: int) -> None:
+    """At most 100,000 of them: above one second, and up to two, they are of 20 us."""
+    first = replace(RECORDS.npus[0], finish_ps=finish_us * 1_000_000)
+    records = replace(RECORDS, npus=(first, *RECORDS.npus[1:]), busy=())
+    table = next(table for table in astra_sim_tables(records, "x") if table.name.endswith("utilization.csv"))
+    assert len(table.rows) == finish_us // window_us
+    assert table.rows[0][0] == f"{window_us}.000000"

@@ -113,3 +113,22 @@ def test_warnings_of_the_transport_are_passed_on(tmp_path: Path) -> None:
 def test_bad_passes_are_refused() -> None:
     with pytest.raises(InputError, match="passes is 0"):
         validate(small_workload(), small_system(), small_network(), passes=0)
+
+
+def test_the_backend_is_launched_as_often_as_foretold_where_groups_play_side_by_side() -> None:
+    layer = "x -1 10 ALLREDUCE 4000 10 ALLREDUCE 4000 10 ALLREDUCE 4000 0"
+    workload = parse_workload(f"HYBRID_TRANSFORMER model_parallel_NPU_group: 2\n1\n{layer}\n")
+    backend = FakeBackend(NPUS)
+    astra_ns3.run(**{**small_run(), "workload": workload, "backend": backend})
+    foretold = validate(workload, small_system(), small_network()).forecast
+    assert len(backend.launched) == foretold.launches > 0
+
+
+def test_a_window_bounds_the_memory_that_is_foretold() -> None:
+    workload = parse_workload(ALL_TO_ALL.replace("40000", "400000000"))
+    keys = small_network().document()
+    found = {}
+    for window in ("100KB", "500MB"):
+        keys["transport"]["window"] = window
+        found[window] = validate(workload, small_system(), parse_network(keys)).forecast.memory_bytes
+    assert found["500MB"] > found["100KB"] + 10_000_000

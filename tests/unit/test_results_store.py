@@ -196,3 +196,20 @@ def test_a_file_cannot_be_the_output_folder(tmp_path: Path) -> None:
         RunFolder(tmp_path / "file")
     with pytest.raises(InputError, match="cannot write here"):
         RunFolder(tmp_path / "file" / "below")
+
+
+def test_run_json_is_put_in_place_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    placed: list[str] = []
+    replace = Path.replace
+
+    def noted(self: Path, target: Path) -> Path:
+        placed.append(Path(target).name)
+        return replace(self, target)
+
+    (tmp_path / "notes.txt").write_text("mine")
+    folder = RunFolder(tmp_path)
+    write_run(folder, zzz_csv="z")
+    monkeypatch.setattr(Path, "replace", noted)
+    folder.commit()
+    assert placed[-1] == "run.json"
+    assert sorted(placed) == ["EndToEnd.csv", "run.json", "zzz.csv"]

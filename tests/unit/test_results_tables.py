@@ -45,3 +45,9 @@ def test_mean_rounds_to_a_picosecond() -> None:
 def test_a_table_survives_commas_and_quotes() -> None:
     table = Table("x.csv", ["name", "value"], [['a,"b"', 1], ["", None]])
     assert list(csv.reader(io.StringIO(table.text()))) == [["name", "value"], ['a,"b"', "1"], ["", ""]]
+
+
+def test_names_that_a_spreadsheet_takes_for_formulas_are_quoted() -> None:
+    table = Table("t.csv", ["layer", "bytes"], [["=1+1", 2], ['@"a",b', None], ["plain", 3]])
+    assert table.text() == 'layer,bytes\n"=1+1",2\n"@""a"",b",\nplain,3\n'
+    assert list(csv.reader(table.text().splitlines()))[1:] == [["=1+1", "2"], ['@"a",b', ""], ["plain", "3"]]

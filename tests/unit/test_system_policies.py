@@ -207,3 +207,13 @@ def test_a_file_that_fails_is_told(tmp_path: Path) -> None:
     (tmp_path / "bad.py").write_text("import nothing_of_that_name", encoding="utf-8")
     with pytest.raises(InputError, match=r"bad\.py: the policy file failed: ModuleNotFoundError"):
         find_policy(f"{tmp_path / 'bad.py'}:policy", POLICIES)
+
+
+@pytest.mark.parametrize(("usual_mib", "dimensions"), [(12, (2, 1, 0)), (17, (0, 1, 2))])
+def test_themis_heeds_a_difference_of_a_sixteenth_of_a_chunk(usual_mib: int, dimensions: tuple[int, ...]) -> None:
+    # One MiB on the plain order leaves a difference that 63/64 MiB would level: between 1/16 and 1/8 of 12 MiB, and
+    # below 1/16 of 17 MiB.
+    policy = route_policy("themis", EQUAL, OURS)
+    policy(_chunk())
+    usual = usual_mib * MIB
+    assert policy(ChunkToRoute(AR, (0, 1, 2), usual, usual, usual, 0)).dimensions == dimensions

@@ -37,12 +37,22 @@ class Whereabouts:
     known: Accumulated
 
 
+_HINTS = {
+    "missing the required protocol": "hosts have TCP, UDP and ICMP only where the network file has transport tcp, and "
+    "a hook asked for a socket of ns-3's",
+    "From OPEN->DISORDER": "a known fault of ns-3's TCP where segments overtake each other and ECN is on: use routing "
+    "ecmp, or ecn: off",
+}
+"""What to say of messages of ns-3's that tell its users nothing of ours."""
+
+
 def describe_death(status: int | None, words: str, where: Whereabouts) -> str:
     """``status``: of ``waitpid`` (None: it went elsewhere); ``words``: the end of what it wrote to standard error."""
     parts = [f"{_cause(status, where)} {_place(where)}"]
     last_words = _last_words(words)
     if last_words:
         parts.append(last_words)
+    parts += [hint for known, hint in _HINTS.items() if known in words]
     return ": ".join(parts)
 
 

@@ -52,22 +52,27 @@ class AnalyticalBackend(SessionBackend):
         recorder: RecorderOptions | None = None,
         on_built: Callable[[HookContext], object] | None = None,
     ) -> None:
-        grid = npu_grid(config)
+        grid = checked_grid(config, queues=model.queues, rendezvous=endpoint.rendezvous_bytes > 0)
         network = grid.network
-        observe = network.observe
-        if observe.anything:
-            raise InputError("key 'observe': the analytical network has no connections, queues or packets to observe")
-        if model.queues and endpoint.rendezvous_bytes:
-            raise InputError("the rendezvous protocol needs the analytical network without queues")
         hosts = tuple(range(network.npus))
         super().__init__(
             Graph(network.npus, 0, (), hosts, ()),
-            observe,
+            network.observe,
             lambda session: _describe(session, grid, endpoint, model),
             seed=seed,
             recorder=recorder,
             on_built=on_built,
         )
+
+
+def checked_grid(config: AnyNetwork, *, queues: bool, rendezvous: bool) -> NpuGrid:
+    """The grid that ``config`` stands for; raises InputError for what the analytical backends can't do."""
+    grid = npu_grid(config)
+    if grid.network.observe.anything:
+        raise InputError("key 'observe': the analytical network has no connections, queues or packets to observe")
+    if queues and rendezvous:
+        raise InputError("the rendezvous protocol needs the analytical network without queues")
+    return grid
 
 
 def _describe(session: Any, grid: NpuGrid, endpoint: EndpointModel, model: AnalyticalModel) -> None:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import astra_ns3.network.ns3 as package
+from astra_ns3.config.reading import read_text
 from astra_ns3.errors import BackendError, InputError
 
 NS3_VERSION = "3.44.post0"
@@ -316,7 +317,9 @@ def _included_text(path: Path) -> list[str]:
 
 
 def _compile_header(path: Path, name: str) -> None:
-    said, text = _included_text(path), path.read_text(encoding="utf-8")
+    said, text = _included_text(path), read_text(path)
+    if any(letter in str(path) for letter in '"\n\\'):
+        raise InputError(f"{path}: a C++ file with a quote, a backslash or a line end in its path can't be included")
     if said and said[0] != text:
         raise InputError(f"{path}: has changed since this process compiled it; start a new one")
     if said:
@@ -333,6 +336,10 @@ def _compile(path: Path, name: str, source: str) -> None:
     except SyntaxError as error:
         wrong = next((line for line in str(error).splitlines() if "error:" in line), str(error).strip())
         raise InputError(f"{path}: class {name} can't be compiled: {wrong.strip()}") from error
+    except Exception as error:
+        # What it has at namespace scope is made at once, and that may throw.
+        wrong = str(error).strip().splitlines()[-1].strip()
+        raise InputError(f"{path}: class {name} can't be loaded: {wrong}") from error
 
 
 @cache

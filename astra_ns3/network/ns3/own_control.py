@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 from astra_ns3.errors import InputError
 from astra_ns3.network.ns3 import _runtime
 from astra_ns3.transport.roce import RoceParameters
+from astra_ns3.user_code import load_user_module
 
 METHODS = ("start", "ack_received", "cnp_received", "packet_sent", "loss_detected", "timer_due")
 """What a Python class may have; what it lacks is not called."""
@@ -24,10 +24,8 @@ def use_own_control(session: Any, parameters: RoceParameters, call: Callable[...
     compiled, and for a class that is not in it.
     """
     path = Path(parameters.own_file)
-    if not path.is_file():
-        raise InputError(f"congestion control: there is no file '{path}'")
     if path.suffix == ".py":
-        made = _python_class(path, parameters.own_class)
+        made = control_class(path, parameters.own_class)
         methods = frozenset(name for name in METHODS if callable(getattr(made, name, None)))
         factory, kept = _runtime.python_control_factory(
             lambda: PythonControl(made, parameters.control_parameters, call), methods
@@ -38,15 +36,18 @@ def use_own_control(session: Any, parameters: RoceParameters, call: Callable[...
     return kept
 
 
-def _python_class(path: Path, name: str) -> Callable[[Mapping[str, float]], Any]:
-    specification = importlib.util.spec_from_file_location(f"astra_ns3_own_{path.stem}", path)
-    if specification is None or specification.loader is None:
-        raise InputError(f"{path}: is no Python file")
-    module = importlib.util.module_from_spec(specification)
-    try:
-        specification.loader.exec_module(module)
-    except Exception as error:
-        raise InputError(f"{path}: {type(error).__name__}: {error}") from error
+def check_own_control(parameters: RoceParameters) -> None:
+    """Load or compile the class that ``parameters`` name; raises InputError as :func:`use_own_control` does."""
+    path = Path(parameters.own_file)
+    if path.suffix == ".py":
+        control_class(path, parameters.own_class)
+    else:
+        _runtime.compiled_control_factory(path, parameters.own_class)
+
+
+def control_class(path: Path, name: str) -> Callable[[Mapping[str, float]], Any]:
+    """The class ``name`` of the Python file ``path``; raises InputError if there is none that can be a control."""
+    module = load_user_module(path, "congestion control")
     found = getattr(module, name, None)
     if not isinstance(found, type):
         raise InputError(f"{path}: has no class '{name}'")

@@ -46,6 +46,7 @@ PORT_COUNTERS = (
     "pause_frames",
 )
 """What the session counts at each port, in its order."""
+_UNKNOWN_EXCEPTION = "unhandled, unknown C++ exception"
 _Numbers = npt.NDArray[np.int64]
 
 
@@ -153,7 +154,8 @@ class SessionBackend:
             status = int(self._session.Run(limit_ps))
         if self._raised is not None:
             raised, self._raised = self._raised, None
-            raise raised
+            with _translated():
+                raise raised
         if status == RUN_FAILED:
             raise BackendError(f"{self._session.GetFailure()} (at {format_time(self.now_ps())})")
         if status == RUN_HALTED:
@@ -370,6 +372,11 @@ def _translated() -> Iterator[None]:
     except AstraNs3Error:
         raise
     except Exception as error:
+        if type(error) is Exception and _UNKNOWN_EXCEPTION in str(error):
+            raise BackendError(
+                "ns-3: C++ code threw something that is no std::exception; a congestion control or a hook of yours may "
+                "do so"
+            ) from error
         native = type(error).__module__.startswith("cppyy")
         if not native:
             raise

@@ -10,6 +10,8 @@
 #include "ns3/uinteger.h"
 
 #include <algorithm>
+#include <stdexcept>
+#include <string>
 
 namespace ns3
 {
@@ -119,7 +121,11 @@ FabricNetDevice::ChoosePort(uint32_t destination, uint32_t flowHash) const
         return 0;
     }
     const FabricRoutes::Ports choices = m_routes.Find(destination);
-    NS_ABORT_MSG_IF(choices.count == 0, "FabricNetDevice: no way to host " << destination);
+    if (choices.count == 0)
+    {
+        throw std::invalid_argument("the routes of a host lead to no host " +
+                                    std::to_string(destination));
+    }
     const auto pin = m_pins.find(destination);
     return choices.first[pin == m_pins.end() ? FabricPickByHash(flowHash, m_hashSeed, choices.count)
                                              : pin->second % choices.count];

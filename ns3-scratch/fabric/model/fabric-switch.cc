@@ -123,6 +123,11 @@ FabricSwitch::ReceiveFrame(FabricFrame* frame, uint32_t port)
     if (choices.count == 0)
     {
         m_unroutedFrames++;
+        if (frame->flow)
+        {
+            frame->flow->FrameLost(frame); // it counts its frames, and waits for this one else
+            return;
+        }
         FabricFramePool::Give(frame);
         return;
     }

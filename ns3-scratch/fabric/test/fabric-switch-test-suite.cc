@@ -60,6 +60,55 @@ class RoutesByTable : public TestCase
     }
 };
 
+/// Counts the frames that it is told are lost.
+class CountingFlow : public FabricFlow
+{
+  public:
+    void ReceiveFrame(FabricFrame* frame) override
+    {
+        FabricFramePool::Give(frame);
+    }
+
+    void FrameLost(FabricFrame* frame) override
+    {
+        lost++;
+        FabricFramePool::Give(frame);
+    }
+
+    Ptr<Packet> MakePacket(const FabricFrame&) const override
+    {
+        return nullptr;
+    }
+
+    uint32_t lost{0}; //!< frames
+};
+
+class TellsAFlowOfItsUnroutedFrames : public TestCase
+{
+  public:
+    TellsAFlowOfItsUnroutedFrames()
+        : TestCase("a flow hears of a frame of its own that a switch has no route for")
+    {
+    }
+
+  private:
+    void DoRun() override
+    {
+        WatchedSwitch watched(2, 0);
+        CountingFlow flow;
+        for (uint32_t frames = 1; frames <= 3; ++frames)
+        {
+            FabricFrame* frame = FabricFramePool::Take();
+            frame->flow = &flow;
+            frame->destination = 7;
+            watched.Get()->ReceiveFrame(frame, 0);
+            NS_TEST_EXPECT_MSG_EQ(flow.lost, frames, "lost frames");
+        }
+        NS_TEST_EXPECT_MSG_EQ(watched.Get()->GetUnroutedFrames(), 3U, "none had a route");
+        Simulator::Destroy();
+    }
+};
+
 class SpreadsFlowsEvenly : public TestCase
 {
   public:
@@ -237,6 +286,7 @@ class FabricSwitchTestSuite : public TestSuite
         : TestSuite("astra-fabric-switch", Type::UNIT)
     {
         AddTestCase(new RoutesByTable);
+        AddTestCase(new TellsAFlowOfItsUnroutedFrames);
         AddTestCase(new FlowHashTellsFlowsApart);
         AddTestCase(new SpreadsFlowsEvenly);
         AddTestCase(new SeedsMakeChoicesIndependent);

@@ -3,9 +3,9 @@
 
 #include "fabric-switch.h"
 
-#include "ns3/abort.h"
-
 #include <algorithm>
+#include <stdexcept>
+#include <string>
 
 namespace ns3
 {
@@ -35,8 +35,11 @@ RocePath::Find(const FabricNetDevice& from, uint32_t port, uint32_t destination)
             return path;
         }
         const FabricRoutes::Ports choices = next->GetRoutes().Find(destination);
-        NS_ABORT_MSG_IF(choices.count == 0 || ++path.switches > MOST_SWITCHES,
-                        "RocePath: no way to host " << destination);
+        if (choices.count == 0 || ++path.switches > MOST_SWITCHES)
+        {
+            throw std::invalid_argument("RoCE: the routes of the switches lead to no host " +
+                                        std::to_string(destination));
+        }
         line = PeekPointer(next->GetPort(choices.first[0]));
     }
 }

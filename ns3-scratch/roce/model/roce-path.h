@@ -23,6 +23,7 @@ struct RocePath
      * \param port by which it leaves
      * \param destination host where it ends
      * \return the path
+     * \throws std::invalid_argument if the routes of the switches don't lead there
      */
     static RocePath Find(const FabricNetDevice& from, uint32_t port, uint32_t destination);
 

@@ -1,0 +1,166 @@
+"""Bad input through the command in a process of its own: one line, a documented status, nothing written."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from small_run import write_inputs
+
+TIMEOUT_SECONDS = 60
+ROCE = """topology:
+  kind: single-switch
+  npus: 4
+  link: {rate: 100Gbps, delay: 500ns}
+  switch: {buffer: 1MB, pfc: {}}
+transport: {kind: roce}
+"""
+CONTROL = """#pragma once
+#include "roce-congestion-control.h"
+%s
+class Mine : public ns3::RoceCongestionControl
+{
+  public:
+    explicit Mine(const ns3::RoceControlParameters&) { %s }
+    void AckReceived(ns3::RoceSender&, const ns3::RoceAck&) override { %s }
+};
+"""
+
+
+class Place:
+    """A folder with the three files of a small run, and the command in it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.files = write_inputs(folder)
+
+    def words(self, command: str) -> list[str]:
+        program = [sys.executable, "-c", "from astra_ns3.cli.entry import main; main()", command]
+        return [*program, "-w", "workload.txt", "-s", "system.txt", "-n", "network.yaml", "--log-level", "error"]
+
+    def run(self, command: str, *options: str, **streams: object) -> subprocess.CompletedProcess[str]:
+        kept = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **streams}
+        finished: subprocess.CompletedProcess[str] = subprocess.run(
+            [*self.words(command), *options],
+            cwd=self.folder,
+            text=True,
+            timeout=TIMEOUT_SECONDS,
+            check=False,
+            **kept,  # type: ignore[call-overload]
+        )
+        return finished
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return Place(tmp_path)
+
+
+def refused(finished: subprocess.CompletedProcess[str], status: int = 2) -> str:
+    """Its one line."""
+    assert finished.returncode == status, finished.stderr
+    (line,) = [line for line in finished.stderr.splitlines() if not line.startswith("what was done")]
+    assert line.startswith("astra-ns3: error: ")
+    return line
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--backend", "ns4"), "backend 'ns4' is not one of ns3, analytical, analytical-queues; did you mean 'ns3'?"),
+        (("--scheduling-policy", "gone.py:first"), "gone.py: no such policy file"),
+        (("--intra-dimension-scheduling", "gone.py:first"), "gone.py: no such policy file"),
+        (("--inter-dimension-scheduling", "gone.py:first"), "gone.py: no such policy file"),
+        (("--rendezvous-protocol",), "the rendezvous protocol needs the backend 'analytical'"),
+        (("--rendezvous-protocol", "--backend", "analytical-queues"), "needs the analytical network without queues"),
+        (("--injection-scale", "1e300"), "1e+300 times the endpoint delay of 10 ns is too long"),
+    ],
+)
+def test_validate_refuses_the_options_that_run_refuses(place: Place, options: tuple[str, ...], message: str) -> None:
+    before = sorted(place.folder.iterdir())
+    lines = [refused(place.run(command, *options)) for command in ("validate", "run")]
+    assert message in lines[0]
+    assert lines[0] == lines[1]
+    assert sorted(place.folder.iterdir()) == before
+
+
+def test_validate_refuses_what_the_analytical_backend_can_not_observe(place: Place) -> None:
+    network = place.folder / "network.yaml"
+    network.write_text(network.read_text() + "observe: {queues: [all]}\n")
+    lines = [refused(place.run(command, "--backend", "analytical")) for command in ("validate", "run")]
+    assert lines[0] == lines[1]
+    assert "key 'observe'" in lines[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("mine.hpp", "class Mine {", "class Mine can't be compiled"),
+        ("mine.hpp", "\xff\xfe", "is not UTF-8 text"),
+        ('mi"ne.hpp', CONTROL % ("", "", ""), "a quote"),
+        ("mine.hpp", CONTROL % ("static int thrown = [] { throw 5; return 0; }();", "", ""), "can't be loaded"),
+        ("mine.py", "raise SystemExit(1)", "the congestion control file failed: SystemExit: 1"),
+    ],
+)
+def test_a_control_that_can_not_be_loaded_is_refused_by_both(place: Place, name: str, text: str, message: str) -> None:
+    (place.folder / "network.yaml").write_text(ROCE)
+    (place.folder / name).write_bytes(text.encode("latin-1"))
+    for command in ("validate", "run"):
+        assert message in refused(place.run(command, "--congestion-control", f"{name}:Mine"))
+
+
+def test_a_control_that_dies_while_it_is_loaded_does_not_take_validate_with_it(place: Place) -> None:
+    (place.folder / "network.yaml").write_text(ROCE)
+    (place.folder / "mine.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGSEGV)\n")
+    assert "SIGSEGV" in refused(place.run("validate", "--congestion-control", "mine.py:Mine"))
+
+
+@pytest.mark.parametrize("made", [True, False], ids=["as it is made", "in the run"])
+def test_what_a_cpp_control_throws_is_one_line(place: Place, made: bool) -> None:
+    (place.folder / "network.yaml").write_text(ROCE)
+    (place.folder / "mine.hpp").write_text(CONTROL % (("", "throw 5;", "") if made else ("", "", "throw 5;")))
+    line = refused(place.run("run", "--congestion-control", "mine.hpp:Mine"), status=5)
+    assert "threw something that is no std::exception" in line
+
+
+def test_an_output_that_can_not_be_is_refused_before_the_run(place: Place) -> None:
+    (place.folder / "dangling").symlink_to("nowhere")
+    before = sorted(place.folder.iterdir())
+    assert "output is '', expected the path of a folder" in refused(place.run("run", "-o", ""))
+    assert "is a link to nowhere, which does not exist" in refused(place.run("run", "-o", "dangling"))
+    assert "too long" in refused(place.run("run", "-o", "x" * 300))
+    # 72 letters are 216 bytes, and the name of a table is appended.
+    assert "bytes, more than 214" in refused(place.run("run", "-o", "out", "--run-name", "\u20ac" * 72))
+    assert sorted(place.folder.iterdir()) == before
+
+
+def test_the_longest_run_name_names_files(place: Place) -> None:
+    name = "\u20ac" * 71
+    for _ in range(2):  # the second replaces the first
+        options = ("--run-name", name, "-o", "out", "--overwrite", "--backend", "analytical")
+        assert place.run("run", *options).returncode == 0
+    assert (place.folder / "out" / f"{name}_dimension_utilization.csv").is_file()
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
+def test_a_full_standard_output_is_status_6(place: Place) -> None:
+    with Path("/dev/full").open("w", encoding="ascii") as full:
+        for command in ("validate", "run"):
+            line = refused(place.run(command, "--backend", "analytical", stdout=full), status=6)
+            assert "standard output can't be written: No space left on device" in line
+
+
+@pytest.mark.parametrize("closed", [(1,), (2,), (0, 1, 2)], ids=str)
+def test_closed_standard_streams_do_no_harm(place: Place, closed: tuple[int, ...]) -> None:
+    def close() -> None:
+        for number in closed:
+            os.close(number)
+
+    options = ("--backend", "analytical", "-o", "out")
+    finished = place.run("run", *options, preexec_fn=close)
+    assert finished.returncode == 0
+    assert finished.stderr == ""
+    assert (place.folder / "out" / "run.json").is_file()

@@ -1,0 +1,183 @@
+"""Plays mutated inputs through the command line and the API, each in a process of its own, and judges how they end."""
+
+from __future__ import annotations
+
+import os
+import random
+import resource
+import select
+import shutil
+import signal
+import sys
+import time
+import traceback
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import astra_ns3
+from astra_ns3.cli.main import status_of
+from astra_ns3.errors import AstraNs3Error
+from astra_ns3.experiments.inputs import Options
+from astra_ns3.experiments.validate import validate
+from astra_ns3.network.api import Limits
+from fuzz.mutate import TOKENS, mutated
+from fuzz.samples import GRAPHS, NETWORKS, SCHEDULES, SYSTEMS, WORKLOADS
+
+STATUSES = (0, 2, 3, 4, 5, 6)
+LONGEST_SECONDS = 30
+MOST_MEMORY = 6 * 2**30
+_TRACED, _DIED = 70, 71
+_FILES = {**WORKLOADS, **SYSTEMS, **NETWORKS, **SCHEDULES, **GRAPHS}
+_OPTIONS = (
+    *("-p", "--comm-scale", "--compute-scale", "--backend", "--compat", "--num-queues-per-dim", "--injection-scale"),
+    *("--scheduling-policy", "--intra-dimension-scheduling", "--inter-dimension-scheduling", "--congestion-control"),
+    *("--run-name", "--seed", "--record", "--hook", "--limit-simulated-time", "--limit-memory", "--log-level"),
+    *("--rendezvous-protocol", "--json", "--no-such-option"),
+)
+_VALUES: tuple[object, ...] = (None, 0, -1, 1.5, True, float("nan"), 10**30, "", "x", b"x", [], {}, object(), Path())
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A case that did not end as it should; ``files`` are those that were mutated."""
+
+    case: int
+    words: str
+    what: str
+
+
+class Fuzzer:
+    """Plays the cases of a seed in ``folder``; the same seed plays the same cases."""
+
+    def __init__(self, folder: Path, seed: int) -> None:
+        self._folder = folder
+        self._seed = seed
+        self.statuses: Counter[int] = Counter()
+        self.failures: list[Failure] = []
+
+    def play(self, cases: int, *, first: int = 0, seconds: float | None = None) -> int:
+        """Play so many cases, or as many as fit in ``seconds``; how many it were."""
+        end = None if seconds is None else time.monotonic() + seconds
+        for case in range(first, first + cases):
+            if end is not None and time.monotonic() > end:
+                return case - first
+            self._one(case)
+        return cases
+
+    def _one(self, case: int) -> None:
+        draw = random.Random(f"{self._seed} {case}")
+        place = self._folder / f"case-{case}"
+        place.mkdir()
+        for name, text in _FILES.items():
+            (place / name).write_text(text, encoding="utf-8")
+        words = _words(draw)
+        for name in {word.removeprefix("file:") for word in words} & set(_FILES) | {draw.choice(list(GRAPHS))}:
+            if draw.random() < 0.4:
+                text = mutated(draw, _FILES[name])
+                (place / name).write_bytes(text.encode("utf-8", "surrogatepass"))
+        status, error = _played(place, words, draw)
+        what = _judged(place, words, status, error)
+        self.statuses[status] += 1
+        if what is None:
+            shutil.rmtree(place)
+        else:
+            self.failures.append(Failure(case, " ".join(words), what))
+
+
+def _words(draw: random.Random) -> list[str]:
+    """A command line; with "api" in front a call of the API instead."""
+    kind = draw.choice(
+        ("validate", "validate", "validate", "validate", "run", "show network", "show collective", "api")
+    )
+    if kind == "show network":
+        return ["show", "network", draw.choice((*NETWORKS, *GRAPHS)), "--json"]
+    if kind == "show collective":
+        return ["show", "collective", f"file:{draw.choice(list(SCHEDULES))}", "--no-figure"]
+    files = ["-w", draw.choice(list(WORKLOADS)), "-s", draw.choice(list(SYSTEMS)), "-n", draw.choice(list(NETWORKS))]
+    if kind == "api":
+        return ["api", *files]
+    words = [kind, *files]
+    if any("analytical" in word for word in files) and draw.random() < 0.8:
+        words += ["--backend", draw.choice(("analytical", "analytical-queues"))]
+    while draw.random() < 0.3:
+        words += [draw.choice(_OPTIONS), draw.choice(TOKENS).replace("\0", "")[:300]]
+    if kind == "run":
+        words += ["-o", "out", "--limit-wall-time", "3s"]
+    return words
+
+
+def _played(place: Path, words: list[str], draw: random.Random) -> tuple[int, str]:
+    """Exit status, below 0 a signal's number, and what stood on standard error."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    error = place / ".stderr"
+    child = os.fork()
+    if child == 0:
+        _child(place, words, draw, error)
+    watch = os.pidfd_open(child)
+    in_time, _, _ = select.select([watch], [], [], LONGEST_SECONDS)
+    os.close(watch)
+    if not in_time:
+        os.kill(child, signal.SIGKILL)
+    _, status = os.waitpid(child, 0)
+    return os.waitstatus_to_exitcode(status), error.read_text(encoding="utf-8", errors="replace")
+
+
+def _child(place: Path, words: list[str], draw: random.Random, error: Path) -> None:
+    """Never returns."""
+    status = _DIED
+    try:
+        resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
+        os.chdir(place)
+        for number, path in ((1, ".stdout"), (2, error.name)):
+            file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+            os.dup2(file, number)
+        sys.stdout, sys.stderr = (os.fdopen(number, "w", encoding="utf-8", closefd=False) for number in (1, 2))
+        status = _called(words, draw) if words[0] == "api" else status_of(words)
+        sys.stderr.flush()
+    except BaseException:
+        os.write(2, traceback.format_exc().encode("utf-8", "replace"))
+        status = _TRACED
+    finally:
+        os._exit(status)
+
+
+def _called(words: list[str], draw: random.Random) -> int:
+    """A call of the API with an argument or two of a wrong kind; its error's exit status."""
+    files: dict[str, Any] = dict(zip(("workload", "system", "network"), words[2::2], strict=True))
+    try:
+        if draw.random() < 0.5:
+            scales: dict[str, Any] = {
+                draw.choice(("passes", "comm_scale", "compute_scale", *files)): draw.choice(_VALUES)
+            }
+            option = draw.choice([*Options.__dataclass_fields__])
+            wrong: dict[str, Any] = {option: draw.choice(_VALUES)}
+            validate(**{**files, **scales}, options=Options(**wrong))
+        else:
+            names = [name for name in astra_ns3.run.__annotations__ if name not in ("return", "isolated", "progress")]
+            changed: dict[str, Any] = {draw.choice(names): draw.choice(_VALUES) for _ in range(draw.randint(1, 2))}
+            limits = Limits(wall_seconds=3)
+            given: dict[str, Any] = {**files, "limits": limits, "backend": "analytical", "isolated": True, **changed}
+            astra_ns3.run(**given)
+    except AstraNs3Error as error:
+        os.write(2, f"astra-ns3: error: {error}\n".encode("utf-8", "replace"))
+        return error.exit_status
+    return 0
+
+
+def _judged(place: Path, words: list[str], status: int, error: str) -> str | None:
+    """What is wrong with how a case ended; None: nothing."""
+    if status == -signal.SIGKILL:
+        return f"nothing within {LONGEST_SECONDS} s"
+    if "Traceback" in error or status not in STATUSES:
+        return f"status {status}: {error[-1500:]}"
+    lines = [line for line in error.splitlines() if line.startswith("astra-ns3: error: ")]
+    if len(lines) != (0 if status == 0 else 1) and status != 5:  # ns-3 may have said something of its own
+        return f"status {status} with {len(lines)} lines of errors: {error[-1500:]}"
+    if status == 2 and words[0] != "api" and (place / "out").exists():
+        return f"status 2, and something was written: {error[-500:]}"
+    if status == 5 and "mistake of astra-ns3" in error:
+        return error[-500:]
+    return None

@@ -1,0 +1,111 @@
+"""Good inputs of every format, to be mutated."""
+
+from __future__ import annotations
+
+import json
+
+from msccl_programs import ring_all_reduce
+
+from astra_ns3.collectives.registry import lookup
+from astra_ns3.collectives.schedule_columns import csv_text, json_text
+from astra_ns3.config.collective_kind import CollectiveKind
+
+_LAYERS = (
+    "2\nfirst -1 1000 NONE 0 1000 NONE 0 1000 ALLREDUCE 4000 10\nsecond -1 20 ALLGATHER 800 9 NONE 0 2 ALLREDUCE 80 0\n"
+)
+WORKLOADS = {
+    "data.txt": f"DATA\n{_LAYERS}",
+    "micro.txt": "MICRO\n1\nlayer -1 0 NONE 0 0 NONE 0 0 ALLREDUCE 4000 0\n",
+    "dlrm.txt": f"HYBRID_DLRM 0\n{_LAYERS}",
+    "transformer.txt": f"HYBRID_TRANSFORMER model_parallel_NPU_group: 2\n{_LAYERS}",
+}
+_SYSTEM = """scheduling-policy: LIFO
+endpoint-delay: 10
+active-chunks-per-dimension: 1
+preferred-dataset-splits: 2
+all-reduce-implementation: ring
+reduce-scatter-implementation: ring
+all-gather-implementation: ring
+all-to-all-implementation: direct
+collective-optimization: baseline
+"""
+SYSTEMS = {
+    "system.txt": _SYSTEM,
+    "system.yaml": _SYSTEM
+    + "intra-dimension-scheduling: SCF\ninter-dimension-scheduling: themis\ninjection-scale: 1.5\n",
+    "own.yaml": _SYSTEM.replace("implementation: ring", "implementation: ['file:ring.csv']"),
+}
+_LINK = "link: {rate: 100Gbps, delay: 500ns}"
+_SWITCH = "switch: {buffer: 1MB, ecn: {kmin: 50KB, kmax: 200KB, pmax: 0.2}, pfc: {}}"
+_HPCC_CONFIG = """ENABLE_QCN 1
+PACKET_PAYLOAD_SIZE 1000
+TOPOLOGY_FILE hpcc.txt
+CC_MODE 1
+ALPHA_RESUME_INTERVAL 1
+RATE_DECREASE_INTERVAL 4
+CLAMP_TARGET_RATE 0
+RP_TIMER 900
+EWMA_GAIN 0.00390625
+FAST_RECOVERY_TIMES 1
+RATE_AI 50Mb/s
+RATE_HAI 100Mb/s
+MIN_RATE 200Mb/s
+DCTCP_RATE_AI 700Mb/s
+L2_CHUNK_SIZE 4000
+L2_ACK_INTERVAL 1
+L2_BACK_TO_ZERO 0
+HAS_WIN 1
+GLOBAL_T 0
+VAR_WIN 1
+FAST_REACT 1
+U_TARGET 0.9
+MI_THRESH 2
+MULTI_RATE 0
+PINT_LOG_BASE 1.02
+PINT_PROB 0.5
+RATE_BOUND 1
+KMAX_MAP 3 100000000000 1600 200000000000 2400 400000000000 3200
+KMIN_MAP 3 100000000000 400 200000000000 600 400000000000 800
+PMAX_MAP 3 100000000000 0.2 200000000000 0.2 400000000000 0.2
+BUFFER_SIZE 32
+"""
+NETWORKS = {
+    "single.yaml": f"topology:\n  kind: single-switch\n  npus: 4\n  {_LINK}\n  {_SWITCH}\n"
+    "transport:\n  kind: tcp\n  ecn: on\n",
+    "roce.yaml": f"topology:\n  kind: ring\n  npus: 4\n  {_LINK}\n  {_SWITCH}\n"
+    "transport:\n  kind: roce\n  congestion_control: {kind: dcqcn}\n  reliability: {kind: selective-repeat}\n"
+    "observe: {queues: [all], queue_pairs: [rate]}\n",
+    "leaves.yaml": f"topology:\n  kind: leaf-spine\n  leaves: 2\n  spines: 2\n  hosts_per_leaf: 2\n"
+    f"  {_LINK}\n  {_SWITCH}\n"
+    "  routing: {kind: spray}\ntransport: roce\n",
+    "hierarchical.yaml": f"topology:\n  kind: file\n  path: hpcc.txt\n  {_SWITCH}\ntransport: roce\n",
+    "analytical.yml": "topology: [Switch]\nnpus_count: [4]\nbandwidth: [50.0]\nlatency: [500.0]\n",
+    "analytical.json": json.dumps(
+        {
+            "topology-name": "Hierarchical",
+            "topologies-per-dim": ["Ring"],
+            "dimension-type": ["N"],
+            "dimensions-count": 1,
+            "units-count": [4],
+            "links-count": [2],
+            "link-latency": [500],
+            "link-bandwidth": [50],
+            "nic-latency": [0],
+            "router-latency": [0],
+            "hbm-latency": [1],
+            "hbm-bandwidth": [1],
+            "hbm-scale": [0],
+        },
+        indent=1,
+    ),
+    "config.txt": _HPCC_CONFIG,
+}
+SCHEDULES = {
+    "ring.csv": csv_text(lookup(CollectiveKind.ALL_REDUCE, "ring", 4), CollectiveKind.ALL_REDUCE),
+    "ring.json": json_text(lookup(CollectiveKind.ALL_REDUCE, "ring", 4), CollectiveKind.ALL_REDUCE),
+    "ring.xml": ring_all_reduce(4),
+}
+GRAPHS = {
+    "hpcc.txt": "5 1 4\n4\n0 4 100Gbps 0.001ms 0\n1 4 100Gbps 0.001ms 0\n"
+    "2 4 100Gbps 0.001ms 0\n3 4 100Gbps 0.001ms 0\n",
+}
