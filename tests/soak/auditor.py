@@ -37,6 +37,8 @@ class Auditor:
     lost: int = 0
     dropped: int = 0
     drain_ps: int = 0
+    gave_up_later: bool = False
+    """After the run's end some pair still lost its acknowledgements, so that no rest could be asked for."""
     error: str = ""
     """Of the run, told before its end is audited."""
 
@@ -74,7 +76,13 @@ class Auditor:
             self.problems += problems_at_any_time(read_books(context))
         elif not self.error:
             rested = self._drain(context)
-            self.problems += [*problems_at_any_time(rested), *problems_at_rest(rested)]
+            self.problems += problems_at_any_time(rested)
+            if sum(port.dropped for port in rested.ports) == self.dropped:
+                self.problems += problems_at_rest(rested)
+            else:
+                # Acknowledgements of a lossy priority are dropped: a pair asks again until it gives up, which stops
+                # the simulation as it stands. Nothing is at rest then.
+                self.gave_up_later = True
 
     def _drain(self, context: Any) -> Books:
         """Play on until nothing waits or travels."""
