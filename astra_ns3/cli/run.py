@@ -49,7 +49,7 @@ def run_command(as_json: bool, log_level: str, quiet: bool, **options: Any) -> i
         if not as_json:
             click.echo(run_text(outcome.result.metadata, outcome.result.folder))
         if outcome.result.folder is not None:
-            click.echo(f"what was done so far is in {outcome.result.folder}", err=True)
+            click.echo(f"astra-ns3: what was done so far is in {outcome.result.folder}", err=True)
         print_failure(str(outcome.error), type(outcome.error).__name__, status, as_json, more)
         return status
     _show(outcome, as_json)
