@@ -55,7 +55,7 @@ def run_command(as_json: bool, log_level: str, quiet: bool, seeds: int | None, *
         if not as_json:
             show(run_text(outcome.result.metadata, outcome.result.folder))
         if outcome.result.folder is not None:
-            tell(f"what was done so far is in {outcome.result.folder}")
+            tell(f"astra-ns3: what was done so far is in {outcome.result.folder}")
         print_failure(str(outcome.error), type(outcome.error).__name__, status, as_json, more)
         return status
     _show(outcome, as_json)

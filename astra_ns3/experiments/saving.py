@@ -83,8 +83,9 @@ class Destination:
                 failures[str(self._folder.path)] = reason_of(error)
                 staging = self._folder.staging
         self._folder.keep()
-        kept = f"; what could be written is in {staging}" if staging.is_dir() else ""
-        return Result(document, Files(texts, staging)), ResultsNotSaved(_not_written(failures) + kept)
+        kept = staging if staging.is_dir() else None
+        place = "" if kept is None else f"; what could be written is in {kept}"
+        return Result(document, Files(texts, kept), kept), ResultsNotSaved(_not_written(failures) + place)
 
     def discard(self) -> None:
         """Remove what was written and not finished; nothing else."""

@@ -210,7 +210,13 @@ def _users_code(request: RunRequest, inputs: Inputs, error: BaseException) -> st
         for frame in reversed(traceback.extract_tb(error.__traceback__)):
             if Path(frame.filename).name == Path(control).name:
                 return f"{control}:{frame.lineno}: the congestion control"
-    return None if request.on_built is None else "the hook's code"
+    if request.on_built is None:
+        return None
+    ours = str(Path(__file__).parents[1])
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        if not frame.filename.startswith((ours, "<")):
+            return f"{frame.filename}:{frame.lineno}: the hook's code"
+    return "the hook's code"
 
 
 def _own_control(inputs: Inputs) -> str | None:

@@ -66,7 +66,7 @@ def _rows(metadata: Metadata) -> list[tuple[str, str]]:
     ]
     statistics = metadata["statistics"]
     rows += [(name, f"{statistics[name]:,}") for name in ("messages", "packets", "events") if name in statistics]
-    lost = [(name, statistics.get(name, 0)) for name in ("dropped_frames", "retransmissions", "timeouts")]
+    lost = [(name, statistics.get(name, 0)) for name in ("dropped_frames", "retransmissions", "timeouts", "pauses")]
     rows += [(name.replace("_", " "), f"{count:,}") for name, count in lost if count]
     above, idle = format_bytes(memory["peak_above_idle_bytes"]), format_bytes(memory["idle_bytes"])
     return [

@@ -130,6 +130,8 @@ class ParentReporter:
             show(ctypes.addressof(ctypes.c_int64.from_buffer(self._clock)))
         self._snapshots = SnapshotTaker(driver, network)
         self._hand_over_rows = getattr(network, "hand_over_rows", None)
+        if hasattr(network, "before_hook"):
+            network.before_hook = self._send_snapshot
         self._send_snapshot()
         self._line.send(channel.Begun(setup_seconds, self._start_bytes))
 

@@ -28,9 +28,10 @@ _SAYING_NOTHING = (
 
 @dataclass(frozen=True)
 class Whereabouts:
-    """What the parent knows of a child. ``stage``: of the set-up; None: the run had begun."""
+    """What the parent knows of a child. ``stage``: of the set-up (None: it had begun); ``over``: it had ended too."""
 
     stage: str | None
+    over: bool
     time_ps: int
     progress: Progress | None
     resident_bytes: int
@@ -75,6 +76,8 @@ def _cause(status: int | None, where: Whereabouts) -> str:
 def _place(where: Whereabouts) -> str:
     if where.stage is not None:
         return f"while the run was set up ({where.stage})"
+    if where.over:
+        return "after the run's end, in the function that the hook had returned"
     place = f"at {format_time(where.time_ps)}"
     if where.progress is not None:
         progress = where.progress

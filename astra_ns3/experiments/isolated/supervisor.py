@@ -317,6 +317,7 @@ class Supervisor:
     def _whereabouts(self) -> Whereabouts:
         return Whereabouts(
             stage=None if self._begun is not None else self._stage,
+            over=self._results is not None,
             time_ps=self._time_ps(),
             progress=self._progress,
             resident_bytes=self._peak_bytes,

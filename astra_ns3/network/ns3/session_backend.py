@@ -72,6 +72,8 @@ class SessionBackend:
         self._session: Any = None
         self._hook_ended: Callable[[], object] | None = None
         self._hook: HookContext | None = None  # keeps what the hook handed to ns-3
+        self.before_hook: Callable[[], object] | None = None
+        """Called before each call of a hook's code."""
         self.hook_result: object = None
         """What the function returned that the hook had returned; from :meth:`close` on."""
         self._recording: Recording | None = None
@@ -106,7 +108,7 @@ class SessionBackend:
         self._recording = Recording(self._session, self._graph, observe, recorder)
         self._session.Build(self._native_listener)
         if on_built is not None:
-            self._hook = HookContext(_runtime.load_namespace(), self._session, self._graph, self._call)
+            self._hook = HookContext(_runtime.load_namespace(), self._session, self._graph, self._call_hook)
             ended = on_built(self._hook)
             self._hook_ended = ended if callable(ended) else None
 
@@ -343,6 +345,12 @@ class SessionBackend:
 
     def _note_signal(self, _signal: int, _frame: FrameType | None) -> None:
         self._interrupted = True
+
+    def _call_hook(self, function: Callable[..., object], *arguments: object) -> None:
+        """Call a hook's code, which may never return; whoever wants to know how far the run is hears it before."""
+        if self.before_hook is not None:
+            self._call(self.before_hook)
+        self._call(function, *arguments)
 
     def _call(self, function: Callable[..., object], *arguments: object) -> None:
         """Call Python from the simulation; what it raises stops the simulation and comes out of :meth:`run`.

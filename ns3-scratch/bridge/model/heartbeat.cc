@@ -3,6 +3,7 @@
 
 #include "ns3/simulator.h"
 
+#include <algorithm>
 #include <chrono>
 
 namespace astra_ns3
@@ -10,6 +11,7 @@ namespace astra_ns3
 
 namespace
 {
+constexpr std::chrono::milliseconds FIRST_PERIOD{5};
 constexpr std::chrono::milliseconds PERIOD{100};
 } // namespace
 
@@ -45,8 +47,11 @@ void
 Heartbeat::Post()
 {
     std::unique_lock<std::mutex> lock(m_mutex);
-    while (!m_wake.wait_for(lock, PERIOD, [this] { return m_ending; }))
+    // Sooner at first, so that what is known of a run that dies young is not its beginning only.
+    std::chrono::milliseconds period = FIRST_PERIOD;
+    while (!m_wake.wait_for(lock, period, [this] { return m_ending; }))
     {
+        period = std::min(2 * period, PERIOD);
         if (!m_posted.exchange(true))
         {
             // The one call of ns-3 that other threads may make.
