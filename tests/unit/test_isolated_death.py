@@ -16,7 +16,7 @@ from astra_ns3.experiments.isolated.snapshot import Accumulated
     ],
 )
 def test_a_message_of_ns3s_that_has_a_known_reason_comes_with_it(words: str, hint: str) -> None:
-    where = Whereabouts(stage=None, time_ps=5, progress=None, resident_bytes=0, known=Accumulated())
+    where = Whereabouts(stage=None, over=False, time_ps=5, progress=None, resident_bytes=0, known=Accumulated())
     told = describe_death(NS3_FAILED_STATUS << 8, words, where)
     assert told.startswith("ns-3 ended the process at 5 ps")
     assert words in told
