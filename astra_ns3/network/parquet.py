@@ -68,8 +68,8 @@ class ParquetTables:
         writer = self._writers.pop(name, None)
         if writer is not None:
             try:
-                writer.close()
-            except OSError:
+                writer.abandon()
+            except (OSError, ValueError):  # pyarrow has closed the file, or can't end it
                 _LOG.debug("%s: its end could not be written either", name)
 
 
@@ -112,6 +112,11 @@ class TableWriter:
                 self._write_group(self._waiting_rows)
         finally:
             self._writer.close()
+
+    def abandon(self) -> None:
+        """Finish the file as it is; what waits is lost."""
+        self._waiting, self._waiting_rows = [], 0
+        self._writer.close()
 
     def _write_group(self, rows: int) -> None:
         whole = [np.concatenate(parts) for parts in zip(*self._waiting, strict=True)]
