@@ -6,27 +6,14 @@ from collections.abc import Mapping, Sequence
 
 from astra_ns3.config.collective_kind import CollectiveKind
 from astra_ns3.experiments.tables import Cell, Table, decimal, microseconds
-from astra_ns3.network.records import CollectiveRecord, RunRecords
+from astra_ns3.network.records import PORT_COUNTERS, CollectiveRecord, RunRecords
 from astra_ns3.units import PS_PER_NS
 
 NPUS = "npus.csv"
 COLLECTIVES = "collectives.csv"
 SWITCH = "switch.csv"
 
-SWITCH_COLUMNS = (
-    "port",
-    "link_to",
-    "sent_frames",
-    "sent_bytes",
-    "dropped_frames",
-    "dropped_bytes",
-    "marked_frames",
-    "highest_queue_bytes",
-    "lost_frames",
-    "pauses",
-    "paused_ps",
-    "pause_frames",
-)
+SWITCH_COLUMNS = ("port", "link_to", *PORT_COUNTERS)
 
 
 def npu_table(records: RunRecords) -> Table:

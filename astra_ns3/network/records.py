@@ -13,6 +13,20 @@ from pathlib import Path
 from astra_ns3.config.collective_kind import CollectiveKind
 from astra_ns3.network.recorded import TableSink
 
+PORT_COUNTERS = (
+    "sent_frames",
+    "sent_bytes",
+    "dropped_frames",
+    "dropped_bytes",
+    "marked_frames",
+    "highest_queue_bytes",
+    "lost_frames",
+    "pauses",
+    "paused_ps",
+    "pause_frames",
+)
+"""What is counted at each port, in the native session's order; results.md says what they are."""
+
 
 class PassKind(str, Enum):
     """The three passes of a layer."""

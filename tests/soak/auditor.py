@@ -37,8 +37,8 @@ class Auditor:
     lost: int = 0
     dropped: int = 0
     drain_ps: int = 0
-    gave_up_later: bool = False
-    """After the run's end some pair still lost its acknowledgements, so that no rest could be asked for."""
+    rested: bool = True
+    """Whether all could be asked to rest after the run's end: no pair lost its acknowledgements any more."""
     error: str = ""
     """Of the run, told before its end is audited."""
 
@@ -82,7 +82,7 @@ class Auditor:
             else:
                 # Acknowledgements of a lossy priority are dropped: a pair asks again until it gives up, which stops
                 # the simulation as it stands. Nothing is at rest then.
-                self.gave_up_later = True
+                self.rested = False
 
     def _drain(self, context: Any) -> Books:
         """Play on until nothing waits or travels."""

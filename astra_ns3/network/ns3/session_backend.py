@@ -26,26 +26,13 @@ from astra_ns3.network.ns3 import _runtime
 from astra_ns3.network.ns3.build import native_columns
 from astra_ns3.network.ns3.hook import HookContext
 from astra_ns3.network.ns3.recording import Recording
-from astra_ns3.network.records import RecorderOptions
+from astra_ns3.network.records import PORT_COUNTERS, RecorderOptions
 from astra_ns3.topology.graph import Graph
 from astra_ns3.topology.ports import all_ports, port_name
 from astra_ns3.units import format_time
 
 _LOG = logging.getLogger(__name__)
 RUN_LIMIT, RUN_FAILED, RUN_HALTED = 2, 3, 4
-PORT_COUNTERS = (
-    "sent_frames",
-    "sent_bytes",
-    "dropped_frames",
-    "dropped_bytes",
-    "marked_frames",
-    "highest_queue_bytes",
-    "lost_frames",
-    "pauses",
-    "paused_ps",
-    "pause_frames",
-)
-"""What the session counts at each port, in its order."""
 _UNKNOWN_EXCEPTION = "unhandled, unknown C++ exception"
 _Numbers = npt.NDArray[np.int64]
 
