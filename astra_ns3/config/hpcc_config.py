@@ -128,7 +128,7 @@ def _transport(values: HpccValues) -> dict[str, Any]:
 def _switch(values: HpccValues, topology: HpccTopology) -> dict[str, Any]:
     return {
         "buffer": values.get("BUFFER_SIZE", 16) * _MIB,
-        "ecn": (_ecn(values, topology) or None) if values.get("ENABLE_QCN", True) else None,
+        "ecn": (_ecn(values, topology) or "off") if values.get("ENABLE_QCN", True) else "off",
         "pfc": _pfc(topology),
     }
 

@@ -6,7 +6,7 @@ What has no key has the value in its code: TIMELY 50, 500 and 20 us, EWMA 0.875,
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -28,7 +28,10 @@ def congestion_control(values: HpccValues) -> Control:
     if mode not in _MODES:
         allowed = ", ".join(f"{number} ({name})" for number, (name, _) in _MODES.items())
         raise values.error("CC_MODE", f"is {mode}, allowed: {allowed}")
-    return _MODES[mode][1](values)
+    control = _MODES[mode][1](values)
+    # What has no key there has the value of its code, which is the papers', whatever the line.
+    papers = {} if control.keys["kind"] == "none" else {"parameters": "paper"}
+    return replace(control, keys={**papers, **control.keys})
 
 
 def _rates(values: HpccValues) -> dict[str, Any]:

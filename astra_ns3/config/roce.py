@@ -32,7 +32,7 @@ from astra_ns3.config.model import (
 from astra_ns3.config.roce_control import NoControl, RoceControlConfig
 from astra_ns3.config.switch import Priority
 from astra_ns3.config.tcp import TcpTransport
-from astra_ns3.units import PS_PER_MS, PS_PER_US, parse_bytes
+from astra_ns3.units import PS_PER_MS, parse_bytes
 
 LARGEST_PAYLOAD_BYTES = 65_000
 NIC_TIMEOUT_PS = 4_096_000 * 2**12
@@ -122,10 +122,10 @@ class RoceTransport(ConfigModel):
     window_scales_with_rate: OnOff | None = None
     """Whether the window shrinks in proportion to the rate; absent: on for HPCC and HPCC-PINT, whose window is rate x
     base round trip, else off."""
-    minimum_rate_bps: RateBps = Field(alias="minimum_rate", default=100_000_000)
-    """No congestion control goes below it."""
-    cnp_interval_ps: TimePs = Field(alias="cnp_interval", default=50 * PS_PER_US)
-    """Least time between two CNPs of a queue pair; 0: one for each marked packet."""
+    minimum_rate_bps: RateBps | None = Field(alias="minimum_rate", default=None)
+    """No congestion control goes below it; absent: as the control's set of parameters has it."""
+    cnp_interval_ps: TimePs | None = Field(alias="cnp_interval", default=None)
+    """Least time between two CNPs of a queue pair; 0: one for each marked packet; absent: as the set has it."""
     cnp: Literal["packet", "on-ack"] = "packet"
     """A CNP is a packet of its own, or a bit of the ACK of each marked packet."""
     rate_limited: OnOff = True

@@ -1,8 +1,7 @@
-"""Congestion controls of RoCE and their parameters, by the names that the papers use; the defaults are the papers'.
+"""Congestion controls of RoCE and their parameters, by the names that the papers use.
 
-Sources: DCQCN, Zhu et al., SIGCOMM 2015; TIMELY, Mittal et al., SIGCOMM 2015; DCTCP, RFC 8257; HPCC, Li et al.,
-SIGCOMM 2019; PINT, Ben Basat et al., SIGCOMM 2020; Swift, Kumar et al., SIGCOMM 2020. Where a paper leaves a number
-open, the authors' public configuration has it. The C++ classes read the same names.
+A parameter that a file leaves out comes from a named set of numbers, by default ``scaled``: see
+:mod:`astra_ns3.transport.control_sets`. The C++ classes read the same names.
 """
 
 from __future__ import annotations
@@ -29,10 +28,10 @@ from astra_ns3.config.model import (
     shown,
 )
 from astra_ns3.errors import InputError
-from astra_ns3.units import PS_PER_US, exact_time, parse_bytes, parse_rate, parse_time_ps
+from astra_ns3.units import exact_time, parse_bytes, parse_rate, parse_time_ps
 
-_MBPS = 10**6
 _FILE_AND_CLASS = re.compile(r"(?P<path>.+\.(?:hpp|hh|h|py)):(?P<name>[A-Za-z_]\w*(?:::[A-Za-z_]\w*)*)")
+_NO_NUMBERS = ("kind", "parameters")
 OWN = "FILE:CLASS"
 """How messages call a user's own control."""
 
@@ -44,6 +43,7 @@ Window = Literal["bdp", "none"]
 class RoceControl(ConfigModel):
     """What all controls tell the rest: the window they start with, the bytes packets carry for them."""
 
+    kind: str
     default_window: ClassVar[Window] = "none"
     telemetry_bytes: ClassVar[int] = 0
     """On each data packet."""
@@ -51,13 +51,48 @@ class RoceControl(ConfigModel):
     window_scales: ClassVar[bool] = False
     """Its window shrinks with the rate unless the transport says otherwise."""
     needs_ecn: ClassVar[bool] = False
+    needs_cnps: ClassVar[bool] = False
     of_the_fabric: ClassVar[frozenset[str]] = frozenset()
     """Numbers that switches and NICs follow, not the control itself."""
 
-    def native_parameters(self) -> dict[str, float]:
-        """Its numbers by name for C++: picoseconds, bits per second, bytes, 0 or 1."""
+    @property
+    def set_name(self) -> str:
+        """The set that its numbers come from."""
+        return "scaled"
+
+    def given(self) -> dict[str, float]:
+        """The numbers that the file gives, by name: picoseconds, bits per second, bytes, 0 or 1."""
         values = {field.alias or name: getattr(self, name) for name, field in type(self).model_fields.items()}
-        return {name: float(value) for name, value in values.items() if name not in {"kind", *self.of_the_fabric}}
+        return {name: float(value) for name, value in values.items() if name not in _NO_NUMBERS and value is not None}
+
+    def names_with_units(self) -> dict[str, str]:
+        """Of each number its key in a file and its name with the unit."""
+        fields = type(self).model_fields.items()
+        names = {field.alias or name: name for name, field in fields}
+        return {key: name for key, name in names.items() if key not in _NO_NUMBERS}
+
+    @classmethod
+    def contradiction(cls, numbers: Mapping[str, float]) -> tuple[str, str] | None:
+        """The key of a number that contradicts another, and why; ``numbers`` may lack some."""
+        return None
+
+    @model_validator(mode="after")
+    def _consistent(self) -> RoceControl:
+        found = self.contradiction(self.given())
+        if found is not None:
+            raise key_error(*found)
+        return self
+
+
+class _FromSet(RoceControl):
+    """A control of ours with numbers: those that a file leaves out come from a set."""
+
+    parameters: str = "scaled"
+
+    @property
+    def set_name(self) -> str:
+        """The set that its numbers come from."""
+        return self.parameters
 
 
 class NoControl(RoceControl):
@@ -73,75 +108,82 @@ class StaticWindow(RoceControl):
     default_window: ClassVar[Window] = "bdp"
 
 
-class Dcqcn(RoceControl):
+class Dcqcn(_FromSet):
     """DCQCN: a CNP cuts the rate by alpha / 2; a timer and a byte counter raise it again."""
 
     kind: Literal["dcqcn"] = "dcqcn"
     needs_ecn: ClassVar[bool] = True
-    rate_ai_bps: RateBps = Field(alias="rate_ai", default=40 * _MBPS)
-    rate_hai_bps: RateBps = Field(alias="rate_hai", default=200 * _MBPS)
-    g: Fraction = 1 / 256
-    alpha_timer_ps: PositiveTimePs = Field(alias="alpha_timer", default=55 * PS_PER_US)
+    needs_cnps: ClassVar[bool] = True
+    parameters: Literal["scaled", "paper", "hpcc", "nvidia"] = "scaled"
+    rate_ai_bps: RateBps | None = Field(alias="rate_ai", default=None)
+    rate_hai_bps: RateBps | None = Field(alias="rate_hai", default=None)
+    g: Fraction | None = None
+    alpha_timer_ps: PositiveTimePs | None = Field(alias="alpha_timer", default=None)
     """Without a CNP for so long, alpha falls."""
-    decrease_timer_ps: TimePs = Field(alias="decrease_timer", default=0)
+    decrease_timer_ps: TimePs | None = Field(alias="decrease_timer", default=None)
     """The rate is cut at the beats of this clock if a CNP came in between; 0: at each CNP."""
-    increase_timer_ps: PositiveTimePs = Field(alias="increase_timer", default=55 * PS_PER_US)
-    byte_counter_bytes: Bytes = Field(alias="byte_counter", default=10_000_000)
+    increase_timer_ps: PositiveTimePs | None = Field(alias="increase_timer", default=None)
+    byte_counter_bytes: Bytes | None = Field(alias="byte_counter", default=None)
     """Bytes sent that count as one increase event; 0: no byte counter."""
-    fast_recovery_times: Count = 5
-    clamp_target_rate: OnOff = True
+    fast_recovery_times: Count | None = None
+    clamp_target_rate: OnOff | None = None
     """Whether each cut lowers the target rate too, also during fast recovery."""
-    rate_on_first_cnp: Fraction = 1.0
+    rate_on_first_cnp: Fraction | None = None
     """The first CNP sets the rate to this share of the line's."""
 
 
-class Timely(RoceControl):
+class Timely(_FromSet):
     """TIMELY: the gradient of the round-trip time sets the rate."""
 
     kind: Literal["timely"] = "timely"
-    rate_ai_bps: RateBps = Field(alias="rate_ai", default=10 * _MBPS)
-    rate_hai_bps: RateBps = Field(alias="rate_hai", default=50 * _MBPS)
-    ewma: Fraction = 0.875
-    beta: Fraction = 0.8
-    t_low_ps: PositiveTimePs = Field(alias="t_low", default=50 * PS_PER_US)
-    t_high_ps: PositiveTimePs = Field(alias="t_high", default=500 * PS_PER_US)
-    minimum_rtt_ps: TimePs = Field(alias="minimum_rtt", default=20 * PS_PER_US)
+    parameters: Literal["scaled", "paper", "hpcc"] = "scaled"
+    rate_ai_bps: RateBps | None = Field(alias="rate_ai", default=None)
+    rate_hai_bps: RateBps | None = Field(alias="rate_hai", default=None)
+    ewma: Fraction | None = None
+    beta: Fraction | None = None
+    t_low_ps: PositiveTimePs | None = Field(alias="t_low", default=None)
+    t_high_ps: PositiveTimePs | None = Field(alias="t_high", default=None)
+    minimum_rtt_ps: TimePs | None = Field(alias="minimum_rtt", default=None)
     """What the gradient is divided by; 0: the path's own."""
-    hai_after: Count = 5
+    hai_after: Count | None = None
     """Increases in a row after which the rate grows by ``rate_hai``."""
-    hai_below_t_low: OnOff = False
+    hai_below_t_low: OnOff | None = None
     """Whether increases below ``t_low`` count among them."""
-    segment_bytes: Bytes = Field(alias="segment", default=16_384)
+    segment_bytes: Bytes | None = Field(alias="segment", default=None)
     """Bytes between two updates; 0: one update a round trip."""
 
-    @model_validator(mode="after")
-    def _ordered(self) -> Timely:
-        if self.t_low_ps > self.t_high_ps:
-            raise key_error("t_low", f"{exact_time(self.t_low_ps)} is above t_high, {exact_time(self.t_high_ps)}")
-        return self
+    @classmethod
+    def contradiction(cls, numbers: Mapping[str, float]) -> tuple[str, str] | None:
+        """``t_low`` above ``t_high``."""
+        low, high = numbers.get("t_low"), numbers.get("t_high")
+        if low is None or high is None or low <= high:
+            return None
+        return "t_low", f"{exact_time(int(low))} is above t_high, {exact_time(int(high))}"
 
 
-class Dctcp(RoceControl):
+class Dctcp(_FromSet):
     """DCTCP for RDMA: once a window the share of marked packets updates alpha; a marked window cuts by alpha / 2."""
 
     kind: Literal["dctcp"] = "dctcp"
     default_window: ClassVar[Window] = "bdp"
     needs_ecn: ClassVar[bool] = True
-    window: OnOff = True
+    parameters: Literal["scaled", "paper", "hpcc"] = "scaled"
+    window: OnOff | None = None
     """Whether it moves the window, as RFC 8257 does, or the rate."""
-    g: Fraction = 1 / 16
-    rate_ai_bps: RateBps = Field(alias="rate_ai", default=1000 * _MBPS)
-    minimum_window_bytes: Bytes = Field(alias="minimum_window", default=0)
+    g: Fraction | None = None
+    rate_ai_bps: RateBps | None = Field(alias="rate_ai", default=None)
+    minimum_window_bytes: Bytes | None = Field(alias="minimum_window", default=None)
     """0: two packets."""
 
 
-class _Utilisation(RoceControl):
+class _Utilisation(_FromSet):
     default_window: ClassVar[Window] = "bdp"
     window_scales: ClassVar[bool] = True
-    rate_ai_bps: RateBps = Field(alias="rate_ai", default=50 * _MBPS)
-    eta: Fraction = 0.95
-    max_stage: Number = 5
-    fast_react: OnOff = True
+    parameters: Literal["scaled", "paper", "hpcc"] = "scaled"
+    rate_ai_bps: RateBps | None = Field(alias="rate_ai", default=None)
+    eta: Fraction | None = None
+    max_stage: Number | None = None
+    fast_react: OnOff | None = None
     """Whether acknowledgements between two updates of the reference rate change the rate too."""
 
 
@@ -151,9 +193,9 @@ class Hpcc(_Utilisation):
     kind: Literal["hpcc"] = "hpcc"
     telemetry_bytes: ClassVar[int] = 42
     ack_telemetry_bytes: ClassVar[int] = 42
-    multiple_rates: OnOff = False
+    multiple_rates: OnOff | None = None
     """Whether each hop has a reference rate of its own; the lowest counts."""
-    base_rtt_ps: TimePs = Field(alias="base_rtt", default=0)
+    base_rtt_ps: TimePs | None = Field(alias="base_rtt", default=None)
     """0: the path's own."""
 
 
@@ -164,38 +206,42 @@ class HpccPint(_Utilisation):
     telemetry_bytes: ClassVar[int] = 2
     ack_telemetry_bytes: ClassVar[int] = 2
     of_the_fabric: ClassVar[frozenset[str]] = frozenset({"log_base", "sampling"})
-    log_base: Annotated[float, Gt(1), Le(2)] = 1.05
+    log_base: Annotated[float, Gt(1), Le(2)] | None = None
     """The number is rounded to powers of it."""
-    sampling: Fraction = 1.0
+    sampling: Fraction | None = None
     """Probability that a packet carries the number."""
 
 
-class Swift(RoceControl):
+class Swift(_FromSet):
     """Swift: the round-trip time against a target that grows with hops and with small windows; windows in packets."""
 
     kind: Literal["swift"] = "swift"
     default_window: ClassVar[Window] = "bdp"
-    base_target_ps: PositiveTimePs = Field(alias="base_target", default=25 * PS_PER_US)
-    per_hop_ps: TimePs = Field(alias="per_hop", default=PS_PER_US)
-    ai: Annotated[float, Gt(0)] = 1.0
-    beta: Fraction = 0.8
-    max_mdf: Fraction = 0.5
-    fs_range_ps: TimePs = Field(alias="fs_range", default=100 * PS_PER_US)
-    fs_min_cwnd: Annotated[float, Gt(0)] = 0.1
-    fs_max_cwnd: Annotated[float, Gt(0)] = 100.0
-    min_cwnd: Annotated[float, Gt(0)] = 0.01
-    max_cwnd: Annotated[float, Ge(0)] = 0.0
+    parameters: Literal["scaled", "paper"] = "scaled"
+    base_target_ps: PositiveTimePs | None = Field(alias="base_target", default=None)
+    per_hop_ps: TimePs | None = Field(alias="per_hop", default=None)
+    ai: Annotated[float, Gt(0)] | None = None
+    beta: Fraction | None = None
+    max_mdf: Fraction | None = None
+    fs_range_ps: TimePs | None = Field(alias="fs_range", default=None)
+    fs_min_cwnd: Annotated[float, Gt(0)] | None = None
+    fs_max_cwnd: Annotated[float, Gt(0)] | None = None
+    min_cwnd: Annotated[float, Gt(0)] | None = None
+    max_cwnd: Annotated[float, Ge(0)] | None = None
     """0: what the line sends in the longest target delay of a large window."""
-    retransmit_reset: Count = 5
+    retransmit_reset: Count | None = None
     """Timeouts in a row after which the window is the least one."""
 
-    @model_validator(mode="after")
-    def _ordered(self) -> Swift:
-        if self.fs_min_cwnd >= self.fs_max_cwnd:
-            raise key_error("fs_min_cwnd", f"{self.fs_min_cwnd} is not below fs_max_cwnd, {self.fs_max_cwnd}")
-        if self.max_cwnd and self.min_cwnd > self.max_cwnd:
-            raise key_error("min_cwnd", f"{self.min_cwnd} is above max_cwnd, {self.max_cwnd}")
-        return self
+    @classmethod
+    def contradiction(cls, numbers: Mapping[str, float]) -> tuple[str, str] | None:
+        """Windows whose least is above their most."""
+        least, most = numbers.get("fs_min_cwnd"), numbers.get("fs_max_cwnd")
+        if least is not None and most is not None and least >= most:
+            return "fs_min_cwnd", f"{least} is not below fs_max_cwnd, {most}"
+        least, most = numbers.get("min_cwnd"), numbers.get("max_cwnd")
+        if least is not None and most and least > most:
+            return "min_cwnd", f"{least} is above max_cwnd, {most}"
+        return None
 
 
 def _own_kind(value: str) -> str:
@@ -225,6 +271,7 @@ def _base_unit(name: str, value: object) -> object:
 class OwnControl(RoceControl):
     """A class of the user's: ``FILE.hpp:Class`` is compiled at start, ``FILE.py:Class`` is called from C++."""
 
+    needs_cnps: ClassVar[bool] = True
     kind: Annotated[str, AfterValidator(_own_kind)]
     parameters: Annotated[dict[str, float], BeforeValidator(_base_units)] = Field(default_factory=dict)
 
@@ -242,9 +289,13 @@ class OwnControl(RoceControl):
         match = _FILE_AND_CLASS.fullmatch(self.kind)
         return match[part] if match else ""
 
-    def native_parameters(self) -> dict[str, float]:
+    def given(self) -> dict[str, float]:
         """The parameters as the file has them, in base units."""
         return dict(self.parameters)
+
+    def names_with_units(self) -> dict[str, str]:
+        """Units of a user's numbers are the user's affair."""
+        return {key: key for key in self.parameters}
 
 
 KINDS: tuple[str, ...] = tuple(

@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import Annotated, Literal
 
 from annotated_types import Ge, Gt, Le, Lt
-from pydantic import Discriminator, Field, Strict, Tag, model_validator
+from pydantic import BeforeValidator, Discriminator, Field, Strict, Tag, model_validator
 
-from astra_ns3.config.model import Bytes, ConfigModel, Count, PositiveBytes, RateBps, TimePs, key_error
+from astra_ns3.config.model import Bytes, ConfigModel, Count, PositiveBytes, RateBps, TimePs, key_error, shown
 from astra_ns3.errors import InputError
 from astra_ns3.units import PS_PER_MS, format_rate
 
@@ -108,15 +108,27 @@ class SchedulerConfig(ConfigModel):
         return self
 
 
-def _one_or_list(value: object) -> str:
+def _form(value: object) -> str:
+    if isinstance(value, (str, bool)):
+        return "word"
     return "list" if isinstance(value, (list, tuple)) else "one"
 
 
+def _word(value: object) -> object:
+    """YAML reads ``off`` as false."""
+    word = "off" if value is False else value
+    if word not in ("scaled", "off"):
+        raise ValueError(f"found {shown(value)}, expected scaled, off, or keys: kmin, kmax, pmax")
+    return word
+
+
 Ecn = Annotated[
-    Annotated[EcnConfig, Tag("one")] | Annotated[tuple[EcnRate, ...], Field(min_length=1), Tag("list")],
-    Discriminator(_one_or_list),
+    Annotated[EcnConfig, Tag("one")]
+    | Annotated[tuple[EcnRate, ...], Field(min_length=1), Tag("list")]
+    | Annotated[Literal["scaled", "off"], BeforeValidator(_word), Tag("word")],
+    Discriminator(_form),
 ]
-"""Marking of all ports alike, or of each by its rate."""
+"""Marking of all ports alike, or of each by its rate; ``scaled``: as :mod:`astra_ns3.transport.marking` chooses."""
 
 
 class SwitchConfig(ConfigModel):
@@ -126,6 +138,7 @@ class SwitchConfig(ConfigModel):
     alpha: Share | None = None
     """Of the dynamic threshold of a queue that isn't lossless; absent: it may take the whole pool."""
     ecn: Ecn | None = None
+    """Absent: ``scaled`` if RoCE's congestion control waits for marks, else ``off``."""
     pfc: PfcConfig | None = None
     scheduler: SchedulerConfig = SchedulerConfig()
 
@@ -137,8 +150,20 @@ class SwitchConfig(ConfigModel):
                 raise key_error("ecn", f"has two entries for ports of {format_rate(rate)}")
         return self
 
+    @property
+    def marking(self) -> tuple[EcnConfig, ...]:
+        """The thresholds in the file; none where the program chooses."""
+        if self.ecn is None or isinstance(self.ecn, str):
+            return ()
+        return self.ecn if isinstance(self.ecn, tuple) else (self.ecn,)
+
     def ecn_of(self, rate_bps: int) -> EcnConfig | None:
-        """How ports of that rate mark; None: not at all. Raises InputError if only other rates are listed."""
+        """How ports of that rate mark; None: not at all, or as the program chooses.
+
+        Raises InputError if only other rates are listed.
+        """
+        if isinstance(self.ecn, str):
+            return None
         if not isinstance(self.ecn, tuple):
             return self.ecn
         for entry in self.ecn:

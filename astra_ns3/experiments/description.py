@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from astra_ns3.config.workload import Pass, Workload
+from astra_ns3.experiments.in_force import in_force_document
 from astra_ns3.experiments.inputs import Inputs
 
 Document = dict[str, Any]
@@ -18,6 +19,8 @@ class Description:
     workload: Document
     system: Document
     network: Document
+    in_force: Document | None
+    """Every number of the transports and of marking, those that the network file leaves open too; None: no packets."""
     compat: str
     num_queues_per_dimension: int
     observes: bool
@@ -31,6 +34,7 @@ def describe(inputs: Inputs) -> Description:
         workload=_workload_document(inputs.workload),
         system=inputs.system.document(),
         network=inputs.network.document(),
+        in_force=None if inputs.plan is None else in_force_document(inputs.plan),
         compat=inputs.compat,
         num_queues_per_dimension=inputs.system.num_queues_per_dimension,
         observes=inputs.network.observe.anything,

@@ -26,15 +26,12 @@ from astra_ns3.experiments.options import (
 )
 from astra_ns3.experiments.planned import PlannedRun, planned_run
 from astra_ns3.experiments.scaling import scaled_apart
-from astra_ns3.experiments.shape import network_shape, transport_shapes
 from astra_ns3.memory import require_memory
+from astra_ns3.network.plan import NetworkPlan, plan_network
 from astra_ns3.network.registry import check_backend
 from astra_ns3.topology.checks import check_topology
 from astra_ns3.topology.graph import Graph
-from astra_ns3.topology.paths import longest_path
 from astra_ns3.topology.ports import resolve_ports
-from astra_ns3.topology.registry import build_graph
-from astra_ns3.topology.routes import shortest_paths
 from astra_ns3.transport.check import check_transport
 from astra_ns3.workload.dry_run import unissued_collectives
 
@@ -51,6 +48,8 @@ class Inputs:
     system: SystemConfig
     network: AnyNetwork
     graph: Graph
+    plan: NetworkPlan | None
+    """What a network of packets comes to; None of an analytical one."""
     warnings: tuple[str, ...]
     compatibility: Compatibility = OURS
     compat: str = "none"
@@ -103,13 +102,14 @@ def load_inputs(
         # Before the graph: it takes long to build, and needs less memory than too large a schedule.
         planned = planned_run(scaled, system_config, dimensions, bandwidths, compatibility, passes=1)
     with _named(network):
-        graph, warnings = _network(network_config, options)
+        graph, plan, warnings = _network(network_config, options)
         check_backend(options.backend, network_config, rendezvous=system_config.rendezvous)
     return Inputs(
         scaled,
         system_config,
         network_config,
         graph,
+        plan,
         tuple(
             dict.fromkeys(
                 (
@@ -141,26 +141,25 @@ def _check_grid(network: AnyNetwork) -> None:
         require_memory(f"a network of {network.npus} NPUs", network.npus * BYTES_PER_NPU, "use fewer NPUs")
 
 
-def _network(network: AnyNetwork, options: Options) -> tuple[Graph, list[str]]:
-    """The graph of a network, and what to warn of."""
+def _network(network: AnyNetwork, options: Options) -> tuple[Graph, NetworkPlan | None, list[str]]:
+    """The graph of a network, its plan if it is one of packets, and what to warn of."""
     if isinstance(network, AnalyticalNetwork):
         if options.backend == "ns3":
             raise InputError(
                 "describes an analytical network, without packets; add --backend analytical, or name it in a network "
                 "file with 'topology: {kind: file, path: ..., switch: {buffer: ...}}', which makes it one of packets"
             )
-        return Graph(network.npus, 0, (), tuple(range(network.npus)), ()), []
-    graph = build_graph(network.topology)
+        return Graph(network.npus, 0, (), tuple(range(network.npus)), ()), None, []
+    plan = plan_network(network)
+    graph = plan.graph
     if len(graph.rank_host) != network.npus:
         raise InputError(f"the topology places {len(graph.rank_host)} NPUs, expected {network.npus}")
     observe = network.observe
     resolve_ports(graph, (*observe.queues, *observe.utilisation, *observe.pcap))
-    tables = shortest_paths(graph)
-    longest = longest_path(graph, tables)
     weighted = network.topology.routing.weighted
-    wires = check_topology(graph, *wire_sizes(network), weighted=weighted, tables=tables, longest=longest)
-    shapes = transport_shapes(network, graph, tables)
-    return graph, [*wires, *check_transport(network, network_shape(graph, longest), shapes)]
+    tables = None if weighted else plan.tables
+    wires = check_topology(graph, *wire_sizes(network), weighted=weighted, tables=tables, longest=plan.longest)
+    return graph, plan, [*wires, *check_transport(network, plan.shape, plan.shapes)]
 
 
 def _given(value: object, models: tuple[type[Any], ...], read: Callable[[FilePath], Any]) -> Any:

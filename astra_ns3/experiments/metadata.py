@@ -63,6 +63,7 @@ def run_document(
         "workload": description.workload,
         "system": description.system,
         "network": description.network,
+        "in_force": description.in_force,
         **_cost(played, watch),
         "versions": versions(),
     }

@@ -16,7 +16,7 @@ from astra_ns3.topology.measures import Measures, measure
 from astra_ns3.topology.paths import round_trip_ps
 from astra_ns3.topology.registry import build_graph
 from astra_ns3.topology.routes import shortest_paths
-from astra_ns3.transport.roce import roce_parameters
+from astra_ns3.transport.roce import roce_frames
 from astra_ns3.transport.tcp import tcp_parameters
 from astra_ns3.transport.wire import tcp_packet_bytes, wire_bytes
 
@@ -46,7 +46,7 @@ def wire_sizes(config: NetworkConfig) -> tuple[int, int]:
     """Bytes on the wire of a largest data packet and of its acknowledgement."""
     transport = config.transport
     if isinstance(transport, RoceTransport):
-        roce = roce_parameters(transport)
+        roce = roce_frames(transport)
         return roce.largest_wire_bytes, roce.ack_wire_bytes
     tcp = tcp_parameters(transport)
     sizes = (tcp_packet_bytes(data, timestamps=tcp.timestamps) for data in (tcp.segment_bytes, 0))

@@ -164,10 +164,11 @@ def _build(request: RunRequest, inputs: Inputs, recorder: RecorderOptions) -> Ne
         rendezvous_bytes=RENDEZVOUS_BYTES if inputs.system.rendezvous else 0,
     )
     backend, config = request.backend, inputs.network
+    known = inputs.plan or config
     if isinstance(backend, str):
         return create_backend(
             backend,
-            config,
+            known,
             endpoint,
             seed=request.seed,
             recorder=recorder,

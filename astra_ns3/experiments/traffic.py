@@ -11,10 +11,8 @@ import numpy.typing as npt
 from astra_ns3.config.network import NetworkConfig
 from astra_ns3.experiments.inputs import Inputs
 from astra_ns3.experiments.planned import PlannedPlay
-from astra_ns3.experiments.shape import network_shape, transport_shapes
 from astra_ns3.topology.paths import path
-from astra_ns3.topology.routes import shortest_paths
-from astra_ns3.transport.roce import roce_parameters, window_bytes
+from astra_ns3.transport.roce import window_bytes
 from astra_ns3.transport.tcp import tcp_parameters
 
 MOST_PATHS = 256
@@ -126,7 +124,8 @@ def _mean_links(inputs: Inputs, pairs: _Numbers) -> float:
     graph = inputs.graph
     if graph.switches <= 1 or not len(pairs):
         return _DIRECT_LINKS
-    tables = shortest_paths(graph)
+    assert inputs.plan is not None
+    tables = inputs.plan.tables
     if len(pairs) > MOST_PATHS:
         places = np.arange(MOST_PATHS) * _GOLDEN_RATIO % 1.0 * len(pairs)
         pairs = pairs[places.astype(np.int64)]
@@ -147,10 +146,8 @@ def _cuttings(inputs: Inputs, network: NetworkConfig, *, over_paths: bool) -> li
             payload, window = tcp_parameters(network.tcp).segment_bytes, network.tcp.window_bytes
         else:
             assert network.roce is not None
-            roce = roce_parameters(network.roce)
-            payload, window = roce.payload_bytes, 0
-            if over_paths:
-                shape = transport_shapes(network, inputs.graph).get("roce") or network_shape(inputs.graph)
-                window = window_bytes(roce, shape)
+            payload, window = network.roce.payload_bytes, 0
+            if over_paths and inputs.plan is not None and inputs.plan.roce is not None:
+                window = window_bytes(inputs.plan.roce, inputs.plan.shape_of("roce"))
         found.append(Cutting(kind, dimensions, payload, window))
     return found

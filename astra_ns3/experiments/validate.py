@@ -13,6 +13,7 @@ from astra_ns3.config.system import SystemConfig
 from astra_ns3.config.workload import Workload
 from astra_ns3.errors import InputError
 from astra_ns3.experiments.forecast import Forecast, forecast
+from astra_ns3.experiments.in_force import in_force_document
 from astra_ns3.experiments.inputs import USUAL, FilePath, Inputs, Options, load_inputs
 from astra_ns3.experiments.isolated.trial import try_in_child
 from astra_ns3.network.registry import check_backend_name, check_own_control
@@ -33,6 +34,8 @@ class Validation:
     switches: int
     links: int
     forecast: Forecast
+    in_force: dict[str, Any] | None
+    """Every number of the transports and of marking, as run.json has them; None of an analytical network."""
     warnings: tuple[str, ...]
 
     def document(self) -> dict[str, Any]:
@@ -67,6 +70,7 @@ def validate(
         switches=inputs.graph.switches,
         links=len(inputs.graph.links),
         forecast=forecast(inputs, passes),
+        in_force=None if inputs.plan is None else in_force_document(inputs.plan),
         warnings=inputs.warnings,
     )
 
@@ -75,7 +79,8 @@ def check_own_code(inputs: Inputs) -> None:
     """Load the user's policies and congestion control, as a run does; raises InputError if that fails."""
     find_policy(inputs.system.scheduling_policy, POLICIES)
     join_rule(inputs.system.intra_dimension_scheduling)
-    check_own_control(inputs.network)
+    if inputs.plan is not None:
+        check_own_control(inputs.plan)
 
 
 def _has_own_code(inputs: Inputs) -> bool:

@@ -10,18 +10,18 @@ from astra_ns3.config.network import NetworkConfig
 from astra_ns3.config.network_file import AnyNetwork
 from astra_ns3.errors import InputError, nearest
 from astra_ns3.network.api import EndpointModel, NetworkBackend
+from astra_ns3.network.plan import NetworkPlan
 from astra_ns3.network.records import RecorderOptions
-from astra_ns3.transport.roce import roce_parameters
 
 #: Called with what a backend built, before the first event; its arguments are the backend's own affair.
 BuiltHook = Callable[..., object]
 Factory = Callable[[AnyNetwork, EndpointModel, int, RecorderOptions, "BuiltHook | None"], NetworkBackend]
-_Maker = Callable[[AnyNetwork, EndpointModel, int, RecorderOptions, "BuiltHook | None", Compatibility], NetworkBackend]
+_Maker = Callable[["AnyNetwork | NetworkPlan", EndpointModel, int, RecorderOptions, "BuiltHook | None", Compatibility], NetworkBackend]
 
 
 def create_backend(
     name: str,
-    config: AnyNetwork,
+    network: AnyNetwork | NetworkPlan,
     endpoint: EndpointModel,
     *,
     seed: int,
@@ -29,10 +29,17 @@ def create_backend(
     on_built: BuiltHook | None = None,
     compatibility: Compatibility = OURS,
 ) -> NetworkBackend:
-    """Build the backend ``name``; raises InputError if there is none of that name, or for what it can't do."""
+    """Build the backend ``name`` on a network, or on a plan of it that is at hand.
+
+    Raises InputError if there is none of that name, or for what it can't do.
+    """
     check_backend_name(name)
-    check_backend(name, config, rendezvous=endpoint.rendezvous_bytes > 0)
-    return BACKENDS[name](config, endpoint, seed, recorder, on_built, compatibility)
+    check_backend(name, _config(network), rendezvous=endpoint.rendezvous_bytes > 0)
+    return BACKENDS[name](network, endpoint, seed, recorder, on_built, compatibility)
+
+
+def _config(network: AnyNetwork | NetworkPlan) -> AnyNetwork:
+    return network.config if isinstance(network, NetworkPlan) else network
 
 
 def check_backend_name(name: str) -> None:
@@ -51,18 +58,16 @@ def check_backend(name: str, config: AnyNetwork, *, rendezvous: bool) -> None:
         check(config, rendezvous)
 
 
-def check_own_control(config: AnyNetwork) -> None:
+def check_own_control(plan: NetworkPlan) -> None:
     """Load or compile the user's own congestion control, if there is one; raises InputError if that fails."""
     from astra_ns3.network.ns3.own_control import check_own_control as check
 
-    if isinstance(config, NetworkConfig) and config.roce is not None:
-        parameters = roce_parameters(config.roce)
-        if parameters.own_file:
-            check(parameters)
+    if plan.roce is not None and plan.roce.own_file:
+        check(plan.roce)
 
 
 def _ns3(
-    config: AnyNetwork,
+    network: AnyNetwork | NetworkPlan,
     endpoint: EndpointModel,
     seed: int,
     recorder: RecorderOptions,
@@ -71,8 +76,8 @@ def _ns3(
 ) -> NetworkBackend:
     from astra_ns3.network.ns3.backend import Ns3Backend
 
-    assert isinstance(config, NetworkConfig)
-    return Ns3Backend(config, endpoint, seed=seed, recorder=recorder, on_built=on_built)
+    assert isinstance(network, (NetworkConfig, NetworkPlan))
+    return Ns3Backend(network, endpoint, seed=seed, recorder=recorder, on_built=on_built)
 
 
 def _check_ns3(config: AnyNetwork, rendezvous: bool) -> None:
@@ -89,7 +94,7 @@ def _check_analytical(config: AnyNetwork, rendezvous: bool, *, queues: bool) -> 
 
 
 def _analytical(
-    config: AnyNetwork,
+    network: AnyNetwork | NetworkPlan,
     endpoint: EndpointModel,
     seed: int,
     recorder: RecorderOptions,
@@ -101,7 +106,7 @@ def _analytical(
     from astra_ns3.network.analytical.backend import AnalyticalBackend, AnalyticalModel
 
     model = AnalyticalModel(queues, compatibility.charge_highest_dimension, compatibility.truncate_delays)
-    return AnalyticalBackend(config, endpoint, model=model, seed=seed, recorder=recorder, on_built=on_built)
+    return AnalyticalBackend(_config(network), endpoint, model=model, seed=seed, recorder=recorder, on_built=on_built)
 
 
 BACKENDS: Mapping[str, _Maker] = {

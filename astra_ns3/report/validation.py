@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from astra_ns3.report.alignment import aligned, clock, counted
-from astra_ns3.units import format_bytes
+from astra_ns3.units import format_bytes, format_rate, format_time
 
 
 def validation_text(document: Mapping[str, Any]) -> str:
@@ -21,6 +21,7 @@ def validation_text(document: Mapping[str, Any]) -> str:
             ("messages", f"{forecast['messages']:,} ({format_bytes(forecast['bytes'])})"),
             ("packets", f"{forecast['packets']:,} with data"),
             *_pairs(forecast),
+            *_in_force(document["in_force"] or {}),
             ("estimated time", f"{clock(forecast['wall_seconds'])} on one core"),
             ("estimated memory", f"{format_bytes(forecast['memory_bytes'])}"),
         ]
@@ -32,6 +33,34 @@ def _pairs(forecast: Mapping[str, Any]) -> list[tuple[str, str]]:
     counts = {"connections": forecast["connections"], "queue pairs": forecast["queue_pairs"]}
     used = {name: count for name, count in counts.items() if count} or {"connections": 0}
     return [(name, f"{count:,}") for name, count in used.items()]
+
+
+def _in_force(in_force: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The congestion control with its numbers, a line each, and the marking."""
+    rows: list[tuple[str, str]] = []
+    if "roce" in in_force:
+        roce = in_force["roce"]
+        rows.append(("congestion control", f"{roce['congestion_control']}, parameters {roce['parameters']}"))
+        numbers = {**roce["control"], "cnp_interval_ps": roce["cnp_interval_ps"]}
+        numbers["minimum_rate_bps"] = roce["minimum_rate_bps"]
+        rows += [(f"  {_key(name)}", _with_unit(name, value)) for name, value in numbers.items()]
+    for row in in_force.get("ecn", []):
+        kmin, kmax = format_bytes(row["kmin_bytes"]), format_bytes(row["kmax_bytes"])
+        rows.append((f"ECN at {format_rate(row['rate_bps'])}", f"kmin {kmin}, kmax {kmax}, pmax {row['pmax']:g}"))
+    return rows
+
+
+_UNITS = {"_ps": format_time, "_bps": format_rate, "_bytes": format_bytes}
+
+
+def _key(name: str) -> str:
+    """The name as a file has it."""
+    return next((name.removesuffix(ending) for ending in _UNITS if name.endswith(ending)), name)
+
+
+def _with_unit(name: str, value: float) -> str:
+    shown = next((show for ending, show in _UNITS.items() if name.endswith(ending)), None)
+    return f"{value:g}" if shown is None else shown(int(value))
 
 
 def _workload(document: Mapping[str, Any]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from astra_ns3.config.network import NetworkConfig
-from astra_ns3.transport.lossless import check_lossless
+from astra_ns3.transport.lossless import check_lossless, largest_wire_bytes
 from astra_ns3.transport.roce_check import check_roce
 from astra_ns3.transport.shape import NetworkShape
 from astra_ns3.transport.tcp import check_tcp, tcp_parameters
@@ -28,7 +28,7 @@ def check_transport(
     if network.tcp is not None and tcp_shape.path:
         warnings += [*check_tcp(network.tcp, tcp_shape), *_tcp_reordering_warnings(network)]
     if network.roce is not None and roce_shape.path:
-        warnings += [*check_roce(network.roce, roce_shape), *_reordering_warnings(network)]
+        warnings += [*check_roce(network.roce, roce_shape, largest_wire_bytes(network)), *_reordering_warnings(network)]
     return warnings
 
 

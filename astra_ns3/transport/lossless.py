@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from astra_ns3.config.network import NetworkConfig
 from astra_ns3.errors import InputError
-from astra_ns3.transport.roce import port_headroom_bytes, roce_parameters
+from astra_ns3.transport.roce import port_headroom_bytes, roce_frames
 from astra_ns3.transport.shape import NetworkShape, SwitchShape
 from astra_ns3.transport.wire import frame_bytes, wire_bytes
 from astra_ns3.units import format_rate
@@ -17,13 +17,13 @@ _TCP_PRIORITY = 0
 def largest_frame_bytes(network: NetworkConfig) -> int:
     """The largest frame that any transport sends, as a buffer holds it."""
     tcp = 0 if network.tcp is None else frame_bytes(network.tcp.mtu_bytes)
-    return max(tcp, 0 if network.roce is None else roce_parameters(network.roce).largest_frame_bytes)
+    return max(tcp, 0 if network.roce is None else roce_frames(network.roce).largest_frame_bytes)
 
 
 def largest_wire_bytes(network: NetworkConfig) -> int:
     """The largest frame that any transport sends, preamble and gap counted."""
     tcp = 0 if network.tcp is None else wire_bytes(network.tcp.mtu_bytes)
-    return max(tcp, 0 if network.roce is None else roce_parameters(network.roce).largest_wire_bytes)
+    return max(tcp, 0 if network.roce is None else roce_frames(network.roce).largest_wire_bytes)
 
 
 def lossless_bytes(switch: SwitchShape, largest_wire_bytes: int) -> int:
@@ -54,7 +54,7 @@ def _frames(network: NetworkConfig) -> Iterator[tuple[int, int]]:
     if network.tcp is not None:
         yield _TCP_PRIORITY, frame_bytes(network.tcp.mtu_bytes)
     if network.roce is not None:
-        yield network.roce.priority, roce_parameters(network.roce).largest_frame_bytes
+        yield network.roce.priority, roce_frames(network.roce).largest_frame_bytes
 
 
 def _check_entrance(switch: SwitchShape, priority: int, frame: int, largest_wire_bytes: int) -> None:

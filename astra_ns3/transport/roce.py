@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from math import ceil
 
 from astra_ns3.config.roce import RoceTransport
-from astra_ns3.config.roce_control import HpccPint, OwnControl
+from astra_ns3.config.roce_control import OwnControl
 from astra_ns3.config.switch import PfcConfig
 from astra_ns3.errors import InputError
+from astra_ns3.transport.control_sets import InForce, Line, in_force
 from astra_ns3.transport.shape import NetworkShape, PortShape
 from astra_ns3.transport.wire import transmission_ps
 from astra_ns3.units import PS_PER_SECOND
@@ -22,14 +23,9 @@ the sender makes up its mind (IEEE 802.1Q allows it about two frame times)."""
 
 
 @dataclass(frozen=True)
-class RoceParameters:
-    """Every number of the transport; nothing is left to defaults. Most are those of C++'s ``RoceParameters``.
-
-    ``header_bytes`` and ``ack_bytes`` are without telemetry. ``window_bytes`` 0: none, or the path's bandwidth-delay
-    product if ``window_of_path``. ``own_file`` and ``own_class``: a user's own control, empty for ours, which
-    ``congestion_control`` names. ``control_parameters``: as
-    :meth:`~astra_ns3.config.roce_control.RoceControl.native_parameters`, and ``minimum_rate``.
-    """
+class RoceFrames:
+    """Sizes of the transport's frames, whatever network they travel; ``header_bytes`` and ``ack_bytes`` are without
+    telemetry. ``payload_round_trip``: a base round trip counts one way's payload alone."""
 
     payload_bytes: int
     header_bytes: int
@@ -39,6 +35,33 @@ class RoceParameters:
     line_gap_bytes: int
     telemetry_bytes: int
     ack_telemetry_bytes: int
+    payload_round_trip: bool
+
+    @property
+    def largest_frame_bytes(self) -> int:
+        """A full data packet in a buffer."""
+        return max(self.minimum_frame_bytes, self.payload_bytes + self.header_bytes + self.telemetry_bytes)
+
+    @property
+    def largest_wire_bytes(self) -> int:
+        """A full data packet on the line."""
+        return self.largest_frame_bytes + self.line_gap_bytes
+
+    @property
+    def ack_wire_bytes(self) -> int:
+        """An ACK on the line."""
+        return max(self.minimum_frame_bytes, self.ack_bytes + self.ack_telemetry_bytes) + self.line_gap_bytes
+
+
+@dataclass(frozen=True)
+class RoceParameters(RoceFrames):
+    """Every number of the transport; nothing is left to defaults. Most are those of C++'s ``RoceParameters``.
+
+    ``window_bytes`` 0: none, or the path's bandwidth-delay product if ``window_of_path``. ``own_file`` and
+    ``own_class``: a user's own control, empty for ours, which ``congestion_control`` names. ``control_parameters``: the
+    control's numbers by name, and ``minimum_rate``.
+    """
+
     per_message: bool
     acknowledged: bool
     priority: int
@@ -59,7 +82,6 @@ class RoceParameters:
     cnp_interval_ps: int
     cnp_on_ack: bool
     port_of_message: bool
-    payload_round_trip: bool
     longest_round_trip: bool
     utilisation_log_base: float
     utilisation_probability: float
@@ -69,32 +91,11 @@ class RoceParameters:
     own_class: str
     control_parameters: Mapping[str, float]
 
-    @property
-    def largest_frame_bytes(self) -> int:
-        """A full data packet in a buffer."""
-        return max(self.minimum_frame_bytes, self.payload_bytes + self.header_bytes + self.telemetry_bytes)
 
-    @property
-    def largest_wire_bytes(self) -> int:
-        """A full data packet on the line."""
-        return self.largest_frame_bytes + self.line_gap_bytes
-
-    @property
-    def ack_wire_bytes(self) -> int:
-        """An ACK on the line."""
-        return max(self.minimum_frame_bytes, self.ack_bytes + self.ack_telemetry_bytes) + self.line_gap_bytes
-
-
-def roce_parameters(transport: RoceTransport) -> RoceParameters:
-    """The configuration with what was left open filled in: the window and the telemetry as the control needs them.
-
-    Raises InputError for combinations that contradict each other.
-    """
-    control, reliability = transport.congestion_control, transport.reliability
-    window = _window(transport)
-    pint = control if isinstance(control, HpccPint) else HpccPint()
-    own = control if isinstance(control, OwnControl) else None
-    return RoceParameters(
+def roce_frames(transport: RoceTransport) -> RoceFrames:
+    """The sizes of frames, with the telemetry that the control needs."""
+    control = transport.congestion_control
+    return RoceFrames(
         payload_bytes=transport.payload_bytes,
         header_bytes=transport.header_bytes,
         ack_bytes=transport.ack_bytes,
@@ -103,6 +104,32 @@ def roce_parameters(transport: RoceTransport) -> RoceParameters:
         line_gap_bytes=transport.line_gap_bytes,
         telemetry_bytes=_given(transport.telemetry_bytes, control.telemetry_bytes),
         ack_telemetry_bytes=_given(transport.ack_telemetry_bytes, control.ack_telemetry_bytes),
+        payload_round_trip=transport.base_rtt == "payload",
+    )
+
+
+def roce_line(transport: RoceTransport, shape: NetworkShape) -> Line:
+    """What the control's numbers are scaled by on the network that ``shape`` outlines."""
+    return Line(
+        rate_bps=min(port.rate_bps for port in shape.host_ports),
+        round_trip_ps=base_round_trip_ps(roce_frames(transport), shape),
+        payload_bytes=transport.payload_bytes,
+    )
+
+
+def roce_parameters(transport: RoceTransport, line: Line) -> RoceParameters:
+    """The configuration with what was left open filled in: windows, telemetry and numbers as the control needs them.
+
+    Raises InputError for combinations that contradict each other.
+    """
+    control, reliability = transport.congestion_control, transport.reliability
+    window = _window(transport)
+    own = control if isinstance(control, OwnControl) else None
+    found = _in_force(transport, line)
+    numbers, minimum_rate_bps = found.numbers, _given(transport.minimum_rate_bps, found.minimum_rate_bps)
+    of_the_control = {name: value for name, value in numbers.items() if name not in control.of_the_fabric}
+    return RoceParameters(
+        **vars(roce_frames(transport)),
         per_message=transport.queue_pairs == "per-message",
         acknowledged=transport.completion == "acknowledged",
         priority=transport.priority,
@@ -119,20 +146,26 @@ def roce_parameters(transport: RoceTransport) -> RoceParameters:
         window_of_path=window == "bdp",
         window_scales=_on(transport.window_scales_with_rate, control.window_scales),
         paced=transport.rate_limited,
-        minimum_rate_bps=transport.minimum_rate_bps,
-        cnp_interval_ps=transport.cnp_interval_ps,
+        minimum_rate_bps=minimum_rate_bps,
+        cnp_interval_ps=_given(transport.cnp_interval_ps, found.cnp_interval_ps),
         cnp_on_ack=transport.cnp == "on-ack",
         port_of_message=transport.ecmp == "per-message-port",
-        payload_round_trip=transport.base_rtt == "payload",
         longest_round_trip=transport.base_rtt_of == "longest",
-        utilisation_log_base=pint.log_base,
-        utilisation_probability=pint.sampling,
+        utilisation_log_base=numbers.get("log_base", 1.05),
+        utilisation_probability=numbers.get("sampling", 1.0),
         time_rounding_ps=transport.time_rounding_ps,
         congestion_control=control.kind,
         own_file=own.path if own else "",
         own_class=own.class_name if own else "",
-        control_parameters={"minimum_rate": float(transport.minimum_rate_bps), **control.native_parameters()},
+        control_parameters={"minimum_rate": float(minimum_rate_bps), **of_the_control},
     )
+
+
+def _in_force(transport: RoceTransport, line: Line) -> InForce:
+    try:
+        return in_force(transport.congestion_control, line)
+    except ValueError as error:
+        raise InputError(str(error)) from error
 
 
 def _window(transport: RoceTransport) -> int | str:
@@ -170,7 +203,7 @@ def port_headroom_bytes(pfc: PfcConfig, port: PortShape, largest_wire_bytes: int
     return headroom_bytes(port.rate_bps, port.delay_ps, largest_wire_bytes)
 
 
-def base_round_trip_ps(parameters: RoceParameters, shape: NetworkShape) -> int:
+def base_round_trip_ps(parameters: RoceFrames, shape: NetworkShape) -> int:
     """From the first bit of a full packet sent to the last of its ACK received, on the idle, longest path."""
     delays_ps = 2 * sum(port.delay_ps for port in shape.path)
     sizes: tuple[int, ...] = (parameters.largest_wire_bytes, parameters.ack_wire_bytes)

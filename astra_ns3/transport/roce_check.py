@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from astra_ns3.config.roce import RoceTransport
 from astra_ns3.errors import InputError
+from astra_ns3.transport.control_check import control_warnings, marking_warnings
 from astra_ns3.transport.roce import (
     RoceParameters,
     base_round_trip_ps,
+    roce_line,
     roce_parameters,
     window_bytes,
 )
@@ -15,13 +17,13 @@ from astra_ns3.transport.wire import transmission_ps
 from astra_ns3.units import format_bytes, format_rate, format_time
 
 
-def check_roce(transport: RoceTransport, shape: NetworkShape) -> list[str]:
-    """Warnings about numbers that can't be meant, each one line.
+def check_roce(transport: RoceTransport, shape: NetworkShape, largest_wire_bytes: int) -> list[str]:
+    """Warnings about numbers that can't be meant, each one line; ``largest_wire_bytes``: of any frame on the network.
 
     Raises InputError for combinations that are impossible. Model limits: the round trip is that of the longest path on
     an idle network; the longest queue is that of all windows towards one NPU, or the buffer.
     """
-    parameters = roce_parameters(transport)
+    parameters = roce_parameters(transport, roce_line(transport, shape))
     slowest = min(shape.host_ports).rate_bps
     if parameters.minimum_rate_bps > slowest:
         raise InputError(
@@ -32,8 +34,10 @@ def check_roce(transport: RoceTransport, shape: NetworkShape) -> list[str]:
     warnings: list[str] = []
     for switch in shape.switches:
         _check_buffer(switch, parameters)
-        warnings += [*_lossless_warnings(switch, parameters), *_ecn_warnings(switch, transport)]
+        warnings += _lossless_warnings(switch, parameters)
+        warnings += marking_warnings(switch, largest_wire_bytes, parameters.priority, transport.congestion_control)
     warnings += [*_window_warnings(parameters, shape), *_timer_warnings(parameters, shape)]
+    warnings += control_warnings(parameters, shape)
     return list(dict.fromkeys(warnings))
 
 
@@ -72,21 +76,6 @@ def _lossless_warnings(switch: SwitchShape, parameters: RoceParameters) -> list[
     return [
         f"{why}, so packets can be lost, and {parameters.reliability} sends all that followed a lost one again: "
         "add pfc, or use reliability selective-repeat"
-    ]
-
-
-def _ecn_warnings(switch: SwitchShape, transport: RoceTransport) -> list[str]:
-    ecn, control = switch.config.ecn, transport.congestion_control
-    if ecn is None:
-        if not control.needs_ecn:
-            return []
-        return [f"congestion_control {control.kind} waits for ECN marks, but a switch marks nothing (no switch.ecn)"]
-    lowest = min(entry.kmin_bytes for entry in (ecn if isinstance(ecn, tuple) else (ecn,)))
-    if lowest < switch.config.buffer_bytes:
-        return []
-    return [
-        f"kmin {format_bytes(lowest)} is not below the switch buffer {format_bytes(switch.config.buffer_bytes)}: "
-        "no packet is ever marked"
     ]
 
 

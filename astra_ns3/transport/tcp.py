@@ -8,9 +8,13 @@ from astra_ns3.config.tcp import TcpTransport
 from astra_ns3.errors import InputError
 from astra_ns3.transport.shape import NetworkShape, SwitchShape
 from astra_ns3.transport.wire import frame_bytes, segments, tcp_packet_bytes, transmission_ps, wire_bytes
-from astra_ns3.units import format_bytes, format_time
+from astra_ns3.units import PS_PER_MS, format_bytes, format_time
 
 DCTCP = "Dctcp"
+FAR_FROM_ROUND_TRIP = 100
+"""A minimum RTO of more round trips than this, each behind a full queue, waits for nothing."""
+USUAL_MIN_RTO_PS = 10 * PS_PER_MS
+"""That of a file that names none, and usual in data centres: what is not above it is nobody's mistake."""
 
 
 @dataclass(frozen=True)
@@ -136,6 +140,12 @@ def _timer_warnings(parameters: TcpParameters, shape: NetworkShape) -> list[str]
         warnings.append(
             f"min_rto {min_rto} is shorter than the {format_time(drain_ps)} that a full queue takes to drain: "
             "packets that only wait will be sent again; raise min_rto or lower the window"
+        )
+    longest_ps = drain_ps + base_round_trip_ps(parameters, shape)
+    if parameters.min_rto_ps > max(USUAL_MIN_RTO_PS, FAR_FROM_ROUND_TRIP * longest_ps):
+        warnings.append(
+            f"min_rto {min_rto} is {parameters.min_rto_ps // longest_ps} times the {format_time(longest_ps)} of a round "
+            "trip behind a full queue: a message whose last segment is lost waits so long for nothing; lower min_rto"
         )
     if parameters.delayed_ack_count > 1 and parameters.delayed_ack_timeout_ps >= parameters.min_rto_ps:
         warnings.append(

@@ -52,10 +52,10 @@ SETTINGS = {
     "hpcc": Setting({"kind": "hpcc", "rate_ai": "250Mbps"}, extra=TELEMETRY, keys=HPCC_KEYS),
     "hpcc-pint": Setting({"kind": "hpcc-pint", "rate_ai": "250Mbps"}, extra=2, keys=HPCC_KEYS),
     "dctcp": Setting({"kind": "dctcp"}, STEP, keys={"window": 200_000}),
-    "dctcp by rate": Setting({"kind": "dctcp", "window": False}, STEP, keys={"window": "none"}),
-    "swift": Setting({"kind": "swift", "base_target": "10us"}),
+    "dctcp by rate": Setting({"kind": "dctcp", "parameters": "paper", "window": False}, STEP, keys={"window": "none"}),
+    "swift": Setting({"kind": "swift", "parameters": "paper", "base_target": "10us"}),
     # 10 Gb/s as in its paper, where a round trip is shorter than a segment; it takes some 20 ms to come back.
-    "timely": Setting({"kind": "timely", "segment": 0}, gbps=10, late_ps=10 * MS, settled_ps=40 * MS, end_ps=100 * MS),
+    "timely": Setting({"kind": "timely", "parameters": "paper", "segment": 0}, gbps=10, late_ps=10 * MS, settled_ps=40 * MS, end_ps=100 * MS),
 }
 LEAST_USE = {"hpcc": 0.94, "hpcc-pint": 0.94, "dctcp": 0.99, "dctcp by rate": 0.93, "swift": 0.99, "timely": 0.9}
 """Of the line. HPCC aims at eta; DCTCP by rate and TIMELY empty the queue with each cut."""
@@ -166,7 +166,7 @@ def swift_queue_bytes(senders: int, rate_bps: int, base_target_us: float) -> flo
 @pytest.mark.parametrize("senders", [2, 8, 16])
 @pytest.mark.parametrize("base_target_us", [6, 10, 25])
 def test_swift_rests_where_the_delay_is_its_target(senders: int, base_target_us: int, tmp_path: Path) -> None:
-    setting = Setting({"kind": "swift", "base_target": f"{base_target_us}us"})
+    setting = Setting({"kind": "swift", "parameters": "paper", "base_target": f"{base_target_us}us"})
     played = long_flows(tmp_path, setting, senders)
     expected = swift_queue_bytes(senders, setting.rate_bps, base_target_us)
     # Windows swing about it by ai, and what is in flight is a whole number of packets of each flow.

@@ -29,7 +29,8 @@ PORT = "switch0:0"
 SAMPLE_PS = 5 * US
 RED = {"kmin": 5_000, "kmax": 200_000, "pmax": 0.01}
 DEPLOYED_RED = {"kmin": 40_000, "kmax": 1_000_000, "pmax": 1.0}
-DEPLOYED = {"kind": "dcqcn", "increase_timer": "60us", "byte_counter": 300_000_000}
+PAPER = {"kind": "dcqcn", "parameters": "paper"}
+DEPLOYED = {**PAPER, "increase_timer": "60us", "byte_counter": 300_000_000}
 LEAST_USE = 0.98
 LONGEST_QUEUE_BYTES = 100_000
 EQUAL_SHARES = 0.95
@@ -67,8 +68,8 @@ def link_use(played: Played, begin_ps: int, end_ps: int) -> float:
 @pytest.mark.parametrize(
     ("red", "control"),
     [
-        pytest.param(RED, "dcqcn", id="paper"),
-        pytest.param(RED, {"kind": "dcqcn", "decrease_timer": "4us"}, id="paper, clocked cuts"),
+        pytest.param(RED, PAPER, id="paper"),
+        pytest.param(RED, {**PAPER, "decrease_timer": "4us"}, id="paper, clocked cuts"),
         pytest.param(DEPLOYED_RED, DEPLOYED, id="deployment"),
         pytest.param(DEPLOYED_RED, {**DEPLOYED, "decrease_timer": "4us"}, id="deployment, clocked cuts"),
     ],
@@ -85,7 +86,7 @@ def test_two_into_one_use_the_link_and_keep_the_queue_below_100_kb(
 
 @pytest.mark.parametrize("senders", [2, 4, 8, 16])
 def test_flows_have_equal_shares_though_one_was_first(senders: int, tmp_path: Path) -> None:
-    played = long_flows(tmp_path, senders, RED, "dcqcn", 100, late_ps=5 * MS)
+    played = long_flows(tmp_path, senders, RED, PAPER, 100, late_ps=5 * MS)
     alone = arrived_bytes(played, 0, 5 * MS)
     assert alone[0] > 0.95 * RATE_BPS / 8 * 5e-3 * PAYLOAD / WIRE
     assert sum(alone[1:]) == 0
@@ -96,7 +97,7 @@ def test_flows_have_equal_shares_though_one_was_first(senders: int, tmp_path: Pa
 @pytest.mark.parametrize("senders", [2, 3, 4, 6])
 def test_the_queue_rests_at_the_fixed_point_of_the_fluid_model(senders: int, tmp_path: Path) -> None:
     """Up to 6 flows: with more of them the queue swings into 200 KB, where the marking jumps from 1% to all."""
-    played = long_flows(tmp_path, senders, RED, "dcqcn", 200)
+    played = long_flows(tmp_path, senders, RED, PAPER, 200)
     queue = sampled_queue(played, PORT, WARM_UP_PS, 200 * MS, SAMPLE_PS).mean()
     per_packet = 8 * WIRE
     model = Dcqcn(senders, RATE_BPS / per_packet, 40e6 / per_packet, 10e6 / WIRE)
@@ -110,7 +111,7 @@ def test_more_flows_stand_on_a_longer_queue(tmp_path: Path) -> None:
     for senders in (2, 4, 8):
         folder = tmp_path / str(senders)
         folder.mkdir()
-        played = long_flows(folder, senders, RED, "dcqcn", 100)
+        played = long_flows(folder, senders, RED, PAPER, 100)
         queues.append(sampled_queue(played, PORT, WARM_UP_PS, 100 * MS, SAMPLE_PS).mean())
     assert queues[0] * 1.5 < queues[1] < queues[2] / 1.5
 

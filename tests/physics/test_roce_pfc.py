@@ -220,7 +220,8 @@ def test_a_window_keeps_an_incast_from_pausing_and_rates_alone_do_not(control: s
     pauses = []
     for window in ("none", "bdp"):
         switch = {"buffer": "8MB", "pfc": LOSSLESS, "ecn": marking}
-        network = roce_star(fan_in + 1, delay="1us", switch=switch, congestion_control=control, window=window)
+        paper = {"kind": control, "parameters": "paper"}
+        network = roce_star(fan_in + 1, delay="1us", switch=switch, congestion_control=paper, window=window)
         pauses.append(play(network, incast(fan_in), 500_000).statistics["pauses"])
     without, windowed = pauses
     assert windowed == 0

@@ -48,6 +48,8 @@ def draw_switches(
                 alike["pfc"] = draw_pfc(draw, transport, packet_bytes)
             if draw.chance(0.75):
                 alike["ecn"] = draw_ecn(draw, packet_bytes)
+            elif draw.chance(0.4):
+                alike["ecn"] = draw.pick("scaled", "off")
             if draw.chance(0.2):
                 weights = [draw.randint(1, 20) for _ in range(8)]
                 alike["scheduler"] = {"kind": "dwrr", "weights": weights}

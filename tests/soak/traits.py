@@ -14,7 +14,7 @@ from astra_ns3.errors import InputError
 from astra_ns3.topology.graph import Graph
 from astra_ns3.topology.registry import build_graph
 from astra_ns3.topology.routes import shortest_paths
-from astra_ns3.transport.roce import port_headroom_bytes, roce_parameters
+from astra_ns3.transport.roce import port_headroom_bytes, roce_frames
 from astra_ns3.transport.shape import PortShape
 from soak.case import Case, network_of, write_files
 
@@ -85,7 +85,7 @@ def _is_safe(graph: Graph, roce: RoceTransport, priorities: set[int]) -> bool:
     """Whether frames of these priorities are lost nowhere: no errors, and pauses with enough headroom everywhere."""
     if any(link.error_rate for link in graph.links) or graph.nic_buffer_bytes is not None:
         return False
-    largest = roce_parameters(roce).largest_wire_bytes
+    largest = roce_frames(roce).largest_wire_bytes
     for number, switch in enumerate(graph.switch_configs):
         if switch.pfc is None or not priorities <= set(switch.pfc.priorities):
             return False

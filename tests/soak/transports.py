@@ -63,6 +63,15 @@ _PARAMETERS: Mapping[str, Callable[[Draw], Drawn]] = {
     ),
 }
 assert tuple(_PARAMETERS) == CONTROL_KINDS
+_SETS: Mapping[str, tuple[str, ...]] = {
+    "dcqcn": ("paper", "hpcc", "nvidia"),
+    "timely": ("paper", "hpcc"),
+    "dctcp": ("paper", "hpcc"),
+    "hpcc": ("paper", "hpcc"),
+    "hpcc-pint": ("paper", "hpcc"),
+    "swift": ("paper",),
+}
+"""Beside the default, which is drawn most often."""
 
 
 def draw_control(draw: Draw) -> Drawn:
@@ -70,7 +79,10 @@ def draw_control(draw: Draw) -> Drawn:
     if draw.chance(0.08):
         return {"kind": draw.weighted({OWN_CONTROLS[0]: 3, OWN_CONTROLS[1]: 1}), "parameters": {"factor": 0.5}}
     kind = draw.pick(*CONTROL_KINDS)
-    return {"kind": kind, **_PARAMETERS[kind](draw)}
+    made: Drawn = {"kind": kind, **_PARAMETERS[kind](draw)}
+    if kind in _SETS:
+        made |= draw.some(0.4, parameters=draw.pick(*_SETS[kind]))
+    return made
 
 
 def is_in_python(roce: Mapping[str, Any]) -> bool:

@@ -22,7 +22,8 @@ from astra_ns3.errors import InputError
 from astra_ns3.experiments.inputs import Options, load_inputs
 from astra_ns3.experiments.run import run
 from astra_ns3.topology.registry import build_graph
-from astra_ns3.transport.roce import port_headroom_bytes, roce_parameters
+from astra_ns3.transport.control_sets import Line, in_force
+from astra_ns3.transport.roce import RoceParameters, port_headroom_bytes, roce_parameters
 from astra_ns3.transport.shape import PortShape
 
 REFERENCE = Path(__file__).resolve().parents[3] / "shared" / "reference" / "astra-ns3"
@@ -104,6 +105,11 @@ def switch(folder: Path, **changes: str | None) -> SwitchConfig:
     return topology.switch
 
 
+def numbers_of(transport: RoceTransport) -> RoceParameters:
+    """On a line that no number of an import may follow."""
+    return roce_parameters(transport, Line(400 * 10**9, 8 * US, 1000))
+
+
 def message_of(folder: Path, **changes: str | None) -> str:
     with pytest.raises(InputError) as caught:
         imported(folder, **changes)
@@ -112,7 +118,7 @@ def message_of(folder: Path, **changes: str | None) -> str:
 
 def test_the_wire_is_that_of_the_known_code(tmp_path: Path) -> None:
     # Data: payload + 2 PPP + 20 IP + 8 UDP + 6 sequence. ACK: 2 + 20 and at least 26 behind it.
-    found = roce_parameters(roce(tmp_path))
+    found = numbers_of(roce(tmp_path))
     assert (found.payload_bytes, found.header_bytes, found.ack_bytes) == (1000, 2 + 20 + 8 + 6, 2 + 20 + 26)
     assert (found.line_gap_bytes, found.minimum_frame_bytes, found.time_rounding_ps) == (0, 0, 1000)
 
@@ -123,12 +129,12 @@ def test_the_wire_is_that_of_the_known_code(tmp_path: Path) -> None:
     [("1", 0, 48), ("3", 42, 76), ("7", 8, 48), ("8", 0, 48), ("10", 2, 48), ("12", 0, 48)],
 )
 def test_telemetry_has_the_bytes_of_the_known_code(mode: str, data: int, ack: int, tmp_path: Path) -> None:
-    found = roce_parameters(roce(tmp_path, CC_MODE=mode))
+    found = numbers_of(roce(tmp_path, CC_MODE=mode))
     assert (found.telemetry_bytes, found.ack_bytes + found.ack_telemetry_bytes) == (data, ack)
 
 
 def test_a_message_is_a_queue_pair_that_ends_with_its_last_ack(tmp_path: Path) -> None:
-    found = roce_parameters(roce(tmp_path))
+    found = numbers_of(roce(tmp_path))
     assert (found.per_message, found.acknowledged, found.port_of_message, found.cnp_on_ack) == (True,) * 4
     assert (found.window_of_path, found.window_scales, found.payload_round_trip) == (True, True, True)
     assert (found.longest_round_trip, found.paced, found.ack_every) == (False, True, 1)
@@ -144,7 +150,9 @@ def test_the_error_rate_of_all_links_is_that_of_links_without_their_own(tmp_path
 def test_each_mode_has_the_parameters_of_its_keys(tmp_path: Path) -> None:
     def parameters(mode: int) -> dict[str, Any]:
         control = roce(tmp_path, CC_MODE=str(mode)).congestion_control
-        return {"kind": control.kind, **control.native_parameters()}
+        numbers = in_force(control, Line(400 * 10**9, 8 * US, 1000)).numbers
+        told = {name: float(value) for name, value in numbers.items() if name not in control.of_the_fabric}
+        return {"kind": control.kind, **told}
 
     assert parameters(1) == {
         "kind": "dcqcn",
@@ -162,7 +170,7 @@ def test_each_mode_has_the_parameters_of_its_keys(tmp_path: Path) -> None:
     rule = {"rate_ai": 50e6, "eta": 0.9, "max_stage": 2.0, "fast_react": 1.0}
     assert parameters(3) == {"kind": "hpcc", **rule, "multiple_rates": 0.0, "base_rtt": 0.0}
     assert parameters(10) == {"kind": "hpcc-pint", **rule}
-    pint = roce_parameters(roce(tmp_path, CC_MODE="10"))
+    pint = numbers_of(roce(tmp_path, CC_MODE="10"))
     assert (pint.utilisation_log_base, pint.utilisation_probability) == (1.02, 0.5)
     timely = parameters(7)
     assert (timely["t_low"], timely["t_high"], timely["minimum_rtt"]) == (50.0 * US, 500.0 * US, 20.0 * US)
@@ -190,7 +198,7 @@ def test_the_switch_is_that_of_the_known_code(tmp_path: Path) -> None:
 
 
 def test_no_qcn_is_no_mark_and_needs_no_thresholds(tmp_path: Path) -> None:
-    assert switch(tmp_path, ENABLE_QCN="0", KMAX_MAP=None, KMIN_MAP=None, PMAX_MAP=None).ecn is None
+    assert switch(tmp_path, ENABLE_QCN="0", KMAX_MAP=None, KMIN_MAP=None, PMAX_MAP=None).ecn == "off"
     assert "key 'KMIN_MAP' is missing; ENABLE_QCN needs it" in message_of(tmp_path, KMIN_MAP=None)
 
 

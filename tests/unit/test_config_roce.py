@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,16 +12,18 @@ from click.testing import CliRunner
 
 from astra_ns3.cli.main import cli
 from astra_ns3.config.network import NetworkConfig, RoceTransport, TcpTransport, json_schema, parse_network
-from astra_ns3.config.roce_control import KINDS, Dcqcn, HpccPint, OwnControl, RoceControl
+from astra_ns3.config.roce_control import KINDS, HpccPint, OwnControl, RoceControl
 from astra_ns3.config.switch import EcnConfig, PfcConfig, SwitchConfig
 from astra_ns3.errors import InputError
 from astra_ns3.experiments.options import Options, network_with_options
+from astra_ns3.transport.control_sets import Line, in_force
 
 ROOT = Path(__file__).resolve().parents[2]
 MODELS = ROOT / "ns3-scratch" / "roce" / "model"
 SHARED_RULE = "roce-control-utilisation-rate.cc"
 GBPS = 10**9
 US = 10**6
+SOME_LINE = Line(100 * GBPS, 5 * US, 1000)
 
 
 def network(transport: Any = "roce", switch: dict[str, Any] | None = None, **more: Any) -> NetworkConfig:
@@ -99,9 +102,20 @@ def test_what_is_written_is_read_back_equal() -> None:
             "transport.congestion_control.rate_aj': unknown key",
         ),
         ({"kind": "roce", "congestion_control": {"kind": "dcqcn", "g": 1.5}}, "found 1.5, expected less than or equal"),
-        ({"kind": "roce", "congestion_control": {"kind": "timely", "t_low": "1ms"}}, "1ms is above t_high, 500us"),
-        ({"kind": "roce", "congestion_control": {"kind": "swift", "fs_min_cwnd": 200}}, "not below fs_max_cwnd, 100"),
-        ({"kind": "roce", "congestion_control": {"kind": "swift", "max_cwnd": 0.005}}, "0.01 is above max_cwnd, 0.005"),
+        (
+            {"kind": "roce", "congestion_control": {"kind": "timely", "t_low": "1ms", "t_high": "500us"}},
+            "1ms is above t_high, 500us",
+        ),
+        (
+            {"kind": "roce", "congestion_control": {"kind": "swift", "fs_min_cwnd": 200, "fs_max_cwnd": 100}},
+            "not below fs_max_cwnd, 100",
+        ),
+        (
+            {"kind": "roce", "congestion_control": {"kind": "swift", "min_cwnd": 0.01, "max_cwnd": 0.005}},
+            "0.01 is above max_cwnd, 0.005",
+        ),
+        ({"kind": "roce", "congestion_control": {"kind": "swift", "parameters": "hpcc"}}, "allowed: scaled, paper"),
+        ({"kind": "roce", "congestion_control": {"kind": "dcqcn", "parameters": "nvida"}}, "did you mean 'nvidia'?"),
         ({"kind": "roce", "congestion_control": "mine.txt:My"}, "expected FILE.hpp:Class or FILE.py:Class"),
     ],
 )
@@ -111,18 +125,7 @@ def test_mistakes_are_named_with_the_nearest_key(transport: Any, message: str) -
 
 def test_parameters_are_in_base_units() -> None:
     parameters = control({"kind": "dcqcn", "rate_ai": "50Mbps", "decrease_timer": "4us", "byte_counter": "1MB"})
-    assert parameters.native_parameters() == {
-        "rate_ai": 50e6,
-        "rate_hai": 200e6,
-        "g": 1 / 256,
-        "alpha_timer": 55.0 * US,
-        "decrease_timer": 4.0 * US,
-        "increase_timer": 55.0 * US,
-        "byte_counter": 1e6,
-        "fast_recovery_times": 5.0,
-        "clamp_target_rate": 1.0,
-        "rate_on_first_cnp": 1.0,
-    }
+    assert parameters.given() == {"rate_ai": 50e6, "decrease_timer": 4.0 * US, "byte_counter": 1e6}
 
 
 def test_a_users_own_control_takes_numbers_of_any_name_and_unit() -> None:
@@ -131,10 +134,20 @@ def test_a_users_own_control_takes_numbers_of_any_name_and_unit() -> None:
     )
     assert isinstance(own, OwnControl)
     assert (own.path, own.class_name) == ("a/b.hpp", "ns::Mine")
-    assert own.native_parameters() == {"r": 40.0 * GBPS, "t": 3.0 * US, "s": 2048.0, "n": 7.0, "on": 1.0}
+    assert own.given() == {"r": 40.0 * GBPS, "t": 3.0 * US, "s": 2048.0, "n": 7.0, "on": 1.0}
     assert "'t' is '3 parsecs'" in message_of(
         transport={"kind": "roce", "congestion_control": {"kind": "b.py:Mine", "parameters": {"t": "3 parsecs"}}}
     )
+
+
+def papers(kind: str) -> Mapping[str, float]:
+    """Every number of a control as its paper has it."""
+    plain = kind in ("none", "static-window")
+    return in_force(control(kind if plain else {"kind": kind, "parameters": "paper"}), SOME_LINE).numbers
+
+
+def names_told_to(kind: str) -> set[str]:
+    return set(papers(kind)) - control(kind).of_the_fabric
 
 
 def names_read_by_cpp(*files: str) -> set[str]:
@@ -144,7 +157,7 @@ def names_read_by_cpp(*files: str) -> set[str]:
 @pytest.mark.parametrize("kind", KINDS)
 def test_cpp_reads_exactly_the_parameters_of_the_file(kind: str) -> None:
     files = [f"roce-control-{kind}.cc", *([SHARED_RULE] if kind.startswith("hpcc") else [])]
-    assert names_read_by_cpp(*files) - {"minimum_rate"} == set(control(kind).native_parameters())
+    assert names_read_by_cpp(*files) - {"minimum_rate"} == names_told_to(kind)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -156,7 +169,8 @@ def test_cpp_has_the_same_defaults(kind: str) -> None:
         top, _, bottom = value.partition("/")
         found[name] = float(top) / float(bottom or 1)
     found.pop("minimum_rate", None)
-    assert found == pytest.approx(control(kind).native_parameters())
+    told = {name: value for name, value in papers(kind).items() if name in names_told_to(kind)}
+    assert found == pytest.approx(told)
 
 
 def test_cpp_knows_every_control() -> None:
@@ -166,7 +180,7 @@ def test_cpp_knows_every_control() -> None:
 
 def test_what_the_fabric_does_for_pint_is_not_told_to_the_control() -> None:
     assert {"log_base", "sampling"} <= set(HpccPint.model_fields)
-    assert not {"log_base", "sampling"} & set(control("hpcc-pint").native_parameters())
+    assert not {"log_base", "sampling"} & names_told_to("hpcc-pint")
 
 
 def test_marking_may_differ_by_the_rate_of_a_port() -> None:
@@ -196,6 +210,8 @@ def test_alpha_doubles_with_each_halving_down_to_the_reference_rate() -> None:
         ({"ecn": {"kmin": 5, "kmxx": 6}}, "switch.ecn.kmxx': unknown key; allowed: kmin, kmax, pmax, at"),
         ({"ecn": [{"kmin": 5, "kmax": 6}]}, "switch.ecn.0.rate' is missing"),
         ({"ecn": []}, "found [], expected at least one entry"),
+        ({"ecn": "scalled"}, "switch.ecn': found 'scalled', expected scaled, off, or keys: kmin, kmax, pmax"),
+        ({"ecn": True}, "switch.ecn': found True, expected scaled, off, or keys"),
         ({"ecn": [{"rate": 1, "kmin": 5, "kmax": 6}] * 2}, "two entries for ports of 1 b/s"),
         ({"pfc": {"priorities": [3, 3]}}, "[3, 3] names a priority twice"),
         ({"pfc": {"priorities": []}}, "switch.pfc.priorities': found [], expected at least one entry"),
@@ -258,8 +274,3 @@ def test_the_command_line_takes_the_option() -> None:
     assert isinstance(wrong.exception, InputError)
 
 
-def test_the_papers_dcqcn_is_the_default() -> None:
-    # Zhu et al. 2015: g 1/256, K and timer 55 us, byte counter 10 MB, F 5, R_AI 40 Mb/s.
-    dcqcn = Dcqcn()
-    assert (dcqcn.g, dcqcn.alpha_timer_ps, dcqcn.increase_timer_ps) == (1 / 256, 55 * US, 55 * US)
-    assert (dcqcn.byte_counter_bytes, dcqcn.fast_recovery_times, dcqcn.rate_ai_bps) == (10**7, 5, 40 * 10**6)

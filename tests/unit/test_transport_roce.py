@@ -10,7 +10,7 @@ import pytest
 from astra_ns3.config.network import NetworkConfig, RoceTransport, parse_network
 from astra_ns3.config.switch import PfcConfig, SwitchConfig
 from astra_ns3.errors import InputError
-from astra_ns3.experiments.shape import network_shape
+from astra_ns3.network.shape import network_shape
 from astra_ns3.topology.graph import Graph, Link
 from astra_ns3.transport.check import check_transport
 from astra_ns3.transport.lossless import largest_wire_bytes, lossless_bytes
@@ -19,6 +19,7 @@ from astra_ns3.transport.roce import (
     base_round_trip_ps,
     headroom_bytes,
     port_headroom_bytes,
+    roce_line,
     roce_parameters,
     window_bytes,
 )
@@ -51,7 +52,7 @@ def star(network: NetworkConfig) -> NetworkShape:
 def parameters(transport: dict[str, Any] | None = None) -> RoceParameters:
     network = config(transport)
     assert isinstance(network.transport, RoceTransport)
-    return roce_parameters(network.transport)
+    return roce_parameters(network.transport, roce_line(network.transport, star(network)))
 
 
 def warnings(transport: dict[str, Any] | None = None, switch: dict[str, Any] | None = None) -> list[str]:
@@ -196,9 +197,30 @@ def test_what_contradicts_itself_is_refused() -> None:
     [
         ({}, {"buffer": "32MiB"}, "a switch has no pfc, so packets can be lost, and go-back-n sends all"),
         ({"priority": 4}, LOSSLESS, "pfc of a switch holds for priority 3, data have 4"),
-        ({"congestion_control": "dcqcn"}, LOSSLESS, "dcqcn waits for ECN marks, but a switch marks nothing"),
-        ({"congestion_control": "dctcp"}, LOSSLESS, "dctcp waits for ECN marks"),
-        ({}, {**LOSSLESS, "ecn": {"kmin": "40MB", "kmax": "50MB"}}, "no packet is ever marked"),
+        ({"congestion_control": "dcqcn"}, {**LOSSLESS, "ecn": "off"}, "dcqcn waits for ECN marks, but a switch marks"),
+        ({"congestion_control": "dctcp"}, {**LOSSLESS, "ecn": False}, "dctcp waits for ECN marks"),
+        ({}, {"buffer": "32MiB", "ecn": {"kmin": "40MB", "kmax": "50MB"}}, "no packet is ever marked"),
+        ({}, {"buffer": "9MB", "alpha": 0.125, "ecn": {"kmin": "1MB", "kmax": "2MB"}}, "below the 1 MB that a queue"),
+        # A ninth of the 33,235,616 bytes that headroom and reserve leave, and the reserve: 3.697 MB.
+        ({}, {**LOSSLESS, "ecn": {"kmin": "3.7MB", "kmax": "4MB"}}, "PFC acts before ECN, for a sender is paused when"),
+        ({"congestion_control": {"kind": "timely", "t_low": "2us"}}, LOSSLESS, "t_low 2 us is below the 2.187 us"),
+        (
+            {"congestion_control": {"kind": "swift", "base_target": "2us", "per_hop": "100ns"}},
+            LOSSLESS,
+            "base_target and per_hop make 2.1 us is below the 2.187 us",
+        ),
+        # Until both counters have counted five, 5.333 ms; 19.12 steps of 40, then 200 Mb/s in each ms from then on.
+        (
+            {"congestion_control": {"kind": "dcqcn", "parameters": "paper"}},
+            LOSSLESS,
+            "dcqcn needs 17.34 ms to get from half of 100 Gb/s back",
+        ),
+        # 50 Gb/s in steps of 10 Mb/s, one a round trip of 2.187 us.
+        (
+            {"congestion_control": {"kind": "timely", "rate_ai": "10Mbps", "rate_hai": "10Mbps"}},
+            LOSSLESS,
+            "timely needs 10.93 ms",
+        ),
         ({"congestion_control": "hpcc", "window": "none"}, LOSSLESS, "set window: bdp"),
         # 20 packets of 1082 bytes are sent in 1731.2 ns, acknowledged after 2186.88 ns: 79%.
         ({"window": "20KB"}, LOSSLESS, "cannot fill the link: it is sent in 1.731 us and acknowledged after 2.187 us"),
@@ -217,6 +239,10 @@ def test_each_trap_is_warned_of(transport: dict[str, Any], switch: dict[str, Any
         ({"reliability": {"kind": "selective-repeat", "timeout": "4ms"}}, {"buffer": "32MiB"}),
         ({"priority": 4}, {"buffer": "32MiB", "pfc": {"priorities": [4]}}),
         ({"congestion_control": "dcqcn"}, {**LOSSLESS, "ecn": {"kmin": "400KB", "kmax": "1600KB"}}),
+        ({}, {**LOSSLESS, "ecn": {"kmin": "3.69MB", "kmax": "4MB"}}),
+        ({"congestion_control": {"kind": "timely", "t_low": "2.2us"}}, LOSSLESS),
+        ({"congestion_control": {"kind": "swift", "base_target": "2.1us", "per_hop": "100ns"}}, LOSSLESS),
+        ({"congestion_control": {"kind": "timely", "rate_ai": "11Mbps", "rate_hai": "11Mbps"}}, LOSSLESS),
         ({"congestion_control": "hpcc"}, LOSSLESS),
         ({"window": "26KB"}, LOSSLESS),
         ({"reliability": {"timeout": "2ms"}, "window": "100KB"}, LOSSLESS),

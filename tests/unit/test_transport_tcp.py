@@ -8,7 +8,7 @@ import pytest
 
 from astra_ns3.config.network import NetworkConfig, TcpTransport, parse_network
 from astra_ns3.errors import InputError
-from astra_ns3.experiments.shape import network_shape
+from astra_ns3.network.shape import network_shape
 from astra_ns3.topology.registry import build_graph
 from astra_ns3.transport.check import check_transport
 from astra_ns3.transport.shape import NetworkShape
@@ -115,6 +115,8 @@ def test_the_round_trip_is_two_hops_each_way() -> None:
     [
         ({"min_rto": "5us", "delayed_ack_count": 1}, {}, "min_rto 5 us is below clock_granularity 10 us"),
         ({"min_rto": "600us"}, {}, "min_rto 600 us is shorter than the 633 us that a full queue"),
+        # A round trip behind a full queue is 633 and 2.3 us.
+        ({"min_rto": "64ms"}, {}, "min_rto 64 ms is 100 times the 635.3 us of a round trip behind a full queue"),
         ({"delayed_ack_timeout": "10ms"}, {}, "delayed_ack_timeout 10 ms is not below min_rto 10 ms"),
         ({"window": "20KB"}, {}, "window 20 KB cannot fill the link"),
         ({"timestamps": True}, {}, "timestamps tick in milliseconds"),
@@ -132,6 +134,7 @@ def test_each_trap_is_warned_of(transport: dict[str, Any], switch: dict[str, Any
     "transport",
     [
         {"min_rto": "634us"},
+        {"min_rto": "63ms"},
         {"delayed_ack_timeout": "10ms", "delayed_ack_count": 1},
         {"window": "30KB"},
     ],

@@ -11,9 +11,8 @@ from astra_ns3.network.ns3.build import build_network
 from astra_ns3.network.ns3.hook import HookContext
 from astra_ns3.network.ns3.own_control import use_own_control
 from astra_ns3.network.ns3.session_backend import SessionBackend
+from astra_ns3.network.plan import NetworkPlan, plan_network
 from astra_ns3.network.records import RecorderOptions
-from astra_ns3.topology.registry import build_graph
-from astra_ns3.transport.roce import roce_parameters
 
 
 class Ns3Backend(SessionBackend):
@@ -21,26 +20,24 @@ class Ns3Backend(SessionBackend):
 
     def __init__(
         self,
-        config: NetworkConfig,
+        network: NetworkConfig | NetworkPlan,
         endpoint: EndpointModel,
         *,
         seed: int = 1,
         recorder: RecorderOptions | None = None,
         on_built: Callable[[HookContext], object] | None = None,
     ) -> None:
-        graph = build_graph(config.topology)
+        plan = network if isinstance(network, NetworkPlan) else plan_network(network)
         self._own_control: object = None
 
         def describe(session: Any) -> None:
-            build_network(session, graph, config, endpoint)
-            if config.roce is not None:
-                parameters = roce_parameters(config.roce)
-                if parameters.own_file:
-                    self._own_control = use_own_control(session, parameters, self._call)
+            build_network(session, plan, endpoint)
+            if plan.roce is not None and plan.roce.own_file:
+                self._own_control = use_own_control(session, plan.roce, self._call)
 
         super().__init__(
-            graph,
-            config.observe,
+            plan.graph,
+            plan.config.observe,
             describe,
             seed=seed,
             recorder=recorder,

@@ -8,28 +8,27 @@ import numpy as np
 import numpy.typing as npt
 
 from astra_ns3.collectives.schedule import Schedule
-from astra_ns3.config.network import NetworkConfig
 from astra_ns3.config.routing import RoutingConfig
 from astra_ns3.config.switch import PfcConfig, SwitchConfig
 from astra_ns3.network.api import EndpointModel
 from astra_ns3.network.ns3 import _runtime
 from astra_ns3.network.ns3.native_transport import native_roce, native_tcp
+from astra_ns3.network.plan import NetworkPlan
 from astra_ns3.topology.graph import Graph
 from astra_ns3.topology.pins import pinned_choices
-from astra_ns3.topology.routes import NodeRoutes, RouteTables, shortest_paths
+from astra_ns3.topology.routes import NodeRoutes, RouteTables
 from astra_ns3.transport.lossless import largest_wire_bytes
-from astra_ns3.transport.roce import RoceParameters, port_headroom_bytes, roce_parameters
+from astra_ns3.transport.roce import RoceParameters, port_headroom_bytes
 from astra_ns3.transport.shape import PortShape
-from astra_ns3.transport.tcp import tcp_parameters
 
 QUANTUM_BYTES = 2048
 """What a weight of one lets a priority send in its turn (DWRR); above the largest usual frame."""
 _TRANSPORTS = {"tcp": 0, "roce": 1}
 
 
-def build_network(session: Any, graph: Graph, config: NetworkConfig, endpoint: EndpointModel) -> None:
+def build_network(session: Any, plan: NetworkPlan, endpoint: EndpointModel) -> None:
     """Add hosts, switches, links, routes, NPUs and the transports to a new ``session``."""
-    roce = None if config.roce is None else roce_parameters(config.roce)
+    config, graph, roce = plan.config, plan.graph, plan.roce
     session.AddHosts(graph.hosts)
     session.SetNicBuffer(graph.nic_buffer_bytes or 0)
     if roce is not None and roce.time_rounding_ps:
@@ -37,14 +36,13 @@ def build_network(session: Any, graph: Graph, config: NetworkConfig, endpoint: E
     _add_switches(session, graph, at_enqueue=roce is None)
     _add_links(session, graph, largest_wire_bytes(config))
     routing = config.topology.routing
-    tables = shortest_paths(graph, weighted=routing.weighted)
-    _set_routes(session, graph, tables)
-    _use_routing(session, graph, tables, routing, murmur=roce is not None and roce.port_of_message)
+    _set_routes(session, graph, plan.tables)
+    _use_routing(session, graph, plan.tables, routing, murmur=roce is not None and roce.port_of_message)
     session.SetNpus(np.array(graph.rank_host, dtype=np.uint32), len(graph.rank_host))
     session.SetLocal(graph.local.rate_bps, graph.local.delay_ps)
     session.SetEndpoint(endpoint.delay_ps, endpoint.reduction_bytes_per_ns)
-    if config.tcp is not None:
-        session.UseTcp(native_tcp(tcp_parameters(config.tcp)))
+    if plan.tcp is not None:
+        session.UseTcp(native_tcp(plan.tcp))
     if roce is not None:
         _use_roce(session, graph, roce, endpoint.delay_ps)
     if config.transports is not None:
@@ -69,8 +67,7 @@ def _native_switch(config: SwitchConfig, at_enqueue: bool) -> Any:
     native = namespace.SwitchParameters()
     native.bufferBytes = config.buffer_bytes
     native.alpha = config.alpha or 0.0
-    entries = config.ecn if isinstance(config.ecn, tuple) else () if config.ecn is None else (config.ecn,)
-    for entry in entries:
+    for entry in config.marking:
         marking = namespace.MarkingParameters()
         marking.rateBps = getattr(entry, "rate_bps", 0)
         marking.kminBytes, marking.kmaxBytes, marking.pmax = entry.kmin_bytes, entry.kmax_bytes, entry.pmax

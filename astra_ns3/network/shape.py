@@ -70,7 +70,7 @@ def _between(graph: Graph, tables: RouteTables, source: int, target: int) -> set
 def _shape(
     graph: Graph, npus: int, switches: Iterable[int], hosts: Iterable[int], longest: Sequence[Link]
 ) -> NetworkShape:
-    shapes = [_port(link) for link in graph.links]
+    shapes = [port_shape(link) for link in graph.links]
     outlines: dict[SwitchShape, None] = {}
     for number in switches:
         ports = tuple(sorted(shapes[port.link] for port in graph.ports[graph.hosts + number]))
@@ -80,10 +80,11 @@ def _shape(
         npus_per_host=max(Counter(graph.rank_host).values(), default=1),
         switches=tuple(outlines),
         host_ports=tuple(sorted({shapes[port.link] for host in hosts for port in graph.ports[host]})),
-        path=tuple(_port(link) for link in longest),
+        path=tuple(port_shape(link) for link in longest),
         nic_buffer_bytes=graph.nic_buffer_bytes,
     )
 
 
-def _port(link: Link) -> PortShape:
+def port_shape(link: Link) -> PortShape:
+    """One direction of a link."""
     return PortShape(link.rate_bps, link.delay_ps, link.error_rate)
