@@ -16,7 +16,9 @@ from astra_ns3.network.records import RecorderOptions
 #: Called with what a backend built, before the first event; its arguments are the backend's own affair.
 BuiltHook = Callable[..., object]
 Factory = Callable[[AnyNetwork, EndpointModel, int, RecorderOptions, "BuiltHook | None"], NetworkBackend]
-_Maker = Callable[["AnyNetwork | NetworkPlan", EndpointModel, int, RecorderOptions, "BuiltHook | None", Compatibility], NetworkBackend]
+_Maker = Callable[
+    ["AnyNetwork | NetworkPlan", EndpointModel, int, RecorderOptions, "BuiltHook | None", Compatibility], NetworkBackend
+]
 
 
 def create_backend(

@@ -41,9 +41,7 @@ def control_warnings(parameters: RoceParameters, shape: NetworkShape) -> Iterato
         )
 
 
-def marking_warnings(
-    switch: SwitchShape, wire_bytes: int, priority: int, control: RoceControl
-) -> Iterator[str]:
+def marking_warnings(switch: SwitchShape, wire_bytes: int, priority: int, control: RoceControl) -> Iterator[str]:
     """Thresholds that no queue reaches, or reaches only when its senders are paused; ``wire_bytes``: largest frame."""
     if not switch.config.marking:
         if control.needs_ecn:

@@ -55,7 +55,13 @@ SETTINGS = {
     "dctcp by rate": Setting({"kind": "dctcp", "parameters": "paper", "window": False}, STEP, keys={"window": "none"}),
     "swift": Setting({"kind": "swift", "parameters": "paper", "base_target": "10us"}),
     # 10 Gb/s as in its paper, where a round trip is shorter than a segment; it takes some 20 ms to come back.
-    "timely": Setting({"kind": "timely", "parameters": "paper", "segment": 0}, gbps=10, late_ps=10 * MS, settled_ps=40 * MS, end_ps=100 * MS),
+    "timely": Setting(
+        {"kind": "timely", "parameters": "paper", "segment": 0},
+        gbps=10,
+        late_ps=10 * MS,
+        settled_ps=40 * MS,
+        end_ps=100 * MS,
+    ),
 }
 LEAST_USE = {"hpcc": 0.94, "hpcc-pint": 0.94, "dctcp": 0.99, "dctcp by rate": 0.93, "swift": 0.99, "timely": 0.9}
 """Of the line. HPCC aims at eta; DCTCP by rate and TIMELY empty the queue with each cut."""

@@ -272,5 +272,3 @@ def test_the_command_line_takes_the_option() -> None:
     assert done.exception is None
     wrong = CliRunner().invoke(cli, ["validate", *paths, "--congestion-control", "timeli"], standalone_mode=False)
     assert isinstance(wrong.exception, InputError)
-
-

@@ -89,7 +89,7 @@ def test_segments_that_ip_would_cut_and_windows_without_a_segment_are_refused(
 
 
 def test_a_buffer_must_hold_a_frame() -> None:
-    assert checked(network({"min_rto": "1s"}, {"buffer": 1518})) == []
+    assert checked(network({"min_rto": "60ms"}, {"buffer": 1518})) == []
     with pytest.raises(InputError, match=r"topology\.switch\.buffer': 1517 bytes do not hold one frame of 1518"):
         checked(network({}, {"buffer": 1517}))
     with pytest.raises(InputError, match=r"topology\.nic\.buffer'"):
