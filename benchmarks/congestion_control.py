@@ -2,9 +2,9 @@
 
     python benchmarks/congestion_control.py --rates 25,100,400,800 --delay 500ns --seeds 4
 
-32 hosts on 4 leaves below 2 spines, 2:1 oversubscribed (``inputs/network/leaf-spine-32.yaml``), lossless; every NPU sends
-16 MiB, the same to each other one. Marking is as the program chooses. A figure is a mean over the seeds where marks are
-drawn, with the range; nothing else in these runs is random.
+32 hosts on 4 leaves below 2 spines, 2:1 oversubscribed (``inputs/network/leaf-spine-32.yaml``), lossless; every NPU
+sends 16 MiB, the same to each other one. Marking is as the program chooses. A figure is a mean over the seeds where
+marks are drawn, with the range; nothing else in these runs is random.
 """
 
 from __future__ import annotations

@@ -36,8 +36,8 @@ def control_warnings(parameters: RoceParameters, shape: NetworkShape) -> Iterato
     regain_ps = regain(numbers, parameters, line_bps, round_trip_ps)
     if regain_ps > LONGEST_REGAIN_PS:
         yield (
-            f"congestion_control {kind} needs {format_time(int(regain_ps))} to get from half of {format_rate(line_bps)} "
-            f"back to all of it{_CURES.get(kind, '')}"
+            f"congestion_control {kind} needs {format_time(int(regain_ps))} to get from half of "
+            f"{format_rate(line_bps)} back to all of it{_CURES.get(kind, '')}"
         )
 
 

@@ -1,10 +1,11 @@
 """ECN thresholds that a file leaves to the program: ``ecn: scaled``, or absent under a control that waits for marks.
 
-In proportion to the port's rate, as the public configurations of HPCC and SimAI have them for 25 to 100 Gb/s: 100 KB and
-400 KB for each 25 Gb/s, at most one packet of five between them; for DCTCP, over RoCE or TCP, one step at 30 KB for
-each 10 Gb/s (run.py of Li et al., SIGCOMM 2019). Not less than a seventh of rate x round trip, below which the line would
-run dry between two cuts (Alizadeh et al., SIGCOMM 2010, section 3.4), and not more than a queue can hold before PFC stops
-its only sender, or before it has its share of the buffer: Zhu et al., SIGCOMM 2015, section 4, want marks before pauses.
+In proportion to the port's rate, as the public configurations of HPCC and SimAI have them for 25 to 100 Gb/s: 100 KB
+and 400 KB for each 25 Gb/s, at most one packet of five between them; for DCTCP, over RoCE or TCP, one step at 30 KB for
+each 10 Gb/s (run.py of Li et al., SIGCOMM 2019). Not less than a seventh of rate x round trip, below which the line
+would run dry between two cuts (Alizadeh et al., SIGCOMM 2010, section 3.4), and not more than a queue can hold before
+PFC stops its only sender, or before it has its share of the buffer: Zhu et al., SIGCOMM 2015, section 4, want marks
+before pauses.
 """
 
 from __future__ import annotations
@@ -46,8 +47,8 @@ def with_marking(network: NetworkConfig, switch: SwitchShape, round_trip_ps: int
 def queue_before_pause(switch: SwitchShape, rate_bps: int, wire_bytes: int, priority: int) -> int:
     """The longest queue that one ingress port of that rate can build before it is paused, or has its share.
 
-    With q bytes of the shared part S in use, a queue may have alpha (S - q): q is alpha S / (1 + alpha). ``wire_bytes``:
-    of the largest frame on the network.
+    With q bytes of the shared part S in use, a queue may have alpha (S - q): q is alpha S / (1 + alpha).
+    ``wire_bytes``: of the largest frame on the network.
     """
     pfc, size = switch.config.pfc, switch.config.buffer_bytes
     if pfc is not None and priority in pfc.priorities:

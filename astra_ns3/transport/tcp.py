@@ -144,8 +144,8 @@ def _timer_warnings(parameters: TcpParameters, shape: NetworkShape) -> list[str]
     longest_ps = drain_ps + base_round_trip_ps(parameters, shape)
     if parameters.min_rto_ps > max(USUAL_MIN_RTO_PS, FAR_FROM_ROUND_TRIP * longest_ps):
         warnings.append(
-            f"min_rto {min_rto} is {parameters.min_rto_ps // longest_ps} times the {format_time(longest_ps)} of a round "
-            "trip behind a full queue: a message whose last segment is lost waits so long for nothing; lower min_rto"
+            f"min_rto {min_rto} is {parameters.min_rto_ps // longest_ps} times the {format_time(longest_ps)} of a "
+            "round trip behind a full queue: a message whose last segment is lost waits so long for nothing; lower it"
         )
     if parameters.delayed_ack_count > 1 and parameters.delayed_ack_timeout_ps >= parameters.min_rto_ps:
         warnings.append(

@@ -11,8 +11,8 @@ from astra_ns3.config.network import RoceTransport, TcpTransport, read_network
 from astra_ns3.config.system import read_system
 from astra_ns3.config.topology import SingleSwitch
 from astra_ns3.config.workload import read_workload
-from astra_ns3.network.shape import network_shape, transport_shapes
 from astra_ns3.experiments.validate import validate
+from astra_ns3.network.shape import network_shape, transport_shapes
 from astra_ns3.topology.registry import build_graph
 from astra_ns3.transport.check import check_transport
 from astra_ns3.transport.tcp import tcp_parameters

@@ -12,8 +12,8 @@ import pytest
 from astra_ns3.config.network import NetworkConfig, RoceTransport, TcpTransport, parse_network, read_network
 from astra_ns3.errors import InputError
 from astra_ns3.experiments.inputs import Options, load_inputs
-from astra_ns3.network.shape import network_shape, transport_shapes
 from astra_ns3.experiments.validate import validate
+from astra_ns3.network.shape import network_shape, transport_shapes
 from astra_ns3.topology.registry import build_graph
 from astra_ns3.transport.check import check_transport
 from astra_ns3.transport.shape import PortShape
