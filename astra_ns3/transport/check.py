@@ -8,7 +8,7 @@ from astra_ns3.config.network import NetworkConfig
 from astra_ns3.transport.lossless import check_lossless, largest_wire_bytes
 from astra_ns3.transport.roce_check import check_roce
 from astra_ns3.transport.shape import NetworkShape
-from astra_ns3.transport.tcp import check_tcp, tcp_parameters
+from astra_ns3.transport.tcp import check_tcp
 
 _OVERTAKING = ("spray", "adaptive", "flowlet")
 
@@ -26,25 +26,10 @@ def check_transport(
     tcp_shape, roce_shape = seen.get("tcp", shape), seen.get("roce", shape)
     # Where all NPUs share one host nothing travels, and there is no path to judge by.
     if network.tcp is not None and tcp_shape.path:
-        warnings += [*check_tcp(network.tcp, tcp_shape), *_tcp_reordering_warnings(network)]
+        warnings += check_tcp(network.tcp, tcp_shape)
     if network.roce is not None and roce_shape.path:
         warnings += [*check_roce(network.roce, roce_shape, largest_wire_bytes(network)), *_reordering_warnings(network)]
     return warnings
-
-
-def _tcp_reordering_warnings(network: NetworkConfig) -> list[str]:
-    """Routing that lets segments overtake each other, with ECN, on which ns-3's TCP may end the process.
-
-    TcpSocketBase leaves the state CWR for OPEN without forgetting the duplicate acknowledgements that it has counted,
-    and asserts at the next one that there were none.
-    """
-    routing = network.topology.routing.kind
-    if network.tcp is None or routing not in _OVERTAKING or not tcp_parameters(network.tcp).ecn:
-        return []
-    return [
-        f"routing {routing} lets segments overtake each other, and with ECN ns-3's TCP may end the run on that with "
-        "'From OPEN->DISORDER but with 2 dup ACKs': use routing ecmp, or ecn: off"
-    ]
 
 
 def _reordering_warnings(network: NetworkConfig) -> list[str]:

@@ -34,10 +34,6 @@ def random_case(seed: int) -> Case:
     topology = draw_topology(draw, parts)
     files = {topology["path"]: graph_text(draw, parts, topology["path"])} if "path" in topology else {}
     topology["routing"] = _routing(draw)
-    if mix in ("tcp", "mixed") and topology["routing"]["kind"] not in IN_ORDER:
-        # ns-3's TCP (3.44) ends the process with an assertion of its own ("From OPEN->DISORDER but with 3 dup ACKs")
-        # when packets overtake each other at the wrong moment.
-        topology["routing"] = {"kind": "ecmp"}
     in_order = topology["routing"].get("kind", "ecmp") in IN_ORDER
     short_of_headroom = mix == "lossless" and draw.chance(0.06)
     loses = mix in ("lossy", "mixed") or errors > 0 or short_of_headroom

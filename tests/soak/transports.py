@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from astra_ns3.config.roce_control import KINDS as CONTROL_KINDS
+from astra_ns3.config.tcp import CONGESTION_CONTROLS as TCP_CONTROLS
 from soak.draw import Draw
 
 PAYLOADS = (256, 512, 1000, 1024, 1500, 4096, 8192, 9000)
@@ -138,7 +139,7 @@ def draw_roce(draw: Draw, *, in_order: bool, loses: bool) -> Drawn:
 
 def draw_tcp(draw: Draw) -> Drawn:
     """TCP's group of a network file."""
-    made: Drawn = {"kind": "tcp", "congestion_control": draw.pick("NewReno", "Cubic", "Dctcp", "Bbr", "LinuxReno")}
+    made: Drawn = {"kind": "tcp", "congestion_control": draw.pick(*TCP_CONTROLS)}
     made |= draw.some(
         0.3,
         window=draw.pick("64KB", "2MB"),
@@ -149,6 +150,7 @@ def draw_tcp(draw: Draw) -> Drawn:
         timestamps=True,
         completion="acknowledged",
     )
+    made |= draw.some(0.6, ecn=True)
     return {**made, "min_rto": draw.pick("1ms", "10ms")}
 
 

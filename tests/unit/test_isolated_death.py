@@ -12,7 +12,6 @@ from astra_ns3.experiments.isolated.snapshot import Accumulated
     ("words", "hint"),
     [
         ("node 0 is missing the required protocol", "hosts have TCP, UDP and ICMP only where the network file has"),
-        ("From OPEN->DISORDER but with 2 dup ACKs", "use routing ecmp, or ecn: off"),
     ],
 )
 def test_a_message_of_ns3s_that_has_a_known_reason_comes_with_it(words: str, hint: str) -> None:

@@ -141,24 +141,3 @@ def test_each_trap_is_warned_of(transport: dict[str, Any], switch: dict[str, Any
 )
 def test_numbers_on_the_right_side_of_a_trap_are_not_warned_of(transport: dict[str, Any]) -> None:
     assert checked(network(transport)) == []
-
-
-@pytest.mark.parametrize("routing", ["spray", "adaptive", "flowlet", "ecmp"])
-@pytest.mark.parametrize("ecn", [True, False])
-def test_segments_that_overtake_each_other_with_ecn_are_warned_of(routing: str, ecn: bool) -> None:
-    network = parse_network(
-        {
-            "topology": {
-                "kind": "leaf-spine",
-                "leaves": 2,
-                "spines": 2,
-                "hosts_per_leaf": 2,
-                "link": {"rate": "100Gbps", "delay": "500ns"},
-                "routing": {"kind": routing},
-                "switch": {"buffer": "16MB", "ecn": {"kmin": "100KB", "kmax": "400KB", "pmax": 0.2}},
-            },
-            "transport": {"kind": "tcp", "ecn": ecn},
-        }
-    )
-    warnings = check_transport(network, network_shape(build_graph(network.topology)))
-    assert any("From OPEN->DISORDER" in warning for warning in warnings) is (ecn and routing != "ecmp")

@@ -41,8 +41,6 @@ class Whereabouts:
 _HINTS = {
     "missing the required protocol": "hosts have TCP, UDP and ICMP only where the network file has transport tcp, and "
     "a hook asked for a socket of ns-3's",
-    "From OPEN->DISORDER": "a known fault of ns-3's TCP where segments overtake each other and ECN is on: use routing "
-    "ecmp, or ecn: off",
 }
 """What to say of messages of ns-3's that tell its users nothing of ours."""
 

@@ -319,6 +319,16 @@ FabricPort::Wake()
     {
         m_wakePs = NO_WAKE;
     }
+    if (m_oldestFirst && m_buffer)
+    {
+        // All that arrives in this picosecond comes first, and stands in the event list by now.
+        Simulator::ScheduleNow([port = Ptr<FabricPort>(this)] {
+            const int64_t wokenPs = Simulator::Now().GetTimeStep();
+            port->Settle(wokenPs);
+            port->SetEvents(wokenPs);
+        });
+        return;
+    }
     Settle(nowPs);
     SetEvents(nowPs);
 }

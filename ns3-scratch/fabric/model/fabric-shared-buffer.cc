@@ -95,7 +95,7 @@ FabricSharedBuffer::SettlePorts()
     for (std::size_t place = 0; place < m_busy.size();)
     {
         FabricPort* port = m_busy[place];
-        port->Settle(nowPs);
+        port->Settle(port->GetDuePs(nowPs, 0));
         if (!port->IsEmpty())
         {
             ++place;

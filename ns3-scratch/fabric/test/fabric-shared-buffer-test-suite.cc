@@ -7,6 +7,7 @@
 #include "fabric-delay.h"
 #include "port-fixture.h"
 
+#include "ns3/boolean.h"
 #include "ns3/test.h"
 #include "ns3/uinteger.h"
 
@@ -51,7 +52,7 @@ class Neighbour : public FabricReceiver
 class SmallSwitch
 {
   public:
-    SmallSwitch()
+    explicit SmallSwitch(bool oldestFirst = false)
         : m_memory(
               CreateObjectWithAttributes<FabricSharedBuffer>("Capacity", UintegerValue(100'000)))
     {
@@ -59,6 +60,7 @@ class SmallSwitch
         {
             m_ports.push_back(MakePort(RATE_BPS, DELAY_PS));
             m_ports.back()->SetName("switch3:" + std::to_string(number));
+            m_ports.back()->SetAttribute("OldestFirst", BooleanValue(oldestFirst));
             m_ports.back()->SetBuffer(m_memory);
             m_ports.back()->Connect(&m_neighbours[number], 0, 0);
         }
@@ -81,10 +83,20 @@ class SmallSwitch
     /// A frame of 1000 bytes on the line comes in by a port and goes to another.
     void Pass(int64_t timePs, uint64_t number, uint32_t ingress, uint32_t egress, bool lossless)
     {
-        Simulator::Schedule(TimeStep(timePs), [this, number, ingress, egress, lossless] {
+        PassWithPriority(timePs, number, ingress, egress, lossless ? 3 : 0);
+    }
+
+    /// The same, at a priority; 3 is lossless.
+    void PassWithPriority(int64_t timePs,
+                          uint64_t number,
+                          uint32_t ingress,
+                          uint32_t egress,
+                          uint8_t priority)
+    {
+        Simulator::Schedule(TimeStep(timePs) - Simulator::Now(), [=, this] {
             FabricFrame* frame = MakeFrame(number, 980);
             frame->ingressPort = ingress;
-            frame->priority = lossless ? 3 : 0;
+            frame->priority = priority;
             m_ports[egress]->Enqueue(frame);
         });
     }
@@ -215,12 +227,66 @@ class AnEventInThePastIsAnError : public TestCase
     }
 };
 
+class ArrivalsAndDeparturesOfOnePicosecond : public TestCase
+{
+  public:
+    ArrivalsAndDeparturesOfOnePicosecond()
+        : TestCase("while a neighbour is stopped, too, a frame that comes in the picosecond of a "
+                   "departure comes after it, with OldestFirst before it")
+    {
+    }
+
+  private:
+    void DoRun() override
+    {
+        for (bool oldestFirst : {false, true})
+        {
+            for (uint8_t priority : {3, 7})
+            {
+                for (int64_t scheduledPs : {int64_t{0}, DATA_PS / 2})
+                {
+                    Compare(oldestFirst, priority, scheduledPs);
+                }
+            }
+        }
+    }
+
+    /// Frame 2 waits at port 2 for the end of frame 1, when frame 3 comes, of a higher priority.
+    /// Frames at port 1 keep neighbour 0 stopped. \param scheduledPs when the arrival was scheduled
+    void Compare(bool oldestFirst, uint8_t priority, int64_t scheduledPs)
+    {
+        SmallSwitch small(oldestFirst);
+        for (uint64_t number : {11, 12, 13})
+        {
+            small.Pass(0, number, 0, 1, true);
+        }
+        small.Pass(0, 1, 2, 2, false);
+        small.Pass(1, 2, 2, 2, false);
+        Simulator::Schedule(TimeStep(scheduledPs), [&small, priority] {
+            small.PassWithPriority(DATA_PS, 3, 1, 2, priority);
+        });
+        Simulator::Run();
+        Stamps expected;
+        for (uint64_t number :
+             oldestFirst ? std::vector<uint64_t>{1, 3, 2} : std::vector<uint64_t>{1, 2, 3})
+        {
+            const auto before = static_cast<int64_t>(expected.size());
+            expected.emplace_back((before + 1) * DATA_PS + DELAY_PS, number);
+        }
+        NS_TEST_EXPECT_MSG_EQ(FirstDifference(small.GetNeighbour(2).GetArrivals(), expected),
+                              "",
+                              "OldestFirst " << oldestFirst << ", priority " << int{priority}
+                                             << ", scheduled at " << scheduledPs);
+    }
+};
+
 class FabricSharedBufferTestSuite : public TestSuite
 {
   public:
     FabricSharedBufferTestSuite()
         : TestSuite("astra-fabric-shared-buffer", Type::UNIT)
     {
+        AddTestCase(new ArrivalsAndDeparturesOfOnePicosecond);
         AddTestCase(new PauseFrameThatWaitsAlone);
         AddTestCase(new AnEventInThePastIsAnError);
     }

@@ -233,6 +233,95 @@ class GoBackZeroIgnoresStaleReports : public TestCase
     }
 };
 
+class GoBackNIgnoresStaleReports : public TestCase
+{
+  public:
+    GoBackNIgnoresStaleReports()
+        : TestCase("go back N ignores the report of a gap that a timeout has closed, with packets "
+                   "behind it on their way")
+    {
+    }
+
+  private:
+    static constexpr int64_t TIMEOUT_PS = 100'000'000;
+
+    void DoRun() override
+    {
+        RoceParameters parameters = With(RoceReliability::GO_BACK_N);
+        parameters.timeoutPs = TIMEOUT_PS;
+        auto bench = MakePath(parameters);
+        Disturb(bench->GetGate(1), 3'000, DROPPED);
+        // The last progress is the answer to packet 2. Packet 22's is back when the report comes.
+        const int64_t againPs = 2 * PACKET_PS + ROUND_TRIP_PS + TIMEOUT_PS;
+        const int64_t reportPs = againPs + 19 * PACKET_PS + ROUND_TRIP_PS + PACKET_PS / 2;
+        bench->GetGate(0).SetRule([reportPs](const FabricFrame& frame) {
+            return frame.kind == ROCE_NACK ? reportPs - Simulator::Now().GetTimeStep() : int64_t{0};
+        });
+        bench->Send(0, 1, PACKETS * 1'000);
+        Simulator::Run();
+        const auto expected = Join(Positions(0, PACKETS), Positions(3, PACKETS));
+        NS_TEST_EXPECT_MSG_EQ((bench->GetGate(1).GetPositions() == expected), true, "packets");
+        NS_TEST_EXPECT_MSG_EQ(bench->GetGate(0).GetSeen(ROCE_NACK).size(), 1U, "one report");
+        NS_TEST_EXPECT_MSG_EQ(bench->GetTransport().GetStatistics().timeouts, 1U, "one timeout");
+        NS_TEST_EXPECT_MSG_EQ(bench->GetArrivals().size(), 1U, "arrived");
+    }
+};
+
+class SelectiveRepeatIgnoresStaleReports : public TestCase
+{
+  public:
+    SelectiveRepeatIgnoresStaleReports()
+        : TestCase("selective repeat doesn't judge what is out of order by the report of a packet "
+                   "that is acknowledged by now")
+    {
+    }
+
+  private:
+    /// \return how long a packet takes on a line
+    static constexpr int64_t WirePs(int64_t bytes)
+    {
+        return (bytes + 82) * BYTE_PS;
+    }
+
+    /// Two packets are late: one is overtaken by a small one, the other by as many bytes as are
+    /// tolerated, less a small packet. The report of the former comes while the latter is missing.
+    void DoRun() override
+    {
+        constexpr uint64_t FIRST = 3'000;
+        constexpr uint64_t SMALL = 4'000;   // of 100 bytes
+        constexpr uint64_t SECOND = 10'000; // overtaken by 10,500, 11,500 and 12,500
+        constexpr int64_t HELD_FIRST_PS = WirePs(100) + PACKET_PS / 2;
+        constexpr int64_t HELD_SECOND_PS = 3 * PACKET_PS + PACKET_PS / 2;
+        constexpr int64_t HELD_REPORT_PS = // until packet 12,500 has been reported
+            8 * PACKET_PS + WirePs(900) + WirePs(500) + PACKET_PS / 4;
+        auto bench = MakePath(With(RoceReliability::SELECTIVE_REPEAT, 3));
+        bench->GetGate(1).SetRule([](const FabricFrame& frame) {
+            const bool data = frame.kind == ROCE_DATA;
+            return data && frame.sequence == FIRST    ? HELD_FIRST_PS
+                   : data && frame.sequence == SECOND ? HELD_SECOND_PS
+                                                      : int64_t{0};
+        });
+        bench->GetGate(0).SetRule([](const FabricFrame& frame) {
+            return frame.kind == ROCE_NACK && frame.echo == SMALL ? HELD_REPORT_PS : int64_t{0};
+        });
+        for (uint64_t bytes : {4'100, 5'900, 500, 2'000, 10'000})
+        {
+            bench->Send(0, 1, bytes);
+        }
+        Simulator::Run();
+        const auto& statistics = bench->GetTransport().GetStatistics();
+        const auto reports = bench->GetGate(0).GetSeen(ROCE_NACK);
+        NS_TEST_ASSERT_MSG_EQ(reports.size(), 4U, "one for the first, three for the second");
+        const int64_t stalePs = reports[0].timePs + HELD_REPORT_PS;
+        NS_TEST_EXPECT_MSG_EQ(reports[0].echo, SMALL, "the stale one");
+        NS_TEST_EXPECT_MSG_EQ((reports[3].timePs < stalePs), true, "after the others");
+        NS_TEST_EXPECT_MSG_EQ((stalePs < reports[3].timePs + PACKET_PS / 2), true, "in time");
+        NS_TEST_EXPECT_MSG_EQ(statistics.retransmittedPackets, 0U, "nothing is sent again");
+        NS_TEST_EXPECT_MSG_EQ(statistics.timeouts, 0U, "no timeout");
+        NS_TEST_EXPECT_MSG_EQ(bench->GetArrivals().size(), 5U, "arrived");
+    }
+};
+
 class ReportsAGapAgain : public TestCase
 {
   public:
@@ -408,6 +497,8 @@ class RoceRecoveryTestSuite : public TestSuite
         AddTestCase(new SendsAgainExactlyWhatItMust);
         AddTestCase(new GoBackZeroKeepsEarlierMessages);
         AddTestCase(new GoBackZeroIgnoresStaleReports);
+        AddTestCase(new GoBackNIgnoresStaleReports);
+        AddTestCase(new SelectiveRepeatIgnoresStaleReports);
         AddTestCase(new ReportsAGapAgain);
         AddTestCase(new TimesOutOnALongLink);
         AddTestCase(new TimesOutAndGivesUp);

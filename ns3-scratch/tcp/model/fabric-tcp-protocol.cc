@@ -1,9 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "fabric-tcp-protocol.h"
 
+#include "fabric-tcp-socket.h"
+
 #include "ns3/inet-socket-address.h"
 #include "ns3/ipv4-header.h"
-#include "ns3/tcp-socket-base.h"
+#include "ns3/ipv4.h"
+#include "ns3/node.h"
+#include "ns3/object-factory.h"
+#include "ns3/rtt-estimator.h"
+#include "ns3/tcp-congestion-ops.h"
+#include "ns3/tcp-recovery-ops.h"
+#include "ns3/tcp-socket-factory.h"
+#include "ns3/type-id.h"
 
 namespace ns3
 {
@@ -23,6 +32,44 @@ class EndPointReader : public TcpSocketBase
         return PeekPointer(tcp)->*(&EndPointReader::m_endPoint);
     }
 };
+
+/// Makes a host's sockets; ns-3's own factory can make none but TcpSocketBase.
+class FabricTcpSocketFactory : public TcpSocketFactory
+{
+  public:
+    /// \param protocol the host's
+    void SetProtocol(const Ptr<FabricTcpProtocol>& protocol)
+    {
+        m_protocol = protocol;
+    }
+
+    Ptr<Socket> CreateSocket() override
+    {
+        return m_protocol->MakeSocket();
+    }
+
+  protected:
+    void DoDispose() override
+    {
+        m_protocol = nullptr;
+        TcpSocketFactory::DoDispose();
+    }
+
+  private:
+    Ptr<FabricTcpProtocol> m_protocol; //!< the host's
+};
+
+/// \return an object of the TypeId that an attribute names
+template <typename T>
+Ptr<T>
+MakeNamed(const FabricTcpProtocol& protocol, const std::string& attribute)
+{
+    TypeIdValue kind;
+    protocol.GetAttribute(attribute, kind);
+    ObjectFactory factory;
+    factory.SetTypeId(kind.Get());
+    return factory.Create<T>();
+}
 } // namespace
 
 TypeId
@@ -40,6 +87,33 @@ FabricTcpProtocol::DoDispose()
 {
     m_connections.clear();
     TcpL4Protocol::DoDispose();
+}
+
+void
+FabricTcpProtocol::NotifyNewAggregate()
+{
+    Ptr<Node> node = GetObject<Node>();
+    if (node && GetObject<Ipv4>() && !GetObject<TcpSocketFactory>())
+    {
+        SetNode(node); // with a node set, ns-3 makes no factory of its own
+        auto factory = CreateObject<FabricTcpSocketFactory>();
+        factory->SetProtocol(this);
+        node->AggregateObject(factory);
+    }
+    TcpL4Protocol::NotifyNewAggregate();
+}
+
+Ptr<Socket>
+FabricTcpProtocol::MakeSocket()
+{
+    auto socket = CreateObject<FabricTcpSocket>();
+    socket->SetNode(GetObject<Node>());
+    socket->SetTcp(this);
+    socket->SetRtt(MakeNamed<RttEstimator>(*this, "RttEstimatorType"));
+    socket->SetCongestionControlAlgorithm(MakeNamed<TcpCongestionOps>(*this, "SocketType"));
+    socket->SetRecoveryAlgorithm(MakeNamed<TcpRecoveryOps>(*this, "RecoveryType"));
+    AddSocket(socket);
+    return socket;
 }
 
 FabricTcpProtocol::Key

@@ -15,7 +15,8 @@ namespace ns3
 /**
  * ns-3's TCP with a faster way from a packet to its socket: a hash table of the connections that
  * asked for it, where TcpL4Protocol looks through all end points of the host for each packet (a
- * host in a 128-way all-to-all has 254). What is not in the table takes ns-3's own way.
+ * host in a 128-way all-to-all has 254). What is not in the table takes ns-3's own way. The sockets
+ * of its host's TcpSocketFactory are FabricTcpSockets.
  */
 class FabricTcpProtocol : public TcpL4Protocol
 {
@@ -28,6 +29,8 @@ class FabricTcpProtocol : public TcpL4Protocol
     void AddConnection(const Ptr<Socket>& socket);
     /// Let every connection take ns-3's own way again; a must before one of those added is closed.
     void ForgetConnections();
+    /// \return a new socket, with what this protocol's attributes say
+    Ptr<Socket> MakeSocket();
 
     IpL4Protocol::RxStatus Receive(Ptr<Packet> packet,
                                    const Ipv4Header& header,
@@ -36,6 +39,7 @@ class FabricTcpProtocol : public TcpL4Protocol
 
   protected:
     void DoDispose() override;
+    void NotifyNewAggregate() override;
 
   private:
     /// What tells the connections of a host apart: remote address and both ports.
