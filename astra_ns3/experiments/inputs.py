@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from astra_ns3.collectives.schedule_files import Tell, silent
 from astra_ns3.config.analytical import AnalyticalNetwork
 from astra_ns3.config.compatibility import OURS, Compatibility, preset
 from astra_ns3.config.network import NetworkConfig
@@ -82,10 +83,12 @@ def load_inputs(
     comm_scale: float = 1.0,
     compute_scale: float = 1.0,
     options: Options = USUAL,
+    tell: Tell = silent,
 ) -> Inputs:
     """Read what is given as a path, take what is given as an object, and check that the three fit together.
 
-    Raises InputError, which names the file where there is one.
+    ``tell`` hears of what may take long, such as the proof of a user's schedule. Raises InputError, which names the
+    file where there is one.
     """
     read_in_workload: Workload = _given(workload, (Workload,), read_workload)
     read_in_network = _network_file(network)
@@ -101,7 +104,7 @@ def load_inputs(
         _check_grid(network_config)
     with _named(system):
         # Before the graph: it takes long to build, and needs less memory than too large a schedule.
-        planned = planned_run(scaled, system_config, dimensions, bandwidths, compatibility, passes=1)
+        planned = planned_run(scaled, system_config, dimensions, bandwidths, compatibility, 1, tell)
     with _named(network):
         graph, warnings = _network(network_config, options)
         check_backend(options.backend, network_config, rendezvous=system_config.rendezvous)

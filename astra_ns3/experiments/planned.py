@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from astra_ns3.collectives.schedule import Schedule
+from astra_ns3.collectives.schedule_files import Tell, silent
 from astra_ns3.config.compatibility import Compatibility
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.config.workload import Workload
@@ -54,10 +55,12 @@ def planned_run(
     bandwidths: Sequence[float] | None,
     compatibility: Compatibility,
     passes: int,
+    tell: Tell = silent,
 ) -> PlannedRun:
     """Everything that ``passes`` passes play; raises InputError for what the system's algorithms can't do.
 
-    Where trees or queues take turns, the turn of a collective's first appearance stands for all.
+    ``tell`` hears of the proof of a user's schedule. Where trees or queues take turns, the turn of a
+    collective's first appearance stands for all.
     """
     parallelism = parallelism_of(workload, dimensions)
     config = system if parallelism.cut is None else system.for_dimensions(parallelism.cut)
@@ -72,7 +75,7 @@ def planned_run(
         cuts[request_kind(request)] = len(chunks), sum(len(chunk) for chunk in chunks)
         alike = Counter((planned.phase, planned.turn, planned.anticlockwise) for chunk in chunks for planned in chunk)
         for (phase, turn, anticlockwise), times in alike.items():
-            schedule = schedule_of(phase, grid.ranks_in(phase.dimensions), turn, anticlockwise=anticlockwise)
+            schedule = schedule_of(phase, grid.ranks_in(phase.dimensions), turn, anticlockwise=anticlockwise, tell=tell)
             plays[schedule, phase.bytes, tuple(phase.dimensions)] += count * times
     groups = {dims: tuple(map(tuple, grid.cosets(dims))) for _, _, dims in plays}
     return PlannedRun(

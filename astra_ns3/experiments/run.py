@@ -194,6 +194,7 @@ def _here(request: RunRequest, watch: Watch, destination: Destination, _interrup
         comm_scale=request.comm_scale,
         compute_scale=request.compute_scale,
         options=request.options,
+        tell=reporter.stage,
     )
     description = describe(inputs)
     warnings = _opened(request, description, destination)

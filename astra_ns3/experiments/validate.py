@@ -54,8 +54,7 @@ def validate(
     check_passes(passes)
     options.check()
     check_backend_name(options.backend)
-    scales = {"comm_scale": comm_scale, "compute_scale": compute_scale}
-    inputs = load_inputs(workload, system, network, options=options, **scales)
+    inputs = load_inputs(workload, system, network, comm_scale=comm_scale, compute_scale=compute_scale, options=options)
     if _has_own_code(inputs):
         try_in_child(partial(check_own_code, inputs))
     return Validation(
