@@ -326,3 +326,35 @@ def test_loading_what_is_no_run_is_an_error(tmp_path: Path, text: str | None, me
         (tmp_path / "run.json").write_text(text)
     with pytest.raises(InputError, match=message):
         astra_ns3.Result.load(tmp_path)
+
+
+class HalfABackend:
+    ranks = NPUS
+
+
+@pytest.mark.parametrize(
+    ("argument", "value", "message"),
+    [
+        ("backend", 5, "backend is 5, expected a name, a NetworkBackend or a function"),
+        ("backend", object(), "backend is <object object .*, expected a name"),
+        ("backend", HalfABackend(), "which is no NetworkBackend: it has no register_schedule, register_group, launch"),
+        ("backend", lambda: 1, r"which can't be called with \(network config, endpoint model"),
+        ("backend", int, r"which can't be called with \(network config"),
+        ("backend", lambda *_: None, "what the backend function returned is None, which is no NetworkBackend"),
+        ("workload", 5, "found a int, expected the path of a file or a Workload"),
+        ("network", [], "found a list, expected the path of a file or a NetworkConfig or AnalyticalNetwork"),
+        ("progress", 5, "progress is 5, which is no ProgressSink: it has no update"),
+        ("on_built", 5, "on_built is 5, expected a function"),
+        ("limits", 5, "limits is 5, expected a Limits"),
+        ("passes", "two", "passes is 'two'"),
+    ],
+)
+def test_an_argument_of_a_wrong_kind_is_one_line(argument: str, value: object, message: str) -> None:
+    with pytest.raises(InputError, match=message) as raised:
+        astra_ns3.run(**{**small_run(), argument: value})
+    assert "\n" not in str(raised.value)
+
+
+def test_a_hook_that_takes_no_context_is_refused_before_anything_is_built() -> None:
+    with pytest.raises(InputError, match="on_built is .* can't be called with one argument, the context"):
+        astra_ns3.run(**{**small_run(), "backend": "ns3", "on_built": lambda: None})

@@ -32,7 +32,7 @@ class Ns3Backend(SessionBackend):
         self._own_control: object = None
 
         def describe(session: Any) -> None:
-            build_network(session, graph, config, endpoint)
+            build_network(session, graph, config, endpoint, seed)
             if config.roce is not None:
                 parameters = roce_parameters(config.roce)
                 if parameters.own_file:
