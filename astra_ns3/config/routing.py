@@ -13,7 +13,7 @@ from astra_ns3.units import PS_PER_US
 ROUTING_KINDS = ("ecmp", "spray", "adaptive", "flowlet", "pinned")
 LARGEST_SEED = 2**32 - 1
 _SPREAD = 0x9E3779B1
-"""Odd, so that no two seeds of runs share a hash, and with its bits spread: switches differ by their number's few bits."""
+"""Odd, so that no two seeds of runs share a hash, and with its bits spread: switches differ in a few low bits alone."""
 
 Number = Annotated[int, Strict(), Ge(0)]
 

@@ -37,6 +37,7 @@ from astra_ns3.topology.ports import resolve_ports
 from astra_ns3.topology.registry import build_graph
 from astra_ns3.topology.routes import shortest_paths
 from astra_ns3.transport.check import check_transport
+from astra_ns3.units import LARGEST_INTEGER, PS_PER_NS, format_bytes
 from astra_ns3.workload.dry_run import unissued_collectives
 
 __all__ = ["USUAL", "FilePath", "Inputs", "Options", "load_inputs"]
@@ -105,8 +106,9 @@ def load_inputs(
     with _named(system):
         # Before the graph: it takes long to build, and needs less memory than too large a schedule.
         planned = planned_run(scaled, system_config, dimensions, bandwidths, compatibility, 1, tell)
-    with _named(network):
+    with _named(network, read_in_network):
         graph, warnings = _network(network_config, options)
+        _check_durations(network_config, planned)
         check_backend(options.backend, network_config, rendezvous=system_config.rendezvous)
     return Inputs(
         scaled,
@@ -144,6 +146,22 @@ def _check_grid(network: AnyNetwork) -> None:
         require_memory(f"a network of {network.npus} NPUs", network.npus * BYTES_PER_NPU, "use fewer NPUs")
 
 
+def _check_durations(network: AnyNetwork, planned: PlannedRun) -> None:
+    """Raise InputError if a message alone would take longer on an analytical network than 64 bits of picoseconds hold.
+
+    What adds up to as much is refused when the run gets there.
+    """
+    if not isinstance(network, AnalyticalNetwork):
+        return
+    fastest = max(network.bandwidths)
+    size = max((play.largest_bytes for play in planned.plays), default=0)
+    if size / fastest * PS_PER_NS > LARGEST_INTEGER:
+        raise InputError(
+            f"a message of {format_bytes(size)} takes more than 106 days at {fastest:g} bytes per nanosecond, "
+            "beyond which no simulated time goes; use less data, or a higher bandwidth"
+        )
+
+
 def _network(network: AnyNetwork, options: Options) -> tuple[Graph, list[str]]:
     """The graph of a network, and what to warn of."""
     if isinstance(network, AnalyticalNetwork):
@@ -177,11 +195,12 @@ def _given(value: object, models: tuple[type[Any], ...], read: Callable[[FilePat
 
 
 @contextmanager
-def _named(value: object) -> Iterator[None]:
-    """Put the file's name before the message of an InputError, if ``value`` is a path."""
+def _named(value: object, file: NetworkFile | None = None) -> Iterator[None]:
+    """Put the file's name before the message of an InputError, if ``value`` is a path; and the key's line if known."""
     try:
         yield
     except InputError as error:
         if isinstance(value, (str, os.PathLike)):
-            raise InputError(f"{os.fspath(value)}: {error}") from error
+            place = None if file is None else file.place_of(str(error))
+            raise InputError(f"{place or os.fspath(value)}: {error}") from error
         raise

@@ -12,6 +12,7 @@ from astra_ns3.config.roce_control import OwnControl
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.config.workload import Workload
 from astra_ns3.errors import InputError
+from astra_ns3.experiments.capacity import check_run_fits
 from astra_ns3.experiments.forecast import Forecast, forecast
 from astra_ns3.experiments.inputs import USUAL, FilePath, Inputs, Options, load_inputs
 from astra_ns3.experiments.isolated.trial import try_in_child
@@ -66,8 +67,17 @@ def validate(
         switches=inputs.graph.switches,
         links=len(inputs.graph.links),
         forecast=forecast(inputs, passes),
-        warnings=inputs.warnings,
+        warnings=(*inputs.warnings, *_does_not_fit(inputs, passes)),
     )
+
+
+def _does_not_fit(inputs: Inputs, passes: int) -> list[str]:
+    """What ``run`` would refuse on this machine as it is now, though nothing is wrong with the files."""
+    try:
+        check_run_fits(inputs, passes)
+    except InputError as error:
+        return [f"run would refuse this here and now: {error}"]
+    return []
 
 
 def check_own_code(inputs: Inputs) -> None:
