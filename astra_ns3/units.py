@@ -38,6 +38,7 @@ _TIME_UNITS: Mapping[str, int] = {
     "s": PS_PER_SECOND,
 }
 _NUMBER_AND_UNIT = re.compile(r"([0-9]{1,30}(?:\.[0-9]{1,30})?)\s*([^\s0-9.]*)", re.ASCII)
+_BYTES_PER_SECOND = re.compile(r"([kKMGT]?)(?:B|byte|bytes)(?:/s|ps)?")
 
 
 def parse_bytes(value: str | int) -> int:
@@ -74,7 +75,10 @@ def _parse(value: object, what: str, units: Mapping[str, int], *, bare: int | No
     number, unit = Fraction(match[1]), match[2]
     if unit:
         if unit not in units:
-            raise InputError(f"{value!r} is not {what}: unit '{unit}' is not one of {shown}{nearest(unit, units)}")
+            hint = _in_bits(number, unit) if units is _RATE_UNITS else ""
+            raise InputError(
+                f"{value!r} is not {what}: unit '{unit}' is not one of {shown}{hint or nearest(unit, units)}"
+            )
         number *= units[unit]
     elif bare is not None:
         number *= bare
@@ -85,6 +89,18 @@ def _parse(value: object, what: str, units: Mapping[str, int], *, bare: int | No
     if number > LARGEST_INTEGER:
         raise InputError(f"{value!r} is too large: the most is {LARGEST_INTEGER} {_smallest(units)}")
     return int(number)
+
+
+def _in_bits(number: Fraction, unit: str) -> str:
+    """For a rate that was given in bytes: what it is in bits, and what was perhaps meant."""
+    match = _BYTES_PER_SECOND.fullmatch(unit)
+    if match is None:
+        return ""
+    prefix = match[1].replace("K", "k")
+    return (
+        f"; B is a byte and b a bit: did you mean '{float(8 * number):g}{prefix}bps' (8 bits a byte) "
+        f"or '{float(number):g}{prefix}bps'?"
+    )
 
 
 def _smallest(units: Mapping[str, int]) -> str:

@@ -48,21 +48,20 @@ def xml(collective: str, chunks: tuple[int, int, int], gpus: list[list[Block]], 
     return "\n".join([*lines, "</algo>", ""])
 
 
-def ring_all_reduce(ranks: int) -> str:
-    """In place; chunk c goes round from rank c, and round again with the sum."""
+def ring_all_reduce(ranks: int, instances: int = 1) -> str:
+    """In place; chunk c goes round from rank c, and round again with the sum. An instance has a channel of its own."""
     gpus = []
     for rank in range(ranks):
-        block = Block(send=(rank + 1) % ranks, receive=(rank - 1) % ranks)
-        block.add("s", ("i", rank))
-        for step in range(1, ranks):
-            chunk = ("i", (rank - step) % ranks)
-            block.add("rrcs", chunk, chunk)
-        for step in range(ranks, 2 * ranks - 2):
-            chunk = ("i", (rank - step) % ranks)
-            block.add("rcs", chunk, chunk)
-        last = ("i", (rank - 2 * ranks + 2) % ranks)
-        gpus.append([block.add("r", last, last)])
-    return xml("allreduce", (ranks, 0, 0), gpus)
+        blocks = []
+        for instance in range(instances):
+            block = Block(send=(rank + 1) % ranks, receive=(rank - 1) % ranks, channel=instance)
+            for step in range(2 * ranks - 1):
+                chunk = ("i", (rank - step) % ranks * instances + instance)
+                kind = "s" if step == 0 else "rrcs" if step < ranks else "rcs" if step < 2 * ranks - 2 else "r"
+                block.add(kind, chunk, chunk if step else ("i", 0))
+            blocks.append(block)
+        gpus.append(blocks)
+    return xml("allreduce", (ranks * instances, 0, 0), gpus)
 
 
 def one_shot_all_reduce(ranks: int) -> str:
@@ -94,6 +93,31 @@ def pairwise_all_to_all(ranks: int, chunks: int = 1) -> str:
                 blocks.append(block.add("r", ("i", 0), ("o", other * chunks), chunks))
         gpus.append(blocks)
     return xml("alltoall", (ranks * chunks, ranks * chunks, 0), gpus, in_place=False)
+
+
+def hierarchical_all_to_all(nodes: int, gpus: int = 8) -> str:
+    """Out of place: what goes to GPU g of any other node is gathered at GPU g of one's own, and goes on as one."""
+    ranks = []
+    for node, own in ((node, own) for node in range(nodes) for own in range(gpus)):
+        copies = Block()
+        for there in range(nodes):
+            copies.add("cpy", ("i", there * gpus + own), ("o" if there == node else "s", there * gpus + own))
+        blocks = [copies]
+        for peer in (peer for peer in range(gpus) if peer != own):
+            block = Block(send=node * gpus + peer, receive=node * gpus + peer)
+            for there in range(nodes):
+                block.add("s", ("i", there * gpus + peer))
+            for there in range(nodes):
+                block.add("r", ("i", 0), ("o" if there == node else "s", there * gpus + peer))
+            blocks.append(block)
+        for there in (there for there in range(nodes) if there != node):
+            block = Block(send=there * gpus + own, receive=there * gpus + own)
+            for number, local in enumerate(blocks[:gpus]):
+                block.add("nop", depends=(str(number), len(local.steps) - 1))
+            block.add("s", ("s", there * gpus), count=gpus).add("r", ("i", 0), ("o", there * gpus), count=gpus)
+            blocks.append(block)
+        ranks.append(blocks)
+    return xml("alltoall", (nodes * gpus, nodes * gpus, nodes * gpus), ranks, in_place=False)
 
 
 def ring_all_gather(ranks: int, chunks: int = 1) -> str:

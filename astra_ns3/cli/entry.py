@@ -14,14 +14,14 @@ import sys
 from types import FrameType
 
 INTERRUPTED = 130
-_MESSAGE = "interrupted"
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def main() -> None:
     """Run the command line in a process of its own, and end that."""
     _open_closed_streams()
     # Batch systems end a job with SIGTERM, a terminal with SIGHUP. Whoever has one of them ignored (nohup) wants that.
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    for number in _SIGNALS:
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, _end)
     from astra_ns3.cli.main import status_of
@@ -50,11 +50,27 @@ def _open_closed_streams() -> None:
             setattr(sys, name, os.fdopen(number, "r" if number == 0 else "w", closefd=False))
 
 
+def run_is_over() -> None:
+    """From here on a signal that ends the process doesn't say that nothing was saved."""
+    for number in _SIGNALS:
+        if signal.getsignal(number) is _end:
+            signal.signal(number, _end_afterwards)
+
+
 def _end(_signal: int, _frame: FrameType | None) -> None:
-    """Say that it was interrupted, as every failure is said, and end the process."""
-    os.write(2, f"astra-ns3: error: {_MESSAGE}\n".encode())
+    """Say that it was interrupted before there was anything to save, and end the process."""
+    _say_and_end("interrupted; nothing was saved" if "run" in sys.argv[1:2] else "interrupted")
+
+
+def _end_afterwards(_signal: int, _frame: FrameType | None) -> None:
+    _say_and_end("interrupted")
+
+
+def _say_and_end(message: str) -> None:
+    """Say it as every failure is said."""
+    os.write(2, f"astra-ns3: error: {message}\n".encode())
     if "--json" in sys.argv:
-        said = {"error": _MESSAGE, "kind": "Interrupted", "exit_status": INTERRUPTED}
+        said = {"error": message, "kind": "Interrupted", "exit_status": INTERRUPTED}
         os.write(1, f"{json.dumps(said, indent=2)}\n".encode())
     os._exit(INTERRUPTED)
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from astra_ns3.cli.entry import run_is_over
 from astra_ns3.cli.options import input_options, seconds, size_bytes, time_ps
 from astra_ns3.cli.output import print_failure, print_json, show, show_logs, tell
 from astra_ns3.cli.progress import LiveLine
@@ -49,6 +50,7 @@ def run_command(as_json: bool, log_level: str, quiet: bool, seeds: int | None, *
     if seeds is not None:
         return _run_seeds(request, seeds, as_json)
     outcome = execute(request)
+    run_is_over()
     if outcome.error is not None:
         status = outcome.error.exit_status
         more = summary(outcome.result.metadata, outcome.result.folder)
@@ -107,6 +109,7 @@ def _show(outcome: Outcome, as_json: bool) -> None:
 
 def _run_seeds(request: RunRequest, seeds: int, as_json: bool) -> int:
     outcome = execute_seeds(request, seeds)
+    run_is_over()
     more = {**outcome.document, "output": None if outcome.folder is None else str(outcome.folder)}
     if not as_json:
         show(seeds_text(outcome.document, outcome.folder))

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from bisect import bisect_right
 from typing import Protocol
 
-from astra_ns3.errors import AstraNs3Error
+from astra_ns3.collectives.schedule import ScheduleError
+from astra_ns3.collectives.sums import Sums
 
 #: What a message carries: (block, contributions).
 Carried = list[tuple[int, int]]
 #: Step of what a rank holds from the start.
 FROM_START = -1
-
-
-class ScheduleError(AstraNs3Error):
-    """A schedule that doesn't do what its collective promises; the message names the row or the rank."""
+_AT_THE_END = 2**31
+_MOST_SHOWN = 8
 
 
 class Holdings(Protocol):
     """``name`` names the row, for messages; ``since`` is the last step whose receptions a row may count on."""
+
+    order_matters: bool
+    """Whether what rows carry may depend on the order of play, so that several must be tried."""
 
     def take(self, name: str, rank: int, since: int, claimed: Carried) -> Carried:
         """What ``rank`` sends; ``claimed`` holds the blocks, and contributions where the schedule says them."""
@@ -36,6 +38,8 @@ class MergedHoldings:
     A receiver that gets a block combines it with its own if no contribution is in both, and takes it over if all it
     holds is in it. Anything else would count a contribution twice or lose one.
     """
+
+    order_matters = True
 
     def __init__(self, start: list[dict[int, int]]) -> None:
         self._held = start
@@ -77,32 +81,42 @@ class KnownHoldings:
     guarantees and on no others, so the order of play makes no difference.
     """
 
+    order_matters = False
+
     def __init__(self, start: list[dict[int, int]]) -> None:
-        self._known = [{block: {had: FROM_START} for block, had in held.items()} for held in start]
+        self._known = [{block: Sums(had, FROM_START) for block, had in held.items()} for held in start]
 
     def take(self, name: str, rank: int, since: int, claimed: Carried) -> Carried:
         """What is claimed, if ``rank`` can add it up by then."""
         for block, wanted in claimed:
-            sums = [had for had, step in self._known[rank].get(block, {}).items() if step <= since]
-            if not wanted or not _adds_up(wanted, sums):
+            sums = self._known[rank].get(block)
+            if sums is None or not sums.make(wanted, since):
+                had = [] if sums is None else sums.until(since)
+                shown = [*map(show_ranks, had[:_MOST_SHOWN]), *["..."][: len(had) > _MOST_SHOWN]]
                 raise ScheduleError(
                     f"{name}: rank {rank} sends block {block} as the sum of ranks {show_ranks(wanted)}, "
-                    f"but may hold no more than the sums of {', '.join(map(show_ranks, sums)) or 'none'}"
+                    f"but may hold no more than the sums of {', '.join(shown) or 'none'}"
                 )
         return claimed
 
     def give(self, name: str, rank: int, step: int, came: Carried) -> bool:
         """Keep what came; whether it was needed for the promise shows at the end."""
         for block, contributions in came:
-            self._known[rank].setdefault(block, {}).setdefault(contributions, step)
+            sums = self._known[rank].get(block)
+            if sums is None:
+                self._known[rank][block] = Sums(contributions, step)
+            else:
+                sums.add(contributions, step)
         return False
 
     def lacks(self, rank: int, block: int, wanted: int) -> int:
         """Contributions that are in no sum, or all of them if the sums don't fit together."""
-        sums = list(self._known[rank].get(block, {}))
-        if _adds_up(wanted, sums):
+        sums = self._known[rank].get(block)
+        if sums is None:
+            return wanted
+        if sums.make(wanted, _AT_THE_END):
             return 0
-        return wanted & ~_union(sums) or wanted
+        return wanted & ~_union(sums.until(_AT_THE_END)) or wanted
 
 
 class ArrivalHoldings:
@@ -111,43 +125,37 @@ class ArrivalHoldings:
     Like :class:`KnownHoldings`, a row counts on what its wait guarantees and no more.
     """
 
+    order_matters = False
+
     def __init__(self, start: list[dict[int, int]]) -> None:
-        self._heard = [[(held[0], FROM_START)] for held in start]
+        # Of each rank the steps after which it knew more, and all that it knew then.
+        self._steps = [[FROM_START] for _ in start]
+        self._heard = [[held[0]] for held in start]
 
     def take(self, name: str, rank: int, since: int, claimed: Carried) -> Carried:
         """All those that ``rank`` has heard of for certain."""
-        return [(0, _union(heard for heard, step in self._heard[rank] if step <= since))]
+        return [(0, self._heard[rank][bisect_right(self._steps[rank], since) - 1])]
 
     def give(self, name: str, rank: int, step: int, came: Carried) -> bool:
-        """Add those that are new."""
-        self._heard[rank] += [(heard, step) for _, heard in came]
+        """Add those that are new; a rank handles what it receives step by step."""
+        steps, heard = self._steps[rank], self._heard[rank]
+        if steps[-1] < step:
+            steps.append(step)
+            heard.append(heard[-1])
+        for _, others in came:
+            heard[-1] |= others
         return False
 
     def lacks(self, rank: int, block: int, wanted: int) -> int:
         """Those never heard of."""
-        return wanted & ~_union(heard for heard, _ in self._heard[rank])
+        return wanted & ~self._heard[rank][-1]
 
 
-def _union(sets: Iterable[int]) -> int:
+def _union(sets: list[int]) -> int:
     union = 0
     for contributions in sets:
         union |= contributions
     return union
-
-
-def _adds_up(wanted: int, sums: list[int]) -> bool:
-    """Whether some of ``sums`` that have no contribution in common make up ``wanted``."""
-    if wanted in sums:
-        return True
-    fitting = [had for had in sums if had and had & ~wanted == 0]
-    return _covers(wanted, fitting)
-
-
-def _covers(wanted: int, sums: list[int]) -> bool:
-    if not wanted:
-        return True
-    lowest = wanted & -wanted
-    return any(had & lowest and had & ~wanted == 0 and _covers(wanted & ~had, sums) for had in sums)
 
 
 def show_ranks(contributions: int) -> str:

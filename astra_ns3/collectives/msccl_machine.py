@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Callable
 from dataclasses import dataclass
 
+from astra_ns3.collectives.agenda import Agenda
 from astra_ns3.collectives.holdings import show_ranks
 from astra_ns3.collectives.msccl_memory import MscclMemory, Value, chunks_per_part
 from astra_ns3.collectives.msccl_xml import (
@@ -36,42 +36,60 @@ class Message:
 
 
 class MscclMachine:
-    """``choose(runnable)``: which of the thread blocks that can go on does so, 0 to ``runnable - 1``."""
+    """``agenda``: empty; which of the thread blocks that can go on, numbered in the order of the file, does so next."""
 
-    def __init__(self, program: MscclProgram, source: str, choose: Callable[[int], int]) -> None:
+    def __init__(self, program: MscclProgram, source: str, agenda: Agenda) -> None:
         self._source = source
-        self._choose = choose
+        self._agenda = agenda
         self._program = program
         part = chunks_per_part(program, source)
         self._memory = [MscclMemory(program, rank, part) for rank in range(len(program.gpus))]
         self._blocks = {
             (rank, number): block for rank, gpu in enumerate(program.gpus) for number, block in gpu.blocks.items()
         }
+        self._places = list(self._blocks)
+        self._numbers = {place: number for number, place in enumerate(self._places)}
         self._check_peers()
         self._done = dict.fromkeys(self._blocks, 0)
         # Level of a message that a thread block would send now, and after each of its steps.
         self._level = dict.fromkeys(self._blocks, 0)
         self._levels: dict[_Place, list[int]] = {place: [] for place in self._blocks}
         self._on_their_way: dict[_Channel, deque[Message]] = defaultdict(deque)
+        # Thread blocks that can't go on: by the step (GPU, thread block, step) or the channel that they wait for.
+        self._after_step: dict[tuple[int, int, int], list[_Place]] = defaultdict(list)
+        self._listening: dict[_Channel, _Place] = {}
         self._sent: dict[tuple[int, int, int], Message] = {}
         # Message that brought what is in a cell, for reductions that come later.
         self._brought: dict[tuple[int, str, int], Message] = {}
 
     def run(self) -> list[Message]:
         """All messages, in the order of the file; raises InputError where the program goes wrong."""
-        waiting = [place for place, block in self._blocks.items() if block.steps]
-        while waiting:
-            runnable = [place for place in waiting if self._can_go_on(place)]
-            if not runnable:
-                rank, number = waiting[0]
-                step = self._next(waiting[0])
-                raise self._error(step, f"GPU {rank}, thread block {number} waits for ever (deadlock)")
-            place = runnable[self._choose(len(runnable))]
+        for place in self._places:
+            self._line_up(place)
+        while self._agenda:
+            place = self._places[self._agenda.take()]
             while self._can_go_on(place):
                 self._do(place)
-            waiting = [place for place in waiting if self._done[place] < len(self._blocks[place].steps)]
+            self._line_up(place)
+        for place, block in self._blocks.items():
+            if self._done[place] < len(block.steps):
+                raise self._error(
+                    self._next(place), f"GPU {place[0]}, thread block {place[1]} waits for ever (deadlock)"
+                )
         self._check_end()
         return [self._sent[key] for key in sorted(self._sent)]
+
+    def _line_up(self, place: _Place) -> None:
+        """Put a thread block on the agenda, or where what it waits for finds it."""
+        if self._done[place] == len(self._blocks[place].steps):
+            return
+        awaited = self._awaited_step(place)
+        if awaited is not None:
+            self._after_step[awaited].append(place)
+        elif self._lacks_message(place):
+            self._listening[self._inward(place)] = place
+        else:
+            self._agenda.add(self._numbers[place])
 
     def _next(self, place: _Place) -> MscclStep:
         return self._blocks[place].steps[self._done[place]]
@@ -79,15 +97,21 @@ class MscclMachine:
     def _can_go_on(self, place: _Place) -> bool:
         if self._done[place] == len(self._blocks[place].steps):
             return False
+        return self._awaited_step(place) is None and not self._lacks_message(place)
+
+    def _awaited_step(self, place: _Place) -> tuple[int, int, int] | None:
+        """GPU, thread block and step that the next step depends on, if that isn't done yet."""
         step = self._next(place)
-        if step.depends is not None:
-            number, needed = step.depends
-            other = self._blocks.get((place[0], number))
-            if other is None or needed >= len(other.steps):
-                raise self._error(step, f"depends on thread block {number}, step {needed}, which isn't there")
-            if self._done[place[0], number] <= needed:
-                return False
-        return step.type not in RECEIVING or bool(self._on_their_way[self._inward(place)])
+        if step.depends is None:
+            return None
+        number, needed = step.depends
+        other = self._blocks.get((place[0], number))
+        if other is None or needed >= len(other.steps):
+            raise self._error(step, f"depends on thread block {number}, step {needed}, which isn't there")
+        return (place[0], number, needed) if self._done[place[0], number] <= needed else None
+
+    def _lacks_message(self, place: _Place) -> bool:
+        return self._next(place).type in RECEIVING and not self._on_their_way[self._inward(place)]
 
     def _do(self, place: _Place) -> None:
         """One step of a thread block."""
@@ -106,10 +130,15 @@ class MscclMachine:
         values = self._values(rank, step, message)
         if step.type in SENDING:
             sent = Message(step.line, rank, block.send, self._level[place], values)
-            self._on_their_way[rank, block.send, block.channel].append(sent)
+            channel = rank, block.send, block.channel
+            self._on_their_way[channel].append(sent)
             self._sent[(*place, self._done[place])] = sent
+            if channel in self._listening:
+                self._line_up(self._listening.pop(channel))
         self._levels[place].append(self._level[place])
         self._done[place] += 1
+        for other in self._after_step.pop((*place, self._done[place] - 1), ()):
+            self._line_up(other)
 
     def _values(self, rank: int, step: MscclStep, message: Message | None) -> list[Value]:
         """What a step computes, stored where it says so."""

@@ -12,12 +12,12 @@ things at once, but never a deadlock. A channel has room for any number of messa
 
 from __future__ import annotations
 
-import random
 from collections import Counter
 from collections.abc import Callable
 
 import numpy as np
 
+from astra_ns3.collectives.agenda import orders
 from astra_ns3.collectives.columns import assemble
 from astra_ns3.collectives.msccl_machine import Message, MscclMachine
 from astra_ns3.collectives.msccl_memory import chunks_per_part
@@ -29,20 +29,31 @@ from astra_ns3.errors import InputError
 _SHUFFLES = 3
 
 
-def msccl_schedule(program: MscclProgram, source: str) -> tuple[Schedule, CollectiveKind]:
-    """The program's messages as a schedule that says what each carries; raises InputError if the program is wrong."""
-    generator = random.Random(0)
-    choices: list[Callable[[int], int]] = [lambda _: 0, lambda runnable: runnable - 1]
-    choices += [generator.randrange] * _SHUFFLES
-    runs = [MscclMachine(program, source, choose).run() for choose in choices]
-    for other in runs[1:]:
-        for message, twin in zip(runs[0], other, strict=True):
-            if message.carried != twin.carried:
-                raise InputError(
-                    f"{source}:{message.line}: <step>: what it sends depends on which thread block is faster; "
-                    "a dependency is missing"
-                )
-    return _rows(program, sorted(runs[0], key=lambda message: message.level), source), program.kind
+def msccl_schedule(
+    program: MscclProgram, source: str, tell: Callable[[int, int], None] = lambda _run, _runs: None
+) -> tuple[Schedule, CollectiveKind]:
+    """The program's messages as a schedule that says what each carries; raises InputError if the program is wrong.
+
+    ``tell(run, runs)`` is called before each run of the program, which count from 1.
+    """
+    makers = orders(_SHUFFLES, seed=0)
+    messages: list[Message] = []
+    for number, make_agenda in enumerate(makers, 1):
+        tell(number, len(makers))
+        found = MscclMachine(program, source, make_agenda()).run()
+        messages = messages or found
+        _check_alike(messages, found, source)
+    return _rows(program, sorted(messages, key=lambda message: message.level), source), program.kind
+
+
+def _check_alike(messages: list[Message], others: list[Message], source: str) -> None:
+    """Raise InputError if a message doesn't carry the same in two runs."""
+    for message, twin in zip(messages, others, strict=True):
+        if message.carried != twin.carried:
+            raise InputError(
+                f"{source}:{message.line}: <step>: what it sends depends on which thread block is faster; "
+                "a dependency is missing"
+            )
 
 
 def _rows(program: MscclProgram, messages: list[Message], source: str) -> Schedule:

@@ -3,38 +3,39 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Iterable
 
 import numpy as np
 
-from astra_ns3.collectives.holdings import Carried, Holdings, ScheduleError
-from astra_ns3.collectives.schedule import Schedule
+from astra_ns3.collectives.agenda import Agenda
+from astra_ns3.collectives.holdings import Carried, Holdings
+from astra_ns3.collectives.schedule import Schedule, ScheduleError
 
 
 class Play:
     """An action is a row that may be sent, or one that has been sent and may be handled.
 
     ``carried[row]``: the blocks of a row with the contributions that the schedule claims (0 if it says none).
-    ``choose(actions)``: the place of the next action, 0 to ``actions - 1``.
+    ``agenda``: empty; which of the actions comes next.
     """
 
-    def __init__(
-        self, schedule: Schedule, carried: list[Carried], holdings: Holdings, choose: Callable[[int], int]
-    ) -> None:
+    def __init__(self, schedule: Schedule, carried: list[Carried], holdings: Holdings, agenda: Agenda) -> None:
         self.combines = [False] * schedule.messages
         self._schedule = schedule
         self._carried = carried
         self._holdings = holdings
-        self._choose = choose
+        self._agenda = agenda
         self._sender, self._receiver = schedule.sender.tolist(), schedule.receiver.tolist()
         self._step = schedule.step.tolist()
+        # For each rank how many receptions each step has, its steps in order, and the first that isn't over.
         self._expected = _receptions(schedule)
+        self._steps = [list(steps) for steps in self._expected]
+        self._first = [0] * schedule.ranks
         self._since = self._guaranteed_steps()
         self._waiting: dict[tuple[int, int, int], list[int]] = defaultdict(list)  # rank, step, count -> rows
         self._handled: dict[tuple[int, int], int] = defaultdict(int)
         self._early: dict[tuple[int, int], list[int]] = defaultdict(list)
         self._content: dict[int, Carried] = {}
-        self._actions: list[int] = []
         self._left = 2 * schedule.messages
 
     def run(self) -> None:
@@ -42,13 +43,11 @@ class Play:
         waits = zip(self._schedule.wait_step.tolist(), self._schedule.wait_count.tolist(), strict=True)
         for row, (wait_step, wait_count) in enumerate(waits):
             if wait_step < 0:
-                self._actions.append(row)
+                self._agenda.add(row)
             else:
                 self._waiting[self._sender[row], wait_step, wait_count].append(row)
-        while self._actions:
-            place = self._choose(len(self._actions))
-            self._actions[place], self._actions[-1] = self._actions[-1], self._actions[place]
-            row = self._actions.pop()
+        while self._agenda:
+            row = self._agenda.take()
             self._left -= 1
             if row in self._content:
                 self._handle(row)
@@ -62,8 +61,8 @@ class Play:
         self._content[row] = self._holdings.take(
             self._name(row), self._sender[row], self._since[row], self._carried[row]
         )
-        if step == next(iter(self._expected[receiver])):
-            self._actions.append(row)
+        if step == self._steps[receiver][self._first[receiver]]:
+            self._agenda.add(row)
         else:
             self._early[receiver, step].append(row)
 
@@ -71,13 +70,15 @@ class Play:
         receiver, step = self._receiver[row], self._step[row]
         self.combines[row] = self._holdings.give(self._name(row), receiver, step, self._content.pop(row))
         self._handled[receiver, step] += 1
-        self._actions += self._waiting.pop((receiver, step, self._handled[receiver, step]), [])
-        steps = self._expected[receiver]
-        steps[step] -= 1
-        if not steps[step]:
-            del steps[step]
-            if steps:
-                self._actions += self._early.pop((receiver, next(iter(steps))), [])
+        self._add(self._waiting.pop((receiver, step, self._handled[receiver, step]), ()))
+        if self._handled[receiver, step] == self._expected[receiver][step]:
+            self._first[receiver] += 1
+            if self._first[receiver] < len(self._steps[receiver]):
+                self._add(self._early.pop((receiver, self._steps[receiver][self._first[receiver]]), ()))
+
+    def _add(self, rows: Iterable[int]) -> None:
+        for row in rows:
+            self._agenda.add(row)
 
     def _guaranteed_steps(self) -> list[int]:
         """For each row the last step whose receptions its sender has all handled when the row may be sent."""
@@ -99,7 +100,7 @@ class Play:
 def _receptions(schedule: Schedule) -> list[dict[int, int]]:
     """For each rank its steps, in order, with the number of receptions in each."""
     expected: list[dict[int, int]] = [{} for _ in range(schedule.ranks)]
-    for row in np.lexsort((schedule.step, schedule.receiver)).tolist():
-        receiver, step = int(schedule.receiver[row]), int(schedule.step[row])
+    order = np.lexsort((schedule.step, schedule.receiver))
+    for receiver, step in zip(schedule.receiver[order].tolist(), schedule.step[order].tolist(), strict=True):
         expected[receiver][step] = expected[receiver].get(step, 0) + 1
     return expected

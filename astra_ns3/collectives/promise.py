@@ -34,11 +34,10 @@ def wanted(schedule: Schedule, kind: CollectiveKind, owned: Sequence[int], rank:
     """What ``rank`` must hold at the end: block -> contributions."""
     ranks = schedule.ranks
     everyone = (1 << ranks) - 1
-    everything = dict.fromkeys(range(schedule.blocks), everyone)
     if kind in (CollectiveKind.ALL_REDUCE, CollectiveKind.BARRIER):
-        return everything
+        return dict.fromkeys(range(schedule.blocks), everyone)
     if kind is CollectiveKind.REDUCE:
-        return everything if rank == _ROOT else {}
+        return dict.fromkeys(range(schedule.blocks), everyone) if rank == _ROOT else {}
     if kind is CollectiveKind.REDUCE_SCATTER:
         return dict.fromkeys(_part(schedule, owned[rank]), everyone)
     if kind is CollectiveKind.ALL_GATHER:

@@ -1,15 +1,15 @@
 """Proof that a schedule does what its collective promises, without a network.
 
 The rows are played under the rules of :mod:`astra_ns3.collectives.schedule`, several times, each time with sends and
-receptions delayed and reordered differently. Data are sets of contributions (a bit per rank), and what receivers do
-with them is in :mod:`astra_ns3.collectives.holdings`. A contribution counted twice or lost is an error; so is a row
-whose outcome depends on the order of play, a block that brings nothing new, a rank that can't go on, and an end that
-isn't what was promised. ``Schedule.reduces`` is not data but a delay, and plays no part here.
+receptions delayed and reordered differently (once, where the order can't make a difference). Data are sets of
+contributions (a bit per rank), and what receivers do with them is in :mod:`astra_ns3.collectives.holdings`. A
+contribution counted twice or lost is an error; so is a row whose outcome depends on the order of play, a block that
+brings nothing new, a rank that can't go on, and an end that isn't what was promised. ``Schedule.reduces`` is not data
+but a delay, and plays no part here.
 """
 
 from __future__ import annotations
 
-import random
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -18,17 +18,17 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
+from astra_ns3.collectives.agenda import orders
 from astra_ns3.collectives.holdings import (
     ArrivalHoldings,
     Carried,
     Holdings,
     KnownHoldings,
     MergedHoldings,
-    ScheduleError,
 )
 from astra_ns3.collectives.play import Play
 from astra_ns3.collectives.promise import PARTED, own_blocks, start, wanted
-from astra_ns3.collectives.schedule import Schedule
+from astra_ns3.collectives.schedule import Schedule, ScheduleError
 from astra_ns3.config.collective_kind import CollectiveKind
 
 __all__ = ["Proof", "ScheduleError", "prove"]
@@ -51,9 +51,11 @@ def prove(
     owner: Sequence[int] | None = None,
     shuffles: int = 3,
     seed: int = 0,
+    tell: Callable[[int, int], None] = lambda _play, _plays: None,
 ) -> Proof:
-    """Play ``schedule`` oldest first, newest first and in ``shuffles`` random orders.
+    """Play ``schedule`` in row order, against it and in ``shuffles`` random orders.
 
+    ``tell(play, plays)`` is called before each play, which count from 1.
     ``owner[rank]`` is the part that a rank brings to an all-gather or keeps of a reduce-scatter (default: its number).
     Raises :class:`ScheduleError`.
     """
@@ -61,13 +63,14 @@ def prove(
     _check_columns(schedule, kind)
     carried = _carried(schedule, kind)
     _check_partial_waits(schedule, carried)
-    generator = random.Random(seed)
-    choices: list[Callable[[int], int]] = [lambda _: 0, lambda actions: actions - 1]
-    choices += [generator.randrange] * shuffles
     first: list[bool] | None = None
-    for choose in choices:
-        holdings = _holdings(schedule, kind, owned)
-        play = Play(schedule, carried, holdings, choose)
+    makers = orders(shuffles, seed)
+    if not _holdings_class(schedule, kind).order_matters:
+        makers = makers[:1]
+    for number, make_agenda in enumerate(makers, 1):
+        tell(number, len(makers))
+        holdings = _holdings_class(schedule, kind)(start(schedule, kind, owned))
+        play = Play(schedule, carried, holdings, make_agenda())
         play.run()
         _check_promise(schedule, kind, owned, holdings)
         if first is not None and first != play.combines:
@@ -77,13 +80,14 @@ def prove(
     return Proof(np.array(first, dtype=np.bool_))
 
 
-def _holdings(schedule: Schedule, kind: CollectiveKind, owned: Sequence[int]) -> Holdings:
-    held = start(schedule, kind, owned)
+def _holdings_class(
+    schedule: Schedule, kind: CollectiveKind
+) -> type[ArrivalHoldings] | type[KnownHoldings] | type[MergedHoldings]:
     if kind is CollectiveKind.BARRIER:
-        return ArrivalHoldings(held)
+        return ArrivalHoldings
     if schedule.content is not None and schedule.content.contributors is not None:
-        return KnownHoldings(held)
-    return MergedHoldings(held)
+        return KnownHoldings
+    return MergedHoldings
 
 
 def _carried(schedule: Schedule, kind: CollectiveKind) -> list[Carried]:

@@ -12,7 +12,7 @@ from functools import lru_cache
 
 from astra_ns3.collectives.algorithms import ALGORITHMS, Algorithm, Builder
 from astra_ns3.collectives.schedule import Schedule
-from astra_ns3.collectives.schedule_files import load_schedule_cached
+from astra_ns3.collectives.schedule_files import Tell, load_schedule_cached, silent
 from astra_ns3.config.algorithm_names import FILE_PREFIX
 from astra_ns3.config.collective_kind import CollectiveKind
 from astra_ns3.errors import InputError, nearest
@@ -30,18 +30,19 @@ def lookup(
     *,
     anticlockwise: bool = False,
     tree_for_every_collective: bool = False,
+    tell: Tell = silent,
 ) -> Schedule:
     """The schedule of a collective; ``variant`` is a chunk's number, any non-negative integer.
 
     With ``anticlockwise`` one-way rings run the other way, and nothing else changes. With
     ``tree_for_every_collective`` a tree asked for a reduce-scatter, an all-gather or an all-to-all gives an all-reduce,
-    as in ASTRA-sim 1.0 (semantics.md 4). Raises :class:`~astra_ns3.errors.InputError` for an unknown algorithm and for
-    what an algorithm can't do.
+    as in ASTRA-sim 1.0 (semantics.md 4). ``tell`` hears of the proof of a user's file. Raises
+    :class:`~astra_ns3.errors.InputError` for an unknown algorithm and for what an algorithm can't do.
     """
     if ranks < 1:
         raise InputError(f"{algorithm}: a collective needs at least 1 rank, got {ranks}")
     if algorithm.startswith(FILE_PREFIX):
-        return _from_file(kind, algorithm.removeprefix(FILE_PREFIX), ranks)
+        return _from_file(kind, algorithm.removeprefix(FILE_PREFIX), ranks, tell)
     kind = played_kind(kind, algorithm, tree_for_every_collective=tree_for_every_collective)
     turn = variant % variants(kind, algorithm)
     return _build(kind, algorithm, ranks, turn, anticlockwise)
@@ -83,8 +84,8 @@ def _build(kind: CollectiveKind, algorithm: str, ranks: int, turn: int, anticloc
     return builder(ranks) if window is None else builder(ranks, window)
 
 
-def _from_file(kind: CollectiveKind, path: str, ranks: int) -> Schedule:
-    schedule, promised = load_schedule_cached(path)
+def _from_file(kind: CollectiveKind, path: str, ranks: int, tell: Tell) -> Schedule:
+    schedule, promised = load_schedule_cached(path, tell)
     if promised is not kind:
         raise InputError(f"{path}: is a schedule for {promised.name.lower()}, not for {kind.name.lower()}")
     if schedule.ranks != ranks:

@@ -26,7 +26,13 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from astra_ns3.errors import AstraNs3Error
+
 Int32Column = npt.NDArray[np.int32]
+
+
+class ScheduleError(AstraNs3Error):
+    """A schedule that doesn't do what its collective promises; the message names the row or the rank."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 
@@ -18,7 +20,15 @@ from astra_ns3.errors import InputError
 _SUFFIXES = (".xml", ".csv", ".json")
 
 
-def load_schedule(path: str | os.PathLike[str]) -> tuple[Schedule, CollectiveKind]:
+Tell = Callable[[str], None]
+"""Is told what goes on with a file: ``proving my.csv, order 2 of 5``."""
+
+
+def silent(_what: str) -> None:
+    """Nobody wants to know."""
+
+
+def load_schedule(path: str | os.PathLike[str], tell: Tell = silent) -> tuple[Schedule, CollectiveKind]:
     """The schedule of a file and the collective that it has been proved to do.
 
     ``.xml`` is MSCCL's format (:mod:`astra_ns3.collectives.msccl_xml` says which part of it), ``.csv`` and ``.json``
@@ -27,27 +37,31 @@ def load_schedule(path: str | os.PathLike[str]) -> tuple[Schedule, CollectiveKin
     """
     source = os.fspath(path)
     suffix = _suffix(source)
+    tell(f"reading {source}")
     text = read_text(path)
     if suffix == ".xml":
-        schedule, kind = msccl_schedule(read_msccl(text, source), source)
+        program = read_msccl(text, source)
+        schedule, kind = msccl_schedule(
+            program, source, lambda run, runs: tell(f"trying {source}, order {run} of {runs}")
+        )
     elif suffix == ".csv":
         schedule, kind = csv_schedule(text, source)
     else:
         schedule, kind = json_schedule(text, source)
     try:
-        prove(schedule, kind)
+        prove(schedule, kind, tell=lambda play, plays: tell(f"proving {source}, order {play} of {plays}"))
     except ScheduleError as error:
         raise InputError(f"{source}: this is no {kind.name.lower()}: {error}") from error
     return schedule, kind
 
 
-def load_schedule_cached(path: str) -> tuple[Schedule, CollectiveKind]:
+def load_schedule_cached(path: str, tell: Tell = silent) -> tuple[Schedule, CollectiveKind]:
     """As :func:`load_schedule`, once for each state of the file."""
     try:
         state = Path(path).stat()
     except OSError as error:
         raise InputError(f"{path}: {error.strerror or error}") from error
-    return _load(path, state.st_mtime_ns, state.st_size)
+    return _load(_Version(path, state.st_mtime_ns, state.st_size, tell))
 
 
 def save_schedule(schedule: Schedule, kind: CollectiveKind, path: str | os.PathLike[str]) -> None:
@@ -63,9 +77,19 @@ def save_schedule(schedule: Schedule, kind: CollectiveKind, path: str | os.PathL
         raise InputError(f"{source}: {error.strerror or error}") from error
 
 
+@dataclass(frozen=True)
+class _Version:
+    """A state of a file; whoever is told of its proof plays no part in whether two are alike."""
+
+    path: str
+    modified_ns: int
+    bytes: int
+    tell: Tell = field(compare=False)
+
+
 @lru_cache(maxsize=16)
-def _load(path: str, _modified_ns: int, _bytes: int) -> tuple[Schedule, CollectiveKind]:
-    return load_schedule(path)
+def _load(version: _Version) -> tuple[Schedule, CollectiveKind]:
+    return load_schedule(version.path, version.tell)
 
 
 def _suffix(source: str) -> str:

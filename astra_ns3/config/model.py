@@ -148,6 +148,8 @@ def _explanation(details: ErrorDetails) -> str:
         return f"found {shown(word)}, allowed: {', '.join(allowed)}{nearest(str(word), allowed)}"
     if kind in ("too_short", "too_long"):
         return f"found {found}, expected {_entries(kind, context)}"
+    if kind in ("bool_type", "bool_parsing"):
+        return f"found {found}, expected on or off"
     expected = details["msg"].replace("Input should be", "expected").replace("a valid tuple", "a list")
     return f"found {found}, {expected}"
 

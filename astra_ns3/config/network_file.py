@@ -14,6 +14,7 @@ from astra_ns3.config.analytical import (
     parse_version_1,
     parse_version_2,
 )
+from astra_ns3.config.document import Document
 from astra_ns3.config.hpcc_config import PRESET, read_hpcc_config
 from astra_ns3.config.hpcc_keys import looks_like_hpcc
 from astra_ns3.config.model import validated
@@ -25,6 +26,7 @@ from astra_ns3.errors import InputError
 AnyNetwork = NetworkConfig | AnalyticalNetwork
 _HPCC_COUNTS = re.compile(r"\s*[0-9]+[ \t]+[0-9]+[ \t]+[0-9]+", re.ASCII)
 """How a topology of HPCC's begins: nodes, switches, links."""
+_KEY = re.compile(r"key '([\w.]+)'")
 _NODES = "nodes"
 _LINKS = frozenset(("links", "edges"))
 
@@ -38,6 +40,16 @@ class NetworkFile:
     warnings: tuple[str, ...] = ()
     imported: bool = False
     """Whether an importer wrote it, so that nobody asked for what it observes."""
+    document: Document | None = None
+    """The file, if it is of our own format: where its keys stand."""
+
+    def place_of(self, words: str) -> str | None:
+        """``file:line`` of the key with which a message begins (``key 'transport.window': ...``), if known."""
+        named = _KEY.match(words)
+        if named is None or self.document is None:
+            return None
+        path = tuple(int(part) if part.isdigit() else part for part in named[1].split("."))
+        return self.document.place(path)
 
 
 def read_network_file(path: str | os.PathLike[str]) -> NetworkFile:
@@ -59,7 +71,7 @@ def read_network_file(path: str | os.PathLike[str]) -> NetworkFile:
         raise _only_a_graph(source)
     if keys.issuperset(VERSION_2_KEYS):
         return NetworkFile(parse_version_2(document))
-    return NetworkFile(validated(NetworkConfig, document))
+    return NetworkFile(validated(NetworkConfig, document), document=document)
 
 
 def _only_a_graph(source: str) -> InputError:

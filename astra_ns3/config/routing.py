@@ -12,6 +12,8 @@ from astra_ns3.units import PS_PER_US
 
 ROUTING_KINDS = ("ecmp", "spray", "adaptive", "flowlet", "pinned")
 LARGEST_SEED = 2**32 - 1
+_SPREAD = 0x9E3779B1
+"""Odd, so that no two seeds of runs share a hash, and with its bits spread: switches differ in a few low bits alone."""
 
 Number = Annotated[int, Strict(), Ge(0)]
 
@@ -37,8 +39,8 @@ class RoutingConfig(ConfigModel):
     """
 
     kind: Literal["ecmp", "spray", "adaptive", "flowlet", "pinned"] = "ecmp"
-    seed: Annotated[int, Strict(), Ge(0), Le(LARGEST_SEED)] = 0
-    """Of the hash; each switch mixes its own number in, so that levels don't choose alike."""
+    seed: Annotated[int, Strict(), Ge(0), Le(LARGEST_SEED)] | None = None
+    """Of the hash; each switch mixes its own number in, so that levels don't choose alike. Absent: the run's seed's."""
     spray: Literal["round-robin", "random"] | None = None
     """Absent: in turn."""
     flowlet_gap_ps: PositiveTimePs | None = Field(alias="flowlet_gap", default=None)
@@ -66,6 +68,10 @@ class RoutingConfig(ConfigModel):
             twice = next(pair for pair in pairs if pairs.count(pair) > 1)
             raise key_error("pins", f"has two entries for sender {twice[0]} and receiver {twice[1]}")
         return self
+
+    def hash_seed(self, run_seed: int) -> int:
+        """The seed in use, 0 to 2**32 - 1: the one given, or one for each seed of a run; seed 1 has 0."""
+        return (run_seed - 1) * _SPREAD % 2**32 if self.seed is None else self.seed
 
     @property
     def gap_ps(self) -> int:

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from astra_ns3.collectives.schedule_files import Tell, silent
 from astra_ns3.config.analytical import AnalyticalNetwork
 from astra_ns3.config.compatibility import OURS, Compatibility, preset
 from astra_ns3.config.network import NetworkConfig
@@ -33,6 +34,7 @@ from astra_ns3.topology.checks import check_topology
 from astra_ns3.topology.graph import Graph
 from astra_ns3.topology.ports import resolve_ports
 from astra_ns3.transport.check import check_transport
+from astra_ns3.units import LARGEST_INTEGER, PS_PER_NS, format_bytes
 from astra_ns3.workload.dry_run import unissued_collectives
 
 __all__ = ["USUAL", "FilePath", "Inputs", "Options", "load_inputs"]
@@ -81,10 +83,12 @@ def load_inputs(
     comm_scale: float = 1.0,
     compute_scale: float = 1.0,
     options: Options = USUAL,
+    tell: Tell = silent,
 ) -> Inputs:
     """Read what is given as a path, take what is given as an object, and check that the three fit together.
 
-    Raises InputError, which names the file where there is one.
+    ``tell`` hears of what may take long, such as the proof of a user's schedule. Raises InputError, which names the
+    file where there is one.
     """
     read_in_workload: Workload = _given(workload, (Workload,), read_workload)
     read_in_network = _network_file(network)
@@ -100,9 +104,10 @@ def load_inputs(
         _check_grid(network_config)
     with _named(system):
         # Before the graph: it takes long to build, and needs less memory than too large a schedule.
-        planned = planned_run(scaled, system_config, dimensions, bandwidths, compatibility, passes=1)
-    with _named(network):
+        planned = planned_run(scaled, system_config, dimensions, bandwidths, compatibility, 1, tell)
+    with _named(network, read_in_network):
         graph, plan, warnings = _network(network_config, options)
+        _check_durations(network_config, planned)
         check_backend(options.backend, network_config, rendezvous=system_config.rendezvous)
     return Inputs(
         scaled,
@@ -141,6 +146,22 @@ def _check_grid(network: AnyNetwork) -> None:
         require_memory(f"a network of {network.npus} NPUs", network.npus * BYTES_PER_NPU, "use fewer NPUs")
 
 
+def _check_durations(network: AnyNetwork, planned: PlannedRun) -> None:
+    """Raise InputError if a message alone would take longer on an analytical network than 64 bits of picoseconds hold.
+
+    What adds up to as much is refused when the run gets there.
+    """
+    if not isinstance(network, AnalyticalNetwork):
+        return
+    fastest = max(network.bandwidths)
+    size = max((play.largest_bytes for play in planned.plays), default=0)
+    if size / fastest * PS_PER_NS > LARGEST_INTEGER:
+        raise InputError(
+            f"a message of {format_bytes(size)} takes more than 106 days at {fastest:g} bytes per nanosecond, "
+            "beyond which no simulated time goes; use less data, or a higher bandwidth"
+        )
+
+
 def _network(network: AnyNetwork, options: Options) -> tuple[Graph, NetworkPlan | None, list[str]]:
     """The graph of a network, its plan if it is one of packets, and what to warn of."""
     if isinstance(network, AnalyticalNetwork):
@@ -173,11 +194,12 @@ def _given(value: object, models: tuple[type[Any], ...], read: Callable[[FilePat
 
 
 @contextmanager
-def _named(value: object) -> Iterator[None]:
-    """Put the file's name before the message of an InputError, if ``value`` is a path."""
+def _named(value: object, file: NetworkFile | None = None) -> Iterator[None]:
+    """Put the file's name before the message of an InputError, if ``value`` is a path; and the key's line if known."""
     try:
         yield
     except InputError as error:
         if isinstance(value, (str, os.PathLike)):
-            raise InputError(f"{os.fspath(value)}: {error}") from error
+            place = None if file is None else file.place_of(str(error))
+            raise InputError(f"{place or os.fspath(value)}: {error}") from error
         raise

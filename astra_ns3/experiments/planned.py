@@ -6,13 +6,18 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from astra_ns3.collectives.schedule import Schedule
+from astra_ns3.collectives.schedule_files import Tell, silent
 from astra_ns3.config.compatibility import Compatibility
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.config.workload import Workload
+from astra_ns3.errors import InputError
 from astra_ns3.system.groups import Grid
 from astra_ns3.system.launches import schedule_of
 from astra_ns3.system.plan import CollectivePlanner
+from astra_ns3.units import LARGEST_INTEGER, format_bytes
 from astra_ns3.workload.dry_run import RequestKind, counted_requests, request_kind
 from astra_ns3.workload.parallelism import parallelism_of
 
@@ -25,6 +30,11 @@ class PlannedPlay:
     bytes: int
     groups: tuple[tuple[int, ...], ...]
     count: int
+
+    @property
+    def largest_bytes(self) -> int:
+        """Of one message."""
+        return _rounded_up(self.schedule, self.bytes, int(self.schedule.block_count.max(initial=0)))
 
     @property
     def all_bytes(self) -> int:
@@ -54,10 +64,12 @@ def planned_run(
     bandwidths: Sequence[float] | None,
     compatibility: Compatibility,
     passes: int,
+    tell: Tell = silent,
 ) -> PlannedRun:
     """Everything that ``passes`` passes play; raises InputError for what the system's algorithms can't do.
 
-    Where trees or queues take turns, the turn of a collective's first appearance stands for all.
+    ``tell`` hears of the proof of a user's schedule. Where trees or queues take turns, the turn of a
+    collective's first appearance stands for all.
     """
     parallelism = parallelism_of(workload, dimensions)
     config = system if parallelism.cut is None else system.for_dimensions(parallelism.cut)
@@ -72,7 +84,8 @@ def planned_run(
         cuts[request_kind(request)] = len(chunks), sum(len(chunk) for chunk in chunks)
         alike = Counter((planned.phase, planned.turn, planned.anticlockwise) for chunk in chunks for planned in chunk)
         for (phase, turn, anticlockwise), times in alike.items():
-            schedule = schedule_of(phase, grid.ranks_in(phase.dimensions), turn, anticlockwise=anticlockwise)
+            schedule = schedule_of(phase, grid.ranks_in(phase.dimensions), turn, anticlockwise=anticlockwise, tell=tell)
+            _check_bytes(schedule, phase.bytes)
             plays[schedule, phase.bytes, tuple(phase.dimensions)] += count * times
     groups = {dims: tuple(map(tuple, grid.cosets(dims))) for _, _, dims in plays}
     return PlannedRun(
@@ -80,3 +93,18 @@ def planned_run(
         tuple(PlannedPlay(schedule, size, groups[dims], count) for (schedule, size, dims), count in plays.items()),
         cuts,
     )
+
+
+def _rounded_up(schedule: Schedule, bytes: int, blocks: int) -> int:
+    """Of so many blocks, when each rank brings ``bytes``."""
+    return -(-bytes * schedule.expansion * blocks // schedule.blocks)
+
+
+def _check_bytes(schedule: Schedule, bytes: int) -> None:
+    """Raise InputError if the data of all ranks, or the messages of a schedule, are more than 64 bits can count."""
+    sent = _rounded_up(schedule, bytes, int(schedule.block_count.sum(dtype=np.int64)))
+    if max(sent, bytes * schedule.expansion) + schedule.messages > LARGEST_INTEGER:
+        raise InputError(
+            f"a collective of {format_bytes(bytes)} on {schedule.ranks} ranks sends {format_bytes(sent)}, and no more "
+            f"than {LARGEST_INTEGER} bytes can be counted"
+        )

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+from astra_ns3.config.model import shown
 from astra_ns3.config.network_file import AnyNetwork
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.config.workload import Workload
@@ -16,7 +17,7 @@ from astra_ns3.experiments.inputs import FilePath, Options
 from astra_ns3.experiments.progress import ProgressSink
 from astra_ns3.experiments.validate import check_passes
 from astra_ns3.network.api import Limits, NetworkBackend
-from astra_ns3.network.registry import Factory, check_backend_name
+from astra_ns3.network.registry import Factory, check_backend_name, check_factory, check_given, takes
 
 LARGEST_SEED = 2**32 - 1
 """ns-3's seeds have 32 bits, and 0 is not one."""
@@ -81,10 +82,14 @@ class RunRequest:
         check_passes(self.passes)
         if isinstance(self.backend, str):
             check_backend_name(self.backend)
-        elif not callable(self.backend) and not hasattr(self.backend, "ranks"):
+        elif callable(self.backend):
+            check_factory(self.backend)
+        elif not hasattr(self.backend, "ranks"):
             raise InputError(
-                f"backend is {self.backend!r}, expected a name, a NetworkBackend or a function that makes one"
+                f"backend is {shown(self.backend)}, expected a name, a NetworkBackend or a function that makes one"
             )
+        else:
+            check_given(self.backend)
         if isinstance(self.seed, bool) or not isinstance(self.seed, int) or not 1 <= self.seed <= LARGEST_SEED:
             raise InputError(f"seed is {self.seed!r}, expected a whole number from 1 to {LARGEST_SEED}")
         for name, scale in (("comm-scale", self.comm_scale), ("compute-scale", self.compute_scale)):
@@ -98,6 +103,13 @@ class RunRequest:
             raise InputError(f"limits is {self.limits!r}, expected a Limits")
         if self.on_built is not None and not callable(self.on_built):
             raise InputError(f"on_built is {self.on_built!r}, expected a function")
+        if self.on_built is not None and isinstance(self.backend, str) and not takes(self.on_built, 1):
+            raise InputError(
+                f"on_built is {shown(self.on_built)}, which can't be called with one argument, the context"
+            )
+        for call in ("update", "finish") if self.progress is not None else ():
+            if not callable(getattr(self.progress, call, None)):
+                raise InputError(f"progress is {shown(self.progress)}, which is no ProgressSink: it has no {call}")
         for what in self.record:
             if not isinstance(what, str) or what not in RECORDABLE:
                 raise InputError(

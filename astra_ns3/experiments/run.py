@@ -179,7 +179,7 @@ def execute(request: RunRequest) -> Outcome:
                 outcome = replace(outcome, error=Interrupted("interrupted after the run's end; it is saved"))
             return replace(outcome, asked_to_stop=asked_to_stop)
         except KeyboardInterrupt as error:
-            raise Interrupted("interrupted before anything was saved") from error
+            raise Interrupted("interrupted before the run began; nothing was saved") from error
         finally:
             destination.discard()
 
@@ -194,6 +194,7 @@ def _here(request: RunRequest, watch: Watch, destination: Destination, _interrup
         comm_scale=request.comm_scale,
         compute_scale=request.compute_scale,
         options=request.options,
+        tell=reporter.stage,
     )
     description = describe(inputs)
     warnings = _opened(request, description, destination)

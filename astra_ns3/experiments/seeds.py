@@ -147,10 +147,25 @@ def _document(
         "workload": {"source": workload.get("source"), "loop": workload.get("loop")},
         "npus": first.get("npus"),
         "passes": request.passes,
+        "held_fixed": _held_fixed(first),
         "warnings": first.get("warnings", []),
         "files": [RUN_FILE],
         "timing": {"wall_seconds": round(wall_seconds, 6)},
     }
+
+
+def _held_fixed(first: Document) -> list[str]:
+    """What chance could draw and the files fix, so that all seeds have it in common; ``first``: a run's run.json."""
+    if first.get("backend") != "ns3":
+        return []
+    network = first["network"]
+    transports = network.get("transports") or [network["transport"]]
+    routing = network["topology"]["routing"]
+    by_port = any(transport.get("ecmp") == "per-message-port" for transport in transports)
+    if by_port and routing["kind"] == "ecmp":
+        return ["paths: ecmp per-message-port hashes without a seed"]
+    seed = routing["seed"]
+    return [] if seed is None else [f"paths: routing.seed is {seed} in the network file"]
 
 
 def _spread(times_ps: Sequence[int]) -> Document | None:

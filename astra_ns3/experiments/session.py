@@ -19,7 +19,7 @@ from astra_ns3.experiments.request import RunRequest
 from astra_ns3.experiments.watch import Watch
 from astra_ns3.network.api import EndpointModel, NetworkBackend
 from astra_ns3.network.records import RecorderOptions, RunRecords
-from astra_ns3.network.registry import create_backend
+from astra_ns3.network.registry import check_given, create_backend
 from astra_ns3.units import PS_PER_NS
 from astra_ns3.workload.driver import TrainingDriver
 
@@ -176,7 +176,9 @@ def _build(request: RunRequest, inputs: Inputs, recorder: RecorderOptions) -> Ne
             compatibility=inputs.compatibility,
         )
     if callable(backend):
-        return backend(config, endpoint, request.seed, recorder, request.on_built)
+        made = backend(config, endpoint, request.seed, recorder, request.on_built)
+        check_given(made, "what the backend function returned")
+        return made
     if backend.ranks != config.npus:
         raise InputError(f"the backend has {backend.ranks} NPUs, the network {config.npus}")
     return backend

@@ -12,6 +12,7 @@ from astra_ns3.config.roce_control import OwnControl
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.config.workload import Workload
 from astra_ns3.errors import InputError
+from astra_ns3.experiments.capacity import check_run_fits
 from astra_ns3.experiments.forecast import Forecast, forecast
 from astra_ns3.experiments.in_force import in_force_document
 from astra_ns3.experiments.inputs import USUAL, FilePath, Inputs, Options, load_inputs
@@ -57,8 +58,7 @@ def validate(
     check_passes(passes)
     options.check()
     check_backend_name(options.backend)
-    scales = {"comm_scale": comm_scale, "compute_scale": compute_scale}
-    inputs = load_inputs(workload, system, network, options=options, **scales)
+    inputs = load_inputs(workload, system, network, comm_scale=comm_scale, compute_scale=compute_scale, options=options)
     if _has_own_code(inputs):
         try_in_child(partial(check_own_code, inputs))
     return Validation(
@@ -71,8 +71,17 @@ def validate(
         links=len(inputs.graph.links),
         forecast=forecast(inputs, passes),
         in_force=None if inputs.plan is None else in_force_document(inputs.plan),
-        warnings=inputs.warnings,
+        warnings=(*inputs.warnings, *_does_not_fit(inputs, passes)),
     )
+
+
+def _does_not_fit(inputs: Inputs, passes: int) -> list[str]:
+    """What ``run`` would refuse on this machine as it is now, though nothing is wrong with the files."""
+    try:
+        check_run_fits(inputs, passes)
+    except InputError as error:
+        return [f"run would refuse this here and now: {error}"]
+    return []
 
 
 def check_own_code(inputs: Inputs) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
 from functools import partial
 
 from astra_ns3.config.compatibility import OURS, Compatibility
+from astra_ns3.config.model import shown
 from astra_ns3.config.network import NetworkConfig
 from astra_ns3.config.network_file import AnyNetwork
 from astra_ns3.errors import InputError, nearest
@@ -60,6 +62,34 @@ def check_backend(name: str, config: AnyNetwork, *, rendezvous: bool) -> None:
         check(config, rendezvous)
 
 
+def check_given(backend: object, given_as: str = "backend") -> None:
+    """Raise InputError if ``backend`` is no NetworkBackend; ``given_as`` is how it came here, for the message."""
+    lacking = [name for name in _CALLS if not callable(getattr(backend, name, None))]
+    ranks = getattr(backend, "ranks", None)
+    if lacking:
+        raise InputError(f"{given_as} is {shown(backend)}, which is no NetworkBackend: it has no {', '.join(lacking)}")
+    if isinstance(ranks, bool) or not isinstance(ranks, int) or ranks < 1:
+        raise InputError(f"{given_as} is {shown(backend)}, which has {shown(ranks)} as ranks, expected a whole number")
+
+
+def check_factory(factory: Callable[..., object]) -> None:
+    """Raise InputError if ``factory`` can't be called as a function that makes a backend."""
+    if not takes(factory, 5):
+        raise InputError(
+            f"backend is {shown(factory)}, which can't be called with "
+            "(network config, endpoint model, seed, recorder options, on_built)"
+        )
+
+
+def takes(function: Callable[..., object], arguments: int) -> bool:
+    """Whether ``function`` can be called with so many arguments by place."""
+    try:
+        inspect.signature(function).bind(*[None] * arguments)
+    except (TypeError, ValueError):  # the latter of what is written in C and says nothing
+        return False
+    return True
+
+
 def check_own_control(plan: NetworkPlan) -> None:
     """Load or compile the user's own congestion control, if there is one; raises InputError if that fails."""
     from astra_ns3.network.ns3.own_control import check_own_control as check
@@ -110,6 +140,8 @@ def _analytical(
     model = AnalyticalModel(queues, compatibility.charge_highest_dimension, compatibility.truncate_delays)
     return AnalyticalBackend(_config(network), endpoint, model=model, seed=seed, recorder=recorder, on_built=on_built)
 
+
+_CALLS = tuple(name for name in vars(NetworkBackend) if not name.startswith("_") and name != "ranks")
 
 BACKENDS: Mapping[str, _Maker] = {
     "ns3": _ns3,

@@ -22,6 +22,7 @@ def seeds_text(document: Mapping[str, Any], folder: Path | None) -> str:
     rows += [
         ("passes", str(document["passes"])),
         ("seeds", f"{first} to {last}  ({document['seeds_complete']} of {document['seeds']} complete)"),
+        *(("held fixed", what) for what in document["held_fixed"]),
         ("finish", _spread_text(document["finish"])),
         ("exposed communication", _spread_text(document["exposed"])),
         ("wall time", clock(document["timing"]["wall_seconds"])),

@@ -33,7 +33,7 @@ def summary(metadata: Metadata, folder: Path | None) -> dict[str, Any]:
     return {
         **{name: metadata[name] for name in _COPIED},
         **metadata["statistics"],
-        "wall_seconds": metadata["timing"]["wall_seconds"],
+        **{name: metadata["timing"][name] for name in ("wall_seconds", "setup_seconds", "simulation_seconds")},
         "peak_memory_bytes": metadata["memory"]["peak_bytes"],
         "peak_memory_above_idle_bytes": metadata["memory"]["peak_above_idle_bytes"],
         "output": None if folder is None else str(folder),

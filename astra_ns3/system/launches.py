@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from astra_ns3.collectives.registry import lookup, variants
 from astra_ns3.collectives.schedule import Schedule
+from astra_ns3.collectives.schedule_files import Tell, silent
 from astra_ns3.collectives.volume import rank_costs
 from astra_ns3.config.compatibility import Compatibility
 from astra_ns3.config.system import SystemConfig
@@ -79,9 +80,9 @@ class LaunchTable:
         return self._schedules[id(schedule)][1]
 
 
-def schedule_of(phase: Phase, ranks: int, turn: int, *, anticlockwise: bool = False) -> Schedule:
-    """The schedule that a group of ``ranks`` plays in a phase; raises InputError."""
-    return lookup(phase.kind, _fitting(phase.algorithm, ranks), ranks, turn, anticlockwise=anticlockwise)
+def schedule_of(phase: Phase, ranks: int, turn: int, *, anticlockwise: bool = False, tell: Tell = silent) -> Schedule:
+    """The schedule that a group of ``ranks`` plays in a phase; raises InputError. ``tell``: see :func:`lookup`."""
+    return lookup(phase.kind, _fitting(phase.algorithm, ranks), ranks, turn, anticlockwise=anticlockwise, tell=tell)
 
 
 def turns(phase: Phase) -> int:

@@ -76,6 +76,9 @@ def test_the_command_line_and_the_api_agree(command: Command, files: dict[str, A
     result = astra_ns3.run(**files, backend=FakeBackend(NPUS))
     assert summary["finish_ps"] == result.finish_ps
     assert (summary["exit_status"], summary["complete"], summary["output"]) == (0, True, None)
+    parts = summary["setup_seconds"] + summary["simulation_seconds"]
+    assert summary["setup_seconds"] > 0
+    assert parts == pytest.approx(summary["wall_seconds"], abs=1e-5)
 
 
 def test_quiet_and_pipes_have_no_progress_line(command: Command, words: list[str]) -> None:

@@ -35,6 +35,38 @@ def test_validate_shows_warnings(command: Command, files: dict[str, str], words:
     assert finished.err.startswith("astra-ns3: warning: timestamps")
 
 
+def test_validate_warns_of_a_run_that_memory_cannot_hold(command: Command, words: list[str]) -> None:
+    passes = ["-p", "1000000000"]
+    refused = command("run", *words, *passes, "--backend", "fake", "--json").json["error"]
+    assert "would need about" in refused
+    finished = command("validate", *words, *passes)
+    assert finished.status == 0
+    (line,) = finished.err.splitlines()
+    assert line.startswith("astra-ns3: warning: run would refuse this here and now: the run, of it")
+    assert line.endswith(refused.rsplit(";", 1)[1])
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("{kind: tcp}", "{kind: tcp, window: 1KB}", ":6: key 'transport.window': 1000 bytes do not hold one segment"),
+        (
+            "{kind: tcp}",
+            "{kind: tcp}\nobserve: {pauses: [all]}",
+            ":7: key 'observe.pauses': found ['all'], expected",
+        ),
+    ],
+)
+def test_what_is_wrong_with_a_network_is_said_with_its_line(
+    command: Command, files: dict[str, str], words: list[str], old: str, new: str, message: str
+) -> None:
+    path = Path(files["network"])
+    path.write_text(path.read_text().replace(old, new))
+    finished = command("validate", *words)
+    assert finished.status == 2
+    assert f"{path.name}{message}" in finished.err
+
+
 @pytest.mark.parametrize(
     ("file", "old", "new", "message"),
     [

@@ -191,6 +191,23 @@ def test_ecmp_spreads_many_flows_evenly_over_uplinks(seed: int, transport: str) 
         assert chi_square(taken) < CHI_SQUARE_OF_1_IN_1000[7]
 
 
+@pytest.mark.parametrize("transport", ["tcp", "roce"])
+def test_the_runs_seed_draws_the_paths_unless_the_file_fixes_them(transport: str) -> None:
+    """64 flows over eight uplinks: that two draws agree on all of them has a chance of 8**-64."""
+
+    def uplinks(run_seed: int, **routing: int) -> list[int]:
+        topology = leaf_spine(spines=8, hosts_per_leaf=8, uplink={"rate": "800Gbps"}, routing=routing)
+        network = parse_network({"topology": topology, "transport": transport})
+        rows = one_way(range(8), range(8, 16), 16)
+        played = play(network, rows, 100, seed=run_seed, stop_when_done=False)
+        return [int(played.ports[f"switch0:{8 + uplink}"]["sent_frames"]) for uplink in range(8)]
+
+    drawn = [uplinks(seed) for seed in (1, 2, 3)]
+    assert len(set(map(tuple, drawn))) == 3
+    assert drawn[0] == uplinks(1, seed=0)
+    assert uplinks(2, seed=5) == uplinks(3, seed=5)
+
+
 @pytest.mark.parametrize("k", [4, 6, 8])
 @pytest.mark.parametrize("seed", [0, 1, 12345])
 def test_three_levels_choose_independently_so_that_all_core_links_are_used(k: int, seed: int) -> None:

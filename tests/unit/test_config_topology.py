@@ -262,7 +262,7 @@ def test_the_four_systems_of_the_study_have_the_numbers_of_its_table() -> None:
 
 
 def test_routing_is_by_flow_unless_said_otherwise() -> None:
-    assert network(LEAF_SPINE).topology.routing == RoutingConfig(kind="ecmp", seed=0, weighted=False)
+    assert network(LEAF_SPINE).topology.routing == RoutingConfig(kind="ecmp", seed=None, weighted=False)
     spray = network(LEAF_SPINE, routing={"kind": "spray", "spray": "random", "seed": 7}).topology.routing
     assert (spray.kind, spray.spray, spray.seed) == ("spray", "random", 7)
     assert network(LEAF_SPINE, routing={"kind": "flowlet"}).topology.routing.gap_ps == 50_000_000
@@ -270,6 +270,16 @@ def test_routing_is_by_flow_unless_said_otherwise() -> None:
     pins = [{"sender": 0, "receiver": 31, "path": 1}]
     (pin,) = network(LEAF_SPINE, routing={"kind": "pinned", "pins": pins}).topology.routing.pins
     assert (pin.sender, pin.receiver, pin.path) == (0, 31, 1)
+
+
+def test_a_seed_of_a_run_has_a_hash_of_its_own_unless_the_file_has_one() -> None:
+    drawn = network(LEAF_SPINE).topology.routing
+    assert drawn.hash_seed(1) == 0
+    some = [*range(1, 1000), 2**31, 2**32 - 1]
+    assert len({drawn.hash_seed(seed) for seed in some}) == len(some)
+    assert all(0 <= drawn.hash_seed(seed) < 2**32 for seed in some)
+    fixed = network(LEAF_SPINE, routing={"seed": 0}).topology.routing
+    assert {fixed.hash_seed(seed) for seed in some} == {0}
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import itertools
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -241,3 +242,11 @@ def test_a_trace_of_the_wrong_signature_is_an_input_error(tmp_path: Path) -> Non
         "    context.trace(context.port('host0'), 'Transmit', 'void(uint32_t, uint32_t)', lambda old, new: None)\n",
     )
     assert finished.returncode == 2, finished.stderr[:400]
+    wanted = re.search(r"'Transmit' .* takes a function '(.*)', found 'void\(uint32_t, uint32_t\)'", finished.stderr)
+    assert wanted is not None, finished.stderr[:400]
+    named = in_fresh_process(
+        tmp_path,
+        "def on_built(context):\n"
+        f"    context.trace(context.port('host0'), 'Transmit', '{wanted[1]}', lambda time, packet: None)\n",
+    )
+    assert named.returncode == 0, named.stderr[:400]

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from fake_backend import FakeBackend
+from msccl_programs import ring_all_reduce
 from small_run import NPUS, small_network, small_system, small_workload
 
 from astra_ns3.config.workload import parse_workload
@@ -101,3 +104,17 @@ def test_a_sink_hears_of_stages_if_it_can() -> None:
     sink = Hears()
     tell_stage(sink, "planning", 2.5)
     assert sink.heard == [("planning", 2.5)]
+
+
+def test_the_proof_of_a_users_schedule_is_told_order_by_order(tmp_path: Path) -> None:
+    path = tmp_path / "mine.xml"
+    path.write_text(ring_all_reduce(NPUS))
+    told: list[str] = []
+    load_inputs(
+        small_workload(),
+        small_system(**{"all-reduce-implementation": f"file:{path}"}),
+        small_network(),
+        tell=told.append,
+    )
+    tried = [f"trying {path}, order {run} of 5" for run in range(1, 6)]
+    assert told == [f"reading {path}", *tried, f"proving {path}, order 1 of 1"]

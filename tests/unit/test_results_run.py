@@ -13,7 +13,9 @@ from fake_backend import FakeBackend
 from small_run import NPUS, BeatingBackend, InterruptedBackend, small_network, small_run, small_system, write_inputs
 
 import astra_ns3
+from astra_ns3.config.analytical import AnalyticalDimension, AnalyticalNetwork
 from astra_ns3.config.network import parse_network
+from astra_ns3.config.workload import parse_workload
 from astra_ns3.errors import AstraNs3Error, BackendError, InputError, Interrupted, LimitReached, SimulationStalled
 from astra_ns3.experiments.metadata import VARYING_KEYS
 from astra_ns3.experiments.progress import Progress
@@ -326,3 +328,63 @@ def test_loading_what_is_no_run_is_an_error(tmp_path: Path, text: str | None, me
         (tmp_path / "run.json").write_text(text)
     with pytest.raises(InputError, match=message):
         astra_ns3.Result.load(tmp_path)
+
+
+class HalfABackend:
+    ranks = NPUS
+
+
+@pytest.mark.parametrize(
+    ("argument", "value", "message"),
+    [
+        ("backend", 5, "backend is 5, expected a name, a NetworkBackend or a function"),
+        ("backend", object(), "backend is <object object .*, expected a name"),
+        ("backend", HalfABackend(), "which is no NetworkBackend: it has no register_schedule, register_group, launch"),
+        ("backend", lambda: 1, r"which can't be called with \(network config, endpoint model"),
+        ("backend", int, r"which can't be called with \(network config"),
+        ("backend", lambda *_: None, "what the backend function returned is None, which is no NetworkBackend"),
+        ("workload", 5, "found a int, expected the path of a file or a Workload"),
+        ("network", [], "found a list, expected the path of a file or a NetworkConfig or AnalyticalNetwork"),
+        ("progress", 5, "progress is 5, which is no ProgressSink: it has no update"),
+        ("on_built", 5, "on_built is 5, expected a function"),
+        ("limits", 5, "limits is 5, expected a Limits"),
+        ("passes", "two", "passes is 'two'"),
+    ],
+)
+def test_an_argument_of_a_wrong_kind_is_one_line(argument: str, value: object, message: str) -> None:
+    with pytest.raises(InputError, match=message) as raised:
+        astra_ns3.run(**{**small_run(), argument: value})
+    assert "\n" not in str(raised.value)
+
+
+def test_a_hook_that_takes_no_context_is_refused_before_anything_is_built() -> None:
+    with pytest.raises(InputError, match=r"on_built is .* can't be called with one argument, the context"):
+        astra_ns3.run(**{**small_run(), "backend": "ns3", "on_built": lambda: None})
+
+
+def slow_network(bytes_per_ns: float) -> AnalyticalNetwork:
+    dimension = AnalyticalDimension(topology="ring", npus=NPUS, bytes_per_ns=bytes_per_ns, link_latency_ns=500)
+    return AnalyticalNetwork(grid=(dimension,))
+
+
+def timed_run(bytes: int, backend: str, bytes_per_ns: float) -> int:
+    """Finish of an all-reduce of so many bytes: by 2(n-1) messages of an n-th of each half, one after the other."""
+    workload = parse_workload(f"DATA\n1\nonly -1 0 NONE 0 0 NONE 0 0 ALLREDUCE {bytes} 0\n")
+    network = slow_network(bytes_per_ns)
+    return astra_ns3.run(workload=workload, system=small_system(), network=network, backend=backend).finish_ps
+
+
+@pytest.mark.parametrize("backend", ["analytical", "analytical-queues"])
+def test_what_takes_longer_than_simulated_time_goes_is_refused(backend: str) -> None:
+    """2**63 ps are 9.22e18: a message of 8 GB at 1 byte/us takes 8e18, twelve of them one after the other more."""
+    with pytest.raises(InputError, match=r"a message of 10 GB takes more than 106 days at 1e-06 bytes per nanosecond"):
+        timed_run(80_000_000_000, backend, 1e-6)
+    with pytest.raises(BackendError, match=r"a message .*of the analytical network would end beyond 106 days") as error:
+        timed_run(64_000_000_000, backend, 1e-6)
+    assert "\n" not in str(error.value)
+    assert 12 * 0.125e18 <= timed_run(1_000_000_000, backend, 1e-6) < 13 * 0.125e18
+
+
+def test_a_collective_with_more_bytes_than_can_be_counted_is_refused() -> None:
+    with pytest.raises(InputError, match=r"a collective of .* on 4 ranks sends .*, and no more than 9223"):
+        timed_run(2**62, "analytical", 1e9)

@@ -14,6 +14,7 @@ import pytest
 from astra_ns3.errors import InputError
 from astra_ns3.experiments.metadata import FORMAT_VERSION
 from astra_ns3.experiments.result import Result
+from astra_ns3.experiments.saving import Destination
 from astra_ns3.experiments.store import FORMAT, RunFolder, holds_run
 
 
@@ -213,3 +214,21 @@ def test_run_json_is_put_in_place_last(tmp_path: Path, monkeypatch: pytest.Monke
     folder.commit()
     assert placed[-1] == "run.json"
     assert sorted(placed) == ["EndToEnd.csv", "run.json", "zzz.csv"]
+
+
+def test_run_json_is_written_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever ends the process before leaves files without run.json, which nobody takes for a run."""
+    written: list[str] = []
+    write_text = Path.write_text
+
+    def noted(self: Path, text: str, **options: str) -> int:
+        written.append(self.name)
+        return write_text(self, text, **options)
+
+    destination = Destination(tmp_path / "out", overwrite=False)
+    destination.open(records=False)
+    monkeypatch.setattr(Path, "write_text", noted)
+    destination.finish({"format": FORMAT}, {"zzz.csv": "z", "EndToEnd.csv": "a"})
+    assert written[-1] == "run.json"
+    assert sorted(written) == ["EndToEnd.csv", "run.json", "zzz.csv"]
+    assert names(tmp_path / "out") == {"EndToEnd.csv", "run.json", "zzz.csv"}

@@ -93,6 +93,22 @@ def test_values_that_64_bits_cannot_hold_are_refused() -> None:
         units.parse_bytes("10000000TB")
 
 
+@pytest.mark.parametrize(
+    ("text", "bits", "same"),
+    [
+        ("100GB", "800Gbps", "100Gbps"),
+        ("12.5 GB/s", "100Gbps", "12.5Gbps"),
+        ("1KBps", "8kbps", "1kbps"),
+        ("5B/s", "40bps", "5bps"),
+    ],
+)
+def test_a_rate_in_bytes_is_answered_with_that_in_bits(text: str, bits: str, same: str) -> None:
+    with pytest.raises(InputError, match=f"did you mean '{bits}' \\(8 bits a byte\\) or '{same}'") as refused:
+        units.parse_rate(text)
+    assert "\n" not in str(refused.value)
+    assert units.parse_rate(bits) == 8 * units.parse_rate(same)
+
+
 def test_a_wrong_unit_is_answered_with_the_allowed_ones_and_the_nearest() -> None:
     with pytest.raises(InputError, match=r"'100Gps' is not a rate: unit 'Gps' .*Gbps.*; did you mean 'Gbps'\?"):
         units.parse_rate("100Gps")

@@ -88,6 +88,7 @@ def _play(request: RunRequest, watch: Watch, line: Line, clock: mmap.mmap) -> Pl
         comm_scale=request.comm_scale,
         compute_scale=request.compute_scale,
         options=request.options,
+        tell=reporter.stage,
     )
     line.send(describe(inputs))
     answer: Recorder = Inbox(line.connection).receive()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import faulthandler
 import itertools
+import re
 import signal
 import threading
 from collections.abc import Callable
@@ -153,6 +154,20 @@ def _fits(signature: str, wanted: str) -> bool:
     return bool(getattr(cppyy.gbl.astra_ns3_hook, f"fits_{name}")())
 
 
+def _readable(wanted: str) -> str:
+    """The C++ signature that the function pointer type ``wanted``, a name of ns-3's, stands for."""
+    import cppyy
+
+    name = f"say_{abs(hash(wanted))}"
+    cppyy.cppdef(
+        "namespace astra_ns3_hook { using namespace ns3; "
+        f"template <class Function> std::string {name}_of() {{ return __PRETTY_FUNCTION__; }} "
+        f"std::string {name}() {{ return {name}_of<std::remove_pointer_t<{wanted}>>(); }} }}"
+    )
+    said = re.search(r"\[Function = (.*)\]", str(getattr(cppyy.gbl.astra_ns3_hook, name)()))
+    return wanted if said is None else said[1].replace(" (", "(", 1)
+
+
 def trace(source: Any, name: str, signature: str, function: Callable[..., object]) -> object:
     """Connect ``function`` to a trace source; keep what is returned as long as it may fire.
 
@@ -168,7 +183,10 @@ def trace(source: Any, name: str, signature: str, function: Callable[..., object
     # ns-3 ends the process when a sink does not fit, so it is compared with what the source says of itself before.
     wanted = str(information.callback)
     if not _fits(signature, wanted):
-        raise InputError(f"hook: trace source '{name}' of {type_id.GetName()} takes a {wanted}, found {signature}")
+        raise InputError(
+            f"hook: trace source '{name}' of {type_id.GetName()} takes a function '{_readable(wanted)}', "
+            f"found '{signature}'"
+        )
     native = cppyy.gbl.std.function[signature](function)
     sink = cppyy.gbl.astra_ns3_hook.Sink[signature].Make(native)
     source.TraceConnectWithoutContext(name, sink)

@@ -31,7 +31,7 @@ class Ns3Backend(SessionBackend):
         self._own_control: object = None
 
         def describe(session: Any) -> None:
-            build_network(session, plan, endpoint)
+            build_network(session, plan, endpoint, seed)
             if plan.roce is not None and plan.roce.own_file:
                 self._own_control = use_own_control(session, plan.roce, self._call)
 

@@ -26,8 +26,8 @@ QUANTUM_BYTES = 2048
 _TRANSPORTS = {"tcp": 0, "roce": 1}
 
 
-def build_network(session: Any, plan: NetworkPlan, endpoint: EndpointModel) -> None:
-    """Add hosts, switches, links, routes, NPUs and the transports to a new ``session``."""
+def build_network(session: Any, plan: NetworkPlan, endpoint: EndpointModel, seed: int) -> None:
+    """Add hosts, switches, links, routes, NPUs and the transports to a new ``session``; ``seed``: the run's."""
     config, graph, roce = plan.config, plan.graph, plan.roce
     session.AddHosts(graph.hosts)
     session.SetNicBuffer(graph.nic_buffer_bytes or 0)
@@ -37,7 +37,7 @@ def build_network(session: Any, plan: NetworkPlan, endpoint: EndpointModel) -> N
     _add_links(session, graph, largest_wire_bytes(config))
     routing = config.topology.routing
     _set_routes(session, graph, plan.tables)
-    _use_routing(session, graph, plan.tables, routing, murmur=roce is not None and roce.port_of_message)
+    _use_routing(session, graph, plan.tables, routing, seed, murmur=roce is not None and roce.port_of_message)
     session.SetNpus(np.array(graph.rank_host, dtype=np.uint32), len(graph.rank_host))
     session.SetLocal(graph.local.rate_bps, graph.local.delay_ps)
     session.SetEndpoint(endpoint.delay_ps, endpoint.reduction_bytes_per_ns)
@@ -129,7 +129,9 @@ def _address(numbers: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
     return numbers if len(numbers) else np.zeros(1, dtype=np.uint32)
 
 
-def _use_routing(session: Any, graph: Graph, tables: RouteTables, routing: RoutingConfig, *, murmur: bool) -> None:
+def _use_routing(
+    session: Any, graph: Graph, tables: RouteTables, routing: RoutingConfig, run_seed: int, *, murmur: bool
+) -> None:
     namespace = _runtime.load()
     native = namespace.RoutingParameters()
     kinds = {
@@ -141,7 +143,7 @@ def _use_routing(session: Any, graph: Graph, tables: RouteTables, routing: Routi
     }
     native.kind = namespace.ROUTE_BY_MURMUR if murmur and routing.kind == "ecmp" else kinds[routing.kind]
     native.random = routing.spray == "random"
-    native.seed = routing.seed
+    native.seed = routing.hash_seed(run_seed)
     native.flowletGapPs = routing.gap_ps
     session.UseRouting(native)
     names = np.array(graph.node_ids or range(graph.nodes), dtype=np.uint32)

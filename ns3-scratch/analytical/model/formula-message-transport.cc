@@ -14,6 +14,7 @@ namespace ns3
 namespace
 {
 constexpr double PS_PER_NS = 1'000.0;
+constexpr const char* MESSAGE = "a message of the analytical network";
 } // namespace
 
 FormulaMessageTransport::FormulaMessageTransport(const AnalyticalGrid& grid,
@@ -51,7 +52,7 @@ FormulaMessageTransport::DimensionNs(uint32_t dimension,
     return std::max(networkNs, memoryNs);
 }
 
-int64_t
+double
 FormulaMessageTransport::DelayPs(uint32_t sender, uint32_t receiver, uint64_t bytes) const
 {
     double ns = 0.0;
@@ -66,18 +67,23 @@ FormulaMessageTransport::DelayPs(uint32_t sender, uint32_t receiver, uint64_t by
             ns += DimensionNs(dimension, from, to, bytes);
         }
     }
-    return std::llround(ns * PS_PER_NS);
+    return ns * PS_PER_NS;
 }
 
 void
 FormulaMessageTransport::Send(const CollectiveMessage& message)
 {
-    int64_t delayPs = DelayPs(message.sender, message.receiver, message.bytes);
+    const int64_t nowPs = Simulator::Now().GetTimeStep();
+    int64_t arrivalPs =
+        FabricLater(nowPs, DelayPs(message.sender, message.receiver, message.bytes), MESSAGE);
     if (m_options.rendezvousBytes > 0)
     {
-        delayPs += DelayPs(message.receiver, message.sender, m_options.rendezvousBytes);
+        arrivalPs =
+            FabricLater(arrivalPs,
+                        DelayPs(message.receiver, message.sender, m_options.rendezvousBytes),
+                        MESSAGE);
     }
-    Simulator::Schedule(FabricDelay(delayPs, "the analytical network"), [this, message]() {
+    Simulator::Schedule(FabricDelay(arrivalPs - nowPs, MESSAGE), [this, message]() {
         m_listener.BytesArrived(static_cast<int64_t>(message.bytes));
         m_listener.MessageArrived(message);
     });

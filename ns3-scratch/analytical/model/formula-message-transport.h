@@ -39,7 +39,7 @@ class FormulaMessageTransport : public MessageTransport
                             MessageListener& listener);
     void Send(const CollectiveMessage& message) override;
     /// \return time a message of so many bytes takes between two NPUs
-    int64_t DelayPs(uint32_t sender, uint32_t receiver, uint64_t bytes) const;
+    double DelayPs(uint32_t sender, uint32_t receiver, uint64_t bytes) const;
 
   private:
     /// \return time in one dimension, in nanoseconds

@@ -14,6 +14,7 @@ namespace ns3
 namespace
 {
 constexpr double PS_PER_NS = 1'000.0;
+constexpr const char* MESSAGE = "a message at a link of the analytical network";
 
 /// Ways a link can go; the numbers of a fully connected dimension's links are added to DIRECT.
 enum Way : uint32_t
@@ -124,12 +125,12 @@ QueuedMessageTransport::Cross(uint32_t number,
                               double latencyNs)
 {
     const double bytes = static_cast<double>(m_journeys[number].message.bytes);
-    const auto busyPs = std::llround(bytes / dimension.bytesPerNs * PS_PER_NS);
+    const double busyPs = bytes / dimension.bytesPerNs * PS_PER_NS;
     const int64_t nowPs = Simulator::Now().GetTimeStep();
     Link& link = m_links[key];
-    link.freePs = std::max(link.freePs, nowPs) + busyPs;
-    const int64_t arrivalPs = link.freePs + std::llround(latencyNs * PS_PER_NS);
-    Simulator::Schedule(FabricDelay(arrivalPs - nowPs, "a link of the analytical network"),
+    link.freePs = FabricLater(std::max(link.freePs, nowPs), busyPs, MESSAGE);
+    const int64_t arrivalPs = FabricLater(link.freePs, latencyNs * PS_PER_NS, MESSAGE);
+    Simulator::Schedule(FabricDelay(arrivalPs - nowPs, MESSAGE),
                         [this, number]() { Continue(number); });
 }
 

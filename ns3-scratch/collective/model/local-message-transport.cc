@@ -6,6 +6,7 @@
 #include "ns3/simulator.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace ns3
 {
@@ -26,10 +27,14 @@ LocalMessageTransport::Send(const CollectiveMessage& message)
 {
     const int64_t nowPs = Simulator::Now().GetTimeStep();
     const auto bits = static_cast<__int128>(message.bytes) * 8;
-    const auto busyPs =
-        static_cast<int64_t>((bits * 1'000'000'000'000 + m_rateBps / 2) / m_rateBps);
+    const __int128 busyPs = (bits * 1'000'000'000'000 + m_rateBps / 2) / m_rateBps;
     int64_t& freePs = m_freePs[message.sender];
-    freePs = std::max(freePs, nowPs) + busyPs;
+    const __int128 endPs = std::max(freePs, nowPs) + busyPs;
+    if (endPs > std::numeric_limits<int64_t>::max() - m_delayPs)
+    {
+        FabricRefuseTheLong("a message inside a host");
+    }
+    freePs = static_cast<int64_t>(endPs);
     Simulator::Schedule(FabricDelay(freePs + m_delayPs - nowPs, "a message inside a host"),
                         [this, message]() {
                             m_listener.BytesArrived(static_cast<int64_t>(message.bytes));

@@ -9,6 +9,8 @@
 #include "ns3/test.h"
 
 #include <cstdint>
+#include <stdexcept>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -93,6 +95,40 @@ class LocalMessagesTakeTheirTime : public TestCase
     }
 };
 
+class EndlessLocalMessagesAreRefused : public TestCase
+{
+  public:
+    EndlessLocalMessagesAreRefused()
+        : TestCase("a message that would take longer than simulated time can count is an error, "
+                   "also where several add up to that")
+    {
+    }
+
+  private:
+    void DoRun() override
+    {
+        ArrivalLog log;
+        LocalMessageTransport transport(2, 8, 0, log); // 1 s a byte
+        CollectiveMessage message;
+        message.receiver = 1;
+        message.bytes = 5'000'000; // 5e18 of 9.2e18 ps
+        transport.Send(message);
+        std::string said;
+        try
+        {
+            transport.Send(message);
+        }
+        catch (const std::overflow_error& error)
+        {
+            said = error.what();
+        }
+        NS_TEST_EXPECT_MSG_EQ(said.rfind("a message inside a host would end beyond 106 days", 0),
+                              0,
+                              "the error says what takes so long: " << said);
+        Simulator::Destroy();
+    }
+};
+
 class LocalMessageTransportTestSuite : public TestSuite
 {
   public:
@@ -100,6 +136,7 @@ class LocalMessageTransportTestSuite : public TestSuite
         : TestSuite("astra-collective-local", Type::UNIT)
     {
         AddTestCase(new LocalMessagesTakeTheirTime);
+        AddTestCase(new EndlessLocalMessagesAreRefused);
     }
 };
 

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "fabric-scheduler.h"
 
+#include "fabric-delay.h"
+
 #include "ns3/assert.h"
 #include "ns3/event-impl.h"
 #include "ns3/pointer.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace ns3
 {
@@ -139,6 +142,11 @@ FabricScheduler::SiftDown(std::size_t place)
 void
 FabricScheduler::Insert(const Event& event)
 {
+    // ns-3 adds a delay to the time in 64 bits with a sign: what comes out too large has wrapped.
+    if (event.key.m_ts > static_cast<uint64_t>(std::numeric_limits<int64_t>::max())) [[unlikely]]
+    {
+        FabricRefuseTheLong("an event");
+    }
     if (m_heap.size() >= m_sweepAt)
     {
         Sweep();

@@ -57,6 +57,7 @@ class FabricScheduler : public Scheduler
     static TypeId GetTypeId();
     ~FabricScheduler() override;
 
+    /// \param event to keep \throw std::overflow_error if its time is beyond what an int64 holds
     void Insert(const Event& event) override;
     bool IsEmpty() const override;
     Event PeekNext() const override;

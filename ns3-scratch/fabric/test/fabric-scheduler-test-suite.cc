@@ -4,6 +4,7 @@
  * FabricScheduler against an ordered set and against ns-3's own MapScheduler, and its sweeping of
  * cancelled events.
  */
+#include "fabric-delay.h"
 #include "fabric-scheduler.h"
 
 #include "ns3/event-impl.h"
@@ -14,8 +15,10 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <random>
 #include <set>
+#include <stdexcept>
 #include <utility>
 #include <vector>
 
@@ -254,6 +257,60 @@ class CancelledEventsAreSwept : public TestCase
     int64_t m_mostAlive{0}; //!< most there ever were
 };
 
+/// Times are 64 bits of picoseconds; what lies beyond must not come out before everything else.
+class EventsBeyondTimeAreRefused : public TestCase
+{
+  public:
+    EventsBeyondTimeAreRefused()
+        : TestCase("an event whose time has no place in 64 bits is an error, the last one that has "
+                   "is played")
+    {
+    }
+
+  private:
+    void DoRun() override
+    {
+        constexpr int64_t LAST_PS = std::numeric_limits<int64_t>::max();
+        UseScheduler(FabricScheduler::GetTypeId());
+        bool refused = false;
+        bool played = false;
+        Simulator::Schedule(TimeStep(10), [&] {
+            Simulator::Schedule(TimeStep(LAST_PS - 10), [&] {
+                played = true;
+                Simulator::Schedule(TimeStep(1), [] {});
+            });
+        });
+        try
+        {
+            Simulator::Run();
+        }
+        catch (const std::overflow_error&)
+        {
+            refused = true; // which ends the run: ns-3 has counted the event already
+        }
+        NS_TEST_EXPECT_MSG_EQ(played, true, "just in time");
+        NS_TEST_EXPECT_MSG_EQ(refused, true, "too late");
+        Simulator::Destroy();
+        NS_TEST_EXPECT_MSG_EQ(FabricLater(5, 7.4, "it"), 12, "rounded");
+        NS_TEST_EXPECT_MSG_EQ(Refuses(0, 9.3e18), true, "one long");
+        NS_TEST_EXPECT_MSG_EQ(Refuses(LAST_PS - 100, 200.0), true, "the last of many");
+        NS_TEST_EXPECT_MSG_EQ(Refuses(0, std::numeric_limits<double>::quiet_NaN()), true, "none");
+    }
+
+    static bool Refuses(int64_t beginPs, double durationPs)
+    {
+        try
+        {
+            FabricLater(beginPs, durationPs, "it");
+        }
+        catch (const std::overflow_error&)
+        {
+            return true;
+        }
+        return false;
+    }
+};
+
 class FabricSchedulerTestSuite : public TestSuite
 {
   public:
@@ -263,6 +320,7 @@ class FabricSchedulerTestSuite : public TestSuite
         AddTestCase(new SameOrderAsOrderedSet);
         AddTestCase(new SameOrderAsMapScheduler);
         AddTestCase(new CancelledEventsAreSwept);
+        AddTestCase(new EventsBeyondTimeAreRefused);
     }
 };
 
