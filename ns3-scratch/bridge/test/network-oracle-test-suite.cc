@@ -30,8 +30,8 @@ namespace
 constexpr int64_t NO_TIE = std::numeric_limits<int64_t>::max();
 constexpr uint32_t CASES = 2'400;
 constexpr uint32_t CASES_AT_ONCE = 200;
-constexpr uint32_t LOSS_COUNTER = 7; // place of the losses among a port's counters
-constexpr uint32_t CUT_COUNTER = 11; // of what was on a link that went down
+constexpr uint32_t LOSS_COUNTER = 7;  // place of the losses among a port's counters
+constexpr uint32_t CUT_COUNTER = 11;  // of what was on a link that went down
 constexpr uint32_t DOWN_COUNTER = 12; // of what waited for it
 
 /// What happened in the cases that were compared, up to where they were.

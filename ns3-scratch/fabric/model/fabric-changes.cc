@@ -122,10 +122,8 @@ FabricChanges::Schedule(const FabricChange& change)
 {
     Check(change);
     const int64_t delayPs = change.timePs - Simulator::Now().GetTimeStep();
-    m_events.push_back(
-        Simulator::Schedule(FabricDelay(delayPs, "a change of the network"), [this, change] {
-            Apply(change);
-        }));
+    m_events.push_back(Simulator::Schedule(FabricDelay(delayPs, "a change of the network"),
+                                           [this, change] { Apply(change); }));
 }
 
 void

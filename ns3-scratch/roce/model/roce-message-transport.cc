@@ -81,8 +81,8 @@ RocePath
 RoceMessageTransport::FindPath(uint32_t from, uint32_t to) const
 {
     const uint32_t port = m_hosts[from]->ChoosePort(to, 0);
-    const auto path = port == FabricNetDevice::NO_PORT ? std::nullopt
-                                                       : RocePath::Find(*m_hosts[from], port, to);
+    const auto path =
+        port == FabricNetDevice::NO_PORT ? std::nullopt : RocePath::Find(*m_hosts[from], port, to);
     if (!path)
     {
         throw std::invalid_argument("RoCE: no way leads from host " + std::to_string(from) +

@@ -36,8 +36,8 @@ class RoceMessageTransport : public MessageTransport,
 
     void Send(const CollectiveMessage& message) override;
     void QueuePairIdle(RoceQueuePair& pair) override;
-    /// Queue pairs take the ports that the tables name now, and the numbers of their paths; where no
-    /// way is left they keep what they had.
+    /// Queue pairs take the ports that the tables name now, and the numbers of their paths; where
+    /// no way is left they keep what they had.
     void RoutesChanged() override;
 
     /// \param observer watches all queue pairs from now on, or none

@@ -26,7 +26,9 @@ struct RocePath
      * \return the path, or none if the routes of the switches don't lead there
      * \throws std::invalid_argument if they run in a circle
      */
-    static std::optional<RocePath> Find(const FabricNetDevice& from, uint32_t port, uint32_t destination);
+    static std::optional<RocePath> Find(const FabricNetDevice& from,
+                                        uint32_t port,
+                                        uint32_t destination);
 
     /// \param line the next line that it takes
     void Append(const FabricPort* line);
