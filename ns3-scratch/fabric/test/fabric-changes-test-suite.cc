@@ -705,11 +705,13 @@ class BooksAddUp : public TestCase
         return static_cast<uint32_t>(m_random() % limit);
     }
 
-    /// Send a frame at a time between random hosts.
+    /// Send a frame at a time between random hosts, more often to the first two.
     void SendAt(ChangingNetwork& network, int64_t timePs)
     {
         const uint32_t from = Below(HOSTS);
-        const uint32_t to = (from + 1 + Below(HOSTS - 1)) % HOSTS;
+        const uint32_t among = Below(3) > 0 ? 2 : HOSTS;
+        const uint32_t drawn = Below(among);
+        const uint32_t to = drawn == from ? (drawn + 1) % HOSTS : drawn;
         const uint32_t bytes = 64 + Below(1'500);
         const uint8_t priority = Below(3) > 0 ? ChangingNetwork::LOSSLESS : 0;
         At(timePs,
