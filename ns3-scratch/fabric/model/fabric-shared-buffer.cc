@@ -208,8 +208,8 @@ void
 FabricSharedBuffer::StopNeighbour(uint32_t port, uint8_t priorities)
 {
     const bool first = m_stopped == 0;
+    m_stopped += std::popcount(static_cast<uint8_t>(priorities & ~m_stoppedPriorities[port]));
     m_stoppedPriorities[port] |= priorities;
-    m_stopped += std::popcount(priorities);
     if (first)
     {
         for (FabricPort* each : m_busy)
@@ -245,7 +245,6 @@ FabricSharedBuffer::LinkCameUp(const FabricPort* port)
     {
         return;
     }
-    LinkWentDown(port); // whatever was stopped since then never heard of it
     SettlePorts();
     const uint32_t number = NumberOf(port);
     uint8_t full = 0;

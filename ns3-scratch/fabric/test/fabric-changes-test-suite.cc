@@ -231,6 +231,95 @@ class ErrorRatesAreOfWhatLeavesLater : public TestCase
     }
 };
 
+class ErrorRatesOfCutFramesAreForgotten : public TestCase
+{
+  public:
+    ErrorRatesOfCutFramesAreForgotten()
+        : TestCase("what leaves a link that is up again is lost with its present probability, not "
+                   "with that of what was cut")
+    {
+    }
+
+  private:
+    void DoRun() override
+    {
+        for (double rate : {0.0, 1.0})
+        {
+            Wire wire;
+            wire.port->SetErrorRate(1.0 - rate, CreateObject<UniformRandomVariable>());
+            wire.Send(3);
+            At(100'000, [&wire, rate] { wire.port->SetErrorRate(rate, nullptr); });
+            At(200'000, [&wire] { TakeDown(*wire.port); });
+            At(300'000, [&wire] {
+                wire.port->GoUp();
+                wire.Send(10);
+            });
+            Simulator::Run();
+            const std::size_t expected = rate > 0.0 ? 0 : 10;
+            NS_TEST_EXPECT_MSG_EQ(wire.owner.GetArrivals().size(), expected, "all or none arrive");
+        }
+    }
+};
+
+class RoundRobinBeginsAnew : public TestCase
+{
+  public:
+    RoundRobinBeginsAnew()
+        : TestCase("round robin takes turns after a failure as in a new port")
+    {
+    }
+
+  private:
+    /// \return the order in which frames of two priorities arrive. \param failAfterPs when the link
+    /// fails for a moment while others wait; 0: never
+    static std::vector<uint64_t> Play(int64_t failAfterPs)
+    {
+        Wire wire;
+        // A frame and a half in a turn, so that something is left over.
+        wire.port->SetScheduler(std::make_unique<FabricDeficitRoundRobin>(
+            std::array<uint32_t, FABRIC_PRIORITIES>{FRAME_BYTES * 3 / 2, FRAME_BYTES * 5 / 2}));
+        uint64_t first = 0;
+        const auto send = [&wire](uint32_t frames) {
+            for (uint32_t number = 0; number < frames; ++number)
+            {
+                wire.Send(1, number % 2);
+            }
+        };
+        if (failAfterPs > 0)
+        {
+            send(30);
+            first = 30;
+            At(failAfterPs, [&wire] { TakeDown(*wire.port); });
+        }
+        At(5'000'000, [&wire, send] {
+            wire.port->GoUp();
+            send(30);
+        });
+        Simulator::Run();
+        std::vector<uint64_t> order;
+        for (const auto& [timePs, number] : wire.owner.GetArrivals())
+        {
+            if (number >= first)
+            {
+                order.push_back(number - first);
+            }
+        }
+        return order;
+    }
+
+    void DoRun() override
+    {
+        const std::vector<uint64_t> fresh = Play(0);
+        NS_TEST_EXPECT_MSG_EQ(fresh.size(), 30U, "all arrive");
+        for (int64_t frames = 1; frames < 12; ++frames)
+        {
+            NS_TEST_EXPECT_MSG_EQ((Play(frames * FRAME_PS + 1) == fresh),
+                                  true,
+                                  "after " << frames << " frames");
+        }
+    }
+};
+
 /// A source that always has frames.
 class EagerSource : public FabricFrameSource
 {
@@ -836,6 +925,8 @@ class FabricChangesTestSuite : public TestSuite
         AddTestCase(new APortThatComesUpIsAsNew);
         AddTestCase(new NewNumbersAreOfWhatLeavesLater);
         AddTestCase(new ErrorRatesAreOfWhatLeavesLater);
+        AddTestCase(new ErrorRatesOfCutFramesAreForgotten);
+        AddTestCase(new RoundRobinBeginsAnew);
         AddTestCase(new ASourceWaitsForTheLink);
         AddTestCase(new NobodyStaysStoppedByADeadLink);
         AddTestCase(new ADeadEgressLetsItsSendersGoOn);

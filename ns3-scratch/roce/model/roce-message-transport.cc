@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <string>
 #include <unordered_set>
+#include <utility>
 
 namespace ns3
 {
@@ -241,10 +242,11 @@ RoceMessageTransport::KeyOf(uint32_t sender, uint32_t receiver)
 void
 RoceMessageTransport::RoutesChanged()
 {
-    m_longest = {};
+    const RocePathNumbers longest = std::exchange(m_longest, {});
     if (m_context.parameters.longestRoundTrip)
     {
         FindLongest();
+        m_longest = m_longest.baseRoundTripPs > 0 ? m_longest : longest; // none is left
     }
     for (auto& [ends, pair] : m_pairs)
     {
