@@ -360,6 +360,7 @@ class FabricPort : public Object
     uint32_t m_context{0};                //!< its node
     uint8_t m_paused{0};                  //!< priorities that are stopped
     bool m_arrivalPending{false};         //!< the arrival is scheduled
+    bool m_losesFrames{false};            //!< any on the wire may be lost
     Time m_delay;                         //!< propagation delay
     Time m_rounding;                      //!< transmission times are multiples of it
     EventImpl* m_arrival;                 //!< counted reference
@@ -374,7 +375,6 @@ class FabricPort : public Object
     std::unique_ptr<FabricPortScheduler> m_scheduler;         //!< chooses the queue
     std::unique_ptr<FabricUtilisationMeter> m_meter;          //!< utilisation of the line
     std::string m_name{"a port"};                             //!< for errors
-    bool m_losesFrames{false};                                //!< any on the wire may be lost
     double m_errorRate{0.0};                                  //!< of what leaves from now on
     std::deque<EarlierErrors> m_earlierErrors;                //!< of what left before, oldest first
     Ptr<UniformRandomVariable> m_random;                      //!< draws the losses

@@ -109,7 +109,8 @@ class PausableHost : public FabricReceiver
 class ChangingNetwork
 {
   public:
-    static constexpr uint32_t LOSSLESS = 3; //!< the priority that is
+    static constexpr uint8_t LOSSLESS = 3;     //!< a priority that is
+    static constexpr uint8_t LOSSLESS_TOO = 5; //!< another
     static constexpr uint64_t RATE_BPS = 100'000'000'000;
     static constexpr int64_t DELAY_PS = 400'000;
 
@@ -143,7 +144,9 @@ class ChangingNetwork
         {
             const std::vector<FabricSharedBuffer::PfcPort> pfc(each->GetNPorts(),
                                                                {headroomBytes, 0.5});
-            NS_ABORT_IF(!each->GetBuffer()->UsePfc({1U << LOSSLESS, 1'000, 1'000}, pfc));
+            NS_ABORT_IF(
+                !each->GetBuffer()->UsePfc({1U << LOSSLESS | 1U << LOSSLESS_TOO, 1'000, 1'000},
+                                           pfc));
         }
         m_tables = FindTables();
         for (uint32_t number = 0; number < switches; ++number)

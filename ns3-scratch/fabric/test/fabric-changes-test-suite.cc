@@ -381,7 +381,7 @@ class Incast : public ChangingNetwork
 {
   public:
     Incast()
-        : ChangingNetwork(3, 1, {{0, 3}, {1, 3}, {2, 3}}, 110'000, 24'000)
+        : ChangingNetwork(3, 1, {{0, 3}, {1, 3}, {2, 3}}, 185'000, 24'000)
     {
         GetPort(3, 2).SetPaused(1U << LOSSLESS);
         for (uint32_t host : {0U, 1U})
@@ -441,6 +441,38 @@ class NobodyStaysStoppedByADeadLink : public TestCase
     }
 };
 
+class OneDirectionIsDown : public TestCase
+{
+  public:
+    OneDirectionIsDown()
+        : TestCase(
+              "a port that is down sends no pause, and when it is up it stops whom it could not "
+              "stop before")
+    {
+    }
+
+  private:
+    void DoRun() override
+    {
+        Incast network;
+        constexpr int64_t UP_PS = 4'000'000;
+        FabricPort& stopper = network.GetPort(3, 0);
+        TakeDown(stopper);
+        At(UP_PS - 1, [&] {
+            NS_TEST_EXPECT_MSG_EQ(stopper.GetCounters().pauseFrames, 0U, "none while it is down");
+            NS_TEST_EXPECT_MSG_EQ(network.GetPort(0, 0).GetPaused(), 0, "so it sends");
+            NS_TEST_EXPECT_MSG_EQ(network.Audit(), "", "books");
+        });
+        At(UP_PS, [&] {
+            stopper.GoUp();
+            NS_TEST_EXPECT_MSG_EQ(stopper.GetCounters().pauseFrames, 1U, "at once");
+        });
+        At(2 * UP_PS, [&] { network.GetPort(3, 2).SetPaused(0); });
+        Simulator::Run();
+        NS_TEST_EXPECT_MSG_EQ(network.AuditAtRest(), "", "all is as in a new network");
+    }
+};
+
 class ADeadEgressLetsItsSendersGoOn : public TestCase
 {
   public:
@@ -493,12 +525,11 @@ class ADeadSwitchHoldsNothing : public TestCase
     {
         Incast network;
         constexpr int64_t DOWN_PS = 4'000'000;
-        std::vector<FabricLinkState> links;
-        for (uint32_t link : network.LinksOf(0))
-        {
-            links.push_back(ChangingNetwork::Usual(link, false));
-        }
-        network.Change(DOWN_PS, links);
+        // First the link for which all wait: what it loses would let the others go on.
+        network.Change(DOWN_PS,
+                       {ChangingNetwork::Usual(2, false),
+                        ChangingNetwork::Usual(1, false),
+                        ChangingNetwork::Usual(0, false)});
         uint64_t sent = 0;
         At(DOWN_PS - 1, [&] { sent = network.Sum(&FabricPortCounters::pauseFrames); });
         At(DOWN_PS + 1, [&] {
@@ -586,6 +617,65 @@ class TablesFollow : public TestCase
     }
 };
 
+class BothDirectionsChange : public TestCase
+{
+  public:
+    BothDirectionsChange()
+        : TestCase("both directions of a link get its numbers, and no other link does; the choices "
+                   "of a switch whose table changes hear of it")
+    {
+    }
+
+  private:
+    /// Counts how often it hears that the table has changed.
+    class CountingChoice : public FabricPathChoice
+    {
+      public:
+        explicit CountingChoice(uint32_t& heard)
+            : m_heard(heard)
+        {
+        }
+
+        uint32_t Choose(const FabricFrame&,
+                        const FabricRoutes::Ports& choices,
+                        const std::vector<Ptr<FabricPort>>&) override
+        {
+            return choices.first[0];
+        }
+
+        void RoutesChanged() override
+        {
+            ++m_heard;
+        }
+
+      private:
+        uint32_t& m_heard; //!< times
+    };
+
+    void DoRun() override
+    {
+        ChangingNetwork network(2, 1, {{0, 2}, {1, 2}}, 200'000, 10'000);
+        uint32_t heard = 0;
+        network.GetSwitch(0).SetPathChoice(std::make_unique<CountingChoice>(heard));
+        network.Change(1'000, {{0, true, RATE_BPS / 4, 7'000, 0.25}});
+        Simulator::Run();
+        for (const FabricPort* port : {&network.GetPort(0, 0), &network.GetPort(2, 0)})
+        {
+            NS_TEST_EXPECT_MSG_EQ(port->GetRateBps(), RATE_BPS / 4, "rate");
+            NS_TEST_EXPECT_MSG_EQ(port->GetDelayPs(), 7'000, "delay");
+            NS_TEST_EXPECT_MSG_EQ(port->GetErrorRate(), 0.25, "error rate");
+            NS_TEST_EXPECT_MSG_EQ(port->DrawsLosses(), true, "somebody draws");
+        }
+        for (const FabricPort* port : {&network.GetPort(1, 0), &network.GetPort(2, 1)})
+        {
+            NS_TEST_EXPECT_MSG_EQ(port->GetRateBps(), RATE_BPS, "rate");
+            NS_TEST_EXPECT_MSG_EQ(port->GetDelayPs(), ChangingNetwork::DELAY_PS, "delay");
+            NS_TEST_EXPECT_MSG_EQ(port->GetErrorRate(), 0.0, "error rate");
+        }
+        NS_TEST_EXPECT_MSG_EQ(heard, 1U, "once");
+    }
+};
+
 class TablesChangeByEntries : public TestCase
 {
   public:
@@ -624,7 +714,6 @@ class TablesChangeByEntries : public TestCase
         NS_TEST_EXPECT_MSG_EQ(PortsOf(routes, 0).empty(), true, "no way any more");
         NS_TEST_EXPECT_MSG_EQ((PortsOf(routes, 2) == Ports{4, 5}), true, "both again");
         NS_TEST_EXPECT_MSG_EQ((PortsOf(routes, 3) == Ports{9}), true, "it hangs here now");
-        routes.ChangeGroups({2}, {0}, {0, 0}, {});
         routes.SetLocal({}, {});
         NS_TEST_EXPECT_MSG_EQ(PortsOf(routes, 3).empty(), true, "nothing hangs here");
     }
@@ -784,7 +873,7 @@ class BooksAddUp : public TestCase
                                                                                     {6, 9},
                                                                                     {7, 8},
                                                                                     {7, 9}},
-                                                 160'000,
+                                                 290'000,
                                                  16'000);
     }
 
@@ -802,7 +891,10 @@ class BooksAddUp : public TestCase
         const uint32_t drawn = Below(among);
         const uint32_t to = drawn == from ? (drawn + 1) % HOSTS : drawn;
         const uint32_t bytes = 64 + Below(1'500);
-        const uint8_t priority = Below(3) > 0 ? ChangingNetwork::LOSSLESS : 0;
+        const std::array<uint8_t, 3> priorities{0,
+                                                ChangingNetwork::LOSSLESS,
+                                                ChangingNetwork::LOSSLESS_TOO};
+        const uint8_t priority = priorities[Below(3)];
         At(timePs,
            [&network, from, to, bytes, priority] { network.Send(from, to, bytes, priority); });
     }
@@ -929,9 +1021,11 @@ class FabricChangesTestSuite : public TestSuite
         AddTestCase(new RoundRobinBeginsAnew);
         AddTestCase(new ASourceWaitsForTheLink);
         AddTestCase(new NobodyStaysStoppedByADeadLink);
+        AddTestCase(new OneDirectionIsDown);
         AddTestCase(new ADeadEgressLetsItsSendersGoOn);
         AddTestCase(new ADeadSwitchHoldsNothing);
         AddTestCase(new TablesFollow);
+        AddTestCase(new BothDirectionsChange);
         AddTestCase(new TablesChangeByEntries);
         AddTestCase(new FlowletsForgetTheirPorts);
         AddTestCase(new AHostWithoutAWayDropsPackets);
