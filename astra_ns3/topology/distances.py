@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,6 +38,7 @@ def host_groups(graph: Graph) -> Groups:
     """Hosts are in one group if they hang on the same switches at the same costs, and on the same hosts."""
     adjacency, hosts = graph.adjacency, graph.hosts
     peers, costs, offsets = adjacency.peers.tolist(), adjacency.costs.tolist(), adjacency.offsets.tolist()
+    up = adjacency.up.tolist()
     numbers: dict[object, int] = {}
     attached: list[tuple[tuple[int, int], ...]] = []
     of_host = np.zeros(hosts, dtype=np.int64)
@@ -44,6 +46,8 @@ def host_groups(graph: Graph) -> Groups:
         switches: dict[int, int] = {}
         neighbours: dict[int, int] = {}
         for port in range(offsets[host], offsets[host + 1]):
+            if not up[port]:
+                continue
             found, peer = (neighbours, peers[port]) if peers[port] < hosts else (switches, peers[port] - hosts)
             found[peer] = min(costs[port], found.get(peer, costs[port]))
         near = tuple(sorted(switches.items()))
@@ -53,6 +57,21 @@ def host_groups(graph: Graph) -> Groups:
             attached.append(near)
         of_host[host] = numbers[key]
     return Groups(of_host, len(numbers), tuple(attached))
+
+
+def common_groups(grouped: Sequence[Groups]) -> tuple[Groups, ...]:
+    """The same groups for several states of a network: hosts that are in one group in all of them."""
+    distinct = list({id(groups): groups for groups in grouped}.values())
+    if len(distinct) == 1:
+        return tuple(grouped)
+    numbers: dict[bytes, int] = {}
+    columns = np.ascontiguousarray(np.stack([groups.of_host for groups in distinct], axis=1))
+    of_host = np.array([numbers.setdefault(column.tobytes(), len(numbers)) for column in columns], dtype=np.int64)
+    _, first = np.unique(of_host, return_index=True)
+    return tuple(
+        Groups(of_host, len(numbers), tuple(groups.attached[group] for group in groups.of_host[first].tolist()))
+        for groups in grouped
+    )
 
 
 def _neighbourhood(host: int, neighbours: dict[int, int]) -> tuple[object, ...]:
@@ -126,7 +145,7 @@ def _switch_links(graph: Graph) -> tuple[_Integers, _Integers, _Integers]:
     """
     adjacency = graph.adjacency
     node = np.repeat(np.arange(graph.nodes), np.diff(adjacency.offsets))
-    between = (node >= graph.hosts) & (adjacency.peers >= graph.hosts)
+    between = (node >= graph.hosts) & (adjacency.peers >= graph.hosts) & adjacency.up
     here, beyond = node[between] - graph.hosts, adjacency.peers[between].astype(np.int64) - graph.hosts
     costs = adjacency.costs[between]
     order = np.lexsort((costs, beyond, here))
@@ -138,14 +157,27 @@ def _switch_links(graph: Graph) -> tuple[_Integers, _Integers, _Integers]:
 
 def unreachable_pair(graph: Graph, groups: Groups, distances: npt.NDArray[np.int32]) -> tuple[int, int] | None:
     """Two hosts with NPUs of which the first can't reach the second, or None."""
+    for sources, lost in unreachable_hosts(graph, groups, distances):
+        return sources[0], next(host for host in lost if host != sources[0])
+    return None
+
+
+def unreachable_hosts(
+    graph: Graph, groups: Groups, distances: npt.NDArray[np.int32]
+) -> Iterator[tuple[list[int], list[int]]]:
+    """For each group of hosts with NPUs, those hosts and the hosts with NPUs that they can't reach, if there are any.
+
+    A group that can't reach its own hosts stands among what it can't reach.
+    """
     hosts = np.array(sorted(set(graph.rank_host)), dtype=np.int64)
-    wanted, first, crowd = np.unique(groups.of_host[hosts], return_index=True, return_counts=True)
+    of_host = groups.of_host[hosts]
+    wanted, first, crowd = np.unique(of_host, return_index=True, return_counts=True)
+    adjacency = graph.adjacency
     for group, host, members in zip(wanted.tolist(), hosts[first].tolist(), crowd.tolist(), strict=True):
-        peers = graph.adjacency.peers[graph.adjacency.of(host)]
+        own = adjacency.of(host)
+        peers = adjacency.peers[own][adjacency.up[own]]
         reached = distances[peers[peers >= graph.hosts] - graph.hosts].min(axis=0, initial=UNREACHED) < UNREACHED
         reached[groups.of_host[peers[peers < graph.hosts]]] = True
         reached[group] |= members == 1
         if not reached[wanted].all():
-            lost = wanted[~reached[wanted]][0]
-            return host, next(other for other in hosts.tolist() if groups.of_host[other] == lost and other != host)
-    return None
+            yield hosts[of_host == group].tolist(), hosts[~reached[of_host]].tolist()

@@ -21,7 +21,8 @@ class Link:
     """A full-duplex link between nodes ``a`` and ``b``; the delay is one way.
 
     ``error_rate`` is the probability that a frame is lost on it, ``kind`` the class of links that it belongs to, such
-    as ``scale-up`` or ``core``, ``cost`` what a shortest path counts for it.
+    as ``scale-up`` or ``core``, ``cost`` what a shortest path counts for it. A link that isn't ``up`` is on no path
+    (``changes.py``).
     """
 
     a: int
@@ -31,6 +32,7 @@ class Link:
     error_rate: float = 0.0
     kind: str = "link"
     cost: int = 1
+    up: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +47,7 @@ class Port:
 class Adjacency:
     """The ports of node n are entries ``offsets[n]`` to ``offsets[n + 1]`` of the others, in the order of links.
 
-    ``offsets``: ``(nodes + 1,)``; ``peers``, ``links``, ``costs`` and ``rates_bps``: ``(2 * links,)``.
+    ``offsets``: ``(nodes + 1,)``; ``peers``, ``links``, ``costs``, ``rates_bps`` and ``up``: ``(2 * links,)``.
     """
 
     offsets: npt.NDArray[np.int64]
@@ -53,6 +55,7 @@ class Adjacency:
     links: npt.NDArray[np.int32]
     costs: npt.NDArray[np.int32]
     rates_bps: npt.NDArray[np.int64]
+    up: npt.NDArray[np.bool_]
 
     def of(self, node: int) -> slice:
         """Where the ports of ``node`` stand."""
@@ -137,8 +140,8 @@ class Graph:
     @cached_property
     def adjacency(self) -> Adjacency:
         """The same as arrays."""
-        columns = [(link.a, link.b, link.cost, link.rate_bps) for link in self.links]
-        table = np.array(columns, dtype=np.int64).reshape(len(columns), 4)
+        columns = [(link.a, link.b, link.cost, link.rate_bps, link.up) for link in self.links]
+        table = np.array(columns, dtype=np.int64).reshape(len(columns), 5)
         ends = table[:, :2].ravel()
         order = np.argsort(ends, kind="stable")
         links = order // 2
@@ -149,4 +152,5 @@ class Graph:
             links=links.astype(np.int32),
             costs=table[links, 2].astype(np.int32),
             rates_bps=table[links, 3],
+            up=table[links, 4].astype(np.bool_),
         )

@@ -29,6 +29,7 @@ def farthest_hosts(graph: Graph) -> tuple[int, int, int]:
     for group, host, members in zip(wanted.tolist(), hosts[first].tolist(), crowd.tolist(), strict=True):
         own = adjacency.of(host)
         peers, costs = adjacency.peers[own], adjacency.costs[own].astype(np.int64) * LINKS + 1
+        peers, costs = peers[adjacency.up[own]], costs[adjacency.up[own]]
         above = peers >= graph.hosts
         ways = (far[peers[above] - graph.hosts] + costs[above, None]).min(axis=0, initial=UNREACHED * LINKS)
         np.minimum.at(ways, groups.of_host[peers[~above]], costs[~above])

@@ -81,6 +81,13 @@ def shortest_paths(graph: Graph, *, weighted: bool = False) -> RouteTables:
     groups = host_groups(graph)
     distances = distances_to_groups(graph, groups)
     _check_reachable(graph, groups, distances)
+    return tables_by_groups(graph, groups, distances, weighted=weighted)
+
+
+def tables_by_groups(
+    graph: Graph, groups: Groups, distances: npt.NDArray[np.int32], *, weighted: bool = False
+) -> RouteTables:
+    """The same for groups and their distances, whoever can't be reached; nothing leads there."""
     maker = _Maker(graph, groups, distances, weighted)
     return RouteTables(
         group_of_host=groups.of_host.astype(np.uint32),
@@ -110,9 +117,9 @@ class _Maker:
     def routes(self, node: int) -> NodeRoutes:
         """The routes of one node."""
         own = self._adjacency.of(node)
-        peers, costs = self._adjacency.peers[own], self._adjacency.costs[own]
-        to_switch = np.flatnonzero(peers >= self._hosts)
-        to_host = np.flatnonzero(peers < self._hosts)
+        peers, costs, up = self._adjacency.peers[own], self._adjacency.costs[own], self._adjacency.up[own]
+        to_switch = np.flatnonzero(up & (peers >= self._hosts))
+        to_host = np.flatnonzero(up & (peers < self._hosts))
         beyond = self._distances[peers[to_switch] - self._hosts] + costs[to_switch, None]
         here = beyond.min(axis=0, initial=UNREACHED)
         if node >= self._hosts:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import heapq
-
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
+from oracles.cheapest_paths import UNREACHABLE, connected_graphs, costs_to, ports_on_cheapest_paths
 
 from astra_ns3.errors import InputError
 from astra_ns3.topology.graph import Graph, Link
@@ -122,30 +120,13 @@ def test_weights_repeat_ports_in_proportion_to_their_rates(rates: tuple[int, int
     assert shortest_paths(joined, weighted=True).towards(2, 0) == (0,)
 
 
-@st.composite
-def connected_graphs(draw: st.DrawFn) -> Graph:
-    """A random tree of switches with more links between them; hosts on one to three switches, some joined directly."""
-    hosts, switches = draw(st.integers(1, 6)), draw(st.integers(1, 6))
-    tree = [(hosts + draw(st.integers(0, s - 1)), hosts + s) for s in range(1, switches)]
-    any_switch, any_host = st.integers(hosts, hosts + switches - 1), st.integers(0, hosts - 1)
-    apart = st.tuples(any_switch, any_switch).filter(lambda pair: pair[0] != pair[1])
-    more = draw(st.lists(apart, max_size=6)) if switches > 1 else []
-    homes = [(host, draw(any_switch)) for host in range(hosts) for _ in range(draw(st.integers(1, 3)))]
-    beside = st.tuples(any_host, any_host).filter(lambda pair: pair[0] != pair[1])
-    direct = draw(st.lists(beside, max_size=4)) if hosts > 1 else []
-    pairs = draw(st.permutations([*tree, *more, *homes, *direct]))
-    cost = st.integers(1, 3) if draw(st.booleans()) else st.just(1)
-    links = tuple(Link(a, b, 10**9, 0, cost=draw(cost)) for a, b in pairs)
-    return Graph(hosts, switches, links, tuple(range(hosts)), (1,) * switches)
-
-
 @given(connected_graphs())
 def test_every_port_leads_nearer_and_no_such_port_is_left_out(drawn: Graph) -> None:
     tables = shortest_paths(drawn)
     for host in range(drawn.hosts):
         far = costs_to(drawn, host)
         for node in range(drawn.nodes):
-            if node != host and far[node] < 10**6:
+            if node != host and far[node] < UNREACHABLE:
                 assert tables.towards(node, host) == ports_on_cheapest_paths(drawn, far, node, host)
 
 
@@ -162,26 +143,3 @@ def test_switches_of_any_width_have_all_their_equal_ports(ports: int) -> None:
         for node in range(wide.nodes):
             if node != host:
                 assert tables.towards(node, host) == ports_on_cheapest_paths(wide, far, node, host)
-
-
-def ports_on_cheapest_paths(drawn: Graph, far: list[int], node: int, host: int) -> tuple[int, ...]:
-    """A link to the host itself if it is as cheap as any way, else every port to a switch on a cheapest way."""
-    ways = [(port.peer, drawn.links[port.link].cost) for port in drawn.ports[node]]
-    direct = tuple(n for n, (peer, cost) in enumerate(ways) if peer == host and cost == far[node])
-    over = tuple(n for n, (peer, cost) in enumerate(ways) if peer >= drawn.hosts and cost + far[peer] == far[node])
-    return direct or over
-
-
-def costs_to(drawn: Graph, host: int) -> list[int]:
-    """The cost of the cheapest path from each node to ``host`` over switches (Dijkstra, from the host outwards)."""
-    far = [10**6] * drawn.nodes
-    waiting = [(0, host)]
-    while waiting:
-        cost, node = heapq.heappop(waiting)
-        if cost >= far[node]:
-            continue
-        far[node] = cost
-        if node == host or node >= drawn.hosts:
-            for port in drawn.ports[node]:
-                heapq.heappush(waiting, (cost + drawn.links[port.link].cost, port.peer))
-    return far

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <bit>
+#include <map>
 #include <random>
+#include <set>
 
 namespace astra_ns3::test
 {
@@ -48,6 +50,10 @@ class CaseDraw
         DrawTransports();
         DrawMessages();
         DrawFrames();
+        if (m_case.number >= FIRST_CASE_WITH_CHANGES)
+        {
+            DrawChanges();
+        }
         m_case.limitPs = 300 * MICROSECOND_PS + 12'347;
         return m_case;
     }
@@ -300,6 +306,116 @@ class CaseDraw
             frame.timePs *= m_tied ? 80'000 : 1;
             m_case.frames.push_back(frame);
         }
+    }
+
+    /// What happens to links and nodes at one time.
+    struct Happening
+    {
+        std::map<uint32_t, bool> nodes;         //!< that go down or come up
+        std::map<uint32_t, bool> links;         //!< the same
+        std::map<uint32_t, CaseLinkState> like; //!< links with other numbers
+        bool reroutes{false};                   //!< tables follow
+    };
+
+    /// \return a time at which something changes, or is mended again. \param afterPs the earliest
+    int64_t DrawChangePs(int64_t afterPs)
+    {
+        const int64_t timePs = afterPs + Below(Chance(30) ? MICROSECOND_PS : 40 * MICROSECOND_PS);
+        return m_tied ? timePs / 80'000 * 80'000 : timePs;
+    }
+
+    void DrawOutage(std::map<int64_t, Happening>& happenings)
+    {
+        const int64_t downPs = DrawChangePs(0);
+        const int64_t upPs = DrawChangePs(downPs + 1'000);
+        const bool ofNode = Chance(40);
+        const uint32_t target = Below(ofNode ? m_case.hosts + m_case.switches.size() : Links());
+        const auto set = [&](int64_t timePs, bool up) {
+            Happening& happening = happenings[timePs];
+            (ofNode ? happening.nodes : happening.links)[target] = up;
+            const bool late = Chance(20);
+            happenings[late ? timePs + Below(5 * MICROSECOND_PS) : timePs].reroutes |= Chance(80);
+        };
+        set(downPs, false);
+        if (Chance(90))
+        {
+            set(upPs, true);
+        }
+    }
+
+    void DrawOtherNumbers(std::map<int64_t, Happening>& happenings)
+    {
+        const uint32_t link = Below(Links());
+        const LinkParameters& parameters = m_case.links[link].parameters;
+        CaseLinkState state{link,
+                            true,
+                            parameters.rateBps,
+                            parameters.delayPs,
+                            parameters.errorRate};
+        if (Chance(50))
+        {
+            state.rateBps =
+                m_tied ? OneOf<uint64_t>({25 * GBPS, 200 * GBPS}) : Between(5 * GBPS, 400 * GBPS);
+        }
+        if (Chance(50))
+        {
+            state.delayPs = m_tied ? OneOf<int64_t>({0, 40'000, 160'000, 320'000})
+                                   : Below(Chance(50) ? 20'000 : 3 * MICROSECOND_PS);
+        }
+        if (Chance(40))
+        {
+            state.errorRate = OneOf<double>({0.0, 0.01, 0.2, 1.0});
+        }
+        happenings[DrawChangePs(0)].like.insert_or_assign(link, state);
+    }
+
+    void DrawChanges()
+    {
+        std::map<int64_t, Happening> happenings;
+        for (uint32_t left = 1 + Below(6); left > 0; --left)
+        {
+            Chance(60) ? DrawOutage(happenings) : DrawOtherNumbers(happenings);
+        }
+        std::set<uint32_t> downNodes;
+        std::set<uint32_t> downLinks;
+        std::vector<CaseLinkState> states;
+        for (uint32_t link = 0; link < Links(); ++link)
+        {
+            const LinkParameters& of = m_case.links[link].parameters;
+            states.push_back({link, true, of.rateBps, of.delayPs, of.errorRate});
+        }
+        const auto note = [](std::set<uint32_t>& down, const std::map<uint32_t, bool>& changed) {
+            for (const auto& [number, up] : changed)
+            {
+                up ? down.erase(number) : down.insert(number).second;
+            }
+        };
+        for (const auto& [timePs, happening] : happenings)
+        {
+            note(downNodes, happening.nodes);
+            note(downLinks, happening.links);
+            CaseChange change{timePs, {}, happening.reroutes};
+            for (CaseLinkState& state : states)
+            {
+                const CaseLink& link = m_case.links[state.link];
+                const auto found = happening.like.find(state.link);
+                const CaseLinkState before = state;
+                state = found == happening.like.end() ? state : found->second;
+                state.up = !downLinks.contains(state.link) && !downNodes.contains(link.nodeA) &&
+                           !downNodes.contains(link.nodeB);
+                if (state.up != before.up || found != happening.like.end())
+                {
+                    change.links.push_back(state);
+                }
+            }
+            m_case.changes.push_back(change);
+        }
+    }
+
+    /// \return number of links
+    uint32_t Links() const
+    {
+        return static_cast<uint32_t>(m_case.links.size());
     }
 
     NetworkCase m_case;         //!< what is drawn

@@ -54,6 +54,27 @@ struct CaseFrame
     int64_t timePs;       //!< when
 };
 
+/// What a link is like from a time on.
+struct CaseLinkState
+{
+    uint32_t link;    //!< place in NetworkCase::links
+    bool up;          //!< whether it carries anything
+    uint64_t rateBps; //!< rate
+    int64_t delayPs;  //!< delay
+    double errorRate; //!< probability that a frame is lost
+};
+
+/// What changes in a network at one time.
+struct CaseChange
+{
+    int64_t timePs;                   //!< when
+    std::vector<CaseLinkState> links; //!< links that are different from then on
+    bool reroutes;                    //!< the tables follow the links that are up
+};
+
+/// Cases from this number on change while they are played.
+constexpr uint32_t FIRST_CASE_WITH_CHANGES = 1'200;
+
 /// A network and all that is asked of it.
 struct NetworkCase
 {
@@ -67,6 +88,7 @@ struct NetworkCase
     std::vector<CaseTransport> transports;  //!< kinds of queue pairs
     std::vector<CaseMessage> messages;      //!< in order of time
     std::vector<CaseFrame> frames;          //!< in order of time
+    std::vector<CaseChange> changes;        //!< in order of time
     int64_t limitPs{0};                     //!< when it ends
 };
 

@@ -28,9 +28,11 @@ using namespace astra_ns3::test;
 namespace
 {
 constexpr int64_t NO_TIE = std::numeric_limits<int64_t>::max();
-constexpr uint32_t CASES = 1'200;
+constexpr uint32_t CASES = 2'400;
 constexpr uint32_t CASES_AT_ONCE = 200;
-constexpr uint32_t LOSS_COUNTER = 7; // place of the losses among a port's counters
+constexpr uint32_t LOSS_COUNTER = 7;  // place of the losses among a port's counters
+constexpr uint32_t CUT_COUNTER = 11;  // of what was on a link that went down
+constexpr uint32_t DOWN_COUNTER = 12; // of what waited for it
 
 /// What happened in the cases that were compared, up to where they were.
 struct Tally
@@ -44,6 +46,9 @@ struct Tally
     uint64_t drops{0};        //!< packets dropped or lost
     uint64_t losses{0};       //!< packets lost on a link, of cases compared to the end
     uint64_t propagations{0}; //!< cases in which a switch that is stopped stops another
+    uint64_t changedToEnd{0}; //!< cases with changes without a tie
+    uint64_t cuts{0};         //!< packets cut, of cases compared to the end
+    uint64_t downs{0};        //!< packets that found a link down, of the same
 
     /// Add another.
     void operator+=(const Tally& other)
@@ -57,6 +62,9 @@ struct Tally
         drops += other.drops;
         losses += other.losses;
         propagations += other.propagations;
+        changedToEnd += other.changedToEnd;
+        cuts += other.cuts;
+        downs += other.downs;
     }
 };
 
@@ -247,6 +255,8 @@ Count(const std::vector<LogRow>& rows)
         tally.drops += kind == LogKind::DROP ? 1 : 0;
         counter = kind == LogKind::COUNTER ? counter + 1 : 0;
         tally.losses += counter == LOSS_COUNTER ? row.value : 0;
+        tally.cuts += counter == CUT_COUNTER ? row.value : 0;
+        tally.downs += counter == DOWN_COUNTER ? row.value : 0;
     }
     return tally;
 }
@@ -304,6 +314,7 @@ class SameNetworkAsPlainPorts : public TestCase
         Tally tally = Count(wanted);
         tally.toTheEnd = tiePs == NO_TIE ? 1 : 0;
         tally.orderedToEnd = networkCase.inOrder ? tally.toTheEnd : 0;
+        tally.changedToEnd = networkCase.changes.empty() ? 0 : tally.toTheEnd;
         tally.propagations = PausePropagates(networkCase, wanted) ? 1 : 0;
         GetTotal() += tally;
     }
@@ -333,6 +344,9 @@ class MuchWasCompared : public TestCase
         AtLeast(total.drops, 100'000, "drops");
         AtLeast(total.losses, 2'000, "losses on links");
         AtLeast(total.propagations, 200, "cases in which stops run through switches");
+        AtLeast(total.changedToEnd, 900, "cases with changes compared to the end");
+        AtLeast(total.cuts, 10'000, "frames cut");
+        AtLeast(total.downs, 10'000, "frames that found a link down");
     }
 
     void AtLeast(uint64_t found, uint64_t wanted, const std::string& what)

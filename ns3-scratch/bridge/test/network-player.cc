@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "network-player.h"
 
+#include "fabric-changes.h"
 #include "fabric-network.h"
 #include "fabric-scheduler.h"
 #include "roce-control-registry.h"
@@ -55,7 +56,8 @@ Describe(const FabricFrame& frame)
 }
 
 /// Stands before a node: logs what arrives and, if asked, hands on what arrives in one picosecond
-/// in the order of the ports.
+/// in the order of the ports. It waits as long as more comes, since on a link that has become
+/// shorter several frames may arrive at once, one event after the other.
 class Watch : public FabricReceiver
 {
   public:
@@ -82,7 +84,7 @@ class Watch : public FabricReceiver
         }
         if (m_waiting.empty())
         {
-            Simulator::ScheduleNow(&Watch::HandOn, this);
+            Simulator::ScheduleNow(&Watch::HandOn, this, std::size_t{0});
         }
         m_waiting.emplace(port, frame);
     }
@@ -96,8 +98,13 @@ class Watch : public FabricReceiver
     }
 
   private:
-    void HandOn()
+    void HandOn(std::size_t before)
     {
+        if (m_waiting.size() > before)
+        {
+            Simulator::ScheduleNow(&Watch::HandOn, this, m_waiting.size());
+            return;
+        }
         const auto arrived = std::exchange(m_waiting, {});
         for (const auto& [port, frame] : arrived)
         {
@@ -133,7 +140,9 @@ class NetworkPlayer : public MessageListener, public RoceQueuePairOwner
   public:
     explicit NetworkPlayer(const NetworkCase& networkCase)
         : m_case(networkCase),
-          m_neighbours(networkCase.hosts + networkCase.switches.size())
+          m_neighbours(networkCase.hosts + networkCase.switches.size()),
+          m_linkOfPort(m_neighbours.size()),
+          m_up(networkCase.links.size(), true)
     {
         g_log = &m_log;
         ObjectFactory scheduler;
@@ -144,6 +153,7 @@ class NetworkPlayer : public MessageListener, public RoceQueuePairOwner
         MakeNetwork();
         WatchPorts();
         MakeTransports();
+        ScheduleChanges(); // before all else, so that they come first in their picosecond
         for (const CaseMessage& message : m_case.messages)
         {
             Simulator::Schedule(TimeStep(message.timePs), &NetworkPlayer::Post, this, message);
@@ -224,6 +234,9 @@ class NetworkPlayer : public MessageListener, public RoceQueuePairOwner
             m_network.AddLink(link.nodeA, link.nodeB, link.parameters);
             m_neighbours[link.nodeA].push_back(link.nodeB);
             m_neighbours[link.nodeB].push_back(link.nodeA);
+            const auto number = static_cast<uint32_t>(&link - m_case.links.data());
+            m_linkOfPort[link.nodeA].push_back(number);
+            m_linkOfPort[link.nodeB].push_back(number);
         }
         SetRoutes();
         m_network.UseRouting(m_case.routing);
@@ -249,9 +262,10 @@ class NetworkPlayer : public MessageListener, public RoceQueuePairOwner
         {
             const uint32_t node = next.front();
             next.pop_front();
-            for (uint32_t neighbour : m_neighbours[node])
+            for (uint32_t port = 0; port < m_neighbours[node].size(); ++port)
             {
-                if (distances[neighbour] == UINT32_MAX)
+                const uint32_t neighbour = m_neighbours[node][port];
+                if (m_up[m_linkOfPort[node][port]] && distances[neighbour] == UINT32_MAX)
                 {
                     distances[neighbour] = distances[node] + 1;
                     next.push_back(neighbour);
@@ -261,29 +275,112 @@ class NetworkPlayer : public MessageListener, public RoceQueuePairOwner
         return distances;
     }
 
-    void SetRoutes()
+    /// The ports of each node that lead to each host.
+    using Tables = std::vector<std::vector<std::vector<uint32_t>>>;
+
+    /// \return the tables for the links that are up
+    Tables FindRoutes() const
     {
-        std::vector<std::vector<uint32_t>> offsets(m_neighbours.size(), {0});
-        std::vector<std::vector<uint32_t>> ports(m_neighbours.size());
+        Tables tables(m_neighbours.size());
         for (uint32_t host = 0; host < m_case.hosts; ++host)
         {
             const auto distances = DistancesTo(host);
             for (uint32_t node = m_case.hosts; node < m_neighbours.size(); ++node)
             {
+                tables[node].emplace_back();
                 for (uint32_t port = 0; port < m_neighbours[node].size(); ++port)
                 {
-                    if (distances[m_neighbours[node][port]] + 1 == distances[node])
+                    if (m_up[m_linkOfPort[node][port]] &&
+                        distances[m_neighbours[node][port]] + 1 == distances[node])
                     {
-                        ports[node].push_back(port);
+                        tables[node].back().push_back(port);
                     }
                 }
-                offsets[node].push_back(ports[node].size());
             }
         }
+        return tables;
+    }
+
+    void SetRoutes()
+    {
+        m_tables = FindRoutes();
         for (uint32_t node = m_case.hosts; node < m_neighbours.size(); ++node)
         {
-            m_network.SetRoutes(node, offsets[node].data(), ports[node].data());
+            std::vector<uint32_t> offsets{0};
+            std::vector<uint32_t> ports;
+            for (const auto& set : m_tables[node])
+            {
+                ports.insert(ports.end(), set.begin(), set.end());
+                offsets.push_back(static_cast<uint32_t>(ports.size()));
+            }
+            m_network.SetRoutes(node, offsets.data(), ports.data());
         }
+    }
+
+    void ScheduleChanges()
+    {
+        for (uint32_t node = 0; node < m_neighbours.size(); ++node)
+        {
+            node < m_case.hosts
+                ? m_changes.AddHost(m_network.GetDevices()[node])
+                : m_changes.AddSwitch(m_network.GetNode(node)->GetObject<FabricSwitch>());
+        }
+        std::vector<uint32_t> ports(m_neighbours.size());
+        for (const CaseLink& link : m_case.links)
+        {
+            const uint32_t portA = ports[link.nodeA]++;
+            const uint32_t portB = ports[link.nodeB]++;
+            m_changes.AddLink(m_network.GetPort(link.nodeA, portA),
+                              m_network.GetPort(link.nodeB, portB));
+        }
+        for (const CaseChange& change : m_case.changes)
+        {
+            FabricChange scheduled;
+            scheduled.timePs = change.timePs;
+            for (const CaseLinkState& link : change.links)
+            {
+                m_up[link.link] = link.up;
+                scheduled.links.push_back(
+                    {link.link, link.up, link.rateBps, link.delayPs, link.errorRate});
+            }
+            if (change.reroutes)
+            {
+                scheduled.routes = TakeDifferences();
+            }
+            m_changes.Schedule(scheduled);
+        }
+    }
+
+    /// \return what is different in the tables since this was asked last
+    std::vector<FabricRoutesDifference> TakeDifferences()
+    {
+        std::vector<FabricRoutesDifference> differences;
+        const Tables tables = FindRoutes();
+        for (uint32_t node = m_case.hosts; node < m_neighbours.size(); ++node)
+        {
+            FabricRoutesDifference difference;
+            difference.node = node;
+            difference.setOffsets = {0};
+            for (uint32_t host = 0; host < m_case.hosts; ++host)
+            {
+                const auto& set = tables[node][host];
+                if (set != m_tables[node][host])
+                {
+                    difference.groups.push_back(host);
+                    difference.sets.push_back(
+                        static_cast<uint32_t>(difference.setOffsets.size() - 1));
+                    difference.setPorts.insert(difference.setPorts.end(), set.begin(), set.end());
+                    difference.setOffsets.push_back(
+                        static_cast<uint32_t>(difference.setPorts.size()));
+                }
+            }
+            if (!difference.groups.empty())
+            {
+                differences.push_back(difference);
+            }
+        }
+        m_tables = tables;
+        return differences;
     }
 
     void WatchPorts()
@@ -439,7 +536,10 @@ class NetworkPlayer : public MessageListener, public RoceQueuePairOwner
                                counters.lostFrames,
                                counters.pauses,
                                static_cast<uint64_t>(counters.pausedPs),
-                               counters.pauseFrames})
+                               counters.pauseFrames,
+                               counters.cutFrames,
+                               counters.downFrames,
+                               counters.downBytes})
         {
             Log(node, port, LogKind::COUNTER, m_case.limitPs, value);
         }
@@ -449,7 +549,11 @@ class NetworkPlayer : public MessageListener, public RoceQueuePairOwner
 
     const NetworkCase& m_case;                        //!< what is played
     std::vector<std::vector<uint32_t>> m_neighbours;  //!< of each node, by port
+    std::vector<std::vector<uint32_t>> m_linkOfPort;  //!< of each node, by port
+    std::vector<bool> m_up;                           //!< of each link, as of the last change
+    Tables m_tables;                                  //!< as of then
     FabricNetwork m_network;                          //!< nodes and links
+    FabricChanges m_changes{int64_t{1} << 41};        //!< of the network
     std::vector<std::unique_ptr<Watch>> m_watches;    //!< before each node
     LooseFrames m_loose;                              //!< owner of frames without a queue pair
     std::deque<RoceContext> m_contexts;               //!< what queue pairs share, by transport

@@ -29,4 +29,10 @@ FabricFlowletChoice::Choose(const FabricFrame& frame,
     return flow.port;
 }
 
+void
+FabricFlowletChoice::RoutesChanged()
+{
+    m_flows.clear();
+}
+
 } // namespace ns3

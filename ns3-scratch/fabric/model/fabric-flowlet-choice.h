@@ -22,6 +22,7 @@ class FabricFlowletChoice : public FabricPathChoice
     uint32_t Choose(const FabricFrame& frame,
                     const FabricRoutes::Ports& choices,
                     const std::vector<Ptr<FabricPort>>& ports) override;
+    void RoutesChanged() override;
 
   private:
     /// What is known of a flow.

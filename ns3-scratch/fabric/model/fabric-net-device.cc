@@ -10,8 +10,6 @@
 #include "ns3/uinteger.h"
 
 #include <algorithm>
-#include <stdexcept>
-#include <string>
 
 namespace ns3
 {
@@ -123,8 +121,7 @@ FabricNetDevice::ChoosePort(uint32_t destination, uint32_t flowHash) const
     const FabricRoutes::Ports choices = m_routes.Find(destination);
     if (choices.count == 0)
     {
-        throw std::invalid_argument("the routes of a host lead to no host " +
-                                    std::to_string(destination));
+        return NO_PORT;
     }
     const auto pin = m_pins.find(destination);
     return choices.first[pin == m_pins.end() ? FabricPickByHash(flowHash, m_hashSeed, choices.count)
@@ -149,6 +146,12 @@ FabricNetDevice::GetReceivedPackets() const
     return m_receivedPackets;
 }
 
+uint64_t
+FabricNetDevice::GetUnroutedPackets() const
+{
+    return m_unroutedPackets;
+}
+
 bool
 FabricNetDevice::Send(Ptr<Packet> packet, const Address&, uint16_t protocol)
 {
@@ -158,18 +161,25 @@ FabricNetDevice::Send(Ptr<Packet> packet, const Address&, uint16_t protocol)
     packet->CopyData(header, sizeof header);
     const uint32_t source = ReadWord(header + 12);
     const uint32_t destination = ReadWord(header + 16);
+    const uint32_t flowHash = FabricMixHash(FabricMixHash(FabricMixHash(source) ^ destination) ^
+                                            ReadWord(header + IPV4_HEADER_BYTES));
+    const uint32_t port = ChoosePort(destination - m_baseAddress, flowHash);
+    if (port == NO_PORT)
+    {
+        m_unroutedPackets++; // as where a switch has no route: the sender hears nothing
+        return true;
+    }
 
     FabricFrame* frame = FabricFramePool::Take();
     frame->ecn = static_cast<FabricEcn>(header[1] & 3);
     frame->source = source - m_baseAddress;
     frame->destination = destination - m_baseAddress;
-    frame->flowHash = FabricMixHash(FabricMixHash(FabricMixHash(source) ^ destination) ^
-                                    ReadWord(header + IPV4_HEADER_BYTES));
+    frame->flowHash = flowHash;
     frame->bufferBytes =
         std::max(packet->GetSize() + FABRIC_ETHERNET_BYTES, FABRIC_MINIMUM_FRAME_BYTES);
     frame->wireBytes = frame->bufferBytes + FABRIC_LINE_GAP_BYTES;
     frame->packet = packet;
-    m_ports[ChoosePort(frame->destination, frame->flowHash)]->Enqueue(frame);
+    m_ports[port]->Enqueue(frame);
     return true;
 }
 
@@ -258,7 +268,7 @@ FabricNetDevice::IsLinkUp() const
 void
 FabricNetDevice::AddLinkChangeCallback(Callback<void>)
 {
-    // A fabric link is up from the start and never changes, so there is nothing to report.
+    // Who must know of links that change listens to FabricChanges; no stack of ours asks here.
 }
 
 bool

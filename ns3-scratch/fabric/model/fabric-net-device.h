@@ -27,6 +27,9 @@ namespace ns3
 class FabricNetDevice : public NetDevice, public FabricReceiver
 {
   public:
+    /// In the place of a port: there is no way.
+    static constexpr uint32_t NO_PORT = 0xffffffff;
+
     /// \return the TypeId
     static TypeId GetTypeId();
 
@@ -47,7 +50,7 @@ class FabricNetDevice : public NetDevice, public FabricReceiver
     /**
      * \param destination a host
      * \param flowHash hash of a flow
-     * \return the port that the flow takes
+     * \return the port that the flow takes, or NO_PORT; the only port is always taken
      */
     uint32_t ChoosePort(uint32_t destination, uint32_t flowHash) const;
     /// \param channel the cable
@@ -56,6 +59,8 @@ class FabricNetDevice : public NetDevice, public FabricReceiver
     void SetBaseAddress(uint32_t baseAddress);
     /// \return packets handed to the IP stack so far
     uint64_t GetReceivedPackets() const;
+    /// \return packets of the IP stack that had no way and were discarded
+    uint64_t GetUnroutedPackets() const;
 
     void ReceiveFrame(FabricFrame* frame, uint32_t port) override;
 
@@ -104,6 +109,7 @@ class FabricNetDevice : public NetDevice, public FabricReceiver
     uint32_t m_ifIndex{0};                            //!< number on the host
     uint16_t m_mtu{1500};                             //!< largest IP packet
     uint64_t m_receivedPackets{0};                    //!< packets handed up
+    uint64_t m_unroutedPackets{0};                    //!< packets without a way
     TracedCallback<Ptr<const Packet>> m_sendTrace;    //!< packet from the stack
     TracedCallback<Ptr<const Packet>> m_receiveTrace; //!< packet to the stack
 };

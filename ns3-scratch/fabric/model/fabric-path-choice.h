@@ -29,6 +29,11 @@ class FabricPathChoice
     virtual uint32_t Choose(const FabricFrame& frame,
                             const FabricRoutes::Ports& choices,
                             const std::vector<Ptr<FabricPort>>& ports) = 0;
+
+    /// The node's table has changed: forget every port that was chosen by the old one.
+    virtual void RoutesChanged()
+    {
+    }
 };
 
 } // namespace ns3

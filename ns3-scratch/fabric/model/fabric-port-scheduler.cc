@@ -16,6 +16,14 @@ FabricDeficitRoundRobin::FabricDeficitRoundRobin(
     }
 }
 
+void
+FabricDeficitRoundRobin::Reset()
+{
+    m_deficit.fill(0);
+    m_current = 0;
+    m_fresh = true;
+}
+
 uint32_t
 FabricDeficitRoundRobin::Choose(uint32_t ready, const FabricFrameList* queues)
 {

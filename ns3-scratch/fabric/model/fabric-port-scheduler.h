@@ -20,6 +20,8 @@ class FabricPortScheduler
      * \return the priority whose oldest frame goes next, which the caller takes out
      */
     virtual uint32_t Choose(uint32_t ready, const FabricFrameList* queues) = 0;
+    /// All queues were emptied at once: begin as if newly made.
+    virtual void Reset() = 0;
 };
 
 /**
@@ -32,6 +34,7 @@ class FabricDeficitRoundRobin : public FabricPortScheduler
     /// \param quantumBytes bytes of each priority in a round; 0: only when no other has a frame
     explicit FabricDeficitRoundRobin(const std::array<uint32_t, FABRIC_PRIORITIES>& quantumBytes);
     uint32_t Choose(uint32_t ready, const FabricFrameList* queues) override;
+    void Reset() override;
 
   private:
     std::array<uint32_t, FABRIC_PRIORITIES> m_quantumBytes; //!< bytes in a round

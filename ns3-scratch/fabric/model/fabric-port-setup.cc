@@ -38,7 +38,7 @@ FabricPort::GetTypeId()
             .AddAttribute("Delay",
                           "Propagation delay to the far end (time).",
                           TimeValue(NanoSeconds(500)),
-                          MakeTimeAccessor(&FabricPort::m_delay),
+                          MakeTimeAccessor(&FabricPort::SetDelay, &FabricPort::GetDelay),
                           MakeTimeChecker(Time(0)))
             .AddAttribute("Rounding",
                           "Transmission times are rounded to multiples of this time; 0 does not "
@@ -66,8 +66,8 @@ FabricPort::GetTypeId()
                             MakeTraceSourceAccessor(&FabricPort::m_lineTrace),
                             "ns3::FabricPort::LineTracedCallback")
             .AddTraceSource("Drop",
-                            "Packet dropped because the buffer is full, or lost on the link, with "
-                            "its time.",
+                            "Packet dropped because the buffer is full or the link is down, or "
+                            "lost on the link, with its time.",
                             MakeTraceSourceAccessor(&FabricPort::m_dropTrace),
                             "ns3::FabricPort::PacketTracedCallback")
             .AddTraceSource("Mark",
@@ -119,12 +119,35 @@ FabricPort::DoDispose()
 void
 FabricPort::SetRate(DataRate rate)
 {
+    SettleIfUsed();
     m_rateBps = rate.GetBitRate();
     NS_ABORT_MSG_IF(m_rateBps == 0, "FabricPort: the rate must be above 0");
     const bool whole = PS_TIMES_BITS_PER_SECOND % static_cast<int64_t>(m_rateBps) == 0;
     m_psPerByte = whole && m_rounding.IsZero()
                       ? PS_TIMES_BITS_PER_SECOND / static_cast<int64_t>(m_rateBps)
                       : 0;
+}
+
+void
+FabricPort::SetDelay(Time delay)
+{
+    SettleIfUsed();
+    m_delay = delay;
+}
+
+Time
+FabricPort::GetDelay() const
+{
+    return m_delay;
+}
+
+void
+FabricPort::SettleIfUsed()
+{
+    if (m_receiver) // else it is being made, maybe before there is a simulator
+    {
+        Settle(Simulator::Now().GetTimeStep());
+    }
 }
 
 DataRate
@@ -235,8 +258,30 @@ FabricPort::SetScheduler(std::unique_ptr<FabricPortScheduler> scheduler)
 void
 FabricPort::SetErrorRate(double probability, Ptr<UniformRandomVariable> random)
 {
+    SettleIfUsed();
+    if (random)
+    {
+        m_random = random;
+    }
+    NS_ABORT_MSG_IF(probability > 0.0 && !m_random, "FabricPort: nobody draws the losses");
+    if (!m_wire.IsEmpty() && probability != m_errorRate)
+    {
+        m_earlierErrors.push_back({m_wire.Back(), m_errorRate});
+    }
     m_errorRate = probability;
-    m_random = random;
+    m_losesFrames = m_errorRate > 0.0 || !m_earlierErrors.empty();
+}
+
+bool
+FabricPort::DrawsLosses() const
+{
+    return m_random != nullptr;
+}
+
+double
+FabricPort::GetErrorRate() const
+{
+    return m_errorRate;
 }
 
 void

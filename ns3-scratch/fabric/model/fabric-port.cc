@@ -16,6 +16,11 @@ void
 FabricPort::Enqueue(FabricFrame* frame)
 {
     const int64_t nowPs = Simulator::Now().GetTimeStep();
+    if (!IsUp()) [[unlikely]]
+    {
+        DropDown(frame, nowPs);
+        return;
+    }
     const int64_t duePs = GetDuePs(nowPs, 0); // an arrival was scheduled long ago
     Settle(duePs);
     const uint32_t priority = frame->priority;
@@ -44,6 +49,10 @@ FabricPort::Enqueue(FabricFrame* frame)
 void
 FabricPort::SendPause(uint8_t pausedPriorities)
 {
+    if (!IsUp())
+    {
+        return; // nobody is there to stop or to let go on
+    }
     const int64_t nowPs = Simulator::Now().GetTimeStep();
     Settle(nowPs);
     FabricFrame* frame = FabricFramePool::Take();
@@ -73,6 +82,13 @@ FabricPort::SetPaused(uint8_t pausedPriorities)
 {
     const int64_t nowPs = Simulator::Now().GetTimeStep();
     Settle(nowPs);
+    StopPriorities(pausedPriorities, nowPs);
+    SourceChanged(nowPs);
+}
+
+void
+FabricPort::StopPriorities(uint8_t pausedPriorities, int64_t nowPs)
+{
     const uint8_t stopped = pausedPriorities & ~m_paused;
     for (uint32_t priority = 0; priority < FABRIC_PRIORITIES; ++priority)
     {
@@ -97,7 +113,6 @@ FabricPort::SetPaused(uint8_t pausedPriorities)
     {
         m_pauseTrace(TimeStep(nowPs), m_paused);
     }
-    SourceChanged(nowPs);
 }
 
 void
@@ -225,7 +240,7 @@ FabricPort::Transmit(FabricFrame* frame, int64_t startPs)
     m_lineTrace(TimeStep(startPs), frame->wireBytes);
     m_lineStartPs = startPs;
     m_lineFreePs = startPs + TransmissionPs(frame->wireBytes);
-    // A cable keeps its order, also where a hook has just shortened it.
+    // A cable keeps its order, also where it has just become shorter.
     m_lastArrivalPs = std::max(m_lineFreePs + m_delay.GetTimeStep(), m_lastArrivalPs);
     // The predecessor is told, so that its arrival need not touch this frame, which waits in
     // memory.
@@ -346,7 +361,7 @@ FabricPort::Arrive()
             nowPs); // the line was free before this frame arrived, so its successor has left by now
     }
     SetEvents(nowPs);
-    if (m_errorRate > 0.0 && !frame->isPause && m_random->GetValue() < m_errorRate)
+    if (m_losesFrames && IsLost(*frame))
     {
         m_counters.lostFrames++;
         Lose(frame, nowPs);

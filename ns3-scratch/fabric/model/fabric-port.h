@@ -16,6 +16,7 @@
 
 #include <array>
 #include <cstdint>
+#include <deque>
 #include <limits>
 #include <memory>
 #include <string>
@@ -70,6 +71,9 @@ struct FabricPortCounters
     uint64_t pauses{0};            //!< times a priority was told to stop
     int64_t pausedPs{0};           //!< time during which any priority was stopped
     uint64_t pauseFrames{0};       //!< pause frames sent, to stop and to go on
+    uint64_t cutFrames{0};         //!< frames sent that were lost since the link went down
+    uint64_t downFrames{0};        //!< frames that waited then, or came while the link was down
+    uint64_t downBytes{0};         //!< bytes of these, as in a buffer
 };
 
 /// What is in a port and on its link.
@@ -95,6 +99,9 @@ struct FabricPortContents
  * would show: in a switch that has stopped a neighbour, which must be let go on at the exact
  * departure, and in a host whose next frame is held back by its pacing. The trace sources carry the
  * exact time of what they report, which may lie before Simulator::Now().
+ *
+ * Rate, delay and error rate may change at any time: each frame keeps those it left with, and none
+ * overtakes another. The link may go down and come up; FabricChanges does it for both directions.
  */
 class FabricPort : public Object
 {
@@ -120,11 +127,15 @@ class FabricPort : public Object
     /// \param scheduler who chooses between the priorities; none: strictly the highest
     void SetScheduler(std::unique_ptr<FabricPortScheduler> scheduler);
     /**
-     * Lose frames at random.
+     * Lose frames at random, those that leave from now on.
      * \param probability of each frame, pause frames excepted
-     * \param random draws the losses
+     * \param random draws the losses; none: who did so before
      */
     void SetErrorRate(double probability, Ptr<UniformRandomVariable> random);
+    /// \return whether there is somebody to draw losses
+    bool DrawsLosses() const;
+    /// \return probability with which frames that leave now are lost
+    double GetErrorRate() const;
     /// \param averagingPs write the line's utilisation, averaged so, into frames that ask for it
     void MeasureUtilisation(int64_t averagingPs);
 
@@ -180,6 +191,22 @@ class FabricPort : public Object
         m_listed = listed;
     }
 
+    /// \return whether the link is up, as it is from the start
+    bool IsUp() const
+    {
+        return m_lineFreePs != DOWN;
+    }
+
+    /// Before the link goes down: play what is due by now, in the whole memory.
+    void SettleMemory();
+    /// The link is down from now on, and nothing is stopped by whom it led to, nor the other way
+    /// round. Call LoseContents next; ports that go down at one time are all taken down before.
+    void GoDown();
+    /// Lose what is on the wire and what waits, and tell their owners; the link is down.
+    void LoseContents();
+    /// The link is up again, and the line is free; what is still too full stops its neighbour.
+    void GoUp();
+
     /// The source has something new, after what is due was settled: send it if the line is free.
     void SourceChanged(int64_t nowPs);
     /// The memory needs each departure at its time from now on: set an event for the next one.
@@ -229,6 +256,14 @@ class FabricPort : public Object
     static constexpr uint32_t CONTROL = FABRIC_PRIORITIES; //!< queue of pause frames
     static constexpr uint32_t QUEUES = FABRIC_PRIORITIES + 1;
     static constexpr int64_t NO_WAKE = std::numeric_limits<int64_t>::max();
+    static constexpr int64_t DOWN = std::numeric_limits<int64_t>::max(); //!< no line to get free
+
+    /// An error rate that frames on the wire have left with.
+    struct EarlierErrors
+    {
+        const FabricFrame* last; //!< the last of them
+        double rate;             //!< their error rate
+    };
 
     /// An event of a port, used again and again.
     template <void (FabricPort::*METHOD)()>
@@ -250,10 +285,24 @@ class FabricPort : public Object
         FabricPort* m_port; //!< owner
     };
 
-    /// \param rate rate of the line
+    /// \param rate rate of the line for what leaves from now on
     void SetRate(DataRate rate);
     /// \return rate of the line
     DataRate GetRate() const;
+    /// \param delay to the far end of what leaves from now on
+    void SetDelay(Time delay);
+    /// \return propagation delay
+    Time GetDelay() const;
+    /// Play what is due by now, if the port is in use.
+    void SettleIfUsed();
+    /// \return whether a frame that arrives is lost
+    bool IsLost(const FabricFrame& frame);
+    /// Stop these priorities and no others.
+    void StopPriorities(uint8_t pausedPriorities, int64_t nowPs);
+    /// Count a frame that the link, being down, does not take, and let it go.
+    void DropDown(FabricFrame* frame, int64_t nowPs);
+    /// Lose what waits in a queue.
+    void LoseQueue(uint32_t queue, int64_t nowPs);
     /// \return TransmissionPs for a rate or a rounding that does not divide
     int64_t UnevenTransmissionPs(uint32_t wireBytes) const;
     /// \param rounding transmission times are multiples of it, or 0
@@ -291,7 +340,7 @@ class FabricPort : public Object
     /// Let a frame go that does not arrive. \param timePs when it was dropped or lost
     void Lose(FabricFrame* frame, int64_t timePs);
 
-    int64_t m_lineFreePs{0};              //!< when the line can take the next frame
+    int64_t m_lineFreePs{0};              //!< when the line can take the next frame, or DOWN
     uint32_t m_ready{0};                  //!< bit q is set if queue q has a frame and may send
     uint32_t m_occupied{0};               //!< bit q is set if queue q has a frame
     FabricFrameSource* m_source{nullptr}; //!< further frames
@@ -311,6 +360,7 @@ class FabricPort : public Object
     uint32_t m_context{0};                //!< its node
     uint8_t m_paused{0};                  //!< priorities that are stopped
     bool m_arrivalPending{false};         //!< the arrival is scheduled
+    bool m_losesFrames{false};            //!< any on the wire may be lost
     Time m_delay;                         //!< propagation delay
     Time m_rounding;                      //!< transmission times are multiples of it
     EventImpl* m_arrival;                 //!< counted reference
@@ -325,7 +375,8 @@ class FabricPort : public Object
     std::unique_ptr<FabricPortScheduler> m_scheduler;         //!< chooses the queue
     std::unique_ptr<FabricUtilisationMeter> m_meter;          //!< utilisation of the line
     std::string m_name{"a port"};                             //!< for errors
-    double m_errorRate{0.0};                                  //!< probability of a loss
+    double m_errorRate{0.0};                                  //!< of what leaves from now on
+    std::deque<EarlierErrors> m_earlierErrors;                //!< of what left before, oldest first
     Ptr<UniformRandomVariable> m_random;                      //!< draws the losses
     TracedCallback<Time, uint64_t> m_queueTrace;              //!< queue length changed
     TracedCallback<Time, Ptr<const Packet>> m_transmitTrace;  //!< packet put on the line

@@ -18,11 +18,48 @@ FabricRoutes::SetGroups(std::shared_ptr<const FabricHostGroups> groups,
     m_setPorts = std::move(setPorts);
 }
 
+uint32_t
+FabricRoutes::FindSet(const uint32_t* first, const uint32_t* last)
+{
+    const uint32_t sets = m_setOffsets.size() - 1;
+    for (uint32_t set = 0; set < sets; ++set)
+    {
+        const uint32_t* ports = m_setPorts.data();
+        if (std::equal(ports + m_setOffsets[set], ports + m_setOffsets[set + 1], first, last))
+        {
+            return set;
+        }
+    }
+    m_setPorts.insert(m_setPorts.end(), first, last);
+    m_setOffsets.push_back(m_setPorts.size());
+    return sets;
+}
+
+void
+FabricRoutes::ChangeGroups(const std::vector<uint32_t>& groups,
+                           const std::vector<uint32_t>& sets,
+                           const std::vector<uint32_t>& setOffsets,
+                           const std::vector<uint32_t>& setPorts)
+{
+    std::vector<uint32_t> numbers;
+    for (std::size_t set = 0; set + 1 < setOffsets.size(); ++set)
+    {
+        numbers.push_back(
+            FindSet(setPorts.data() + setOffsets[set], setPorts.data() + setOffsets[set + 1]));
+    }
+    for (std::size_t place = 0; place < groups.size(); ++place)
+    {
+        m_setOfGroup[groups[place]] = sets[place] == LOCAL ? LOCAL : numbers[sets[place]];
+    }
+}
+
 void
 FabricRoutes::SetLocal(const std::vector<uint32_t>& hosts, const std::vector<uint32_t>& ports)
 {
     if (hosts.empty())
     {
+        m_localOffsets.clear();
+        m_localPorts.clear();
         return;
     }
     const auto [lowest, highest] = std::minmax_element(hosts.begin(), hosts.end());

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -41,10 +42,27 @@ class FabricRoutes
                    std::vector<uint32_t> setOffsets,
                    std::vector<uint32_t> setPorts);
     /**
-     * \param hosts hosts joined to this node, one entry a link
+     * Change the sets of some groups; what leads to the others stays.
+     * \param groups the groups
+     * \param sets the set of each from now on, one of those given here, or LOCAL
+     * \param setOffsets one more than sets: where the ports of each begin in `setPorts`
+     * \param setPorts port numbers
+     */
+    void ChangeGroups(const std::vector<uint32_t>& groups,
+                      const std::vector<uint32_t>& sets,
+                      const std::vector<uint32_t>& setOffsets,
+                      const std::vector<uint32_t>& setPorts);
+    /**
+     * \param hosts all hosts joined to this node, one entry a link
      * \param ports port of each entry
      */
     void SetLocal(const std::vector<uint32_t>& hosts, const std::vector<uint32_t>& ports);
+
+    /// \return number of groups
+    std::size_t CountGroups() const
+    {
+        return m_setOfGroup.size();
+    }
 
     /// \param destination a host, which may not exist \return the ports that lead to it
     Ports Find(uint32_t destination) const
@@ -65,6 +83,8 @@ class FabricRoutes
   private:
     /// \return ports that lead to a host joined to this node
     Ports FindLocal(uint32_t destination) const;
+    /// \return number of the set of these ports, a new one if there is none
+    uint32_t FindSet(const uint32_t* first, const uint32_t* last);
 
     std::shared_ptr<const FabricHostGroups> m_groups; //!< group of each host
     std::vector<uint32_t> m_setOfGroup;               //!< set of each group

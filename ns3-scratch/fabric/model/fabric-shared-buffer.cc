@@ -190,22 +190,73 @@ FabricSharedBuffer::AdmitLossless(const FabricFrame& frame)
     SettlePorts();
     const bool fits = Charge(queue, bytes, port);
     const uint8_t bit = 1U << frame.priority;
-    const uint64_t part = SharedPart(queue.bytes);
-    const bool full =
-        queue.headroomBytes > 0 || (part > 0 && part >= GetThreshold(port, m_sharedBytes));
-    if (full && (m_stoppedPriorities[port] & bit) == 0)
+    if ((m_stoppedPriorities[port] & bit) == 0 && IsFull(queue, port))
     {
-        m_stoppedPriorities[port] |= bit;
-        if (m_stopped++ == 0)
-        {
-            for (FabricPort* each : m_busy)
-            {
-                each->WakeAtDeparture();
-            }
-        }
-        m_ports[port]->SendPause(m_stoppedPriorities[port]);
+        StopNeighbour(port, bit);
     }
     return fits;
+}
+
+bool
+FabricSharedBuffer::IsFull(const IngressQueue& queue, uint32_t port) const
+{
+    const uint64_t part = SharedPart(queue.bytes);
+    return queue.headroomBytes > 0 || (part > 0 && part >= GetThreshold(port, m_sharedBytes));
+}
+
+void
+FabricSharedBuffer::StopNeighbour(uint32_t port, uint8_t priorities)
+{
+    const bool first = m_stopped == 0;
+    m_stopped += std::popcount(static_cast<uint8_t>(priorities & ~m_stoppedPriorities[port]));
+    m_stoppedPriorities[port] |= priorities;
+    if (first)
+    {
+        for (FabricPort* each : m_busy)
+        {
+            each->WakeAtDeparture();
+        }
+    }
+    m_ports[port]->SendPause(m_stoppedPriorities[port]);
+}
+
+uint32_t
+FabricSharedBuffer::NumberOf(const FabricPort* port) const
+{
+    return std::find(m_ports.begin(), m_ports.end(), port) - m_ports.begin();
+}
+
+void
+FabricSharedBuffer::LinkWentDown(const FabricPort* port)
+{
+    if (m_pfc.losslessPriorities == 0)
+    {
+        return;
+    }
+    uint8_t& stopped = m_stoppedPriorities[NumberOf(port)];
+    m_stopped -= std::popcount(stopped);
+    stopped = 0;
+}
+
+void
+FabricSharedBuffer::LinkCameUp(const FabricPort* port)
+{
+    if (m_pfc.losslessPriorities == 0)
+    {
+        return;
+    }
+    SettlePorts();
+    const uint32_t number = NumberOf(port);
+    uint8_t full = 0;
+    for (uint32_t priority = 0; priority < FABRIC_PRIORITIES; ++priority)
+    {
+        const IngressQueue& queue = m_ingress[number * FABRIC_PRIORITIES + priority];
+        full |= IsFull(queue, number) ? 1U << priority : 0;
+    }
+    if (full != 0)
+    {
+        StopNeighbour(number, full);
+    }
 }
 
 void

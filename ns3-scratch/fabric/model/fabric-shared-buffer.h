@@ -98,6 +98,11 @@ class FabricSharedBuffer : public Object
         m_sharedBytes -= frame.bufferBytes;
     }
 
+    /// \param port a port whose link has gone down: nobody is there that it has stopped
+    void LinkWentDown(const FabricPort* port);
+    /// \param port a port whose link is up again: stop its neighbour in what is still too full
+    void LinkCameUp(const FabricPort* port);
+
     /// \return whether departures must be played at their time
     bool NeedsExactDepartures() const
     {
@@ -132,6 +137,12 @@ class FabricSharedBuffer : public Object
     bool FitsLossyExactly(uint64_t bytes, uint64_t queueBytes);
     /// Admit a frame of a lossless priority, and stop its neighbour if need be.
     bool AdmitLossless(const FabricFrame& frame);
+    /// \return whether a neighbour must not send more into an ingress queue
+    bool IsFull(const IngressQueue& queue, uint32_t port) const;
+    /// Stop a port's neighbour in more priorities.
+    void StopNeighbour(uint32_t port, uint8_t priorities);
+    /// \return number of a port
+    uint32_t NumberOf(const FabricPort* port) const;
     /// A frame of a lossless priority goes; let its neighbour go on if it may.
     void ReleaseLossless(const FabricFrame& frame);
     /// \param port an ingress port \param usedBytes of the shared memory

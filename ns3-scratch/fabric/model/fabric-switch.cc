@@ -89,6 +89,15 @@ FabricSwitch::SetPathChoice(std::unique_ptr<FabricPathChoice> choice)
     m_choice = std::move(choice);
 }
 
+void
+FabricSwitch::RoutesChanged()
+{
+    if (m_choice)
+    {
+        m_choice->RoutesChanged();
+    }
+}
+
 uint64_t
 FabricSwitch::GetUnroutedFrames() const
 {

@@ -45,8 +45,10 @@ class FabricSwitch : public Object, public FabricReceiver
     Ptr<FabricSharedBuffer> GetBuffer() const;
     /// \param choice chooses between equal ways from now on
     void SetPathChoice(std::unique_ptr<FabricPathChoice> choice);
-    /// \return frames that had no route and were discarded; anything but 0 is an error of who built
-    /// the table
+    /// The routing table has changed.
+    void RoutesChanged();
+    /// \return frames that had no route and were discarded; where no link goes down, anything but 0
+    /// is an error of who built the table
     uint64_t GetUnroutedFrames() const;
     /**
      * \param frame a frame to send on

@@ -4,6 +4,10 @@
 #include "fabric-flow-hash.h"
 
 #include <algorithm>
+#include <stdexcept>
+#include <string>
+#include <unordered_set>
+#include <utility>
 
 namespace ns3
 {
@@ -77,7 +81,15 @@ RoceMessageTransport::CountFrames() const
 RocePath
 RoceMessageTransport::FindPath(uint32_t from, uint32_t to) const
 {
-    return RocePath::Find(*m_hosts[from], m_hosts[from]->ChoosePort(to, 0), to);
+    const uint32_t port = m_hosts[from]->ChoosePort(to, 0);
+    const auto path =
+        port == FabricNetDevice::NO_PORT ? std::nullopt : RocePath::Find(*m_hosts[from], port, to);
+    if (!path)
+    {
+        throw std::invalid_argument("RoCE: no way leads from host " + std::to_string(from) +
+                                    " to host " + std::to_string(to));
+    }
+    return *path;
 }
 
 RocePathNumbers
@@ -147,7 +159,12 @@ RoceMessageTransport::FindLongest()
             {
                 continue;
             }
-            const RocePathNumbers numbers = NumbersOf(FindPath(from, to));
+            const auto path = RocePath::Find(*m_hosts[from], ChoosePort(from, to, 0), to);
+            if (!path)
+            {
+                continue; // no longer, or not yet
+            }
+            const RocePathNumbers numbers = NumbersOf(*path);
             if (numbers.baseRoundTripPs > m_longest.baseRoundTripPs)
             {
                 m_longest.baseRoundTripPs = numbers.baseRoundTripPs;
@@ -175,18 +192,91 @@ RoceMessageTransport::ChoosePath(Pair& pair)
             FabricMixHash(ends ^ (m_context.parameters.perMessage ? pair.messages : 0));
         address.answerHash = FabricMixHash(address.dataHash ^ ANSWER);
     }
-    FabricNetDevice& from = *m_hosts[address.senderHost];
-    FabricNetDevice& to = *m_hosts[address.receiverHost];
-    const uint32_t out = from.ChoosePort(address.receiverHost, address.dataHash);
-    const uint32_t back = to.ChoosePort(address.senderHost, address.answerHash);
+    ChoosePorts(address);
+}
+
+uint32_t
+RoceMessageTransport::ChoosePort(uint32_t host, uint32_t destination, uint32_t flowHash) const
+{
+    const uint32_t port = m_hosts[host]->ChoosePort(destination, flowHash);
+    return port == FabricNetDevice::NO_PORT ? 0 : port;
+}
+
+void
+RoceMessageTransport::ChoosePorts(RoceAddress& address) const
+{
+    const uint32_t out = ChoosePort(address.senderHost, address.receiverHost, address.dataHash);
+    const uint32_t back = ChoosePort(address.receiverHost, address.senderHost, address.answerHash);
     address.senderPort = m_ports[address.senderHost][out].get();
-    address.receiverPort = PeekPointer(to.GetPort(back));
+    address.receiverPort = PeekPointer(m_hosts[address.receiverHost]->GetPort(back));
+}
+
+void
+RoceMessageTransport::UpdatePath(Pair& pair)
+{
+    const RoceAddress& address = pair.address;
+    const FabricNetDevice& from = *m_hosts[address.senderHost];
+    const uint32_t out = ChoosePort(address.senderHost, address.receiverHost, address.dataHash);
+    if (auto path = RocePath::Find(from, out, address.receiverHost))
+    {
+        pair.path = std::move(*path);
+    }
+    else if (pair.path.lines.empty())
+    {
+        pair.path.Append(PeekPointer(from.GetPort(out))); // all that is known before there is a way
+    }
+    pair.numbers = NumbersOf(pair.path);
+    if (m_context.parameters.longestRoundTrip)
+    {
+        pair.numbers.baseRoundTripPs = m_longest.baseRoundTripPs;
+        pair.numbers.bandwidthDelayBytes = m_longest.bandwidthDelayBytes;
+    }
+}
+
+uint64_t
+RoceMessageTransport::KeyOf(uint32_t sender, uint32_t receiver)
+{
+    return uint64_t{sender} << 32 | receiver;
+}
+
+void
+RoceMessageTransport::RoutesChanged()
+{
+    const RocePathNumbers longest = std::exchange(m_longest, {});
+    if (m_context.parameters.longestRoundTrip)
+    {
+        FindLongest();
+        m_longest = m_longest.baseRoundTripPs > 0 ? m_longest : longest; // none is left
+    }
+    for (auto& [ends, pair] : m_pairs)
+    {
+        ChoosePorts(pair.address);
+        UpdatePath(pair);
+    }
+    const std::unordered_set<RoceQueuePair*> closed(m_free.begin(), m_free.end());
+    for (const auto& queuePair : m_queuePairs)
+    {
+        if (!closed.contains(queuePair.get()))
+        {
+            RoceAddress address = queuePair->GetAddress();
+            ChoosePorts(address);
+            queuePair->Move(address,
+                            m_pairs.at(KeyOf(address.senderNpu, address.receiverNpu)).numbers);
+        }
+    }
+    for (const auto& ports : m_ports)
+    {
+        for (const auto& port : ports)
+        {
+            port->LineChanged();
+        }
+    }
 }
 
 RoceMessageTransport::Pair&
 RoceMessageTransport::GetPair(uint32_t sender, uint32_t receiver)
 {
-    const auto [found, isNew] = m_pairs.try_emplace((uint64_t{sender} << 32) | receiver);
+    const auto [found, isNew] = m_pairs.try_emplace(KeyOf(sender, receiver));
     Pair& pair = found->second;
     if (isNew)
     {
@@ -195,15 +285,7 @@ RoceMessageTransport::GetPair(uint32_t sender, uint32_t receiver)
         pair.address.senderHost = m_hostOfNpu[sender];
         pair.address.receiverHost = m_hostOfNpu[receiver];
         ChoosePath(pair);
-        const FabricNetDevice& from = *m_hosts[pair.address.senderHost];
-        const uint32_t out = from.ChoosePort(pair.address.receiverHost, pair.address.dataHash);
-        pair.path = RocePath::Find(from, out, pair.address.receiverHost);
-        pair.numbers = NumbersOf(pair.path);
-        if (m_context.parameters.longestRoundTrip)
-        {
-            pair.numbers.baseRoundTripPs = m_longest.baseRoundTripPs;
-            pair.numbers.bandwidthDelayBytes = m_longest.bandwidthDelayBytes;
-        }
+        UpdatePath(pair);
     }
     return pair;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #pragma once
 
+#include "fabric-changes.h"
 #include "fabric-net-device.h"
 #include "message-transport.h"
 #include "roce-context.h"
@@ -18,7 +19,9 @@ namespace ns3
 
 /// Carries messages over RoCE queue pairs: one for each ordered pair of NPUs that lasts, or one for
 /// each message.
-class RoceMessageTransport : public MessageTransport, public RoceQueuePairOwner
+class RoceMessageTransport : public MessageTransport,
+                             public RoceQueuePairOwner,
+                             public FabricRoutesListener
 {
   public:
     /**
@@ -33,6 +36,9 @@ class RoceMessageTransport : public MessageTransport, public RoceQueuePairOwner
 
     void Send(const CollectiveMessage& message) override;
     void QueuePairIdle(RoceQueuePair& pair) override;
+    /// Queue pairs take the ports that the tables name now, and the numbers of their paths; where
+    /// no way is left they keep what they had.
+    void RoutesChanged() override;
 
     /// \param observer watches all queue pairs from now on, or none
     void SetObserver(RoceObserver* observer);
@@ -46,6 +52,7 @@ class RoceMessageTransport : public MessageTransport, public RoceQueuePairOwner
      * \param from a host
      * \param to another
      * \return path of data between them; of several shortest one
+     * \throws std::invalid_argument if there is none
      */
     RocePath FindPath(uint32_t from, uint32_t to) const;
     /// \return longest base round-trip time between any two hosts
@@ -70,6 +77,14 @@ class RoceMessageTransport : public MessageTransport, public RoceQueuePairOwner
     Pair& GetPair(uint32_t sender, uint32_t receiver);
     /// Choose path and ports of a pair's next queue pair.
     void ChoosePath(Pair& pair);
+    /// Choose the ports of a queue pair by its hashes.
+    void ChoosePorts(RoceAddress& address) const;
+    /// \return the port by which a flow leaves a host, the first if there is no way
+    uint32_t ChoosePort(uint32_t host, uint32_t destination, uint32_t flowHash) const;
+    /// Find out the way of a pair's data as it is now.
+    void UpdatePath(Pair& pair);
+    /// \return what is known of a pair of NPUs by this key
+    static uint64_t KeyOf(uint32_t sender, uint32_t receiver);
     /// \return an open queue pair
     RoceQueuePair& OpenQueuePair(const Pair& pair);
     /// Work out the longest base round trip between any two hosts.

@@ -83,6 +83,13 @@ RoceNicPort::CheckTimeouts()
     ScheduleCheck();
 }
 
+void
+RoceNicPort::LineChanged()
+{
+    m_port->Settle(Simulator::Now().GetTimeStep());
+    ScheduleCheck();
+}
+
 bool
 RoceNicPort::MayHearLate() const
 {

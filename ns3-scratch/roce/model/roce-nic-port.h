@@ -59,6 +59,10 @@ class RoceNicPort : public FabricFrameSource
     /// \param sender a sender to watch no longer; it may not be watched
     void Unwatch(RoceQueueSender& sender);
 
+    /// The link has changed, or senders have come from another port: look anew when the first of
+    /// them can time out.
+    void LineChanged();
+
     int64_t GetNextPs(uint32_t pausedPriorities) override;
     FabricFrame* Take(int64_t startPs, uint32_t pausedPriorities) override;
 

@@ -16,28 +16,38 @@ constexpr double PS_TIMES_BITS = 8e12;   // picoseconds a byte takes at 1 bit/s
 constexpr uint32_t MOST_SWITCHES = 1000; // a longer path is a loop in the routing tables
 } // namespace
 
-RocePath
+void
+RocePath::Append(const FabricPort* line)
+{
+    delayPs += line->GetDelayPs();
+    lines.push_back(line);
+    psPerByte += PS_TIMES_BITS / static_cast<double>(line->GetRateBps());
+    lowestRateBps =
+        lowestRateBps == 0 ? line->GetRateBps() : std::min(lowestRateBps, line->GetRateBps());
+}
+
+std::optional<RocePath>
 RocePath::Find(const FabricNetDevice& from, uint32_t port, uint32_t destination)
 {
     RocePath path;
     const FabricPort* line = PeekPointer(from.GetPort(port));
     while (true)
     {
-        path.delayPs += line->GetDelayPs();
-        path.lines.push_back(line);
-        path.psPerByte += PS_TIMES_BITS / static_cast<double>(line->GetRateBps());
-        path.lowestRateBps = path.lowestRateBps == 0
-                                 ? line->GetRateBps()
-                                 : std::min(path.lowestRateBps, line->GetRateBps());
+        path.Append(line);
         auto* next = dynamic_cast<FabricSwitch*>(line->GetReceiver());
         if (!next)
         {
             return path;
         }
         const FabricRoutes::Ports choices = next->GetRoutes().Find(destination);
-        if (choices.count == 0 || ++path.switches > MOST_SWITCHES)
+        if (choices.count == 0)
         {
-            throw std::invalid_argument("RoCE: the routes of the switches lead to no host " +
+            return std::nullopt;
+        }
+        if (++path.switches > MOST_SWITCHES)
+        {
+            throw std::invalid_argument("RoCE: the routes of the switches lead in a circle and not "
+                                        "to host " +
                                         std::to_string(destination));
         }
         line = PeekPointer(next->GetPort(choices.first[0]));

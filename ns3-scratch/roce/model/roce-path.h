@@ -4,6 +4,7 @@
 #include "fabric-net-device.h"
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 namespace ns3
@@ -22,10 +23,15 @@ struct RocePath
      * \param from where it begins
      * \param port by which it leaves
      * \param destination host where it ends
-     * \return the path
-     * \throws std::invalid_argument if the routes of the switches don't lead there
+     * \return the path, or none if the routes of the switches don't lead there
+     * \throws std::invalid_argument if they run in a circle
      */
-    static RocePath Find(const FabricNetDevice& from, uint32_t port, uint32_t destination);
+    static std::optional<RocePath> Find(const FabricNetDevice& from,
+                                        uint32_t port,
+                                        uint32_t destination);
+
+    /// \param line the next line that it takes
+    void Append(const FabricPort* line);
 
     /// \param wireBytes bytes of a frame on the line
     /// \return time to the last bit's arrival, whatever the ports round to

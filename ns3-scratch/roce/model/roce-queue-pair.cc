@@ -30,6 +30,13 @@ RoceQueuePair::Open(const RoceAddress& address, const RocePathNumbers& path)
 }
 
 void
+RoceQueuePair::Move(const RoceAddress& address, const RocePathNumbers& path)
+{
+    m_address = address;
+    m_sender.Move(*address.senderPort, path);
+}
+
+void
 RoceQueuePair::Close()
 {
     m_sender.Close();

@@ -50,6 +50,8 @@ class RoceQueuePair : public FabricFlow
 
     /// Begin, as if newly made. \param address where it is \param path the way of its data
     void Open(const RoceAddress& address, const RocePathNumbers& path);
+    /// Go on over other ports or another path. \param address with other ports, if any
+    void Move(const RoceAddress& address, const RocePathNumbers& path);
     /// End; only while it is idle.
     void Close();
     /// \param message a message to carry from now on

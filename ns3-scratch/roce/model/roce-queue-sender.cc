@@ -53,6 +53,41 @@ RoceQueueSender::Open(RoceNicPort& port, const RocePathNumbers& path)
 }
 
 void
+RoceQueueSender::Move(RoceNicPort& port, const RocePathNumbers& path)
+{
+    const auto lineRateBps = static_cast<double>(port.GetPort().GetRateBps());
+    if (&port == m_port && path == m_path && lineRateBps == m_lineRateBps)
+    {
+        return;
+    }
+    const int64_t nowPs = GetNowPs();
+    m_port->GetPort().Settle(nowPs);
+    if (m_context.parameters.windowOfPath && m_windowBytes == m_path.bandwidthDelayBytes)
+    {
+        m_windowBytes = path.bandwidthDelayBytes; // no congestion control has set another
+    }
+    m_path = path;
+    m_rateBps = m_rateBps >= m_lineRateBps ? lineRateBps : std::min(m_rateBps, lineRateBps);
+    m_lineRateBps = lineRateBps;
+    if (&port != m_port)
+    {
+        m_port->Remove(*this);
+        m_port->Unwatch(*this);
+        m_port->Close(*this);
+        m_port = &port;
+        m_port->Open(*this);
+        if (HasUnacknowledged())
+        {
+            m_port->Watch(*this);
+        }
+    }
+    UpdateLimit();
+    UpdateReady();
+    Report();
+    Reschedule(nowPs);
+}
+
+void
 RoceQueueSender::Close()
 {
     m_port->Remove(*this);

@@ -34,6 +34,8 @@ struct RocePathNumbers
     int64_t baseRoundTripPs{0};      //!< of a full packet and its acknowledgement, idle network
     uint64_t bandwidthDelayBytes{0}; //!< window that keeps the slowest line busy
     uint32_t switches{0};            //!< switches on the path
+
+    bool operator==(const RocePathNumbers&) const = default;
 };
 
 /**
@@ -68,6 +70,9 @@ class RoceQueueSender : public RoceSender
 
     /// Begin, as if newly made. \param port where packets leave \param path the way they take
     void Open(RoceNicPort& port, const RocePathNumbers& path);
+    /// Go on at another port or over another path. \param port where packets leave from now on
+    /// \param path the way they take; the port's rate may have changed, too
+    void Move(RoceNicPort& port, const RocePathNumbers& path);
     /// End: leave all lists and stop all timers.
     void Close();
     /// A message is about to be appended to the queue pair's list: what has left before leaves

@@ -3,7 +3,9 @@
  * \file
  * FabricPort the plain way, for the oracle of whole networks: one event when the line is free
  * again, one for each frame that arrives, every pause acted upon at once. It stands in the place of
- * fabric-port.cc; nothing is settled late, and a departure that would lie in the past is an error.
+ * fabric-port.cc and fabric-port-changes.cc; nothing is settled late, and a departure that would
+ * lie in the past is an error. Each frame on a link knows when it arrives and how probably it is
+ * lost; an arrival for which no frame is due is one of a frame that was lost before.
  */
 #include "fabric-port.h"
 #include "plain-ties.h"
@@ -12,6 +14,8 @@
 #include "ns3/simulator.h"
 
 #include <algorithm>
+#include <unordered_map>
+#include <vector>
 
 namespace ns3
 {
@@ -21,6 +25,8 @@ using test::Demand;
 namespace
 {
 constexpr uint32_t NO_QUEUE = ~0U;
+
+std::unordered_map<const FabricFrame*, double> g_errorRates; //!< of what is on any link
 
 /// \return the present time
 int64_t
@@ -92,6 +98,13 @@ FabricPort::Wake()
 void
 FabricPort::Enqueue(FabricFrame* frame)
 {
+    if (m_lineFreePs == DOWN)
+    {
+        m_counters.downFrames++;
+        m_counters.downBytes += frame->bufferBytes;
+        Lose(frame, NowPs());
+        return;
+    }
     Wake(); // a departure comes before an enqueue
     const int64_t nowPs = NowPs();
     const uint32_t priority = frame->priority;
@@ -116,6 +129,10 @@ void
 FabricPort::SendPause(uint8_t pausedPriorities)
 {
     const int64_t nowPs = NowPs();
+    if (m_lineFreePs == DOWN)
+    {
+        return;
+    }
     SetEvents(nowPs);
     FabricFrame* frame = FabricFramePool::Take();
     frame->isPause = true;
@@ -136,7 +153,13 @@ void
 FabricPort::SetPaused(uint8_t pausedPriorities)
 {
     Wake();
-    const int64_t nowPs = NowPs();
+    StopPriorities(pausedPriorities, NowPs());
+    SetEvents(NowPs());
+}
+
+void
+FabricPort::StopPriorities(uint8_t pausedPriorities, int64_t nowPs)
+{
     for (uint32_t priority = 0; priority < FABRIC_PRIORITIES; ++priority)
     {
         const bool was = m_paused >> priority & 1;
@@ -158,7 +181,6 @@ FabricPort::SetPaused(uint8_t pausedPriorities)
         m_pauseTrace(TimeStep(nowPs), m_paused);
     }
     List();
-    SetEvents(nowPs);
 }
 
 void
@@ -257,9 +279,16 @@ FabricPort::Transmit(FabricFrame* frame, int64_t startPs)
     m_lineTrace(TimeStep(startPs), frame->wireBytes);
     m_lineStartPs = startPs;
     m_lineFreePs = startPs + RoundPs(linePs);
+    // Behind whatever is on the link already, though that may have left when it was longer.
+    frame->successorPs = m_lineFreePs + m_delay.GetTimeStep();
+    if (!m_wire.IsEmpty())
+    {
+        frame->successorPs = std::max(frame->successorPs, m_wire.Back()->successorPs);
+    }
+    g_errorRates[frame] = m_errorRate;
     m_wire.PushBack(frame);
     At(m_lineFreePs, m_wake, m_context);
-    At(m_lineFreePs + m_delay.GetTimeStep(), m_arrival, m_context);
+    At(frame->successorPs, m_arrival, m_context);
 }
 
 void
@@ -280,8 +309,14 @@ FabricPort::Stamp(FabricFrame* frame, int64_t startPs)
 void
 FabricPort::Arrive()
 {
+    if (m_wire.IsEmpty() || m_wire.Front()->successorPs != NowPs())
+    {
+        return;
+    }
     FabricFrame* frame = m_wire.PopFront();
-    if (m_errorRate > 0.0 && !frame->isPause && m_random->GetValue() < m_errorRate)
+    const double errorRate = g_errorRates.at(frame);
+    g_errorRates.erase(frame);
+    if (errorRate > 0.0 && !frame->isPause && m_random->GetValue() < errorRate)
     {
         m_counters.lostFrames++;
         Lose(frame, NowPs());
@@ -323,6 +358,84 @@ FabricPort::Lose(FabricFrame* frame, int64_t timePs)
         return;
     }
     FabricFramePool::Give(frame);
+}
+
+void
+FabricPort::SettleMemory()
+{
+    Wake();
+}
+
+void
+FabricPort::GoDown()
+{
+    if (m_lineFreePs == DOWN)
+    {
+        return;
+    }
+    m_lineFreePs = DOWN;
+    StopPriorities(0, NowPs());
+    if (m_buffer)
+    {
+        m_buffer->LinkWentDown(this);
+    }
+}
+
+void
+FabricPort::LoseContents()
+{
+    Demand(m_lineFreePs == DOWN, m_name + " loses what it has while it is up");
+    for (; !m_wire.IsEmpty(); m_counters.cutFrames++)
+    {
+        g_errorRates.erase(m_wire.Front());
+        Lose(m_wire.PopFront(), NowPs());
+    }
+    std::vector<FabricFrame*> waiting;
+    for (uint32_t priority = FABRIC_PRIORITIES; priority > 0; --priority)
+    {
+        for (FabricFrameList& queue = m_queues[priority - 1]; !queue.IsEmpty();)
+        {
+            waiting.push_back(queue.PopFront());
+        }
+    }
+    while (!m_queues[CONTROL].IsEmpty())
+    {
+        FabricFramePool::Give(m_queues[CONTROL].PopFront());
+    }
+    List();
+    for (FabricFrame* frame : waiting)
+    {
+        m_bytes[frame->priority] -= frame->bufferBytes;
+        m_queueBytes -= frame->bufferBytes;
+        m_queueTrace(TimeStep(NowPs()), m_queueBytes);
+        m_counters.downFrames++;
+        m_counters.downBytes += frame->bufferBytes;
+        if (m_buffer)
+        {
+            m_buffer->Release(*frame);
+        }
+        Lose(frame, NowPs());
+    }
+    Demand(m_queueBytes == 0, m_name + " is empty and holds something");
+    if (m_scheduler)
+    {
+        m_scheduler->Reset();
+    }
+}
+
+void
+FabricPort::GoUp()
+{
+    if (m_lineFreePs != DOWN)
+    {
+        return;
+    }
+    m_lineFreePs = m_lineStartPs = NowPs();
+    if (m_buffer)
+    {
+        m_buffer->LinkCameUp(this);
+    }
+    SetEvents(NowPs());
 }
 
 } // namespace ns3

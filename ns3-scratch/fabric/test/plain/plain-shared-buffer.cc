@@ -261,6 +261,40 @@ FabricSharedBuffer::ReleaseLossless(const FabricFrame& frame)
     }
 }
 
+void
+FabricSharedBuffer::LinkWentDown(const FabricPort* port)
+{
+    for (std::size_t number = 0; number < m_stoppedPriorities.size(); ++number)
+    {
+        m_stoppedPriorities[number] = m_ports[number] == port ? 0 : m_stoppedPriorities[number];
+    }
+}
+
+void
+FabricSharedBuffer::LinkCameUp(const FabricPort* port)
+{
+    SettlePorts();
+    const auto part = [this](uint64_t bytes) { return SharedPart(bytes); };
+    const uint64_t used = m_sharedBytes + SumOfShared(m_ingress, part);
+    for (uint32_t number = 0; number < m_stoppedPriorities.size(); ++number)
+    {
+        uint32_t stopped = 0;
+        for (uint32_t priority = 0; priority < FABRIC_PRIORITIES && m_ports[number] == port;
+             ++priority)
+        {
+            const IngressQueue& queue = m_ingress[number * FABRIC_PRIORITIES + priority];
+            const uint64_t held = part(queue.bytes);
+            const bool full = held > 0 && held >= GetThreshold(number, used);
+            stopped |= uint32_t{queue.headroomBytes > 0 || full} << priority;
+        }
+        if (stopped != 0)
+        {
+            m_stoppedPriorities[number] = static_cast<uint8_t>(stopped);
+            m_ports[number]->SendPause(m_stoppedPriorities[number]);
+        }
+    }
+}
+
 uint64_t
 FabricSharedBuffer::GetUsedBytes()
 {

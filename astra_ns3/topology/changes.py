@@ -1,0 +1,274 @@
+"""A network that changes: at given times links, switches and NPUs go down or come up, and links get other numbers.
+
+Changes cut a run into *epochs*, in each of which nothing changes. The routes of an epoch come from ``routes.py`` as
+those of any network; since all epochs have the same groups of hosts, the tables of two of them differ in a few
+entries, and only these are handed over (``route_differences.py``). A description only; nothing here knows a simulator.
+
+A link carries something while it is up itself, and both its ends are. A switch is down with all its links, a host with
+the last of its NPUs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+
+from astra_ns3.errors import InputError
+from astra_ns3.topology.distances import Groups, common_groups, distances_to_groups, host_groups, unreachable_hosts
+from astra_ns3.topology.graph import Graph, Link
+from astra_ns3.topology.routes import RouteTables, tables_by_groups
+from astra_ns3.units import exact_time
+
+MOST_NAMED = 8
+"""So many pairs of hosts without a way are named; all are counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class LinkTarget:
+    """A link, by its number in ``Graph.links``."""
+
+    link: int
+
+    def __str__(self) -> str:
+        return f"link {self.link}"
+
+
+@dataclass(frozen=True, slots=True)
+class SwitchTarget:
+    """A switch, the first being 0."""
+
+    switch: int
+
+    def __str__(self) -> str:
+        return f"switch {self.switch}"
+
+
+@dataclass(frozen=True, slots=True)
+class NpuTarget:
+    """An NPU."""
+
+    npu: int
+
+    def __str__(self) -> str:
+        return f"NPU {self.npu}"
+
+
+Target = LinkTarget | SwitchTarget | NpuTarget
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What changes; None stays as it is. Only a link has a rate, a one-way delay and an error rate.
+
+    ``error_rate``: probability that a frame that leaves from then on is lost.
+    """
+
+    up: bool | None = None
+    rate_bps: int | None = None
+    delay_ps: int | None = None
+    error_rate: float | None = None
+
+    def named(self) -> dict[str, object]:
+        """What changes, by its name."""
+        return {name: value for name, value in _values(self) if value is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """From ``time_ps`` on ``target`` is as ``state`` says, until another change of the same."""
+
+    time_ps: int
+    target: Target
+    state: State
+
+    def __str__(self) -> str:
+        return f"change of {self.target} at {exact_time(self.time_ps)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Severed:
+    """``pairs``: ordered pairs of hosts with NPUs between which there is no way; ``first``: some of them."""
+
+    pairs: int
+    first: tuple[tuple[int, int], ...]
+
+    def __str__(self) -> str:
+        if not self.pairs:
+            return "all hosts can reach each other"
+        named = ", ".join(f"{source} to {destination}" for source, destination in self.first)
+        more = f" and {self.pairs - len(self.first)} more" if self.pairs > len(self.first) else ""
+        return f"no way from host {named}{more}"
+
+
+@dataclass(frozen=True, eq=False)
+class Epoch:
+    """A time in which nothing changes: from ``start_ps`` to the next epoch.
+
+    ``graph``: the network with its links as they are then; ``tables``: its routes, with the same groups of hosts in all
+    epochs; what can't be reached has no ports.
+    """
+
+    start_ps: int
+    graph: Graph
+    tables: RouteTables
+    severed: Severed
+
+
+def epochs(graph: Graph, changes: Sequence[Change], *, weighted: bool = False) -> Iterator[Epoch]:
+    """The epochs of a network, in order, the first from time 0 on; of their tables only two need to be kept.
+
+    ``weighted`` as for :func:`astra_ns3.topology.routes.shortest_paths`. Pairs of hosts without a way are named in the
+    epoch, and no error. Raises InputError, before the first epoch, if a change names what doesn't exist or can't be, or
+    if two contradict each other.
+    """
+    check_changes(graph, changes)
+    return _epochs(graph, _states(graph, changes), weighted)
+
+
+def check_changes(graph: Graph, changes: Sequence[Change]) -> None:
+    """Raise InputError if a change names what doesn't exist or can't be, or if two contradict each other."""
+    asked: dict[tuple[int, Target, str], object] = {}
+    for change in changes:
+        _check_target(graph, change)
+        _check_state(change)
+        for name, value in change.state.named().items():
+            before = asked.setdefault((change.time_ps, change.target, name), value)
+            if before != value:
+                raise InputError(f"{change}: {name} is both {before} and {value}")
+
+
+def _check_target(graph: Graph, change: Change) -> None:
+    if change.time_ps < 0:
+        raise InputError(f"change of {change.target} at {change.time_ps} ps: a time is 0 or more")
+    match change.target:
+        case LinkTarget(number):
+            there = len(graph.links)
+        case SwitchTarget(number):
+            there = graph.switches
+        case NpuTarget(number):
+            there = len(graph.rank_host)
+    if not 0 <= number < there:
+        kind = str(change.target).split()[0]
+        expected = f"0..{there - 1}" if there else f"none: there is no {kind}"
+        raise InputError(f"{change}: there is no such {kind}, expected {expected}")
+
+
+def _check_state(change: Change) -> None:
+    state = change.state
+    asked = state.named()
+    if not asked:
+        raise InputError(f"{change}: nothing changes, expected one of {', '.join(f.name for f in fields(State))}")
+    if not isinstance(change.target, LinkTarget) and set(asked) != {"up"}:
+        named = ", ".join(name for name in asked if name != "up")
+        raise InputError(f"{change}: {named} is of links only, expected up")
+    if state.rate_bps is not None and state.rate_bps <= 0:
+        raise InputError(f"{change}: rate_bps is {state.rate_bps}, expected above 0 (or up: false)")
+    if state.delay_ps is not None and state.delay_ps < 0:
+        raise InputError(f"{change}: delay_ps is {state.delay_ps}, expected 0 or more")
+    if state.error_rate is not None and not 0 <= state.error_rate < 1:
+        raise InputError(f"{change}: error_rate is {state.error_rate}, expected 0 or more and below 1 (or up: false)")
+
+
+def _values(state: State) -> list[tuple[str, object]]:
+    return [(field.name, getattr(state, field.name)) for field in fields(state)]
+
+
+def _states(graph: Graph, changes: Sequence[Change]) -> list[tuple[int, Graph]]:
+    """The network from each time on at which something changes, and from 0 on."""
+    present = _Present(graph)
+    times = sorted({0, *(change.time_ps for change in changes)})
+    at: dict[int, list[Change]] = {time_ps: [] for time_ps in times}
+    for change in changes:
+        at[change.time_ps].append(change)
+    states = []
+    for time_ps in times:
+        for change in at[time_ps]:
+            present.apply(change)
+        states.append((time_ps, present.graph()))
+    return states
+
+
+class _Present:
+    """Which parts are up, and what links are like, after some changes."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+        self._links = list(graph.links)
+        self._down: set[Target] = {LinkTarget(number) for number, link in enumerate(graph.links) if not link.up}
+        self._npus_of: dict[int, list[int]] = {}
+        for npu, host in enumerate(graph.rank_host):
+            self._npus_of.setdefault(host, []).append(npu)
+
+    def apply(self, change: Change) -> None:
+        asked = change.state.named()
+        up = asked.pop("up", None)
+        if up is not None:
+            (self._down.discard if up else self._down.add)(change.target)
+        if isinstance(change.target, LinkTarget) and asked:
+            number = change.target.link
+            self._links[number] = replace(self._links[number], **asked)  # type: ignore[arg-type]
+
+    def graph(self) -> Graph:
+        """The network as it is; links that are as before stay the same objects."""
+        down_nodes = self._down_nodes()
+        for number, link in enumerate(self._links):
+            up = LinkTarget(number) not in self._down and link.a not in down_nodes and link.b not in down_nodes
+            if up != link.up:
+                self._links[number] = replace(link, up=up)
+        if all(link is before for link, before in zip(self._links, self._graph.links, strict=True)):
+            return self._graph
+        self._graph = replace(self._graph, links=tuple(self._links))
+        return self._graph
+
+    def _down_nodes(self) -> set[int]:
+        nodes = {self._graph.hosts + target.switch for target in self._down if isinstance(target, SwitchTarget)}
+        for host in {self._graph.rank_host[target.npu] for target in self._down if isinstance(target, NpuTarget)}:
+            if all(NpuTarget(npu) in self._down for npu in self._npus_of[host]):
+                nodes.add(host)
+        return nodes
+
+
+def _epochs(graph: Graph, states: Sequence[tuple[int, Graph]], weighted: bool) -> Iterator[Epoch]:
+    grouped = common_groups(_groups(states))
+    before: Epoch | None = None
+    for (start_ps, present), groups in zip(states, grouped, strict=True):
+        if before is not None and _same_routes(before.graph.links, present.links, weighted):
+            before = Epoch(start_ps, present, before.tables, before.severed)
+        else:
+            distances = distances_to_groups(present, groups)
+            tables = tables_by_groups(present, groups, distances, weighted=weighted)
+            before = Epoch(start_ps, present, tables, _severed(unreachable_hosts(present, groups, distances)))
+        yield before
+
+
+def _groups(states: Sequence[tuple[int, Graph]]) -> list[Groups]:
+    """The groups of each state; worked out once for states whose hosts hang alike."""
+    found: list[Groups] = []
+    before: Graph | None = None
+    for _, graph in states:
+        same = before is not None and all(
+            link is old or link.up == old.up or min(link.a, link.b) >= graph.hosts
+            for link, old in zip(graph.links, before.links, strict=True)
+        )
+        found.append(found[-1] if same else host_groups(graph))
+        before = graph
+    return found
+
+
+def _same_routes(before: Sequence[Link], after: Sequence[Link], weighted: bool) -> bool:
+    """Whether no shortest path can be another one: rates matter only to weights."""
+    return all(
+        old is new or (old.up == new.up and (not weighted or old.rate_bps == new.rate_bps))
+        for old, new in zip(before, after, strict=True)
+    )
+
+
+def _severed(unreachable: Iterator[tuple[list[int], list[int]]]) -> Severed:
+    pairs, first = 0, list[tuple[int, int]]()
+    for sources, lost in unreachable:
+        pairs += len(sources) * len(lost) - len(set(sources) & set(lost))
+        for source in sources[:MOST_NAMED]:
+            if len(first) < MOST_NAMED:
+                near = [(source, host) for host in lost[: MOST_NAMED + 1] if host != source]
+                first += near[: MOST_NAMED - len(first)]
+    return Severed(pairs, tuple(first))

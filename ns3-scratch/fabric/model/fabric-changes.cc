@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "fabric-changes.h"
+
+#include "fabric-delay.h"
+
+#include "ns3/data-rate.h"
+#include "ns3/simulator.h"
+
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+namespace ns3
+{
+
+namespace
+{
+/// Raise an error unless something holds. \param what does not exist
+void
+Require(bool holds, const std::string& what)
+{
+    if (!holds)
+    {
+        throw std::invalid_argument("a change of the network names " + what);
+    }
+}
+
+/// \return whether all of some numbers are below a limit
+bool
+AllBelow(const std::vector<uint32_t>& numbers, std::size_t limit)
+{
+    return std::all_of(numbers.begin(), numbers.end(), [limit](uint32_t number) {
+        return number < limit;
+    });
+}
+} // namespace
+
+FabricChanges::FabricChanges(int64_t stream)
+    : m_stream(stream)
+{
+}
+
+FabricChanges::~FabricChanges()
+{
+    for (EventId& event : m_events)
+    {
+        event.Cancel();
+    }
+}
+
+void
+FabricChanges::AddLink(Ptr<FabricPort> forth, Ptr<FabricPort> back)
+{
+    m_links.push_back({forth, back});
+}
+
+void
+FabricChanges::AddHost(Ptr<FabricNetDevice> device)
+{
+    m_nodes.emplace_back(device);
+}
+
+void
+FabricChanges::AddSwitch(Ptr<FabricSwitch> fabricSwitch)
+{
+    m_nodes.emplace_back(fabricSwitch);
+}
+
+void
+FabricChanges::AddListener(FabricRoutesListener* listener)
+{
+    m_listeners.push_back(listener);
+}
+
+void
+FabricChanges::Check(const FabricChange& change) const
+{
+    for (const FabricLinkState& state : change.links)
+    {
+        const std::string link = "link " + std::to_string(state.link);
+        Require(state.link < m_links.size(), link + ", which does not exist");
+        Require(state.rateBps > 0 && state.delayPs >= 0 && state.errorRate >= 0.0 &&
+                    state.errorRate <= 1.0,
+                link + " with a rate, delay or error rate that no link has");
+    }
+    for (const FabricRoutesDifference& routes : change.routes)
+    {
+        CheckRoutes(routes);
+    }
+}
+
+void
+FabricChanges::CheckRoutes(const FabricRoutesDifference& routes) const
+{
+    const std::string node = "node " + std::to_string(routes.node);
+    Require(routes.node < m_nodes.size(), node + ", which does not exist");
+    const auto& offsets = routes.setOffsets;
+    const std::size_t sets = offsets.empty() ? 0 : offsets.size() - 1;
+    const bool whole = std::is_sorted(offsets.begin(), offsets.end()) &&
+                       (offsets.empty() ? 0 : offsets.back()) == routes.setPorts.size() &&
+                       routes.sets.size() == routes.groups.size() &&
+                       routes.localPorts.size() == routes.localHosts.size();
+    const bool setsExist =
+        std::all_of(routes.sets.begin(), routes.sets.end(), [sets](uint32_t set) {
+            return set == FabricRoutes::LOCAL || set < sets;
+        });
+    const auto [ports, groups] = std::visit(
+        [](const auto& each) {
+            return each ? std::pair<uint32_t, std::size_t>(each->GetNPorts(),
+                                                           each->GetRoutes().CountGroups())
+                        : std::pair<uint32_t, std::size_t>();
+        },
+        m_nodes[routes.node]);
+    Require(whole && setsExist && AllBelow(routes.groups, groups) &&
+                AllBelow(routes.setPorts, ports) && AllBelow(routes.localPorts, ports),
+            node + " with a group, set or port that does not exist");
+}
+
+void
+FabricChanges::Schedule(const FabricChange& change)
+{
+    Check(change);
+    const int64_t delayPs = change.timePs - Simulator::Now().GetTimeStep();
+    m_events.push_back(Simulator::Schedule(FabricDelay(delayPs, "a change of the network"),
+                                           [this, change] { Apply(change); }));
+}
+
+void
+FabricChanges::Apply(const FabricChange& change)
+{
+    TakeDown(change.links);
+    for (const FabricLinkState& state : change.links)
+    {
+        const Link& link = m_links[state.link];
+        const int64_t stream = m_stream + 2 * int64_t{state.link};
+        ChangeLine(state, *link.forth, stream);
+        ChangeLine(state, *link.back, stream + 1);
+    }
+    for (const FabricRoutesDifference& routes : change.routes)
+    {
+        ChangeRoutes(routes);
+    }
+    for (FabricRoutesListener* listener : m_listeners)
+    {
+        listener->RoutesChanged();
+    }
+    for (const FabricLinkState& state : change.links)
+    {
+        if (state.up)
+        {
+            m_links[state.link].forth->GoUp();
+            m_links[state.link].back->GoUp();
+        }
+    }
+}
+
+void
+FabricChanges::TakeDown(const std::vector<FabricLinkState>& links)
+{
+    std::vector<FabricPort*> ports;
+    for (const FabricLinkState& state : links)
+    {
+        const Link& link = m_links[state.link];
+        if (!state.up && link.forth->IsUp())
+        {
+            ports.insert(ports.end(), {PeekPointer(link.forth), PeekPointer(link.back)});
+        }
+    }
+    for (void (FabricPort::*step)() :
+         {&FabricPort::SettleMemory, &FabricPort::GoDown, &FabricPort::LoseContents})
+    {
+        for (FabricPort* port : ports)
+        {
+            (port->*step)();
+        }
+    }
+}
+
+void
+FabricChanges::ChangeLine(const FabricLinkState& state, FabricPort& port, int64_t stream)
+{
+    if (state.rateBps != port.GetRateBps())
+    {
+        port.SetAttribute("DataRate", DataRateValue(DataRate(state.rateBps)));
+    }
+    if (state.delayPs != port.GetDelayPs())
+    {
+        port.SetAttribute("Delay", TimeValue(TimeStep(state.delayPs)));
+    }
+    if (state.errorRate != port.GetErrorRate())
+    {
+        Ptr<UniformRandomVariable> random;
+        if (!port.DrawsLosses())
+        {
+            random = CreateObject<UniformRandomVariable>();
+            random->SetStream(stream);
+        }
+        port.SetErrorRate(state.errorRate, random);
+    }
+}
+
+void
+FabricChanges::ChangeRoutes(const FabricRoutesDifference& routes)
+{
+    const auto change = [&routes](FabricRoutes& table) {
+        table.ChangeGroups(routes.groups, routes.sets, routes.setOffsets, routes.setPorts);
+        table.SetLocal(routes.localHosts, routes.localPorts);
+    };
+    Node& node = m_nodes[routes.node];
+    std::visit([&change](auto& each) { change(each->GetRoutes()); }, node);
+    if (auto* fabricSwitch = std::get_if<Ptr<FabricSwitch>>(&node))
+    {
+        (*fabricSwitch)->RoutesChanged();
+    }
+}
+
+} // namespace ns3
