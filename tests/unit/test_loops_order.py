@@ -11,10 +11,10 @@ from astra_ns3.config.workload import LOOPS as FORMAT_LOOPS
 from astra_ns3.config.workload import Layer, Pass, Workload
 from astra_ns3.errors import InputError
 from astra_ns3.system.communicator import Communicator
-from astra_ns3.system.request import Handle
+from astra_ns3.system.request import CollectiveRequest, Handle
 from astra_ns3.workload.dry_run import collective_requests
 from astra_ns3.workload.loops import LOOPS, loop_of
-from astra_ns3.workload.operations import Compute, Issue, Move
+from astra_ns3.workload.operations import Compute, Issue, Move, Wait, WaitAny
 from astra_ns3.workload.programs import Programs
 from astra_ns3.workload.roles import EVERYBODY, Role
 from astra_ns3.workload.steps import Steps
@@ -49,7 +49,9 @@ def _trace(workload: Workload, passes: int, *, moves: bool = False) -> list[str]
         if isinstance(operation, Compute):
             steps.append(f"compute {SHORT[operation.label.part]}{operation.label.layer}")
             continue
+        assert isinstance(operation, Issue | Wait | WaitAny)
         request = operation.request if isinstance(operation, Issue) else operation.handle.request
+        assert isinstance(request, CollectiveRequest)
         name = f"{SHORT[request.label.part]}{request.label.layer}"
         if isinstance(operation, Issue):
             steps.append(f"issue {name} {request.policy or ''}".strip())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -24,8 +25,10 @@ from astra_ns3.system.plan import CollectivePlanner
 from astra_ns3.system.request import Handle
 from astra_ns3.workload.driver import TrainingDriver
 from astra_ns3.workload.dry_run import collective_requests, counted_requests
+from astra_ns3.workload.operations import Program
 from astra_ns3.workload.programs import Programs
-from astra_ns3.workload.roles import make_roles
+from astra_ns3.workload.roles import Role, make_roles
+from astra_ns3.workload.steps import Steps
 
 ENDPOINT_PS = 10_000
 
@@ -271,7 +274,12 @@ def test_a_thousand_npus_in_8_roles_cost_8_dry_runs_and_a_plan_for_each_collecti
     runs: list[str] = []
     plans: list[int] = []
     original, planned = loop.program, CollectivePlanner.chunks
-    counting = type(loop)(lambda steps, role: (runs.append(role.name), original(steps, role))[1], loop.roles)
+
+    def program(steps: Steps, role: Role) -> Program:
+        runs.append(role.name)
+        return original(steps, role)
+
+    counting = replace(loop, program=program)
 
     def chunks(planner: CollectivePlanner, *arguments: Any, **named: Any) -> Any:
         plans.append(1)

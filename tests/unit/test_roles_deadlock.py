@@ -283,7 +283,9 @@ def test_a_reactive_program_serves_what_comes_first() -> None:
             return
         requests: dict[int, Handle] = {}
         for peer in peers:
-            requests[peer] = yield Receive(Communicator([peer]), 64, "request")  # type: ignore[misc]
+            handle = yield Receive(Communicator([peer]), 64, "request")
+            assert handle is not None
+            requests[peer] = handle
         answers = []
         while requests:
             yield WaitAny(tuple(requests.values()))

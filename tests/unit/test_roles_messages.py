@@ -59,11 +59,12 @@ def test_an_eager_message_that_comes_early_is_kept() -> None:
 def test_by_rendezvous_a_message_leaves_when_the_receiver_has_posted_and_its_invitation_came() -> None:
     send, receive = Send(B, 1000, "x", rendezvous=True), Receive(A, 1000, "x", rendezvous=True)
     invitation_ps = ENDPOINT_PS + _message_ps(INVITATION_BYTES) + ENDPOINT_PS
-    for late_ps, steps in (
-        (0, ([send, wait(0)], [receive, wait(0)])),
-        (SLOW.time_ps, ([send, wait(0)], [SLOW, receive, wait(1)])),
-    ):
-        assert _finishes(*steps) == [late_ps + invitation_ps + ENDPOINT_PS, late_ps + invitation_ps + ONE_WAY_PS]
+    receivers: dict[int, list[Step]] = {0: [receive, wait(0)], SLOW.time_ps: [SLOW, receive, wait(1)]}
+    for late_ps, receiver in receivers.items():
+        assert _finishes([send, wait(0)], receiver) == [
+            late_ps + invitation_ps + ENDPOINT_PS,
+            late_ps + invitation_ps + ONE_WAY_PS,
+        ]
 
 
 def test_the_kth_message_of_a_tag_is_the_kth_received_and_tags_are_told_apart() -> None:
