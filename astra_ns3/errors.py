@@ -25,6 +25,14 @@ class HookFailed(InputError):
     """The user's own code, called from the simulation, raised something."""
 
 
+class ProgramsDeadlock(InputError):
+    """The programs of a training loop would wait for each other for ever; says in which circle."""
+
+
+class ProgramMismatch(InputError):
+    """Members of a communicator, or the two ends of a message, don't agree on what it is."""
+
+
 class SimulationStalled(AstraNs3Error):
     """No event is left and NPUs still wait."""
 

@@ -6,8 +6,8 @@ from typing import Any
 
 from astra_ns3.config.collective_kind import CollectiveKind
 from astra_ns3.config.system import SystemConfig, parse_system
-from astra_ns3.network.records import PassKind
-from astra_ns3.system.launches import Launch
+from astra_ns3.network.records import Label, PassKind
+from astra_ns3.system.launches import Costs, Launch
 from astra_ns3.system.request import CollectiveRequest
 from astra_ns3.system.task import Collective, Task
 
@@ -28,7 +28,7 @@ def request(
     policy: str | int | None = None,
     layer: int = 0,
 ) -> CollectiveRequest:
-    return CollectiveRequest(kind, bytes, layer, 0, PassKind.WEIGHT_GRADIENT, policy, dimensions)
+    return CollectiveRequest(kind, bytes, Label(0, layer, PassKind.WEIGHT_GRADIENT), policy, dimensions)
 
 
 def task(
@@ -38,6 +38,6 @@ def task(
     bytes: int = 1000,
     phases_left: int = 0,
 ) -> Task:
-    launch = Launch(0, 0, [], bytes, 0, 1, bytes)
+    launch = Launch(0, 0, [], bytes, lambda rank: Costs(0, 1, bytes))
     collective = Collective(0, request(kind, bytes), "ring", 2)
     return Task(instance, 0, priority, kind, bytes, 0, phases_left, launch, None, collective)

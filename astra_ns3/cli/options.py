@@ -71,6 +71,14 @@ def input_options(function: _Function) -> _Function:
         click.option("--intra-dimension-scheduling", help="Instead of the system file's, or FILE.py:function."),
         click.option("--inter-dimension-scheduling", help="Instead of the system file's, or FILE.py:function."),
         click.option("--congestion-control", metavar="NAME", help="RoCE's, instead of the file's; or FILE.hpp:Class."),
+        click.option(
+            "--report-npu",
+            type=int,
+            default=0,
+            show_default=True,
+            metavar="N",
+            help="Whose times EndToEnd.csv and detailed.csv tell of.",
+        ),
         click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON, also after a failure."),
         click.option(
             "--log-level",

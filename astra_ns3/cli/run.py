@@ -33,7 +33,7 @@ from astra_ns3.report.summary import run_text, summary
     "--record",
     type=click.Choice(RECORDABLE),
     multiple=True,
-    help="Also write a table of single messages (flows.parquet). Needs --path.",
+    help="Also write a table: of messages (flows.parquet), of every role's layers (layers.parquet). Needs --path.",
 )
 @click.option("--hook", metavar="FILE.py", help="Its on_built(context) is called before the first event.")
 @click.option("--limit-simulated-time", type=time_ps, metavar="TIME", help="Stop there, e.g. 10ms.")

@@ -1,4 +1,4 @@
-"""The four tables that ASTRA-sim 1.0 writes, with its column names; times in microseconds, rows of NPU 0.
+"""The four tables that ASTRA-sim 1.0 writes, with its column names; times in microseconds, rows of one NPU.
 
 Departures: EndToEnd.csv and detailed.csv name their first two columns and have no empty padding; a layer without
 chunks has empty cells in detailed.csv instead of shifting the others; the cost column is empty, for
@@ -39,13 +39,13 @@ def _end_to_end(records: RunRecords, run_name: str) -> Table:
     for what in ("compute", "exposed comm", "total comm"):
         header += [f"{phase} {what}" for phase in ("fwd", "wg", "ig")]
     header += ["workload finished at", "total comp", "total exposed comm"]
-    first = records.npus[0]
-    finish = microseconds(first.finish_ps)
+    npu = records.npus[records.reported_npu]
+    finish = microseconds(npu.finish_ps)
     rows: list[list[Cell]] = []
     for number, layer in enumerate(records.layers):
         totals: list[Cell] = [None, None]
         if number == 0:
-            totals = [microseconds(first.compute_ps), microseconds(first.finish_ps - first.compute_ps)]
+            totals = [microseconds(npu.compute_ps), microseconds(npu.finish_ps - npu.compute_ps)]
         rows.append([layer.name, run_name, *(microseconds(time) for time in _layer_times(layer)), finish, *totals])
     return Table(END_TO_END, header, rows)
 
@@ -99,10 +99,10 @@ def _mean(sum_ps: int, count: int) -> str | None:
 
 
 def _backend_end_to_end(records: RunRecords, run_name: str) -> Table:
-    first = records.npus[0]
+    npu = records.npus[records.reported_npu]
     header = ["RunName", "CommsTime", "ComputeTime", "ExposedCommsTime", "Cost", "TotalPayloadSize"]
     header += [f"PayloadSize_Dim{dimension}" for dimension in range(_PAYLOAD_COLUMNS)]
-    times = (first.finish_ps, first.compute_ps, first.finish_ps - first.compute_ps)
+    times = (npu.finish_ps, npu.compute_ps, npu.finish_ps - npu.compute_ps)
     payload = [decimal(sent, _BYTES_PER_MIB) for sent in records.sent_bytes]
     row: list[Cell] = [
         run_name,
@@ -120,7 +120,7 @@ def _utilization(records: RunRecords, run_name: str) -> Table:
 
     Every line ends in a comma and the first header cell has blanks around it, as in ASTRA-sim's.
     """
-    finish_ps = records.npus[0].finish_ps
+    finish_ps = records.npus[records.reported_npu].finish_ps
     # A second of simulated time has its windows of 10 us. A longer run (a connection may give up after minutes) has
     # as many, wider ones, or the table would take longer than the run.
     window_ps = _WINDOW_PS * max(1, -(-finish_ps // (_MOST_WINDOWS * _WINDOW_PS)))

@@ -26,7 +26,7 @@ from astra_ns3.experiments.traffic import carried
 from astra_ns3.memory import require_memory
 from astra_ns3.units import format_bytes
 from astra_ns3.workload.dry_run import issued_at_once, request_kind
-from astra_ns3.workload.parallelism import parallelism_of
+from astra_ns3.workload.programs import Programs
 
 
 @dataclass(frozen=True)
@@ -86,13 +86,14 @@ def check_run_fits(inputs: Inputs, passes: int, *, limit_bytes: int | None = Non
 def _collectives(inputs: Inputs, passes: int) -> tuple[int, int]:
     """Bytes of the collectives that are issued before anything else happens, and how many these are."""
     npus = inputs.network.npus
-    dimensions = parallelism_of(inputs.workload, inputs.network.dimensions).dimensions
+    programs = Programs.of(inputs.workload, passes, inputs.network.dimensions)
     cuts = inputs.planned(1).cuts
     size = at_once = 0
-    for request, count in issued_at_once(inputs.workload, passes, dimensions):
+    for request, count in issued_at_once(programs):
         chunks, phases = cuts[request_kind(request)]
         if chunks:
             at_once += count
             on_each = BYTES_PER_HANDLE + chunks * BYTES_PER_PLACE
-            size += count * (BYTES_PER_COLLECTIVE + phases * BYTES_PER_TASK + npus * on_each)
+            members = npus if request.communicator is None else len(request.communicator)
+            size += count * (BYTES_PER_COLLECTIVE + phases * BYTES_PER_TASK + members * on_each)
     return size, at_once

@@ -102,6 +102,7 @@ def load_inputs(
     dimensions, bandwidths = network_config.dimensions, network_config.bandwidths
     with _named(network):
         _check_grid(network_config)
+        _check_reported(network_config, options)
     with _named(system):
         # Before the graph: it takes long to build, and needs less memory than too large a schedule.
         planned = planned_run(scaled, system_config, dimensions, bandwidths, compatibility, 1, tell)
@@ -144,6 +145,13 @@ def _check_grid(network: AnyNetwork) -> None:
     """Raise InputError if an analytical network, which has no graph to be refused, has too many NPUs."""
     if isinstance(network, AnalyticalNetwork):
         require_memory(f"a network of {network.npus} NPUs", network.npus * BYTES_PER_NPU, "use fewer NPUs")
+
+
+def _check_reported(network: AnyNetwork, options: Options) -> None:
+    if options.report_npu >= network.npus:
+        raise InputError(
+            f"report-npu is {options.report_npu}, expected one of {network.npus} NPUs, 0 to {network.npus - 1}"
+        )
 
 
 def _check_durations(network: AnyNetwork, planned: PlannedRun) -> None:

@@ -14,7 +14,7 @@ from astra_ns3.experiments.request import RunRequest
 from astra_ns3.experiments.session import Played
 from astra_ns3.experiments.store import FORMAT
 from astra_ns3.experiments.watch import Watch
-from astra_ns3.network.records import LayerTimes, RunRecords
+from astra_ns3.network.records import RunRecords
 
 FORMAT_VERSION = 1
 VARYING_KEYS = ("started", "timing", "memory", "versions")
@@ -52,6 +52,7 @@ def run_document(
         "backend": request.backend_name,
         "seed": request.seed,
         "passes": request.passes,
+        "report_npu": request.report_npu,
         "comm_scale": request.comm_scale,
         "compute_scale": request.compute_scale,
         "compat": description.compat,
@@ -76,22 +77,18 @@ def _stop_document(error: AstraNs3Error | None) -> dict[str, Any] | None:
 
 
 def _totals(records: RunRecords) -> dict[str, Any]:
-    """Sums over the run; compute and exposed time are those of NPU 0."""
+    """Sums over the run; compute and exposed time are those of the reported NPU."""
+    npu = records.npus[records.reported_npu]
     return {
         "npus": len(records.npus),
         "npus_done": sum(npu.done for npu in records.npus),
-        "compute_ps": records.npus[0].compute_ps,
-        "exposed_ps": records.npus[0].exposed_ps,
-        "exposed_by_layer": [{"layer": layer.name, "exposed_ps": _exposed(layer)} for layer in records.layers],
+        "compute_ps": npu.compute_ps,
+        "exposed_ps": npu.exposed_ps,
+        "exposed_by_layer": [{"layer": layer.name, "exposed_ps": layer.exposed_ps} for layer in records.layers],
         "collectives": len(records.collectives),
         "collectives_ended": sum(record.end_ps is not None for record in records.collectives),
         "chunks": sum(record.chunks for record in records.collectives),
     }
-
-
-def _exposed(layer: LayerTimes) -> int:
-    passes = (layer.forward, layer.weight_gradient, layer.input_gradient)
-    return sum(times.exposed_ps for times in passes) + layer.tail_ps
 
 
 def _cost(played: Played, watch: Watch) -> dict[str, Any]:

@@ -30,6 +30,7 @@ class Options:
     intra_dimension_scheduling: str | None = None
     inter_dimension_scheduling: str | None = None
     congestion_control: str | None = None
+    report_npu: int = 0
 
     def check(self) -> None:
         """Raise InputError for the first option that is out of range."""
@@ -46,6 +47,8 @@ class Options:
         queues, scale = self.num_queues_per_dimension, self.injection_scale
         if queues is not None and (isinstance(queues, bool) or not isinstance(queues, int) or queues < 1):
             raise InputError(f"num-queues-per-dim is {queues!r}, expected a whole number, at least 1")
+        if isinstance(self.report_npu, bool) or not isinstance(self.report_npu, int) or self.report_npu < 0:
+            raise InputError(f"report-npu is {self.report_npu!r}, expected the number of an NPU, from 0 on")
         number = isinstance(scale, (int, float)) and not isinstance(scale, bool)
         if not number or not (isfinite(scale) and scale > 0):
             raise InputError(f"injection-scale is {scale!r}, expected a number above 0")

@@ -35,13 +35,19 @@ def collective_table(records: RunRecords) -> Table:
 
     Bandwidths are those of NVIDIA's nccl-tests (doc/PERFORMANCE.md), in 10**9 bytes a second: the algorithm's is size
     over time, the size of an all-gather being what each NPU has after it; the bus's is that times 2(n-1)/n for an
-    all-reduce and (n-1)/n for the others, which a link's rate can be compared with.
+    all-reduce, 1 for a message and (n-1)/n for the others, which a link's rate can be compared with.
     """
     header = ["collective", "layer", "pass", "phase", "kind", "algorithm", "npus", "chunks", "bytes"]
     header += ["start_us", "end_us", "duration_us", "algorithm_bandwidth_gbytes_per_s", "bus_bandwidth_gbytes_per_s"]
     rows: list[list[Cell]] = []
     for record in records.collectives:
-        what: list[Cell] = [record.index, record.layer, record.pass_number, record.phase.value, record.kind.value]
+        what: list[Cell] = [
+            record.index,
+            record.layer,
+            record.label.iteration,
+            str(record.label.part),
+            record.kind.value,
+        ]
         what += [record.algorithm, record.ranks, record.chunks, record.bytes, microseconds(record.start_ps)]
         rows.append([*what, *_end_and_bandwidths(record)])
     return Table(COLLECTIVES, header, rows)
@@ -56,6 +62,8 @@ def _end_and_bandwidths(record: CollectiveRecord) -> list[Cell]:
         return [*times, None, None]
     # A byte per nanosecond is 10**9 bytes a second.
     size = record.bytes * (record.ranks if record.kind is CollectiveKind.ALL_GATHER else 1) * PS_PER_NS
+    if record.kind is CollectiveKind.POINT_TO_POINT:
+        return [*times, decimal(size, duration_ps), decimal(size, duration_ps)]
     factor = 2 if record.kind is CollectiveKind.ALL_REDUCE else 1
     bus = decimal(size * factor * (record.ranks - 1), duration_ps * record.ranks)
     return [*times, decimal(size, duration_ps), bus]

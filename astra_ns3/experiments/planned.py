@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -14,12 +14,15 @@ from astra_ns3.config.compatibility import Compatibility
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.config.workload import Workload
 from astra_ns3.errors import InputError
+from astra_ns3.system.communicator import Communicator
 from astra_ns3.system.groups import Grid
 from astra_ns3.system.launches import schedule_of
+from astra_ns3.system.messages import INVITATION_BYTES, message_schedule
 from astra_ns3.system.plan import CollectivePlanner
 from astra_ns3.units import LARGEST_INTEGER, format_bytes
-from astra_ns3.workload.dry_run import RequestKind, counted_requests, request_kind
-from astra_ns3.workload.parallelism import parallelism_of
+from astra_ns3.workload.deadlock import check_programs
+from astra_ns3.workload.dry_run import RequestKind, counted_messages, counted_requests, request_kind
+from astra_ns3.workload.programs import Programs
 
 
 @dataclass(frozen=True)
@@ -71,14 +74,21 @@ def planned_run(
     ``tell`` hears of the proof of a user's schedule. Where trees or queues take turns, the turn of a
     collective's first appearance stands for all.
     """
-    parallelism = parallelism_of(workload, dimensions)
+    programs = Programs.of(workload, passes, dimensions)
+    check_programs(programs)
+    parallelism = programs.parallelism
     config = system if parallelism.cut is None else system.for_dimensions(parallelism.cut)
-    grid = Grid(parallelism.dimensions, None if bandwidths is None else parallelism.of_each(bandwidths))
-    planner = CollectivePlanner(config, grid, compatibility)
+    world = Grid(parallelism.dimensions, None if bandwidths is None else parallelism.of_each(bandwidths))
+    planners: dict[Communicator | None, tuple[Grid, CollectivePlanner]] = {}
     collectives = 0
     cuts: dict[RequestKind, tuple[int, int]] = {}
-    plays: Counter[tuple[Schedule, int, tuple[int, ...]]] = Counter()
-    for request, count in counted_requests(workload, passes, parallelism.dimensions):
+    plays: Counter[tuple[Schedule, int, Communicator | None, tuple[int, ...]]] = Counter()
+    for request, count in counted_requests(programs):
+        communicator = request.communicator
+        if communicator not in planners:
+            grid = world.of(communicator)
+            planners[communicator] = grid, CollectivePlanner(config, grid, compatibility)
+        grid, planner = planners[communicator]
         chunks = planner.chunks(request, time_ps=0)
         collectives += count if chunks else 0
         cuts[request_kind(request)] = len(chunks), sum(len(chunk) for chunk in chunks)
@@ -86,13 +96,25 @@ def planned_run(
         for (phase, turn, anticlockwise), times in alike.items():
             schedule = schedule_of(phase, grid.ranks_in(phase.dimensions), turn, anticlockwise=anticlockwise, tell=tell)
             _check_bytes(schedule, phase.bytes)
-            plays[schedule, phase.bytes, tuple(phase.dimensions)] += count * times
-    groups = {dims: tuple(map(tuple, grid.cosets(dims))) for _, _, dims in plays}
+            plays[schedule, phase.bytes, communicator, tuple(phase.dimensions)] += count * times
+    groups = {(who, dims): tuple(map(tuple, planners[who][0].cosets(dims))) for _, _, who, dims in plays}
     return PlannedRun(
         collectives,
-        tuple(PlannedPlay(schedule, size, groups[dims], count) for (schedule, size, dims), count in plays.items()),
+        (
+            *(PlannedPlay(schedule, size, groups[who, dims], n) for (schedule, size, who, dims), n in plays.items()),
+            *_message_plays(programs),
+        ),
         cuts,
     )
+
+
+def _message_plays(programs: Programs) -> Iterator[PlannedPlay]:
+    """What goes from one NPU to another, and the invitations to it."""
+    for messages in counted_messages(programs):
+        yield PlannedPlay(message_schedule(), messages.bytes, messages.pairs, messages.times)
+        if messages.rendezvous:
+            back = tuple((destination, source) for source, destination in messages.pairs)
+            yield PlannedPlay(message_schedule(), INVITATION_BYTES, back, messages.times)
 
 
 def _rounded_up(schedule: Schedule, bytes: int, blocks: int) -> int:

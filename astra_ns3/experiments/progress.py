@@ -10,6 +10,7 @@ from astra_ns3.experiments.inputs import Inputs
 from astra_ns3.network.api import NetworkBackend
 from astra_ns3.workload.driver import TrainingDriver
 from astra_ns3.workload.dry_run import planned_computation
+from astra_ns3.workload.programs import Programs
 
 _SECONDS_PER_BYTE = 5e-9
 """Of wall time, about that of a packet of a kilobyte."""
@@ -122,9 +123,9 @@ class ProgressMeter:
 def planned_work(inputs: Inputs, passes: int) -> PlannedWork:
     """What ``passes`` passes have to do."""
     size = inputs.planned(passes).bytes
-    compute_ps, computations = planned_computation(inputs.workload, passes, inputs.network.dimensions)
+    compute_ps, computations = planned_computation(Programs.of(inputs.workload, passes, inputs.network.dimensions))
     cost = size * _SECONDS_PER_BYTE
-    whole = cost + computations * inputs.network.npus * _SECONDS_PER_COMPUTATION
+    whole = cost + computations * _SECONDS_PER_COMPUTATION
     share = 1.0 if not compute_ps else cost / whole
     return PlannedWork(size, compute_ps, share)
 

@@ -21,7 +21,7 @@ from astra_ns3.network.registry import Factory, check_backend_name, check_factor
 
 LARGEST_SEED = 2**32 - 1
 """ns-3's seeds have 32 bits, and 0 is not one."""
-RECORDABLE = ("flows",)
+RECORDABLE = ("flows", "layers")
 _LONGEST_NAME = 100
 _LONGEST_ENDING = "_dimension_utilization.csv"
 _LONGEST_FILE_NAME_BYTES = 240
@@ -55,6 +55,7 @@ class RunRequest:
     intra_dimension_scheduling: str | None = None
     inter_dimension_scheduling: str | None = None
     congestion_control: str | None = None
+    report_npu: int = 0
     isolated: bool = False
     process_ends: bool = False
     """The process ends right after this run, so the simulation's memory need not be freed."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from astra_ns3.errors import InputError
 from astra_ns3.experiments.astra_sim_tables import BACKEND_END_TO_END, DETAILED, END_TO_END, UTILIZATION_SUFFIX
+from astra_ns3.experiments.layer_table import LAYERS
 from astra_ns3.experiments.metadata import FORMAT_VERSION
 from astra_ns3.experiments.own_tables import COLLECTIVES, NPUS, SWITCH
 from astra_ns3.experiments.replacing import RUN_FILE, whole_run
@@ -118,12 +119,12 @@ class Result:
 
     @property
     def end_to_end(self) -> pd.DataFrame:
-        """EndToEnd.csv: a row per layer, of NPU 0."""
+        """EndToEnd.csv: a row per layer, of the reported NPU."""
         return self._microsecond_frame(END_TO_END)
 
     @property
     def detailed(self) -> pd.DataFrame:
-        """detailed.csv: mean delays of a layer's chunks on NPU 0."""
+        """detailed.csv: mean delays of a layer's chunks on the reported NPU."""
         return self._microsecond_frame(DETAILED)
 
     @property
@@ -143,12 +144,12 @@ class Result:
 
     @property
     def backend_end_to_end(self) -> pd.DataFrame:
-        """backend_end_to_end.csv, one row: times in microseconds, payload of NPU 0 in MiB."""
+        """backend_end_to_end.csv, one row: times in microseconds, payload of the reported NPU in MiB."""
         return self._frame(BACKEND_END_TO_END, {"CommsTime": "CommsTime_us", **_BACKEND_UNITS})
 
     @property
     def dimension_utilization(self) -> pd.DataFrame:
-        """Percent of each window of 10 us in which NPU 0 had something in the dimension's queue."""
+        """Percent of each window of 10 us in which the reported NPU had something in the dimension's queue."""
         name = f"{self._metadata['run_name']}{UTILIZATION_SUFFIX}"
         columns = next(csv.reader(io.StringIO(self._files.text(name))))
         dimensions = {column: f"{column.split()[0]}_percent" for column in columns if column.endswith(" util")}
@@ -158,6 +159,11 @@ class Result:
     def flows(self) -> pd.DataFrame:
         """flows.parquet: a row per message, if ``record`` had "flows"; raises InputError otherwise."""
         return self._parquet("flows.parquet")
+
+    @property
+    def layers(self) -> pd.DataFrame:
+        """layers.parquet: the layers of every role, if ``record`` had "layers"; raises InputError otherwise."""
+        return self._parquet(LAYERS)
 
     @property
     def connections(self) -> pd.DataFrame:

@@ -74,6 +74,7 @@ def run(
     intra_dimension_scheduling: str | None = None,
     inter_dimension_scheduling: str | None = None,
     congestion_control: str | None = None,
+    report_npu: int = 0,
     isolated: bool = False,
 ) -> Result:
     """Play a training loop over a network and return its times and tables.
@@ -94,7 +95,7 @@ def run(
         on_built: called with what the backend built, before the first event.
         limits: when to give up; what is done by then is saved.
         run_name: name of the run in its tables.
-        record: further tables, of single messages: "flows".
+        record: further tables: "flows", a row per message; "layers", the layers of every role.
         overwrite: replace the run that ``output`` holds; other files there stay.
         progress: is told about ten times a second how far the run is.
         compat: a preset of another simulator's rules: "none", "astra-sim-1.0" or "astra-network-ns3", which a
@@ -106,6 +107,7 @@ def run(
             function of your own, as "FILE.py:function".
         congestion_control: instead of the network file's, if its transport is RoCE: a name, or a class of your own, as
             "FILE.hpp:Class" or "FILE.py:Class".
+        report_npu: whose layers EndToEnd.csv, detailed.csv and the other tables of one NPU tell of.
         isolated: play the run in a child process. Whatever it dies of is a BackendError here, and what it had done is
             saved; limits and Ctrl-C also end a set-up or a callback that takes long. Hooks, policies, congestion
             controls and a backend given as an object then live in the child: what they gather comes back only as what
@@ -144,6 +146,7 @@ def run(
             intra_dimension_scheduling=intra_dimension_scheduling,
             inter_dimension_scheduling=inter_dimension_scheduling,
             congestion_control=congestion_control,
+            report_npu=report_npu,
             isolated=isolated,
         )
     )

@@ -6,12 +6,14 @@ import json
 import shutil
 import tempfile
 import weakref
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from astra_ns3.errors import InputError, ResultsNotSaved
 from astra_ns3.experiments.astra_sim_tables import astra_sim_tables
 from astra_ns3.experiments.description import Description
+from astra_ns3.experiments.layer_table import LAYERS, write_layers
 from astra_ns3.experiments.metadata import run_document
 from astra_ns3.experiments.own_tables import collective_table, npu_table, switch_table
 from astra_ns3.experiments.replacing import RUN_FILE
@@ -21,6 +23,7 @@ from astra_ns3.experiments.session import Played
 from astra_ns3.experiments.store import RunFolder
 from astra_ns3.experiments.watch import Watch
 from astra_ns3.network.parquet import ParquetTables, reason_of
+from astra_ns3.network.records import RoleTimes
 
 
 class Destination:
@@ -50,6 +53,15 @@ class Destination:
         elif records:
             self._directory = self._temporary = Path(tempfile.mkdtemp(prefix="astra-ns3-"))
         self._tables = None if self._directory is None else ParquetTables(self._directory)
+
+    def write_layers(self, roles: Sequence[RoleTimes]) -> None:
+        """Write layers.parquet; that it can't be written is noted, as of other tables."""
+        assert self._directory is not None
+        assert self._tables is not None
+        try:
+            write_layers(self._directory / LAYERS, roles)
+        except OSError as error:
+            self._tables.failed(LAYERS, reason_of(error))
 
     def recorded(self) -> list[str]:
         """Names of the files that the backend wrote."""
@@ -126,6 +138,8 @@ def save(
         collective_table(played.records),
         switch_table(played.switch_ports),
     ]
+    if "layers" in request.record:
+        destination.write_layers(played.records.roles)
     texts = {table.name: table.text() for table in tables}
     document = run_document(request, description, played, watch, warnings)
     document["files"] = sorted({*texts, *destination.recorded(), RUN_FILE})

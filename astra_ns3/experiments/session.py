@@ -119,6 +119,7 @@ def play(request: RunRequest, inputs: Inputs, recorder: RecorderOptions, watch: 
             bandwidths=inputs.bandwidths,
             compatibility=inputs.compatibility,
             seed=request.seed,
+            report_npu=request.report_npu,
             on_heartbeat=lambda time_ps, events: reporter.beat(meter.read(time_ps, events, watch.wall_seconds)),
         )
         work = planned_work(inputs, request.passes)

@@ -1,14 +1,16 @@
 """What a run records, whatever backend it went through: plain rows, times in picoseconds, sizes in bytes.
 
-NPU 0 stands for the layers' details, as in ASTRA-sim's tables; every NPU has its totals. Messages, queues and
+One NPU stands for the layers' details, as in ASTRA-sim's tables; every NPU has its totals. Messages, queues and
 switches are the backend's own to write, into the directory that :class:`RecorderOptions` names.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
+from typing import NamedTuple
 
 from astra_ns3.config.collective_kind import CollectiveKind
 from astra_ns3.network.recorded import TableSink
@@ -34,6 +36,23 @@ class PassKind(str, Enum):
     FORWARD = "forward"
     WEIGHT_GRADIENT = "weight gradient"
     INPUT_GRADIENT = "input gradient"
+
+    __hash__ = str.__hash__  # as its text, which is what a label of somebody else's may have
+
+    def __str__(self) -> str:
+        return self.value
+
+
+class Label(NamedTuple):
+    """What a training loop, a pipeline or a trace calls a piece of its work; carried along and shown, never weighed.
+
+    ``layer``: an index into the workload's layers, or a name. ``part``: a :class:`PassKind`, or any word.
+    """
+
+    iteration: int = 0
+    layer: int | str = ""
+    part: str = ""
+    micro_batch: int | None = None
 
 
 @dataclass(frozen=True)
@@ -64,7 +83,7 @@ class NpuRecord:
 
 @dataclass(frozen=True)
 class PassTimes:
-    """One pass of one layer on NPU 0, summed over the training passes.
+    """One pass of one layer on one NPU, summed over the training passes.
 
     ``exposed_ps``: blocked until its collective counted as done, ``comm_ps``: from issue until then, both with the
     update time; ``comm_ps`` sums over collectives, so it may exceed the run.
@@ -77,7 +96,9 @@ class PassTimes:
 
 @dataclass(frozen=True)
 class LayerTimes:
-    """A layer on NPU 0. ``tail_ps``: blocked by its collectives after the last pass.
+    """A layer on one NPU. ``tail_ps``: blocked by its collectives after the last pass.
+
+    ``others``: parts of its work that are none of the three passes.
 
     ASTRA-sim has the tail in the run's total exposed time only, but for layer 0's weight gradient, which is in
     ``weight_gradient.exposed_ps`` here as there (see ``Compatibility.exposed_until_first_end``).
@@ -88,11 +109,27 @@ class LayerTimes:
     weight_gradient: PassTimes
     input_gradient: PassTimes
     tail_ps: int
+    others: Mapping[str, PassTimes] = field(default_factory=dict)
+
+    @property
+    def parts(self) -> Mapping[str, PassTimes]:
+        """Every part, the three passes first."""
+        return {
+            PassKind.FORWARD.value: self.forward,
+            PassKind.WEIGHT_GRADIENT.value: self.weight_gradient,
+            PassKind.INPUT_GRADIENT.value: self.input_gradient,
+            **self.others,
+        }
+
+    @property
+    def exposed_ps(self) -> int:
+        """All that the NPU was blocked by this layer."""
+        return sum(times.exposed_ps for times in self.parts.values()) + self.tail_ps
 
 
 @dataclass(frozen=True)
 class PhaseTimes:
-    """Phase k of a layer's chunks on NPU 0: sums over ``chunks`` finished phases.
+    """Phase k of a layer's chunks on one NPU: sums over ``chunks`` finished phases.
 
     ``queue_ps``: waiting for a slot. ``network_ps``: from start to end without the endpoint delays, divided by the
     number of steps in which messages are received and rounded down per chunk. *Model limit*: ASTRA-sim takes the mean
@@ -106,7 +143,7 @@ class PhaseTimes:
 
 @dataclass(frozen=True)
 class DimensionTimes:
-    """A layer's chunks in one dimension on NPU 0: ``time_ps`` from start to end of a phase, summed, no queueing."""
+    """A layer's chunks in one dimension on one NPU: ``time_ps`` from start to end of a phase, summed, no queueing."""
 
     chunks: int
     time_ps: int
@@ -114,7 +151,7 @@ class DimensionTimes:
 
 @dataclass(frozen=True)
 class LayerDetail:
-    """A layer's chunks on NPU 0. ``creation_ps``: from creation to the first queue, summed over ``chunks``."""
+    """A layer's chunks on one NPU. ``creation_ps``: from creation to the first queue, summed over ``chunks``."""
 
     name: str
     chunks: int
@@ -127,14 +164,13 @@ class LayerDetail:
 class CollectiveRecord:
     """One collective: ``start_ps`` when the first NPU issued it, ``end_ps`` when the last was done (None: not yet).
 
-    The update time that follows is not in it. ``index`` counts issues in program order, the same on every NPU;
-    ``algorithm`` has one name per phase, joined by "_".
+    The update time that follows is not in it. ``index`` counts collectives in the order in which they were first
+    issued; ``label`` has the layer by its name; ``algorithm`` has one name per phase, joined by "_". A message from one
+    NPU to another is here, too, as a point-to-point collective of two.
     """
 
     index: int
-    layer: str
-    pass_number: int
-    phase: PassKind
+    label: Label
     kind: CollectiveKind
     algorithm: str
     bytes: int
@@ -143,13 +179,28 @@ class CollectiveRecord:
     start_ps: int
     end_ps: int | None = None
 
+    @property
+    def layer(self) -> str:
+        """The layer's name."""
+        return str(self.label.layer)
+
+
+@dataclass(frozen=True)
+class RoleTimes:
+    """The layers of a role's program, on the NPU ``npu`` that stands for it."""
+
+    role: str
+    npu: int
+    layers: tuple[LayerTimes, ...]
+
 
 @dataclass(frozen=True)
 class RunRecords:
-    """All of a run so far. Index of ``busy`` and ``sent_bytes`` is the dimension.
+    """All of a run so far. ``layers``, ``details``, ``busy`` and ``sent_bytes`` are those of ``reported_npu``.
 
-    ``busy``: intervals (begin, end), in order and disjoint, in which NPU 0's queue of the dimension held a chunk,
-    waiting or running. ``sent_bytes``: what NPU 0 sent in phases that it finished.
+    Index of ``busy`` and ``sent_bytes`` is the dimension. ``busy``: intervals (begin, end), in order and disjoint, in
+    which the NPU's queue of the dimension held a chunk, waiting or running. ``sent_bytes``: what it sent in phases that
+    it finished. ``roles``: the layers of every role.
     """
 
     complete: bool
@@ -160,3 +211,5 @@ class RunRecords:
     collectives: tuple[CollectiveRecord, ...]
     busy: tuple[tuple[tuple[int, int], ...], ...]
     sent_bytes: tuple[int, ...]
+    reported_npu: int = 0
+    roles: tuple[RoleTimes, ...] = ()

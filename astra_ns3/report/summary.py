@@ -29,7 +29,7 @@ Metadata = Mapping[str, Any]
 
 
 def summary(metadata: Metadata, folder: Path | None) -> dict[str, Any]:
-    """What a script wants to know of a run, flat; times in picoseconds and of NPU 0, but for the last one's finish."""
+    """What a script wants to know of a run, flat; times in ps, of the reported NPU, but for the last one's finish."""
     return {
         **{name: metadata[name] for name in _COPIED},
         **metadata["statistics"],
@@ -52,7 +52,7 @@ def run_text(metadata: Metadata, folder: Path | None) -> str:
 
 def _rows(metadata: Metadata) -> list[tuple[str, str]]:
     finish_ps, timing, memory = metadata["finish_ps"], metadata["timing"], metadata["memory"]
-    first_npu_ps = metadata["compute_ps"] + metadata["exposed_ps"]
+    npu, npu_ps = metadata["report_npu"], metadata["compute_ps"] + metadata["exposed_ps"]
     state = "" if metadata["complete"] else "  (incomplete)"
     rows = [
         ("run", f"{metadata['run_name']}{state}"),
@@ -60,8 +60,8 @@ def _rows(metadata: Metadata) -> list[tuple[str, str]]:
         ("NPUs", f"{metadata['npus']}"),
         ("passes", f"{metadata['passes']}"),
         ("finish", f"{format_time(finish_ps)}"),
-        ("compute", _share(metadata["compute_ps"], first_npu_ps)),
-        ("exposed communication", _share(metadata["exposed_ps"], first_npu_ps)),
+        ("compute", _share(metadata["compute_ps"], npu_ps, npu)),
+        ("exposed communication", _share(metadata["exposed_ps"], npu_ps, npu)),
         ("collectives", f"{metadata['collectives']:,} in {metadata['chunks']:,} chunks"),
     ]
     statistics = metadata["statistics"]
@@ -76,12 +76,12 @@ def _rows(metadata: Metadata) -> list[tuple[str, str]]:
     ]
 
 
-def _share(part_ps: int, whole_ps: int) -> str:
-    return f"{format_time(part_ps)}  ({percent(part_ps, whole_ps)} of NPU 0's time)"
+def _share(part_ps: int, whole_ps: int, npu: int) -> str:
+    return f"{format_time(part_ps)}  ({percent(part_ps, whole_ps)} of NPU {npu}'s time)"
 
 
 def _layer_rows(metadata: Metadata) -> list[tuple[str, str]]:
-    """The layers that NPU 0 waited for longest."""
+    """The layers that the reported NPU waited for longest."""
     exposed = [layer for layer in metadata["exposed_by_layer"] if layer["exposed_ps"]]
     exposed.sort(key=lambda layer: layer["exposed_ps"], reverse=True)
     total_ps = metadata["exposed_ps"]

@@ -6,17 +6,19 @@ from collections.abc import Sequence
 
 
 class PhaseBarrier:
-    """Of ``npus`` NPUs, for each phase of each chunk by its instance number."""
+    """For each phase of each chunk, by its instance number."""
 
-    def __init__(self, npus: int) -> None:
-        self._npus = npus
+    def __init__(self) -> None:
         self._arrived: dict[int, list[int]] = {}
 
-    def arrive(self, rank: int, instance: int) -> Sequence[int]:
-        """``rank`` has finished a phase: who goes on now, in the order of arrival. None before the last has come."""
+    def arrive(self, rank: int, instance: int, members: int) -> Sequence[int]:
+        """``rank``, one of ``members``, has finished a phase: who goes on now, in the order of arrival.
+
+        None before the last has come.
+        """
         ranks = self._arrived.setdefault(instance, [])
         ranks.append(rank)
-        if len(ranks) < self._npus:
+        if len(ranks) < members:
             return ()
         del self._arrived[instance]
         return ranks

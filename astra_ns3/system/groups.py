@@ -1,27 +1,37 @@
-"""The NPUs in a grid of dimensions, and the groups that a collective over some of these runs in."""
+"""The NPUs in a grid of dimensions, and the groups that a collective over some of these runs in.
+
+A communicator of fewer NPUs has a grid of its own: a part of the whole one if its NPUs form such, with the same
+dimensions, else all of them along one dimension.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from math import prod
 
 import numpy as np
 
 from astra_ns3.errors import InputError
 from astra_ns3.network.api import NetworkBackend
+from astra_ns3.system.communicator import Communicator, PerNpu, per_npu
 
 
 @dataclass(frozen=True)
 class Grid:
-    """``sizes``: NPUs along each dimension; ranks that are neighbours in dimension 0 differ by one.
+    """``sizes``: NPUs along each dimension; places that are neighbours in dimension 0 differ by one.
 
-    ``bandwidths``: of each dimension, in any unit (None: not known).
+    ``bandwidths``: of each dimension, in any unit (None: not known). ``communicator``: whose grid it is, with the NPU
+    in each place (None: the world's, NPU i in place i). ``flat``: its NPUs are no part of the world's grid, and lie
+    along one dimension.
     """
 
     sizes: tuple[int, ...]
     bandwidths: tuple[float, ...] | None = None
+    communicator: Communicator | None = None
+    flat: bool = False
 
     def __post_init__(self) -> None:
         if self.bandwidths is not None and len(self.bandwidths) != len(self.sizes):
@@ -46,9 +56,54 @@ class Grid:
         count = len(self.sizes)
         along = [count - 1 - dimension for dimension in sorted(dimensions, reverse=True)]
         across = [axis for axis in range(count) if axis not in along]
-        numbers = np.arange(self.ranks).reshape(self.sizes[::-1])
+        members = np.arange(self.ranks) if self.communicator is None else np.array(self.communicator.ranks)
+        numbers = members.reshape(self.sizes[::-1])
         groups: list[list[int]] = numbers.transpose(across + along).reshape(-1, self.ranks_in(dimensions)).tolist()
         return groups
+
+    def place(self, rank: int, dimensions: Collection[int]) -> int:
+        """The place of NPU ``rank`` in its group over ``dimensions``."""
+        number = rank if self.communicator is None else self.communicator.ranks.index(rank)
+        place, stride = 0, 1
+        for dimension, size in enumerate(self.sizes):
+            number, coordinate = divmod(number, size)
+            if dimension in dimensions:
+                place += coordinate * stride
+                stride *= size
+        return place
+
+    def highest_difference(self, rank: int, other: int) -> int:
+        """The last dimension in which two of the world's NPUs have different places; 0 for an NPU and itself."""
+        highest = 0
+        for dimension, size in enumerate(self.sizes):
+            if rank % size != other % size:
+                highest = dimension
+            rank, other = rank // size, other // size
+        return highest
+
+    def of(self, communicator: Communicator | None) -> Grid:
+        """The grid of a communicator on this one, which is the world's; raises InputError."""
+        if communicator is None:
+            return self
+        ranks = communicator.ranks
+        if max(ranks) >= self.ranks:
+            raise InputError(f"{communicator}: there are {self.ranks} NPUs, 0 to {self.ranks - 1}")
+        coordinates = np.unravel_index(ranks, self.sizes[::-1])[::-1]
+        widths = tuple(len(np.unique(along)) for along in coordinates)
+        ascends = all(one < other for one, other in pairwise(ranks))
+        if ascends and prod(widths) == len(ranks):
+            return Grid(widths, self.bandwidths, communicator)
+        highest = max(dimension for dimension, width in enumerate(widths) if width > 1)
+        sizes = tuple(len(ranks) if dimension == highest else 1 for dimension in range(len(self.sizes)))
+        return Grid(sizes, self.bandwidths, communicator, flat=True)
+
+    def check_dimensions(self, dimensions: Collection[int] | None) -> None:
+        """Raise InputError if a collective can't be cut over ``dimensions`` here."""
+        if self.flat and dimensions is not None:
+            raise InputError(
+                f"a collective over dimensions {tuple(dimensions)} in {self.communicator}: its NPUs are no part of the "
+                "grid in ascending order, so expected a collective over all of them"
+            )
 
 
 class GroupTable:
@@ -57,12 +112,12 @@ class GroupTable:
     def __init__(self, network: NetworkBackend, grid: Grid) -> None:
         self._network = network
         self._grid = grid
-        self._groups: dict[tuple[int, ...], list[int]] = {}
+        self._groups: dict[tuple[int, ...], PerNpu[int]] = {}
 
-    def of_ranks(self, dimensions: tuple[int, ...]) -> list[int]:
-        """The network's number of each rank's group over ``dimensions``; shape ``(ranks,)``."""
+    def of_ranks(self, dimensions: tuple[int, ...]) -> PerNpu[int]:
+        """The network's number of each NPU's group over ``dimensions``."""
         if dimensions not in self._groups:
-            of_rank = [0] * self._grid.ranks
+            of_rank = per_npu(self._grid.communicator, self._grid.ranks, 0)
             for ranks in self._grid.cosets(dimensions):
                 group = self._network.register_group(ranks)
                 for rank in ranks:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import NamedTuple
+
 from astra_ns3.config.compatibility import Compatibility
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.errors import InputError
 from astra_ns3.network.api import NetworkBackend
 from astra_ns3.network.instance import pack_instance
+from astra_ns3.system.communicator import Communicator
 from astra_ns3.system.groups import Grid
-from astra_ns3.system.launches import Launch, LaunchTable
+from astra_ns3.system.launches import Launch, LaunchTable, ScheduleNumbers
 from astra_ns3.system.own_policies import find_policy
 from astra_ns3.system.plan import Chunk, CollectivePlanner, PlannedPhase
 from astra_ns3.system.policies import POLICIES
@@ -16,41 +20,83 @@ from astra_ns3.system.request import CollectiveRequest
 from astra_ns3.system.task import Collective, Task
 
 
-class CollectiveMaker:
-    """Gives collectives their priority, chunks and phases, in program order. Raises InputError."""
+class _Plans(NamedTuple):
+    """What plans the collectives of one communicator; ``roles``: its members', none if they all have the same."""
 
-    def __init__(self, network: NetworkBackend, config: SystemConfig, grid: Grid, compatibility: Compatibility) -> None:
+    grid: Grid
+    planner: CollectivePlanner
+    table: LaunchTable
+    roles: frozenset[int]
+
+    def launch(self, planned: PlannedPhase) -> Launch:
+        """What is handed to the network for a phase."""
+        return self.table.launch(planned.phase, planned.turn, anticlockwise=planned.anticlockwise)
+
+
+class CollectiveMaker:
+    """Gives collectives their priority, chunks and phases, in program order of each communicator. Raises InputError.
+
+    ``roles``: the number of each NPU's role; None: all have the same.
+    """
+
+    def __init__(
+        self,
+        network: NetworkBackend,
+        config: SystemConfig,
+        grid: Grid,
+        compatibility: Compatibility,
+        schedules: ScheduleNumbers,
+        roles: Sequence[int] | None = None,
+    ) -> None:
+        self._network = network
         self._config = config
         self._grid = grid
         self._compatibility = compatibility
-        self._planner = CollectivePlanner(config, grid, compatibility)
-        self._table = LaunchTable(network, config, grid, compatibility)
+        self._roles = roles
+        self._schedules = schedules
+        self._plans: dict[Communicator | None, _Plans] = {}
         self._usual_policy = find_policy(config.scheduling_policy, POLICIES)
         self._counter = 0
 
     def prepare(self, request: CollectiveRequest) -> None:
         """Hand schedules and groups of a collective over, ahead of the run and without an effect on what follows."""
-        planner = CollectivePlanner(self._config, self._grid, self._compatibility)
+        plans = self._plans_of(request.communicator)
+        planner = CollectivePlanner(self._config, plans.grid, self._compatibility)
         for chunk in planner.chunks(request, time_ps=0):
             for planned in chunk:
-                self._launch(planned)
+                plans.launch(planned)
 
-    def make(self, index: int, request: CollectiveRequest, now_ps: int) -> Collective | None:
-        """The collective number ``index``; None without data or partners, but even so it uses up a priority."""
+    def make(self, index: int, request: CollectiveRequest, now_ps: int) -> Collective:
+        """The collective number ``index``; without data or partners it has no tasks, but even so uses up a priority."""
+        plans = self._plans_of(request.communicator)
         priority = self._priority(request)
-        chunks = self._planner.chunks(request, now_ps)
-        if not chunks:
-            return None
-        phases = chunks[0]
+        chunks = plans.planner.chunks(request, now_ps)
+        phases = chunks[0] if chunks else ()
         collective = Collective(
             index,
             request,
             algorithm="_".join(planned.phase.algorithm for planned in phases),
-            group_ranks=self._grid.ranks_in({d for planned in phases for d in planned.phase.dimensions}),
+            group_ranks=plans.grid.ranks_in({d for planned in phases for d in planned.phase.dimensions}),
         )
-        first_tasks = [self._first_task(collective, number, chunk, priority) for number, chunk in enumerate(chunks)]
-        collective.start(first_tasks, self._grid.ranks)
+        first_tasks = [
+            self._first_task(plans, collective, number, chunk, priority) for number, chunk in enumerate(chunks)
+        ]
+        collective.start(first_tasks, self._grid.ranks, plans.roles)
         return collective
+
+    def _plans_of(self, communicator: Communicator | None) -> _Plans:
+        if communicator not in self._plans:
+            grid = self._grid.of(communicator)
+            planner = CollectivePlanner(self._config, grid, self._compatibility)
+            table = LaunchTable(self._network, self._config, grid, self._compatibility, self._schedules)
+            roles = self._roles_in(communicator)
+            self._plans[communicator] = _Plans(grid, planner, table, roles if len(roles) > 1 else frozenset())
+        return self._plans[communicator]
+
+    def _roles_in(self, communicator: Communicator | None) -> frozenset[int]:
+        if self._roles is None:
+            return frozenset()
+        return frozenset(self._roles if communicator is None else (self._roles[rank] for rank in communicator.ranks))
 
     def _priority(self, request: CollectiveRequest) -> int:
         if isinstance(request.policy, int):
@@ -65,13 +111,13 @@ class CollectiveMaker:
         priority, self._counter = answer
         return priority
 
-    def _first_task(self, collective: Collective, number: int, chunk: Chunk, priority: int) -> Task:
+    def _first_task(self, plans: _Plans, collective: Collective, number: int, chunk: Chunk, priority: int) -> Task:
         """The chunk's phases as a chain of tasks, built from its end."""
         following: Task | None = None
         for place in reversed(range(len(chunk))):
             planned = chunk[place]
             phase = planned.phase
-            launch = self._launch(planned)
+            launch = plans.launch(planned)
             following = Task(
                 instance=pack_instance(collective.index, number, place),
                 queue=launch.dimension * self._config.num_queues_per_dimension + planned.queue,
@@ -86,6 +132,3 @@ class CollectiveMaker:
             )
         assert following is not None
         return following
-
-    def _launch(self, planned: PlannedPhase) -> Launch:
-        return self._table.launch(planned.phase, planned.turn, anticlockwise=planned.anticlockwise)

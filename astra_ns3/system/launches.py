@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
+from typing import NamedTuple
 
 from astra_ns3.collectives.registry import lookup, variants
 from astra_ns3.collectives.schedule import Schedule
@@ -12,6 +15,7 @@ from astra_ns3.collectives.volume import rank_costs
 from astra_ns3.config.compatibility import Compatibility
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.network.api import NetworkBackend
+from astra_ns3.system.communicator import PerNpu
 from astra_ns3.system.groups import Grid, GroupTable
 from astra_ns3.system.planner import Phase
 from astra_ns3.units import PS_PER_NS
@@ -21,30 +25,57 @@ _WINDOW = re.compile(r"(?i:(one)?direct)([0-9]+)")
 _CUTS_IN_RANKS = re.compile(r"(?i:(one)?(ring|direct))")
 
 
-@dataclass(frozen=True, eq=False)
-class Launch:
-    """One phase of one chunk. Of NPU 0, for the records: ``overhead_ps``, the endpoint and reduction delays in it;
-    ``steps``, in how many it receives; ``sent_bytes``, what it sends. ``groups``: the group of each rank."""
+class Costs(NamedTuple):
+    """Of one NPU in one phase of a chunk, for the records: the endpoint and reduction delays in it, in how many steps
+    it receives, and what it sends."""
 
-    dimension: int
-    schedule: int
-    groups: list[int]
-    bytes: int
     overhead_ps: int
     steps: int
     sent_bytes: int
 
 
-class LaunchTable:
-    """The launches of all phases that occur."""
+@dataclass(frozen=True, eq=False)
+class Launch:
+    """One phase of one chunk. ``groups``: the group of each NPU; ``costs``: those of an NPU."""
 
-    def __init__(self, network: NetworkBackend, config: SystemConfig, grid: Grid, compatibility: Compatibility) -> None:
+    dimension: int
+    schedule: int
+    groups: PerNpu[int]
+    bytes: int
+    costs: Callable[[int], Costs]
+
+
+class ScheduleNumbers:
+    """The network's number of each schedule, which is handed over once."""
+
+    def __init__(self, network: NetworkBackend) -> None:
         self._network = network
+        self._known: dict[int, tuple[Schedule, int]] = {}
+
+    def number(self, schedule: Schedule) -> int:
+        """The number of ``schedule``."""
+        # The schedule is kept beside its number, since a dead one's id may be used again.
+        if id(schedule) not in self._known:
+            self._known[id(schedule)] = schedule, self._network.register_schedule(schedule)
+        return self._known[id(schedule)][1]
+
+
+class LaunchTable:
+    """The launches of all phases that occur on one grid."""
+
+    def __init__(
+        self,
+        network: NetworkBackend,
+        config: SystemConfig,
+        grid: Grid,
+        compatibility: Compatibility,
+        schedules: ScheduleNumbers,
+    ) -> None:
         self._config = config
         self._grid = grid
         self._truncates = compatibility.truncate_messages
         self._groups = GroupTable(network, grid)
-        self._schedules: dict[int, tuple[Schedule, int]] = {}
+        self._schedules = schedules
         self._launches: dict[tuple[Phase, int, bool], Launch] = {}
 
     def launch(self, phase: Phase, turn: int, *, anticlockwise: bool) -> Launch:
@@ -61,23 +92,16 @@ class LaunchTable:
         bytes = phase.bytes
         if self._truncates and _CUTS_IN_RANKS.match(phase.algorithm):
             bytes = max(bytes - bytes % ranks, 1)
-        costs = rank_costs(schedule, 0, bytes, self._config.reduction_bytes_per_ns)
-        overhead_ns = (costs.receive_steps + 1) * self._config.scaled_endpoint_delay_ns + costs.reduction_ns
-        return Launch(
-            phase.dimensions[0],
-            self._register(schedule),
-            self._groups.of_ranks(phase.dimensions),
-            bytes,
-            overhead_ns * PS_PER_NS,
-            costs.receive_steps,
-            costs.sent_bytes,
-        )
+        groups = self._groups.of_ranks(phase.dimensions)
 
-    def _register(self, schedule: Schedule) -> int:
-        # The schedule is kept beside its number, since a dead one's id may be used again.
-        if id(schedule) not in self._schedules:
-            self._schedules[id(schedule)] = schedule, self._network.register_schedule(schedule)
-        return self._schedules[id(schedule)][1]
+        @cache
+        def costs(rank: int) -> Costs:
+            place = self._grid.place(rank, phase.dimensions)
+            found = rank_costs(schedule, place, bytes, self._config.reduction_bytes_per_ns)
+            overhead_ns = (found.receive_steps + 1) * self._config.scaled_endpoint_delay_ns + found.reduction_ns
+            return Costs(overhead_ns * PS_PER_NS, found.receive_steps, found.sent_bytes)
+
+        return Launch(phase.dimensions[0], self._schedules.number(schedule), groups, bytes, costs)
 
 
 def schedule_of(phase: Phase, ranks: int, turn: int, *, anticlockwise: bool = False, tell: Tell = silent) -> Schedule:

@@ -1,13 +1,14 @@
 """The system layer of all NPUs: cuts collectives in chunks and decides what each NPU starts next.
 
 Each NPU goes on by itself: a chunk leaves a phase on an NPU when that NPU has finished it (with the option
-``phase_barrier``, when all have). All NPUs run the same program, so the k-th collective of one is the k-th of all.
+``phase_barrier``, when all members have). NPUs of one role run the same program. A collective that several roles take
+part in is held back on every NPU until each role has issued it on one: until then nobody knows that the others will
+come to it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import partial
 from math import prod
 
@@ -18,24 +19,28 @@ from astra_ns3.network.api import NetworkBackend
 from astra_ns3.network.instance import MOST_CHUNKS
 from astra_ns3.network.records import CollectiveRecord, LayerDetail
 from astra_ns3.system.barrier import PhaseBarrier
+from astra_ns3.system.communicator import Communicator
 from astra_ns3.system.groups import Grid
+from astra_ns3.system.history import History
 from astra_ns3.system.intra_dimension import join_rule
 from astra_ns3.system.issuing import CollectiveMaker
 from astra_ns3.system.launch_order import LaunchOrder
+from astra_ns3.system.launches import ScheduleNumbers
+from astra_ns3.system.matching import Matching
+from astra_ns3.system.messages import Messages
 from astra_ns3.system.npu import DimensionQueue
 from astra_ns3.system.observer import NpuObserver
-from astra_ns3.system.request import CollectiveRequest, Handle
+from astra_ns3.system.request import CollectiveRequest, Handle, MessageRequest
 from astra_ns3.system.start_jitter import StartJitter
 from astra_ns3.system.task import Collective, Task
 from astra_ns3.units import PS_PER_NS
 
-OBSERVED_RANK = 0
-
 
 class SystemLayer:
     """``dimensions``: NPUs along each, the one first in which neighbours' ranks differ by one; ``bandwidths``: of each,
-    in any unit (None: not known). ``finished(handle, time_ps)`` is called when a rank ends a collective. ``seed``: of
-    the random delays before phases, where the system has any."""
+    in any unit (None: not known). ``finished(handle, time_ps)`` is called when a rank ends a collective or its end of a
+    message. ``seed``: of the random delays before phases, where the system has any. ``roles``: the number of each NPU's
+    role (None: all have the same). ``observed``: the NPUs whose details are kept; the first is the one reported."""
 
     def __init__(
         self,
@@ -48,43 +53,46 @@ class SystemLayer:
         compatibility: Compatibility = OURS,
         bandwidths: Sequence[float] | None = None,
         seed: int = 1,
+        roles: Sequence[int] | None = None,
+        observed: Sequence[int] = (0,),
     ) -> None:
         _check(network, config, dimensions)
         self._network = network
         self._layer_names = list(layer_names)
         self._finished = finished
-        grid = Grid(tuple(dimensions), None if bandwidths is None else tuple(bandwidths))
-        self._maker = CollectiveMaker(network, config, grid, compatibility)
-        self._barrier = PhaseBarrier(network.ranks) if compatibility.phase_barrier else None
-        self._issued = [0] * network.ranks
-        self._collectives: dict[int, Collective] = {}
-        self._tasks: dict[int, Task] = {}  # by instance, of the collectives that some NPU hasn't finished
-        self._records: list[CollectiveRecord | None] = []
-        self._changes: list[int] = []  # index of a collective each time its record was made or changed
+        self._roles = roles
+        self._grid = Grid(tuple(dimensions), None if bandwidths is None else tuple(bandwidths))
+        schedules = ScheduleNumbers(network)
+        self._maker = CollectiveMaker(network, config, self._grid, compatibility, schedules, roles)
+        self._history = History(self._layer_names)
+        self._messages = Messages(network, schedules, self._history, self._message_done)
+        self._barrier = PhaseBarrier() if compatibility.phase_barrier else None
+        self._matchings: dict[Communicator | None, Matching] = {}
+        self._collectives: dict[int, Collective] = {}  # those that some member hasn't finished
+        self._tasks: dict[int, Task] = {}  # by instance, of those
         self._slots = -(-config.active_chunks_per_dimension // config.num_queues_per_dimension)
         self._join = join_rule(config.intra_dimension_scheduling)
         self._queues: dict[int, list[DimensionQueue]] = {}  # of each NPU, by the queue's number, made when first used
         self._jitter = StartJitter(config.start_jitter_ns * PS_PER_NS, seed) if config.start_jitter_ns else None
-        self._observer = NpuObserver(len(self._layer_names), len(dimensions))
+        self._observers = {rank: NpuObserver(rank, len(self._layer_names), len(dimensions)) for rank in observed}
+        self._observer = self._observers[observed[0]]
 
     @property
     def sent_bytes(self) -> tuple[int, ...]:
-        """What NPU 0 sent in each dimension, in phases that it finished."""
+        """What the reported NPU sent in each dimension, in phases that it finished."""
         return tuple(self._observer.sent_bytes)
 
     def busy(self) -> tuple[tuple[tuple[int, int], ...], ...]:
-        """Intervals in which NPU 0's queue of each dimension held a chunk."""
+        """Intervals in which the reported NPU's queue of each dimension held a chunk."""
         return self._observer.busy(self._network.now_ps())
 
     def collectives(self) -> tuple[CollectiveRecord, ...]:
-        """Every collective issued so far, in program order; those with nothing to do are left out."""
-        return tuple(record for record in self._records if record is not None)
+        """Every collective issued so far, in the order of the first issues; those with nothing to do are left out."""
+        return self._history.all()
 
     def collective_changes(self, since: int) -> tuple[int, list[CollectiveRecord]]:
         """Records made or changed since an earlier call returned ``since`` (0: all), and the number to give next."""
-        changed = dict.fromkeys(self._changes[since:])
-        records = (self._records[index] for index in changed)
-        return len(self._changes), [record for record in records if record is not None]
+        return self._history.changes(since)
 
     def busy_changes(self, since: Sequence[int]) -> tuple[tuple[int, tuple[tuple[int, int], ...]], ...]:
         """Of each dimension the intervals of :meth:`busy` from a place on; those before it haven't changed.
@@ -94,11 +102,11 @@ class SystemLayer:
         return self._observer.busy_changes(since, self._network.now_ps())
 
     def layer_name(self, collective: int) -> str:
-        """The layer of a collective that some NPU hasn't finished."""
-        return self._layer_names[self._collectives[collective].request.layer]
+        """The layer of a collective or message that has something to do."""
+        return str(self._history.label(collective).layer)
 
     def details(self) -> tuple[LayerDetail, ...]:
-        """Chunk times of NPU 0, a row per layer."""
+        """Chunk times of the reported NPU, a row per layer."""
         return self._observer.details(self._layer_names)
 
     def prepare(self, request: CollectiveRequest) -> None:
@@ -106,36 +114,60 @@ class SystemLayer:
         self._maker.prepare(request)
 
     def issue(self, rank: int, request: CollectiveRequest) -> Handle:
-        """Start a collective on one NPU; without data or partners its handle is done at once."""
+        """Start a collective on one NPU; without data or partners its handle is done at once. Raises InputError."""
         now_ps = self._network.now_ps()
-        index = self._issued[rank]
-        self._issued[rank] += 1
-        if index == len(self._records):
-            self._create(index, request, now_ps)
-        collective = self._collectives.get(index)
-        if collective is None:
+        matching = self._matchings.get(request.communicator)
+        if matching is None:
+            matching = self._matchings[request.communicator] = Matching(request.communicator, self._network.ranks)
+        collective = matching.issued(rank, request, partial(self._create, request, now_ps))
+        if not collective.first_tasks:
+            self._left_behind(collective, matching)
             return Handle(rank, -1, request, now_ps, done=True)
-        handle = Handle(rank, index, request, now_ps, done=False)
+        handle = Handle(rank, collective.index, request, now_ps, done=False)
         collective.handles[rank] = handle
-        if rank == OBSERVED_RANK:
-            self._observer.created(request.layer, len(collective.first_tasks))
-        for task in collective.first_tasks:
-            self._enter(rank, task, now_ps)
-            self._fill(rank, task.queue, now_ps)
+        if rank in self._observers:
+            self._observers[rank].created(request.label.layer, len(collective.first_tasks))
+        if collective.absent_roles:
+            self._hold(collective, rank, now_ps)
+        else:
+            self._begin(collective, rank, now_ps)
         return handle
+
+    def send(self, request: MessageRequest) -> Handle:
+        """Post the source's end of a message. Raises InputError."""
+        return self._messages.send(request)
+
+    def receive(self, request: MessageRequest) -> Handle:
+        """Post the destination's end of a message. Raises InputError."""
+        return self._messages.receive(request)
 
     def phase_done(self, rank: int, instance: int, time_ps: int) -> None:
         """``rank`` finished a phase of a chunk: on to its next one, and start what waited for the slot."""
-        task = self._tasks[instance]
-        if self._barrier is None:
+        task = self._tasks.get(instance)
+        if task is None:
+            self._messages.phase_done(rank, instance, time_ps)
+        elif self._barrier is None:
             self._advance(rank, task, time_ps)
-            return
-        for released in self._barrier.arrive(rank, instance):
-            self._advance(released, task, time_ps)
+        else:
+            for released in self._barrier.arrive(rank, instance, task.collective.members):
+                self._advance(released, task, time_ps)
+
+    def not_there_yet(self, handle: Handle) -> list[int]:
+        """The NPUs that have not issued a collective, or not posted the other end of a message, that another has."""
+        if isinstance(handle.request, MessageRequest):
+            ends = {handle.request.source, handle.request.destination}
+            return sorted(ends - {handle.rank}) if self._messages.lacks_its_other_end(handle) else []
+        collective = self._collectives.get(handle.collective)
+        if collective is None:
+            return []
+        communicator = collective.request.communicator
+        members = range(self._network.ranks) if communicator is None else communicator.ranks
+        return [rank for rank in members if collective.handles[rank] is None]
 
     def running(self, rank: int) -> list[int]:
-        """Instances that run on ``rank``, the earliest collective's first."""
-        return sorted(task.instance for queues in self._queues.values() for task in queues[rank].running)
+        """Instances that run on ``rank``, messages included, the earliest collective's first."""
+        chunks = [task.instance for queues in self._queues.values() for task in queues[rank].running]
+        return sorted(chunks + self._messages.running(rank))
 
     def waiting(self, rank: int) -> list[int]:
         """Instances that wait on ``rank`` for a slot or their turn, the earliest collective's first."""
@@ -146,44 +178,50 @@ class SystemLayer:
         queues = [self._queues[number][rank] for number in sorted(self._queues)]
         return [task.instance for queue in queues if (task := queue.awaited()) is not None]
 
-    def _create(self, index: int, request: CollectiveRequest, now_ps: int) -> None:
+    def _create(self, request: CollectiveRequest, now_ps: int) -> Collective:
         """The first NPU to issue a collective makes it for all."""
-        collective = self._maker.make(index, request, now_ps)
-        if collective is None:
-            self._records.append(None)
-            return
-        self._changes.append(index)
-        self._records.append(
-            CollectiveRecord(
-                index=index,
-                layer=self._layer_names[request.layer],
-                pass_number=request.pass_number,
-                phase=request.pass_kind,
-                kind=request.kind,
-                algorithm=collective.algorithm,
-                bytes=request.bytes,
-                ranks=collective.group_ranks,
-                chunks=len(collective.first_tasks),
-                start_ps=now_ps,
-            )
-        )
-        self._collectives[index] = collective
+        collective = self._maker.make(self._history.next_number, request, now_ps)
+        self._history.begin_collective(collective, now_ps)
+        self._collectives[collective.index] = collective
         for task in collective.tasks():
             self._tasks[task.instance] = task
             if task.queue not in self._queues:
                 self._queues[task.queue] = self._new_queues()
+        return collective
+
+    def _hold(self, collective: Collective, rank: int, now_ps: int) -> None:
+        """Hold a collective back until each role has issued it; then it begins on all who have."""
+        assert self._roles is not None
+        collective.held.append(rank)
+        collective.absent_roles.discard(self._roles[rank])
+        if collective.absent_roles:
+            return
+        for held in collective.held:
+            handle = collective.handles[held]
+            assert handle is not None
+            if held in self._observers:
+                waited_ps = len(collective.first_tasks) * (now_ps - handle.issue_ps)
+                self._observers[held].held(handle.request.label.layer, waited_ps)
+            self._begin(collective, held, now_ps)
+        collective.held.clear()
+
+    def _begin(self, collective: Collective, rank: int, now_ps: int) -> None:
+        for task in collective.first_tasks:
+            self._enter(rank, task, now_ps)
+            self._fill(rank, task.queue, now_ps)
 
     def _new_queues(self) -> list[DimensionQueue]:
         """A queue of a dimension as each NPU holds it."""
-        order = LaunchOrder(self._network.ranks)
+        order = LaunchOrder()
         return [DimensionQueue(order, self._slots, self._join) for _ in range(self._network.ranks)]
 
     def _advance(self, rank: int, task: Task, time_ps: int) -> None:
         """A chunk leaves a phase on ``rank``."""
         self._queues[task.queue][rank].finish(task)
         collective = task.collective
-        if rank == OBSERVED_RANK:
-            self._observer.finished(task.instance, task.phase, collective.request.layer, task.launch, time_ps)
+        if rank in self._observers:
+            layer = collective.request.label.layer
+            self._observers[rank].finished(task.instance, task.phase, layer, task.launch, time_ps)
         following = task.following
         if following is not None:
             self._enter(rank, following, time_ps)
@@ -198,15 +236,15 @@ class SystemLayer:
 
     def _enter(self, rank: int, task: Task, now_ps: int) -> None:
         self._queues[task.queue][rank].add(task)
-        if rank == OBSERVED_RANK:
-            self._observer.entered(task.instance, task.launch.dimension, now_ps)
+        if rank in self._observers:
+            self._observers[rank].entered(task.instance, task.launch.dimension, now_ps)
 
     def _fill(self, rank: int, queue_number: int, now_ps: int) -> None:
         """Start chunks while there are free slots and chunks that may start."""
         queue = self._queues[queue_number][rank]
         while (task := queue.start_next()) is not None:
-            if rank == OBSERVED_RANK:
-                self._observer.started(task.instance, now_ps)
+            if rank in self._observers:
+                self._observers[rank].started(task.instance, now_ps)
             if self._jitter is None:
                 self._launch(rank, task)
             else:
@@ -219,18 +257,27 @@ class SystemLayer:
 
     def _end(self, collective: Collective, rank: int, time_ps: int) -> None:
         """``rank`` has finished all chunks of a collective."""
-        collective.ranks_left -= 1
-        if not collective.ranks_left:
-            index = collective.index
-            record = self._records[index]
-            assert record is not None
-            self._records[index] = replace(record, end_ps=time_ps)
-            self._changes.append(index)
-            del self._collectives[index]
+        if collective.ranks_left == 1:
+            self._history.end(collective.index, time_ps)
             for task in collective.tasks():
                 del self._tasks[task.instance]
+        self._left_behind(collective, self._matchings[collective.request.communicator])
         handle = collective.handles[rank]
         assert handle is not None
+        self._finished(handle, time_ps)
+
+    def _left_behind(self, collective: Collective, matching: Matching) -> None:
+        """One more member has nothing to do with a collective any more; the last one's is forgotten."""
+        collective.ranks_left -= 1
+        if not collective.ranks_left:
+            del self._collectives[collective.index]
+            matching.forget(collective)
+
+    def _message_done(self, handle: Handle, time_ps: int) -> None:
+        request = handle.request
+        if handle.rank in self._observers and isinstance(request, MessageRequest) and handle.rank == request.source:
+            dimension = self._grid.highest_difference(request.source, request.destination)
+            self._observers[handle.rank].sent_bytes[dimension] += request.bytes
         self._finished(handle, time_ps)
 
 

@@ -6,20 +6,25 @@ from astra_ns3.system.intra_dimension import JoinRule
 from astra_ns3.system.launch_order import LaunchOrder
 from astra_ns3.system.task import Task
 
+_MOST_BEHIND = 64
+"""So many entries of the log that an NPU has started are kept until they are half of all that it holds."""
+
 
 class DimensionQueue:
     """A line, and ``slots`` places to run in; ``join`` says where a newcomer stands in line.
 
-    Only an NPU at the end of the log takes the first of its line: see :mod:`astra_ns3.system.launch_order`.
+    The queues of NPU 0, 1, ... are made in that order. Only an NPU at the end of the log takes the first of its line:
+    see :mod:`astra_ns3.system.launch_order`.
     """
 
-    __slots__ = ("_join", "_line", "_order", "_position", "_running", "_slots", "_waiting")
+    __slots__ = ("_entries", "_join", "_line", "_next", "_order", "_running", "_slots", "_waiting")
 
     def __init__(self, order: LaunchOrder, slots: int, join: JoinRule) -> None:
         self._order = order
         self._slots = slots
         self._join = join
-        self._position = 0
+        self._entries = order.follow()
+        self._next = 0  # among the entries, what is to be started
         self._running: list[Task] = []
         self._line: list[Task] = []
         self._waiting: set[Task] = set()
@@ -44,14 +49,15 @@ class DimensionQueue:
         line = self._line
         if not line or len(self._running) >= self._slots:
             return None
-        task = self._order.at(self._position)
-        if task is None:
+        entries = self._entries
+        if self._next < len(entries):
+            task = entries[self._next]
+            if task not in self._waiting:
+                return None
+        else:
             task = line[0]
             self._order.append(task)
-        elif task not in self._waiting:
-            return None
-        self._order.started(self._position)
-        self._position += 1
+        self._go_on()
         self._waiting.remove(task)
         if line[0] is task:
             del line[0]
@@ -66,4 +72,14 @@ class DimensionQueue:
 
     def awaited(self) -> Task | None:
         """The chunk that must start before any other here; None if the NPU may choose."""
-        return self._order.at(self._position)
+        return self._entries[self._next] if self._next < len(self._entries) else None
+
+    def _go_on(self) -> None:
+        """Past an entry; those that are started are forgotten, in turns that keep this cheap."""
+        self._next += 1
+        if self._next == len(self._entries):
+            self._entries.clear()
+            self._next = 0
+        elif self._next > _MOST_BEHIND and 2 * self._next > len(self._entries):
+            del self._entries[: self._next]
+            self._next = 0

@@ -1,4 +1,4 @@
-"""The eye on NPU 0: how long its chunks wait and run, when its queues are busy, what it sends."""
+"""The eye on one NPU: how long its chunks wait and run, when its queues are busy, what it sends."""
 
 from __future__ import annotations
 
@@ -8,24 +8,36 @@ from astra_ns3.network.records import DimensionTimes, LayerDetail, PhaseTimes
 from astra_ns3.system.launches import Launch
 
 
-class NpuObserver:
-    """Sums per layer; a chunk is known by its instance number while it waits or runs."""
+class _LayerChunks:
+    """A layer's chunks on the NPU."""
 
-    def __init__(self, layers: int, dimensions: int) -> None:
-        self._dimensions = dimensions
+    def __init__(self, dimensions: int) -> None:
+        self.chunks = 0
+        self.creation_ps = 0
+        self.phases: list[list[int]] = []  # chunks, time in the queue, time in the network
+        self.dimensions = [[0, 0] for _ in range(dimensions)]  # chunks, time
+
+
+class NpuObserver:
+    """Sums per layer of NPU ``rank``; a chunk is known by its instance number while it waits or runs."""
+
+    def __init__(self, rank: int, layers: int, dimensions: int) -> None:
+        self._rank = rank
         self._since: dict[int, int] = {}
-        self._phases: list[list[list[int]]] = [[] for _ in range(layers)]  # layer, phase: chunks, queue, network
-        self._dimension_times = [[[0, 0] for _ in range(dimensions)] for _ in range(layers)]  # chunks, time
-        self._chunks = [0] * layers
+        self._layers: dict[int | str, _LayerChunks] = {layer: _LayerChunks(dimensions) for layer in range(layers)}
         self._queue_ps: dict[int, int] = {}
         self._held = [0] * dimensions
         self._busy: list[list[tuple[int, int]]] = [[] for _ in range(dimensions)]
         self._busy_since = [0] * dimensions
         self.sent_bytes = [0] * dimensions
 
-    def created(self, layer: int, chunks: int) -> None:
-        """A collective of ``layer`` was cut in so many chunks, which enter their queue at once."""
-        self._chunks[layer] += chunks
+    def created(self, layer: int | str, chunks: int) -> None:
+        """A collective of ``layer`` was cut in so many chunks."""
+        self._of(layer).chunks += chunks
+
+    def held(self, layer: int | str, time_ps: int) -> None:
+        """Chunks of ``layer`` entered their queues later than they were created, by ``time_ps`` in all."""
+        self._of(layer).creation_ps += time_ps
 
     def entered(self, instance: int, dimension: int, time_ps: int) -> None:
         """A chunk joined the queue of a dimension."""
@@ -41,20 +53,21 @@ class NpuObserver:
         self._queue_ps[instance] = time_ps - self._since[instance]
         self._since[instance] = time_ps
 
-    def finished(self, instance: int, phase: int, layer: int, launch: Launch, time_ps: int) -> None:
+    def finished(self, instance: int, phase: int, layer: int | str, launch: Launch, time_ps: int) -> None:
         """A chunk finished phase number ``phase``, which was ``launch``."""
         run_ps = time_ps - self._since.pop(instance)
-        phases = self._phases[layer]
-        while len(phases) <= phase:
-            phases.append([0, 0, 0])
-        sums = phases[phase]
-        sums[0] += 1
-        sums[1] += self._queue_ps.pop(instance)
-        sums[2] += max(run_ps - launch.overhead_ps, 0) // max(launch.steps, 1)
-        times = self._dimension_times[layer][launch.dimension]
+        sums = self._of(layer)
+        while len(sums.phases) <= phase:
+            sums.phases.append([0, 0, 0])
+        costs = launch.costs(self._rank)
+        of_phase = sums.phases[phase]
+        of_phase[0] += 1
+        of_phase[1] += self._queue_ps.pop(instance)
+        of_phase[2] += max(run_ps - costs.overhead_ps, 0) // max(costs.steps, 1)
+        times = sums.dimensions[launch.dimension]
         times[0] += 1
         times[1] += run_ps
-        self.sent_bytes[launch.dimension] += launch.sent_bytes
+        self.sent_bytes[launch.dimension] += costs.sent_bytes
         self._held[launch.dimension] -= 1
         if not self._held[launch.dimension]:
             self._busy[launch.dimension].append((self._busy_since[launch.dimension], time_ps))
@@ -77,15 +90,20 @@ class NpuObserver:
             changes.append((place, (*intervals[place:], *goes_on)))
         return tuple(changes)
 
-    def details(self, names: list[str]) -> tuple[LayerDetail, ...]:
-        """One row per layer."""
+    def details(self, names: Sequence[str]) -> tuple[LayerDetail, ...]:
+        """A row per layer of the workload, whose ``names`` are given, and for each other name."""
         return tuple(
             LayerDetail(
-                name,
-                self._chunks[layer],
-                0,  # chunks enter their first queue when they are created
-                tuple(PhaseTimes(*sums) for sums in self._phases[layer]),
-                tuple(DimensionTimes(*times) for times in self._dimension_times[layer]),
+                names[layer] if isinstance(layer, int) else layer,
+                sums.chunks,
+                sums.creation_ps,
+                tuple(PhaseTimes(*of_phase) for of_phase in sums.phases),
+                tuple(DimensionTimes(*times) for times in sums.dimensions),
             )
-            for layer, name in enumerate(names)
+            for layer, sums in self._layers.items()
         )
+
+    def _of(self, layer: int | str) -> _LayerChunks:
+        if layer not in self._layers:
+            self._layers[layer] = _LayerChunks(len(self.sent_bytes))
+        return self._layers[layer]

@@ -1,7 +1,7 @@
-"""Plans collectives one after the other: their chunks, each chunk's route, and the queue of each phase.
+"""Plans a communicator's collectives one after the other: their chunks, each chunk's route, the queue of each phase.
 
-What it remembers from one to the next, all of it in program order and so the same on all NPUs: whose turn it is among
-the queues of a dimension and between the two trees, and what the policy that orders dimensions remembers.
+What it remembers from one to the next, all of it in program order and so the same on all members: whose turn it is
+among the queues of a dimension and between the two trees, and what the policy that orders dimensions remembers.
 """
 
 from __future__ import annotations
@@ -40,6 +40,7 @@ class CollectivePlanner:
 
     def __init__(self, config: SystemConfig, grid: Grid, compatibility: Compatibility) -> None:
         self._config = config
+        self._grid = grid
         self._planner = PhasePlanner(config, grid, compatibility)
         self._truncates = compatibility.truncate_chunks
         self._route = route_policy(config.inter_dimension_scheduling, grid, compatibility)
@@ -50,6 +51,7 @@ class CollectivePlanner:
 
     def chunks(self, request: CollectiveRequest, time_ps: int) -> list[Chunk]:
         """For each chunk its phases, in order; empty without data or partners. Raises InputError."""
+        self._grid.check_dimensions(request.dimensions)
         flat = self._planner.flat_dimensions(request.kind, request.dimensions)
         dimensions = self._planner.wide_dimensions(request.dimensions) if flat is None else flat
         if not dimensions or not request.bytes:

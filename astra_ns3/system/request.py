@@ -2,38 +2,61 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 
 from astra_ns3.config.collective_kind import CollectiveKind
-from astra_ns3.network.records import PassKind
+from astra_ns3.network.records import Label
+from astra_ns3.system.communicator import Communicator
 
 
 @dataclass(frozen=True)
 class CollectiveRequest:
     """A collective on ``bytes`` per NPU over all NPUs, or over those that differ in ``dimensions`` (numbers) only.
 
-    ``policy`` is one of :data:`astra_ns3.system.policies.POLICIES`, a priority (the higher goes first), or None for the
-    system file's policy. ``layer`` is an index into the workload's layers.
+    ``label``: what the loop calls it; an index into the workload's layers stands for the layer's name. ``policy`` is
+    one of :data:`astra_ns3.system.policies.POLICIES`, a priority (the higher goes first), or None for the system file's
+    policy. ``communicator``: who takes part (None: all NPUs); over ``dimensions``, each member in its own group of
+    them. The k-th request of a communicator is the same on all members, but for its label; with a ``key``, the k-th of
+    that key.
     """
 
     kind: CollectiveKind
     bytes: int
-    layer: int
-    pass_number: int
-    pass_kind: PassKind
+    label: Label
     policy: str | int | None = None
     dimensions: tuple[int, ...] | None = None
+    communicator: Communicator | None = None
+    key: Hashable = None
+
+
+@dataclass(frozen=True)
+class MessageRequest:
+    """One end of a tensor's way from NPU ``source`` to NPU ``destination``.
+
+    The k-th sent with a ``tag`` between the two is the k-th received with it. With ``rendezvous`` it leaves when the
+    receiver has posted its end and its invitation has arrived; without (eager), as soon as it is posted.
+    """
+
+    source: int
+    destination: int
+    bytes: int
+    tag: Hashable
+    label: Label
+    rendezvous: bool = False
 
 
 class Handle:
-    """One NPU's part of a collective. ``collective`` is its number in program order, -1 if there is nothing to do.
+    """One NPU's part of a collective, or of a message. ``collective`` is its number, -1 if there is nothing to do.
 
     ``done`` is set by whoever issued it, when the collective counts as done (the update time comes after its end).
     """
 
     __slots__ = ("collective", "done", "issue_ps", "rank", "request")
 
-    def __init__(self, rank: int, collective: int, request: CollectiveRequest, issue_ps: int, *, done: bool) -> None:
+    def __init__(
+        self, rank: int, collective: int, request: CollectiveRequest | MessageRequest, issue_ps: int, *, done: bool
+    ) -> None:
         self.rank = rank
         self.collective = collective
         self.request = request

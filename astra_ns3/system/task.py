@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from astra_ns3.config.collective_kind import CollectiveKind
+from astra_ns3.system.communicator import PerNpu, per_npu
 from astra_ns3.system.launches import Launch
 from astra_ns3.system.request import CollectiveRequest, Handle
 
@@ -32,14 +33,27 @@ class Task:
 
 
 class Collective:
-    """A collective that has been issued, shared by all NPUs.
+    """A collective that has been issued, shared by its members.
 
     ``algorithm``: that of each phase; ``group_ranks``: how many NPUs exchange data with each other.
-    ``first_tasks``: the first phase of each chunk. ``left[rank]``: chunks that a rank has still to finish;
-    ``handles[rank]``: None until it has issued it.
+    ``first_tasks``: the first phase of each chunk; none if there is nothing to do. ``left[rank]``: chunks that a member
+    has still to finish; ``handles[rank]``: None until it has issued it. ``absent_roles``: those that have not issued it
+    on any NPU, which holds it ``held`` on those that have.
     """
 
-    __slots__ = ("algorithm", "first_tasks", "group_ranks", "handles", "index", "left", "ranks_left", "request")
+    __slots__ = (
+        "absent_roles",
+        "algorithm",
+        "first_tasks",
+        "group_ranks",
+        "handles",
+        "held",
+        "index",
+        "left",
+        "members",
+        "ranks_left",
+        "request",
+    )
 
     def __init__(self, index: int, request: CollectiveRequest, algorithm: str, group_ranks: int) -> None:
         self.index = index
@@ -47,16 +61,21 @@ class Collective:
         self.algorithm = algorithm
         self.group_ranks = group_ranks
         self.first_tasks: list[Task] = []
-        self.left: list[int] = []
-        self.handles: list[Handle | None] = []
-        self.ranks_left = 0
+        self.left: PerNpu[int] = []
+        self.handles: PerNpu[Handle | None] = []
+        self.absent_roles: set[int] = set()
+        self.held: list[int] = []
+        self.members = self.ranks_left = 0
 
-    def start(self, first_tasks: list[Task], ranks: int) -> None:
-        """What ``ranks`` NPUs have to do."""
+    def start(self, first_tasks: list[Task], npus: int, roles: frozenset[int]) -> None:
+        """What the members have to do; ``npus``: all there are; ``roles``: the members', if there are several."""
+        communicator = self.request.communicator
+        self.members = self.ranks_left = npus if communicator is None else len(communicator)
+        self.absent_roles = set(roles)
         self.first_tasks = first_tasks
-        self.left = [len(first_tasks)] * ranks
-        self.handles = [None] * ranks
-        self.ranks_left = ranks
+        if first_tasks:
+            self.left = per_npu(communicator, npus, len(first_tasks))
+            self.handles = per_npu(communicator, npus, None)
 
     def tasks(self) -> list[Task]:
         """Every phase of every chunk."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -11,19 +12,20 @@ import numpy.typing as npt
 from astra_ns3.config.compatibility import OURS, Compatibility
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.config.workload import Workload
-from astra_ns3.errors import SimulationStalled
+from astra_ns3.errors import InputError, SimulationStalled
 from astra_ns3.network.api import Limits, NetworkBackend
-from astra_ns3.network.records import LayerTimes, PassKind, PassTimes, RunRecords
-from astra_ns3.system.layer import OBSERVED_RANK, SystemLayer
-from astra_ns3.system.request import Handle
+from astra_ns3.network.records import LayerTimes, PassKind, PassTimes, RoleTimes, RunRecords
+from astra_ns3.system.layer import SystemLayer
+from astra_ns3.system.request import CollectiveRequest, Handle, MessageRequest
 from astra_ns3.units import PS_PER_NS
-from astra_ns3.workload.dry_run import collective_requests
-from astra_ns3.workload.loops import loop_of
-from astra_ns3.workload.npu_program import LayerSums, NpuProgram
-from astra_ns3.workload.operations import Compute, Issue, Move
-from astra_ns3.workload.parallelism import parallelism_of
+from astra_ns3.workload.deadlock import check_programs, peer_of
+from astra_ns3.workload.dry_run import counted_requests, request_kind
+from astra_ns3.workload.loops import Loop
+from astra_ns3.workload.npu_program import LayerSums, NpuProgram, sums_by_layer
+from astra_ns3.workload.operations import Compute, Issue, Move, Posting, Send
+from astra_ns3.workload.programs import Programs
+from astra_ns3.workload.roles import Role
 from astra_ns3.workload.stall import describe_stall
-from astra_ns3.workload.steps import Steps
 
 Heartbeat = Callable[[int, int], None]
 
@@ -34,8 +36,9 @@ class TrainingDriver:
     ``dimensions``: NPUs along each dimension (default: all in one); a workload whose groups of NPUs end inside one
     cuts it in two, for the system, not for the network. ``bandwidths``: of each dimension, in any unit, for policies
     that ask (None: not known). ``seed``: of the system's random delays. ``on_heartbeat(time_ps, events)`` is called
-    about ten times a second; what it raises ends the run. Raises InputError if the system can't do what the workload
-    asks.
+    about ten times a second; what it raises ends the run. ``loop``: instead of the workload's own. ``report_npu``:
+    whose layers the records tell of. Raises InputError if the system can't do what the workload asks, and
+    ProgramsDeadlock or ProgramMismatch if the programs of the roles don't go together.
     """
 
     def __init__(
@@ -50,42 +53,56 @@ class TrainingDriver:
         compatibility: Compatibility = OURS,
         seed: int = 1,
         on_heartbeat: Heartbeat | None = None,
+        loop: Loop | None = None,
+        report_npu: int = 0,
     ) -> None:
-        loop = loop_of(workload, passes)
+        programs = Programs.of(
+            workload,
+            passes,
+            dimensions or (network.ranks,),
+            loop,
+            exposed_until_first_end=compatibility.exposed_until_first_end,
+        )
         self._network = network
         self._workload = workload
         self._passes = passes
         self._on_heartbeat = on_heartbeat
         self._update_ps = [layer.update_ns * PS_PER_NS for layer in workload.layers]
-        self._sums = [LayerSums() for _ in workload.layers]
         self._tick_ps = compatibility.step_tick_ns * PS_PER_NS
-        parallelism = parallelism_of(workload, dimensions or (network.ranks,))
+        self._role_of = programs.role_of
+        self._place_of = {rank: place for role in programs.roles for place, rank in enumerate(role.ranks)}
+        self._observed = _observed(programs.roles, self._role_of, report_npu)
+        self._reported = report_npu
+        parallelism = programs.parallelism
         self._system = SystemLayer(
             network,
             system if parallelism.cut is None else system.for_dimensions(parallelism.cut),
             parallelism.dimensions,
             [layer.name for layer in workload.layers],
-            self._collective_ended,
+            self._handle_ended,
             compatibility=compatibility,
             bandwidths=None if bandwidths is None else parallelism.of_each(bandwidths),
             seed=seed,
+            roles=_role_numbers(programs),
+            observed=[report_npu, *(rank for rank in self._observed if rank != report_npu)],
         )
-        for request in collective_requests(workload, dimensions=parallelism.dimensions):
-            self._system.prepare(request)
-        first_end = compatibility.exposed_until_first_end
+        self._prepare(programs)
+        self._sums = {rank: sums_by_layer(len(workload.layers)) for rank in self._observed}
         self._npus = [
-            NpuProgram(
-                rank,
-                loop(Steps(workload, passes, parallelism.layers, exposed_until_first_end=first_end)),
-                self._tick_ps,
-                self._sums if rank == OBSERVED_RANK else None,
-            )
-            for rank in range(network.ranks)
+            NpuProgram(rank, programs.program(role), self._tick_ps, self._sums.get(rank))
+            for rank, role in enumerate(self._role_of)
         ]
         self._resume = [partial(self._go_on, npu) for npu in self._npus]
-        self._issue = [partial(self._issue_collective, npu.rank) for npu in self._npus]
+        self._post = [partial(self._post_operation, npu.rank) for npu in self._npus]
         self._left = len(self._npus)
         self._started = False
+
+    def _prepare(self, programs: Programs) -> None:
+        """Find what can't run before anything does, and plan each kind of collective."""
+        check_programs(programs)
+        kinds = {request_kind(request): request for request, _ in counted_requests(replace(programs, passes=1))}
+        for request in kinds.values():
+            self._system.prepare(request)
 
     @property
     def finished(self) -> bool:
@@ -123,12 +140,12 @@ class TrainingDriver:
     def progress(self) -> tuple[int, int, int, int]:
         """Of NPU 0: passes done, passes, layer steps done in this pass, layer steps of a pass (two per layer)."""
         layers = len(self._workload.layers)
-        passes_done, steps = self._npus[OBSERVED_RANK].position(layers, self._passes)
+        passes_done, steps = self._npus[0].position(layers, self._passes)
         return passes_done, self._passes, steps, 2 * layers
 
     def computed_ps(self) -> int:
         """For how long NPU 0 has computed until now."""
-        return self._npus[OBSERVED_RANK].record(self._network.now_ps()).compute_ps
+        return self._npus[0].record(self._network.now_ps()).compute_ps
 
     def records(self) -> RunRecords:
         """All that is known by now; ``complete`` once every NPU is done."""
@@ -143,6 +160,8 @@ class TrainingDriver:
             collectives=self._system.collectives(),
             busy=self._system.busy(),
             sent_bytes=self._system.sent_bytes,
+            reported_npu=self._reported,
+            roles=self.roles(),
         )
 
     def totals(self) -> npt.NDArray[np.int64]:
@@ -151,11 +170,18 @@ class TrainingDriver:
         records = (npu.record(now_ps) for npu in self._npus)
         return np.array([(r.finish_ps, r.compute_ps, r.exposed_ps, r.done) for r in records], dtype=np.int64)
 
+    @property
+    def reported_npu(self) -> int:
+        """Whose layers :meth:`layers` has."""
+        return self._reported
+
     def layers(self) -> tuple[LayerTimes, ...]:
-        """The times of each layer on NPU 0 so far."""
-        return tuple(
-            _layer_times(layer.name, sums) for layer, sums in zip(self._workload.layers, self._sums, strict=True)
-        )
+        """The times of each layer on the reported NPU so far."""
+        return self._layers_on(self._reported)
+
+    def roles(self) -> tuple[RoleTimes, ...]:
+        """The times of each layer so far, on the NPU that stands for each role."""
+        return tuple(RoleTimes(self._role_of[rank].name, rank, self._layers_on(rank)) for rank in self._observed)
 
     @property
     def system(self) -> SystemLayer:
@@ -164,7 +190,7 @@ class TrainingDriver:
 
     def _go_on(self, npu: NpuProgram, time_ps: int) -> None:
         """Let an NPU run on to its next computation or unfinished collective."""
-        blocking = npu.next_blocking(time_ps, self._issue[npu.rank])
+        blocking = npu.next_blocking(time_ps, self._post[npu.rank])
         if isinstance(blocking, Compute):
             self._network.call_later(npu.rank, blocking.time_ps, self._resume[npu.rank])
         elif isinstance(blocking, Move):
@@ -174,31 +200,63 @@ class TrainingDriver:
             if not self._left:
                 self._network.stop()
 
-    def _issue_collective(self, rank: int, operation: Issue) -> Handle:
-        return self._system.issue(rank, operation.request)
+    def _post_operation(self, rank: int, operation: Posting) -> Handle:
+        if isinstance(operation, Issue):
+            return self._system.issue(rank, operation.request)
+        peer = peer_of(self._role_of[rank], operation, self._place_of[rank])
+        tensor = operation.bytes, operation.tag, operation.label, operation.rendezvous
+        if isinstance(operation, Send):
+            return self._system.send(MessageRequest(rank, peer, *tensor))
+        return self._system.receive(MessageRequest(peer, rank, *tensor))
 
-    def _collective_ended(self, handle: Handle, time_ps: int) -> None:
+    def _handle_ended(self, handle: Handle, time_ps: int) -> None:
         """From the system: all chunks are done on a rank; the layer's update comes before it counts as done."""
-        update_ps = self._update_ps[handle.request.layer]
+        layer = handle.request.label.layer
+        is_update = isinstance(handle.request, CollectiveRequest)
+        update_ps = self._update_ps[layer] if is_update and isinstance(layer, int) else 0
         if update_ps:
-            self._network.call_later(handle.rank, update_ps, partial(self._collective_done, handle))
+            self._network.call_later(handle.rank, update_ps, partial(self._handle_done, handle))
         else:
-            self._collective_done(handle, time_ps)
+            self._handle_done(handle, time_ps)
 
-    def _collective_done(self, handle: Handle, time_ps: int) -> None:
+    def _handle_done(self, handle: Handle, time_ps: int) -> None:
         npu = self._npus[handle.rank]
-        if npu.collective_done(handle, time_ps):
+        if npu.handle_done(handle, time_ps):
             self._go_on(npu, time_ps)
+
+    def _layers_on(self, rank: int) -> tuple[LayerTimes, ...]:
+        names = [layer.name for layer in self._workload.layers]
+        return tuple(
+            _layer_times(names[layer] if isinstance(layer, int) else layer, sums)
+            for layer, sums in self._sums[rank].items()
+        )
+
+
+def _observed(roles: Sequence[Role], role_of: Sequence[Role], report_npu: int) -> list[int]:
+    """The NPU that stands for each role: the one reported, or the first that has it. Raises InputError."""
+    if not 0 <= report_npu < len(role_of):
+        raise InputError(f"report-npu is {report_npu}, expected one of {len(role_of)} NPUs, 0 to {len(role_of) - 1}")
+    return [report_npu if role_of[report_npu] is role else role.ranks[0] for role in roles]
+
+
+def _role_numbers(programs: Programs) -> list[int] | None:
+    """The number of each NPU's role, None for one role. What reacts to time may differ on each NPU of a role."""
+    if programs.loop.reactive:
+        return list(range(programs.grid.ranks))
+    return [role.number for role in programs.role_of] if len(programs.roles) > 1 else None
 
 
 def _layer_times(name: str, sums: LayerSums) -> LayerTimes:
-    def times(kind: PassKind) -> PassTimes:
-        return PassTimes(sums.compute_ps[kind], sums.exposed_ps[kind], sums.comm_ps[kind])
+    def times(part: str) -> PassTimes:
+        return PassTimes(sums.compute_ps.get(part, 0), sums.exposed_ps.get(part, 0), sums.comm_ps.get(part, 0))
 
+    parts = dict.fromkeys(part for found in (sums.compute_ps, sums.exposed_ps, sums.comm_ps) for part in found)
+    usual = {kind.value for kind in PassKind}
     return LayerTimes(
         name,
         times(PassKind.FORWARD),
         times(PassKind.WEIGHT_GRADIENT),
         times(PassKind.INPUT_GRADIENT),
         sums.tail_ps,
+        {str(part): times(part) for part in parts if part not in usual},
     )

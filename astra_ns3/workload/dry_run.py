@@ -1,19 +1,23 @@
-"""Which collectives a training loop issues, without running it."""
+"""What the programs of a training loop do, without running them: once per role, however many NPUs have it.
+
+A program that reacts to time is played as if everything were done at once.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from itertools import count
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
 
 from astra_ns3.config.collective_kind import CollectiveKind
 from astra_ns3.config.workload import Workload
-from astra_ns3.network.records import PassKind
-from astra_ns3.system.request import CollectiveRequest, Handle
-from astra_ns3.workload.loops import loop_of
-from astra_ns3.workload.operations import Compute, Issue, Operation, Wait
-from astra_ns3.workload.parallelism import parallelism_of
-from astra_ns3.workload.steps import Steps
+from astra_ns3.network.records import Label, PassKind
+from astra_ns3.system.communicator import Communicator
+from astra_ns3.system.request import CollectiveRequest, Handle, MessageRequest
+from astra_ns3.workload.deadlock import message_pairs
+from astra_ns3.workload.operations import Compute, Issue, Operation, Receive, Send, Wait, WaitAny
+from astra_ns3.workload.programs import Programs
+from astra_ns3.workload.roles import Role
 
 _NAMED_LAYERS = 3
 
@@ -21,93 +25,129 @@ _DIFFERENT_PASSES = 2
 """A first pass, and one that stands for all others: no loop tells them apart."""
 
 
-RequestKind = tuple[CollectiveKind, int, tuple[int, ...] | None]
-"""What decides how a collective is planned: its kind, its bytes, its dimensions."""
+class RequestKind(NamedTuple):
+    """What decides how a collective is planned."""
+
+    kind: CollectiveKind
+    bytes: int
+    dimensions: tuple[int, ...] | None
+    communicator: Communicator | None
 
 
 def request_kind(request: CollectiveRequest) -> RequestKind:
     """Equal for requests that are planned alike."""
-    return request.kind, request.bytes, request.dimensions
+    return RequestKind(request.kind, request.bytes, request.dimensions, request.communicator)
 
 
-def counted_requests(
-    workload: Workload, passes: int, dimensions: Sequence[int] | None = None
-) -> list[tuple[CollectiveRequest, int]]:
-    """Each kind of collective that an NPU issues in ``passes`` passes, in the order of the first, and how often.
+Counts = list[tuple[CollectiveRequest, int]]
+"""Each kind of collective, and how often it is issued."""
 
-    Found in a first pass and one that stands for all others, so that it takes no longer for more of them. Arguments as
-    for :func:`collective_requests`.
+
+def counted_requests(programs: Programs) -> Counts:
+    """Each kind of collective that is issued, in the order of the first of each role, and how often.
+
+    Found in a first pass and one that stands for all others, so that it takes no longer for more of them.
     """
-    played = min(passes, _DIFFERENT_PASSES)
+    return _count(programs, lambda role: _operations(programs, role, min(programs.passes, _DIFFERENT_PASSES)))
+
+
+def issued_at_once(programs: Programs) -> Counts:
+    """Each kind of collective that is issued before its role computes or waits, and how often.
+
+    Where a loop goes through a whole pass without a stop, it goes through all passes.
+    """
+    return _count(programs, lambda role: _first_operations(programs, role))
+
+
+def planned_computation(programs: Programs) -> tuple[int, int]:
+    """For how long NPU 0 computes, and how many operations of all NPUs take time."""
+    first_ps = operations = 0
+    for role in programs.roles:
+        time_ps = count = 0
+        for operation in _operations(programs, role, min(programs.passes, _DIFFERENT_PASSES)):
+            if isinstance(operation, Compute) and operation.time_ps:
+                times = _times(operation.label, programs.passes)
+                time_ps += times * operation.time_ps
+                count += times
+        operations += count * len(role.ranks)
+        if 0 in role.ranks:
+            first_ps = time_ps
+    return first_ps, operations
+
+
+class PlannedMessages(NamedTuple):
+    """Messages that go so many ``times`` between each of ``pairs``, source and destination."""
+
+    pairs: tuple[tuple[int, int], ...]
+    bytes: int
+    rendezvous: bool
+    times: int
+
+
+def counted_messages(programs: Programs) -> list[PlannedMessages]:
+    """What the roles send, and how often."""
+    counts: Counter[PlannedMessages] = Counter()
+    for role in programs.roles:
+        for operation in _operations(programs, role, min(programs.passes, _DIFFERENT_PASSES)):
+            if isinstance(operation, Send):
+                pairs = tuple(message_pairs(role, operation))
+                key = PlannedMessages(pairs, operation.bytes, operation.rendezvous, 0)
+                counts[key] += _times(operation.label, programs.passes)
+    return [key._replace(times=count) for key, count in counts.items()]
+
+
+def collective_requests(programs: Programs) -> list[CollectiveRequest]:
+    """Every collective that is issued in all passes, in program order of each role; raises InputError.
+
+    One that several roles issue is there once.
+    """
+    requests: list[CollectiveRequest] = []
+    told_by: dict[Communicator | None, Role] = {}
+    for role in programs.roles:
+        for operation in _operations(programs, role, programs.passes):
+            if isinstance(operation, Issue):
+                request = operation.request
+                if told_by.setdefault(request.communicator, role) is role:
+                    requests.append(request)
+    return requests
+
+
+def _count(programs: Programs, operations_of: Callable[[Role], Iterator[Operation]]) -> Counts:
+    """Count collectives, each communicator's in the first role that has a part in it."""
     counts: Counter[RequestKind] = Counter()
     first: dict[RequestKind, CollectiveRequest] = {}
-    for request in collective_requests(workload, played, dimensions):
-        key = request_kind(request)
-        counts[key] += 1 if request.pass_number == 0 else passes - 1
-        first.setdefault(key, request)
+    told_by: dict[Communicator | None, Role] = {}
+    for role in programs.roles:
+        for operation in operations_of(role):
+            if not isinstance(operation, Issue):
+                continue
+            request = operation.request
+            if told_by.setdefault(request.communicator, role) is role:
+                key = request_kind(request)
+                counts[key] += _times(request.label, programs.passes)
+                first.setdefault(key, request)
     return [(request, counts[key]) for key, request in first.items()]
 
 
-def issued_at_once(
-    workload: Workload, passes: int, dimensions: Sequence[int] | None = None
-) -> list[tuple[CollectiveRequest, int]]:
-    """Each kind of collective that an NPU issues before it computes or waits, and how often.
-
-    Where a loop goes through a whole pass without a stop, it goes through all ``passes``. Arguments as for
-    :func:`collective_requests`.
-    """
-    counts: Counter[RequestKind] = Counter()
-    first: dict[RequestKind, CollectiveRequest] = {}
-    for request in _first_requests(workload, min(passes, _DIFFERENT_PASSES), dimensions):
-        key = request_kind(request)
-        counts[key] += 1 if request.pass_number == 0 else passes - 1
-        first.setdefault(key, request)
-    return [(request, counts[key]) for key, request in first.items()]
+def _times(label: Label, passes: int) -> int:
+    """How often what is seen in a first pass, or in one for all others, happens in all passes."""
+    return 1 if label.iteration == 0 else passes - 1
 
 
-def planned_computation(workload: Workload, passes: int, dimensions: Sequence[int] | None = None) -> tuple[int, int]:
-    """For how long an NPU computes in ``passes`` passes, and in how many operations that take time.
-
-    Arguments as for :func:`collective_requests`.
-    """
-    time_ps = operations = 0
-    for operation in _operations(workload, min(passes, _DIFFERENT_PASSES), dimensions):
-        if isinstance(operation, Compute) and operation.time_ps:
-            times = 1 if operation.pass_number == 0 else passes - 1
-            time_ps += times * operation.time_ps
-            operations += times
-    return time_ps, operations
-
-
-def _first_requests(workload: Workload, passes: int, dimensions: Sequence[int] | None) -> Iterator[CollectiveRequest]:
-    """What is issued until the loop first computes or waits."""
-    for operation in _operations(workload, passes, dimensions, finishes=False):
-        if isinstance(operation, Issue):
-            yield operation.request
-        elif isinstance(operation, Wait) or (isinstance(operation, Compute) and operation.time_ps):
+def _first_operations(programs: Programs, role: Role) -> Iterator[Operation]:
+    """What a role does until it first computes or waits."""
+    for operation in _operations(programs, role, min(programs.passes, _DIFFERENT_PASSES), finishes=False):
+        if isinstance(operation, Wait | WaitAny) or (isinstance(operation, Compute) and operation.time_ps):
             return
+        yield operation
 
 
-def collective_requests(
-    workload: Workload, passes: int = 1, dimensions: Sequence[int] | None = None
-) -> list[CollectiveRequest]:
-    """Every collective that each NPU issues in ``passes`` passes, in program order; raises InputError.
-
-    ``dimensions``: NPUs along each, before a cut (None: requests don't say over which they go).
-    """
-    operations = _operations(workload, passes, dimensions)
-    return [operation.request for operation in operations if isinstance(operation, Issue)]
-
-
-def _operations(
-    workload: Workload, passes: int, dimensions: Sequence[int] | None, *, finishes: bool = True
-) -> Iterator[Operation]:
-    """What an NPU's program does; collectives with data are done at once, or, unless it ``finishes`` them, never."""
-    loop = loop_of(workload, passes)
-    groups = None if dimensions is None else parallelism_of(workload, dimensions).layers
-    program = loop(Steps(workload, passes, groups))
+def _operations(programs: Programs, role: Role, passes: int, *, finishes: bool = True) -> Iterator[Operation]:
+    """What a role's program does; collectives with data are done at once, or, unless it ``finishes`` them, never."""
+    program = programs.program(role, passes)
     answer: Handle | None = None
-    for number in count():
+    number = 0
+    while True:
         try:
             operation = program.send(answer)
         except StopIteration:
@@ -116,12 +156,18 @@ def _operations(
         if isinstance(operation, Issue):
             request = operation.request
             answer = Handle(0, number, request, 0, done=finishes or not request.bytes)
+            number += 1
+        elif isinstance(operation, Send | Receive):
+            message = MessageRequest(0, 0, operation.bytes, operation.tag, operation.label)
+            answer = Handle(0, number, message, 0, done=finishes)
+            number += 1
         yield operation
 
 
-def unissued_collectives(workload: Workload, dimensions: Sequence[int] | None = None) -> list[str]:
+def unissued_collectives(workload: Workload, dimensions: Sequence[int]) -> list[str]:
     """A warning for each kind of collective that the file has and its loop never issues; ASTRA-sim ignores it too."""
-    issued = {(request.layer, request.pass_kind) for request in collective_requests(workload, dimensions=dimensions)}
+    requests = collective_requests(Programs.of(workload, 1, dimensions))
+    issued = {(request.label.layer, request.label.part) for request in requests}
     unissued: dict[tuple[str, str], list[str]] = {}
     for index, layer in enumerate(workload.layers):
         passes = {

@@ -1,30 +1,44 @@
-"""Training loops as generators: one program that every NPU runs, after ASTRA-sim 1.0's loops of the same names.
+"""Training loops as generators, one program for each role; ours are ASTRA-sim 1.0's loops of the same names.
 
-In every loop a layer's forward pass first waits for its own weight-gradient collective of the pass before, nothing
-else couples passes, and the end waits for all that is outstanding.
+In these all NPUs have one role. In each a layer's forward pass first waits for its own weight-gradient collective of
+the pass before, nothing else couples passes, and the end waits for all that is outstanding.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 from astra_ns3.config.collective_kind import CollectiveKind
 from astra_ns3.config.workload import Workload
 from astra_ns3.errors import InputError, nearest
 from astra_ns3.workload.operations import Program
+from astra_ns3.workload.roles import Role, RolesOf, one_role
 from astra_ns3.workload.steps import FORWARD, INPUT_GRADIENT, MOVE, WEIGHT_GRADIENT, Steps
 
-Loop = Callable[[Steps], Program]
+
+@dataclass(frozen=True)
+class Loop:
+    """``program(steps, role)``: what the NPUs of a role do. It isn't told which NPU it runs on, so they do the same.
+
+    ``roles``: who has which role. ``reactive``: what is issued may depend on time (on which of several handles is done
+    first, or when), so that nothing can be said of it before; collectives should then have a key. All others are
+    fixed, and proved free of deadlock before they run.
+    """
+
+    program: Callable[[Steps, Role], Program]
+    roles: RolesOf = one_role
+    reactive: bool = False
 
 
-def micro(steps: Steps) -> Program:
+def micro(steps: Steps, role: Role) -> Program:
     """Issue layer 0's weight-gradient collective once per pass, all at time 0; no compute."""
     for number in steps.passes:
         yield from steps.issue(number, 0, WEIGHT_GRADIENT)
     yield from steps.drain()
 
 
-def data_parallel(steps: Steps) -> Program:
+def data_parallel(steps: Steps, role: Role) -> Program:
     """Backwards each layer computes its weight gradient, issues that collective, and computes its input gradient."""
     for number in steps.passes:
         for layer in steps.forwards:
@@ -40,14 +54,14 @@ def data_parallel(steps: Steps) -> Program:
     yield from steps.drain()
 
 
-def distributed_inference(steps: Steps) -> Program:
+def distributed_inference(steps: Steps, role: Role) -> Program:
     """Forward passes only; every layer waits for its collective."""
     for number in steps.passes:
         yield from steps.blocking_forwards(number, steps.forwards)
     yield from steps.drain()
 
 
-def model_parallel(steps: Steps) -> Program:
+def model_parallel(steps: Steps, role: Role) -> Program:
     """Activations and their gradients are exchanged, but for layer 0's gradient that nobody needs; weights aren't."""
     for number in steps.passes:
         yield from steps.blocking_forwards(number, steps.forwards)
@@ -56,7 +70,7 @@ def model_parallel(steps: Steps) -> Program:
     yield from steps.drain()
 
 
-def hybrid(steps: Steps) -> Program:
+def hybrid(steps: Steps, role: Role) -> Program:
     """As :func:`model_parallel` over some dimensions, and gradients of weights over others."""
     for number in steps.passes:
         yield from steps.blocking_forwards(number, steps.forwards)
@@ -65,7 +79,7 @@ def hybrid(steps: Steps) -> Program:
     yield from steps.drain()
 
 
-def hybrid_transformer(steps: Steps) -> Program:
+def hybrid_transformer(steps: Steps, role: Role) -> Program:
     """As :func:`hybrid`, and layer 0's input gradient is exchanged too.
 
     Before the backward pass of an initiating layer, the forward passes from its checkpoint up to the layer below it
@@ -83,7 +97,7 @@ def hybrid_transformer(steps: Steps) -> Program:
     yield from steps.drain()
 
 
-def hybrid_dlrm(steps: Steps) -> Program:
+def hybrid_dlrm(steps: Steps, role: Role) -> Program:
     """Data parallel, and layer 0 (the embedding tables) exchanges by all-to-all, before everything else.
 
     Forward, the last bottom layer waits for layer 0's all-to-all; backwards, the layer after the last bottom layer
@@ -92,23 +106,23 @@ def hybrid_dlrm(steps: Steps) -> Program:
     return _dlrm(steps, waits_for_input_gradient=True)
 
 
-def hybrid_dlrm_enhanced(steps: Steps) -> Program:
+def hybrid_dlrm_enhanced(steps: Steps, role: Role) -> Program:
     """As :func:`hybrid_dlrm`, but nothing waits for layer 0's input-gradient collective before the end of the run."""
     return _dlrm(steps, waits_for_input_gradient=False)
 
 
 LOOPS: Mapping[str, Loop] = {
-    "MICRO": micro,
-    "DATA": data_parallel,
-    "MODEL": model_parallel,
-    "HYBRID_DATA_MODEL": hybrid,
-    "HYBRID_MODEL_DATA": hybrid,
-    "HYBRID_CUSTOMIZED": hybrid,
-    "HYBRID_DLRM": hybrid_dlrm,
-    "HYBRID_DLRM_ENHANCED": hybrid_dlrm_enhanced,
-    "HYBRID_TRANSFORMER": hybrid_transformer,
-    "HYBRID_TRANSFORMER_FWD_IN_BCKWD": hybrid_transformer,
-    "DISTRIBUTED_INFERENCE": distributed_inference,
+    "MICRO": Loop(micro),
+    "DATA": Loop(data_parallel),
+    "MODEL": Loop(model_parallel),
+    "HYBRID_DATA_MODEL": Loop(hybrid),
+    "HYBRID_MODEL_DATA": Loop(hybrid),
+    "HYBRID_CUSTOMIZED": Loop(hybrid),
+    "HYBRID_DLRM": Loop(hybrid_dlrm),
+    "HYBRID_DLRM_ENHANCED": Loop(hybrid_dlrm_enhanced),
+    "HYBRID_TRANSFORMER": Loop(hybrid_transformer),
+    "HYBRID_TRANSFORMER_FWD_IN_BCKWD": Loop(hybrid_transformer),
+    "DISTRIBUTED_INFERENCE": Loop(distributed_inference),
 }
 
 
@@ -121,9 +135,9 @@ def loop_of(workload: Workload, passes: int) -> Loop:
         )
     if passes < 1:
         raise InputError(f"the number of passes must be at least 1, got {passes}")
-    if loop in (hybrid_dlrm, hybrid_dlrm_enhanced) and workload.last_bottom_layer is None:
+    if loop.program in (hybrid_dlrm, hybrid_dlrm_enhanced) and workload.last_bottom_layer is None:
         raise InputError(f"{workload.source}: {workload.loop} needs the number of its last bottom layer")
-    if loop is hybrid_transformer:
+    if loop.program is hybrid_transformer:
         _check_transformer(workload)
     return loop
 

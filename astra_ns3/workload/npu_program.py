@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from astra_ns3.network.records import NpuRecord, PassKind
+from astra_ns3.network.records import Label, NpuRecord, PassKind
 from astra_ns3.system.request import Handle
-from astra_ns3.workload.operations import Blocking, Compute, Issue, Move, Program, Wait
+from astra_ns3.workload.operations import Blocking, Compute, Move, Posting, Program, Wait, WaitAny
 
 
 @dataclass
 class LayerSums:
-    """Sums of one layer, by pass."""
+    """Sums of one layer, by part of its work."""
 
-    compute_ps: dict[PassKind, int] = field(default_factory=lambda: dict.fromkeys(PassKind, 0))
-    exposed_ps: dict[PassKind, int] = field(default_factory=lambda: dict.fromkeys(PassKind, 0))
-    comm_ps: dict[PassKind, int] = field(default_factory=lambda: dict.fromkeys(PassKind, 0))
+    compute_ps: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    exposed_ps: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    comm_ps: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     tail_ps: int = 0
+
+
+SumsByLayer = defaultdict[int | str, LayerSums]
+
+
+def sums_by_layer(layers: int) -> SumsByLayer:
+    """None so far; the workload's ``layers`` come first."""
+    sums: SumsByLayer = defaultdict(LayerSums)
+    sums.update((layer, LayerSums()) for layer in range(layers))
+    return sums
 
 
 class NpuProgram:
@@ -26,7 +37,7 @@ class NpuProgram:
     ``move_ps``: what a move to the next step takes. ``layers`` gets the sums (None: totals only).
     """
 
-    def __init__(self, rank: int, program: Program, move_ps: int, layers: list[LayerSums] | None) -> None:
+    def __init__(self, rank: int, program: Program, move_ps: int, layers: SumsByLayer | None) -> None:
         self.rank = rank
         self.finish_ps: int | None = None
         self._program = program
@@ -49,10 +60,10 @@ class NpuProgram:
         """What the NPU is busy with or waits for; None before the start and after the end."""
         return self._blocking
 
-    def next_blocking(self, time_ps: int, issue: Callable[[Issue], Handle]) -> Blocking | None:
+    def next_blocking(self, time_ps: int, post: Callable[[Posting], Handle]) -> Blocking | None:
         """Book what blocked until now and go on to what takes time or isn't finished; None at the end.
 
-        ``issue`` does what an Issue asks for.
+        ``post`` does what an Issue, a Send or a Receive asks for.
         """
         self._book(time_ps)
         answer: Handle | None = None
@@ -67,24 +78,24 @@ class NpuProgram:
                 self._move_to(operation)
                 if operation.time_ps:
                     return self._block(operation, time_ps)
-            elif isinstance(operation, Wait):
-                self._pass_waited_for = operation.handle.request.pass_number
+            elif isinstance(operation, Wait | WaitAny):
+                self._pass_waited_for = operation.handle.request.label.iteration
                 if not operation.over:
                     return self._block(operation, time_ps)
             elif isinstance(operation, Move):
                 if self._move_ps:
                     return self._block(operation, time_ps)
             else:
-                answer = issue(operation)
+                answer = post(operation)
 
-    def collective_done(self, handle: Handle, time_ps: int) -> bool:
-        """A collective counts as done; True if the program waited for it."""
+    def handle_done(self, handle: Handle, time_ps: int) -> bool:
+        """A collective or a message counts as done; True if the program waited for it."""
         handle.done = True
         if self._layers is not None:
-            request = handle.request
-            self._layers[request.layer].comm_ps[request.pass_kind] += time_ps - handle.issue_ps
+            label = handle.request.label
+            self._layers[label.layer].comm_ps[label.part] += time_ps - handle.issue_ps
         waited_for = self._blocking
-        return isinstance(waited_for, Wait) and (waited_for.handle is handle or handle in waited_for.others)
+        return isinstance(waited_for, Wait | WaitAny) and handle in waited_for.handles
 
     def record(self, now_ps: int) -> NpuRecord:
         """Totals; what blocks now counts until now."""
@@ -103,22 +114,17 @@ class NpuProgram:
         """Passes done, and steps done of the ``2 * layers`` of the present pass (forward, then backward)."""
         if self.done:
             return passes, 0
-        where = self._position
-        if where is None:
+        if self._position is None:
             return self._pass_waited_for, 0
-        forward = where.pass_kind is PassKind.FORWARD
-        return where.pass_number, where.layer if forward else 2 * layers - 1 - where.layer
+        where = self._position.label
+        if not isinstance(where.layer, int):
+            return where.iteration, 0
+        forward = where.part == PassKind.FORWARD
+        return where.iteration, where.layer if forward else 2 * layers - 1 - where.layer
 
     def _move_to(self, operation: Compute) -> None:
         """Note where the NPU is; a forward pass that is done again isn't a step back."""
-        before = self._position
-        again = (
-            before is not None
-            and before.pass_number == operation.pass_number
-            and operation.pass_kind is PassKind.FORWARD
-            and (before.pass_kind is not PassKind.FORWARD or before.layer > operation.layer)
-        )
-        if not again:
+        if self._position is None or not _again(self._position.label, operation.label):
             self._position = operation
 
     def _block(self, operation: Blocking, time_ps: int) -> Blocking:
@@ -131,13 +137,21 @@ class NpuProgram:
         if isinstance(operation, Compute):
             self._compute_ps += elapsed_ps
             if self._layers is not None:
-                self._layers[operation.layer].compute_ps[operation.pass_kind] += elapsed_ps
+                self._layers[operation.label.layer].compute_ps[operation.label.part] += elapsed_ps
         elif operation is not None:
             self._exposed_ps += elapsed_ps
-            if self._layers is not None and isinstance(operation, Wait):
-                request = operation.handle.request
-                sums = self._layers[request.layer]
+            if self._layers is not None and isinstance(operation, Wait | WaitAny):
+                label = operation.handle.request.label
+                sums = self._layers[label.layer]
                 if operation.tail:
                     sums.tail_ps += elapsed_ps
                 else:
-                    sums.exposed_ps[request.pass_kind] += elapsed_ps
+                    sums.exposed_ps[label.part] += elapsed_ps
+
+
+def _again(before: Label, now: Label) -> bool:
+    """Whether a forward pass is done again within an iteration."""
+    if before.iteration != now.iteration or now.part != PassKind.FORWARD:
+        return False
+    higher = isinstance(before.layer, int) and isinstance(now.layer, int) and before.layer > now.layer
+    return before.part != PassKind.FORWARD or higher

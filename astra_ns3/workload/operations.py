@@ -1,21 +1,22 @@
-"""What a training loop yields: compute, issue a collective, wait for one, move on to the next step."""
+"""What a training loop yields: compute, issue a collective, send, receive, wait, move on to the next step."""
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Hashable
 from dataclasses import dataclass
 
-from astra_ns3.network.records import PassKind
+from astra_ns3.network.records import Label
+from astra_ns3.system.communicator import Communicator
 from astra_ns3.system.request import CollectiveRequest, Handle
+
+UNNAMED = Label()
 
 
 @dataclass(frozen=True)
 class Compute:
-    """Compute for ``time_ps`` in one pass of a layer."""
+    """Compute for ``time_ps``."""
 
-    pass_number: int
-    layer: int
-    pass_kind: PassKind
+    label: Label
     time_ps: int
 
 
@@ -27,20 +28,74 @@ class Issue:
 
 
 @dataclass(frozen=True)
-class Wait:
-    """Go on when the collective counts as done, or one of the ``others`` does.
+class Send:
+    """Send a tensor and go on; what comes back is the handle of this end.
 
-    ``tail``: after the last pass, see ``LayerTimes.tail_ps``.
+    ``to``: as many NPUs as the role has; the NPU in a place of the role sends to the one in the same place there. The
+    k-th message with a ``tag`` from one NPU to another is the k-th that the other one receives with it. Eager: it
+    leaves at once, and this end is done when the transport has it. With ``rendezvous`` it leaves when the receiver,
+    which must say so, too, has posted its end and its invitation has come.
     """
+
+    to: Communicator
+    bytes: int
+    tag: Hashable
+    label: Label = UNNAMED
+    rendezvous: bool = False
+
+
+@dataclass(frozen=True)
+class Receive:
+    """Be ready for a tensor and go on; what comes back is the handle of this end, done when all of it has come.
+
+    ``source``: as many NPUs as the role has, each the sender for the NPU in the same place of the role. The rest as in
+    :class:`Send`.
+    """
+
+    source: Communicator
+    bytes: int
+    tag: Hashable
+    label: Label = UNNAMED
+    rendezvous: bool = False
+
+
+@dataclass(frozen=True)
+class Wait:
+    """Go on when the handle counts as done. ``tail``: after the last pass, see ``LayerTimes.tail_ps``."""
 
     handle: Handle
     tail: bool = False
-    others: tuple[Handle, ...] = ()
+
+    @property
+    def handles(self) -> tuple[Handle, ...]:
+        """All that is waited for."""
+        return (self.handle,)
 
     @property
     def over(self) -> bool:
         """Whether there is nothing left to wait for."""
-        return self.handle.done or any(other.done for other in self.others)
+        return self.handle.done
+
+
+@dataclass(frozen=True)
+class WaitAny:
+    """Go on when one of ``handles``, at least one, counts as done; the time is booked on the first.
+
+    What a fixed program does next must not depend on which it was.
+    """
+
+    handles: tuple[Handle, ...]
+    tail: bool = False
+
+    @property
+    def handle(self) -> Handle:
+        """What the time is booked on."""
+        return self.handles[0]
+
+    @property
+    def over(self) -> bool:
+        """Whether there is nothing left to wait for."""
+        return any(handle.done for handle in self.handles)
 
 
 @dataclass(frozen=True)
@@ -48,6 +103,7 @@ class Move:
     """Go on to the next pass of a layer; takes no time but ``Compatibility.step_tick_ns``."""
 
 
-Operation = Compute | Issue | Wait | Move
-Blocking = Compute | Wait | Move
+Posting = Issue | Send | Receive
+Blocking = Compute | Wait | WaitAny | Move
+Operation = Posting | Blocking
 Program = Generator[Operation, "Handle | None", None]

@@ -7,24 +7,65 @@ from collections.abc import Sequence
 from astra_ns3.config.workload import Workload
 from astra_ns3.network.api import NetworkBackend, PendingMessage
 from astra_ns3.network.instance import unpack_instance
+from astra_ns3.network.records import Label
 from astra_ns3.system.layer import SystemLayer
+from astra_ns3.system.request import Handle, MessageRequest
 from astra_ns3.units import format_time
 from astra_ns3.workload.npu_program import NpuProgram
-from astra_ns3.workload.operations import Compute, Move, Wait
+from astra_ns3.workload.operations import Compute, Move, Wait, WaitAny
 
 _MOST_MESSAGES = 4
+_MOST_NPUS = 8
+"""Of a circle, so many are shown."""
 
 
 def describe_stall(
     network: NetworkBackend, system: SystemLayer, workload: Workload, waiting: Sequence[NpuProgram]
 ) -> str:
     """``waiting``: the NPUs that aren't done. The one told about is the one that misses the earliest message."""
+    stuck = (
+        f"nothing is left to happen at {format_time(network.now_ps())} but {len(waiting)} of {network.ranks} NPUs "
+        f"aren't done: "
+    )
+    circle = _circle(system, workload, waiting)
+    if circle:
+        return stuck + circle
     stalls = [(npu, _missing(network, system, npu)) for npu in waiting]
     npu, missing = min(stalls, key=_rank_of_cause)
-    return (
-        f"nothing is left to happen at {format_time(network.now_ps())} but {len(waiting)} of {network.ranks} NPUs "
-        f"aren't done: NPU {npu.rank} {_activity(npu, workload)}{_chunk(system, npu, missing)}"
-    )
+    return f"{stuck}NPU {npu.rank} {_activity(npu, workload)}{_chunk(system, npu, missing)}"
+
+
+def _circle(system: SystemLayer, workload: Workload, waiting: Sequence[NpuProgram]) -> str:
+    """NPUs that wait for what the next one has not issued, as far as that goes, or round and round; "" if none does."""
+    stuck = {npu.rank: npu for npu in waiting}
+    path: dict[int, str] = {}
+    npu = next((npu for npu in waiting if _absent(system, npu)), None)
+    while npu is not None and npu.rank not in path:
+        found = _absent(system, npu)
+        if found is None:
+            return "; ".join(_shortened([*path.values(), f"NPU {npu.rank} {_activity(npu, workload)}"]))
+        handle, ranks = found
+        other = next((rank for rank in ranks if rank in stuck), ranks[0])
+        lacks = "has not posted its end of" if isinstance(handle.request, MessageRequest) else "has not issued"
+        ended = "" if other in stuck else " and is done"
+        path[npu.rank] = f"NPU {npu.rank} waits for {_waited_for(handle, workload)}, which NPU {other} {lacks}{ended}"
+        npu = stuck.get(other)
+    lines = list(path.values())
+    if npu is not None:
+        lines = lines[list(path).index(npu.rank) :]
+    return "; ".join(_shortened(lines))
+
+
+def _absent(system: SystemLayer, npu: NpuProgram) -> tuple[Handle, list[int]] | None:
+    """What an NPU waits for that others have not come to, and these."""
+    if not isinstance(npu.blocking, Wait | WaitAny):
+        return None
+    found = ((handle, system.not_there_yet(handle)) for handle in npu.blocking.handles)
+    return next(((handle, ranks) for handle, ranks in found if ranks), None)
+
+
+def _shortened(lines: list[str]) -> list[str]:
+    return lines if len(lines) <= _MOST_NPUS else [*lines[:_MOST_NPUS], f"and {len(lines) - _MOST_NPUS} more"]
 
 
 def _rank_of_cause(stall: tuple[NpuProgram, tuple[int, list[PendingMessage]] | None]) -> tuple[bool, int, int]:
@@ -37,7 +78,7 @@ def _rank_of_cause(stall: tuple[NpuProgram, tuple[int, list[PendingMessage]] | N
 
 def _missing(network: NetworkBackend, system: SystemLayer, npu: NpuProgram) -> tuple[int, list[PendingMessage]] | None:
     """A chunk that an NPU can't finish, as instance and messages; of the collective it waits for if there is one."""
-    wanted = npu.blocking.handle.collective if isinstance(npu.blocking, Wait) else -1
+    wanted = npu.blocking.handle.collective if isinstance(npu.blocking, Wait | WaitAny) else -1
     running = sorted(system.running(npu.rank), key=lambda instance: unpack_instance(instance)[0] != wanted)
     for instance in running:
         if pending := network.pending(npu.rank, instance):
@@ -50,19 +91,29 @@ def _activity(npu: NpuProgram, workload: Workload) -> str:
     if operation is None:
         return "has not started"
     if isinstance(operation, Compute):
-        return f"computes layer '{workload.layers[operation.layer].name}' ({operation.pass_kind.value})"
+        return f"computes {_layer(operation.label, workload)} ({operation.label.part})"
     if isinstance(operation, Move):
         return "goes on to its next step"
-    request = operation.handle.request
-    return (
-        f"waits for layer '{workload.layers[request.layer].name}' ({request.pass_kind.value} of pass "
-        f"{request.pass_number}), collective {operation.handle.collective} "
-        f"({request.kind.value}, {request.bytes} bytes)"
-    )
+    return f"waits for {_waited_for(operation.handle, workload)}"
+
+
+def _waited_for(handle: Handle, workload: Workload) -> str:
+    request = handle.request
+    label = request.label
+    where = f"{_layer(label, workload)} ({label.part} of pass {label.iteration})"
+    if isinstance(request, MessageRequest):
+        ends = f"NPU {request.source} to NPU {request.destination}"
+        return f"{where}, message {request.tag!r} from {ends} ({request.bytes} bytes)"
+    return f"{where}, collective {handle.collective} ({request.kind.value}, {request.bytes} bytes)"
+
+
+def _layer(label: Label, workload: Workload) -> str:
+    name = workload.layers[label.layer].name if isinstance(label.layer, int) else label.layer
+    return f"layer '{name}'"
 
 
 def _chunk(system: SystemLayer, npu: NpuProgram, missing: tuple[int, list[PendingMessage]] | None) -> str:
-    if not isinstance(npu.blocking, Wait):
+    if not isinstance(npu.blocking, Wait | WaitAny):
         return ""
     wanted = npu.blocking.handle.collective
     if missing is not None:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from astra_ns3.config.layers import Layer, Pass, Workload
-from astra_ns3.network.records import PassKind
+from astra_ns3.network.records import Label, PassKind
+from astra_ns3.system.communicator import Communicator
 from astra_ns3.system.request import CollectiveRequest, Handle
 from astra_ns3.units import PS_PER_NS
-from astra_ns3.workload.operations import Compute, Issue, Move, Program, Wait
+from astra_ns3.workload.operations import Compute, Issue, Move, Program, Wait, WaitAny
 from astra_ns3.workload.parallelism import PassDimensions
+from astra_ns3.workload.roles import Role
 
 FORWARD, WEIGHT_GRADIENT, INPUT_GRADIENT = PassKind.FORWARD, PassKind.WEIGHT_GRADIENT, PassKind.INPUT_GRADIENT
 MOVE = Move()
@@ -18,8 +20,8 @@ MOVE = Move()
 class Steps:
     """One NPU's steps through ``passes`` passes of ``workload``, and the collectives that nothing has waited for yet.
 
-    ``dimensions``: over which each layer's collectives go (None: all). ``exposed_until_first_end``: see the option of
-    this name of :class:`~astra_ns3.config.compatibility.Compatibility`.
+    ``dimensions``: over which each layer's collectives go (None: all). ``roles``: all there are.
+    ``exposed_until_first_end``: see the option of this name of :class:`~astra_ns3.config.compatibility.Compatibility`.
     """
 
     def __init__(
@@ -27,6 +29,7 @@ class Steps:
         workload: Workload,
         passes: int,
         dimensions: Sequence[PassDimensions] | None = None,
+        roles: Mapping[str, Role] | None = None,
         *,
         exposed_until_first_end: bool = False,
     ) -> None:
@@ -34,6 +37,7 @@ class Steps:
         self.passes = range(passes)
         self.forwards = range(len(workload.layers))
         self.backwards = self.forwards[::-1]
+        self.roles: Mapping[str, Role] = roles or {}
         self._dimensions = dimensions
         self._exposed_until_first_end = exposed_until_first_end
         self._outstanding: dict[tuple[int, PassKind], list[Handle]] = {}
@@ -41,15 +45,23 @@ class Steps:
     def compute(self, number: int, layer: int, kind: PassKind) -> Program:
         """Compute one pass of a layer, in training pass ``number``."""
         compute_ps = pass_of(self.workload.layers[layer], kind).compute_ns * PS_PER_NS
-        yield Compute(number, layer, kind, compute_ps)
+        yield Compute(Label(number, layer, kind), compute_ps)
 
-    def issue(self, number: int, layer: int, kind: PassKind, policy: str | None = None) -> Program:
-        """Issue the collective of a layer's pass, if it has one."""
+    def issue(
+        self,
+        number: int,
+        layer: int,
+        kind: PassKind,
+        policy: str | None = None,
+        communicator: Communicator | None = None,
+    ) -> Program:
+        """Issue the collective of a layer's pass, if it has one, in a communicator (None: all NPUs)."""
         part = pass_of(self.workload.layers[layer], kind)
         if part.collective is None:
             return
         dimensions = None if self._dimensions is None else self._dimensions[layer][kind]
-        request = CollectiveRequest(part.collective, part.bytes, layer, number, kind, policy, dimensions=dimensions)
+        label = Label(number, layer, kind)
+        request = CollectiveRequest(part.collective, part.bytes, label, policy, dimensions, communicator)
         handle = yield Issue(request)
         assert handle is not None
         if not handle.done:
@@ -78,7 +90,7 @@ class Steps:
         if self._exposed_until_first_end:
             handles = [handle for handle in self._outstanding.get((0, WEIGHT_GRADIENT), []) if not handle.done]
             if handles:
-                yield Wait(handles[0], others=tuple(handles[1:]))
+                yield WaitAny(tuple(handles))
         else:
             yield from self.wait(0, WEIGHT_GRADIENT)
         left = [handle for handles in self._outstanding.values() for handle in handles]

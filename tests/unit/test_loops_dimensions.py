@@ -15,6 +15,7 @@ from astra_ns3.network.records import PassKind
 from astra_ns3.workload.dry_run import collective_requests
 from astra_ns3.workload.npu_groups import split_dimensions
 from astra_ns3.workload.parallelism import parallelism_of
+from astra_ns3.workload.programs import Programs
 
 GATHER = Pass(1, CollectiveKind.ALL_GATHER, 10)
 
@@ -69,13 +70,13 @@ def test_a_customised_layer_without_a_known_policy_is_an_input_error() -> None:
 
 def test_what_is_issued_names_its_dimensions() -> None:
     workload = Workload("HYBRID_CUSTOMIZED", (_layer("DATA"), _layer("HYBRID_DATA_MODEL")))
-    requests = collective_requests(workload, dimensions=(4, 2))
-    assert [(request.layer, request.pass_kind.name, request.dimensions) for request in requests] == [
-        (0, "FORWARD", ()),
-        (1, "FORWARD", (0,)),
-        (1, "INPUT_GRADIENT", (0,)),
-        (1, "WEIGHT_GRADIENT", (1,)),
-        (0, "WEIGHT_GRADIENT", None),
+    requests = collective_requests(Programs.of(workload, 1, (4, 2)))
+    assert [(request.label.layer, request.label.part, request.dimensions) for request in requests] == [
+        (0, "forward", ()),
+        (1, "forward", (0,)),
+        (1, "input gradient", (0,)),
+        (1, "weight gradient", (1,)),
+        (0, "weight gradient", None),
     ]
 
 

@@ -10,10 +10,13 @@ from astra_ns3.config.collective_kind import CollectiveKind
 from astra_ns3.config.workload import LOOPS as FORMAT_LOOPS
 from astra_ns3.config.workload import Layer, Pass, Workload
 from astra_ns3.errors import InputError
-from astra_ns3.system.request import Handle
+from astra_ns3.system.communicator import Communicator
+from astra_ns3.system.request import CollectiveRequest, Handle
 from astra_ns3.workload.dry_run import collective_requests
 from astra_ns3.workload.loops import LOOPS, loop_of
-from astra_ns3.workload.operations import Compute, Issue, Move
+from astra_ns3.workload.operations import Compute, Issue, Move, Wait, WaitAny
+from astra_ns3.workload.programs import Programs
+from astra_ns3.workload.roles import EVERYBODY, Role
 from astra_ns3.workload.steps import Steps
 
 SHORT = {"forward": "f", "weight gradient": "w", "input gradient": "i"}
@@ -30,7 +33,7 @@ def _layer(name: str, forward: str = "", weight: str = "", inward: str = "") -> 
 
 def _trace(workload: Workload, passes: int, *, moves: bool = False) -> list[str]:
     """``compute f0``, ``issue w1 HIGHEST``, ``wait i0``, ``tail w1``, ``move``: operation, pass of a layer."""
-    program = loop_of(workload, passes)(Steps(workload, passes))
+    program = loop_of(workload, passes).program(Steps(workload, passes), Role(EVERYBODY, Communicator([0])))
     answer: Handle | None = None
     steps: list[str] = []
     issued = 0
@@ -44,10 +47,12 @@ def _trace(workload: Workload, passes: int, *, moves: bool = False) -> list[str]
             steps += ["move"] if moves else []
             continue
         if isinstance(operation, Compute):
-            steps.append(f"compute {SHORT[operation.pass_kind.value]}{operation.layer}")
+            steps.append(f"compute {SHORT[operation.label.part]}{operation.label.layer}")
             continue
+        assert isinstance(operation, Issue | Wait | WaitAny)
         request = operation.request if isinstance(operation, Issue) else operation.handle.request
-        name = f"{SHORT[request.pass_kind.value]}{request.layer}"
+        assert isinstance(request, CollectiveRequest)
+        name = f"{SHORT[request.label.part]}{request.label.layer}"
         if isinstance(operation, Issue):
             steps.append(f"issue {name} {request.policy or ''}".strip())
             answer = Handle(0, issued, request, 0, done=False)
@@ -216,10 +221,10 @@ def test_each_pass_of_each_layer_ends_with_one_move(loop: str, moves: int) -> No
 
 
 def test_the_dry_run_lists_what_each_npu_issues() -> None:
-    requests = collective_requests(Workload("HYBRID_DLRM", DLRM, last_bottom_layer=1), passes=2)
-    names = [f"{SHORT[request.pass_kind.value]}{request.layer}" for request in requests]
+    requests = collective_requests(Programs.of(Workload("HYBRID_DLRM", DLRM, last_bottom_layer=1), 2, (4,)))
+    names = [f"{SHORT[request.label.part]}{request.label.layer}" for request in requests]
     assert names == ["f0", "w3", "w2", "i0", "w1"] * 2
-    assert [request.pass_number for request in requests] == [0] * 5 + [1] * 5
+    assert [request.label.iteration for request in requests] == [0] * 5 + [1] * 5
     assert {request.dimensions for request in requests} == {None}
 
 
@@ -251,7 +256,7 @@ def test_a_workload_made_in_python_without_what_its_loop_needs_is_an_input_error
     workload: Workload, message: str
 ) -> None:
     with pytest.raises(InputError, match=message):
-        collective_requests(workload)
+        collective_requests(Programs.of(workload, 1, (4,)))
 
 
 def test_every_loop_of_the_format_is_here() -> None:

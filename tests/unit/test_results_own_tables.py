@@ -6,14 +6,14 @@ import pytest
 
 from astra_ns3.config.collective_kind import CollectiveKind
 from astra_ns3.experiments.own_tables import collective_table, npu_table, switch_table
-from astra_ns3.network.records import CollectiveRecord, NpuRecord, PassKind, RunRecords
+from astra_ns3.network.records import CollectiveRecord, Label, NpuRecord, PassKind, RunRecords
 
 US = 1_000_000
 
 
 def collective(kind: CollectiveKind, bytes: int, end_ps: int | None) -> CollectiveRecord:
-    phase = PassKind.WEIGHT_GRADIENT
-    return CollectiveRecord(0, "a layer", 1, phase, kind, "ring", bytes, 8, 4, 2 * US, end_ps)
+    label = Label(1, "a layer", PassKind.WEIGHT_GRADIENT)
+    return CollectiveRecord(0, label, kind, "ring", bytes, 8, 4, 2 * US, end_ps)
 
 
 def row_of(record: CollectiveRecord) -> dict[str, object]:
@@ -29,6 +29,7 @@ def row_of(record: CollectiveRecord) -> dict[str, object]:
         (CollectiveKind.REDUCE_SCATTER, 1_000_000, "87.500000"),
         (CollectiveKind.ALL_TO_ALL, 1_000_000, "87.500000"),
         (CollectiveKind.ALL_GATHER, 125_000, "87.500000"),
+        (CollectiveKind.POINT_TO_POINT, 1_000_000, "100.000000"),
     ],
 )
 def test_bandwidths_are_those_of_nccl_tests(kind: CollectiveKind, bytes_per_npu: int, bus: str) -> None:

@@ -202,8 +202,7 @@ def test_fewer_active_chunks_than_splits_on_rings_with_unequal_delays_run(active
 
 
 def test_without_the_shared_order_such_a_system_stalls(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(LaunchOrder, "at", lambda order, position: None)
-    monkeypatch.setattr(LaunchOrder, "started", lambda order, position: None)
+    monkeypatch.setattr(LaunchOrder, "append", lambda order, task: None)
     config = system("ring_ring", collective_optimization="localBWAware", inter_dimension_scheduling="roundRobin")
     assert len(_unequal(config).ends) < 2 * 16
 

@@ -15,7 +15,7 @@ from astra_ns3.config.system import SystemConfig, parse_system
 from astra_ns3.errors import InputError
 from astra_ns3.network.api import EndpointModel, Limits
 from astra_ns3.network.instance import unpack_instance
-from astra_ns3.network.records import PassKind
+from astra_ns3.network.records import Label, PassKind
 from astra_ns3.system.launch_order import LaunchOrder
 from astra_ns3.system.layer import SystemLayer
 from astra_ns3.system.request import CollectiveRequest, Handle
@@ -48,7 +48,8 @@ class _Run:
     def heartbeat(self, time_ps: int, events: int) -> None: ...
 
     def issue(self, rank: int, bytes: int, layer: int = 0, policy: str | int | None = None) -> Handle:
-        request = CollectiveRequest(CollectiveKind.ALL_REDUCE, bytes, layer, 0, PassKind.WEIGHT_GRADIENT, policy)
+        label = Label(0, layer, PassKind.WEIGHT_GRADIENT)
+        request = CollectiveRequest(CollectiveKind.ALL_REDUCE, bytes, label, policy)
         return self.system.issue(rank, request)
 
     def run(self) -> None:
@@ -114,7 +115,7 @@ def test_a_request_may_name_its_priority() -> None:
 
 def test_a_users_policy_gives_priorities_from_what_is_asked_for(tmp_path: Path) -> None:
     (tmp_path / "own.py").write_text(
-        "def low_layers_first(counter, request):\n    return -request.layer, counter\n\n"
+        "def low_layers_first(counter, request):\n    return -request.label.layer, counter\n\n"
         "def no_counter(counter, request):\n    return 1\n",
         encoding="utf-8",
     )
@@ -167,8 +168,7 @@ def test_npus_with_one_slot_agree_on_one_order_where_their_priorities_differ() -
 
 def test_npus_that_choose_by_themselves_would_deadlock(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same case without the shared log: each NPU runs what the other one has not started."""
-    monkeypatch.setattr(LaunchOrder, "at", lambda order, position: None)
-    monkeypatch.setattr(LaunchOrder, "started", lambda order, position: None)
+    monkeypatch.setattr(LaunchOrder, "append", lambda order, task: None)
     run = _tree_that_one_npu_leaves_early()
     assert run.started(0) == [(0, 0), (2, 0)]
     assert run.started(1) == [(0, 0), (1, 0)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from random import Random
+from sys import getrefcount
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -27,14 +28,14 @@ def _drain(queue: DimensionQueue) -> list[int]:
 
 
 def test_higher_priority_goes_first_and_equals_in_order_of_arrival() -> None:
-    queue = _queue(LaunchOrder(1))
+    queue = _queue(LaunchOrder())
     for instance, priority in ((10, 0), (20, 5), (11, 0), (21, 5), (30, 100)):
         queue.add(task(instance, priority))
     assert _drain(queue) == [30, 20, 21, 10, 11]
 
 
 def test_what_runs_is_not_interrupted_and_slots_limit_it() -> None:
-    queue = _queue(LaunchOrder(1), slots=2)
+    queue = _queue(LaunchOrder(), slots=2)
     one, two, three, four = (task(number) for number in range(1, 5))
     for waiting in (one, two, three):
         queue.add(waiting)
@@ -50,7 +51,7 @@ def test_what_runs_is_not_interrupted_and_slots_limit_it() -> None:
 
 
 def test_an_npu_follows_what_another_one_started_whatever_its_own_priorities() -> None:
-    order = LaunchOrder(2)
+    order = LaunchOrder()
     ahead, behind = _queue(order), _queue(order)
     usual, urgent = task(1), task(2, priority=9)
     ahead.add(usual)
@@ -61,7 +62,7 @@ def test_an_npu_follows_what_another_one_started_whatever_its_own_priorities() -
 
 
 def test_an_npu_waits_for_the_chunk_that_is_next_in_order() -> None:
-    order = LaunchOrder(2)
+    order = LaunchOrder()
     ahead, behind = _queue(order), _queue(order)
     usual, urgent = task(1), task(2, priority=9)
     ahead.add(usual)
@@ -74,15 +75,19 @@ def test_an_npu_waits_for_the_chunk_that_is_next_in_order() -> None:
 
 
 def test_the_log_forgets_what_all_npus_have_started() -> None:
-    order = LaunchOrder(2)
+    order = LaunchOrder()
     queues = _queue(order), _queue(order)
     first = task(1)
+    references = getrefcount(first)
     for queue in queues:
         queue.add(first)
     queues[0].start_next()
-    assert order.at(0) is first
+    assert (queues[0].awaited(), queues[1].awaited()) == (None, first)
     queues[1].start_next()
-    assert order.at(0) is None
+    assert queues[1].awaited() is None
+    for queue in queues:
+        queue.finish(first)
+    assert getrefcount(first) == references
 
 
 @settings(deadline=None)
@@ -95,7 +100,7 @@ def test_npus_that_get_chunks_at_different_times_start_them_in_the_same_order(
     priorities: list[int], slots: int, seed: int
 ) -> None:
     choose = Random(seed).randrange
-    order = LaunchOrder(3)
+    order = LaunchOrder()
     queues = [_queue(order, slots) for _ in range(3)]
     tasks = [task(number, priority) for number, priority in enumerate(priorities)]
     arrived = [0] * 3

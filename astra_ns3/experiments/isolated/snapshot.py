@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from astra_ns3.network.api import NetworkBackend
-from astra_ns3.network.records import CollectiveRecord, LayerDetail, LayerTimes, NpuRecord, RunRecords
+from astra_ns3.network.records import CollectiveRecord, LayerDetail, LayerTimes, NpuRecord, RoleTimes, RunRecords
 from astra_ns3.workload.driver import TrainingDriver
 
 MOST_SHARE = 0.01
@@ -30,6 +30,8 @@ class Snapshot:
     collectives: Sequence[CollectiveRecord]
     busy: Sequence[tuple[int, Intervals]]
     sent_bytes: tuple[int, ...]
+    reported_npu: int
+    roles: tuple[RoleTimes, ...]
     statistics: Mapping[str, Any]
     switch_ports: Sequence[Mapping[str, Any]]
 
@@ -73,6 +75,8 @@ class SnapshotTaker:
             collectives=collectives,
             busy=busy,
             sent_bytes=system.sent_bytes,
+            reported_npu=self._driver.reported_npu,
+            roles=self._driver.roles(),
             statistics=statistics,
             switch_ports=ports,
         )
@@ -117,4 +121,6 @@ class Accumulated:
             collectives=tuple(self._collectives[index] for index in sorted(self._collectives)),
             busy=tuple(map(tuple, self._busy)),
             sent_bytes=snapshot.sent_bytes,
+            reported_npu=snapshot.reported_npu,
+            roles=snapshot.roles,
         )

@@ -1,0 +1,61 @@
+"""A communicator: the NPUs that take part in a collective, each in its place; as in MPI and NCCL.
+
+Its collectives are counted: the k-th that one member issues is the k-th of all. A request without one means the world,
+all NPUs in their order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from astra_ns3.errors import InputError
+
+_T = TypeVar("_T")
+_MOST_SHOWN = 4
+
+PerNpu = list[_T] | dict[int, _T]
+"""Something of each member, by its NPU's number: a list where all NPUs are members."""
+
+
+@dataclass(frozen=True, init=False)
+class Communicator:
+    """``ranks``: the NPU in each place; ``name``: tells communicators of the same NPUs apart. Raises InputError."""
+
+    ranks: tuple[int, ...]
+    name: str
+    _hash: int = field(repr=False, compare=False)
+
+    def __init__(self, ranks: Sequence[int], name: str = "") -> None:
+        ranks = tuple(ranks)
+        if not ranks or len(set(ranks)) != len(ranks) or min(ranks) < 0:
+            raise InputError(f"a communicator of NPUs {_listed(ranks)}: expected at least one, each once, from 0 on")
+        object.__setattr__(self, "ranks", ranks)
+        object.__setattr__(self, "name", name)
+        # Looked up at each issue, so the members aren't gone through again.
+        object.__setattr__(self, "_hash", hash((ranks, name)))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __len__(self) -> int:
+        return len(self.ranks)
+
+    def __str__(self) -> str:
+        return f"{self.name or 'the communicator'} of NPUs {_listed(self.ranks)}"
+
+
+def describe(communicator: Communicator | None) -> str:
+    """A communicator in words; None: the world."""
+    return "all NPUs" if communicator is None else str(communicator)
+
+
+def per_npu(communicator: Communicator | None, npus: int, value: _T) -> PerNpu[_T]:
+    """``value`` for each member, the world's ``npus``."""
+    return [value] * npus if communicator is None else dict.fromkeys(communicator.ranks, value)
+
+
+def _listed(ranks: Sequence[int]) -> str:
+    shown = ", ".join(map(str, ranks[:_MOST_SHOWN]))
+    return f"{shown}, ... ({len(ranks)})" if len(ranks) > _MOST_SHOWN else shown

@@ -1,0 +1,154 @@
+"""Messages from one NPU to another: the two ends find each other by tag, and the network plays one row between them.
+
+They take no slot of a dimension and stand in no queue. An eager message leaves when it is sent, and what comes before
+it is received is kept; its sender is done when the transport has it. With rendezvous the receiver invites it: an
+invitation of :data:`INVITATION_BYTES` goes first, when both ends are posted and not before.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Hashable
+from dataclasses import replace
+
+from astra_ns3.collectives.registry import lookup
+from astra_ns3.collectives.schedule import Schedule
+from astra_ns3.config.collective_kind import CollectiveKind
+from astra_ns3.errors import InputError, ProgramMismatch
+from astra_ns3.network.api import NetworkBackend
+from astra_ns3.network.instance import pack_instance, unpack_instance
+from astra_ns3.system.history import MESSAGE_ALGORITHM, History
+from astra_ns3.system.launches import ScheduleNumbers
+from astra_ns3.system.request import Handle, MessageRequest
+
+INVITATION_BYTES = 64
+
+_DATA, _INVITATION = 0, 1
+
+
+class _Message:
+    """``sent`` and ``received``: the handles of the ends that are posted and not done; ``ends``: how many are not."""
+
+    __slots__ = ("ends", "number", "received", "request", "sent")
+
+    def __init__(self, number: int, request: MessageRequest) -> None:
+        self.number = number
+        self.request = request
+        self.sent: Handle | None = None
+        self.received: Handle | None = None
+        self.ends = 2
+
+
+class Messages:
+    """All messages of a run. ``finished(handle, time_ps)`` is called when one end is done."""
+
+    def __init__(
+        self,
+        network: NetworkBackend,
+        schedules: ScheduleNumbers,
+        history: History,
+        finished: Callable[[Handle, int], None],
+    ) -> None:
+        self._network = network
+        self._schedules = schedules
+        self._history = history
+        self._finished = finished
+        self._schedule: int | None = None
+        self._groups: dict[tuple[int, int], int] = {}
+        self._half_posted: dict[tuple[int, int, Hashable], deque[_Message]] = {}
+        self._live: dict[int, _Message] = {}
+
+    def send(self, request: MessageRequest) -> Handle:
+        """The source posts its end. Raises ProgramMismatch if the other end is another message."""
+        message = self._match(request, posted_by_sender=True)
+        message.sent = Handle(request.source, message.number, request, self._network.now_ps(), done=False)
+        self._launch(message, request.source, _INVITATION if request.rendezvous else _DATA)
+        return message.sent
+
+    def receive(self, request: MessageRequest) -> Handle:
+        """The destination posts its end. Raises ProgramMismatch."""
+        message = self._match(request, posted_by_sender=False)
+        message.received = Handle(request.destination, message.number, request, self._network.now_ps(), done=False)
+        self._launch(message, request.destination, _INVITATION if request.rendezvous else _DATA)
+        return message.received
+
+    def phase_done(self, rank: int, instance: int, time_ps: int) -> None:
+        """From the network: ``rank`` has done its part of an invitation or of a message."""
+        number, _, phase = unpack_instance(instance)
+        message = self._live[number]
+        if phase == _INVITATION and message.request.rendezvous:
+            self._launch(message, rank, _DATA)
+            return
+        handle = message.sent if rank == message.request.source else message.received
+        assert handle is not None
+        message.ends -= 1
+        if not message.ends:
+            del self._live[number]
+            self._history.end(number, time_ps)
+        self._finished(handle, time_ps)
+
+    def running(self, rank: int) -> list[int]:
+        """Instances of what ``rank`` has posted and not done."""
+        return [
+            pack_instance(message.number, 0, phase)
+            for message in self._live.values()
+            for handle in (message.sent, message.received)
+            if handle is not None and handle.rank == rank and not handle.done
+            for phase in ((_INVITATION, _DATA) if message.request.rendezvous else (_DATA,))
+        ]
+
+    def lacks_its_other_end(self, handle: Handle) -> bool:
+        """Whether the NPU at the other end of a message has not posted its end."""
+        message = self._live.get(handle.collective)
+        return message is not None and (message.sent is None or message.received is None)
+
+    def _match(self, request: MessageRequest, *, posted_by_sender: bool) -> _Message:
+        """The message that one end belongs to: the first that lacks this end, or a new one."""
+        key = request.source, request.destination, request.tag
+        waiting = self._half_posted.get(key)
+        if waiting and (waiting[0].sent is None) == posted_by_sender:
+            message = waiting.popleft()
+            if not waiting:
+                del self._half_posted[key]
+            if replace(message.request, label=request.label) != request:
+                raise ProgramMismatch(
+                    f"NPU {request.source} and NPU {request.destination} don't agree on the message tagged "
+                    f"{request.tag!r}: {in_words(message.request)} and {in_words(request)}"
+                )
+            return message
+        self._check(request)
+        message = _Message(self._history.next_number, request)
+        self._history.begin_message(message.number, request, self._network.now_ps())
+        self._live[message.number] = message
+        self._half_posted.setdefault(key, deque()).append(message)
+        return message
+
+    def _check(self, request: MessageRequest) -> None:
+        if request.source == request.destination:
+            raise InputError(f"NPU {request.source} sends a message tagged {request.tag!r} to itself")
+        if request.bytes < 1:
+            raise InputError(f"the message tagged {request.tag!r} has {request.bytes} bytes, expected at least 1")
+
+    def _launch(self, message: _Message, rank: int, phase: int) -> None:
+        """Start what ``rank`` does of an invitation, which goes from the destination, or of the message itself."""
+        request = message.request
+        ends, size = (request.source, request.destination), request.bytes
+        if phase == _INVITATION:
+            ends, size = ends[::-1], INVITATION_BYTES
+        if ends not in self._groups:
+            self._groups[ends] = self._network.register_group(ends)
+        if self._schedule is None:
+            self._schedule = self._schedules.number(message_schedule())
+        instance = pack_instance(message.number, 0, phase)
+        self._network.launch(rank, self._schedule, self._groups[ends], instance, size)
+
+
+def message_schedule() -> Schedule:
+    """One message from the first NPU of two to the second."""
+    return lookup(CollectiveKind.POINT_TO_POINT, MESSAGE_ALGORITHM, 2)
+
+
+def in_words(request: MessageRequest) -> str:
+    """A message for a person to read."""
+    how = "by rendezvous" if request.rendezvous else "eager"
+    return f"{request.bytes} bytes {how}"

@@ -1,0 +1,53 @@
+"""Roles: NPUs that run the same program share one, which is planned once for all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from astra_ns3.config.workload import Workload
+from astra_ns3.errors import InputError
+from astra_ns3.system.communicator import Communicator
+from astra_ns3.system.groups import Grid
+
+EVERYBODY = "all"
+
+
+@dataclass(frozen=True)
+class Role:
+    """``communicator``: its NPUs, each in its place; ``number``: of the role among all."""
+
+    name: str
+    communicator: Communicator
+    number: int = 0
+
+    @property
+    def ranks(self) -> tuple[int, ...]:
+        """Its NPUs."""
+        return self.communicator.ranks
+
+
+RolesOf = Callable[[Workload, Grid], Mapping[str, Sequence[int]]]
+"""From a workload and the grid of NPUs to the NPUs of each role."""
+
+
+def one_role(workload: Workload, grid: Grid) -> Mapping[str, Sequence[int]]:
+    """All NPUs run the same program."""
+    return {EVERYBODY: range(grid.ranks)}
+
+
+def make_roles(found: Mapping[str, Sequence[int]], npus: int) -> tuple[Role, ...]:
+    """The roles that a loop gave; raises InputError unless each of ``npus`` NPUs has exactly one."""
+    roles = tuple(Role(name, Communicator(ranks, name), number) for number, (name, ranks) in enumerate(found.items()))
+    holders: dict[int, str] = {}
+    for role in roles:
+        for rank in role.ranks:
+            if rank in holders:
+                raise InputError(f"NPU {rank} has role '{holders[rank]}' and role '{role.name}', expected one")
+            if rank >= npus:
+                raise InputError(f"role '{role.name}' has NPU {rank}, there are {npus}, 0 to {npus - 1}")
+            holders[rank] = role.name
+    if len(holders) < npus:
+        missing = next(rank for rank in range(npus) if rank not in holders)
+        raise InputError(f"NPU {missing} has no role, expected one of {', '.join(found)}")
+    return roles
