@@ -43,7 +43,8 @@ FabricRefuseTheLong(std::string_view what)
 inline int64_t
 FabricLater(int64_t beginPs, double durationPs, std::string_view what)
 {
-    // The next double below 2^63: no conversion can overflow, and only the last microsecond is lost.
+    // The next double below 2^63: no conversion can overflow, and only the last microsecond is
+    // lost.
     constexpr double LAST_PS = 9'223'372'036'854'774'784.0;
     if (!(static_cast<double>(beginPs) + durationPs <= LAST_PS))
     {
