@@ -37,7 +37,7 @@ def collective_table(records: RunRecords) -> Table:
     over time, the size of an all-gather being what each NPU has after it; the bus's is that times 2(n-1)/n for an
     all-reduce, 1 for a message and (n-1)/n for the others, which a link's rate can be compared with.
     """
-    header = ["collective", "layer", "pass", "phase", "kind", "algorithm", "npus", "chunks", "bytes"]
+    header = ["collective", "layer", "iteration", "part", "kind", "algorithm", "npus", "chunks", "bytes"]
     header += ["start_us", "end_us", "duration_us", "algorithm_bandwidth_gbytes_per_s", "bus_bandwidth_gbytes_per_s"]
     rows: list[list[Cell]] = []
     for record in records.collectives:

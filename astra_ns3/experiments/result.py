@@ -225,4 +225,4 @@ _BACKEND_UNITS = {
     "TotalPayloadSize": "TotalPayloadSize_MiB",
     **{f"PayloadSize_Dim{dimension}": f"PayloadSize_Dim{dimension}_MiB" for dimension in range(7)},
 }
-_TEXT_COLUMNS = dict.fromkeys((*_NAME_COLUMNS, "layer", "phase", "kind", "algorithm", "RunName", "link_to"), str)
+_TEXT_COLUMNS = dict.fromkeys((*_NAME_COLUMNS, "layer", "part", "kind", "algorithm", "RunName", "link_to"), str)
