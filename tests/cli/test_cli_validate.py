@@ -35,7 +35,11 @@ def test_validate_shows_warnings(command: Command, files: dict[str, str], words:
     assert finished.err.startswith("astra-ns3: warning: timestamps")
 
 
-def test_validate_warns_of_a_run_that_memory_cannot_hold(command: Command, words: list[str]) -> None:
+def test_validate_warns_of_a_run_that_memory_cannot_hold(
+    command: Command, files: dict[str, str], words: list[str]
+) -> None:
+    """MICRO issues the collectives of all passes at once."""
+    Path(files["workload"]).write_text("MICRO\n1\nlayer -1 0 NONE 0 0 NONE 0 0 ALLREDUCE 4096 0\n")
     passes = ["-p", "1000000000"]
     refused = command("run", *words, *passes, "--backend", "fake", "--json").json["error"]
     assert "would need about" in refused
