@@ -145,7 +145,7 @@ class ChangingNetwork
             const std::vector<FabricSharedBuffer::PfcPort> pfc(each->GetNPorts(),
                                                                {headroomBytes, 0.5});
             NS_ABORT_IF(
-                !each->GetBuffer()->UsePfc({1U << LOSSLESS | 1U << LOSSLESS_TOO, 1'000, 1'000},
+                !each->GetBuffer()->UsePfc({1U << LOSSLESS | 1U << LOSSLESS_TOO, 1'000, 6'000},
                                            pfc));
         }
         m_tables = FindTables();

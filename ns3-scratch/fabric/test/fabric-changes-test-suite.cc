@@ -441,6 +441,47 @@ class NobodyStaysStoppedByADeadLink : public TestCase
     }
 };
 
+class AnOldStopIsForgotten : public TestCase
+{
+  public:
+    AnOldStopIsForgotten()
+        : TestCase(
+              "an ingress queue that was stopped before its link went down, and is not too full "
+              "when it is up, stops its neighbour in time when it fills again")
+    {
+    }
+
+  private:
+    void DoRun() override
+    {
+        Incast network;
+        constexpr int64_t DOWN_PS = 4'000'000;
+        constexpr int64_t UP_PS = 7'000'000;
+        network.Change(DOWN_PS, {ChangingNetwork::Usual(0, false)});
+        network.Change(UP_PS, {ChangingNetwork::Usual(0, true)});
+        FabricPort& stopper = network.GetPort(3, 0);
+        uint64_t pauseFrames = 0;
+        At(DOWN_PS - 1, [&] { pauseFrames = stopper.GetCounters().pauseFrames; });
+        // It falls below its threshold, but not by so much that the neighbour might go on.
+        At(DOWN_PS + 100'000, [&] { network.GetPort(3, 2).SetPaused(0); });
+        At(DOWN_PS + 2'000'000, [&] { network.GetPort(3, 2).SetPaused(1U << PRIORITY); });
+        At(UP_PS + 1, [&] {
+            NS_TEST_EXPECT_MSG_EQ(stopper.GetCounters().pauseFrames, pauseFrames, "not too full");
+            for (uint32_t frames = 0; frames < 60; ++frames)
+            {
+                network.Send(0, 2, FRAME_BYTES, ChangingNetwork::LOSSLESS);
+            }
+        });
+        At(2 * UP_PS, [&] {
+            NS_TEST_EXPECT_MSG_EQ(network.GetPort(0, 0).GetPaused(), 1U << PRIORITY, "stopped");
+            network.GetPort(3, 2).SetPaused(0);
+        });
+        Simulator::Run();
+        NS_TEST_EXPECT_MSG_EQ(network.Sum(&FabricPortCounters::droppedFrames), 0U, "lossless");
+        NS_TEST_EXPECT_MSG_EQ(network.AuditAtRest(), "", "all is as in a new network");
+    }
+};
+
 class OneDirectionIsDown : public TestCase
 {
   public:
@@ -1021,6 +1062,7 @@ class FabricChangesTestSuite : public TestSuite
         AddTestCase(new RoundRobinBeginsAnew);
         AddTestCase(new ASourceWaitsForTheLink);
         AddTestCase(new NobodyStaysStoppedByADeadLink);
+        AddTestCase(new AnOldStopIsForgotten);
         AddTestCase(new OneDirectionIsDown);
         AddTestCase(new ADeadEgressLetsItsSendersGoOn);
         AddTestCase(new ADeadSwitchHoldsNothing);
