@@ -13,6 +13,7 @@
 #include "ns3/pointer.h"
 #include "ns3/uinteger.h"
 
+#include <functional>
 #include <memory>
 #include <sstream>
 #include <string>
@@ -22,6 +23,26 @@
 
 namespace ns3::test
 {
+
+inline constexpr int64_t PS_PER_BYTE = 80;
+inline constexpr uint32_t FRAME_BYTES = 980; // 1000 on the line: 80 ns
+inline constexpr int64_t FRAME_PS = 1000 * PS_PER_BYTE;
+
+/// Run something at a time.
+inline void
+At(int64_t timePs, std::function<void()> what)
+{
+    Simulator::Schedule(TimeStep(timePs), what);
+}
+
+/// Take a port down, as FabricChanges does.
+inline void
+TakeDown(FabricPort& port)
+{
+    port.SettleMemory();
+    port.GoDown();
+    port.LoseContents();
+}
 
 /// Owns frames, and knows what has become of each of them.
 class CountingOwner : public FabricFlow
@@ -145,7 +166,7 @@ class ChangingNetwork
             const std::vector<FabricSharedBuffer::PfcPort> pfc(each->GetNPorts(),
                                                                {headroomBytes, 0.5});
             NS_ABORT_IF(
-                !each->GetBuffer()->UsePfc({1U << LOSSLESS | 1U << LOSSLESS_TOO, 1'000, 1'000},
+                !each->GetBuffer()->UsePfc({1U << LOSSLESS | 1U << LOSSLESS_TOO, 1'000, 6'000},
                                            pfc));
         }
         m_tables = FindTables();

@@ -58,6 +58,7 @@ MakeFrame(uint64_t number, uint32_t bufferBytes, bool ecnCapable = false)
     frame->packet = Create<Packet>(static_cast<uint32_t>(number));
     frame->bufferBytes = bufferBytes;
     frame->wireBytes = bufferBytes + 20;
+    frame->ingressPort = 0; // pooled frames keep that of the last switch
     frame->ecn = ecnCapable ? FabricEcn::CAPABLE_0 : FabricEcn::NOT_CAPABLE;
     return frame;
 }
