@@ -10,6 +10,7 @@ from astra_ns3.config.collective_kind import CollectiveKind
 from astra_ns3.config.workload import Workload
 from astra_ns3.network.records import PassKind
 from astra_ns3.system.request import CollectiveRequest, Handle
+from astra_ns3.user_code import user_part
 from astra_ns3.workload.loops import loop_of
 from astra_ns3.workload.operations import Compute, Issue, Operation, Wait
 from astra_ns3.workload.parallelism import parallelism_of
@@ -18,7 +19,7 @@ from astra_ns3.workload.steps import Steps
 _NAMED_LAYERS = 3
 
 _DIFFERENT_PASSES = 2
-"""A first pass, and one that stands for all others: no loop tells them apart."""
+"""A first pass, and one that stands for all others: no loop of ours tells them apart."""
 
 
 RequestKind = tuple[CollectiveKind, int, tuple[int, ...] | None]
@@ -35,17 +36,27 @@ def counted_requests(
 ) -> list[tuple[CollectiveRequest, int]]:
     """Each kind of collective that an NPU issues in ``passes`` passes, in the order of the first, and how often.
 
-    Found in a first pass and one that stands for all others, so that it takes no longer for more of them. Arguments as
-    for :func:`collective_requests`.
+    Found in a first pass and one that stands for all others, so that it takes no longer for more of them; a loop of the
+    user's may tell passes apart, and is played through. Arguments as for :func:`collective_requests`.
     """
-    played = min(passes, _DIFFERENT_PASSES)
+    played = _played_passes(workload, passes)
     counts: Counter[RequestKind] = Counter()
     first: dict[RequestKind, CollectiveRequest] = {}
     for request in collective_requests(workload, played, dimensions):
         key = request_kind(request)
-        counts[key] += 1 if request.pass_number == 0 else passes - 1
+        counts[key] += _times(request.pass_number, played, passes)
         first.setdefault(key, request)
     return [(request, counts[key]) for key, request in first.items()]
+
+
+def _played_passes(workload: Workload, passes: int) -> int:
+    """How many passes show what all of them do."""
+    return min(passes, _DIFFERENT_PASSES) if user_part(workload.loop) is None else passes
+
+
+def _times(number: int, played: int, passes: int) -> int:
+    """For how many of ``passes`` passes a played one stands: the last for all that are not."""
+    return 1 if number < played - 1 else passes - played + 1
 
 
 def issued_at_once(
@@ -58,9 +69,10 @@ def issued_at_once(
     """
     counts: Counter[RequestKind] = Counter()
     first: dict[RequestKind, CollectiveRequest] = {}
-    for request in _first_requests(workload, min(passes, _DIFFERENT_PASSES), dimensions):
+    played = _played_passes(workload, passes)
+    for request in _first_requests(workload, played, dimensions):
         key = request_kind(request)
-        counts[key] += 1 if request.pass_number == 0 else passes - 1
+        counts[key] += _times(request.pass_number, played, passes)
         first.setdefault(key, request)
     return [(request, counts[key]) for key, request in first.items()]
 
@@ -71,9 +83,10 @@ def planned_computation(workload: Workload, passes: int, dimensions: Sequence[in
     Arguments as for :func:`collective_requests`.
     """
     time_ps = operations = 0
-    for operation in _operations(workload, min(passes, _DIFFERENT_PASSES), dimensions):
+    played = _played_passes(workload, passes)
+    for operation in _operations(workload, played, dimensions):
         if isinstance(operation, Compute) and operation.time_ps:
-            times = 1 if operation.pass_number == 0 else passes - 1
+            times = _times(operation.pass_number, played, passes)
             time_ps += times * operation.time_ps
             operations += times
     return time_ps, operations

@@ -11,7 +11,9 @@ from collections.abc import Callable, Mapping
 from astra_ns3.config.collective_kind import CollectiveKind
 from astra_ns3.config.workload import Workload
 from astra_ns3.errors import InputError, nearest
+from astra_ns3.user_code import FORM, user_part
 from astra_ns3.workload.operations import Program
+from astra_ns3.workload.own_loops import own_loop
 from astra_ns3.workload.steps import FORWARD, INPUT_GRADIENT, MOVE, WEIGHT_GRADIENT, Steps
 
 Loop = Callable[[Steps], Program]
@@ -114,10 +116,12 @@ LOOPS: Mapping[str, Loop] = {
 
 def loop_of(workload: Workload, passes: int) -> Loop:
     """The training loop of a workload; raises InputError if we don't have it, or it can't go with what is given."""
-    loop = LOOPS.get(workload.loop)
+    own = user_part(workload.loop)
+    loop = LOOPS.get(workload.loop) if own is None else own_loop(own)
     if loop is None:
         raise InputError(
-            f"{workload.source}: loop '{workload.loop}' is not one of {', '.join(LOOPS)}{nearest(workload.loop, LOOPS)}"
+            f"{workload.source}: loop '{workload.loop}' is not one of {', '.join(LOOPS)}, {FORM}"
+            f"{nearest(workload.loop, LOOPS)}"
         )
     if passes < 1:
         raise InputError(f"the number of passes must be at least 1, got {passes}")

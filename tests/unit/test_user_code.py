@@ -62,7 +62,7 @@ def test_a_dataclass_with_postponed_annotations_is_loaded(role: str, tmp_path: P
     ],
 )
 def test_a_file_that_raises_is_refused_by_its_name(role: str, text: str, what: str, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=rf"mine\.py: the {role} file failed: ({what})"):
+    with pytest.raises(InputError, match=rf"mine\.py(:1)?: the {role} file failed: ({what})"):
         LOADERS[role](written(tmp_path, text))
 
 
@@ -79,7 +79,7 @@ def test_a_name_too_long_for_a_file_is_that_of_no_file(role: str) -> None:
 def test_what_leaves_by_system_exit_is_told(tmp_path: Path) -> None:
     file = written(tmp_path, "def on_built(context): raise SystemExit(0)")
     for called in (load_hook(file), find_policy(f"{file}:on_built", {})):
-        with pytest.raises(InputError, match=r"mine\.py: on_built failed: SystemExit: 0"):
+        with pytest.raises(InputError, match=r"mine\.py:1: on_built failed: SystemExit: 0"):
             called(None)
 
 

@@ -1,0 +1,40 @@
+"""Training loops that users write: generators like those of :mod:`astra_ns3.workload.loops`, in a file of theirs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from typing import Any, get_args
+
+from astra_ns3.errors import InputError
+from astra_ns3.user_code import UserPart, a_kind_of, load_pure_part, told
+from astra_ns3.workload.operations import Operation, Program
+from astra_ns3.workload.steps import Steps
+
+_OPERATIONS = get_args(Operation)
+
+
+def own_loop(part: UserPart) -> Callable[[Steps], Program]:
+    """The loop that the user's function is; raises InputError as its file is loaded, and as it is played."""
+    function = load_pure_part(part, "training loop")
+    return lambda steps: _watched(function, part, steps)
+
+
+def _watched(function: Callable[..., Any], part: UserPart, *arguments: object) -> Program:
+    """The user's program; what it raises names its file and line, and what it yields is an operation."""
+    program = function(*arguments)
+    if not isinstance(program, Generator):
+        raise InputError(f"{part}: gave {a_kind_of(program)}, expected a generator: it must yield operations")
+    answer = None
+    while True:
+        try:
+            operation = program.send(answer)
+        except StopIteration:
+            return
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
+            raise told(error, part) from error
+        if not isinstance(operation, _OPERATIONS):
+            names = ", ".join(kind.__name__ for kind in _OPERATIONS)
+            raise InputError(f"{part}: yielded {a_kind_of(operation)}, expected one of {names} (use 'yield from')")
+        answer = yield operation
