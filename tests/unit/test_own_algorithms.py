@@ -101,7 +101,10 @@ def test_it_is_proved_for_each_collective_that_it_is_used_with(mine: Path) -> No
 
 
 def test_it_is_asked_once_for_each_number_of_ranks_and_anew_when_the_file_changes(mine: Path) -> None:
-    mine.write_text(f"{STAR}\ndef f(ranks):\n    with open('asked', 'a') as file: file.write(f'{{ranks}} ')\n    return star(ranks)\n")
+    mine.write_text(
+        f"{STAR}\ndef f(ranks):\n    with open('asked', 'a') as file: file.write(f'{{ranks}} ')\n"
+        "    return star(ranks)\n"
+    )
     for ranks in (3, 4, 3, 4):
         lookup(ALL_REDUCE, "mine.py:f", ranks)
     assert Path("asked").read_text() == "3 4 "
