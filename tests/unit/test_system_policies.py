@@ -217,3 +217,10 @@ def test_themis_heeds_a_difference_of_a_sixteenth_of_a_chunk(usual_mib: int, dim
     policy(_chunk())
     usual = usual_mib * MIB
     assert policy(ChunkToRoute(AR, (0, 1, 2), usual, usual, usual, 0)).dimensions == dimensions
+
+
+def test_the_samples_are_a_policy_of_each_kind(repository: Path) -> None:
+    samples = repository / "inputs" / "extending" / "policies.py"
+    assert find_policy(f"{samples}:largest_first", POLICIES)(7, request()) == (request().bytes, 7)
+    assert _line(f"{samples}:newest_first", task(1, 5), task(2, 0), task(3, 9)) == [3, 2, 1]
+    assert route_policy(f"{samples}:outermost_first", EQUAL, OURS)(_chunk()) == Route((2, 1, 0), MIB)
