@@ -78,6 +78,7 @@ def _plain_value(name: str, value: object) -> object:
     raise ValueError(f"'{name}' is {shown(value)}, expected a number, on or off, a word, a quantity or a list of them")
 
 
+_KIND = WithJsonSchema({"type": "string", "pattern": r"\.py:[A-Za-z_]\w*$", "examples": [FORM]})
 _PARAMETERS = WithJsonSchema(
     {"type": "object", "additionalProperties": {"type": ["boolean", "number", "string", "array"]}}
 )
@@ -86,7 +87,7 @@ _PARAMETERS = WithJsonSchema(
 class OwnTopology(TopologyBase):
     """A graph that a function of the user's gives, ``FILE.py:name``, called once with the parameters."""
 
-    kind: Annotated[str, AfterValidator(_own_kind)]
+    kind: Annotated[str, AfterValidator(_own_kind), _KIND]
     parameters: Annotated[dict[str, object], BeforeValidator(_plain), _PARAMETERS] = Field(default_factory=dict)
     """The function's arguments by name; quantities become bits per second, picoseconds or bytes."""
     _graph: BuiltGraph | None = PrivateAttr(default=None)

@@ -13,7 +13,7 @@ from astra_ns3.config.workload import Workload
 from astra_ns3.errors import InputError, nearest
 from astra_ns3.user_code import FORM, user_part
 from astra_ns3.workload.operations import Program
-from astra_ns3.workload.own_loops import own_loop
+from astra_ns3.workload.own_loops import MOST_OWN_PASSES, own_loop
 from astra_ns3.workload.steps import FORWARD, INPUT_GRADIENT, MOVE, WEIGHT_GRADIENT, Steps
 
 Loop = Callable[[Steps], Program]
@@ -125,6 +125,11 @@ def loop_of(workload: Workload, passes: int) -> Loop:
         )
     if passes < 1:
         raise InputError(f"the number of passes must be at least 1, got {passes}")
+    if own is not None and passes > MOST_OWN_PASSES:
+        raise InputError(
+            f"the number of passes is {passes}, expected at most {MOST_OWN_PASSES} with a loop of your own, all of "
+            "which are played once beforehand"
+        )
     if loop in (hybrid_dlrm, hybrid_dlrm_enhanced) and workload.last_bottom_layer is None:
         raise InputError(f"{workload.source}: {workload.loop} needs the number of its last bottom layer")
     if loop is hybrid_transformer:

@@ -10,6 +10,8 @@ from astra_ns3.user_code import UserPart, a_kind_of, load_pure_part, told
 from astra_ns3.workload.operations import Operation, Program
 from astra_ns3.workload.steps import Steps
 
+MOST_OWN_PASSES = 100_000
+"""Passes of such a loop may differ, so all of them are played to see what it issues: seconds for so many."""
 _OPERATIONS = get_args(Operation)
 
 

@@ -95,6 +95,15 @@ def test_what_is_no_loop_is_refused_in_one_line(mine: Path, body: str, message: 
         assert "\n" not in str(caught.value)
 
 
+def test_more_passes_than_can_be_played_beforehand_are_refused(mine: Path) -> None:
+    mine.write_text(f"{HEAD}def loop(steps): return data_parallel(steps)\n")
+    with pytest.raises(
+        InputError, match="the number of passes is 100001, expected at most 100000 with a loop of your own"
+    ):
+        validate(workload(), small_system(), small_network(), passes=100_001)
+    assert validate(workload("DATA"), small_system(), small_network(), passes=100_001).forecast.collectives == 200_002
+
+
 def test_a_first_line_that_names_no_loop_says_what_may_stand_there() -> None:
     with pytest.raises(
         InputError, match=r"mine\.txt:1: training loop 'mine\.py' is not one of MICRO, .*, FILE\.py:name"
