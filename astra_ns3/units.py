@@ -65,6 +65,16 @@ def parse_time_ps(value: str | int | float) -> int:
     return _parse(value, "a time", _TIME_UNITS, bare=None, shown="ps, ns, us, ms, s")
 
 
+def parse_any(value: str) -> int | None:
+    """Rate, time or size in bits per second, picoseconds or bytes, whichever its unit tells; None if it is none."""
+    for parse in (parse_rate, parse_time_ps, parse_bytes):
+        try:
+            return parse(value)
+        except InputError:
+            continue
+    return None
+
+
 def _parse(value: object, what: str, units: Mapping[str, int], *, bare: int | None, shown: str) -> int:
     """The integer that ``value`` stands for; ``bare`` is the factor of a number without a unit, None if not allowed."""
     if isinstance(value, bool) or not isinstance(value, (str, int, float)):

@@ -1,29 +1,81 @@
-"""Python code of the user's: hooks, policies and congestion controls are loaded, and their failures told, alike."""
+"""Parts of the user's, ``FILE.py:name``: how they are named, loaded, called, and how their failures are told, alike."""
 
 from __future__ import annotations
 
 import hashlib
 import importlib.util
+import re
 import sys
 from collections.abc import Callable
+from functools import lru_cache
 from pathlib import Path
+from traceback import walk_tb
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple, cast
 
-from astra_ns3.errors import AstraNs3Error, InputError
+from astra_ns3.errors import AstraNs3Error, InputError, nearest
+
+FORM = "FILE.py:name"
+"""How a part is named, for messages."""
+_PYTHON = re.compile(r"(?:file:)?(?P<file>.+\.py):(?P<name>[A-Za-z_]\w*)", re.ASCII)
+_EITHER = re.compile(r"(?:file:)?(?P<file>.+\.(?:hpp|hh|h|py)):(?P<name>[A-Za-z_]\w*(?:::[A-Za-z_]\w*)*)", re.ASCII)
+
+
+class UserPart(NamedTuple):
+    """A name in a file of the user's; a relative path begins at the working folder."""
+
+    file: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.name}"
+
+
+def user_part(text: object, *, compiled: bool = False) -> UserPart | None:
+    """What ``FILE.py:name`` names; None if ``text`` has not that form. ``compiled``: ``FILE.hpp:Class`` has it too."""
+    match = (_EITHER if compiled else _PYTHON).fullmatch(text) if isinstance(text, str) else None
+    return UserPart(match["file"], match["name"]) if match else None
+
+
+def load_part(part: UserPart, role: str, *, a_class: bool = False) -> Callable[..., Any]:
+    """The function, or the class, that ``part`` names; ``role`` says what it is for: "hook", "policy", "topology".
+
+    Raises InputError as :func:`load_user_module` does, and if there is no such function.
+    """
+    names = vars(load_user_module(Path(part.file), role))
+    found = names.get(part.name)
+    if callable(found) and (isinstance(found, type) or not a_class):
+        return cast(Callable[..., Any], found)
+    wanted = f"{part.file}: the {role} file must define a {'class' if a_class else 'function'} {part.name}"
+    if part.name in names:
+        raise InputError(f"{wanted}, found {a_kind_of(found)}")
+    raise InputError(wanted + nearest(part.name, (name for name in names if not name.startswith("__"))))
+
+
+def load_pure_part(part: UserPart, role: str) -> Callable[..., Any]:
+    """As :func:`load_part`, guarded, for a function of its arguments alone: loaded once for each state of the file."""
+    try:
+        state = Path(part.file).stat()
+    except (OSError, ValueError):
+        raise InputError(f"{part.file}: no such {role} file") from None
+    return _load_pure_part(part, role, Path(part.file).absolute(), state.st_mtime_ns, state.st_size)
+
+
+@lru_cache(maxsize=64)
+def _load_pure_part(part: UserPart, role: str, _path: Path, _modified_ns: int, _bytes: int) -> Callable[..., Any]:
+    return guarded(load_part(part, role), part)
 
 
 def load_user_module(file: Path, role: str) -> ModuleType:
-    """Run the Python file ``file``; ``role`` says in messages what it is: "hook", "policy", "congestion control".
+    """Run the Python file ``file``.
 
     Raises InputError, one line that begins with the file, if it is missing, is no Python file, or raises anything,
     SystemExit too.
     """
-    if not is_file(file):
-        raise InputError(f"{file}: no such {role} file")
+    check_user_file(file, role)
     # Two files of one name, in two folders, are two modules.
     name = f"astra_ns3_user_{file.stem}_{hashlib.sha256(bytes(file.resolve())).hexdigest()[:12]}"
-    specification = importlib.util.spec_from_file_location(name, file)
+    specification = importlib.util.spec_from_file_location(name, file.absolute())
     if specification is None or specification.loader is None:
         raise InputError(f"{file}: a {role} must be a Python file (.py)")
     module = importlib.util.module_from_spec(specification)
@@ -34,33 +86,60 @@ def load_user_module(file: Path, role: str) -> ModuleType:
         raise
     except BaseException as error:
         del sys.modules[name]
-        raise InputError(f"{file}: the {role} file failed: {describe_failure(error)}") from error
+        raise InputError(f"{_place(file, error)}: the {role} file failed: {describe_failure(error)}") from error
     return module
 
 
-def is_file(file: Path) -> bool:
-    """Whether there is such a file; a name that can't be one is none."""
+def check_user_file(file: Path, role: str) -> None:
+    """Raise InputError if there is no such file; a name that can't be one is none."""
     try:
-        return file.is_file()
+        there = file.is_file()
     except (OSError, ValueError):
-        return False
+        there = False
+    if not there:
+        raise InputError(f"{file}: no such {role} file")
 
 
-def guarded(function: Callable[..., Any], file: Path, name: str) -> Callable[..., Any]:
-    """``function`` such that whatever it raises is an InputError that names ``file`` and ``name``."""
+def guarded(function: Callable[..., Any], part: UserPart) -> Callable[..., Any]:
+    """``function`` such that whatever it raises is an InputError that names the file, the line and the function."""
 
-    def call(*arguments: Any) -> Any:
+    def call(*arguments: Any, **named: Any) -> Any:
         try:
-            return function(*arguments)
-        except (AstraNs3Error, KeyboardInterrupt):
+            return function(*arguments, **named)
+        except KeyboardInterrupt:
             raise
         except BaseException as error:
-            raise InputError(f"{file}: {name} failed: {describe_failure(error)}") from error
+            raise told(error, part) from error
 
     return call
+
+
+def told(error: BaseException, part: UserPart) -> AstraNs3Error:
+    """What a call of the part raised, as an error of ours."""
+    if isinstance(error, AstraNs3Error) and not isinstance(error, InputError):
+        return error
+    what = str(error) if isinstance(error, InputError) else f"{part.name} failed: {describe_failure(error)}"
+    return InputError(f"{_place(Path(part.file), error)}: {what}")
 
 
 def describe_failure(error: BaseException) -> str:
     """Kind and first line of what was raised."""
     lines = str(error).splitlines()
     return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
+
+
+def a_kind_of(value: object) -> str:
+    """What a value is, for messages: ``a list``, ``an int``, ``nothing``."""
+    if value is None:
+        return "nothing"
+    name = type(value).__name__
+    return f"a{'n' if name[0] in 'aeiouAEIOU' else ''} {name}"
+
+
+def _place(file: Path, error: BaseException) -> str:
+    """The file, and the line of it in which ``error`` arose, as far as that is known."""
+    path = str(file.absolute())
+    lines = [line for frame, line in walk_tb(error.__traceback__) if frame.f_code.co_filename == path]
+    if isinstance(error, SyntaxError) and error.filename == path and error.lineno:
+        lines.append(error.lineno)
+    return f"{file}:{lines[-1]}" if lines else str(file)

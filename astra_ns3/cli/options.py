@@ -67,9 +67,9 @@ def input_options(function: _Function) -> _Function:
         click.option(
             "--rendezvous-protocol", "rendezvous", is_flag=True, help="Receivers invite messages (analytical only)."
         ),
-        click.option("--scheduling-policy", help="Instead of the system file's: LIFO, FIFO or FILE.py:function."),
-        click.option("--intra-dimension-scheduling", help="Instead of the system file's, or FILE.py:function."),
-        click.option("--inter-dimension-scheduling", help="Instead of the system file's, or FILE.py:function."),
+        click.option("--scheduling-policy", help="Instead of the system file's: LIFO, FIFO or FILE.py:name."),
+        click.option("--intra-dimension-scheduling", help="Instead of the system file's; or FILE.py:name."),
+        click.option("--inter-dimension-scheduling", help="Instead of the system file's; or FILE.py:name."),
         click.option("--congestion-control", metavar="NAME", help="RoCE's, instead of the file's; or FILE.hpp:Class."),
         click.option(
             "--report-npu",

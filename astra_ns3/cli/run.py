@@ -35,7 +35,9 @@ from astra_ns3.report.summary import run_text, summary
     multiple=True,
     help="Also write a table: of messages (flows.parquet), of every role's layers (layers.parquet). Needs --path.",
 )
-@click.option("--hook", metavar="FILE.py", help="Its on_built(context) is called before the first event.")
+@click.option(
+    "--hook", metavar="FILE.py:name", help="Function called with a context before the first event; FILE.py: on_built."
+)
 @click.option("--limit-simulated-time", type=time_ps, metavar="TIME", help="Stop there, e.g. 10ms.")
 @click.option("--limit-wall-time", type=time_ps, metavar="TIME", help="Stop after so long, e.g. 60s.")
 @click.option("--limit-memory", type=size_bytes, metavar="SIZE", help="Stop when so much is resident, e.g. 4GiB.")

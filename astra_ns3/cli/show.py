@@ -8,6 +8,7 @@ import click
 
 from astra_ns3.cli.output import print_json, show
 from astra_ns3.cli.show_network import show_network
+from astra_ns3.collectives.own_algorithms import first_own_kind
 from astra_ns3.collectives.registry import lookup, pairs
 from astra_ns3.collectives.schedule import Schedule
 from astra_ns3.collectives.schedule_files import load_schedule, save_schedule
@@ -16,6 +17,7 @@ from astra_ns3.config.collective_kind import CollectiveKind, parse_kind
 from astra_ns3.errors import InputError
 from astra_ns3.report.schedule_figure import SUFFIXES, draw_schedule
 from astra_ns3.report.schedule_text import schedule_counts, schedule_text
+from astra_ns3.user_code import user_part
 
 _DEFAULT_RANKS = 8
 _COLUMN_SUFFIXES = (".csv", ".json")
@@ -59,12 +61,15 @@ def show_collective(
     """Draw the schedule of the algorithm NAME and print how many messages it has.
 
     NAME is an algorithm as system files name it (ring, direct3, doubleBinaryTree, ...), or file:PATH for a schedule of
-    your own, which is proved first.
+    your own, or FILE.py:name for a function of yours that gives one; these are proved first.
     """
     if no_figure and output:
         raise click.UsageError("--no-figure and --output exclude each other")
     wanted = None if kind is None else parse_kind(kind)
-    if name.startswith(FILE_PREFIX):
+    own = user_part(name)
+    if own is not None:
+        wanted = wanted or first_own_kind(own, ranks or _DEFAULT_RANKS)
+    elif name.startswith(FILE_PREFIX):
         schedule, promised = load_schedule(name.removeprefix(FILE_PREFIX))
         wanted, ranks = wanted or promised, ranks or schedule.ranks
     wanted = wanted or _first_kind(name)

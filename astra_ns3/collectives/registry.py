@@ -2,7 +2,8 @@
 
 ``ring``, ``biRing``, ``direct`` (or ``directN`` with a window of N messages), ``doubleBinaryTree``, ... as in
 :data:`~astra_ns3.collectives.algorithms.ALGORITHMS`. The ``one...`` spellings (``oneRing``) mean one flat group of all
-NPUs, which is the same schedule over more ranks. ``file:PATH`` is a schedule that the user wrote.
+NPUs, which is the same schedule over more ranks. ``file:PATH`` is a schedule that the user wrote, ``FILE.py:name`` a
+function that gives one for any number of ranks.
 """
 
 from __future__ import annotations
@@ -11,11 +12,13 @@ import re
 from functools import lru_cache
 
 from astra_ns3.collectives.algorithms import ALGORITHMS, Algorithm, Builder
+from astra_ns3.collectives.own_algorithms import own_schedule
 from astra_ns3.collectives.schedule import Schedule
 from astra_ns3.collectives.schedule_files import Tell, load_schedule_cached, silent
 from astra_ns3.config.algorithm_names import FILE_PREFIX
 from astra_ns3.config.collective_kind import CollectiveKind
 from astra_ns3.errors import InputError, nearest
+from astra_ns3.user_code import FORM, user_part
 
 _TREE = "doubleBinaryTree"
 # What a tree stands in for in ASTRA-sim 1.0, which runs an all-reduce on it whatever is asked.
@@ -41,6 +44,9 @@ def lookup(
     """
     if ranks < 1:
         raise InputError(f"{algorithm}: a collective needs at least 1 rank, got {ranks}")
+    own = user_part(algorithm)
+    if own is not None:
+        return own_schedule(own, kind, ranks)
     if algorithm.startswith(FILE_PREFIX):
         return _from_file(kind, algorithm.removeprefix(FILE_PREFIX), ranks, tell)
     kind = played_kind(kind, algorithm, tree_for_every_collective=tree_for_every_collective)
@@ -50,7 +56,7 @@ def lookup(
 
 def variants(kind: CollectiveKind, algorithm: str, *, tree_for_every_collective: bool = False) -> int:
     """Between how many schedules the chunks of a collective take turns."""
-    if algorithm.startswith(FILE_PREFIX):
+    if algorithm.startswith(FILE_PREFIX) or user_part(algorithm) is not None:
         return 1
     kind = played_kind(kind, algorithm, tree_for_every_collective=tree_for_every_collective)
     return len(_find(kind, algorithm)[1])
@@ -100,7 +106,7 @@ def _find(kind: CollectiveKind, algorithm: str) -> tuple[Algorithm, tuple[Builde
         allowed = sorted(ALGORITHMS)
         raise InputError(
             f"{kind.name.lower()}: algorithm '{algorithm}' is not one of {', '.join(allowed)} "
-            f"(directN: a window of N; file:PATH: your own){nearest(name, allowed)}"
+            f"(directN: a window of N; file:PATH, {FORM}: your own){nearest(name, allowed)}"
         )
     builders = entry.builders.get(kind)
     if builders is None:

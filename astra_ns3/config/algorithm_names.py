@@ -6,6 +6,7 @@ import re
 
 from astra_ns3.config.model import shown
 from astra_ns3.errors import nearest
+from astra_ns3.user_code import FORM, user_part
 
 ALGORITHMS = (
     "ring",
@@ -21,7 +22,7 @@ ALGORITHMS = (
 in ``oneRing``, is for one flat group over all dimensions, and stands alone."""
 
 FILE_PREFIX = "file:"
-"""Before the path of a schedule that the user wrote; in text the path takes the rest of the line."""
+"""Before the path of a schedule that the user wrote, or ``FILE.py:name``; in text it takes the rest of the line."""
 
 _FLAT = re.compile(r"one[A-Z]")
 _WINDOWED = re.compile(r"direct[1-9][0-9]{0,8}")
@@ -35,7 +36,7 @@ def algorithm_names(value: object) -> tuple[str, ...]:
     for name in names:
         if not isinstance(name, str) or not _is_algorithm(name):
             hint = nearest(str(name), (*ALGORITHMS, "oneRing", "oneDirect", "oneHalvingDoubling"))
-            allowed = f"{', '.join(ALGORITHMS)}, direct<window>, one<Algorithm>, {FILE_PREFIX}PATH"
+            allowed = f"{', '.join(ALGORITHMS)}, direct<window>, one<Algorithm>, {FILE_PREFIX}PATH, {FORM}"
             raise ValueError(f"found {name!r}, allowed: {allowed}{hint}")
         if is_flat(name) and len(names) > 1:
             raise ValueError(f"found {shown(value)}, but {name!r} is for all dimensions and stands alone")
@@ -44,17 +45,19 @@ def algorithm_names(value: object) -> tuple[str, ...]:
 
 def is_flat(algorithm: str) -> bool:
     """Whether an algorithm is for one group over all dimensions (``oneRing``)."""
-    return _FLAT.match(algorithm) is not None
+    return _FLAT.match(algorithm) is not None and user_part(algorithm) is None
 
 
 def _split(text: str) -> list[str]:
     names, prefix, path = text.partition(FILE_PREFIX)
     if not prefix:
-        return text.split("_")
+        return text.split("_") if user_part(text) is None else [text]
     return [*names.removesuffix("_").split("_"), prefix + path] if names else [text]
 
 
 def _is_algorithm(name: str) -> bool:
+    if user_part(name) is not None:
+        return True
     if name.startswith(FILE_PREFIX):
         return len(name) > len(FILE_PREFIX)
     plain = name[3].lower() + name[4:] if is_flat(name) else name

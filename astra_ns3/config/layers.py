@@ -50,7 +50,7 @@ class Pass:
 class Layer:
     """A layer; ``update_ns`` passes after each of its collectives before that counts as done.
 
-    ``policy``: one of :data:`LAYER_POLICIES`, in HYBRID_CUSTOMIZED only.
+    ``policy``: one of :data:`LAYER_POLICIES`, in HYBRID_CUSTOMIZED, or in a loop of the user's.
     """
 
     name: str

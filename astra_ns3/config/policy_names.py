@@ -1,12 +1,12 @@
-"""Names of scheduling policies as system files have them; a user's own is a function in a file of his."""
+"""Names of scheduling policies as system files have them; a user's own is ``FILE.py:name``."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 
 from astra_ns3.config.model import shown
 from astra_ns3.errors import nearest
+from astra_ns3.user_code import FORM, user_part
 
 #: Which collective goes first.
 SCHEDULING = ("LIFO", "FIFO")
@@ -23,22 +23,14 @@ INTER_DIMENSION = (
     "offlineGreedyFlex",
 )
 
-_OWN = re.compile(r"(?:file:)?(.+\.py):([A-Za-z_][A-Za-z0-9_]*)")
-
-
-def own_policy(name: str) -> tuple[str, str] | None:
-    """Path and function of ``PATH.py:FUNCTION`` (or ``file:PATH.py:FUNCTION``); None for the name of a built-in."""
-    match = _OWN.fullmatch(name)
-    return (match[1], match[2]) if match else None
-
 
 def policy_check(allowed: tuple[str, ...]) -> Callable[[object], object]:
     """A check that lets pass the names in ``allowed`` and a user's own."""
 
     def check(value: object) -> object:
-        if value not in allowed and not (isinstance(value, str) and own_policy(value)):
+        if value not in allowed and user_part(value) is None:
             hint = nearest(str(value), allowed)
-            raise ValueError(f"found {shown(value)}, allowed: {', '.join(allowed)}, PATH.py:FUNCTION{hint}")
+            raise ValueError(f"found {shown(value)}, allowed: {', '.join(allowed)}, {FORM}{hint}")
         return value
 
     return check

@@ -6,7 +6,6 @@ A parameter that a file leaves out comes from a named set of numbers, by default
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Annotated, ClassVar, Literal
 
@@ -27,10 +26,9 @@ from astra_ns3.config.model import (
     kind_of,
     shown,
 )
-from astra_ns3.errors import InputError
-from astra_ns3.units import exact_time, parse_bytes, parse_rate, parse_time_ps
+from astra_ns3.units import exact_time, parse_any
+from astra_ns3.user_code import UserPart, user_part
 
-_FILE_AND_CLASS = re.compile(r"(?P<path>.+\.(?:hpp|hh|h|py)):(?P<name>[A-Za-z_]\w*(?:::[A-Za-z_]\w*)*)")
 _NO_NUMBERS = ("kind", "parameters")
 OWN = "FILE:CLASS"
 """How messages call a user's own control."""
@@ -245,7 +243,7 @@ class Swift(_FromSet):
 
 
 def _own_kind(value: str) -> str:
-    if not _FILE_AND_CLASS.fullmatch(value):
+    if user_part(value, compiled=True) is None:
         raise ValueError(f"found {shown(value)}, expected FILE.hpp:Class or FILE.py:Class")
     return value
 
@@ -260,12 +258,10 @@ def _base_units(values: object) -> object:
 def _base_unit(name: str, value: object) -> object:
     if not isinstance(value, str):
         return float(value) if isinstance(value, bool) else value
-    for parse in (parse_rate, parse_time_ps, parse_bytes):
-        try:
-            return float(parse(value))
-        except InputError:
-            continue
-    raise ValueError(f"'{name}' is {shown(value)}, expected a number, or one with a unit of rate, time or size")
+    number = parse_any(value)
+    if number is None:
+        raise ValueError(f"'{name}' is {shown(value)}, expected a number, or one with a unit of rate, time or size")
+    return float(number)
 
 
 class OwnControl(RoceControl):
@@ -278,16 +274,18 @@ class OwnControl(RoceControl):
     @property
     def path(self) -> str:
         """Path of the file, as given."""
-        return self._matched("path")
+        return self._part.file
 
     @property
     def class_name(self) -> str:
         """Name of the class in it; in C++ it may have its namespace before it."""
-        return self._matched("name")
+        return self._part.name
 
-    def _matched(self, part: str) -> str:
-        match = _FILE_AND_CLASS.fullmatch(self.kind)
-        return match[part] if match else ""
+    @property
+    def _part(self) -> UserPart:
+        part = user_part(self.kind, compiled=True)
+        assert part is not None
+        return part
 
     def given(self) -> dict[str, float]:
         """The parameters as the file has them, in base units."""

@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, get_args
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Discriminator, Field, Tag
 
-from astra_ns3.config.model import key_error, shown
+from astra_ns3.config.model import key_error, kind_of, shown
 from astra_ns3.config.routing import Pin, RoutingConfig
 from astra_ns3.config.switch import EcnConfig, EcnRate, LinkConfig, NicConfig, PfcConfig, SchedulerConfig, SwitchConfig
 from astra_ns3.config.topology_base import MOST_NPUS, LinkChange, TopologyBase, default_local
 from astra_ns3.config.topology_direct import Dragonfly, FullMesh, Mesh, Ring, Torus
 from astra_ns3.config.topology_file import FileTopology
 from astra_ns3.config.topology_nodes import FlatTopology, Hierarchical, RailOptimised, ScaleUp
+from astra_ns3.config.topology_own import OwnTopology
 from astra_ns3.config.topology_switched import Clos, ClosLevel, Dumbbell, FatTree, LeafSpine, SingleSwitch
 from astra_ns3.errors import nearest
+from astra_ns3.user_code import FORM, user_part
 
 __all__ = [
     "KINDS",
@@ -36,6 +38,7 @@ __all__ = [
     "LinkConfig",
     "Mesh",
     "NicConfig",
+    "OwnTopology",
     "PfcConfig",
     "Pin",
     "RailOptimised",
@@ -51,6 +54,7 @@ __all__ = [
     "default_local",
 ]
 
+_BUILT_IN, _OWN = "built-in", "own"
 AnyTopology = FlatTopology | Hierarchical | RailOptimised
 DEFAULT_KIND = "single-switch"
 KINDS: tuple[str, ...] = tuple(get_args(model.model_fields["kind"].annotation)[0] for model in get_args(AnyTopology))
@@ -62,10 +66,18 @@ def _known_kind(data: object) -> object:
     if not isinstance(data, Mapping):
         return data
     kind = data.get("kind", DEFAULT_KIND)
-    if kind not in KINDS:
-        raise key_error("kind", f"found {shown(kind)}, allowed: {', '.join(KINDS)}{nearest(str(kind), KINDS)}")
+    if kind not in KINDS and user_part(kind) is None:
+        raise key_error("kind", f"found {shown(kind)}, allowed: {', '.join(KINDS)}, {FORM}{nearest(str(kind), KINDS)}")
     return {**data, "kind": kind}
 
 
-TopologyConfig = Annotated[Annotated[AnyTopology, Field(discriminator="kind")], BeforeValidator(_known_kind)]
+def _whose(value: object) -> str:
+    return _BUILT_IN if kind_of(value, DEFAULT_KIND) in KINDS else _OWN
+
+
+TopologyConfig = Annotated[
+    Annotated[Annotated[AnyTopology, Field(discriminator="kind")], Tag(_BUILT_IN)] | Annotated[OwnTopology, Tag(_OWN)],
+    Discriminator(_whose),
+    BeforeValidator(_known_kind),
+]
 """Every topology, told apart by ``kind``."""

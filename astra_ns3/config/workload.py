@@ -3,7 +3,7 @@
 First line: the loop and its options (:mod:`astra_ns3.config.workload_header`). Second: the number of layers. Then one
 line per layer, columns separated by blanks or tabs: name, a reserved number, then compute time (ns), collective and
 size (bytes) of the forward, input-gradient and weight-gradient pass, the update time (ns), and in HYBRID_CUSTOMIZED
-the layer's policy.
+the layer's policy, which a loop of the user's may have too.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from astra_ns3.config.workload_header import LOOPS, check_layer_numbers, format_
 from astra_ns3.config.workload_rows import Row, rows_of
 from astra_ns3.errors import InputError, nearest
 from astra_ns3.units import LARGEST_INTEGER
+from astra_ns3.user_code import user_part
 
 __all__ = ["LOOPS", "CollectiveKind", "Layer", "Pass", "Workload", "format_workload", "parse_workload", "read_workload"]
 
@@ -85,7 +86,8 @@ def format_workload(workload: Workload) -> str:
 
 
 def _layer(row: Row, loop: str) -> Layer:
-    expected = (*_COLUMNS, _POLICY_COLUMN) if loop == _CUSTOMIZED else _COLUMNS
+    has_policy = loop == _CUSTOMIZED or (user_part(loop) is not None and len(row.words) > len(_COLUMNS))
+    expected = (*_COLUMNS, _POLICY_COLUMN) if has_policy else _COLUMNS
     if len(row.words) != len(expected):
         raise row.error(f"found {len(row.words)} columns, expected {len(expected)}: {', '.join(expected)}")
     row.integer(1, _COLUMNS[1], -LARGEST_INTEGER, LARGEST_INTEGER)
@@ -95,7 +97,7 @@ def _layer(row: Row, loop: str) -> Layer:
         input_gradient=_pass(row, 5),
         weight_gradient=_pass(row, 8),
         update_ns=row.integer(11, _COLUMNS[11], 0, LARGEST_COMPUTE_NS),
-        policy=_policy(row) if loop == _CUSTOMIZED else None,
+        policy=_policy(row) if has_policy else None,
     )
 
 

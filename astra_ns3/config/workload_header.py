@@ -2,7 +2,7 @@
 
 ``HYBRID_DLRM 4`` (last bottom layer; also ``HYBRID_DLRM_4``), ``HYBRID_TRANSFORMER model_parallel_NPU_group: 4``,
 ``HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 4 checkpoints: 2 2 11 checkpoint_initiates: 2 19 10`` (how
-many layers, then their numbers from 0). The other loops have no options.
+many layers, then their numbers from 0). The other loops have no options, nor has one of the user's, ``FILE.py:name``.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from astra_ns3.config.layers import Workload
 from astra_ns3.config.workload_rows import Row
 from astra_ns3.errors import nearest
 from astra_ns3.units import LARGEST_INTEGER
+from astra_ns3.user_code import FORM, user_part
 
 _DLRM_LOOPS = ("HYBRID_DLRM", "HYBRID_DLRM_ENHANCED")
 _GROUP = "model_parallel_NPU_group:"
@@ -53,8 +54,8 @@ def parse_header(row: Row) -> Header:
     if joined:
         row = Row(row.source, row.number, (joined[1], joined[2], *row.words[1:]))
     loop = row.words[0]
-    if loop not in LOOPS:
-        raise row.error(f"training loop '{loop[:40]}' is not one of {', '.join(LOOPS)}{nearest(loop, LOOPS)}")
+    if loop not in LOOPS and user_part(loop) is None:
+        raise row.error(f"training loop '{loop[:40]}' is not one of {', '.join(LOOPS)}, {FORM}{nearest(loop, LOOPS)}")
     if loop in _DLRM_LOOPS:
         if len(row.words) != 2:
             found = len(row.words) - 1

@@ -1,4 +1,4 @@
-"""Loads a user's hook: a Python file that defines ``on_built(context)``, called before the first event."""
+"""Loads a user's hook: a function of a context in a Python file, called before the first event."""
 
 from __future__ import annotations
 
@@ -6,17 +6,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from astra_ns3.errors import InputError
-from astra_ns3.user_code import guarded, load_user_module
+from astra_ns3.user_code import UserPart, guarded, load_part, user_part
 
 Hook = Callable[[Any], object]
 
 
 class HookFile:
-    """A user's hook that is loaded when it is needed, in the process that needs it."""
+    """A user's hook, ``FILE.py:name`` or ``FILE.py``, loaded when it is needed, in the process that needs it."""
 
     def __init__(self, path: str | Path) -> None:
-        self._path = Path(path)
+        self._path = path
         self._hook: Hook | None = None
 
     def load(self) -> None:
@@ -24,7 +23,7 @@ class HookFile:
         self._hook = load_hook(self._path)
 
     def __call__(self, context: Any) -> object:
-        """Call its ``on_built``."""
+        """Call it."""
         if self._hook is None:
             self.load()
         assert self._hook is not None
@@ -32,13 +31,10 @@ class HookFile:
 
 
 def load_hook(path: str | Path) -> Hook:
-    """The function ``on_built`` of the Python file ``path``; it runs that file.
+    """The function that ``FILE.py:name`` names, ``on_built`` if it is ``FILE.py`` alone; it runs that file.
 
     Raises InputError if the file can't be read or run, or has no such function; the function returned raises it when
     the user's code fails, naming the file and what was raised.
     """
-    file = Path(path)
-    on_built = getattr(load_user_module(file, "hook"), "on_built", None)
-    if not callable(on_built):
-        raise InputError(f"{file}: the hook file must define a function on_built(context)")
-    return guarded(on_built, file, "on_built")
+    part = user_part(str(path)) or UserPart(str(path), "on_built")
+    return guarded(load_part(part, "hook"), part)

@@ -12,7 +12,7 @@ from astra_ns3.config.network_file import AnyNetwork
 from astra_ns3.config.roce_control import OwnControl
 from astra_ns3.config.system import SystemConfig, parse_system
 from astra_ns3.errors import InputError
-from astra_ns3.user_code import is_file
+from astra_ns3.user_code import check_user_file
 
 _NAMED = ("scheduling_policy", "intra_dimension_scheduling", "inter_dimension_scheduling", "congestion_control")
 
@@ -92,8 +92,8 @@ def network_with_options(network: AnyNetwork, options: Options) -> AnyNetwork:
     changed = _with_congestion_control(network, options.congestion_control)
     if isinstance(changed, NetworkConfig) and changed.roce is not None:
         control = changed.roce.congestion_control
-        if isinstance(control, OwnControl) and not is_file(Path(control.path)):
-            raise InputError(f"congestion control '{control.kind}': no file {control.path}")
+        if isinstance(control, OwnControl):
+            check_user_file(Path(control.path), "congestion control")
     return changed
 
 
@@ -106,6 +106,7 @@ def _with_congestion_control(network: AnyNetwork, name: str | None) -> AnyNetwor
     if name == network.roce.congestion_control.kind:
         return network
     document = network.document()
+    document["topology"] = network.topology  # as it is: a user's own is built once
     for transport in document.get("transports") or [document["transport"]]:
         if transport["kind"] == "roce":
             transport |= {"congestion_control": name, "telemetry_bytes": None, "ack_telemetry_bytes": None}

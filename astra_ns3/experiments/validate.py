@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any
 
 from astra_ns3.config.network import NetworkConfig
 from astra_ns3.config.network_file import AnyNetwork
+from astra_ns3.config.reading import read_text
 from astra_ns3.config.roce_control import OwnControl
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.config.workload import Workload
@@ -58,7 +60,12 @@ def validate(
     check_passes(passes)
     options.check()
     check_backend_name(options.backend)
-    inputs = load_inputs(workload, system, network, comm_scale=comm_scale, compute_scale=compute_scale, options=options)
+    load = partial(
+        load_inputs, workload, system, network, comm_scale=comm_scale, compute_scale=compute_scale, options=options
+    )
+    if any(map(_may_name_code, (workload, system, network, options))):
+        try_in_child(load)  # it may call the user's functions
+    inputs = load()
     if _has_own_code(inputs):
         try_in_child(partial(check_own_code, inputs))
     return Validation(
@@ -90,6 +97,15 @@ def check_own_code(inputs: Inputs) -> None:
     join_rule(inputs.system.intra_dimension_scheduling)
     if inputs.plan is not None:
         check_own_control(inputs.plan)
+
+
+def _may_name_code(given: object) -> bool:
+    """Whether a file, or a model, names a file of the user's Python; what can't be read names none."""
+    try:
+        text = read_text(given) if isinstance(given, (str, os.PathLike)) else repr(given)
+    except InputError:
+        return False
+    return ".py:" in text
 
 
 def _has_own_code(inputs: Inputs) -> bool:

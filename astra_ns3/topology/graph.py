@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from math import isfinite, prod
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +13,11 @@ import numpy.typing as npt
 from astra_ns3.config.switch import LinkConfig, SwitchConfig
 from astra_ns3.config.topology import default_local
 from astra_ns3.errors import InputError
+from astra_ns3.units import LARGEST_INTEGER
+from astra_ns3.user_code import a_kind_of
 
+MOST_LINKS = 2_000_000
+"""A typing error must not fill the memory before it is seen."""
 MOST_COST = 1_000_000
 """A path's cost is a sum of these and must stay far below 2**31."""
 
@@ -33,6 +39,15 @@ class Link:
     kind: str = "link"
     cost: int = 1
     up: bool = True
+
+    def check(self, number: int) -> None:
+        """Raise InputError, which names the link's number, for a field that is of another kind than said."""
+        for name in ("a", "b", "rate_bps", "delay_ps", "cost"):
+            _check_whole(f"link {number}: {name}", getattr(self, name), 0, LARGEST_INTEGER)
+        if isinstance(self.error_rate, bool) or not isinstance(self.error_rate, (int, float)):
+            raise InputError(f"link {number}: error_rate is {self.error_rate!r}, expected a number")
+        if not isinstance(self.kind, str) or not self.kind:
+            raise InputError(f"link {number}: kind is {self.kind!r}, expected a word")
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +138,50 @@ class Graph:
         if not 1 <= link.cost <= MOST_COST:
             raise InputError(f"link {number} has cost {link.cost}, expected 1 to {MOST_COST}")
 
+    def check(self) -> None:
+        """Raise InputError for what a graph made by hand may have wrong, and ours can't have."""
+        for name in ("hosts", "switches"):
+            _check_whole(name, getattr(self, name), 0, MOST_LINKS)
+        if len(self.links) > MOST_LINKS:
+            raise InputError(f"has {len(self.links)} links, expected at most {MOST_LINKS}")
+        for number, link in enumerate(self.links):
+            if not isinstance(link, Link):
+                raise InputError(f"link {number} is {a_kind_of(link)}, expected a Link")
+            link.check(number)
+        if not len(self.rank_host):
+            raise InputError("places no NPU: rank_host is empty")
+        for host in self.rank_host:
+            _check_whole("an entry of rank_host", host, 0, self.hosts - 1)
+        self._check_dimensions()
+        self._check_switches()
+
+    def _check_dimensions(self) -> None:
+        npus = len(self.rank_host)
+        for size in self.dimensions:
+            _check_whole("an entry of dimensions", size, 1, npus)
+        if prod(self.dimensions) != npus:
+            raise InputError(f"dimensions {list(self.dimensions)} make {prod(self.dimensions)} NPUs, not {npus}")
+        if not all(isinstance(rate, (int, float)) and isfinite(rate) and rate > 0 for rate in self.bandwidths):
+            raise InputError(f"bandwidths are {self.bandwidths}, expected a number above 0 for each dimension")
+        _check_length("bandwidths", self.bandwidths, len(self.dimensions))
+        for kind, dimension in self.link_dimensions:
+            _check_whole(f"link_dimensions: '{kind}'", dimension, 0, len(self.dimensions) - 1)
+
+    def _check_switches(self) -> None:
+        for config in self.switch_configs:
+            if not isinstance(config, SwitchConfig):
+                raise InputError(f"switch_configs have {a_kind_of(config)}, expected SwitchConfig")
+        for size in self.switch_buffer_bytes:
+            _check_whole("an entry of switch_buffer_bytes", size, 1, LARGEST_INTEGER)
+        if self.nic_buffer_bytes is not None:
+            _check_whole("nic_buffer_bytes", self.nic_buffer_bytes, 1, LARGEST_INTEGER)
+        if not isinstance(self.local, LinkConfig):
+            raise InputError(f"local is {a_kind_of(self.local)}, expected a LinkConfig")
+        _check_length("switch_levels", self.switch_levels, self.switches)
+        _check_length("switch_names", self.switch_names, self.switches)
+        _check_length("host_boxes", self.host_boxes, self.hosts)
+        _check_length("node_ids", self.node_ids, self.nodes)
+
     @property
     def nodes(self) -> int:
         """Hosts and switches together."""
@@ -154,3 +213,13 @@ class Graph:
             rates_bps=table[links, 3],
             up=table[links, 4].astype(np.bool_),
         )
+
+
+def _check_length(name: str, values: Sequence[object], count: int) -> None:
+    if values and len(values) != count:
+        raise InputError(f"{name} has {len(values)} entries, expected {count} or none")
+
+
+def _check_whole(name: str, value: object, least: int, most: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+        raise InputError(f"{name} is {value!r}, expected a whole number from {least} to {most}")

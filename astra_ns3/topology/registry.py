@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from astra_ns3.config.topology import TopologyConfig
+from astra_ns3.config.topology import OwnTopology, TopologyConfig
 from astra_ns3.errors import InputError, nearest
 from astra_ns3.topology.clos import clos, fat_tree, leaf_spine
 from astra_ns3.topology.counts import check_network_fits
@@ -16,6 +16,7 @@ from astra_ns3.topology.full_mesh import full_mesh
 from astra_ns3.topology.graph import Graph
 from astra_ns3.topology.grids import grid
 from astra_ns3.topology.nodes import hierarchical, rail_optimised
+from astra_ns3.topology.own import own_graph
 from astra_ns3.topology.single_switch import single_switch
 
 BUILDERS: Mapping[str, Callable[[Any], Graph]] = {
@@ -38,6 +39,8 @@ BUILDERS: Mapping[str, Callable[[Any], Graph]] = {
 
 def build_graph(config: TopologyConfig) -> Graph:
     """The graph that a topology configuration describes; raises InputError if memory can't hold it."""
+    if isinstance(config, OwnTopology):
+        return own_graph(config)
     builder = BUILDERS.get(config.kind)
     if builder is None:
         raise InputError(

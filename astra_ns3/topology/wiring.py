@@ -7,10 +7,7 @@ from collections.abc import Sequence
 from astra_ns3.config.switch import LinkConfig, SwitchConfig
 from astra_ns3.config.topology_base import TopologyBase, default_local
 from astra_ns3.errors import InputError
-from astra_ns3.topology.graph import Graph, Link
-
-MOST_LINKS = 2_000_000
-"""A typing error must not fill the memory before it is seen."""
+from astra_ns3.topology.graph import MOST_LINKS, Graph, Link
 
 
 class Wiring:

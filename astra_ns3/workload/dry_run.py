@@ -22,7 +22,7 @@ from astra_ns3.workload.roles import Role
 _NAMED_LAYERS = 3
 
 _DIFFERENT_PASSES = 2
-"""A first pass, and one that stands for all others: no loop tells them apart."""
+"""A first pass, and one that stands for all others: no loop of ours tells them apart."""
 
 
 class RequestKind(NamedTuple):
@@ -46,9 +46,10 @@ Counts = list[tuple[CollectiveRequest, int]]
 def counted_requests(programs: Programs) -> Counts:
     """Each kind of collective that is issued, in the order of the first of each role, and how often.
 
-    Found in a first pass and one that stands for all others, so that it takes no longer for more of them.
+    Found in a first pass and one that stands for all others, so that it takes no longer for more of them; a loop of the
+    user's may tell passes apart, and is played through.
     """
-    return _count(programs, lambda role: _operations(programs, role, min(programs.passes, _DIFFERENT_PASSES)))
+    return _count(programs, lambda role: _operations(programs, role, _played_passes(programs)))
 
 
 def issued_at_once(programs: Programs) -> Counts:
@@ -64,9 +65,9 @@ def planned_computation(programs: Programs) -> tuple[int, int]:
     first_ps = operations = 0
     for role in programs.roles:
         time_ps = count = 0
-        for operation in _operations(programs, role, min(programs.passes, _DIFFERENT_PASSES)):
+        for operation in _operations(programs, role, _played_passes(programs)):
             if isinstance(operation, Compute) and operation.time_ps:
-                times = _times(operation.label, programs.passes)
+                times = _times(operation.label, programs)
                 time_ps += times * operation.time_ps
                 count += times
         operations += count * len(role.ranks)
@@ -88,11 +89,11 @@ def counted_messages(programs: Programs) -> list[PlannedMessages]:
     """What the roles send, and how often."""
     counts: Counter[PlannedMessages] = Counter()
     for role in programs.roles:
-        for operation in _operations(programs, role, min(programs.passes, _DIFFERENT_PASSES)):
+        for operation in _operations(programs, role, _played_passes(programs)):
             if isinstance(operation, Send):
                 pairs = tuple(message_pairs(role, operation))
                 key = PlannedMessages(pairs, operation.bytes, operation.rendezvous, 0)
-                counts[key] += _times(operation.label, programs.passes)
+                counts[key] += _times(operation.label, programs)
     return [key._replace(times=count) for key, count in counts.items()]
 
 
@@ -124,19 +125,25 @@ def _count(programs: Programs, operations_of: Callable[[Role], Iterator[Operatio
             request = operation.request
             if told_by.setdefault(request.communicator, role) is role:
                 key = request_kind(request)
-                counts[key] += _times(request.label, programs.passes)
+                counts[key] += _times(request.label, programs)
                 first.setdefault(key, request)
     return [(request, counts[key]) for key, request in first.items()]
 
 
-def _times(label: Label, passes: int) -> int:
-    """How often what is seen in a first pass, or in one for all others, happens in all passes."""
-    return 1 if label.iteration == 0 else passes - 1
+def _played_passes(programs: Programs) -> int:
+    """How many passes show what all of them do."""
+    return min(programs.passes, _DIFFERENT_PASSES) if programs.loop.passes_alike else programs.passes
+
+
+def _times(label: Label, programs: Programs) -> int:
+    """For how many passes a played one stands: the last for all that are not."""
+    played = _played_passes(programs)
+    return 1 if label.iteration < played - 1 else programs.passes - played + 1
 
 
 def _first_operations(programs: Programs, role: Role) -> Iterator[Operation]:
     """What a role does until it first computes or waits."""
-    for operation in _operations(programs, role, min(programs.passes, _DIFFERENT_PASSES), finishes=False):
+    for operation in _operations(programs, role, _played_passes(programs), finishes=False):
         if isinstance(operation, Wait | WaitAny) or (isinstance(operation, Compute) and operation.time_ps):
             return
         yield operation

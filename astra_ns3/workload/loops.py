@@ -12,7 +12,9 @@ from dataclasses import dataclass
 from astra_ns3.config.collective_kind import CollectiveKind
 from astra_ns3.config.workload import Workload
 from astra_ns3.errors import InputError, nearest
+from astra_ns3.user_code import FORM, UserPart, a_kind_of, user_part
 from astra_ns3.workload.operations import Program
+from astra_ns3.workload.own_loops import MOST_OWN_PASSES, own_program
 from astra_ns3.workload.roles import Role, RolesOf, one_role
 from astra_ns3.workload.steps import FORWARD, INPUT_GRADIENT, MOVE, WEIGHT_GRADIENT, Steps
 
@@ -23,12 +25,13 @@ class Loop:
 
     ``roles``: who has which role. ``reactive``: what is issued may depend on time (on which of several handles is done
     first, or when), so that nothing can be said of it before; collectives should then have a key. All others are
-    fixed, and proved free of deadlock before they run.
+    fixed, and proved free of deadlock before they run. ``passes_alike``: what the second pass does, all later ones do.
     """
 
     program: Callable[[Steps, Role], Program]
     roles: RolesOf = one_role
     reactive: bool = False
+    passes_alike: bool = True
 
 
 def micro(steps: Steps, role: Role) -> Program:
@@ -128,18 +131,34 @@ LOOPS: Mapping[str, Loop] = {
 
 def loop_of(workload: Workload, passes: int) -> Loop:
     """The training loop of a workload; raises InputError if we don't have it, or it can't go with what is given."""
-    loop = LOOPS.get(workload.loop)
+    own = user_part(workload.loop)
+    loop = LOOPS.get(workload.loop) if own is None else _own_loop(own)
     if loop is None:
         raise InputError(
-            f"{workload.source}: loop '{workload.loop}' is not one of {', '.join(LOOPS)}{nearest(workload.loop, LOOPS)}"
+            f"{workload.source}: loop '{workload.loop}' is not one of {', '.join(LOOPS)}, {FORM}"
+            f"{nearest(workload.loop, LOOPS)}"
         )
     if passes < 1:
         raise InputError(f"the number of passes must be at least 1, got {passes}")
+    if own is not None and passes > MOST_OWN_PASSES:
+        raise InputError(
+            f"the number of passes is {passes}, expected at most {MOST_OWN_PASSES} with a loop of your own, all of "
+            "which are played once beforehand"
+        )
     if loop.program in (hybrid_dlrm, hybrid_dlrm_enhanced) and workload.last_bottom_layer is None:
         raise InputError(f"{workload.source}: {workload.loop} needs the number of its last bottom layer")
     if loop.program is hybrid_transformer:
         _check_transformer(workload)
     return loop
+
+
+def _own_loop(part: UserPart) -> Loop:
+    """A loop of the user's: a function of ``(steps, role)``, whose attributes ``roles`` and ``reactive`` are a Loop's."""
+    program, function = own_program(part)
+    roles, reactive = getattr(function, "roles", one_role), getattr(function, "reactive", False)
+    if not callable(roles):
+        raise InputError(f"{part}: its 'roles' is {a_kind_of(roles)}, expected a function of (workload, grid)")
+    return Loop(program, roles, reactive=bool(reactive), passes_alike=False)
 
 
 def _check_transformer(workload: Workload) -> None:

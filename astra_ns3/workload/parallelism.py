@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from astra_ns3.config.layers import LAYER_POLICIES, Workload
 from astra_ns3.errors import InputError, nearest
 from astra_ns3.network.records import PassKind
+from astra_ns3.user_code import user_part
 from astra_ns3.workload.npu_groups import SplitDimensions, split_dimensions
 
 #: Numbers of dimensions; None: all, empty: none, so that a collective has nobody to talk to and is dropped.
@@ -35,8 +36,9 @@ class Parallelism:
 def parallelism_of(workload: Workload, dimensions: Sequence[int]) -> Parallelism:
     """Who communicates with whom in ``workload`` on a grid of ``dimensions`` (sizes, lowest first).
 
-    ``workload.loop`` is one of :data:`astra_ns3.workload.loops.LOOPS`. Raises InputError if its groups of NPUs don't
-    fit, or a layer's policy isn't known.
+    ``workload.loop`` is one of :data:`astra_ns3.workload.loops.LOOPS`, or the user's own, whose layers go over all
+    dimensions unless they have a policy. Raises InputError if its groups of NPUs don't fit, or a layer's policy isn't
+    known.
     """
     if workload.model_parallel_npus is None:
         grid = SplitDimensions(tuple(dimensions), (), ())
@@ -57,7 +59,10 @@ def _layer_dimensions(workload: Workload, number: int, grid: SplitDimensions) ->
     layer = workload.layers[number]
     if number == 0 and workload.loop in _FIRST_LAYER_EVERYWHERE:
         return _model_and_data(ALL, ALL)
-    if workload.loop != "HYBRID_CUSTOMIZED":
+    is_own = user_part(workload.loop) is not None
+    if is_own and layer.policy is None:
+        return _model_and_data(ALL, ALL)
+    if not is_own and workload.loop != "HYBRID_CUSTOMIZED":
         return _POLICIES[workload.loop](grid)
     if layer.policy not in LAYER_POLICIES:
         name = str(layer.policy)

@@ -112,6 +112,51 @@ def test_a_control_that_can_not_be_loaded_is_refused_by_both(place: Place, name:
         assert message in refused(place.run(command, "--congestion-control", f"{name}:Mine"))
 
 
+PARTS: dict[str, tuple[str, str, str]] = {
+    "algorithm": ("system.txt", "all-reduce-implementation: ring", "all-reduce-implementation: mine.py:part"),
+    "training loop": ("workload.txt", "DATA", "mine.py:part"),
+    "topology": ("network.yaml", "kind: single-switch", "kind: mine.py:part"),
+    "policy": ("system.txt", "scheduling-policy: LIFO", "inter-dimension-scheduling: mine.py:part"),
+}
+
+
+def with_part(place: Place, role: str, text: str) -> None:
+    """The three files such that one names a part of mine.py."""
+    name, ours, own = PARTS[role]
+    file = place.folder / name
+    kept = file.read_text().replace(ours, own)
+    if role == "topology":
+        kept = kept[: kept.index("  npus")] + kept[kept.index("transport") :]
+    file.write_text(kept + ("scheduling-policy: LIFO\n" if role == "policy" else ""))
+    (place.folder / "mine.py").write_text(text)
+
+
+@pytest.mark.parametrize("role", PARTS)
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("def part(*given, **named): raise SystemExit(0)", "mine.py:1: part failed: SystemExit: 0"),
+        ("import sys\n\nsys.exit()", "mine.py:3: the {role} file failed: SystemExit"),
+        ("def prat(): pass", "mine.py: the {role} file must define a function part; did you mean 'prat'?"),
+        ("def part(*given, **named): return 3.5", "gave "),
+    ],
+    ids=["exits when called", "exits when loaded", "misspelt", "nonsense"],
+)
+def test_a_part_that_can_not_be_used_is_refused_by_both(place: Place, role: str, text: str, message: str) -> None:
+    with_part(place, role, text)
+    before = sorted(place.folder.iterdir())
+    lines = [refused(place.run(command, *more)) for command, more in (("validate", ()), ("run", ("-o", "out")))]
+    assert message.format(role=role) in lines[0]
+    assert lines[0] == lines[1]
+    assert [path for path in sorted(place.folder.iterdir()) if path.name != "__pycache__"] == before
+
+
+@pytest.mark.parametrize("role", PARTS)
+def test_a_part_that_dies_does_not_take_validate_with_it(place: Place, role: str) -> None:
+    with_part(place, role, "import os, signal\ndef part(*given, **named): os.kill(os.getpid(), signal.SIGSEGV)\n")
+    assert "SIGSEGV" in refused(place.run("validate"))
+
+
 def test_a_control_that_dies_while_it_is_loaded_does_not_take_validate_with_it(place: Place) -> None:
     (place.folder / "network.yaml").write_text(ROCE)
     (place.folder / "mine.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGSEGV)\n")

@@ -23,7 +23,7 @@ from astra_ns3.experiments.inputs import Options
 from astra_ns3.experiments.validate import validate
 from astra_ns3.network.api import Limits
 from fuzz.mutate import TOKENS, mutated
-from fuzz.samples import GRAPHS, NETWORKS, SCHEDULES, SYSTEMS, WORKLOADS
+from fuzz.samples import BAD_BODIES, BAD_FILES, GRAPHS, NETWORKS, PARTS, SCHEDULES, SYSTEMS, WORKLOADS
 
 STATUSES = (0, 2, 3, 4, 5, 6)
 LONGEST_SECONDS = 30
@@ -72,6 +72,7 @@ class Fuzzer:
         place.mkdir()
         for name, text in _FILES.items():
             (place / name).write_text(text, encoding="utf-8")
+        (place / "mine.py").write_text(_parts(draw), encoding="utf-8")
         words = _words(draw)
         for name in {word.removeprefix("file:") for word in words} & set(_FILES) | {draw.choice(list(GRAPHS))}:
             if draw.random() < 0.4:
@@ -86,6 +87,18 @@ class Fuzzer:
             self.failures.append(Failure(case, " ".join(words), what))
 
 
+def _parts(draw: random.Random) -> str:
+    """A file of the user's: as it should be, with one function that does something else, or none at all."""
+    if draw.random() < 0.5:
+        return PARTS
+    if draw.random() < 0.3:
+        return draw.choice(BAD_FILES)
+    heads = [line for line in PARTS.splitlines() if line.lstrip().startswith("def ")]
+    head = draw.choice(heads)
+    indent = " " * (len(head) - len(head.lstrip()) + 4)
+    return PARTS.replace(head, f"{head}\n{indent}{draw.choice(BAD_BODIES)}")
+
+
 def _words(draw: random.Random) -> list[str]:
     """A command line; with "api" in front a call of the API instead."""
     kind = draw.choice(
@@ -94,7 +107,8 @@ def _words(draw: random.Random) -> list[str]:
     if kind == "show network":
         return ["show", "network", draw.choice((*NETWORKS, *GRAPHS)), "--json"]
     if kind == "show collective":
-        return ["show", "collective", f"file:{draw.choice(list(SCHEDULES))}", "--no-figure"]
+        name = draw.choice((*(f"file:{name}" for name in SCHEDULES), "mine.py:algorithm", "mine.py:topology"))
+        return ["show", "collective", name, "--no-figure"]
     files = ["-w", draw.choice(list(WORKLOADS)), "-s", draw.choice(list(SYSTEMS)), "-n", draw.choice(list(NETWORKS))]
     if kind == "api":
         return ["api", *files]

@@ -23,7 +23,22 @@ TOKENS = (
         "inf",
     ),
     *("null", "true", "~", "''", "[]", "{}", "[1, 2]", "{a: 1}", "&a", "*a", "!!python/object:os.system", "<<", "---"),
-    *("100Gbps", "500ns", "1ps", "64MB", "1B", "9TB", "all", "none", "ring", "file:x", "x.py:f", "x.hpp:C", "\u20ac"),
+    *(
+        "100Gbps",
+        "500ns",
+        "1ps",
+        "64MB",
+        "1B",
+        "9TB",
+        "all",
+        "none",
+        "ring",
+        "file:x",
+        "x.py:f",
+        "mine.py:place",
+        "x.hpp:C",
+        "\u20ac",
+    ),
     *("=1+1", "@sum", "%s", "\\", '"', "\x00", "\ufeff", "\r", "\t", " " * 50, "A" * 300, "1" * 5000, "[" * 2000),
 )
 WORD_LIMIT = 40

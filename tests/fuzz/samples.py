@@ -1,4 +1,4 @@
-"""Good inputs of every format, to be mutated."""
+"""Good inputs of every format, to be mutated, and a user's Python, good and bad."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ WORKLOADS = {
     "micro.txt": "MICRO\n1\nlayer -1 0 NONE 0 0 NONE 0 0 ALLREDUCE 4000 0\n",
     "dlrm.txt": f"HYBRID_DLRM 0\n{_LAYERS}",
     "transformer.txt": f"HYBRID_TRANSFORMER model_parallel_NPU_group: 2\n{_LAYERS}",
+    "own.txt": f"mine.py:loop\n{_LAYERS}",
 }
 _SYSTEM = """scheduling-policy: LIFO
 endpoint-delay: 10
@@ -34,6 +35,8 @@ SYSTEMS = {
     "system.yaml": _SYSTEM
     + "intra-dimension-scheduling: SCF\ninter-dimension-scheduling: themis\ninjection-scale: 1.5\n",
     "own.yaml": _SYSTEM.replace("implementation: ring", "implementation: ['file:ring.csv']"),
+    "parts.txt": _SYSTEM.replace("all-reduce-implementation: ring", "all-reduce-implementation: mine.py:algorithm")
+    + "intra-dimension-scheduling: mine.py:place\n",
 }
 _LINK = "link: {rate: 100Gbps, delay: 500ns}"
 _SWITCH = "switch: {buffer: 1MB, ecn: {kmin: 50KB, kmax: 200KB, pmax: 0.2}, pfc: {}}"
@@ -79,6 +82,8 @@ NETWORKS = {
     f"  {_LINK}\n  {_SWITCH}\n"
     "  routing: {kind: spray}\ntransport: roce\n",
     "hierarchical.yaml": f"topology:\n  kind: file\n  path: hpcc.txt\n  {_SWITCH}\ntransport: roce\n",
+    "own-topology.yaml": "topology:\n  kind: mine.py:topology\n  parameters: {npus: 4, rate: 100Gbps}\n"
+    "transport: {kind: roce, congestion_control: mine.py:Control}\n",
     "analytical.yml": "topology: [Switch]\nnpus_count: [4]\nbandwidth: [50.0]\nlatency: [500.0]\n",
     "analytical.json": json.dumps(
         {
@@ -109,3 +114,60 @@ GRAPHS = {
     "hpcc.txt": "5 1 4\n4\n0 4 100Gbps 0.001ms 0\n1 4 100Gbps 0.001ms 0\n"
     "2 4 100Gbps 0.001ms 0\n3 4 100Gbps 0.001ms 0\n",
 }
+
+PARTS = """from astra_ns3.collectives.registry import lookup
+from astra_ns3.config.collective_kind import CollectiveKind
+from astra_ns3.topology.graph import Graph, Link
+from astra_ns3.workload.steps import FORWARD, WEIGHT_GRADIENT
+
+
+def on_built(context):
+    pass
+
+
+def algorithm(ranks):
+    return lookup(CollectiveKind.ALL_REDUCE, "direct", ranks)
+
+
+def loop(steps, role):
+    for number in steps.passes:
+        yield from steps.compute(number, 0, FORWARD)
+        yield from steps.issue(number, 0, WEIGHT_GRADIENT)
+    yield from steps.drain()
+
+
+def place(running, waiting, newcomer):
+    return len(waiting)
+
+
+def topology(npus, rate):
+    links = tuple(Link(host, npus, rate, 1000) for host in range(npus))
+    return Graph(npus, 1, links, tuple(range(npus)), (10**6,))
+
+
+class Control:
+    def __init__(self, parameters):
+        pass
+"""
+# What stands in the place of a function's body: no mutation of a program, which might never end.
+BAD_BODIES = (
+    *("1 / 0", "raise SystemExit(3)", "raise BaseException('odd')", "raise KeyError(b'\\xff\\n')", "return None"),
+    *("return 3", "return [1, 2]", "return object()", "yield 3", "yield", "return float('nan')", "yield from [None]"),
+    *("return lookup(CollectiveKind.ALL_GATHER, 'ring', 3)", "return lookup(CollectiveKind.BARRIER, 'bruck', 4)"),
+    *("return Graph(0, 0, (), ())", "return Graph(4, 0, (), (0, 1, 2, 3))", "return Graph(2, 0, (), (5,))"),
+    *(
+        "return Graph(2, 0, (Link(0, 1, 1e9, 1),), (0, 1))",
+        "return Graph(2, 0, (Link(0, 1, 5, 0),), (0, 1), (), (), 'x')",
+    ),
+    *("return Graph(2, 0, [(0, 1)], (0, 1))", "return Graph(2, 0, (Link(0, 1, 10**9, 5),), (0, 1), dimensions=(3,))"),
+    *("return Graph(2, 0, (Link(0, 1, 10**9, 5),), (0, 1), dimensions=7)", "raise InputError('x')", "return Graph"),
+)
+BAD_FILES = (
+    "",
+    "def (",
+    "\0",
+    "raise SystemExit(0)",
+    "1 / 0",
+    "import no_such_module",
+    "on_built = loop = topology = 3",
+)

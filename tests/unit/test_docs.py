@@ -21,6 +21,7 @@ import astra_ns3
 from astra_ns3.cli.main import cli
 from astra_ns3.config import network as network_file
 from astra_ns3.config import system as system_file
+from astra_ns3.config.collective_kind import CollectiveKind
 from astra_ns3.config.compatibility import PRESETS, Compatibility
 from astra_ns3.config.hpcc_keys import KEYS
 from astra_ns3.config.roce_control import KINDS
@@ -149,7 +150,7 @@ def test_every_topology_and_key_of_one_is_documented() -> None:
     kinds = [kind for kind in TOPOLOGIES if f"`{kind}`" not in text_of("docs/topologies.md")]
     assert kinds == []
     names = [model.__name__ for model in get_args(AnyTopology)]
-    for name in (*names, "ScaleUp", "ClosLevel", "RoutingConfig", "Pin", "LinkChange"):
+    for name in (*names, "ScaleUp", "ClosLevel", "RoutingConfig", "Pin", "LinkChange", "OwnTopology"):
         keys = set(schema["$defs"][name]["properties"])
         assert mentions("docs/topologies.md", sorted(keys)) == []
 
@@ -225,7 +226,7 @@ def work(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/hooks.md", "docs/workloads.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/extending.md", "docs/hooks.md", "docs/workloads.md"])
 def test_python_examples_run_and_print_what_the_page_says(page: str, work: Path) -> None:
     program = "\n".join(blocks(page, "run"))
     assert program
@@ -234,6 +235,57 @@ def test_python_examples_run_and_print_what_the_page_says(page: str, work: Path)
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout == "".join(blocks(page, "printed"))
+
+
+OWN_PARTS = "docs/extending.md"
+
+
+@pytest.mark.parametrize("command", re.findall(r"^ {4}(astra-ns3 .*)$", text_of(OWN_PARTS), re.MULTILINE))
+def test_every_command_with_a_part_of_the_users_runs(command: str, work: Path) -> None:
+    program = [sys.executable, "-c", "from astra_ns3.cli.entry import main; main()", *command.split()[1:]]
+    done = subprocess.run(
+        program,
+        cwd=work,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=TIMEOUT_SECONDS,
+        stdin=subprocess.DEVNULL,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "error" not in done.stderr
+
+
+def test_the_parts_shown_are_those_of_the_inputs_and_each_is_run() -> None:
+    page, files = text_of(OWN_PARTS), sorted(ROOT.glob("inputs/extending/*.*"))
+    whole = "\n".join(file.read_text(encoding="utf-8") for file in files)
+    shown = re.findall(r"```(?:python|yaml)\n((?:def|topology).*?)```", page, re.DOTALL)
+    assert len(shown) == 5
+    assert [block for block in shown if block not in whole] == []
+    commands = "\n".join(re.findall(r"^ {4}astra-ns3 .*$", page, re.MULTILINE)) + "".join(blocks(OWN_PARTS, "run"))
+    used = {file.stem for file in files if file.stem in commands}
+    assert used == {file.stem for file in files} - {"README"}
+
+
+def test_the_errors_shown_are_those_that_come(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from astra_ns3.collectives.registry import lookup
+
+    monkeypatch.chdir(tmp_path)
+    found = []
+    for name, text in (
+        ("butterfly", None),
+        ("butterfyl", "def butterfly(ranks): pass"),
+        ("STEPS", "STEPS = []"),
+        ("butterfly", "\n" * 11 + "npp"),
+        ("butterfly", "\n" * 28 + "def butterfly(ranks):\n    1 / 0"),
+        ("butterfly", "def butterfly(ranks): return []"),
+    ):
+        if text is not None:
+            Path("mine.py").write_text(text, encoding="utf-8")
+        with pytest.raises(AstraNs3Error) as caught:
+            lookup(CollectiveKind.ALL_REDUCE, f"mine.py:{name}", 8)
+        found.append(f"astra-ns3: error: {caught.value}")
+    assert re.findall(r"^ {4}(astra-ns3: error: .*)$", text_of(OWN_PARTS), re.MULTILINE) == found
 
 
 def test_what_the_demo_prints_is_what_readme_shows(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:

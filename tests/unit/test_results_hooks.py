@@ -48,5 +48,5 @@ def test_a_missing_file_and_a_file_that_is_not_python_are_refused(tmp_path: Path
 
 def test_what_on_built_raises_names_the_file(tmp_path: Path) -> None:
     hook = load_hook(hook_file(tmp_path, "def on_built(context):\n    1 / 0\n"))
-    with pytest.raises(InputError, match=r"hook\.py: on_built failed: ZeroDivisionError"):
+    with pytest.raises(InputError, match=r"hook\.py:2: on_built failed: ZeroDivisionError"):
         hook(None)

@@ -193,7 +193,7 @@ def test_what_is_wrong_with_a_users_policy_is_told(own: str) -> None:
         _line(f"{own}:nowhere", task(1))
     with pytest.raises(InputError, match=r"one_only' gave \(0,\), expected the dimensions \(0, 1, 2\) in some order"):
         route_policy(f"{own}:one_only", EQUAL, OURS)(_chunk())
-    with pytest.raises(InputError, match=r"own_policies\.py: broken failed: ValueError: two$"):
+    with pytest.raises(InputError, match=r"own_policies\.py:20: broken failed: ValueError: two$"):
         route_policy(f"{own}:broken", EQUAL, OURS)(_chunk())
     with pytest.raises(InputError, match=r"own_policies\.py: the policy file must define a function missing"):
         find_policy(f"{own}:missing", POLICIES)
@@ -205,7 +205,7 @@ def test_what_is_wrong_with_a_users_policy_is_told(own: str) -> None:
 
 def test_a_file_that_fails_is_told(tmp_path: Path) -> None:
     (tmp_path / "bad.py").write_text("import nothing_of_that_name", encoding="utf-8")
-    with pytest.raises(InputError, match=r"bad\.py: the policy file failed: ModuleNotFoundError"):
+    with pytest.raises(InputError, match=r"bad\.py:1: the policy file failed: ModuleNotFoundError"):
         find_policy(f"{tmp_path / 'bad.py'}:policy", POLICIES)
 
 
@@ -217,3 +217,10 @@ def test_themis_heeds_a_difference_of_a_sixteenth_of_a_chunk(usual_mib: int, dim
     policy(_chunk())
     usual = usual_mib * MIB
     assert policy(ChunkToRoute(AR, (0, 1, 2), usual, usual, usual, 0)).dimensions == dimensions
+
+
+def test_the_samples_are_a_policy_of_each_kind(repository: Path) -> None:
+    samples = repository / "inputs" / "extending" / "policies.py"
+    assert find_policy(f"{samples}:largest_first", POLICIES)(7, request()) == (request().bytes, 7)
+    assert _line(f"{samples}:newest_first", task(1, 5), task(2, 0), task(3, 9)) == [3, 2, 1]
+    assert route_policy(f"{samples}:outermost_first", EQUAL, OURS)(_chunk()) == Route((2, 1, 0), MIB)

@@ -7,10 +7,16 @@ from pathlib import Path
 
 import pytest
 
+from astra_ns3.collectives.registry import lookup
+from astra_ns3.config.collective_kind import CollectiveKind
+from astra_ns3.config.network import parse_network
+from astra_ns3.config.workload import Workload
 from astra_ns3.errors import InputError
 from astra_ns3.experiments.hooks import load_hook
 from astra_ns3.network.ns3.own_control import control_class
 from astra_ns3.system.own_policies import find_policy
+from astra_ns3.user_code import user_part
+from astra_ns3.workload.loops import loop_of
 
 DATACLASS = """from __future__ import annotations
 from dataclasses import dataclass
@@ -26,12 +32,22 @@ class Mine:
 def on_built(context): return State().number
 """
 
-Load = Callable[[Path], object]
-LOADERS: dict[str, Load] = {
+Load = Callable[[str], object]
+CALLED_LATER: dict[str, Load] = {
     "hook": load_hook,
-    "policy": lambda file: find_policy(f"{file}:on_built", {}),
-    "congestion control": lambda file: control_class(file, "Mine"),
+    "policy": lambda part: find_policy(part, {}),
+    "congestion control": lambda part: control_class(Path(part.rpartition(":")[0]), part.rpartition(":")[2]),
 }
+LOADERS: dict[str, Load] = {
+    **CALLED_LATER,
+    "algorithm": lambda part: lookup(CollectiveKind.ALL_REDUCE, part, 4),
+    "training loop": lambda part: loop_of(Workload(part, ()), 1),
+    "topology": lambda part: parse_network({"topology": {"kind": part}}),
+}
+
+
+def named(role: str, file: Path) -> str:
+    return f"{file}:{'Mine' if role == 'congestion control' else 'on_built'}"
 
 
 @pytest.fixture(params=LOADERS)
@@ -45,8 +61,9 @@ def written(folder: Path, text: str) -> Path:
     return file
 
 
+@pytest.mark.parametrize("role", CALLED_LATER)
 def test_a_dataclass_with_postponed_annotations_is_loaded(role: str, tmp_path: Path) -> None:
-    loaded = LOADERS[role](written(tmp_path, DATACLASS))
+    loaded = LOADERS[role](named(role, written(tmp_path, DATACLASS)))
     assert callable(loaded)
     assert (loaded({}).state.number if role == "congestion control" else loaded(None)) == 3
 
@@ -62,24 +79,72 @@ def test_a_dataclass_with_postponed_annotations_is_loaded(role: str, tmp_path: P
     ],
 )
 def test_a_file_that_raises_is_refused_by_its_name(role: str, text: str, what: str, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=rf"mine\.py: the {role} file failed: ({what})"):
-        LOADERS[role](written(tmp_path, text))
+    with pytest.raises(InputError, match=rf"mine\.py(:1)?: the {role} file failed: ({what})"):
+        LOADERS[role](named(role, written(tmp_path, text)))
+
+
+def test_the_line_that_failed_is_named(role: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=rf"mine\.py:3: the {role} file failed: KeyError: 'x'"):
+        LOADERS[role](named(role, written(tmp_path, "import json\n\njson.loads('{}')['x']\n")))
+    with pytest.raises(InputError, match=rf"mine\.py:2: the {role} file failed: SyntaxError"):
+        LOADERS[role](named(role, written(tmp_path, "x = 3\ndef (\n")))
+
+
+def test_a_name_that_is_not_there_has_a_nearest_one(role: str, tmp_path: Path) -> None:
+    kind, name = ("class", "Mine") if role == "congestion control" else ("function", "on_built")
+    file = written(tmp_path, f"def {name}e(): pass\n")
+    wanted = rf"mine\.py: the {role} file must define a {kind} {name}"
+    with pytest.raises(InputError, match=rf"{wanted}; did you mean '{name}e'\?$"):
+        LOADERS[role](named(role, file))
+    file.write_text(f"{name} = 3\n")
+    with pytest.raises(InputError, match=rf"{wanted}, found an int$"):
+        LOADERS[role](named(role, file))
 
 
 def test_a_missing_file_is_refused_by_its_name(role: str, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=rf"mine\.py: no such {role} file"):
-        LOADERS[role](tmp_path / "mine.py")
+        LOADERS[role](named(role, tmp_path / "mine.py"))
 
 
 def test_a_name_too_long_for_a_file_is_that_of_no_file(role: str) -> None:
     with pytest.raises(InputError, match=rf"no such {role} file"):
-        LOADERS[role](Path("x" * 1000 + ".py"))
+        LOADERS[role](named(role, Path("x" * 1000 + ".py")))
+
+
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        ("mine.py:f", ("mine.py", "f")),
+        ("file:a b/mine.py:f_2", ("a b/mine.py", "f_2")),
+        ("a.py:b.py:c", ("a.py:b.py", "c")),
+        ("mine.py", None),
+        ("mine.py:", None),
+        ("mine.py:2f", None),
+        ("mine.py:f.g", None),
+        ("mine.py:n::f", None),
+        ("mine.hpp:f", None),
+        (".py:f", None),
+        (3, None),
+    ],
+)
+def test_a_part_is_named_by_file_and_name(text: object, part: tuple[str, str] | None) -> None:
+    assert user_part(text) == part
+
+
+def test_a_class_may_be_in_cpp_and_in_a_namespace() -> None:
+    assert user_part("mine.hpp:n::Mine", compiled=True) == ("mine.hpp", "n::Mine")
+    assert user_part("mine.py:Mine", compiled=True) == ("mine.py", "Mine")
+
+
+def test_a_hook_is_on_built_unless_it_is_named(tmp_path: Path) -> None:
+    file = written(tmp_path, "def on_built(context): return 1\ndef other(context): return 2\n")
+    assert [load_hook(name)(None) for name in (file, f"{file}:on_built", f"{file}:other")] == [1, 1, 2]
 
 
 def test_what_leaves_by_system_exit_is_told(tmp_path: Path) -> None:
     file = written(tmp_path, "def on_built(context): raise SystemExit(0)")
     for called in (load_hook(file), find_policy(f"{file}:on_built", {})):
-        with pytest.raises(InputError, match=r"mine\.py: on_built failed: SystemExit: 0"):
+        with pytest.raises(InputError, match=r"mine\.py:1: on_built failed: SystemExit: 0"):
             called(None)
 
 

@@ -14,7 +14,7 @@ _REFUSED = b"r"
 _FAILED = b"f"
 
 
-def try_in_child(check: Callable[[], None]) -> None:
+def try_in_child(check: Callable[[], object]) -> None:
     """Call ``check()`` in a child process; raises InputError or BackendError with what it raised or died of there."""
     read_end, write_end = os.pipe()
     sys.stdout.flush()
@@ -38,7 +38,7 @@ def try_in_child(check: Callable[[], None]) -> None:
         raise InputError(f"the user's code could not be loaded: the process that tried ended {how}")
 
 
-def _answer(check: Callable[[], None], write_end: int) -> None:
+def _answer(check: Callable[[], object], write_end: int) -> None:
     """The child's whole life: never returns."""
     try:
         try:

@@ -9,7 +9,7 @@ from typing import Any
 from astra_ns3.errors import InputError
 from astra_ns3.network.ns3 import _runtime
 from astra_ns3.transport.roce import RoceParameters
-from astra_ns3.user_code import load_user_module
+from astra_ns3.user_code import UserPart, load_part
 
 METHODS = ("start", "ack_received", "cnp_received", "packet_sent", "loss_detected", "timer_due")
 """What a Python class may have; what it lacks is not called."""
@@ -47,10 +47,7 @@ def check_own_control(parameters: RoceParameters) -> None:
 
 def control_class(path: Path, name: str) -> Callable[[Mapping[str, float]], Any]:
     """The class ``name`` of the Python file ``path``; raises InputError if there is none that can be a control."""
-    module = load_user_module(path, "congestion control")
-    found = getattr(module, name, None)
-    if not isinstance(found, type):
-        raise InputError(f"{path}: has no class '{name}'")
+    found = load_part(UserPart(str(path), name), "congestion control", a_class=True)
     telemetry = getattr(found, "telemetry", "none")
     if str(telemetry).upper() not in TELEMETRY:
         raise InputError(f"{path}: {name}.telemetry is {telemetry!r}, expected 'none', 'hops' or 'path'")

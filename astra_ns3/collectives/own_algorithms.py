@@ -1,0 +1,113 @@
+"""Algorithms that users write: functions from a number of ranks to a Schedule, proved before they are handed out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from astra_ns3.collectives.columns import empty
+from astra_ns3.collectives.proof import ScheduleError, prove
+from astra_ns3.collectives.schedule import Content, Schedule
+from astra_ns3.config.collective_kind import CollectiveKind
+from astra_ns3.errors import InputError
+from astra_ns3.memory import require_memory
+from astra_ns3.user_code import UserPart, a_kind_of, load_pure_part
+
+_INT32 = "sender", "receiver", "step", "first_block", "block_count", "wait_step", "wait_count"
+_LARGEST = np.iinfo(np.int32).max
+_BYTES_PER_BLOCK = 100
+"""Of a block of one rank in the proof, which keeps dictionaries of them."""
+
+
+def own_schedule(part: UserPart, kind: CollectiveKind, ranks: int) -> Schedule:
+    """What the user's function gives for ``ranks``, proved to do ``kind``; it is not asked for a single rank.
+
+    Raises InputError, which names the file, if it fails, gives something else, or the proof does.
+    """
+    if ranks == 1:
+        return empty(str(part))
+    return _proved(load_pure_part(part, "algorithm"), part, kind, ranks)
+
+
+def first_own_kind(part: UserPart, ranks: int) -> CollectiveKind:
+    """The first collective that the user's schedule for ``ranks`` does; raises InputError if it does none."""
+    schedule = _made(load_pure_part(part, "algorithm"), part, ranks)
+    why: dict[CollectiveKind, str] = {}
+    for kind in CollectiveKind:
+        try:
+            prove(schedule, kind)
+        except ScheduleError as error:
+            why[kind] = str(error)
+        else:
+            return kind
+    raise InputError(
+        f"{part}: the schedule for {ranks} ranks does no collective; as an all_reduce: "
+        f"{why[CollectiveKind.ALL_REDUCE]}; with --kind it says why it is not another one"
+    )
+
+
+@lru_cache(maxsize=64)
+def _proved(function: Callable[..., Any], part: UserPart, kind: CollectiveKind, ranks: int) -> Schedule:
+    schedule = _made(function, part, ranks)
+    try:
+        prove(schedule, kind)
+    except ScheduleError as error:
+        raise InputError(f"{part}: the schedule for {ranks} ranks is no {kind.name.lower()}: {error}") from error
+    return schedule
+
+
+@lru_cache(maxsize=8)
+def _made(function: Callable[..., Any], part: UserPart, ranks: int) -> Schedule:
+    """The schedule with columns as the proof and every backend expect them; not proved yet."""
+    schedule = function(ranks)
+    if not isinstance(schedule, Schedule):
+        raise InputError(f"{part}: gave {a_kind_of(schedule)}, expected a Schedule (astra_ns3.collectives.schedule)")
+    if schedule.ranks != ranks:
+        raise InputError(f"{part}: gave a schedule for {schedule.ranks} ranks when asked for {ranks}")
+    for name in ("blocks", "expansion"):
+        _check_count(part, name, getattr(schedule, name))
+    size = schedule.blocks * ranks * _BYTES_PER_BLOCK
+    require_memory(f"{part}: the proof of {schedule.blocks} blocks on {ranks} ranks", size, "use fewer blocks or ranks")
+    columns = {name: _column(part, name, getattr(schedule, name)) for name in _INT32}
+    columns["reduces"] = _column(part, "reduces", schedule.reduces).astype(np.bool_)
+    rows = {name: len(column) for name, column in columns.items()}
+    if len(set(rows.values())) > 1:
+        least, most = min(rows, key=rows.__getitem__), max(rows, key=rows.__getitem__)
+        raise InputError(f"{part}: column '{least}' has {rows[least]} rows, column '{most}' {rows[most]}")
+    return replace(schedule, name=str(schedule.name), content=_content(part, schedule.content), **columns)
+
+
+def _check_count(part: UserPart, name: str, value: object) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= _LARGEST:
+        raise InputError(f"{part}: {name} is {value!r}, expected a whole number from 1 to {_LARGEST}")
+
+
+def _column(part: UserPart, name: str, values: object, dtype: Any = np.int32) -> Any:
+    """The values as an array of one dimension; whole numbers that fit."""
+    try:
+        found = np.asarray(values)
+    except (TypeError, ValueError):
+        found = np.zeros((0, 0))
+    if found.ndim != 1 or (len(found) and found.dtype.kind not in "iub"):
+        raise InputError(f"{part}: column '{name}' is no list of whole numbers, one for each message")
+    if len(found) and (int(found.min()) < -_LARGEST or int(found.max()) > _LARGEST):
+        raise InputError(f"{part}: column '{name}' has a number beyond {_LARGEST}")
+    return np.ascontiguousarray(found, dtype=dtype)
+
+
+def _content(part: UserPart, content: object) -> Content | None:
+    if content is None:
+        return None
+    if not isinstance(content, Content):
+        raise InputError(f"{part}: content is {a_kind_of(content)}, expected a Content")
+    contributors = content.contributors
+    if contributors is not None:
+        if any(isinstance(each, bool) or not isinstance(each, int) or each < 0 for each in contributors):
+            raise InputError(f"{part}: content.contributors has something else than whole numbers, a bit for each rank")
+        contributors = tuple(contributors)
+    offsets = _column(part, "content.offsets", content.offsets, np.int64)
+    return Content(offsets, _column(part, "content.blocks", content.blocks), contributors)
