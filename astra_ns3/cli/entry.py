@@ -1,29 +1,17 @@
-"""What the installed command starts: loads the rest, and sees to signals from its first line on.
-
-A signal that finds nothing to be saved ends the process at once, here, in the handler: an exception would have to find
-its way through whatever code runs at that moment, and native code swallows some. While a run is played, signals are
-noted instead (:mod:`astra_ns3.experiments.isolated.interruption`), and what is done is saved.
-"""
+"""What the installed command starts: sees to signals from its first line on, and loads the rest."""
 
 from __future__ import annotations
 
-import json
 import os
-import signal
 import sys
-from types import FrameType
 
-INTERRUPTED = 130
-_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+from astra_ns3.cli.signals import end_at_signals
 
 
 def main() -> None:
     """Run the command line in a process of its own, and end that."""
     _open_closed_streams()
-    # Batch systems end a job with SIGTERM, a terminal with SIGHUP. Whoever has one of them ignored (nohup) wants that.
-    for number in _SIGNALS:
-        if signal.getsignal(number) is not signal.SIG_IGN:
-            signal.signal(number, _end)
+    end_at_signals()
     from astra_ns3.cli.main import status_of
 
     status = status_of(sys.argv[1:])
@@ -48,31 +36,6 @@ def _open_closed_streams() -> None:
                 os.close(nowhere)
         if getattr(sys, name) is None:
             setattr(sys, name, os.fdopen(number, "r" if number == 0 else "w", closefd=False))
-
-
-def run_is_over() -> None:
-    """From here on a signal that ends the process doesn't say that nothing was saved."""
-    for number in _SIGNALS:
-        if signal.getsignal(number) is _end:
-            signal.signal(number, _end_afterwards)
-
-
-def _end(_signal: int, _frame: FrameType | None) -> None:
-    """Say that it was interrupted before there was anything to save, and end the process."""
-    _say_and_end("interrupted; nothing was saved" if "run" in sys.argv[1:2] else "interrupted")
-
-
-def _end_afterwards(_signal: int, _frame: FrameType | None) -> None:
-    _say_and_end("interrupted")
-
-
-def _say_and_end(message: str) -> None:
-    """Say it as every failure is said."""
-    os.write(2, f"astra-ns3: error: {message}\n".encode())
-    if "--json" in sys.argv:
-        said = {"error": message, "kind": "Interrupted", "exit_status": INTERRUPTED}
-        os.write(1, f"{json.dumps(said, indent=2)}\n".encode())
-    os._exit(INTERRUPTED)
 
 
 if __name__ == "__main__":

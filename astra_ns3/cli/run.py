@@ -7,10 +7,10 @@ from typing import Any
 
 import click
 
-from astra_ns3.cli.entry import run_is_over
 from astra_ns3.cli.options import input_options, seconds, size_bytes, time_ps
 from astra_ns3.cli.output import print_failure, print_json, show, show_logs, tell
 from astra_ns3.cli.progress import LiveLine
+from astra_ns3.cli.signals import run_is_over
 from astra_ns3.errors import InputError
 from astra_ns3.experiments.hooks import HookFile
 from astra_ns3.experiments.request import RECORDABLE, RunRequest

@@ -153,7 +153,7 @@ def loop_of(workload: Workload, passes: int) -> Loop:
 
 
 def _own_loop(part: UserPart) -> Loop:
-    """A loop of the user's: a function of ``(steps, role)``, whose attributes ``roles`` and ``reactive`` are a Loop's."""
+    """A loop of the user's: a function of ``(steps, role)``, with a Loop's ``roles`` and ``reactive`` as attributes."""
     program, function = own_program(part)
     roles, reactive = getattr(function, "roles", one_role), getattr(function, "reactive", False)
     if not callable(roles):
