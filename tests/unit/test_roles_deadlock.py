@@ -165,7 +165,7 @@ def role_programs(draw: st.DrawFn) -> dict[str, list[Step]]:
 
 def _swapped(draw: st.DrawFn, steps: list[Step]) -> list[Step]:
     steps = list(steps)
-    for _ in range(draw(st.integers(0, 1))):
+    for _ in range(draw(st.integers(0, 3))):
         if len(steps) > 1:
             place = draw(st.integers(0, len(steps) - 2))
             steps[place], steps[place + 1] = steps[place + 1], steps[place]
@@ -229,7 +229,7 @@ def _sorts(graph: Mapping[Any, set[Any]]) -> bool:
     return True
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(programs=role_programs(), policy=st.sampled_from(["LIFO", "FIFO"]), seed=st.integers(0, 10_000))
 def test_random_programs_with_a_cycle_are_refused_and_all_others_run_to_their_end_with_one_slot(
     programs: dict[str, list[Step]], policy: str, seed: int
