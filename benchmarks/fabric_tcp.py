@@ -10,16 +10,19 @@ from __future__ import annotations
 import argparse
 import json
 import time
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 
 from astra_ns3.collectives.schedule import Schedule
 from astra_ns3.config.network import NetworkConfig, parse_network
-from astra_ns3.network.api import EndpointModel
-from astra_ns3.network.ns3 import _runtime
-from astra_ns3.network.ns3.build import build_network, native_columns
+from astra_ns3.network.door.listener import make_listener
+from astra_ns3.network.door.session import Description, Session
+from astra_ns3.network.door.session_backend import native_columns
+from astra_ns3.network.ns3.build import describe_network
+from astra_ns3.network.plan import plan_network
 from astra_ns3.topology.graph import Graph, Link
+from astra_ns3.topology.routes import shortest_paths
 
 RATE_BPS = 100_000_000_000
 DELAY_PS = 500_000
@@ -32,7 +35,7 @@ class Receiver:
     def __init__(self, hosts: int) -> None:
         self.left = hosts
         self.finish_ps = 0
-        self.session: Any = None
+        self.session: Session
 
     def phase_done(self, npu: int, instance: int, time_ps: int) -> None:
         self.left -= 1
@@ -98,13 +101,12 @@ def configuration(options: argparse.Namespace) -> NetworkConfig:
 
 
 def measure(options: argparse.Namespace) -> dict[str, object]:
-    native = _runtime.load()
     receiver = Receiver(options.hosts)
-    session = native.Session(1)
-    receiver.session = session
-    build_network(session, topology(options.hosts, options.hops), configuration(options), EndpointModel())
-    listener = _runtime.listener_class()(receiver)
-    session.Build(listener)
+    description, listener = Description(), make_listener(receiver)
+    graph = topology(options.hosts, options.hops)
+    plan = plan_network(configuration(options))
+    describe_network(description, replace(plan, graph=graph, tables=shortest_paths(graph)))
+    session = receiver.session = description.open(1, listener)
     schedule = flows(options.hosts, options.hops)
     columns = native_columns(schedule)
     number = session.RegisterSchedule(options.hosts, 1, 1, options.hosts, columns)
@@ -120,9 +122,9 @@ def measure(options: argparse.Namespace) -> dict[str, object]:
         "hops": options.hops,
         "cpu_seconds": round(cpu_seconds, 4),
         "data_packets": packets,
-        "events": int(session.GetEvents()),
+        "events": int(session.GetStatistics().events),
         "finish_ps": receiver.finish_ps,
-        "retransmissions": int(session.GetRetransmissions()),
+        "retransmissions": int(session.GetStatistics().retransmissions),
         "us_per_data_packet": round(cpu_seconds / packets * 1e6, 3),
     }
 

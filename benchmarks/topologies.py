@@ -1,4 +1,4 @@
-"""What large topologies cost: building and routing them, a collective on 1,024 NPUs, a TCP packet over more hops.
+"""What large topologies cost: from a run's call to its first event, a collective on 1,024 NPUs, a TCP packet over hops.
 
 One case a process, so that each starts afresh; prints one JSON line. Memory is what the process held at most above
 what it held with ns-3 loaded and nothing built.
@@ -14,6 +14,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from astra_ns3.config.network import parse_network
 from astra_ns3.config.system import parse_system
 from astra_ns3.config.workload import parse_workload
 from astra_ns3.network.api import EndpointModel
-from astra_ns3.network.ns3 import _runtime
+from astra_ns3.network.door.library import load
 from astra_ns3.network.ns3.backend import Ns3Backend
 
 HERE = Path(__file__).resolve().parent
@@ -31,12 +32,13 @@ SWITCH = {"buffer": "32MiB", "pfc": {"priorities": [3]}, "ecn": {"kmin": "800KB"
 ROCE = {"kind": "roce", "congestion_control": "dcqcn"}
 TCP = {"kind": "tcp", "window": "0.5MB"}
 HOPS_ROUNDS = 5
+FIRST_EVENT_ROUNDS = 4
 NODES, NPUS_PER_NODE, ALL_REDUCE_BYTES, CHUNKS = 128, 8, 16 << 20, 4
 
 
 def ready(k: int, transport: Mapping[str, Any]) -> dict[str, Any]:
     """A k-ary fat tree: described, built, routed, and everything made that the first event needs."""
-    _runtime.load()
+    load()
     begin, cpu = time.perf_counter(), time.process_time()
     topology = {"kind": "fat-tree", "k": k, "link": LINK, "switch": SWITCH}
     network = parse_network({"topology": topology, "transport": transport})
@@ -47,6 +49,40 @@ def ready(k: int, transport: Mapping[str, Any]) -> dict[str, Any]:
         "seconds": round(seconds, 3),
         "cpu_seconds": round(time.process_time() - cpu, 3),
         "memory_above_idle_mb": memory_mb(int(backend.statistics()["idle_memory_bytes"])),
+    }
+
+
+class _FirstEvent(Exception):
+    """The first event would come now."""
+
+
+def first_event(k: int) -> dict[str, Any]:
+    """CPU time from ``run``'s call to the first event of a ring all-reduce over RoCE: the first run, and later ones."""
+    reached: list[float] = []
+
+    def stop(*_: object) -> None:
+        reached.append(time.process_time())
+        raise _FirstEvent
+
+    Ns3Backend.run = stop  # type: ignore[method-assign]
+    network = parse_network(
+        {"topology": {"kind": "fat-tree", "k": k, "link": LINK, "switch": SWITCH}, "transport": ROCE}
+    )
+    keys = ("all-reduce", "reduce-scatter", "all-gather", "all-to-all")
+    system = parse_system({f"{key}-implementation": ["direct" if key == "all-to-all" else "ring"] for key in keys})
+    workload = parse_workload(f"MICRO\n1\nx -1 0 NONE 0 0 NONE 0 0 ALLREDUCE {ALL_REDUCE_BYTES} 0\n", "micro")
+    taken = []
+    for _ in range(FIRST_EVENT_ROUNDS):
+        begin = time.process_time()
+        with suppress(_FirstEvent):
+            astra_ns3.run(workload=workload, system=system, network=network)
+        taken.append(reached.pop() - begin)
+    first, *later = taken
+    return {
+        "hosts": network.npus,
+        "first_cpu_seconds": round(first, 3),
+        "repeated_cpu_seconds": round(min(later), 3),
+        "peak_mb": round(memory_mb(0), 1),
     }
 
 
@@ -108,6 +144,8 @@ def memory_mb(idle_bytes: int) -> float:
 
 
 CASES: Mapping[str, Callable[[], dict[str, Any]]] = {
+    "first-event-1024": lambda: first_event(16),
+    "first-event-8192": lambda: first_event(32),
     "ready-1024-roce": lambda: ready(16, ROCE),
     "ready-1024-tcp": lambda: ready(16, TCP),
     "ready-8192-roce": lambda: ready(32, ROCE),

@@ -18,7 +18,7 @@ from typing import Any
 
 from astra_ns3.collectives.schedule import Schedule
 from astra_ns3.errors import LimitReached
-from astra_ns3.network.api import EndpointModel, Limits, NetworkListener, PendingMessage
+from astra_ns3.network.api import EndpointModel, Limits, NetworkBackend, NetworkListener, PendingMessage
 
 PS = 1000
 GIB_PER_NS = 2**30 / 1e9
@@ -112,8 +112,10 @@ class _Part:
         self.handled: dict[int, int] = defaultdict(int)
 
 
-class AstraSimNetwork:
+class AstraSimNetwork(NetworkBackend):
     """``endpoint``: its delays are charged as semantics, section 4, says."""
+
+    ranks = 0
 
     def __init__(self, network: Network10, endpoint: EndpointModel) -> None:
         self.ranks = network.npus

@@ -9,7 +9,7 @@ from functools import partial
 
 from astra_ns3.collectives.schedule import Schedule
 from astra_ns3.errors import LimitReached
-from astra_ns3.network.api import EndpointModel, Limits, NetworkListener, PendingMessage
+from astra_ns3.network.api import EndpointModel, Limits, NetworkBackend, NetworkListener, PendingMessage
 
 
 class _Part:
@@ -32,12 +32,14 @@ class _Part:
         self.left = dict(sorted(self.left.items()))
 
 
-class FakeBackend:
+class FakeBackend(NetworkBackend):
     """``message_ps``: time of a message of so many bytes (default: latency and bandwidth).
 
     ``slowness[rank]`` multiplies what a rank's messages take, ``extra_ps(sender, receiver)`` is added to it;
     ``lost(schedule, row)``: rows that never arrive.
     """
+
+    ranks = 0
 
     def __init__(
         self,

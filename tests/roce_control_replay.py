@@ -9,7 +9,7 @@ from typing import Any
 
 from oracles.roce_control import US, Event, Hop, Path
 
-from astra_ns3.network.ns3 import _runtime
+from astra_ns3.network.door.library import load
 
 EVENTS = 400
 LINE = 100_000_000_000
@@ -19,7 +19,7 @@ PS_PER_PACKET = 1082 * 80
 @cache
 def native() -> Any:
     """The C++ namespace with RoceControlReplay, whose header holds plain types only."""
-    _runtime.load()
+    load()
     import cppyy
 
     cppyy.include("roce-control-replay.h")

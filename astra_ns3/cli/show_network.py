@@ -25,7 +25,10 @@ def show_network(file: str, output: str | None, target: str | None, as_json: boo
     show_logs("warning")
     network = load_network(file)
     weighted = network.config.topology.routing.weighted
-    warnings = check_topology(network.graph, *wire_sizes(network.config), weighted=weighted)
+    plan = network.plan
+    tables = None if weighted else plan.tables
+    sizes = wire_sizes(network.config)
+    warnings = check_topology(plan.graph, *sizes, weighted=weighted, tables=tables, longest=plan.longest)
     document = {**network_summary(network), "warnings": warnings}
     for warning in warnings:
         log_warning(warning)

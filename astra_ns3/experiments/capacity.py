@@ -22,7 +22,7 @@ from astra_ns3.experiments.costs import (
     TRANSPORTS,
 )
 from astra_ns3.experiments.inputs import Inputs
-from astra_ns3.experiments.traffic import carried
+from astra_ns3.experiments.traffic import joined_pairs
 from astra_ns3.memory import require_memory
 from astra_ns3.units import format_bytes
 from astra_ns3.workload.dry_run import issued_at_once, request_kind
@@ -47,8 +47,7 @@ class Need:
 
 def _pairs_need(inputs: Inputs, passes: int) -> int:
     """Bytes of the connections and queue pairs that a run has opened by its end."""
-    sums = carried(inputs, passes, over_paths=False)
-    return sum(len(each.pairs) * TRANSPORTS[each.cutting.kind].bytes_per_pair for each in sums)
+    return sum(len(pairs) * TRANSPORTS[kind].bytes_per_pair for kind, pairs in joined_pairs(inputs, passes))
 
 
 def run_need(inputs: Inputs, passes: int) -> Need:

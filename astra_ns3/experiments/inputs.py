@@ -28,6 +28,7 @@ from astra_ns3.experiments.options import (
 from astra_ns3.experiments.planned import PlannedRun, planned_run
 from astra_ns3.experiments.scaling import scaled_apart
 from astra_ns3.memory import require_memory
+from astra_ns3.network.api import EndpointModel
 from astra_ns3.network.plan import NetworkPlan, plan_network
 from astra_ns3.network.registry import check_backend
 from astra_ns3.topology.checks import check_topology
@@ -40,6 +41,8 @@ from astra_ns3.workload.dry_run import unissued_collectives
 __all__ = ["USUAL", "FilePath", "Inputs", "Options", "load_inputs"]
 
 FilePath = str | os.PathLike[str]
+RENDEZVOUS_BYTES = 8192
+"""Size of a receiver's invitation in the rendezvous protocol (ASTRA-sim 1.0)."""
 
 
 @dataclass(frozen=True)
@@ -107,9 +110,9 @@ def load_inputs(
         # Before the graph: it takes long to build, and needs less memory than too large a schedule.
         planned = planned_run(scaled, system_config, dimensions, bandwidths, compatibility, 1, tell)
     with _named(network, read_in_network):
-        graph, plan, warnings = _network(network_config, options)
+        graph, plan, warnings = _network(network_config, options, endpoint_model(system_config))
         _check_durations(network_config, planned)
-        check_backend(options.backend, network_config, rendezvous=system_config.rendezvous)
+        check_backend(options.backend, plan or network_config, rendezvous=system_config.rendezvous)
     return Inputs(
         scaled,
         system_config,
@@ -170,7 +173,9 @@ def _check_durations(network: AnyNetwork, planned: PlannedRun) -> None:
         )
 
 
-def _network(network: AnyNetwork, options: Options) -> tuple[Graph, NetworkPlan | None, list[str]]:
+def _network(
+    network: AnyNetwork, options: Options, endpoint: EndpointModel
+) -> tuple[Graph, NetworkPlan | None, list[str]]:
     """The graph of a network, its plan if it is one of packets, and what to warn of."""
     if isinstance(network, AnalyticalNetwork):
         if options.backend == "ns3":
@@ -179,7 +184,7 @@ def _network(network: AnyNetwork, options: Options) -> tuple[Graph, NetworkPlan 
                 "file with 'topology: {kind: file, path: ..., switch: {buffer: ...}}', which makes it one of packets"
             )
         return Graph(network.npus, 0, (), tuple(range(network.npus)), ()), None, []
-    plan = plan_network(network)
+    plan = plan_network(network, endpoint)
     graph = plan.graph
     if len(graph.rank_host) != network.npus:
         raise InputError(f"the topology places {len(graph.rank_host)} NPUs, expected {network.npus}")
@@ -189,6 +194,15 @@ def _network(network: AnyNetwork, options: Options) -> tuple[Graph, NetworkPlan 
     tables = None if weighted else plan.tables
     wires = check_topology(graph, *wire_sizes(network), weighted=weighted, tables=tables, longest=plan.longest)
     return graph, plan, [*wires, *check_transport(network, plan.shape, plan.shapes)]
+
+
+def endpoint_model(system: SystemConfig) -> EndpointModel:
+    """What NPUs spend on messages, as the system file says."""
+    return EndpointModel(
+        delay_ps=system.scaled_endpoint_delay_ns * PS_PER_NS,
+        reduction_bytes_per_ns=system.reduction_bytes_per_ns,
+        rendezvous_bytes=RENDEZVOUS_BYTES if system.rendezvous else 0,
+    )
 
 
 def _given(value: object, models: tuple[type[Any], ...], read: Callable[[FilePath], Any]) -> Any:

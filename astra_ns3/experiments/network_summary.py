@@ -11,11 +11,10 @@ from astra_ns3.config.network import NetworkConfig
 from astra_ns3.config.network_file import read_any_network
 from astra_ns3.config.roce import RoceTransport
 from astra_ns3.errors import InputError
+from astra_ns3.network.plan import NetworkPlan, plan_network
 from astra_ns3.topology.graph import Graph
 from astra_ns3.topology.measures import Measures, measure
 from astra_ns3.topology.paths import round_trip_ps
-from astra_ns3.topology.registry import build_graph
-from astra_ns3.topology.routes import shortest_paths
 from astra_ns3.transport.roce import roce_frames
 from astra_ns3.transport.tcp import tcp_parameters
 from astra_ns3.transport.wire import tcp_packet_bytes, wire_bytes
@@ -23,15 +22,24 @@ from astra_ns3.transport.wire import tcp_packet_bytes, wire_bytes
 
 @dataclass(frozen=True, eq=False)
 class LoadedNetwork:
-    """A network file and the graph that it describes."""
+    """A network file and the plan of what it describes."""
 
     name: str
-    config: NetworkConfig
-    graph: Graph
+    plan: NetworkPlan
+
+    @property
+    def config(self) -> NetworkConfig:
+        """What the file says."""
+        return self.plan.config
+
+    @property
+    def graph(self) -> Graph:
+        """What it describes."""
+        return self.plan.graph
 
 
 def load_network(path: str | os.PathLike[str]) -> LoadedNetwork:
-    """Read a network file and build its graph; raises InputError, which names the file."""
+    """Read a network file and plan its network; raises InputError, which names the file."""
     name = os.fspath(path)
     config = read_any_network(path)
     if isinstance(config, AnalyticalNetwork):
@@ -39,7 +47,10 @@ def load_network(path: str | os.PathLike[str]) -> LoadedNetwork:
             f"{name}: describes an analytical network, without packets; in a network file, "
             f"'topology: {{kind: file, path: {name}, ...}}' makes it one of packets"
         )
-    return LoadedNetwork(name, config, build_graph(config.topology))
+    try:
+        return LoadedNetwork(name, plan_network(config))
+    except InputError as error:
+        raise InputError(f"{name}: {error}") from error
 
 
 def wire_sizes(config: NetworkConfig) -> tuple[int, int]:
@@ -55,10 +66,9 @@ def wire_sizes(config: NetworkConfig) -> tuple[int, int]:
 
 
 def network_summary(network: LoadedNetwork) -> dict[str, Any]:
-    """The numbers of a network as plain data; raises InputError if NPUs can't reach each other."""
+    """The numbers of a network as plain data."""
     config, graph = network.config, network.graph
-    tables = shortest_paths(graph, weighted=config.topology.routing.weighted)
-    found = measure(graph, tables)
+    found = measure(graph, network.plan.tables)
     return {
         "file": network.name,
         "kind": config.topology.kind,

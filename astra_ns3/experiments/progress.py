@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -101,19 +100,18 @@ class ProgressMeter:
         self._planned = planned
         self._setup_seconds = setup_seconds
         self._highest_bytes = 0
-        count = getattr(network, "delivered_bytes", None)
-        self._count: Callable[[], int] | None = count if callable(count) else None
+        self._count = network.delivered_bytes
 
     def read(self, time_ps: int, events: int, wall_seconds: float) -> Progress:
         """The progress now."""
-        if self._count is not None:
-            self._highest_bytes = max(self._highest_bytes, self._count())
+        counted = self._count()
+        self._highest_bytes = max(self._highest_bytes, counted or 0)
         return Progress(
             *self._driver.progress(),
             time_ps,
             events,
             wall_seconds,
-            None if self._count is None else self._highest_bytes,
+            None if counted is None else self._highest_bytes,
             self._driver.computed_ps(),
             self._planned,
             self._setup_seconds,

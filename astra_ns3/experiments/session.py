@@ -13,18 +13,14 @@ from astra_ns3.config.network import NetworkConfig
 from astra_ns3.config.roce_control import OwnControl
 from astra_ns3.errors import AstraNs3Error, HookFailed, InputError, Interrupted
 from astra_ns3.experiments.capacity import check_run_fits
-from astra_ns3.experiments.inputs import Inputs
+from astra_ns3.experiments.inputs import Inputs, endpoint_model
 from astra_ns3.experiments.progress import Progress, ProgressMeter, ProgressSink, planned_work, tell_stage
 from astra_ns3.experiments.request import RunRequest
 from astra_ns3.experiments.watch import Watch
-from astra_ns3.network.api import EndpointModel, NetworkBackend
+from astra_ns3.network.api import NetworkBackend
 from astra_ns3.network.records import RecorderOptions, RunRecords
 from astra_ns3.network.registry import check_given, create_backend
-from astra_ns3.units import PS_PER_NS
 from astra_ns3.workload.driver import TrainingDriver
-
-RENDEZVOUS_BYTES = 8192
-"""Size of a receiver's invitation in the rendezvous protocol (ASTRA-sim 1.0)."""
 
 
 @dataclass(frozen=True)
@@ -129,18 +125,18 @@ def play(request: RunRequest, inputs: Inputs, recorder: RecorderOptions, watch: 
         error = _run(driver, request, inputs, reporter)
         played = Played(
             records=driver.records(),
-            statistics=_statistics(network),
-            switch_ports=_switch_ports(network),
+            statistics=dict(network.statistics()),
+            switch_ports=list(network.switch_table()),
             setup_seconds=setup_seconds,
             start_bytes=watch.start_bytes,
             peak_bytes=watch.peak_bytes,
             error=error,
-            warnings=_run_warnings(network),
+            warnings=list(network.warnings()),
         )
         reporter.results(played)
     finally:
         network.close(process_ends=request.process_ends)
-    return _with_hook_result(played, getattr(network, "hook_result", None))
+    return _with_hook_result(played, network.hook_result)
 
 
 def _with_hook_result(played: Played, returned: object) -> Played:
@@ -152,18 +148,8 @@ def _with_hook_result(played: Played, returned: object) -> Played:
         return replace(played, warnings=[*played.warnings, left_out])
 
 
-def _run_warnings(network: NetworkBackend) -> list[str]:
-    """What the backend has to say of the run; backends need not have anything."""
-    tell = getattr(network, "warnings", None)
-    return list(tell()) if tell is not None else []
-
-
 def _build(request: RunRequest, inputs: Inputs, recorder: RecorderOptions) -> NetworkBackend:
-    endpoint = EndpointModel(
-        delay_ps=inputs.system.scaled_endpoint_delay_ns * PS_PER_NS,
-        reduction_bytes_per_ns=inputs.system.reduction_bytes_per_ns,
-        rendezvous_bytes=RENDEZVOUS_BYTES if inputs.system.rendezvous else 0,
-    )
+    endpoint = endpoint_model(inputs.system)
     backend, config = request.backend, inputs.network
     known = inputs.plan or config
     if isinstance(backend, str):
@@ -228,14 +214,3 @@ def _own_control(inputs: Inputs) -> str | None:
     roce = inputs.network.roce if isinstance(inputs.network, NetworkConfig) else None
     own = None if roce is None else roce.congestion_control
     return own.path if isinstance(own, OwnControl) else None
-
-
-def _statistics(network: NetworkBackend) -> Mapping[str, Any]:
-    """Counters of a backend that has any; the contract doesn't ask for them."""
-    count = getattr(network, "statistics", None)
-    return dict(count()) if callable(count) else {}
-
-
-def _switch_ports(network: NetworkBackend) -> Sequence[Mapping[str, Any]]:
-    table = getattr(network, "switch_table", None)
-    return list(table()) if callable(table) else []

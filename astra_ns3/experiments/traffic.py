@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
+from astra_ns3.collectives.schedule import Schedule
 from astra_ns3.config.network import NetworkConfig
 from astra_ns3.experiments.inputs import Inputs
 from astra_ns3.experiments.planned import PlannedPlay
 from astra_ns3.topology.paths import path
 from astra_ns3.transport.roce import window_bytes
-from astra_ns3.transport.tcp import tcp_parameters
 
 MOST_PATHS = 256
 """Of so many pairs, spread over all, the mean length of a path is taken."""
 _GOLDEN_RATIO = 0.6180339887498949
 """Multiples of it, less their whole parts, lie evenly without a period that pairs could share."""
 _PAIRS_AT_ONCE = 1 << 20
+_SPARSE = 16
+"""So many times as many places as pairs make a table of them slower than to sort the pairs."""
 _DIRECT_LINKS = 2
 """Between two hosts on one switch."""
 
@@ -57,57 +59,108 @@ class Carried:
     """Of a path, on average over the pairs."""
 
 
-def carried(inputs: Inputs, passes: int, *, over_paths: bool = True) -> list[Carried]:
-    """What each transport carries; none for a network without packets.
-
-    ``over_paths``: whether ``links`` and windows are worked out, for which routes are computed; both take long on a
-    large network.
-    """
+def carried(inputs: Inputs, passes: int) -> list[Carried]:
+    """What each transport carries; none for a network without packets."""
     network = inputs.network
     if not isinstance(network, NetworkConfig):
         return []
-    sums = [Carried(cutting) for cutting in _cuttings(inputs, network, over_paths=over_paths)]
-    seen: list[set[tuple[int, int]]] = [set() for _ in sums]
+    sums = [Carried(cutting) for cutting in _cuttings(inputs, network)]
     for play in inputs.planned(passes).plays:
-        for each, known in zip(sums, seen, strict=True):
-            _carry(inputs, play, each, known)
-    if over_paths:
         for each in sums:
-            each.links = _mean_links(inputs, each.pairs)
+            _carry(inputs, play, each)
+    for each, (_, pairs) in zip(sums, joined_pairs(inputs, passes), strict=True):
+        each.pairs = pairs
+        each.links = _mean_links(inputs, pairs)
     return sums
 
 
-def _carry(inputs: Inputs, play: PlannedPlay, sums: Carried, known: set[tuple[int, int]]) -> None:
-    """Add what a transport carries of a schedule that all its groups play; ``known``: pairs that are in ``sums``."""
+def joined_pairs(inputs: Inputs, passes: int) -> list[tuple[str, _Numbers]]:
+    """Each kind of transport with the pairs that it joins, as in ``Carried.pairs``; none without packets."""
+    network = inputs.network
+    if not isinstance(network, NetworkConfig):
+        return []
+    served = _served(network)
+    npus = len(inputs.graph.rank_host)
+    found: dict[str, list[_Numbers]] = {kind: [] for kind in served}
+    known: set[tuple[int, int]] = set()
+    for play in inputs.planned(passes).plays:
+        key = id(play.schedule), id(play.groups)
+        if key in known or not play.schedule.messages:
+            continue
+        known.add(key)
+        between = _distinct(_places(play.schedule), play.schedule.ranks)
+        for chunk in _in_groups(inputs, play, between):
+            for kind, dimensions in served.items():
+                own = chunk.own(dimensions)
+                found[kind].append((chunk.sender * npus + chunk.receiver)[own])
+    none = np.zeros(0, dtype=np.int64)
+    return [(kind, _distinct(np.concatenate([none, *pairs]), npus)) for kind, pairs in found.items()]
+
+
+def _carry(inputs: Inputs, play: PlannedPlay, sums: Carried) -> None:
+    """Add what a transport carries of a schedule that all its groups play."""
     schedule, payload = play.schedule, sums.cutting.payload_bytes
     if not schedule.messages:
         return
     sizes = schedule.message_bytes(play.bytes)
-    places = schedule.sender.astype(np.int64) * schedule.ranks + schedule.receiver
-    between, place = np.unique(places, return_inverse=True)
+    between, place = np.unique(_places(schedule), return_inverse=True)
     of_pair = [
         np.bincount(place, weights=each) for each in (-(-sizes // payload), sizes / payload, np.ones_like(sizes))
     ]
-    groups = np.array(play.groups, dtype=np.int64)
-    hosts = np.array(inputs.graph.rank_host, dtype=np.int64)
-    found: list[_Numbers] = []
     totals = np.zeros(len(of_pair))
-    step = max(_PAIRS_AT_ONCE // len(groups), 1)
-    for begin in range(0, len(between), step):
-        chosen = slice(begin, begin + step)
-        sender, receiver = groups[:, between[chosen] // schedule.ranks], groups[:, between[chosen] % schedule.ranks]
-        highest = highest_dimension(sender, receiver, inputs.network.dimensions)
-        own = (hosts[sender] != hosts[receiver]) & np.isin(highest, list(sums.cutting.dimensions))
-        totals += [float((own * each[chosen]).sum()) for each in of_pair]
-        found.append((sender * len(hosts) + receiver)[own])
+    for chunk in _in_groups(inputs, play, between):
+        own = chunk.own(sums.cutting.dimensions)
+        totals += [float((own * each[chunk.chosen]).sum()) for each in of_pair]
     sums.packets += play.count * round(totals[0])
     sums.full_packets += play.count * totals[1]
     sums.messages += play.count * round(totals[2])
     sums.largest_packets = max(sums.largest_packets, round(totals[0]))
-    key = id(schedule), id(play.groups)
-    if key not in known:
-        known.add(key)
-        sums.pairs = np.unique(np.concatenate([sums.pairs, *found]))
+
+
+def _places(schedule: Schedule) -> _Numbers:
+    """Sender x ranks + receiver of each message."""
+    places: _Numbers = schedule.sender.astype(np.int64)
+    places *= schedule.ranks
+    places += schedule.receiver
+    return places
+
+
+def _distinct(places: _Numbers, ranks: int) -> _Numbers:
+    """Places below ``ranks`` squared, ascending, each once; a table is faster than to sort unless it is far larger."""
+    if ranks * ranks > _SPARSE * len(places):
+        return np.unique(places)
+    seen = np.zeros(ranks * ranks, dtype=np.bool_)
+    seen[places] = True
+    return np.flatnonzero(seen)
+
+
+@dataclass(frozen=True)
+class _Chunk:
+    """Some of a schedule's pairs of ranks, in all groups that play it: NPUs, shape ``(groups, pairs)``."""
+
+    chosen: slice
+    sender: _Numbers
+    receiver: _Numbers
+    apart: npt.NDArray[np.bool_]
+    """Whether they are on different hosts."""
+    highest: _Numbers
+
+    def own(self, dimensions: frozenset[int]) -> npt.NDArray[np.bool_]:
+        """Which of them the transport of ``dimensions`` joins."""
+        own: npt.NDArray[np.bool_] = self.apart & np.isin(self.highest, list(dimensions))
+        return own
+
+
+def _in_groups(inputs: Inputs, play: PlannedPlay, between: _Numbers) -> Iterator[_Chunk]:
+    groups = np.array(play.groups, dtype=np.int64)
+    hosts = np.array(inputs.graph.rank_host, dtype=np.int64)
+    ranks = play.schedule.ranks
+    step = max(_PAIRS_AT_ONCE // len(groups), 1)
+    for begin in range(0, len(between), step):
+        chosen = slice(begin, begin + step)
+        sender, receiver = groups[:, between[chosen] // ranks], groups[:, between[chosen] % ranks]
+        highest = highest_dimension(sender, receiver, inputs.network.dimensions)
+        yield _Chunk(chosen, sender, receiver, hosts[sender] != hosts[receiver], highest)
 
 
 def highest_dimension(sender: _Numbers, receiver: _Numbers, dimensions: Sequence[int]) -> _Numbers:
@@ -135,19 +188,26 @@ def _mean_links(inputs: Inputs, pairs: _Numbers) -> float:
     return sum(lengths) / len(lengths)
 
 
-def _cuttings(inputs: Inputs, network: NetworkConfig, *, over_paths: bool) -> list[Cutting]:
-    """Every kind of transport with the dimensions that it serves."""
+def _served(network: NetworkConfig) -> dict[str, frozenset[int]]:
+    """The dimensions that each kind of transport serves."""
     each = network.transports or (network.transport,) * len(network.dimensions)
+    return {
+        kind: frozenset(dimension for dimension, transport in enumerate(each) if transport.kind == kind)
+        for kind in dict.fromkeys(transport.kind for transport in each)
+    }
+
+
+def _cuttings(inputs: Inputs, network: NetworkConfig) -> list[Cutting]:
+    """Every kind of transport with the dimensions that it serves."""
+    plan = inputs.plan
+    assert plan is not None
     found = []
-    for kind in dict.fromkeys(transport.kind for transport in each):
-        dimensions = frozenset(dimension for dimension, transport in enumerate(each) if transport.kind == kind)
+    for kind, dimensions in _served(network).items():
         if kind == "tcp":
-            assert network.tcp is not None
-            payload, window = tcp_parameters(network.tcp).segment_bytes, network.tcp.window_bytes
+            assert plan.tcp is not None
+            payload, window = plan.tcp.segment_bytes, plan.tcp.window_bytes
         else:
-            assert network.roce is not None
-            payload, window = network.roce.payload_bytes, 0
-            if over_paths and inputs.plan is not None and inputs.plan.roce is not None:
-                window = window_bytes(inputs.plan.roce, inputs.plan.shape_of("roce"))
+            assert plan.roce is not None
+            payload, window = plan.roce.payload_bytes, window_bytes(plan.roce, plan.shape_of("roce"))
         found.append(Cutting(kind, dimensions, payload, window))
     return found

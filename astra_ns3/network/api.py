@@ -7,9 +7,9 @@ Times are integers in picoseconds since the start of the simulation, sizes integ
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from astra_ns3.collectives.schedule import Schedule
 
@@ -62,7 +62,17 @@ class NetworkListener(Protocol):
 
 
 class NetworkBackend(Protocol):
-    """One live simulation. One at a time per process; :meth:`close` resets everything."""
+    """One live simulation. One at a time per process; :meth:`close` resets everything.
+
+    A class that derives from this one inherits an answer, mostly that there is nothing to tell, to what it leaves out
+    from :meth:`delivered_bytes` on.
+
+    ``before_hook``: what whoever runs it wants called before each call of a hook's code. ``hook_result``: what the
+    function returned that the hook had returned, from :meth:`close` on; None without a hook.
+    """
+
+    before_hook: Callable[[], object] | None = None
+    hook_result: object = None
 
     @property
     def ranks(self) -> int:
@@ -99,6 +109,35 @@ class NetworkBackend(Protocol):
 
     def pending(self, rank: int, instance: int) -> list[PendingMessage]:
         """What ``rank`` still has to send or receive in ``instance``; empty if it is done or not launched."""
+
+    def delivered_bytes(self) -> int | None:
+        """Bytes of messages, whole or not, that all NPUs have got so far; None if nobody counts them.
+
+        They may go down, when a receiver throws away what it had.
+        """
+        return None
+
+    def statistics(self) -> Mapping[str, int | float]:
+        """Counters of the run so far, by name; which there are is the backend's affair."""
+        return {}
+
+    def switch_table(self) -> Sequence[Mapping[str, Any]]:
+        """One row per port of the network, with what it has done; none without ports."""
+        return ()
+
+    def peek(self) -> tuple[Mapping[str, int | float], Sequence[Mapping[str, Any]]]:
+        """As :meth:`statistics` and :meth:`switch_table`, cheaply, in the midst of the run, without touching it."""
+        return {}, ()
+
+    def warnings(self) -> Sequence[str]:
+        """What went on in the run that its user should know, each one line."""
+        return ()
+
+    def hand_over_rows(self) -> None:
+        """Hand on what was recorded so far, so that it is safe if this process dies."""
+
+    def show_time_at(self, address: int) -> None:
+        """Have the time of each event written at ``address``, an int64 that outlives this backend."""
 
     def close(self, *, process_ends: bool = False) -> None:
         """Finish what is written and free everything; safe to call twice.

@@ -1,13 +1,19 @@
-"""One network plan: all that a network file comes to, worked out once and given to whoever needs it."""
+"""One network plan: all that a network file comes to, worked out once and given to whoever needs it.
+
+Validation, forecasts, pictures and every backend take it, so that the graph is built and the paths found once a run.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass
+from functools import cached_property
 
-from astra_ns3.config.network import NetworkConfig
+from astra_ns3.config.network import NetworkConfig, Observe
 from astra_ns3.config.switch import SwitchConfig
+from astra_ns3.network.api import EndpointModel
+from astra_ns3.network.grid import NpuGrid, npu_grid
 from astra_ns3.network.shape import network_shape, port_shape, transport_shapes
 from astra_ns3.topology.graph import Graph, Link
 from astra_ns3.topology.paths import longest_path
@@ -25,26 +31,46 @@ class NetworkPlan:
     """A network with every number in force.
 
     ``graph``: its switches have the marking in force. ``tables``: the routes as ``topology.routing`` asks for them.
-    ``longest``: the links of a longest shortest path. ``shape``: the outline of all of it; ``shapes``: by kind of
-    transport what that travels over, where there are two. ``tcp``, ``roce``: the numbers of a transport that is used.
+    ``longest``: the links of a longest shortest path. ``endpoint``: what NPUs spend on messages. ``shape``: the outline
+    of all of it; ``shapes``: by kind of transport what that travels over, where there are two. ``tcp``, ``roce``: the
+    numbers of a transport that is used.
     """
 
     config: NetworkConfig
     graph: Graph
     tables: RouteTables
     longest: tuple[Link, ...]
+    endpoint: EndpointModel
     shape: NetworkShape
     shapes: Mapping[str, NetworkShape]
     tcp: TcpParameters | None
     roce: RoceParameters | None
+
+    @property
+    def transports(self) -> tuple[tuple[int, str], ...]:
+        """NPUs along each dimension, the innermost first, with the transport between those that differ in it."""
+        if self.config.transports is None:
+            return ((len(self.graph.rank_host), self.config.transport.kind),)
+        kinds = (transport.kind for transport in self.config.transports)
+        return tuple(zip(self.config.dimensions, kinds, strict=True))
+
+    @property
+    def observe(self) -> Observe:
+        """What is recorded of ports, connections and queue pairs while a run goes on."""
+        return self.config.observe
+
+    @cached_property
+    def grid(self) -> NpuGrid:
+        """What the analytical backends play instead; raises InputError for a topology that has no such grid."""
+        return npu_grid(self.config, self.graph, self.longest)
 
     def shape_of(self, kind: str) -> NetworkShape:
         """What a transport travels over."""
         return self.shapes.get(kind, self.shape)
 
 
-def plan_network(config: NetworkConfig) -> NetworkPlan:
-    """Build the graph, find the routes, fill in what the file left open.
+def plan_network(config: NetworkConfig, endpoint: EndpointModel | None = None) -> NetworkPlan:
+    """Build the graph, find the routes, fill in what the file left open; by default NPUs spend nothing on messages.
 
     Raises InputError if the topology or a number is impossible.
     """
@@ -63,6 +89,7 @@ def plan_network(config: NetworkConfig) -> NetworkPlan:
         graph=graph,
         tables=tables,
         longest=longest,
+        endpoint=endpoint or EndpointModel(),
         shape=outline,
         shapes=shapes,
         tcp=None if config.tcp is None else tcp_parameters(config.tcp),

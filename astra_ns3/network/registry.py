@@ -38,12 +38,8 @@ def create_backend(
     Raises InputError if there is none of that name, or for what it can't do.
     """
     check_backend_name(name)
-    check_backend(name, _config(network), rendezvous=endpoint.rendezvous_bytes > 0)
+    check_backend(name, network, rendezvous=endpoint.rendezvous_bytes > 0)
     return BACKENDS[name](network, endpoint, seed, recorder, on_built, compatibility)
-
-
-def _config(network: AnyNetwork | NetworkPlan) -> AnyNetwork:
-    return network.config if isinstance(network, NetworkPlan) else network
 
 
 def check_backend_name(name: str) -> None:
@@ -52,14 +48,14 @@ def check_backend_name(name: str) -> None:
         raise InputError(f"backend '{name}' is not one of {', '.join(BACKENDS)}{nearest(name, BACKENDS)}")
 
 
-def check_backend(name: str, config: AnyNetwork, *, rendezvous: bool) -> None:
-    """Raise InputError if the backend ``name`` can't play ``config``; nothing native is loaded.
+def check_backend(name: str, network: AnyNetwork | NetworkPlan, *, rendezvous: bool) -> None:
+    """Raise InputError if the backend ``name`` can't play ``network``; nothing native is loaded.
 
     A backend of the user's, whose name is not known here, is not checked.
     """
     check = _CHECKS.get(name)
     if check is not None:
-        check(config, rendezvous)
+        check(network, rendezvous)
 
 
 def check_given(backend: object, given_as: str = "backend") -> None:
@@ -112,17 +108,17 @@ def _ns3(
     return Ns3Backend(network, endpoint, seed=seed, recorder=recorder, on_built=on_built)
 
 
-def _check_ns3(config: AnyNetwork, rendezvous: bool) -> None:
-    if not isinstance(config, NetworkConfig):
+def _check_ns3(network: AnyNetwork | NetworkPlan, rendezvous: bool) -> None:
+    if not isinstance(network, (NetworkConfig, NetworkPlan)):
         raise InputError("the network has no packets; use the backend 'analytical'")
     if rendezvous:
         raise InputError("the rendezvous protocol needs the backend 'analytical'")
 
 
-def _check_analytical(config: AnyNetwork, rendezvous: bool, *, queues: bool) -> None:
+def _check_analytical(network: AnyNetwork | NetworkPlan, rendezvous: bool, *, queues: bool) -> None:
     from astra_ns3.network.analytical.backend import checked_grid
 
-    checked_grid(config, queues=queues, rendezvous=rendezvous)
+    checked_grid(network, queues=queues, rendezvous=rendezvous)
 
 
 def _analytical(
@@ -138,7 +134,7 @@ def _analytical(
     from astra_ns3.network.analytical.backend import AnalyticalBackend, AnalyticalModel
 
     model = AnalyticalModel(queues, compatibility.charge_highest_dimension, compatibility.truncate_delays)
-    return AnalyticalBackend(_config(network), endpoint, model=model, seed=seed, recorder=recorder, on_built=on_built)
+    return AnalyticalBackend(network, endpoint, model=model, seed=seed, recorder=recorder, on_built=on_built)
 
 
 _CALLS = tuple(name for name in vars(NetworkBackend) if not name.startswith("_") and name != "ranks")
@@ -148,7 +144,7 @@ BACKENDS: Mapping[str, _Maker] = {
     "analytical": partial(_analytical, queues=False),
     "analytical-queues": partial(_analytical, queues=True),
 }
-_CHECKS: Mapping[str, Callable[[AnyNetwork, bool], None]] = {
+_CHECKS: Mapping[str, Callable[[AnyNetwork | NetworkPlan, bool], None]] = {
     "ns3": _check_ns3,
     "analytical": partial(_check_analytical, queues=False),
     "analytical-queues": partial(_check_analytical, queues=True),

@@ -24,7 +24,8 @@ FLOORS = {
     "transport": 2,
     "collectives": 3,
     "network": 3,
-    "network.ns3": 4,
+    "network.door": 4,
+    "network.ns3": 5,
     "network.analytical": 5,
     "network.registry": 6,
     "system": 4,
@@ -43,9 +44,9 @@ ALLOWED_BESIDE = {
     ("memory", "units"),
 }
 # Rooms that only the room named may import, whatever the floors say: a backend is reached by its name.
-# The analytical backends run on the same native session as ns-3's.
 PRIVATE_TO = {
-    "network.ns3": {"network.registry", "network.analytical"},
+    "network.door": {"network.ns3", "network.analytical"},
+    "network.ns3": {"network.registry"},
     "network.analytical": {"network.registry"},
     "network.registry": {"experiments"},
 }
@@ -126,6 +127,7 @@ def test_imports_point_down() -> None:
     [
         ("astra_ns3.config.network", "from astra_ns3.topology.graph import Graph"),
         ("astra_ns3.system.layer", "import astra_ns3.network.ns3.backend"),
+        ("astra_ns3.network.analytical.backend", "import astra_ns3.network.ns3.build"),
         ("astra_ns3.workload.driver", "from astra_ns3.network.registry import create_backend"),
         ("astra_ns3.report.tables", "def f():\n    from astra_ns3.experiments import run"),
     ],
@@ -138,13 +140,13 @@ def test_no_module_imports_itself_by_way_of_others() -> None:
     assert list(graphlib.TopologicalSorter(internal_imports(package_sources())).static_order())
 
 
-def test_only_the_runtime_imports_cppyy() -> None:
+def test_only_the_door_imports_cppyy() -> None:
     doors = {
-        module
+        room_of(module)
         for module, source in package_sources().items()
         if any(name.split(".")[0] in {"cppyy", "ns", "ns3", "cppyy_backend"} for name in imported_names(source))
     }
-    assert doors == {"astra_ns3.network.ns3._runtime"}
+    assert doors == {"network.door"}
 
 
 def test_the_library_neither_prints_nor_exits() -> None:
@@ -190,8 +192,8 @@ def test_import_astra_ns3_loads_nothing_heavy_and_nothing_native() -> None:
     assert loaded == "[] []"
 
 
-def test_all_rooms_but_the_ns3_backend_load_without_cppyy() -> None:
-    modules = [name for name in package_sources() if room_of(name) != "network.ns3" and "__main__" not in name]
+def test_all_rooms_load_without_cppyy() -> None:
+    modules = [name for name in package_sources() if "__main__" not in name]
     loaded = run_python(
         f"import importlib, sys\nfor name in {modules!r}: importlib.import_module(name)\nprint('cppyy' in sys.modules)"
     )

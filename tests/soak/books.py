@@ -98,7 +98,7 @@ def read_books(context: Any) -> Books:
     for _ in range(2):
         for _, _, port in ports:
             port.GetCounters()
-    pool, session = context.ns.FabricFramePool, context._session
+    pool, session = context.ns.FabricFramePool, context._session.GetStatistics()
     return Books(
         time_ps=context.now_ps(),
         hosts=graph.hosts,
@@ -107,8 +107,8 @@ def read_books(context: Any) -> Books:
         npus=tuple(_npu_book(application) for application in context.applications),
         frames=int(pool.CountFrames()),
         telemetry=int(pool.CountTelemetry()),
-        roce_frames=int(session.CountRoceFrames()),
-        busy_queue_pairs=int(session.CountBusyQueuePairs()),
+        roce_frames=int(session.roceFrames),
+        busy_queue_pairs=int(session.busyQueuePairs),
     )
 
 

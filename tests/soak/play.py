@@ -147,7 +147,7 @@ class _told_of_errors:  # noqa: N801, a context manager
     """Let the auditor know what a backend's run raises, as soon as it does."""
 
     def __init__(self, auditor: Auditor) -> None:
-        from astra_ns3.network.ns3.session_backend import SessionBackend
+        from astra_ns3.network.door.session_backend import SessionBackend
 
         self._kind: Any = SessionBackend
         self._auditor = auditor

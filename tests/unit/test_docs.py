@@ -32,7 +32,7 @@ from astra_ns3.config.workload import LOOPS
 from astra_ns3.errors import AstraNs3Error
 from astra_ns3.experiments.result import Result
 from astra_ns3.experiments.store import RESULT_FILES
-from astra_ns3.network.ns3.recording import QUANTITIES, QUANTITY_COLUMN, QUEUE_PAIR_COLUMN
+from astra_ns3.network.door.recording import QUANTITIES, QUEUE_PAIR_QUANTITIES
 from astra_ns3.network.parquet import FlowWriter, PairWriter, PortWriter
 from astra_ns3.report.summary import run_text
 from astra_ns3.report.validation import validation_text
@@ -189,6 +189,10 @@ def test_workloads_page_names_every_loop() -> None:
     assert mentions("docs/workloads.md", LOOPS) == []
 
 
+def _columns(quantities: Mapping[str, tuple[str, str]]) -> dict[int, str]:
+    return {number: column for number, (_, column) in enumerate(quantities.values())}
+
+
 def test_every_file_and_column_of_a_run_is_documented(tmp_path: Path) -> None:
     result = astra_ns3.run(**small_run(), output=tmp_path / "out", record=["flows"])
     columns = set(result.metadata)
@@ -198,8 +202,8 @@ def test_every_file_and_column_of_a_run_is_documented(tmp_path: Path) -> None:
     columns -= {f"PayloadSize_Dim{dimension}" for dimension in range(1, 6)}
     writers: list[Writer] = [
         FlowWriter(tmp_path),
-        PairWriter(tmp_path / "connections.parquet", QUANTITY_COLUMN),
-        PairWriter(tmp_path / "queue_pairs.parquet", QUEUE_PAIR_COLUMN),
+        PairWriter(tmp_path / "connections.parquet", _columns(QUANTITIES)),
+        PairWriter(tmp_path / "queue_pairs.parquet", _columns(QUEUE_PAIR_QUANTITIES)),
         PortWriter(tmp_path / "queues.parquet", "queue_bytes", {}),
         PortWriter(tmp_path / "pauses.parquet", "paused_priorities", {}),
         PortWriter(tmp_path / "utilisation.parquet", "wire_bytes", {}),

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from astra_ns3.config.network import parse_network, read_network
-from astra_ns3.network.analytical.grid import npu_grid
+from astra_ns3.network.plan import plan_network
 from astra_ns3.topology.graph import Graph, Link
 from astra_ns3.topology.pair_delays import pair_delays
 from astra_ns3.topology.registry import build_graph
@@ -76,7 +76,7 @@ def test_hosts_that_are_alike_share_a_row() -> None:
 
 def test_a_fabric_of_nodes_is_charged_from_node_to_node() -> None:
     """Of NPUs at the same place in their nodes; all nodes are alike here."""
-    grid = npu_grid(read_network("inputs/network/rail-optimised-32.yaml"))
+    grid = plan_network(read_network("inputs/network/rail-optimised-32.yaml")).grid
     assert grid.fabric == 1
     assert grid.delays is not None
     assert len(grid.delays.class_of) == grid.network.grid[1].npus
@@ -84,4 +84,4 @@ def test_a_fabric_of_nodes_is_charged_from_node_to_node() -> None:
 
 @pytest.mark.parametrize("file", ["ring-8", "torus-4x4", "full-mesh-8"])
 def test_dimensions_whose_links_say_all_have_no_table(file: str) -> None:
-    assert npu_grid(read_network(f"inputs/network/{file}.yaml")).fabric is None
+    assert plan_network(read_network(f"inputs/network/{file}.yaml")).grid.fabric is None

@@ -126,13 +126,10 @@ class ParentReporter:
 
     def begun(self, driver: TrainingDriver, network: NetworkBackend, setup_seconds: float) -> None:
         """All is set up."""
-        show = getattr(network, "show_time_at", None)
-        if show is not None:
-            show(ctypes.addressof(ctypes.c_int64.from_buffer(self._clock)))
+        network.show_time_at(ctypes.addressof(ctypes.c_int64.from_buffer(self._clock)))
         self._snapshots = SnapshotTaker(driver, network)
-        self._hand_over_rows = getattr(network, "hand_over_rows", None)
-        if hasattr(network, "before_hook"):
-            network.before_hook = self._send_snapshot
+        self._hand_over_rows = network.hand_over_rows
+        network.before_hook = self._send_snapshot
         self._send_snapshot()
         self._line.send(channel.Begun(setup_seconds, self._start_bytes))
 

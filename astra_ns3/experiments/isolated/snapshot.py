@@ -43,7 +43,7 @@ class SnapshotTaker:
         self, driver: TrainingDriver, network: NetworkBackend, clock: Callable[[], float] = time.perf_counter
     ) -> None:
         self._driver = driver
-        self._peek = getattr(network, "peek", None)
+        self._peek = network.peek
         self._clock = clock
         self._collectives = 0
         self._intervals: tuple[int, ...] = ()
@@ -67,7 +67,7 @@ class SnapshotTaker:
         self._collectives, collectives = system.collective_changes(self._collectives)
         busy = system.busy_changes(self._intervals)
         self._intervals = tuple(place + len(intervals) for place, intervals in busy)
-        statistics, ports = self._peek() if self._peek is not None else ({}, [])
+        statistics, ports = self._peek()
         return Snapshot(
             npus=self._driver.totals(),
             layers=self._driver.layers(),

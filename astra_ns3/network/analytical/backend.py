@@ -4,23 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from astra_ns3.config.analytical import AnalyticalDimension
+from astra_ns3.config.analytical import AnalyticalDimension, AnalyticalNetwork
 from astra_ns3.config.network_file import AnyNetwork
 from astra_ns3.errors import InputError
-from astra_ns3.network.analytical.grid import NpuGrid, npu_grid
 from astra_ns3.network.api import EndpointModel
-from astra_ns3.network.ns3 import _runtime
-from astra_ns3.network.ns3.hook import HookContext
-from astra_ns3.network.ns3.session_backend import SessionBackend
+from astra_ns3.network.door.hook import HookContext
+from astra_ns3.network.door.library import native_namespace
+from astra_ns3.network.door.session import Description
+from astra_ns3.network.door.session_backend import SessionBackend
+from astra_ns3.network.grid import NpuGrid
+from astra_ns3.network.plan import NetworkPlan, plan_network
 from astra_ns3.network.records import RecorderOptions
 from astra_ns3.topology.graph import Graph
 from astra_ns3.units import PS_PER_NS
-
-_NUMBERS = {"ring": 0, "fully-connected": 1, "switch": 2}
 
 
 @dataclass(frozen=True)
@@ -44,7 +43,7 @@ class AnalyticalBackend(SessionBackend):
 
     def __init__(
         self,
-        config: AnyNetwork,
+        network: AnyNetwork | NetworkPlan,
         endpoint: EndpointModel,
         *,
         model: AnalyticalModel,
@@ -52,22 +51,24 @@ class AnalyticalBackend(SessionBackend):
         recorder: RecorderOptions | None = None,
         on_built: Callable[[HookContext], object] | None = None,
     ) -> None:
-        grid = checked_grid(config, queues=model.queues, rendezvous=endpoint.rendezvous_bytes > 0)
-        network = grid.network
-        hosts = tuple(range(network.npus))
+        grid = checked_grid(network, queues=model.queues, rendezvous=endpoint.rendezvous_bytes > 0)
+        npus = grid.network.npus
         super().__init__(
-            Graph(network.npus, 0, (), hosts, ()),
-            network.observe,
-            lambda session: _describe(session, grid, endpoint, model),
+            Graph(npus, 0, (), tuple(range(npus)), ()),
+            grid.network.observe,
+            lambda description: _describe(description, grid, endpoint, model),
             seed=seed,
             recorder=recorder,
             on_built=on_built,
         )
 
 
-def checked_grid(config: AnyNetwork, *, queues: bool, rendezvous: bool) -> NpuGrid:
-    """The grid that ``config`` stands for; raises InputError for what the analytical backends can't do."""
-    grid = npu_grid(config)
+def checked_grid(network: AnyNetwork | NetworkPlan, *, queues: bool, rendezvous: bool) -> NpuGrid:
+    """The grid that ``network`` stands for; raises InputError for what the analytical backends can't do."""
+    if isinstance(network, AnalyticalNetwork):
+        grid = NpuGrid(network)
+    else:
+        grid = (network if isinstance(network, NetworkPlan) else plan_network(network)).grid
     if grid.network.observe.anything:
         raise InputError("key 'observe': the analytical network has no connections, queues or packets to observe")
     if queues and rendezvous:
@@ -75,34 +76,41 @@ def checked_grid(config: AnyNetwork, *, queues: bool, rendezvous: bool) -> NpuGr
     return grid
 
 
-def _describe(session: Any, grid: NpuGrid, endpoint: EndpointModel, model: AnalyticalModel) -> None:
-    network = grid.network
-    session.AddHosts(network.npus)
-    session.SetNpus(np.arange(network.npus, dtype=np.uint32), network.npus)
-    session.SetEndpoint(endpoint.delay_ps, endpoint.reduction_bytes_per_ns)
-    for dimension in network.grid:
-        session.AddAnalyticalDimension(_native(dimension))
+def _describe(description: Description, grid: NpuGrid, endpoint: EndpointModel, model: AnalyticalModel) -> None:
+    npus = grid.network.npus
+    description.set(hosts=npus, hostOfNpu=np.arange(npus, dtype=np.uint32))
+    description.part("endpoint", {"delayPs": endpoint.delay_ps, "reductionBytesPerNs": endpoint.reduction_bytes_per_ns})
+    description.add("Transport", {"npus": npus, "transport": "queues" if model.queues else "formula"})
+    native = description.part(
+        "analytical",
+        {
+            "highestDimensionOnly": model.highest_dimension_only,
+            "truncate": model.truncate,
+            "rendezvousBytes": endpoint.rendezvous_bytes,
+        },
+    )
+    for dimension in grid.network.grid:
+        description.add("Dimension", _values(dimension), to=native)
     if grid.fabric is not None and grid.delays is not None:
-        class_of = grid.delays.class_of.astype(np.uint32)
-        latencies_ns = np.ascontiguousarray(grid.delays.delays_ps / PS_PER_NS, dtype=np.float64)
-        session.SetAnalyticalLatencies(
-            grid.fabric, class_of, len(class_of), latencies_ns.ravel(), len(grid.delays.delays_ps)
-        )
-    if model.queues:
-        session.UseAnalyticalQueues()
-    else:
-        session.SetFormula(model.highest_dimension_only, model.truncate, endpoint.rendezvous_bytes)
+        latencies = {
+            "latencyDimension": grid.fabric,
+            "latencyClasses": len(grid.delays.delays_ps),
+            "classOfPlace": grid.delays.class_of.astype(np.uint32),
+            "latenciesNs": np.ascontiguousarray(grid.delays.delays_ps / PS_PER_NS, dtype=np.float64),
+        }
+        description.part("analytical", latencies)
 
 
-def _native(dimension: AnalyticalDimension) -> Any:
-    native = _runtime.load().AnalyticalDimensionParameters()
-    native.topology = _NUMBERS[dimension.topology]
-    native.npus = dimension.npus
-    native.bytesPerNs = dimension.bytes_per_ns
-    native.linkLatencyNs = dimension.link_latency_ns
-    native.nicLatencyNs = dimension.nic_latency_ns
-    native.routerLatencyNs = dimension.router_latency_ns
-    native.memoryLatencyNs = dimension.memory_latency_ns
-    native.memoryBytesPerNs = dimension.memory_bytes_per_ns
-    native.memoryScale = dimension.memory_scale
-    return native
+def _values(dimension: AnalyticalDimension) -> dict[str, object]:
+    kinds = native_namespace().AnalyticalTopology
+    return {
+        "topology": getattr(kinds, dimension.topology.replace("-", "_").upper()),
+        "npus": dimension.npus,
+        "bytesPerNs": dimension.bytes_per_ns,
+        "linkLatencyNs": dimension.link_latency_ns,
+        "nicLatencyNs": dimension.nic_latency_ns,
+        "routerLatencyNs": dimension.router_latency_ns,
+        "memoryLatencyNs": dimension.memory_latency_ns,
+        "memoryBytesPerNs": dimension.memory_bytes_per_ns,
+        "memoryScale": dimension.memory_scale,
+    }

@@ -1,1 +1,1 @@
-"""The ns-3 backend. Only ``_runtime`` imports cppyy."""
+"""The ns-3 backend: every message as packets, described from the plan of its network."""

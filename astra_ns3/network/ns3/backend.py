@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from astra_ns3.config.network import NetworkConfig
 from astra_ns3.network.api import EndpointModel
-from astra_ns3.network.ns3.build import build_network
-from astra_ns3.network.ns3.hook import HookContext
+from astra_ns3.network.door.hook import HookContext
+from astra_ns3.network.door.session import Description
+from astra_ns3.network.door.session_backend import SessionBackend
+from astra_ns3.network.ns3.build import describe_network
 from astra_ns3.network.ns3.own_control import use_own_control
-from astra_ns3.network.ns3.session_backend import SessionBackend
 from astra_ns3.network.plan import NetworkPlan, plan_network
 from astra_ns3.network.records import RecorderOptions
 
 
 class Ns3Backend(SessionBackend):
-    """Packets through ns-3; arguments and errors as for :class:`SessionBackend`."""
+    """Packets through ns-3; arguments and errors as for :class:`SessionBackend`.
+
+    ``endpoint`` is that of the network; a plan has its own.
+    """
 
     def __init__(
         self,
@@ -27,13 +30,13 @@ class Ns3Backend(SessionBackend):
         recorder: RecorderOptions | None = None,
         on_built: Callable[[HookContext], object] | None = None,
     ) -> None:
-        plan = network if isinstance(network, NetworkPlan) else plan_network(network)
+        plan = network if isinstance(network, NetworkPlan) else plan_network(network, endpoint)
         self._own_control: object = None
 
-        def describe(session: Any) -> None:
-            build_network(session, plan, endpoint, seed)
+        def describe(description: Description) -> None:
+            describe_network(description, plan, seed)
             if plan.roce is not None and plan.roce.own_file:
-                self._own_control = use_own_control(session, plan.roce, self._call)
+                self._own_control = use_own_control(description, plan.roce, self._call)
 
         super().__init__(
             plan.graph,

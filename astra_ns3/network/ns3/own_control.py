@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from astra_ns3.errors import InputError
-from astra_ns3.network.ns3 import _runtime
+from astra_ns3.network.door.compiled_control import compiled_control_factory
+from astra_ns3.network.door.python_control import control_functions, python_control_factory
+from astra_ns3.network.door.session import Description
 from astra_ns3.transport.roce import RoceParameters
 from astra_ns3.user_code import UserPart, load_part
 
@@ -17,8 +19,8 @@ TELEMETRY = ("NONE", "HOPS", "PATH")
 """By number, as in ``roce-congestion-control.h``."""
 
 
-def use_own_control(session: Any, parameters: RoceParameters, call: Callable[..., None]) -> object:
-    """Give ``session`` the class that ``parameters`` name; keep what is returned as long as the session.
+def use_own_control(description: Description, parameters: RoceParameters, call: Callable[..., None]) -> object:
+    """Describe the class that ``parameters`` name; keep what is returned as long as the session.
 
     ``call(function, *arguments)`` calls Python from the simulation. Raises InputError for a file that can't be read or
     compiled, and for a class that is not in it.
@@ -27,12 +29,12 @@ def use_own_control(session: Any, parameters: RoceParameters, call: Callable[...
     if path.suffix == ".py":
         made = control_class(path, parameters.own_class)
         methods = frozenset(name for name in METHODS if callable(getattr(made, name, None)))
-        factory, kept = _runtime.python_control_factory(
+        factory, kept = python_control_factory(
             lambda: PythonControl(made, parameters.control_parameters, call), methods
         )
     else:
-        factory, kept = _runtime.compiled_control_factory(path, parameters.own_class), None
-    session.SetRoceControlFactory(factory)
+        factory, kept = compiled_control_factory(path, parameters.own_class), None
+    description.part("roceControl", {"factory": factory})
     return kept
 
 
@@ -42,7 +44,7 @@ def check_own_control(parameters: RoceParameters) -> None:
     if path.suffix == ".py":
         control_class(path, parameters.own_class)
     else:
-        _runtime.compiled_control_factory(path, parameters.own_class)
+        compiled_control_factory(path, parameters.own_class)
 
 
 def control_class(path: Path, name: str) -> Callable[[Mapping[str, float]], Any]:
@@ -67,7 +69,7 @@ class Sender:
 
     def __init__(self, address: int) -> None:
         self._address = address
-        self._native = _runtime.control_functions()
+        self._native = control_functions()
 
     @property
     def now_ps(self) -> int:
@@ -152,7 +154,7 @@ class Ack:
 
     def __init__(self, address: int) -> None:
         self._address = address
-        self._native = _runtime.control_functions()
+        self._native = control_functions()
 
     @property
     def round_trip_ps(self) -> int:

@@ -6,6 +6,8 @@ with half of the delay of its longest path as the latency of a link. Meshes with
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from astra_ns3.config.analytical_formats import AnalyticalDimension
 from astra_ns3.config.switch import LinkConfig
 from astra_ns3.config.topology import (
@@ -21,15 +23,20 @@ from astra_ns3.config.topology import (
 )
 from astra_ns3.config.topology_file import BITS_PER_BYTE_PER_NS
 from astra_ns3.errors import InputError
-from astra_ns3.topology.graph import Graph
+from astra_ns3.topology.graph import Graph, Link
 from astra_ns3.topology.paths import longest_path
 from astra_ns3.units import PS_PER_NS
 
 _SCALE_UP = {"switch": "switch", "ring": "ring", "full-mesh": "fully-connected"}
 
 
-def analytical_dimensions(config: TopologyConfig, graph: Graph) -> tuple[AnalyticalDimension, ...]:
-    """The dimensions, the innermost first; raises InputError for a topology that has no such grid."""
+def analytical_dimensions(
+    config: TopologyConfig, graph: Graph, longest: Sequence[Link] | None = None
+) -> tuple[AnalyticalDimension, ...]:
+    """The dimensions, the innermost first; ``longest``: the links of a longest shortest path, if known.
+
+    Raises InputError for a topology that has no such grid.
+    """
     if isinstance(config, FileTopology) and isinstance(content := config.content(), tuple):
         return content
     if isinstance(config, Mesh):
@@ -41,8 +48,8 @@ def analytical_dimensions(config: TopologyConfig, graph: Graph) -> tuple[Analyti
     if isinstance(config, FullMesh):
         return (_dimension("fully-connected", config.npus, config.link),)
     if isinstance(config, Hierarchical | RailOptimised):
-        return (_scale_up(config), _fabric(config.nodes, config.nic_bps(), graph))
-    return (_fabric(config.npu_count(), config.built_bandwidths()[0], graph),)
+        return (_scale_up(config), _fabric(config.nodes, config.nic_bps(), graph, longest))
+    return (_fabric(config.npu_count(), config.built_bandwidths()[0], graph, longest),)
 
 
 def fabric_dimension(config: TopologyConfig) -> int | None:
@@ -61,8 +68,8 @@ def _scale_up(config: Hierarchical | RailOptimised) -> AnalyticalDimension:
     return _dimension(_SCALE_UP[inside.kind], config.npus_per_node, link)
 
 
-def _fabric(npus: int, npu_bps: float, graph: Graph) -> AnalyticalDimension:
-    delay_ps = sum(link.delay_ps for link in longest_path(graph))
+def _fabric(npus: int, npu_bps: float, graph: Graph, longest: Sequence[Link] | None) -> AnalyticalDimension:
+    delay_ps = sum(link.delay_ps for link in (longest_path(graph) if longest is None else longest))
     return AnalyticalDimension(
         topology="switch",
         npus=npus,

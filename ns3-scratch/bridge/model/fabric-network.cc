@@ -212,6 +212,18 @@ FabricNetwork::MeasureUtilisation(int64_t averagingPs)
     }
 }
 
+void
+FabricNetwork::RequireLinks() const
+{
+    for (uint32_t host = 0; host < m_hosts; ++host)
+    {
+        if (m_ports[host].empty())
+        {
+            throw std::invalid_argument("host " + std::to_string(host) + " has no link");
+        }
+    }
+}
+
 uint32_t
 FabricNetwork::GetNHosts() const
 {

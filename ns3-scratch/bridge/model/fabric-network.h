@@ -62,6 +62,8 @@ class FabricNetwork
     /// number. \param stream the first
     void Finish(int64_t stream);
 
+    /// Raise an error if a host has no link.
+    void RequireLinks() const;
     /// \return number of hosts
     uint32_t GetNHosts() const;
     /// \return number of nodes

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /**
  * \file
- * What Python hands to a session: plain numbers. Times are picoseconds, rates bits per second,
- * sizes bytes.
+ * The parts of a NetworkDescription, and what a session tells: plain numbers. Times are
+ * picoseconds, rates bits per second, sizes bytes.
  */
 #pragma once
 
@@ -30,7 +30,7 @@ enum RecordTableId : uint32_t
     RECORD_TABLES = 6        //!< how many there are
 };
 
-/// What is recorded of a connection; bits of Session::ObserveConnections.
+/// What is recorded of a connection; bits of Observation::connectionQuantities.
 enum ConnectionQuantity : uint32_t
 {
     CONGESTION_WINDOW = 1, //!< bytes
@@ -39,7 +39,7 @@ enum ConnectionQuantity : uint32_t
     TIMEOUT = 8            //!< 1 for each retransmission timeout
 };
 
-/// What is recorded of a queue pair; bits of Session::ObserveQueuePairs.
+/// What is recorded of a queue pair; bits of Observation::queuePairQuantities.
 enum QueuePairQuantity : uint32_t
 {
     QUEUE_PAIR_RATE = 1,           //!< bits per second
@@ -91,6 +91,9 @@ struct SwitchParameters
     uint64_t reserveBytes{4096};            //!< of each ingress queue
     uint64_t resumeOffsetBytes{3072};       //!< hysteresis
     std::vector<uint32_t> quantumBytes;     //!< of 8 priorities (DWRR); none: strict priority
+
+    /// \return a new entry of `marking`
+    MarkingParameters& AddMarking();
 };
 
 /// One full-duplex link.
@@ -113,7 +116,7 @@ enum RoutingKind : uint32_t
     ROUTE_BY_LOAD = 2,      //!< packet by packet, the port with the shortest queue
     ROUTE_BY_FLOWLET = 3,   //!< the port with the shortest queue after a pause of the flow
     ROUTE_BY_MURMUR = 4,    //!< ECMP as simulators of the HPCC family hash
-    ROUTE_BY_PIN = 5        //!< as Session::PinPath says, the rest by flow hash
+    ROUTE_BY_PIN = 5        //!< as the description's pins say, the rest by flow hash
 };
 
 /// Choice between equal paths.
@@ -123,20 +126,6 @@ struct RoutingParameters
     bool random{false};                //!< ROUTE_BY_SPRAY: at random, not in turns
     uint32_t seed{0};                  //!< of all choices
     int64_t flowletGapPs{50'000'000};  //!< pause after which a flow may change its path
-};
-
-/// One dimension of an analytical network: see ns3::AnalyticalDimension.
-struct AnalyticalDimensionParameters
-{
-    uint32_t topology{2};         //!< 0 ring, 1 fully connected, 2 switch
-    uint32_t npus{1};             //!< NPUs along it
-    double bytesPerNs{1.0};       //!< bandwidth that one message gets on a link
-    double linkLatencyNs{0.0};    //!< latency of a link
-    double nicLatencyNs{0.0};     //!< latency of a NIC, passed twice
-    double routerLatencyNs{0.0};  //!< latency of a switch
-    double memoryLatencyNs{0.0};  //!< latency of the NPU's memory
-    double memoryBytesPerNs{1.0}; //!< bandwidth of the NPU's memory
-    double memoryScale{0.0};      //!< multiplies the memory's time; 0 leaves it out
 };
 
 /// What one port has done.
@@ -154,16 +143,25 @@ struct PortStatistics
     uint64_t pauseFrames{0};       //!< pause frames sent, to stop and to go on
 };
 
-/// What all RoCE queue pairs have done.
-struct RoceStatistics
+/// Numbers in PortStatistics.
+constexpr uint32_t PORT_COUNTERS = 10;
+
+/// What a run has done so far, all transports together.
+struct SessionStatistics
 {
-    uint64_t dataPackets{0};          //!< data packets sent
-    uint64_t retransmittedPackets{0}; //!< those of them sent before
-    uint64_t nacks{0};                //!< negative acknowledgements sent
-    uint64_t cnps{0};                 //!< congestion notifications that reached their sender
-    uint64_t timeouts{0};             //!< times a sender saw no progress for too long
-    uint64_t queuePairs{0};           //!< queue pairs opened
-    uint64_t pauseStorms{0};          //!< times the watchdog found a port stopped for too long
+    uint64_t events{0};          //!< events played, without heartbeats
+    uint64_t messages{0};        //!< messages sent by all NPUs
+    uint64_t deliveredBytes{0};  //!< of messages, whole or not, that NPUs have got in order
+    uint64_t packets{0};         //!< IP packets received, RoCE data packets sent
+    uint64_t retransmissions{0}; //!< segments and packets sent again
+    uint64_t timeouts{0};        //!< retransmission timeouts
+    uint64_t connections{0};     //!< TCP connections opened
+    uint64_t queuePairs{0};      //!< RoCE queue pairs opened
+    uint64_t nacks{0};           //!< negative acknowledgements sent
+    uint64_t cnps{0};            //!< congestion notifications that reached their sender
+    uint64_t busyQueuePairs{0};  //!< with a message not both delivered and acknowledged
+    uint64_t roceFrames{0};      //!< frames of RoCE that are in the network
+    uint64_t pauseStorms{0};     //!< times the watchdog found a port stopped for too long
 };
 
 /// A message that an NPU still has to send or to receive.

@@ -32,18 +32,15 @@ RecordQueues(int64_t intervalPs)
 {
     TcpParameters tcp;
     tcp.initialWindowSegments = 100;
-    Session session(1);
-    AddStar(session, {});
-    session.UseTcp(tcp);
-    session.ObserveQueue(0, 0, intervalPs);
-    session.ObserveQueue(SWITCH, 1, intervalPs);
-    RecordingListener listener(session);
-    session.Build(&listener);
-    SendMessage(session, RegisterOneMessage(session), 0, 1, 58'400, 0);
-    session.Run(-1);
-    session.FlushRecords();
-    session.FlushRecords(); // reports nothing twice
-    return listener.GetRows(QUEUE_RECORDS);
+    DescribedNetwork network = DescribeStar(Star(), tcp);
+    network.ObserveQueue(0, 0);
+    network.ObserveQueue(SWITCH, 1);
+    network.Get().observation.queueIntervalPs = intervalPs;
+    OpenSession session(std::move(network));
+    session.Send(0, 1, 58'400);
+    session.Get().Run(-1);
+    session.Get().FlushRecords();
+    return session.GetRows(QUEUE_RECORDS); // reports nothing twice
 }
 
 class QueueRecords : public TestCase
@@ -135,12 +132,10 @@ RunLossy(uint32_t quantities)
     Star star;
     star.hosts = 5;
     star.bufferBytes = 60'000;
-    Session session(1);
-    AddStar(session, star);
-    session.UseTcp({});
-    session.ObserveConnections(quantities);
-    RecordingListener listener(session);
-    session.Build(&listener);
+    DescribedNetwork network = DescribeStar(star, TcpParameters());
+    network.Get().observation.connectionQuantities = quantities;
+    OpenSession built(std::move(network));
+    Session& session = built.Get();
     const uint32_t schedule = RegisterOneMessage(session);
     for (uint32_t sender = 1; sender < star.hosts; ++sender)
     {
@@ -148,9 +143,9 @@ RunLossy(uint32_t quantities)
     }
     session.Run(-1);
     session.FlushRecords();
-    return {listener.GetRows(CONNECTION_RECORDS),
-            session.GetRetransmissions(),
-            session.GetTimeouts(),
+    return {built.GetRows(CONNECTION_RECORDS),
+            session.GetStatistics().retransmissions,
+            session.GetStatistics().timeouts,
             session.GetNowPs()};
 }
 
@@ -278,15 +273,12 @@ class PcapOfAPort : public TestCase
         {
             TcpParameters tcp;
             tcp.initialWindowSegments = 100;
-            Session session(1);
-            AddStar(session, {});
-            session.UseTcp(tcp);
-            session.WritePcap(0, 0, path.c_str());
-            RecordingListener listener(session);
-            session.Build(&listener);
-            SendMessage(session, RegisterOneMessage(session), 0, 1, 58'400, 0);
-            session.Run(-1);
-            statistics = session.GetPortStatistics(0, 0);
+            DescribedNetwork network = DescribeStar(Star(), tcp);
+            network.Get().observation.AddCapture() = {0, 0, path};
+            OpenSession built(std::move(network));
+            built.Send(0, 1, 58'400);
+            built.Get().Run(-1);
+            statistics = built.GetPortStatistics(0, 0);
         }
         PcapReader file(path);
         CheckHeader(file);

@@ -23,65 +23,19 @@ namespace
 constexpr uint32_t DATA_PRIORITY = 3;
 constexpr uint64_t PACKET_WIRE_BYTES = 1'000 + 62 + 20;
 
-/// Hosts around one switch, with RoCE.
-class RoceStar
+/// \return hosts around one switch, with RoCE. \param links of the hosts, one each
+DescribedNetwork
+DescribeRoceStar(const SwitchParameters& parameters,
+                 const std::vector<LinkParameters>& links,
+                 const RoceParameters& roce = {})
 {
-  public:
-    /// \param parameters of the switch \param links of the hosts, one each
-    RoceStar(const SwitchParameters& parameters,
-             const std::vector<LinkParameters>& links,
-             const RoceParameters& roce = {})
-        : m_session(1),
-          m_listener(m_session)
-    {
-        const uint32_t hosts = links.size();
-        m_session.AddHosts(hosts);
-        m_session.AddSwitch(parameters);
-        for (uint32_t host = 0; host < hosts; ++host)
-        {
-            m_session.AddLink(host, hosts, links[host]);
-        }
-        Star star;
-        star.hosts = hosts;
-        SetStarRoutes(m_session, star);
-        std::vector<uint32_t> npus(hosts);
-        std::iota(npus.begin(), npus.end(), 0);
-        m_session.SetNpus(npus.data(), hosts);
-        m_session.RecordFlows();
-        m_session.UseRoce(roce);
-    }
-
-    /// Everything is set.
-    void Build()
-    {
-        m_session.Build(&m_listener);
-        m_schedule = RegisterOneMessage(m_session);
-    }
-
-    /// Send a message now.
-    void Send(uint32_t from, uint32_t to, uint64_t bytes, uint64_t instance)
-    {
-        SendMessage(m_session, m_schedule, from, to, bytes, instance);
-    }
-
-    /// \return all rows of a table
-    const std::vector<std::vector<int64_t>>& GetRows(uint32_t table)
-    {
-        m_session.FlushRecords();
-        return m_listener.GetRows(table);
-    }
-
-    /// \return the session
-    Session& Get()
-    {
-        return m_session;
-    }
-
-  private:
-    Session m_session;            //!< the session
-    RecordingListener m_listener; //!< what it told
-    uint32_t m_schedule{0};       //!< a schedule of one message
-};
+    Star star;
+    star.hosts = links.size();
+    DescribedNetwork network = DescribeStar(star, parameters, links);
+    network.Get().roce = roce;
+    network.UseTransport("roce");
+    return network;
+}
 
 class FlowsNameTheirTimeAlone : public TestCase
 {
@@ -94,8 +48,7 @@ class FlowsNameTheirTimeAlone : public TestCase
   private:
     void DoRun() override
     {
-        RoceStar star({}, std::vector<LinkParameters>(2));
-        star.Build();
+        OpenSession star(DescribeRoceStar({}, std::vector<LinkParameters>(2)));
         star.Send(0, 1, 100'001, 7);
         NS_TEST_EXPECT_MSG_EQ(star.Get().Run(-1), RUN_DRAINED, "all done");
         const auto& rows = star.GetRows(FLOW_RECORDS);
@@ -104,13 +57,10 @@ class FlowsNameTheirTimeAlone : public TestCase
         const int64_t expectedPs = (101 * 1'082 + 84) * 80 + 2 * 500'000;
         const std::vector<int64_t> expected{0, 1, 100'001, 0, expectedPs, 7, 0, expectedPs};
         NS_TEST_EXPECT_MSG_EQ((rows[0] == expected), true, "sender, receiver, bytes, times");
-        const auto statistics = star.Get().GetRoceStatistics();
-        NS_TEST_EXPECT_MSG_EQ(statistics.dataPackets, 101U, "packets");
+        const auto statistics = star.Get().GetStatistics();
+        NS_TEST_EXPECT_MSG_EQ(statistics.packets, 101U, "packets");
         NS_TEST_EXPECT_MSG_EQ(statistics.queuePairs, 1U, "queue pairs");
-        NS_TEST_EXPECT_MSG_EQ(statistics.retransmittedPackets, 0U, "none again");
-        NS_TEST_EXPECT_MSG_EQ(star.Get().GetBaseRoundTripPs(0, 1),
-                              (2 * 1'082 + 2 * 86) * 80 + 4 * 500'000,
-                              "base round trip");
+        NS_TEST_EXPECT_MSG_EQ(statistics.retransmissions, 0U, "none again");
     }
 };
 
@@ -126,9 +76,10 @@ class LinesAreMeasured : public TestCase
     void DoRun() override
     {
         constexpr int64_t INTERVAL_PS = 10 * PACKET_WIRE_BYTES * 80; // ten packets
-        RoceStar star({}, std::vector<LinkParameters>(2));
-        star.Get().ObserveUtilisation(0, 0, INTERVAL_PS);
-        star.Build();
+        DescribedNetwork network = DescribeRoceStar({}, std::vector<LinkParameters>(2));
+        network.ObserveUtilisation(0, 0);
+        network.Get().observation.utilisationIntervalPs = INTERVAL_PS;
+        OpenSession star(std::move(network));
         star.Send(0, 1, 25'000, 1);
         star.Get().Run(-1);
         const std::vector<std::vector<int64_t>> expected{
@@ -155,10 +106,11 @@ class PausesAreRecorded : public TestCase
         SwitchParameters parameters;
         parameters.losslessPriorities = 1U << DATA_PRIORITY;
         parameters.bufferBytes = 5 * (20'000 + parameters.reserveBytes) + 60'000;
-        RoceStar star(parameters, std::vector<LinkParameters>(5, link));
-        star.Get().ObservePauses(1, 0);
-        star.Get().SetPauseWatchdog(1'000'000'000);
-        star.Build();
+        DescribedNetwork network =
+            DescribeRoceStar(parameters, std::vector<LinkParameters>(5, link));
+        network.ObservePauses(1, 0);
+        network.Get().pauseWatchdogPs = 1'000'000'000;
+        OpenSession star(std::move(network));
         for (uint32_t host = 1; host < 5; ++host)
         {
             star.Send(host, 0, 1'000'000, host);
@@ -166,7 +118,7 @@ class PausesAreRecorded : public TestCase
         NS_TEST_EXPECT_MSG_EQ(star.Get().Run(-1), RUN_DRAINED, "no deadlock");
         NS_TEST_EXPECT_MSG_EQ(star.GetRows(FLOW_RECORDS).size(), 4U, "messages");
         const auto& rows = star.GetRows(PAUSE_RECORDS);
-        const PortStatistics statistics = star.Get().GetPortStatistics(1, 0);
+        const PortStatistics statistics = star.GetPortStatistics(1, 0);
         NS_TEST_ASSERT_MSG_GT(rows.size(), 2U, "there are pauses");
         NS_TEST_ASSERT_MSG_EQ(rows.size(), 2 * statistics.pauses, "begin and end of each");
         int64_t pausedPs = 0;
@@ -179,10 +131,10 @@ class PausesAreRecorded : public TestCase
             pausedPs += row % 2 == 0 ? -rows[row][0] : rows[row][0];
         }
         NS_TEST_EXPECT_MSG_EQ(pausedPs, statistics.pausedPs, "time");
-        NS_TEST_EXPECT_MSG_EQ(star.Get().GetPortStatistics(5, 1).pauseFrames,
+        NS_TEST_EXPECT_MSG_EQ(star.GetPortStatistics(5, 1).pauseFrames,
                               rows.size(),
                               "the switch sent as many");
-        NS_TEST_EXPECT_MSG_EQ(star.Get().GetPortStatistics(5, 0).droppedFrames, 0U, "no drop");
+        NS_TEST_EXPECT_MSG_EQ(star.GetPortStatistics(5, 0).droppedFrames, 0U, "no drop");
     }
 };
 
@@ -201,9 +153,9 @@ class QueuePairsAreObserved : public TestCase
         link.errorRate = 0.02;
         RoceParameters roce;
         roce.timeoutPs = 50'000'000;
-        RoceStar star({}, std::vector<LinkParameters>(2, link), roce);
-        star.Get().ObserveQueuePairs(QUEUE_PAIR_RETRANSMISSION | QUEUE_PAIR_RATE, 0);
-        star.Build();
+        DescribedNetwork network = DescribeRoceStar({}, std::vector<LinkParameters>(2, link), roce);
+        network.Get().observation.queuePairQuantities = QUEUE_PAIR_RETRANSMISSION | QUEUE_PAIR_RATE;
+        OpenSession star(std::move(network));
         star.Send(0, 1, 300'000, 1);
         star.Get().Run(-1);
         NS_TEST_EXPECT_MSG_EQ(star.GetRows(FLOW_RECORDS).size(), 1U, "it arrives");
@@ -223,7 +175,7 @@ class QueuePairsAreObserved : public TestCase
                 rates.push_back(row[4]);
             }
         }
-        const auto packets = star.Get().GetRoceStatistics().retransmittedPackets;
+        const auto packets = star.Get().GetStatistics().retransmissions;
         NS_TEST_EXPECT_MSG_GT(packets, 0U, "packets are lost");
         NS_TEST_EXPECT_MSG_EQ(again, static_cast<int64_t>(packets * 1'000), "bytes sent again");
         NS_TEST_EXPECT_MSG_EQ((rates == std::vector<int64_t>{100'000'000'000}),
@@ -238,93 +190,69 @@ class TwoPlanes
   public:
     /// \param pinned every path goes by the second switch
     explicit TwoPlanes(bool pinned)
-        : m_session(1),
-          m_listener(m_session)
+        : m_session(Describe(pinned))
     {
-        m_session.AddHosts(2);
-        m_session.AddSwitch(SwitchParameters());
-        m_session.AddSwitch(SwitchParameters());
-        for (uint32_t plane : {2U, 3U})
-        {
-            m_session.AddLink(0, plane, LinkParameters());
-            m_session.AddLink(1, plane, LinkParameters());
-        }
-        // Both hosts are joined to both switches, so they are one group.
-        const std::vector<uint32_t> groups{0, 0};
-        const std::vector<uint32_t> byBoth{0};
-        const std::vector<uint32_t> local{0xffffffff};
-        const std::vector<uint32_t> setOffsets{0, 2};
-        const std::vector<uint32_t> ports{0, 1};
-        m_session.SetHostGroups(groups.data(), 2);
-        for (uint32_t host : {0U, 1U})
-        {
-            m_session.SetGroupRoutes(host,
-                                     byBoth.data(),
-                                     1,
-                                     setOffsets.data(),
-                                     1,
-                                     ports.data(),
-                                     nullptr,
-                                     nullptr,
-                                     0);
-            m_session.SetGroupRoutes(2 + host,
-                                     local.data(),
-                                     1,
-                                     setOffsets.data(),
-                                     0,
-                                     nullptr,
-                                     ports.data(),
-                                     ports.data(),
-                                     2);
-        }
-        if (pinned)
-        {
-            RoutingParameters routing;
-            routing.kind = ROUTE_BY_PIN;
-            m_session.UseRouting(routing);
-            const uint32_t second = 1;
-            m_session.PinPath(0, 1, &second, 1);
-        }
-        const std::vector<uint32_t> npus{0, 1};
-        m_session.SetNpus(npus.data(), 2);
-        m_session.RecordFlows();
-        RoceParameters roce;
-        roce.perMessage = true;
-        m_session.UseRoce(roce);
-        m_session.Build(&m_listener);
-        const uint32_t schedule = RegisterOneMessage(m_session);
         for (uint64_t message = 0; message < MESSAGES; ++message)
         {
-            SendMessage(m_session, schedule, 0, 1, BYTES, message);
+            m_session.Send(0, 1, BYTES, message);
         }
-        m_session.Run(-1);
-        m_session.FlushRecords();
+        m_session.Get().Run(-1);
+        m_session.Get().FlushRecords();
     }
 
     static constexpr uint64_t MESSAGES = 64;
     static constexpr uint64_t BYTES = 10'000;
 
     /// \return data packets that went by one of host 0's ports
-    uint64_t CountSent(uint32_t port) const
+    uint64_t CountSent(uint32_t port)
     {
         return m_session.GetPortStatistics(0, port).sentFrames;
     }
 
     /// \return when the last message arrived
-    int64_t GetEndPs() const
+    int64_t GetEndPs()
     {
-        return m_listener.GetFlows().back().endPs;
+        return m_session.GetFlows().back().endPs;
     }
 
     /// \return messages that have arrived
-    std::size_t CountArrived() const
+    std::size_t CountArrived()
     {
-        return m_listener.GetFlows().size();
+        return m_session.GetFlows().size();
     }
 
   private:
-    Session m_session;            //!< the session
-    RecordingListener m_listener; //!< what it told
+    static DescribedNetwork Describe(bool pinned)
+    {
+        DescribedNetwork network(2);
+        network.AddSwitch(SwitchParameters());
+        network.AddSwitch(SwitchParameters());
+        for (uint32_t plane : {2U, 3U})
+        {
+            network.AddLink(0, plane, LinkParameters());
+            network.AddLink(1, plane, LinkParameters());
+        }
+        // Both hosts are joined to both switches, so they are one group.
+        network.SetGroups({0, 0});
+        const std::vector<uint32_t> ports{0, 1};
+        for (uint32_t host : {0U, 1U})
+        {
+            network.AddTable(host, {{{0}, {0, 2}, ports, {}, {}}});
+            network.AddTable(2 + host, {{{0xffffffff}, {0}, {}, ports, ports}});
+        }
+        if (pinned)
+        {
+            network.Get().routing.kind = ROUTE_BY_PIN;
+            network.PinPath(0, 1, {1});
+        }
+        network.SetNpus({0, 1});
+        network.Get().observation.flows = true;
+        network.Get().roce.perMessage = true;
+        network.UseTransport("roce");
+        return network;
+    }
+
+    OpenSession m_session; //!< the session
 };
 
 class HostsWithTwoLinks : public TestCase
@@ -340,7 +268,7 @@ class HostsWithTwoLinks : public TestCase
     {
         int64_t spreadPs = 0;
         {
-            const TwoPlanes spread(false);
+            TwoPlanes spread(false);
             NS_TEST_ASSERT_MSG_EQ(spread.CountArrived(), TwoPlanes::MESSAGES, "all arrive");
             NS_TEST_EXPECT_MSG_EQ(spread.CountSent(0) + spread.CountSent(1),
                                   10 * TwoPlanes::MESSAGES,
@@ -350,7 +278,7 @@ class HostsWithTwoLinks : public TestCase
             NS_TEST_EXPECT_MSG_GT(spread.CountSent(1), 10U * 16, "the second link");
             spreadPs = spread.GetEndPs();
         }
-        const TwoPlanes pinned(true);
+        TwoPlanes pinned(true);
         NS_TEST_ASSERT_MSG_EQ(pinned.CountArrived(), TwoPlanes::MESSAGES, "all arrive");
         NS_TEST_EXPECT_MSG_EQ(pinned.CountSent(0), 0U, "the first link");
         NS_TEST_EXPECT_MSG_EQ(pinned.CountSent(1), 10 * TwoPlanes::MESSAGES, "the second link");

@@ -8,10 +8,14 @@
 
 #include "astra-ns3-session.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
+#include <cstring>
 #include <functional>
+#include <list>
 #include <numeric>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -43,9 +47,9 @@ class RecordingListener : public astra_ns3::SessionListener
     using Timer = std::pair<uint64_t, int64_t>;
 
     /// \param session whose records are fetched
-    explicit RecordingListener(const Session& session)
-        : m_session(session)
+    void Watch(const Session& session)
     {
+        m_session = &session;
     }
 
     /// \param action called at each PhaseDone, after it was noted
@@ -85,12 +89,12 @@ class RecordingListener : public astra_ns3::SessionListener
     void RecordsReady(uint32_t table) override
     {
         constexpr std::array<uint32_t, RECORD_TABLES> COLUMNS{8, 5, 4, 5, 4, 4};
-        for (uint64_t row = 0; row < m_session.GetRecordRows(table); ++row)
+        for (uint64_t row = 0; row < m_session->GetRecordRows(table); ++row)
         {
             auto& values = m_rows.at(table).emplace_back();
             for (uint32_t column = 0; column < COLUMNS.at(table); ++column)
             {
-                values.push_back(m_session.GetRecordColumn(table, column)[row]);
+                values.push_back(m_session->GetRecordColumn(table, column)[row]);
             }
         }
     }
@@ -125,7 +129,7 @@ class RecordingListener : public astra_ns3::SessionListener
     }
 
   private:
-    const Session& m_session;                                            //!< source of the rows
+    const Session* m_session{nullptr};                                   //!< source of the rows
     std::function<void(const Phase&)> m_onPhase;                         //!< asked for
     std::function<void(const Timer&)> m_onTimer;                         //!< asked for
     std::vector<Phase> m_phases;                                         //!< phases done
@@ -146,47 +150,218 @@ struct Star
     std::vector<uint32_t> unreachableHosts; //!< hosts the switch has no route to
 };
 
-/// Fill the switch's table.
-inline void
-SetStarRoutes(Session& session, const Star& star)
+/// A NetworkDescription with the numbers that it shows.
+class DescribedNetwork
+{
+  public:
+    /// \param hosts how many hosts
+    explicit DescribedNetwork(uint32_t hosts)
+        : m_ports(hosts, 0)
+    {
+        m_description.hosts = hosts;
+    }
+
+    /// \return all but what this class has methods for; call Describe before it is used
+    NetworkDescription& Get()
+    {
+        return m_description;
+    }
+
+    /// \param parameters what the next switch is like
+    void AddSwitch(const SwitchParameters& parameters)
+    {
+        m_switches.push_back(static_cast<uint32_t>(m_switches.size()));
+        m_description.AddSwitchKind() = parameters;
+        m_ports.push_back(0);
+    }
+
+    /// Join two nodes.
+    void AddLink(uint32_t nodeA, uint32_t nodeB, const LinkParameters& parameters)
+    {
+        const auto kind = static_cast<uint32_t>(m_description.linkKinds.size());
+        m_links.insert(m_links.end(), {nodeA, nodeB, kind});
+        m_description.AddLinkKind() = parameters;
+        for (uint32_t node : {nodeA, nodeB})
+        {
+            if (node < m_ports.size())
+            {
+                m_ports[node]++;
+            }
+        }
+    }
+
+    /// \param groups group of each host
+    void SetGroups(std::vector<uint32_t> groups)
+    {
+        m_groups = std::move(groups);
+    }
+
+    /// Give a node a table: see RoutesDescription.
+    void AddTable(uint32_t node, const std::array<std::vector<uint32_t>, 5>& arrays)
+    {
+        m_tables.push_back(node);
+        for (const auto& array : arrays)
+        {
+            m_tables.push_back(static_cast<uint32_t>(m_offsets.size() - 1));
+            m_numbers.insert(m_numbers.end(), array.begin(), array.end());
+            m_offsets.push_back(static_cast<uint32_t>(m_numbers.size()));
+        }
+    }
+
+    /// \param hostOfNpu host of each NPU
+    void SetNpus(std::vector<uint32_t> hostOfNpu)
+    {
+        m_npus = std::move(hostOfNpu);
+    }
+
+    /// \param name of the only transport
+    void UseTransport(const std::string& name)
+    {
+        m_transport = name;
+    }
+
+    /// Record a queue.
+    void ObserveQueue(uint32_t node, uint32_t port)
+    {
+        m_queues.insert(m_queues.end(), {node, port});
+    }
+
+    /// Record what stops a port.
+    void ObservePauses(uint32_t node, uint32_t port)
+    {
+        m_pauses.insert(m_pauses.end(), {node, port});
+    }
+
+    /// Record what a port sends.
+    void ObserveUtilisation(uint32_t node, uint32_t port)
+    {
+        m_utilisation.insert(m_utilisation.end(), {node, port});
+    }
+
+    /// Pin the path between two hosts.
+    void PinPath(uint32_t fromHost, uint32_t toHost, std::vector<uint32_t> choices)
+    {
+        PinnedPath& pin = m_description.AddPin();
+        pin.fromHost = fromHost;
+        pin.toHost = toHost;
+        m_choices.push_back(std::move(choices));
+        Show(pin.choices, m_choices.back());
+    }
+
+    /// \return the description, with all numbers; good until the next change
+    const NetworkDescription& Describe()
+    {
+        Show(m_description.switches, m_switches);
+        Show(m_description.links, m_links);
+        Show(m_description.routes.groupOfHost, m_groups);
+        Show(m_description.routes.numbers, m_numbers);
+        Show(m_description.routes.offsets, m_offsets);
+        Show(m_description.routes.tables, m_tables);
+        Show(m_description.hostOfNpu, m_npus);
+        Show(m_description.observation.queues, m_queues);
+        Show(m_description.observation.pauses, m_pauses);
+        Show(m_description.observation.utilisation, m_utilisation);
+        m_description.transports.clear();
+        if (!m_transport.empty())
+        {
+            m_description.AddTransport() = {static_cast<uint32_t>(m_npus.size()), m_transport};
+        }
+        return m_description;
+    }
+
+    /// \return place of a port among all ports
+    uint32_t PlaceOf(uint32_t node, uint32_t port) const
+    {
+        return std::accumulate(m_ports.begin(), m_ports.begin() + node, 0U) + port;
+    }
+
+  private:
+    static void Show(Numbers& view, const std::vector<uint32_t>& numbers)
+    {
+        view.Show(numbers.data(), numbers.size());
+    }
+
+    NetworkDescription m_description;           //!< what is described
+    std::vector<uint32_t> m_switches;           //!< kinds of switches
+    std::vector<uint32_t> m_links;              //!< nodes and kinds of links
+    std::vector<uint32_t> m_groups;             //!< groups of hosts
+    std::vector<uint32_t> m_numbers;            //!< arrays of tables
+    std::vector<uint32_t> m_offsets{0};         //!< where they begin
+    std::vector<uint32_t> m_tables;             //!< tables
+    std::vector<uint32_t> m_npus;               //!< host of each NPU
+    std::vector<uint32_t> m_queues;             //!< ports
+    std::vector<uint32_t> m_pauses;             //!< ports
+    std::vector<uint32_t> m_utilisation;        //!< ports
+    std::list<std::vector<uint32_t>> m_choices; //!< of pinned paths
+    std::vector<uint32_t> m_ports;              //!< number of ports of each node
+    std::string m_transport;                    //!< the only transport
+};
+
+/// \return where the ports towards each host begin in the switch's table, and these ports
+inline std::pair<std::vector<uint32_t>, std::vector<uint32_t>>
+StarRoutes(const Star& star)
 {
     std::vector<uint32_t> offsets{0};
     std::vector<uint32_t> ports;
     for (uint32_t host = 0; host < star.hosts; ++host)
     {
-        bool reachable = true;
-        for (uint32_t unreachable : star.unreachableHosts)
-        {
-            reachable = reachable && unreachable != host;
-        }
-        if (reachable)
+        const auto& unreachable = star.unreachableHosts;
+        if (std::find(unreachable.begin(), unreachable.end(), host) == unreachable.end())
         {
             ports.push_back(host);
         }
         offsets.push_back(static_cast<uint32_t>(ports.size()));
     }
-    session.SetRoutes(star.hosts, offsets.data(), ports.data());
+    return {offsets, ports};
 }
 
-/// Make the star in a new session; Build is left to the caller.
-inline void
-AddStar(Session& session, const Star& star)
+/// \return 0, 1, ...
+inline std::vector<uint32_t>
+Counted(uint32_t count)
 {
-    session.AddHosts(star.hosts);
-    session.AddSwitch(star.bufferBytes, 1);
-    if (star.kmaxBytes > 0)
-    {
-        session.UseMarking(star.kminBytes, star.kmaxBytes, star.pmax);
-    }
+    std::vector<uint32_t> numbers(count);
+    std::iota(numbers.begin(), numbers.end(), 0);
+    return numbers;
+}
+
+/// \return the star, without a transport. \param parameters of its switch \param links of the hosts
+inline DescribedNetwork
+DescribeStar(const Star& star,
+             const SwitchParameters& parameters,
+             const std::vector<LinkParameters>& links)
+{
+    DescribedNetwork network(star.hosts);
+    network.AddSwitch(parameters);
     for (uint32_t host = 0; host < star.hosts; ++host)
     {
-        session.AddLink(host, star.hosts, star.rateBps, star.delayPs);
+        network.AddLink(host, star.hosts, links[host]);
     }
-    SetStarRoutes(session, star);
-    std::vector<uint32_t> npus(star.hosts);
-    std::iota(npus.begin(), npus.end(), 0);
-    session.SetNpus(npus.data(), star.hosts);
-    session.RecordFlows();
+    const auto [offsets, ports] = StarRoutes(star);
+    network.SetGroups(Counted(star.hosts));
+    network.AddTable(star.hosts, {Counted(star.hosts), offsets, ports});
+    network.SetNpus(Counted(star.hosts));
+    network.Get().observation.flows = true;
+    return network;
+}
+
+/// \return the star with TCP
+inline DescribedNetwork
+DescribeStar(const Star& star, const TcpParameters& tcp)
+{
+    SwitchParameters parameters;
+    parameters.bufferBytes = star.bufferBytes;
+    if (star.kmaxBytes > 0)
+    {
+        parameters.AddMarking() = {0, star.kminBytes, star.kmaxBytes, star.pmax, true};
+    }
+    LinkParameters link;
+    link.rateBps = star.rateBps;
+    link.delayPs = star.delayPs;
+    DescribedNetwork network =
+        DescribeStar(star, parameters, std::vector<LinkParameters>(star.hosts, link));
+    network.Get().tcp = tcp;
+    network.UseTransport("tcp");
+    return network;
 }
 
 /// \return number of a schedule of one message, from rank 0 to rank 1
@@ -212,19 +387,21 @@ SendMessage(Session& session,
     session.Launch(receiver, instance, schedule, group, bytes);
 }
 
-/// A star with TCP, built.
-class BuiltStar
+/// A session, what it tells, and a schedule to send messages by.
+class OpenSession
 {
   public:
-    explicit BuiltStar(const Star& star = {}, const TcpParameters& tcp = {}, uint32_t seed = 1)
-        : m_session(seed),
-          m_listener(m_session)
+    /// \param network what the session is made from
+    explicit OpenSession(DescribedNetwork network, uint32_t seed = 1)
+        : m_network(std::move(network)),
+          m_session(m_network.Describe(), seed, &m_listener),
+          m_schedule(RegisterOneMessage(m_session))
     {
-        AddStar(m_session, star);
-        m_session.UseTcp(tcp);
-        m_session.Build(&m_listener);
-        m_schedule = RegisterOneMessage(m_session);
+        m_listener.Watch(m_session);
     }
+
+    OpenSession(const OpenSession&) = delete;
+    OpenSession& operator=(const OpenSession&) = delete;
 
     /// Send a message now.
     void Send(uint32_t sender, uint32_t receiver, uint64_t bytes, uint64_t instance = 0)
@@ -251,10 +428,39 @@ class BuiltStar
         return m_listener.GetFlows();
     }
 
+    /// \return all rows of a table
+    const std::vector<std::vector<int64_t>>& GetRows(uint32_t table)
+    {
+        m_session.FlushRecords();
+        return m_listener.GetRows(table);
+    }
+
+    /// \return what a port has done so far
+    PortStatistics GetPortStatistics(uint32_t node, uint32_t port)
+    {
+        m_session.CountPorts(true);
+        PortStatistics statistics;
+        std::memcpy(static_cast<void*>(&statistics),
+                    m_session.GetPortNumbers() + PORT_COUNTERS * m_network.PlaceOf(node, port),
+                    sizeof(statistics));
+        return statistics;
+    }
+
   private:
-    Session m_session;            //!< the session
+    DescribedNetwork m_network;   //!< what it was made from
     RecordingListener m_listener; //!< what it told
-    uint32_t m_schedule{0};       //!< a schedule of one message
+    Session m_session;            //!< the session
+    uint32_t m_schedule;          //!< a schedule of one message
+};
+
+/// A star with TCP.
+class BuiltStar : public OpenSession
+{
+  public:
+    explicit BuiltStar(const Star& star = {}, const TcpParameters& tcp = {}, uint32_t seed = 1)
+        : OpenSession(DescribeStar(star, tcp), seed)
+    {
+    }
 };
 
 } // namespace astra_ns3::test

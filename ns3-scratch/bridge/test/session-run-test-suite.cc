@@ -54,14 +54,16 @@ class TimersComeInOrder : public TestCase
                               true,
                               "order and times");
         NS_TEST_EXPECT_MSG_EQ(session.GetNowPs(), 3'000, "now");
-        NS_TEST_EXPECT_MSG_EQ(session.GetEvents(), eventsWithoutTimers + 7, "one event a timer");
+        NS_TEST_EXPECT_MSG_EQ(session.GetStatistics().events,
+                              eventsWithoutTimers + 7,
+                              "one event a timer");
     }
 
     static uint64_t CountEventsWithoutTimers()
     {
         BuiltStar built;
         built.Get().Run(-1);
-        return built.Get().GetEvents();
+        return built.Get().GetStatistics().events;
     }
 };
 
@@ -150,15 +152,13 @@ class NpusOfOneHost : public TestCase
     void DoRun() override
     {
         Star star;
-        Session session(1);
-        AddStar(session, star);
-        const uint32_t hostOfNpu[] = {0, 0, 1};
-        session.SetNpus(hostOfNpu, 3);
-        session.SetLocal(800'000'000'000, 250'000); // 10 ps a byte
-        session.SetEndpoint(7'000, 500'000);
-        session.UseTcp({});
-        RecordingListener listener(session);
-        session.Build(&listener);
+        DescribedNetwork network = DescribeStar(star, TcpParameters());
+        network.SetNpus({0, 0, 1});
+        network.Get().local = {800'000'000'000, 250'000}; // 10 ps a byte
+        network.Get().endpoint = {7'000, 500'000};
+        OpenSession built(std::move(network));
+        Session& session = built.Get();
+        const RecordingListener& listener = built.GetListener();
         SendMessage(session, RegisterOneMessage(session), 0, 1, 5'000'000'000, 3);
         NS_TEST_EXPECT_MSG_EQ(session.Run(-1), RUN_DRAINED, "the end");
         session.FlushRecords();
@@ -171,9 +171,9 @@ class NpusOfOneHost : public TestCase
         NS_TEST_EXPECT_MSG_EQ((listener.GetPhases() == phases),
                               true,
                               "done after the endpoint delay");
-        NS_TEST_EXPECT_MSG_EQ(session.GetPackets(), 0U, "no packet");
-        NS_TEST_EXPECT_MSG_EQ(session.GetConnections(), 0U, "no connection");
-        NS_TEST_EXPECT_MSG_EQ(session.GetMessages(), 1U, "one message");
+        NS_TEST_EXPECT_MSG_EQ(session.GetStatistics().packets, 0U, "no packet");
+        NS_TEST_EXPECT_MSG_EQ(session.GetStatistics().connections, 0U, "no connection");
+        NS_TEST_EXPECT_MSG_EQ(session.GetStatistics().messages, 1U, "one message");
         NS_TEST_EXPECT_MSG_EQ(session.GetSentBytes(0), 5'000'000'000U, "bytes");
         NS_TEST_EXPECT_MSG_EQ(session.GetDeliveredBytes(), 5'000'000'000U, "bytes delivered");
     }

@@ -130,11 +130,11 @@ class OneSessionAtATime : public TestCase
     {
         for (int time = 0; time < 3; ++time)
         {
-            Session first(1);
-            NS_TEST_EXPECT_MSG_EQ(Throws([] { Session second(1); }), true, "while one lives");
+            BuiltStar first;
+            NS_TEST_EXPECT_MSG_EQ(Throws([] { BuiltStar second; }), true, "while one lives");
         }
-        NS_TEST_EXPECT_MSG_EQ(Throws([] { Session zero(0); }), true, "seed 0");
-        Session afterwards(5); // neither refusal leaves anything behind
+        NS_TEST_EXPECT_MSG_EQ(Throws([] { BuiltStar zero({}, {}, 0); }), true, "seed 0");
+        BuiltStar afterwards({}, {}, 5); // neither refusal leaves anything behind
     }
 
     static bool Throws(const std::function<void()>& action)
@@ -151,84 +151,94 @@ class OneSessionAtATime : public TestCase
     }
 };
 
+class BadDescriptionsAreRefused : public TestCase
+{
+  public:
+    BadDescriptionsAreRefused()
+        : TestCase("a description with numbers out of range throws std::invalid_argument, in words")
+    {
+    }
+
+  private:
+    using Change = std::function<void(DescribedNetwork&)>;
+
+    void DoRun() override
+    {
+        Refused("joins nodes 0 and 3 of 3", [](auto& n) { n.AddLink(0, 3, {}); });
+        Refused("joins nodes 2 and 2 of 3", [](auto& n) { n.AddLink(2, 2, {}); });
+        Refused("between nodes 0 and 2", [](auto& n) { n.AddLink(0, 2, {.rateBps = 0}); });
+        Refused("between nodes 0 and 2", [](auto& n) { n.AddLink(0, 2, {.errorRate = 1.5}); });
+        Refused("has no port 2", [](auto& n) { n.AddTable(2, {{{0, 0}, {0, 1}, {2}, {}, {}}}); });
+        Refused("a set that does not exist",
+                [](auto& n) { n.AddTable(2, {{{0, 7}, {0, 1}, {0}, {}, {}}}); });
+        Refused("names a node that does not exist: 3", [](auto& n) { n.AddTable(3, {}); });
+        Refused("found groups for 1 hosts", [](auto& n) { n.SetGroups({0}); });
+        Refused("a path is pinned", [](auto& n) { n.PinPath(0, 2, {0, 0}); });
+        Refused("there is no routing", [](auto& n) { n.Get().routing.kind = ROUTE_BY_PIN + 1; });
+        Refused("8 priorities", [](auto& n) {
+            n.AddSwitch(SwitchParameters());
+            n.Get().switchKinds.back().quantumBytes.assign(7, 1'500);
+        });
+        Refused("8 priorities", [](auto& n) { n.AddSwitch({.losslessPriorities = 0x100}); });
+        Refused("there is no host 2", [](auto& n) { n.SetNpus({0, 2}); });
+        Refused("there is no transport 'no-such'", [](auto& n) { n.UseTransport("no-such"); });
+        Refused("no transport between them", [](auto& n) { n.UseTransport(""); });
+        Refused("no-such-control", [](auto& n) {
+            n.UseTransport("roce");
+            n.Get().roceControl.name = "no-such-control";
+        });
+        Refused("ns3::TcpNoSuchThing is no TCP congestion control",
+                [](auto& n) { n.Get().tcp.congestionControl = "ns3::TcpNoSuchThing"; });
+        Refused("has no port 1", [](auto& n) { n.ObserveQueue(0, 1); });
+        Refused("an interval above 0", [](auto& n) { n.ObserveUtilisation(0, 0); });
+        Refused("can't write /no-such-folder/x.pcap", [](auto& n) {
+            n.Get().observation.AddCapture() = {0, 0, "/no-such-folder/x.pcap"};
+        });
+        Refused("a session needs a listener", [](auto&) {}, true);
+        DescribedNetwork lonely(1);
+        lonely.SetNpus({0});
+        lonely.UseTransport("tcp");
+        NS_TEST_EXPECT_MSG_EQ(Thrown(lonely, false), "host 0 has no link", "a host alone");
+    }
+
+    void Refused(const std::string& expected, const Change& change, bool deaf = false)
+    {
+        DescribedNetwork network = DescribeStar(Star(), TcpParameters());
+        change(network);
+        const std::string thrown = Thrown(network, deaf);
+        NS_TEST_EXPECT_MSG_EQ((thrown.find(expected) != std::string::npos), true, thrown);
+        BuiltStar afterwards; // nothing is left behind
+    }
+
+    static std::string Thrown(DescribedNetwork& network, bool deaf)
+    {
+        RecordingListener listener;
+        try
+        {
+            Session session(network.Describe(), 1, deaf ? nullptr : &listener);
+        }
+        catch (const std::invalid_argument& error)
+        {
+            return error.what();
+        }
+        return "nothing";
+    }
+};
+
 class BadCallsAreRefused : public TestCase
 {
   public:
     BadCallsAreRefused()
-        : TestCase("numbers out of range and calls out of order throw std::invalid_argument")
+        : TestCase("calls with numbers out of range throw std::invalid_argument")
     {
     }
 
   private:
     void DoRun() override
     {
-        {
-            Session session(1);
-            AddStar(session, {});
-            const uint32_t npus[] = {0, 2};
-            const uint32_t offsets[] = {0, 1, 2};
-            const uint32_t ports[] = {0, 2};
-            Refused("a host after a switch", [&] { session.AddHosts(1); });
-            Refused("a link to nowhere", [&] { session.AddLink(0, 3, 1, 1); });
-            Refused("a link to itself", [&] { session.AddLink(2, 2, 1, 1); });
-            Refused("a rate of 0", [&] { session.AddLink(2, 2, 0, 1); });
-            Refused("routes of a host", [&] { session.SetRoutes(1, offsets, ports); });
-            Refused("a route by no port", [&] { session.SetRoutes(2, offsets, ports); });
-            Refused("a table of groups without groups", [&] {
-                session.SetGroupRoutes(2, npus, 1, npus, 1, ports, nullptr, nullptr, 0);
-            });
-            Refused("groups of too few hosts", [&] { session.SetHostGroups(npus, 1); });
-            Refused("a pinned path to no host", [&] { session.PinPath(0, 2, ports, 2); });
-            Refused("an unknown routing", [&] {
-                RoutingParameters routing;
-                routing.kind = ROUTE_BY_PIN + 1;
-                session.UseRouting(routing);
-            });
-            Refused("an error rate above 1", [&] {
-                LinkParameters link;
-                link.errorRate = 1.5;
-                session.AddLink(0, 2, link);
-            });
-            Refused("weights of 7 priorities", [&] {
-                SwitchParameters parameters;
-                parameters.quantumBytes.assign(7, 1'500);
-                session.AddSwitch(parameters);
-            });
-            Refused("a 9th lossless priority", [&] {
-                SwitchParameters parameters;
-                parameters.losslessPriorities = 0x100;
-                session.AddSwitch(parameters);
-            });
-            Refused("no such RoCE control", [&] { session.SetRoceControl("no-such-control"); });
-            Refused("an NPU on no host", [&] { session.SetNpus(npus, 2); });
-            Refused("no listener", [&] { session.Build(nullptr); });
-            Refused("ports of no node", [&] { session.GetPorts(3); });
-            Refused("no such port", [&] { session.GetPortStatistics(2, 2); });
-            Refused("no such queue", [&] { session.ObserveQueue(0, 1, 0); });
-            Refused("no such file", [&] { session.WritePcap(0, 0, "/no-such-folder/x.pcap"); });
-            Refused("a timer before Build", [&] { session.SetTimer(0, 1, 1); });
-            Refused("Run before Build", [&] { session.Run(-1); });
-        }
-        {
-            Session session(1);
-            RecordingListener listener(session);
-            session.AddHosts(1);
-            session.UseTcp({});
-            Refused("a host without a link", [&] { session.Build(&listener); });
-        }
-        {
-            TcpParameters tcp;
-            tcp.congestionControl = "ns3::TcpNoSuchThing";
-            Session session(1);
-            RecordingListener listener(session);
-            AddStar(session, {});
-            session.UseTcp(tcp);
-            Refused("no such congestion control", [&] { session.Build(&listener); });
-        }
         BuiltStar built;
         const uint32_t unknown[] = {0, 2};
         const uint32_t twice[] = {1, 1};
-        Refused("Build again", [&] { built.Get().Build(&built.GetListener()); });
         Refused("a group with an unknown NPU", [&] { built.Get().RegisterGroup(unknown, 2); });
         Refused("a group with an NPU twice", [&] { built.Get().RegisterGroup(twice, 2); });
         Refused("a launch on no NPU", [&] { built.Get().Launch(2, 1, 0, 0, 1); });
@@ -343,6 +353,7 @@ class SessionTestSuite : public TestSuite
         : TestSuite("astra-session", Type::SYSTEM)
     {
         AddTestCase(new OneSessionAtATime);
+        AddTestCase(new BadDescriptionsAreRefused);
         AddTestCase(new BadCallsAreRefused);
         AddTestCase(new ThrownInACallback);
         AddTestCase(new SessionsRepeat);

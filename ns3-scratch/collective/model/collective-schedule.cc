@@ -45,22 +45,46 @@ CollectiveSchedule::Check(const CollectiveScheduleColumns& columns)
     }
 }
 
+std::vector<uint32_t>
+CollectiveSchedule::OrderReceptions(const CollectiveScheduleColumns& columns) const
+{
+    std::vector<uint64_t> offsets(m_ranks + 1, 0);
+    for (uint64_t row = 0; row < columns.messages; ++row)
+    {
+        offsets[columns.receiver[row] + 1]++;
+    }
+    std::partial_sum(offsets.begin(), offsets.end(), offsets.begin());
+    std::vector<uint64_t> next(offsets.begin(), offsets.end() - 1);
+    std::vector<uint32_t> order(columns.messages);
+    for (uint64_t row = 0; row < columns.messages; ++row)
+    {
+        order[next[columns.receiver[row]]++] = static_cast<uint32_t>(row);
+    }
+    const auto byStep = [&columns](uint32_t a, uint32_t b) {
+        return columns.step[a] < columns.step[b];
+    };
+    for (uint32_t rank = 0; rank < m_ranks; ++rank)
+    {
+        const auto begin = order.begin() + static_cast<int64_t>(offsets[rank]);
+        const auto end = order.begin() + static_cast<int64_t>(offsets[rank + 1]);
+        if (!std::is_sorted(begin, end, byStep)) // most come step by step
+        {
+            std::stable_sort(begin, end, byStep);
+        }
+    }
+    return order;
+}
+
 void
 CollectiveSchedule::BuildReceptions(const CollectiveScheduleColumns& columns)
 {
     const uint64_t messages = columns.messages;
     m_receiver.assign(columns.receiver, columns.receiver + messages);
-    std::vector<uint64_t> order(messages);
-    std::iota(order.begin(), order.end(), 0);
-    std::stable_sort(order.begin(), order.end(), [&](uint64_t a, uint64_t b) {
-        return columns.receiver[a] != columns.receiver[b]
-                   ? columns.receiver[a] < columns.receiver[b]
-                   : columns.step[a] < columns.step[b];
-    });
+    const std::vector<uint32_t> order = OrderReceptions(columns);
     m_receptions.resize(messages);
     m_slotOffsets.assign(1, 0);
     uint32_t rank = 0;
-    for (uint64_t row : order)
+    for (const uint32_t row : order)
     {
         const auto receiver = static_cast<uint32_t>(columns.receiver[row]);
         while (rank < receiver)
@@ -82,8 +106,15 @@ CollectiveSchedule::BuildReceptions(const CollectiveScheduleColumns& columns)
 }
 
 uint32_t
-CollectiveSchedule::FindSlot(uint32_t rank, int32_t step) const
+CollectiveSchedule::FindSlot(uint32_t rank, int32_t step, uint32_t near) const
 {
+    for (uint32_t slot = near; slot < std::min(near + 2, GetSlots(rank)); ++slot)
+    {
+        if (m_slotSteps[m_slotOffsets[rank] + slot] == step)
+        {
+            return slot;
+        }
+    }
     const auto begin = m_slotSteps.begin() + static_cast<int64_t>(m_slotOffsets[rank]);
     const auto end = m_slotSteps.begin() + static_cast<int64_t>(m_slotOffsets[rank + 1]);
     const auto found = std::lower_bound(begin, end, step);
@@ -106,11 +137,15 @@ CollectiveSchedule::BuildSends(const CollectiveScheduleColumns& columns)
     }
     std::partial_sum(m_sendOffsets.begin(), m_sendOffsets.end(), m_sendOffsets.begin());
     std::vector<uint64_t> next(m_sendOffsets.begin(), m_sendOffsets.end() - 1);
+    std::vector<uint32_t> lastSlot(m_ranks,
+                                   0); // most rows wait for the rank's last step or its next
     for (uint64_t row = 0; row < columns.messages; ++row)
     {
         const auto sender = static_cast<uint32_t>(columns.sender[row]);
         const bool waits = columns.waitStep[row] >= 0;
-        const uint32_t waitSlot = waits ? FindSlot(sender, columns.waitStep[row]) : 0;
+        const uint32_t waitSlot =
+            waits ? FindSlot(sender, columns.waitStep[row], lastSlot[sender]) : 0;
+        lastSlot[sender] = waitSlot;
         const uint32_t waitCount = waits ? static_cast<uint32_t>(columns.waitCount[row]) : 0;
         if (waits && waitCount > GetExpected(sender, waitSlot))
         {
@@ -125,14 +160,17 @@ CollectiveSchedule::BuildSends(const CollectiveScheduleColumns& columns)
                                    waitSlot,
                                    waitCount};
     }
+    const auto byWait = [](const Send& a, const Send& b) {
+        return a.waitSlot != b.waitSlot ? a.waitSlot < b.waitSlot : a.waitCount < b.waitCount;
+    };
     for (uint32_t rank = 0; rank < m_ranks; ++rank)
     {
-        std::stable_sort(m_sends.begin() + static_cast<int64_t>(m_sendOffsets[rank]),
-                         m_sends.begin() + static_cast<int64_t>(m_sendOffsets[rank + 1]),
-                         [](const Send& a, const Send& b) {
-                             return a.waitSlot != b.waitSlot ? a.waitSlot < b.waitSlot
-                                                             : a.waitCount < b.waitCount;
-                         });
+        const auto begin = m_sends.begin() + static_cast<int64_t>(m_sendOffsets[rank]);
+        const auto end = m_sends.begin() + static_cast<int64_t>(m_sendOffsets[rank + 1]);
+        if (!std::is_sorted(begin, end, byWait))
+        {
+            std::stable_sort(begin, end, byWait);
+        }
     }
     m_rowSend.resize(columns.messages);
     for (uint32_t place = 0; place < m_sends.size(); ++place)

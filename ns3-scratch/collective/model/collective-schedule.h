@@ -91,12 +91,14 @@ class CollectiveSchedule
   private:
     /// Check what can be checked without playing.
     static void Check(const CollectiveScheduleColumns& columns);
+    /// \return all rows, by receiver and then by step
+    std::vector<uint32_t> OrderReceptions(const CollectiveScheduleColumns& columns) const;
     /// Number each rank's reception steps.
     void BuildReceptions(const CollectiveScheduleColumns& columns);
     /// Order each rank's sends.
     void BuildSends(const CollectiveScheduleColumns& columns);
-    /// \return number of a rank's reception step, which must exist
-    uint32_t FindSlot(uint32_t rank, int32_t step) const;
+    /// \return number of a rank's reception step, which must exist \param near where to look first
+    uint32_t FindSlot(uint32_t rank, int32_t step, uint32_t near) const;
 
     uint32_t m_ranks;                     //!< number of ranks
     uint32_t m_blocks;                    //!< parts of the data

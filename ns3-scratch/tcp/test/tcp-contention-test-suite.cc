@@ -4,11 +4,14 @@
  * Many connections into one port over ns-3's TCP: incast, loss, and connections that fail.
  */
 #include "../../bridge/test/session-fixture.h"
+#include "fabric-switch.h"
 
+#include "ns3/node-list.h"
 #include "ns3/test.h"
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <string>
 
 using namespace ns3;
@@ -31,15 +34,25 @@ struct IncastOutcome
     double shareOfLine{0.0};       //!< payload per second over the line's rate
 };
 
+/// Give the switch of a star that is playing another table.
+void
+CutRoutes(const Session& session, const Star& star)
+{
+    auto [offsets, ports] = StarRoutes(star);
+    const auto groups = std::make_shared<const FabricHostGroups>(Counted(star.hosts));
+    NodeList::GetNode(session.GetNs3NodeId(star.hosts))
+        ->GetObject<FabricSwitch>()
+        ->GetRoutes()
+        .SetGroups(groups, *groups, std::move(offsets), std::move(ports));
+}
+
 /// Let hosts 1, 2, ... send `bytes` each to host 0, all at the same time.
 IncastOutcome
 RunIncast(const Star& star, const TcpParameters& tcp, uint64_t bytes)
 {
-    Session session(1);
-    AddStar(session, star);
-    session.UseTcp(tcp);
-    RecordingListener listener(session);
-    session.Build(&listener);
+    BuiltStar built(star, tcp);
+    Session& session = built.Get();
+    RecordingListener& listener = built.GetListener();
     const uint32_t schedule = RegisterOneMessage(session);
     for (uint32_t sender = 1; sender < star.hosts; ++sender)
     {
@@ -56,11 +69,11 @@ RunIncast(const Star& star, const TcpParameters& tcp, uint64_t bytes)
     }
     for (uint32_t port = 0; port < star.hosts; ++port)
     {
-        outcome.drops += session.GetPortStatistics(star.hosts, port).droppedFrames;
-        outcome.marks += session.GetPortStatistics(star.hosts, port).markedFrames;
+        outcome.drops += built.GetPortStatistics(star.hosts, port).droppedFrames;
+        outcome.marks += built.GetPortStatistics(star.hosts, port).markedFrames;
     }
-    outcome.retransmissions = session.GetRetransmissions();
-    outcome.highestQueueBytes = session.GetPortStatistics(star.hosts, 0).highestQueueBytes;
+    outcome.retransmissions = session.GetStatistics().retransmissions;
+    outcome.highestQueueBytes = built.GetPortStatistics(star.hosts, 0).highestQueueBytes;
     outcome.shareOfLine = static_cast<double>(outcome.bytes) * 8 * PS_PER_SECOND /
                           static_cast<double>(endPs) / static_cast<double>(star.rateBps);
     return outcome;
@@ -166,18 +179,16 @@ class FailedConnectionEndsTheRun : public TestCase
         TcpParameters tcp;
         tcp.connectRetries = 3;
         tcp.dataRetries = 3;
-        Session session(1);
-        AddStar(session, star);
-        session.UseTcp(tcp);
-        RecordingListener listener(session);
-        session.Build(&listener);
+        BuiltStar built(star, tcp);
+        Session& session = built.Get();
+        RecordingListener& listener = built.GetListener();
         const uint32_t schedule = RegisterOneMessage(session);
         listener.OnPhase([&](const auto& phase) {
             if (phase[0] == 1 && phase[1] == 0)
             {
                 Star broken = star;
                 broken.unreachableHosts = {1};
-                SetStarRoutes(session, broken);
+                CutRoutes(session, broken);
                 SendMessage(session, schedule, 0, 1, 100'000, 1);
             }
         });

@@ -99,11 +99,9 @@ class FirstMessageMatchesClosedForm : public TestCase
         star.rateBps = rateBps;
         TcpParameters tcp;
         tcp.initialWindowSegments = 100; // more than any of the messages has: no slow start
-        Session session(1);
-        AddStar(session, star);
-        session.UseTcp(tcp);
-        RecordingListener listener(session);
-        session.Build(&listener);
+        BuiltStar built(star, tcp);
+        Session& session = built.Get();
+        RecordingListener& listener = built.GetListener();
         SendMessage(session, RegisterOneMessage(session), 0, 1, bytes, 42);
         const uint32_t status = session.Run(-1);
         session.FlushRecords();
@@ -129,13 +127,18 @@ class FirstMessageMatchesClosedForm : public TestCase
                               expected.endPs,
                               bytes << " bytes at " << rateBps);
         NS_TEST_EXPECT_MSG_EQ((listener.GetFlows()[0] == expected), true, bytes << " bytes");
-        NS_TEST_EXPECT_MSG_EQ(session.GetPortStatistics(0, 0).sentFrames,
+        NS_TEST_EXPECT_MSG_EQ(built.GetPortStatistics(0, 0).sentFrames,
                               1 + packets.size(),
                               "frames");
         NS_TEST_EXPECT_MSG_EQ(session.GetSentBytes(0), carried, "bytes sent by NPU 0");
         NS_TEST_EXPECT_MSG_EQ(session.GetSentBytes(1), 0U, "bytes sent by NPU 1");
-        NS_TEST_EXPECT_MSG_EQ(session.GetConnections(), 1U, "one direction, one connection");
-        NS_TEST_EXPECT_MSG_EQ(session.GetRetransmissions() + session.GetTimeouts(), 0U, "no loss");
+        NS_TEST_EXPECT_MSG_EQ(session.GetStatistics().connections,
+                              1U,
+                              "one direction, one connection");
+        NS_TEST_EXPECT_MSG_EQ(session.GetStatistics().retransmissions +
+                                  session.GetStatistics().timeouts,
+                              0U,
+                              "no loss");
     }
 };
 
@@ -158,11 +161,9 @@ class LaterMessagesUseTheOpenConnection : public TestCase
         const Star star;
         TcpParameters tcp;
         tcp.initialWindowSegments = 100;
-        Session session(1);
-        AddStar(session, star);
-        session.UseTcp(tcp);
-        RecordingListener listener(session);
-        session.Build(&listener);
+        BuiltStar built(star, tcp);
+        Session& session = built.Get();
+        RecordingListener& listener = built.GetListener();
         const uint32_t schedule = RegisterOneMessage(session);
         const std::vector<uint64_t> sizes{1, 0, 20'000, 1'460, 2, 7'000, 30'000};
         listener.OnTimer([&](const auto&) {
@@ -199,7 +200,7 @@ class LaterMessagesUseTheOpenConnection : public TestCase
             NS_TEST_EXPECT_MSG_EQ((flow == expected), true, "message " << index);
         }
         NS_TEST_EXPECT_MSG_EQ(endByte, streamBytes, "the sizes add up");
-        NS_TEST_EXPECT_MSG_EQ(session.GetConnections(), 1U, "still one connection");
+        NS_TEST_EXPECT_MSG_EQ(session.GetStatistics().connections, 1U, "still one connection");
     }
 };
 
@@ -224,11 +225,9 @@ class MessageAboveFourGibibytes : public TestCase
         TcpParameters tcp;
         tcp.mtuBytes = 9'000;
         tcp.segmentBytes = 8'960;
-        Session session(1);
-        AddStar(session, star);
-        session.UseTcp(tcp);
-        RecordingListener listener(session);
-        session.Build(&listener);
+        BuiltStar built(star, tcp);
+        Session& session = built.Get();
+        RecordingListener& listener = built.GetListener();
         SendMessage(session, RegisterOneMessage(session), 0, 1, BYTES, 0);
         session.Run(-1);
         session.FlushRecords();

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from astra_ns3.config.analytical import AnalyticalNetwork
-from astra_ns3.config.network_file import AnyNetwork
+from astra_ns3.config.network import NetworkConfig
 from astra_ns3.topology.files.analytical_grid import analytical_dimensions, fabric_dimension
+from astra_ns3.topology.graph import Graph, Link
 from astra_ns3.topology.pair_delays import PairDelays, pair_delays
-from astra_ns3.topology.registry import build_graph
 
 
 @dataclass(frozen=True)
@@ -24,15 +25,12 @@ class NpuGrid:
     delays: PairDelays | None = None
 
 
-def npu_grid(config: AnyNetwork) -> NpuGrid:
-    """``config`` itself if it is analytical, else the ideal of its topology: full rate, no header, no queue but links.
+def npu_grid(config: NetworkConfig, graph: Graph, longest: Sequence[Link]) -> NpuGrid:
+    """The ideal of a network's topology: full rate, no header, no queue but links.
 
-    Raises InputError for a topology that has no such grid.
+    ``longest``: the links of a longest shortest path. Raises InputError for a topology that has no such grid.
     """
-    if isinstance(config, AnalyticalNetwork):
-        return NpuGrid(config)
-    graph = build_graph(config.topology)
-    grid = analytical_dimensions(config.topology, graph)
+    grid = analytical_dimensions(config.topology, graph, longest)
     network = AnalyticalNetwork(grid=grid, observe=config.observe)
     fabric = fabric_dimension(config.topology)
     if fabric is None:

@@ -13,7 +13,6 @@ from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from types import FrameType
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -22,17 +21,18 @@ from astra_ns3.collectives.schedule import Schedule
 from astra_ns3.config.network import Observe
 from astra_ns3.errors import AstraNs3Error, BackendError, LimitReached
 from astra_ns3.network.api import Limits, NetworkListener, PendingMessage
-from astra_ns3.network.ns3 import _runtime
-from astra_ns3.network.ns3.build import native_columns
-from astra_ns3.network.ns3.hook import HookContext
-from astra_ns3.network.ns3.recording import Recording
+from astra_ns3.network.door.hook import HookContext
+from astra_ns3.network.door.hooking import load_namespace
+from astra_ns3.network.door.library import load
+from astra_ns3.network.door.listener import make_listener
+from astra_ns3.network.door.recording import Recording
+from astra_ns3.network.door.session import Description, Session, close_session, numbers_of
 from astra_ns3.network.records import PORT_COUNTERS, RecorderOptions
 from astra_ns3.topology.graph import Graph
 from astra_ns3.topology.ports import all_ports, port_name
 from astra_ns3.units import format_time
 
 _LOG = logging.getLogger(__name__)
-RUN_LIMIT, RUN_FAILED, RUN_HALTED = 2, 3, 4
 _UNKNOWN_EXCEPTION = "unhandled, unknown C++ exception"
 _Numbers = npt.NDArray[np.int64]
 
@@ -40,30 +40,29 @@ _Numbers = npt.NDArray[np.int64]
 class SessionBackend:
     """One live simulation; fulfils :class:`~astra_ns3.network.api.NetworkBackend`.
 
-    ``graph`` has the NPUs and the ports that can be looked at, ``describe(session)`` makes the network in a session.
-    ``on_built`` is called with a :class:`~astra_ns3.network.ns3.hook.HookContext` before the first event; if it returns
-    a function, that is called when the run has ended, while the simulation still exists. Raises BackendError if ns-3
-    can't be loaded, refuses the network, or a session is open already.
+    ``graph`` has the NPUs and the ports that can be looked at, ``describe(description)`` describes the network.
+    ``on_built`` is called with a :class:`~astra_ns3.network.door.hook.HookContext` before the first event; if it
+    returns a function, that is called when the run has ended, while the simulation still exists. Raises BackendError if
+    ns-3 can't be loaded, refuses the network, or a session is open already.
     """
 
     def __init__(
         self,
         graph: Graph,
         observe: Observe,
-        describe: Callable[[Any], None],
+        describe: Callable[[Description], None],
         *,
         seed: int = 1,
         recorder: RecorderOptions | None = None,
         on_built: Callable[[HookContext], object] | None = None,
     ) -> None:
-        self._session: Any = None
+        self._closed = False
         self._hook_ended: Callable[[], object] | None = None
         self._hook: HookContext | None = None  # keeps what the hook handed to ns-3
         self.before_hook: Callable[[], object] | None = None
         """Called before each call of a hook's code."""
         self.hook_result: object = None
         """What the function returned that the hook had returned; from :meth:`close` on."""
-        self._recording: Recording | None = None
         self._graph = graph
         self._listener: NetworkListener | None = None
         self._timers: dict[int, Callable[[int], None]] = {}
@@ -72,32 +71,26 @@ class SessionBackend:
         self._raised: BaseException | None = None
         self._interrupted = False
         with _translated():
-            native = _runtime.load()
-            self._native_listener = _runtime.listener_class()(self)
+            self._native = load()
+            self._native_listener = make_listener(self)
             self._idle_memory_bytes = _resident_bytes()
-            self._session = native.Session(seed)
-        try:
-            with _translated():
-                self._build(observe, describe, recorder or RecorderOptions(), on_built)
-        except BaseException:
-            self._session.__destruct__()
-            self._session = None
-            raise
-
-    def _build(
-        self,
-        observe: Observe,
-        describe: Callable[[Any], None],
-        recorder: RecorderOptions,
-        on_built: Callable[[HookContext], object] | None,
-    ) -> None:
-        describe(self._session)
-        self._recording = Recording(self._session, self._graph, observe, recorder)
-        self._session.Build(self._native_listener)
+            description = Description()
+            describe(description)
+            self._recording = Recording(description, graph, observe, recorder or RecorderOptions())
+            self._session: Session = description.open(seed, self._native_listener)
         if on_built is not None:
-            self._hook = HookContext(_runtime.load_namespace(), self._session, self._graph, self._call_hook)
-            ended = on_built(self._hook)
-            self._hook_ended = ended if callable(ended) else None
+            try:
+                with _translated():
+                    self._run_hook(on_built)
+            except BaseException:
+                self._closed = True
+                close_session(self._session, process_ends=False)
+                raise
+
+    def _run_hook(self, on_built: Callable[[HookContext], object]) -> None:
+        self._hook = HookContext(load_namespace(), self._session, self._graph, self._call_hook)
+        ended = on_built(self._hook)
+        self._hook_ended = ended if callable(ended) else None
 
     @property
     def ranks(self) -> int:
@@ -145,13 +138,13 @@ class SessionBackend:
             raised, self._raised = self._raised, None
             with _translated():
                 raise raised
-        if status == RUN_FAILED:
+        if status == self._native.RUN_FAILED:
             raise BackendError(f"{self._session.GetFailure()} (at {format_time(self.now_ps())})")
-        if status == RUN_HALTED:
+        if status == self._native.RUN_HALTED:
             raise BackendError(
                 f"a hook stopped the simulation at {format_time(self.now_ps())}, before the NPUs were done"
             )
-        if status == RUN_LIMIT:
+        if status == self._native.RUN_LIMIT:
             raise LimitReached(f"simulated time reached its limit of {format_time(limit_ps)}")
 
     def stop(self) -> None:
@@ -188,31 +181,30 @@ class SessionBackend:
         self._session.ShowTimeAt(address)
 
     def _statistics(self, ports: _Numbers) -> dict[str, int | float]:
-        session = self._session
-        roce = session.GetRoceStatistics()
+        native = self._session.GetStatistics()
         sums = dict(zip(PORT_COUNTERS, ports.sum(axis=0).tolist(), strict=True))
         return {
-            "events": int(session.GetEvents()),
-            "messages": int(session.GetMessages()),
-            "packets": int(session.GetPackets()),
-            "connections": int(session.GetConnections()),
-            "retransmissions": int(session.GetRetransmissions()),
-            "timeouts": int(session.GetTimeouts()),
+            "events": int(native.events),
+            "messages": int(native.messages),
+            "packets": int(native.packets),
+            "connections": int(native.connections),
+            "retransmissions": int(native.retransmissions),
+            "timeouts": int(native.timeouts),
             "dropped_frames": sums["dropped_frames"],
             "lost_frames": sums["lost_frames"],
             "marked_frames": sums["marked_frames"],
             "pauses": sums["pauses"],
-            "pause_storms": int(roce.pauseStorms),
-            "queue_pairs": int(roce.queuePairs),
-            "nacks": int(roce.nacks),
-            "cnps": int(roce.cnps),
+            "pause_storms": int(native.pauseStorms),
+            "queue_pairs": int(native.queuePairs),
+            "nacks": int(native.nacks),
+            "cnps": int(native.cnps),
             "python_seconds": self._callback_seconds,
             "idle_memory_bytes": self._idle_memory_bytes,
         }
 
     def warnings(self) -> list[str]:
         """What went on in the run that its user should know, each one line."""
-        storms = int(self._session.GetRoceStatistics().pauseStorms)
+        storms = int(self._session.GetStatistics().pauseStorms)
         if storms == 0:
             return []
         longest = str(self._session.DescribeLongestPause())
@@ -243,12 +235,9 @@ class SessionBackend:
 
     def _port_numbers(self, *, exact: bool) -> _Numbers:
         """The counters of all ports, shape ``(ports, len(PORT_COUNTERS))``."""
-        shape = int(self._session.CountPorts(exact)), len(PORT_COUNTERS)
-        if not shape[0]:
-            return np.zeros(shape, dtype=np.int64)
-        view = self._session.GetPortNumbers()
-        view.reshape((shape[0] * shape[1],))
-        return np.array(np.frombuffer(view, dtype=np.int64, count=shape[0] * shape[1])).reshape(shape)
+        ports = int(self._session.CountPorts(exact))
+        numbers = numbers_of(self._session.GetPortNumbers(), ports * len(PORT_COUNTERS))
+        return numbers.reshape(ports, len(PORT_COUNTERS))
 
     def sent_bytes(self, rank: int) -> int:
         """Bytes of the messages that ``rank`` has sent so far."""
@@ -260,24 +249,20 @@ class SessionBackend:
 
     def close(self, *, process_ends: bool = False) -> None:
         """Finish the files and free the simulation (or leave that to the end of the process); safe to call twice."""
-        session, self._session = self._session, None
-        if session is None:
+        if self._closed:
             return
+        self._closed = True
         try:
-            if self._recording is not None:
-                with _translated():
-                    session.FlushRecords()
-                    self._recording.close_captures()
-                self._end_hook()
-                if self._raised is not None:
-                    raise self._raised
+            with _translated():
+                self._session.FlushRecords()
+                self._recording.close_captures(self._session)
+            self._end_hook()
+            if self._raised is not None:
+                raise self._raised
         finally:
-            if self._recording is not None:
-                self._recording.close()
-            if process_ends:
-                session.__python_owns__ = False
-            else:
-                session.__destruct__()
+            self._recording.close()
+            close_session(self._session, process_ends=process_ends)
+            del self._session
 
     def _end_hook(self) -> None:
         """Call what the hook returned; what it raises is no reason to lose a finished run."""
@@ -310,8 +295,7 @@ class SessionBackend:
 
     def records_ready(self, table: int) -> None:
         """The session has rows to fetch."""
-        assert self._recording is not None
-        self._call(self._recording.fetch, table)
+        self._call(self._recording.fetch, self._session, table)
 
     @contextmanager
     def _signals_noted(self) -> Iterator[None]:
@@ -351,6 +335,27 @@ class SessionBackend:
             self._raised = self._raised or error
             self._session.Stop()
         self._callback_seconds += time.perf_counter() - begin
+
+
+def native_columns(schedule: Schedule) -> npt.NDArray[np.int32]:
+    """The eight columns of a schedule one after the other, as ``Session.RegisterSchedule`` takes them.
+
+    Shape ``(8 * messages,)``.
+    """
+    columns = (
+        schedule.sender,
+        schedule.receiver,
+        schedule.step,
+        schedule.first_block,
+        schedule.block_count,
+        schedule.reduces,
+        schedule.wait_step,
+        schedule.wait_count,
+    )
+    found = np.empty((len(columns), schedule.messages), dtype=np.int32)
+    for row, column in zip(found, columns, strict=True):
+        row[:] = column
+    return found.reshape(-1)
 
 
 def _resident_bytes() -> int:

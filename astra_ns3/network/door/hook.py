@@ -6,7 +6,8 @@ from collections.abc import Callable
 from functools import cached_property, partial
 from typing import Any
 
-from astra_ns3.network.ns3 import _runtime
+from astra_ns3.network.door import hooking
+from astra_ns3.network.door.session import Session
 from astra_ns3.topology.graph import Graph
 from astra_ns3.topology.ports import resolve_port
 
@@ -19,7 +20,7 @@ class HookContext:
     hook must keep a reference.
     """
 
-    def __init__(self, ns: Any, session: Any, graph: Graph, call: Callable[..., None]) -> None:
+    def __init__(self, ns: Any, session: Session, graph: Graph, call: Callable[..., None]) -> None:
         """``call(function, *arguments)`` calls Python from the simulation and sees to what it raises."""
         self.ns = ns
         self.graph = graph
@@ -33,7 +34,7 @@ class HookContext:
 
     def schedule(self, delay_ps: int, function: Callable[[], object]) -> None:
         """Call ``function()`` after ``delay_ps``. A hook that never stops scheduling hides a stalled simulation."""
-        self._kept.append(_runtime.schedule(delay_ps, partial(self._call, function)))
+        self._kept.append(hooking.schedule(delay_ps, partial(self._call, function)))
 
     def trace(self, source: Any, name: str, signature: str, function: Callable[..., object]) -> None:
         """Call ``function`` whenever the trace source ``name`` of an ns-3 object fires.
@@ -41,7 +42,7 @@ class HookContext:
         ``signature`` is its C++ signature, such as ``"void(uint32_t, uint32_t)"``. Raises InputError if there is no
         such trace source.
         """
-        self._kept.append(_runtime.trace(source, name, signature, partial(self._call, function)))
+        self._kept.append(hooking.trace(source, name, signature, partial(self._call, function)))
 
     @cached_property
     def nodes(self) -> list[Any]:

@@ -1,0 +1,72 @@
+"""A user's congestion control written in C++: compiled at start, once per process."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+from astra_ns3.config.reading import read_text
+from astra_ns3.errors import InputError
+from astra_ns3.network.door.library import load
+
+_CONTROL_FACTORY = """
+namespace astra_ns3_control {{
+ns3::RoceCongestionControl* Make{number}(const ns3::RoceControlParameters& parameters) {{
+    return new ::{name}(parameters);
+}}
+uint64_t AddressOfMake{number}() {{ return reinterpret_cast<uint64_t>(&Make{number}); }}
+}}
+"""
+
+
+@cache
+def _included_text(path: Path) -> list[str]:
+    """Where :func:`compiled_control_factory` keeps what a header said when it was compiled; empty: it was not yet."""
+    return []
+
+
+def _compile_header(path: Path, name: str) -> None:
+    said, text = _included_text(path), read_text(path)
+    if any(letter in str(path) for letter in '"\n\\'):
+        raise InputError(f"{path}: a C++ file with a quote, a backslash or a line end in its path can't be included")
+    if said and said[0] != text:
+        raise InputError(f"{path}: has changed since this process compiled it; start a new one")
+    if said:
+        return
+    _compile(path, name, f'#pragma cling optimize(2)\n#include "roce-congestion-control.h"\n#include "{path}"\n')
+    said.append(text)
+
+
+def _compile(path: Path, name: str, source: str) -> None:
+    import cppyy
+
+    try:
+        cppyy.cppdef(source)
+    except SyntaxError as error:
+        wrong = next((line for line in str(error).splitlines() if "error:" in line), str(error).strip())
+        raise InputError(f"{path}: class {name} can't be compiled: {wrong.strip()}") from error
+    except Exception as error:
+        # What it has at namespace scope is made at once, and that may throw.
+        wrong = str(error).strip().splitlines()[-1].strip()
+        raise InputError(f"{path}: class {name} can't be loaded: {wrong}") from error
+
+
+@cache
+def _control_factory(path: Path, name: str) -> int:
+    import cppyy
+
+    number = _control_factory.cache_info().currsize
+    _compile(path, name, _CONTROL_FACTORY.format(name=name, number=number))
+    return int(getattr(cppyy.gbl.astra_ns3_control, f"AddressOfMake{number}")())
+
+
+def compiled_control_factory(path: Path, name: str) -> int:
+    """Compile a user's congestion control; the address of the function that makes one.
+
+    Raises InputError if the file does not compile, has no such class, or has changed since it was compiled: C++ can't
+    forget a class, so that needs a new process.
+    """
+    load()
+    resolved = path.resolve()
+    _compile_header(resolved, name)
+    return _control_factory(resolved, name)

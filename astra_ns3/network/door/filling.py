@@ -1,0 +1,51 @@
+"""The one way to fill a native struct: a field that C++ lacks is refused, which cppyy itself would add in silence."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from astra_ns3.errors import nearest
+
+KINDS = {"NumbersView<unsigned int>": np.uint32, "NumbersView<double>": np.float64}
+"""The native views of somebody else's numbers, and what these must be."""
+
+
+class Filling:
+    """Fills native structs, and keeps the arrays that they view: as long as they are read, this must live."""
+
+    def __init__(self) -> None:
+        self._kept: list[object] = []
+
+    def fill(self, native: Any, values: Mapping[str, object]) -> Any:
+        """Set fields of ``native`` by their C++ names, and return it; an array goes into a view of numbers.
+
+        Raises AttributeError for a name that the struct has not.
+        """
+        kind = type(native)
+        for name, value in values.items():
+            if not any(name in vars(base) for base in kind.__mro__):
+                known = [field for field in dir(kind) if not field.startswith("_")]
+                raise AttributeError(f"{kind.__cpp_name__} has no field '{name}'{nearest(name, known)}")
+            if isinstance(value, np.ndarray):
+                self._view(getattr(native, name), value)
+            else:
+                setattr(native, name, value)
+        return native
+
+    def _view(self, view: Any, array: npt.NDArray[Any]) -> None:
+        wanted = KINDS[type(view).__cpp_name__.rpartition("::")[2]]
+        if array.dtype != wanted or not array.flags.c_contiguous:
+            raise TypeError(f"an array of {array.dtype} can't be viewed as {np.dtype(wanted)} in a row")
+        self._kept.append(array)
+        if array.size:  # the bridge takes no address of an empty one
+            view.Show(array.reshape(-1), array.size)
+
+
+def native_name(name: str) -> str:
+    """A field's name in C++: ``mtu_bytes`` is ``mtuBytes`` there."""
+    first, *others = name.split("_")
+    return first + "".join(word.capitalize() for word in others)

@@ -1,0 +1,70 @@
+"""Loads our library and the ns-3 modules it needs, by explicit path, and checks their versions.
+
+Nothing is loaded before :func:`load` is called. The header that cppyy reads holds no ns-3 header, so this takes
+hundredths of a second beyond cppyy itself.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import signal
+import threading
+from functools import lru_cache
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from astra_ns3.errors import BackendError
+from astra_ns3.network.door.installed import LIBRARY, NS3_SERIES, NS3_VERSION, installed, ns3_root
+
+
+@lru_cache(maxsize=1)
+def load() -> Any:
+    """The C++ namespace ``astra_ns3``; raises BackendError if something is missing or of another version."""
+    root = ns3_root()
+    library = installed(f"lib/{LIBRARY}")
+    header = installed("include/astra-ns3-session.h")
+    try:
+        import cppyy
+    except Exception as error:
+        raise BackendError(f"cppyy can't be loaded: {error}") from error
+    _restore_fatal_signals()
+    for module in ("core", "network", "internet"):
+        load_library(cppyy, root / "lib64" / f"libns{NS3_SERIES}-{module}.so")
+    load_library(cppyy, library)
+    cppyy.add_include_path(str(header.parent))
+    cppyy.include(header.name)
+    namespace = cppyy.gbl.astra_ns3
+    ours = version("astra-ns3")
+    if namespace.GetLibraryVersion() != ours or namespace.GetNs3Version() != NS3_VERSION:
+        raise BackendError(
+            f"{LIBRARY} is version {namespace.GetLibraryVersion()} for ns3 {namespace.GetNs3Version()}, but astra-ns3 "
+            f"is {ours} and needs ns3 {NS3_VERSION}; install it again with 'pip install .'"
+        )
+    return namespace
+
+
+def _restore_fatal_signals() -> None:
+    """Let a crash end the process at once: cppyy's handlers print native stacks and then may wait for ever."""
+    if threading.current_thread() is not threading.main_thread():
+        return
+    for number in (signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGABRT, signal.SIGTRAP):
+        signal.signal(number, signal.SIG_DFL)
+    if faulthandler.is_enabled():
+        faulthandler.enable()
+
+
+def load_library(cppyy: Any, path: Path) -> None:
+    """Load a shared library; raises BackendError if that fails."""
+    try:
+        cppyy.load_library(str(path))
+    except Exception as error:
+        raise BackendError(f"{path.name} can't be loaded: {error}") from error
+
+
+def native_namespace() -> Any:
+    """The C++ namespace ``ns3`` as far as our own header without ns-3's declares it."""
+    load()
+    import cppyy
+
+    return cppyy.gbl.ns3

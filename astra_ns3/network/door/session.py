@@ -1,0 +1,128 @@
+"""What crosses into C++ and back, typed: the session and what it is made from (``astra-ns3-session.h``).
+
+Nothing else of the native library is called by name, but for a user's hook and congestion control.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from astra_ns3.network.door.filling import Filling
+from astra_ns3.network.door.library import load
+
+Struct = Any
+"""A native struct, which only :class:`Filling` writes to."""
+
+
+class Statistics(Protocol):
+    """``SessionStatistics``: what a run has done so far."""
+
+    events: int
+    messages: int
+    deliveredBytes: int
+    packets: int
+    retransmissions: int
+    timeouts: int
+    connections: int
+    queuePairs: int
+    nacks: int
+    cnps: int
+    busyQueuePairs: int
+    roceFrames: int
+    pauseStorms: int
+
+
+class Pending(Protocol):
+    """``PendingMessage``: a message that an NPU still has to send or to receive."""
+
+    sender: int
+    receiver: int
+    step: int
+    bytes: int
+    sent: bool
+
+
+class View(Protocol):
+    """Memory of C++'s, good until the next call."""
+
+    def reshape(self, shape: tuple[int]) -> None:
+        """Say how many numbers there are."""
+
+    def __buffer__(self, flags: int, /) -> memoryview:
+        """The memory itself."""
+
+
+class Session(Protocol):
+    """``Session``: one simulation; see ``astra-ns3-session.h``."""
+
+    def RegisterSchedule(
+        self, ranks: int, blocks: int, expansion: int, messages: int, columns: npt.NDArray[np.int32]
+    ) -> int: ...
+    def RegisterGroup(self, npus: npt.NDArray[np.uint32], count: int) -> int: ...
+    def Launch(self, npu: int, instance: int, schedule: int, group: int, bytes: int) -> None: ...
+    def SetTimer(self, npu: int, delay_ps: int, token: int) -> None: ...
+    def Run(self, limit_ps: int) -> int: ...
+    def Stop(self) -> None: ...
+    def ShowTimeAt(self, address: int) -> None: ...
+    def GetNowPs(self) -> int: ...
+    def GetFailure(self) -> str: ...
+    def CountPending(self, npu: int, instance: int) -> int: ...
+    def GetPending(self, index: int) -> Pending: ...
+    def GetStatistics(self) -> Statistics: ...
+    def GetSentBytes(self, npu: int) -> int: ...
+    def GetDeliveredBytes(self) -> int: ...
+    def DescribeLongestPause(self) -> str: ...
+    def CountPorts(self, exact: bool) -> int: ...
+    def GetPortNumbers(self) -> View: ...
+    def GetNs3NodeId(self, node: int) -> int: ...
+    def GetRecordRows(self, table: int) -> int: ...
+    def GetRecordColumn(self, table: int, column: int) -> View: ...
+    def FlushRecords(self) -> None: ...
+    def HandOverRecords(self) -> None: ...
+    def CloseCaptures(self) -> int: ...
+    def GetFailedCapture(self, index: int) -> str: ...
+
+
+class Description:
+    """A native ``NetworkDescription`` that is being filled; see ``network-description.h`` for its fields."""
+
+    def __init__(self) -> None:
+        self._native = load().NetworkDescription()
+        self._filling = Filling()
+
+    def set(self, **values: object) -> None:
+        """Set fields of the network itself."""
+        self._filling.fill(self._native, values)
+
+    def part(self, name: str, values: Mapping[str, object]) -> Struct:
+        """Set fields of one of its parts, such as ``routing`` or ``roce``; the part."""
+        return self._filling.fill(getattr(self._native, name), values)
+
+    def add(self, what: str, values: Mapping[str, object], *, to: Struct = None) -> Struct:
+        """Set fields of a new element of a list: ``add("SwitchKind", ...)`` calls ``AddSwitchKind``; the element."""
+        return self._filling.fill(getattr(self._native if to is None else to, f"Add{what}")(), values)
+
+    def open(self, seed: int, listener: object) -> Session:
+        """The session; nothing of the description is needed any more."""
+        return cast(Session, load().Session(self._native, seed, listener))
+
+
+def close_session(session: Session, *, process_ends: bool) -> None:
+    """Free everything, or leave that to the end of the process, which must follow."""
+    native = cast(Any, session)
+    if process_ends:
+        native.__python_owns__ = False
+    else:
+        native.__destruct__()
+
+
+def numbers_of(view: View, count: int) -> npt.NDArray[np.int64]:
+    """A copy of ``count`` numbers that C++ shows; shape ``(count,)``."""
+    if not count:
+        return np.zeros(0, dtype=np.int64)
+    view.reshape((count,))
+    return np.array(np.frombuffer(cast(Any, view), dtype=np.int64, count=count))

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "collective-executor.h"
+
+#include "element-of.h"
+#include "fabric-delay.h"
+
+#include "ns3/simulator.h"
+
+#include <stdexcept>
+#include <string>
+
+namespace astra_ns3
+{
+
+using namespace ns3;
+
+CollectiveExecutor::CollectiveExecutor(SessionListener& listener,
+                                       Simulation& simulation,
+                                       Recorder& recorder)
+    : m_listener(listener),
+      m_simulation(simulation),
+      m_recorder(recorder)
+{
+}
+
+void
+CollectiveExecutor::Install(const NetworkDescription& description,
+                            FabricNetwork& fabric,
+                            MessageTransport& transport)
+{
+    const EndpointCosts costs{description.endpoint.delayPs,
+                              description.endpoint.reductionBytesPerNs};
+    for (const uint32_t host : description.hostOfNpu)
+    {
+        Ptr<CollectiveApplication> application = CreateObject<CollectiveApplication>();
+        const auto npu = static_cast<uint32_t>(m_applications.size());
+        application->Configure(npu, costs, &transport, this);
+        fabric.GetNode(host)->AddApplication(application);
+        m_applications.push_back(application);
+    }
+}
+
+void
+CollectiveExecutor::MessageArrived(const CollectiveMessage& message)
+{
+    m_recorder.MessageArrived(message);
+    m_applications[message.receiver]->Receive(message);
+}
+
+void
+CollectiveExecutor::BytesArrived(int64_t bytes)
+{
+    m_deliveredBytes += bytes;
+}
+
+void
+CollectiveExecutor::TransportFailed(const char* reason)
+{
+    m_simulation.Fail(reason);
+}
+
+void
+CollectiveExecutor::PhaseDone(uint32_t npu, uint64_t instance)
+{
+    m_listener.PhaseDone(npu, instance, Simulator::Now().GetTimeStep());
+}
+
+uint32_t
+CollectiveExecutor::RegisterSchedule(const CollectiveScheduleColumns& columns)
+{
+    m_schedules.push_back(std::make_shared<CollectiveSchedule>(columns));
+    return static_cast<uint32_t>(m_schedules.size() - 1);
+}
+
+uint32_t
+CollectiveExecutor::RegisterGroup(const uint32_t* npus, uint32_t count)
+{
+    auto group = std::make_shared<CollectiveGroup>();
+    group->members.assign(npus, npus + count);
+    for (uint32_t rank = 0; rank < count; ++rank)
+    {
+        if (npus[rank] >= m_applications.size() ||
+            !group->rankOfMember.emplace(npus[rank], rank).second)
+        {
+            throw std::invalid_argument("group: there is no NPU " + std::to_string(npus[rank]) +
+                                        ", or it is in it twice");
+        }
+    }
+    m_groups.push_back(group);
+    return static_cast<uint32_t>(m_groups.size() - 1);
+}
+
+void
+CollectiveExecutor::Launch(uint32_t npu,
+                           uint64_t instance,
+                           uint32_t schedule,
+                           uint32_t group,
+                           uint64_t bytes)
+{
+    const auto& played = ElementOf(m_schedules, schedule, "schedule");
+    const auto& players = ElementOf(m_groups, group, "group");
+    if (players->members.size() != played->GetRanks() || players->rankOfMember.count(npu) == 0)
+    {
+        throw std::invalid_argument("launch: the group has not the schedule's ranks, or NPU " +
+                                    std::to_string(npu) + " is not in it");
+    }
+    ElementOf(m_applications, npu, "NPU")->Launch(instance, played, players, bytes);
+}
+
+void
+CollectiveExecutor::SetTimer(uint32_t npu, int64_t delayPs, uint64_t token)
+{
+    const uint32_t context = ElementOf(m_applications, npu, "NPU")->GetNode()->GetId();
+    Simulator::ScheduleWithContext(context,
+                                   FabricDelay(delayPs, "a timer"),
+                                   [&listener = m_listener, token] {
+                                       listener.TimerDue(token, Simulator::Now().GetTimeStep());
+                                   });
+}
+
+uint32_t
+CollectiveExecutor::CountPending(uint32_t npu, uint64_t instance)
+{
+    m_pending = ElementOf(m_applications, npu, "NPU")->GetPending(instance);
+    return static_cast<uint32_t>(m_pending.size());
+}
+
+PendingMessage
+CollectiveExecutor::GetPending(uint32_t index) const
+{
+    const auto& message = ElementOf(m_pending, index, "pending message");
+    return {message.sender, message.receiver, message.step, message.bytes, message.sent};
+}
+
+uint64_t
+CollectiveExecutor::GetMessages() const
+{
+    uint64_t messages = 0;
+    for (const auto& application : m_applications)
+    {
+        messages += application->GetSentMessages();
+    }
+    return messages;
+}
+
+uint64_t
+CollectiveExecutor::GetSentBytes(uint32_t npu) const
+{
+    return ElementOf(m_applications, npu, "NPU")->GetSentBytes();
+}
+
+uint64_t
+CollectiveExecutor::GetDeliveredBytes() const
+{
+    return static_cast<uint64_t>(m_deliveredBytes);
+}
+
+} // namespace astra_ns3

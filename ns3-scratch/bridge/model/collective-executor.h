@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#pragma once
+
+#include "astra-ns3-session.h"
+#include "collective-application.h"
+#include "fabric-network.h"
+#include "recorder.h"
+#include "simulation.h"
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace astra_ns3
+{
+
+/// Plays schedules: an application for each NPU, the schedules and groups they know, and what their
+/// messages and timers bring about.
+class CollectiveExecutor : public ns3::MessageListener, public ns3::PhaseListener
+{
+  public:
+    /**
+     * \param listener told of phases and timers
+     * \param simulation stopped when a transport fails
+     * \param recorder told of messages
+     */
+    CollectiveExecutor(SessionListener& listener, Simulation& simulation, Recorder& recorder);
+
+    /**
+     * Put an application on the host of each NPU.
+     * \param description has the NPUs and what they spend
+     * \param fabric has the hosts
+     * \param transport carries their messages; it must outlive the simulation's events
+     */
+    void Install(const NetworkDescription& description,
+                 FabricNetwork& fabric,
+                 ns3::MessageTransport& transport);
+
+    void MessageArrived(const ns3::CollectiveMessage& message) override;
+    void BytesArrived(int64_t bytes) override;
+    void TransportFailed(const char* reason) override;
+    void PhaseDone(uint32_t npu, uint64_t instance) override;
+
+    /// \return number of a schedule. \param columns see Session::RegisterSchedule
+    uint32_t RegisterSchedule(const ns3::CollectiveScheduleColumns& columns);
+    /// \return number of a group. \param npus the NPUs of ranks 0, 1, ...
+    uint32_t RegisterGroup(const uint32_t* npus, uint32_t count);
+    /// Begin an NPU's part of a phase now.
+    void Launch(uint32_t npu, uint64_t instance, uint32_t schedule, uint32_t group, uint64_t bytes);
+    /// Have the listener called with `token` after `delayPs`.
+    void SetTimer(uint32_t npu, int64_t delayPs, uint64_t token);
+    /// \return how many messages an NPU still has to send or to receive in a phase
+    uint32_t CountPending(uint32_t npu, uint64_t instance);
+    /// \return one of the messages counted last
+    PendingMessage GetPending(uint32_t index) const;
+    /// \return messages sent by all NPUs
+    uint64_t GetMessages() const;
+    /// \return bytes of the messages sent by one NPU
+    uint64_t GetSentBytes(uint32_t npu) const;
+    /// \return bytes of messages, whole or not, that all NPUs have got so far, in order
+    uint64_t GetDeliveredBytes() const;
+
+  private:
+    SessionListener& m_listener; //!< told of phases and timers
+    Simulation& m_simulation;    //!< stopped when a transport fails
+    Recorder& m_recorder;        //!< told of messages
+    std::vector<ns3::Ptr<ns3::CollectiveApplication>> m_applications;        //!< by NPU
+    std::vector<std::shared_ptr<const ns3::CollectiveSchedule>> m_schedules; //!< by number
+    std::vector<std::shared_ptr<const ns3::CollectiveGroup>> m_groups;       //!< by number
+    std::vector<ns3::CollectiveApplication::Pending> m_pending;              //!< counted last
+    int64_t m_deliveredBytes{0};                                             //!< of all NPUs
+};
+
+} // namespace astra_ns3

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "message-router.h"
+
+#include "transport-registry.h"
+
+#include <algorithm>
+#include <map>
+#include <stdexcept>
+
+namespace astra_ns3
+{
+
+using namespace ns3;
+
+MessageRouter::MessageRouter(const TransportContext& context)
+    : m_hostOfNpu(context.description.hostOfNpu.begin(), context.description.hostOfNpu.end()),
+      m_local(m_hostOfNpu.size(),
+              context.description.local.rateBps,
+              context.description.local.delayPs,
+              context.listener)
+{
+    const auto& wanted = context.description.transports;
+    std::map<std::string, MessageTransport*> made;
+    for (const TransportEntry& entry : ListTransports())
+    {
+        if (std::any_of(wanted.begin(), wanted.end(), [&entry](const TransportDimension& each) {
+                return each.transport == entry.name;
+            }))
+        {
+            m_transports.push_back(entry.make(context));
+            made[entry.name] = &m_transports.back()->GetMessages();
+        }
+    }
+    for (const TransportDimension& dimension : wanted)
+    {
+        const auto found = made.find(dimension.transport);
+        if (found == made.end())
+        {
+            throw std::invalid_argument("there is no transport '" + dimension.transport + "'");
+        }
+        m_dimensions.push_back({dimension.npus, found->second});
+    }
+}
+
+MessageTransport&
+MessageRouter::ChooseRemote(uint32_t sender, uint32_t receiver) const
+{
+    MessageTransport* found = m_dimensions.front().transport;
+    if (m_transports.size() > 1)
+    {
+        for (const Dimension& dimension : m_dimensions)
+        {
+            if (sender % dimension.npus != receiver % dimension.npus)
+            {
+                found = dimension.transport;
+            }
+            sender /= dimension.npus;
+            receiver /= dimension.npus;
+        }
+    }
+    return *found;
+}
+
+void
+MessageRouter::Send(const CollectiveMessage& message)
+{
+    if (m_hostOfNpu[message.sender] == m_hostOfNpu[message.receiver])
+    {
+        m_local.Send(message);
+        return;
+    }
+    ChooseRemote(message.sender, message.receiver).Send(message);
+}
+
+void
+MessageRouter::AddTo(SessionStatistics& statistics) const
+{
+    for (const auto& transport : m_transports)
+    {
+        transport->AddTo(statistics);
+    }
+}
+
+} // namespace astra_ns3

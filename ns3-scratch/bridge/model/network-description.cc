@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "network-description.h"
+
+#include <algorithm>
+#include <stdexcept>
+
+namespace astra_ns3
+{
+
+namespace
+{
+constexpr uint64_t NUMBERS_OF_LINK = 3;
+constexpr uint64_t NUMBERS_OF_TABLE = 6;
+
+/// Raise an error unless something holds.
+void
+Require(bool holds, const std::string& otherwise)
+{
+    if (!holds)
+    {
+        throw std::invalid_argument("network description: " + otherwise);
+    }
+}
+
+/// Raise an error if one of several numbers is too high.
+void
+RequireBelow(const Numbers& numbers, uint64_t end, const std::string& what)
+{
+    for (const uint32_t number : numbers)
+    {
+        Require(number < end, "there is no " + what + " " + std::to_string(number));
+    }
+}
+
+void
+CheckLinks(const NetworkDescription& description)
+{
+    const uint64_t nodes = description.hosts + description.switches.count;
+    Require(description.links.count % NUMBERS_OF_LINK == 0, "a link is three numbers");
+    for (uint64_t place = 0; place < description.links.count; place += NUMBERS_OF_LINK)
+    {
+        const uint32_t* link = description.links.values + place;
+        Require(link[0] < nodes && link[1] < nodes && link[0] != link[1],
+                "link " + std::to_string(place / NUMBERS_OF_LINK) + " joins nodes " +
+                    std::to_string(link[0]) + " and " + std::to_string(link[1]) + " of " +
+                    std::to_string(nodes));
+        Require(link[2] < description.linkKinds.size(),
+                "there is no kind of link " + std::to_string(link[2]));
+    }
+}
+
+void
+CheckRoutes(const NetworkDescription& description)
+{
+    const RoutesDescription& routes = description.routes;
+    if (routes.tables.count == 0)
+    {
+        return;
+    }
+    const uint64_t nodes = description.hosts + description.switches.count;
+    Require(routes.groupOfHost.count == description.hosts,
+            "found groups for " + std::to_string(routes.groupOfHost.count) + " hosts, expected " +
+                std::to_string(description.hosts));
+    Require(std::is_sorted(routes.offsets.begin(), routes.offsets.end()) &&
+                routes.offsets.count > 0 && routes.offsets[0] == 0 &&
+                routes.offsets[routes.offsets.count - 1] == routes.numbers.count,
+            "the arrays of its routes do not lie one after the other");
+    Require(routes.tables.count % NUMBERS_OF_TABLE == 0, "a table is six numbers");
+    for (uint64_t place = 0; place < routes.tables.count; ++place)
+    {
+        const bool isNode = place % NUMBERS_OF_TABLE == 0;
+        Require(routes.tables[place] < (isNode ? nodes : routes.offsets.count - 1),
+                std::string("a table names a ") + (isNode ? "node" : "array") +
+                    " that does not exist: " + std::to_string(routes.tables[place]));
+    }
+}
+
+void
+CheckTransports(const NetworkDescription& description)
+{
+    uint64_t npus = 1;
+    for (const TransportDimension& dimension : description.transports)
+    {
+        npus *= dimension.npus;
+    }
+    Require(description.transports.empty() || npus == description.hostOfNpu.count,
+            "its dimensions have " + std::to_string(npus) + " NPUs, not " +
+                std::to_string(description.hostOfNpu.count));
+    Require(!description.transports.empty() || description.hosts <= 1,
+            "there are several hosts and no transport between them");
+    const AnalyticalDescription& analytical = description.analytical;
+    const uint64_t classes = analytical.latencyClasses;
+    Require(classes == 0 || (analytical.latencyDimension < analytical.grid.size() &&
+                             analytical.latenciesNs.count == classes * classes),
+            "latencies of classes of places without their dimension, or too few");
+    RequireBelow(analytical.classOfPlace, classes, "class of places");
+}
+} // namespace
+
+ns3::AnalyticalDimension&
+AnalyticalDescription::AddDimension()
+{
+    return grid.emplace_back();
+}
+
+CaptureDescription&
+Observation::AddCapture()
+{
+    return captures.emplace_back();
+}
+
+SwitchParameters&
+NetworkDescription::AddSwitchKind()
+{
+    return switchKinds.emplace_back();
+}
+
+LinkParameters&
+NetworkDescription::AddLinkKind()
+{
+    return linkKinds.emplace_back();
+}
+
+PinnedPath&
+NetworkDescription::AddPin()
+{
+    return pins.emplace_back();
+}
+
+TransportDimension&
+NetworkDescription::AddTransport()
+{
+    return transports.emplace_back();
+}
+
+MarkingParameters&
+SwitchParameters::AddMarking()
+{
+    return marking.emplace_back();
+}
+
+void
+CheckDescription(const NetworkDescription& description)
+{
+    RequireBelow(description.switches, description.switchKinds.size(), "kind of switch");
+    CheckLinks(description);
+    CheckRoutes(description);
+    RequireBelow(description.hostOfNpu, description.hosts, "host");
+    CheckTransports(description);
+    const Observation& observation = description.observation;
+    for (const Numbers* ports :
+         {&observation.queues, &observation.pauses, &observation.utilisation})
+    {
+        Require(ports->count % 2 == 0, "a port is two numbers");
+    }
+    Require(observation.utilisation.count == 0 || observation.utilisationIntervalPs > 0,
+            "utilisation is observed over an interval above 0");
+}
+
+} // namespace astra_ns3

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/**
+ * \file
+ * All that a session is made from, as plain data without any ns-3 header: filled in by Python,
+ * checked and read once when the session is made. Times are picoseconds, rates bits per second,
+ * sizes bytes.
+ */
+#pragma once
+
+#include "analytical-network.h"
+#include "roce-congestion-control.h"
+#include "session-parameters.h"
+
+#include <cstdint>
+#include <list>
+#include <string>
+#include <vector>
+
+namespace astra_ns3
+{
+
+/// Numbers that somebody else keeps, at least until the session is made.
+template <typename NUMBER>
+struct NumbersView
+{
+    const NUMBER* values{nullptr}; //!< the first
+    uint64_t count{0};             //!< how many
+
+    /// \param first the first of the numbers \param numbers how many there are
+    void Show(const NUMBER* first, uint64_t numbers)
+    {
+        values = first;
+        count = numbers;
+    }
+
+    /// \return the first
+    const NUMBER* begin() const
+    {
+        return values;
+    }
+
+    /// \return behind the last
+    const NUMBER* end() const
+    {
+        return values + count;
+    }
+
+    /// \return one of them
+    NUMBER operator[](uint64_t index) const
+    {
+        return values[index];
+    }
+};
+
+/// Whole numbers: of nodes, ports, kinds.
+using Numbers = NumbersView<uint32_t>;
+/// Numbers with a fraction.
+using Reals = NumbersView<double>;
+
+/**
+ * The tables of all nodes that have one: see ns3::FabricRoutes. Arrays that recur stand in
+ * `numbers` once.
+ */
+struct RoutesDescription
+{
+    Numbers groupOfHost; //!< group of each host
+    Numbers numbers;     //!< arrays, one after the other
+    Numbers offsets;     //!< where each array begins, and where the last ends
+    Numbers tables; //!< six numbers a table: a node, then five arrays: the set of ports towards
+                    //!< each group (or 0xffffffff), where each set begins, the ports of the sets,
+                    //!< hosts of groups without a set, the port of each
+};
+
+/// The path between two hosts, for ROUTE_BY_PIN.
+struct PinnedPath
+{
+    uint32_t fromHost{0}; //!< where it begins
+    uint32_t toHost{0};   //!< where it ends
+    Numbers choices;      //!< which of the ports that lead on: of the host, then of each switch
+};
+
+/// Messages inside a host.
+struct LocalParameters
+{
+    uint64_t rateBps{2'400'000'000'000}; //!< of an NPU's sending side
+    int64_t delayPs{100'000};            //!< of each message
+};
+
+/// What an NPU spends on a message: see ns3::EndpointCosts.
+struct EndpointParameters
+{
+    int64_t delayPs{0};                    //!< before the first sends, after each reception
+    uint64_t reductionBytesPerNs{500'000}; //!< speed of its memory
+};
+
+/// RoCE's congestion control.
+struct RoceControlDescription
+{
+    std::string name{"none"}; //!< see ns3::MakeRoceControl
+    uint64_t factory{0}; //!< above 0: address of a function `ns3::RoceCongestionControl* (const
+                         //!< ns3::RoceControlParameters&)` that makes the user's own
+    ns3::RoceControlParameters parameters; //!< its numbers
+};
+
+/// The grid of NPUs of the transports by formula, one NPU to a host.
+struct AnalyticalDescription
+{
+    bool highestDimensionOnly{false};           //!< see ns3::FormulaMessageTransport::Options
+    bool truncate{false};                       //!< the same
+    uint64_t rendezvousBytes{0};                //!< the same
+    std::vector<ns3::AnalyticalDimension> grid; //!< the dimensions, the innermost first
+    uint32_t latencyDimension{0}; //!< dimension whose pairs of places have latencies of their own
+    uint32_t latencyClasses{0};   //!< how many classes of places it has; 0: there is none such
+    Numbers classOfPlace;         //!< class of each of its places
+    Reals latenciesNs;            //!< of the links from one class to another together, by rows
+
+    /// \return a new dimension, the next outwards
+    ns3::AnalyticalDimension& AddDimension();
+};
+
+/// NPUs along a dimension, and what carries messages between those that differ in it.
+struct TransportDimension
+{
+    uint32_t npus{1};      //!< how many
+    std::string transport; //!< a name of the registry: see ListTransports
+};
+
+/// A file of packets.
+struct CaptureDescription
+{
+    uint32_t node{0}; //!< the port's node
+    uint32_t port{0}; //!< its number
+    std::string path; //!< of the file
+};
+
+/// What is recorded while the run goes on. Ports are pairs of numbers: a node, a port of it.
+struct Observation
+{
+    bool flows{false};                      //!< every message, in FLOW_RECORDS
+    uint32_t connectionQuantities{0};       //!< sum of ConnectionQuantity
+    uint32_t queuePairQuantities{0};        //!< sum of QueuePairQuantity
+    int64_t queuePairIntervalPs{0};         //!< at its multiples; 0: on change
+    Numbers queues;                         //!< ports whose queue is recorded
+    int64_t queueIntervalPs{0};             //!< at its multiples; 0: on change
+    Numbers pauses;                         //!< ports of which it is recorded what stops them
+    Numbers utilisation;                    //!< ports of which it is recorded what they send
+    int64_t utilisationIntervalPs{0};       //!< in each such interval
+    std::list<CaptureDescription> captures; //!< ports whose packets are written
+
+    /// \return a new capture
+    CaptureDescription& AddCapture();
+};
+
+/**
+ * A network. Nodes are numbered hosts first, then switches; the ports of a node are numbered in the
+ * order of the links that touch it.
+ */
+struct NetworkDescription
+{
+    uint32_t hosts{0};                       //!< how many hosts
+    uint64_t nicBufferBytes{0};              //!< buffer of a host's port; 0: no limit
+    int64_t timeRoundingPs{0};               //!< transmission times are multiples of it; 0: exact
+    std::list<SwitchParameters> switchKinds; //!< kinds of switches
+    Numbers switches;                        //!< kind of each switch
+    std::list<LinkParameters> linkKinds;     //!< kinds of full-duplex links
+    Numbers links;                           //!< three numbers a link: two nodes, its kind
+    RoutesDescription routes;                //!< tables
+    RoutingParameters routing;               //!< choice between equal paths
+    Numbers nodeNames;           //!< number of each node in its file, which old simulators hash
+    std::list<PinnedPath> pins;  //!< pinned paths
+    int64_t pauseWatchdogPs{0};  //!< a port stopped by PFC for so long is looked at; 0: never
+    Numbers hostOfNpu;           //!< host of each NPU
+    LocalParameters local;       //!< messages inside a host
+    EndpointParameters endpoint; //!< what NPUs spend
+    std::list<TransportDimension> transports; //!< by dimension of the NPUs, the innermost first
+    TcpParameters tcp;                        //!< numbers of the transport "tcp"
+    RoceParameters roce;                      //!< numbers of the transport "roce"
+    RoceControlDescription roceControl;       //!< its congestion control
+    AnalyticalDescription analytical;         //!< numbers of "formula" and "queues"
+    Observation observation;                  //!< what is recorded
+
+    /// \return a new kind of switch
+    SwitchParameters& AddSwitchKind();
+    /// \return a new kind of link
+    LinkParameters& AddLinkKind();
+    /// \return a new pinned path
+    PinnedPath& AddPin();
+    /// \return the next dimension outwards
+    TransportDimension& AddTransport();
+};
+
+/**
+ * Check all that can be checked without making anything.
+ * \param description a network
+ * \throw std::invalid_argument that says in one line what is wrong
+ */
+void CheckDescription(const NetworkDescription& description);
+
+} // namespace astra_ns3

@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "recorder.h"
+
+#include "element-of.h"
+
+#include "ns3/boolean.h"
+#include "ns3/simulator.h"
+
+#include <stdexcept>
+
+namespace astra_ns3
+{
+
+using namespace ns3;
+
+namespace
+{
+constexpr uint32_t LINK_TYPE_RAW = 101;    // pcap: packets begin with the IP header
+constexpr uint32_t LINK_TYPE_ETHERNET = 1; // pcap: packets begin with the Ethernet header
+constexpr uint32_t PCAP_BYTES = 96;        // of each packet: all headers with all options
+
+/// Do something with each port of a list of pairs of numbers.
+template <typename ACTION>
+void
+ForEachPort(const Numbers& ports, const ACTION& action)
+{
+    for (uint64_t place = 0; place + 1 < ports.count; place += 2)
+    {
+        action(ports[place], ports[place + 1]);
+    }
+}
+} // namespace
+
+Recorder::Recorder(const Observation& observation,
+                   bool ethernet,
+                   FabricNetwork& fabric,
+                   Ready ready)
+    : m_fabric(fabric),
+      m_flows(observation.flows),
+      m_connectionQuantities(observation.connectionQuantities)
+{
+    for (uint32_t table = 0; table < RECORD_TABLES; ++table)
+    {
+        m_tables[table].SetReady([ready, table] { ready(table); });
+    }
+    if (observation.queuePairQuantities != 0)
+    {
+        m_queuePairProbe = std::make_unique<QueuePairProbe>(m_tables[QUEUE_PAIR_RECORDS],
+                                                            observation.queuePairQuantities,
+                                                            observation.queuePairIntervalPs);
+    }
+    ForEachPort(observation.queues, [&](uint32_t node, uint32_t port) {
+        ObserveQueue(node, port, observation.queueIntervalPs);
+    });
+    ForEachPort(observation.pauses,
+                [&](uint32_t node, uint32_t port) { ObservePauses(node, port); });
+    ForEachPort(observation.utilisation, [&](uint32_t node, uint32_t port) {
+        ObserveUtilisation(node, port, observation.utilisationIntervalPs);
+    });
+    for (const CaptureDescription& capture : observation.captures)
+    {
+        Capture(capture, ethernet);
+    }
+}
+
+void
+Recorder::ObserveQueue(uint32_t node, uint32_t port, int64_t intervalPs)
+{
+    m_queueProbes.push_back(
+        std::make_unique<QueueProbe>(m_tables[QUEUE_RECORDS], node, port, intervalPs));
+    m_fabric.GetPort(node, port)
+        ->TraceConnectWithoutContext(
+            "Queue",
+            MakeCallback(&QueueProbe::Changed, m_queueProbes.back().get()));
+}
+
+void
+Recorder::ObservePauses(uint32_t node, uint32_t port)
+{
+    RecordTable* table = &m_tables[PAUSE_RECORDS];
+    m_fabric.GetPort(node, port)
+        ->TraceConnectWithoutContext(
+            "Pause",
+            Callback<void, Time, uint8_t>([table, node, port](Time time, uint8_t paused) {
+                table->Append<4>({time.GetTimeStep(), node, port, paused});
+            }));
+}
+
+void
+Recorder::ObserveUtilisation(uint32_t node, uint32_t port, int64_t intervalPs)
+{
+    m_utilisationProbes.push_back(
+        std::make_unique<UtilisationProbe>(m_tables[UTILISATION_RECORDS], node, port, intervalPs));
+    m_fabric.GetPort(node, port)
+        ->TraceConnectWithoutContext(
+            "Line",
+            MakeCallback(&UtilisationProbe::Sent, m_utilisationProbes.back().get()));
+}
+
+void
+Recorder::Capture(const CaptureDescription& capture, bool ethernet)
+{
+    const Ptr<FabricPort> port = m_fabric.GetPort(capture.node, capture.port);
+    Ptr<PcapFileWrapper> file = CreateObject<PcapFileWrapper>();
+    file->SetAttribute("NanosecMode", BooleanValue(true));
+    file->Open(capture.path, std::ios::out);
+    if (file->Fail())
+    {
+        throw std::invalid_argument("can't write " + capture.path);
+    }
+    file->Init(ethernet ? LINK_TYPE_ETHERNET : LINK_TYPE_RAW, PCAP_BYTES);
+    m_captures.emplace_back(capture.path, file);
+    port->TraceConnectWithoutContext(
+        "Transmit",
+        Callback<void, Time, Ptr<const Packet>>(
+            [file, &captures = m_captures](Time time, Ptr<const Packet> packet) {
+                // They are closed when a hook plays on after the end; and ns-3 would end the
+                // process when the disk is full.
+                if (!captures.empty() && !file->Fail())
+                {
+                    file->Write(time, packet);
+                }
+            }));
+}
+
+void
+Recorder::MessageArrived(const CollectiveMessage& message)
+{
+    if (m_flows)
+    {
+        m_tables[FLOW_RECORDS].Append<8>({message.sender,
+                                          message.receiver,
+                                          static_cast<int64_t>(message.bytes),
+                                          message.startPs,
+                                          Simulator::Now().GetTimeStep(),
+                                          static_cast<int64_t>(message.instance),
+                                          message.row,
+                                          message.idealPs});
+    }
+}
+
+RecordTable&
+Recorder::GetConnectionTable()
+{
+    return m_tables[CONNECTION_RECORDS];
+}
+
+uint32_t
+Recorder::GetConnectionQuantities() const
+{
+    return m_connectionQuantities;
+}
+
+QueuePairProbe*
+Recorder::GetQueuePairProbe()
+{
+    return m_queuePairProbe.get();
+}
+
+uint32_t
+Recorder::CountPorts(bool exact)
+{
+    const int64_t nowPs = Simulator::Now().GetTimeStep();
+    m_portStatistics.clear();
+    for (uint32_t node = 0; node < m_fabric.GetNNodes(); ++node)
+    {
+        for (uint32_t number = 0; number < m_fabric.GetNPorts(node); ++number)
+        {
+            const Ptr<FabricPort> port = m_fabric.GetPort(node, number);
+            const FabricPortCounters& counters =
+                exact ? port->GetCounters() : port->GetSettledCounters();
+            m_portStatistics.push_back({counters.sentFrames,
+                                        counters.sentBytes,
+                                        counters.droppedFrames,
+                                        counters.droppedBytes,
+                                        counters.markedFrames,
+                                        counters.highestQueueBytes,
+                                        counters.lostFrames,
+                                        counters.pauses,
+                                        port->GetPausedPs(nowPs),
+                                        counters.pauseFrames});
+        }
+    }
+    return static_cast<uint32_t>(m_portStatistics.size());
+}
+
+const std::vector<PortStatistics>&
+Recorder::GetPortStatistics() const
+{
+    return m_portStatistics;
+}
+
+const RecordTable&
+Recorder::GetTable(uint32_t table) const
+{
+    return ElementOf(m_tables, table, "table");
+}
+
+void
+Recorder::Flush()
+{
+    const int64_t nowPs = Simulator::Now().GetTimeStep();
+    for (uint32_t node = 0; node < m_fabric.GetNNodes(); ++node)
+    {
+        for (uint32_t port = 0; port < m_fabric.GetNPorts(node); ++port)
+        {
+            m_fabric.GetPort(node, port)->Settle(nowPs);
+        }
+    }
+    for (const auto& probe : m_queueProbes)
+    {
+        probe->Flush(nowPs);
+    }
+    for (const auto& probe : m_utilisationProbes)
+    {
+        probe->Flush();
+    }
+    if (m_queuePairProbe)
+    {
+        m_queuePairProbe->Flush(nowPs);
+    }
+    HandOver();
+}
+
+void
+Recorder::HandOver()
+{
+    for (auto& table : m_tables)
+    {
+        table.Flush();
+    }
+}
+
+uint32_t
+Recorder::CloseCaptures()
+{
+    // The end of a process does not flush them: it may come without any destructor.
+    for (const auto& [path, capture] : m_captures)
+    {
+        const bool failed = capture->Fail();
+        capture->Close();
+        if (failed || capture->Fail())
+        {
+            m_failedCaptures.push_back(path);
+        }
+    }
+    m_captures.clear();
+    return static_cast<uint32_t>(m_failedCaptures.size());
+}
+
+const std::string&
+Recorder::GetFailedCapture(uint32_t index) const
+{
+    return ElementOf(m_failedCaptures, index, "failed capture");
+}
+
+} // namespace astra_ns3

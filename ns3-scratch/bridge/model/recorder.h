@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#pragma once
+
+#include "fabric-network.h"
+#include "message-transport.h"
+#include "network-description.h"
+#include "probes.h"
+#include "record-table.h"
+#include "roce-probe.h"
+
+#include "ns3/pcap-file-wrapper.h"
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace astra_ns3
+{
+
+/// Records what a run does: tables of messages, queues, pauses, lines, connections and queue pairs,
+/// captures, and the counters of all ports.
+class Recorder
+{
+  public:
+    /// Called with the number of a table (RecordTableId) whose rows should be fetched.
+    using Ready = std::function<void(uint32_t table)>;
+
+    /**
+     * \param observation what to record
+     * \param ethernet whether captured packets begin with the Ethernet header, not IP's
+     * \param fabric what to look at; it must outlive this
+     * \param ready called when rows should be fetched
+     */
+    Recorder(const Observation& observation, bool ethernet, FabricNetwork& fabric, Ready ready);
+
+    /// \param message one that has just arrived
+    void MessageArrived(const ns3::CollectiveMessage& message);
+    /// \return where connections are recorded
+    RecordTable& GetConnectionTable();
+    /// \return sum of ConnectionQuantity to record
+    uint32_t GetConnectionQuantities() const;
+    /// \return what records queue pairs, or none
+    QueuePairProbe* GetQueuePairProbe();
+
+    /// \param exact as of now; else as last settled. \return how many ports were taken down
+    uint32_t CountPorts(bool exact);
+    /// \return what CountPorts took down
+    const std::vector<PortStatistics>& GetPortStatistics() const;
+    /// \return a table
+    const RecordTable& GetTable(uint32_t table) const;
+    /// Report what is due in every probe, and have all tables fetched.
+    void Flush();
+    /// Have all tables fetched as they are.
+    void HandOver();
+    /// Finish all captures. \return how many could not be written whole
+    uint32_t CloseCaptures();
+    /// \return path of a capture that could not be written whole
+    const std::string& GetFailedCapture(uint32_t index) const;
+
+  private:
+    /// Record the queue of a port.
+    void ObserveQueue(uint32_t node, uint32_t port, int64_t intervalPs);
+    /// Record what stops a port.
+    void ObservePauses(uint32_t node, uint32_t port);
+    /// Record what a port sends.
+    void ObserveUtilisation(uint32_t node, uint32_t port, int64_t intervalPs);
+    /// Write the packets of a port.
+    void Capture(const CaptureDescription& capture, bool ethernet);
+
+    FabricNetwork& m_fabric;                                //!< what is looked at
+    bool m_flows;                                           //!< messages are recorded
+    uint32_t m_connectionQuantities;                        //!< sum of ConnectionQuantity
+    std::array<RecordTable, RECORD_TABLES> m_tables;        //!< rows not yet fetched
+    std::vector<std::unique_ptr<QueueProbe>> m_queueProbes; //!< of ports
+    std::vector<std::unique_ptr<UtilisationProbe>> m_utilisationProbes; //!< of ports
+    std::unique_ptr<QueuePairProbe> m_queuePairProbe;                   //!< of all queue pairs
+    std::vector<std::pair<std::string, ns3::Ptr<ns3::PcapFileWrapper>>> m_captures; //!< open
+    std::vector<std::string> m_failedCaptures;    //!< not written whole
+    std::vector<PortStatistics> m_portStatistics; //!< taken down last
+};
+
+} // namespace astra_ns3

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#pragma once
+
+#include "fabric-network.h"
+#include "message-transport.h"
+#include "network-description.h"
+#include "recorder.h"
+
+namespace astra_ns3
+{
+
+/// What a transport is made from; all of it outlives the transport.
+struct TransportContext
+{
+    const NetworkDescription& description; //!< all numbers; gone once the session is made
+    FabricNetwork& fabric;                 //!< hosts, switches and links, all set up
+    Recorder& recorder;                    //!< records what there is to record
+    ns3::MessageListener& listener;        //!< told of messages
+};
+
+/// One way of carrying messages between hosts, as a session keeps it. A new one is a class like
+/// this and a line in transport-registry.cc.
+class SessionTransport
+{
+  public:
+    virtual ~SessionTransport() = default;
+    /// \return what carries the messages
+    virtual ns3::MessageTransport& GetMessages() = 0;
+
+    /// \param statistics to which it adds what it has done
+    virtual void AddTo(SessionStatistics& statistics) const
+    {
+        (void)statistics;
+    }
+};
+
+} // namespace astra_ns3

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "tcp-session-transport.h"
+
+#include "tcp-stack.h"
+
+namespace astra_ns3
+{
+
+using namespace ns3;
+
+TcpSessionTransport::TcpSessionTransport(const TransportContext& context)
+{
+    const TcpParameters& tcp = context.description.tcp;
+    const Numbers& hostOfNpu = context.description.hostOfNpu;
+    context.fabric.RequireLinks();
+    SetTcpDefaults(tcp);
+    context.fabric.SetMtu(tcp.mtuBytes);
+    InstallTcpStack(context.fabric.GetHosts(), FabricNetwork::BASE_ADDRESS);
+    m_transport = std::make_unique<TcpMessageTransport>(
+        context.listener,
+        context.fabric.GetHosts(),
+        std::vector<uint32_t>(hostOfNpu.begin(), hostOfNpu.end()),
+        tcp.acknowledged);
+    Recorder& recorder = context.recorder;
+    const Time connectTimeout = TimeStep(tcp.connectTimeoutPs);
+    m_transport->SetOpenedCallback(
+        [this, &recorder, connectTimeout](const TcpConnection& connection) {
+            m_probes.push_back(std::make_unique<ConnectionProbe>(recorder.GetConnectionTable(),
+                                                                 recorder.GetConnectionQuantities(),
+                                                                 connectTimeout,
+                                                                 connection));
+        });
+}
+
+MessageTransport&
+TcpSessionTransport::GetMessages()
+{
+    return *m_transport;
+}
+
+void
+TcpSessionTransport::AddTo(SessionStatistics& statistics) const
+{
+    statistics.connections += m_transport->GetNConnections();
+    for (const auto& probe : m_probes)
+    {
+        statistics.retransmissions += probe->GetRetransmissions();
+        statistics.timeouts += probe->GetTimeouts();
+    }
+}
+
+} // namespace astra_ns3

@@ -1,0 +1,116 @@
+"""What crosses into C++: fields that it lacks are refused, numbers that don't fit are refused in one line."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from star_network import star
+
+from astra_ns3.errors import BackendError
+from astra_ns3.network.api import EndpointModel, NetworkBackend
+from astra_ns3.network.door import session as door
+from astra_ns3.network.door.filling import Filling
+from astra_ns3.network.door.session import Description
+from astra_ns3.network.door.session_backend import SessionBackend
+from astra_ns3.network.ns3 import backend as ns3_backend
+from astra_ns3.network.ns3.backend import Ns3Backend
+from astra_ns3.network.plan import plan_network
+
+
+def test_a_field_that_the_struct_lacks_is_refused_with_the_nearest() -> None:
+    with pytest.raises(AttributeError, match=r"LinkParameters has no field 'ratebps'; did you mean 'rateBps'\?"):
+        Description().add("LinkKind", {"ratebps": 1})
+
+
+def test_a_nested_part_refuses_unknown_fields_too() -> None:
+    with pytest.raises(AttributeError, match="TcpParameters has no field 'mtuByte'"):
+        Description().part("tcp", {"mtuByte": 1500})
+
+
+def test_an_array_of_other_numbers_is_refused() -> None:
+    with pytest.raises(TypeError, match="array of int64"):
+        Description().set(links=np.zeros(3, dtype=np.int64))
+
+
+def test_arrays_live_as_long_as_what_they_fill() -> None:
+    filling = Filling()
+    array = np.arange(3, dtype=np.uint32)
+    shown: list[tuple[Any, int]] = []
+
+    class Numbers:
+        __cpp_name__ = "astra_ns3::NumbersView<unsigned int>"
+
+        def Show(self, first: Any, count: int) -> None:  # noqa: N802
+            shown.append((first, count))
+
+    class Struct:
+        numbers = Numbers()
+
+    filling.fill(Struct(), {"numbers": array})
+    assert shown[0][1] == 3
+    assert any(kept is array for kept in vars(filling)["_kept"])
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"links": np.array([0, 9, 0], dtype=np.uint32)}, "network description: link 0 joins nodes 0 and 9"),
+        ({"links": np.array([0, 1], dtype=np.uint32)}, "network description: a link is three numbers"),
+        ({"hostOfNpu": np.array([0, 7], dtype=np.uint32)}, "network description: there is no host 7"),
+        ({"switches": np.array([5], dtype=np.uint32)}, "network description: there is no kind of switch 5"),
+    ],
+)
+def test_numbers_that_do_not_fit_are_refused_in_one_line(
+    values: dict[str, object], message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def describe(description: Description, plan: object) -> None:
+        describe_network(description, plan)
+        description.set(**values)
+
+    describe_network: Any = vars(ns3_backend)["describe_network"]
+    monkeypatch.setattr(ns3_backend, "describe_network", describe)
+    with pytest.raises(BackendError, match=message) as caught:
+        Ns3Backend(star(2), EndpointModel())
+    assert "\n" not in str(caught.value)
+
+
+def test_the_typed_session_names_exactly_what_cpp_has() -> None:
+    native = {name for name in vars(door.load().Session) if name[0].isupper()}
+    typed = {name for name in vars(door.Session) if name[0].isupper()}
+    assert typed == native
+
+
+def test_the_typed_statistics_name_exactly_what_cpp_has() -> None:
+    native = {name for name in vars(door.load().SessionStatistics) if not name.startswith("_")}
+    assert set(door.Statistics.__annotations__) == native
+
+
+def test_a_session_backend_has_all_of_the_contract() -> None:
+    wanted = {name for name in vars(NetworkBackend) if not name.startswith("_")}
+    own = {"before_hook", "hook_result"}  # set when it is made
+    assert {name for name in wanted if hasattr(SessionBackend, name)} == wanted - own
+
+
+@pytest.fixture
+def built_graphs(monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    built: list[object] = []
+    from astra_ns3.network import plan
+
+    build: Any = vars(plan)["build_graph"]
+
+    def counted(config: object) -> object:
+        built.append(config)
+        return build(config)
+
+    monkeypatch.setattr(plan, "build_graph", counted)
+    return built
+
+
+def test_the_plan_of_a_network_builds_its_graph_and_its_grid_once(built_graphs: list[object]) -> None:
+    plan = plan_network(star(4), EndpointModel(delay_ps=5))
+    assert plan.grid is plan.grid
+    assert plan.endpoint.delay_ps == 5
+    assert plan.transports == ((4, "tcp"),)
+    assert len(built_graphs) == 1
