@@ -7,7 +7,7 @@ import importlib.util
 import re
 import sys
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, wraps
 from pathlib import Path
 from traceback import walk_tb
 from types import ModuleType
@@ -103,6 +103,7 @@ def check_user_file(file: Path, role: str) -> None:
 def guarded(function: Callable[..., Any], part: UserPart) -> Callable[..., Any]:
     """``function`` such that whatever it raises is an InputError that names the file, the line and the function."""
 
+    @wraps(function)
     def call(*arguments: Any, **named: Any) -> Any:
         try:
             return function(*arguments, **named)
