@@ -120,6 +120,12 @@ def topologies() -> None:
             found = measured(sys.executable, HERE / "topologies.py", f"ready-{hosts}-{transport}")
             figure = f"{found['seconds']:.2f} s, {found['memory_above_idle_mb']:.0f} MB"
             row(f"fat tree of {hosts:,} hosts with {transport}, built, routed and ready", figure, target)
+    for hosts, target in ((1024, "at most 0.6 and 0.25 s"), (8192, "")):
+        found = measured(sys.executable, HERE / "topologies.py", f"first-event-{hosts}")
+        figure = (
+            f"{found['first_cpu_seconds']:.2f} and {found['repeated_cpu_seconds']:.2f} s, {found['peak_mb']:.0f} MB"
+        )
+        row(f"CPU to the first event of a ring on {hosts:,} hosts, first and again; peak", figure, target)
     hops = measured(sys.executable, HERE / "topologies.py", "tcp-hops")
     row("TCP, a data packet over 4 hops against 2 hops", f"{hops['ratio']:.2f}", "at most 1.15")
     found = measured(sys.executable, HERE / "topologies.py", "hierarchical-1024")

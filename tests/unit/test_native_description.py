@@ -11,12 +11,14 @@ from star_network import star
 from astra_ns3.errors import BackendError
 from astra_ns3.network.api import EndpointModel, NetworkBackend
 from astra_ns3.network.door import session as door
-from astra_ns3.network.door.filling import Filling
+from astra_ns3.network.door.filling import Filling, native_name
+from astra_ns3.network.door.library import load
 from astra_ns3.network.door.session import Description
 from astra_ns3.network.door.session_backend import SessionBackend
 from astra_ns3.network.ns3 import backend as ns3_backend
 from astra_ns3.network.ns3.backend import Ns3Backend
 from astra_ns3.network.plan import plan_network
+from astra_ns3.network.records import PORT_COUNTERS
 
 
 def test_a_field_that_the_struct_lacks_is_refused_with_the_nearest() -> None:
@@ -77,14 +79,19 @@ def test_numbers_that_do_not_fit_are_refused_in_one_line(
 
 
 def test_the_typed_session_names_exactly_what_cpp_has() -> None:
-    native = {name for name in vars(door.load().Session) if name[0].isupper()}
+    native = {name for name in vars(load().Session) if name[0].isupper()}
     typed = {name for name in vars(door.Session) if name[0].isupper()}
     assert typed == native
 
 
 def test_the_typed_statistics_name_exactly_what_cpp_has() -> None:
-    native = {name for name in vars(door.load().SessionStatistics) if not name.startswith("_")}
+    native = {name for name in vars(load().SessionStatistics) if not name.startswith("_")}
     assert set(door.Statistics.__annotations__) == native
+
+
+def test_the_counters_of_a_port_are_those_of_cpp() -> None:
+    native = {name for name in vars(load().PortStatistics) if not name.startswith("_")}
+    assert {native_name(counter) for counter in PORT_COUNTERS} == native
 
 
 def test_a_session_backend_has_all_of_the_contract() -> None:

@@ -175,8 +175,8 @@ def _describe_routing(
 def _describe_roce(description: Description, graph: Graph, parameters: RoceParameters, posting_ps: int) -> None:
     description.part("roce", {**native_roce(parameters), "postingPs": posting_ps})
     control = {} if parameters.own_file else {"name": parameters.congestion_control}
-    numbers = description.part("roceControl", control).parameters
+    native = description.part("roceControl", control)
     for name, value in parameters.control_parameters.items():
-        numbers.Set(name, value)
+        native.Set(name, value)
     watchdogs = [config.pfc.watchdog_ps for config in graph.switch_configs if config.pfc is not None]
     description.set(pauseWatchdogPs=min((limit for limit in watchdogs if limit), default=0))

@@ -109,6 +109,16 @@ Observation::AddCapture()
     return captures.emplace_back();
 }
 
+void
+RoceControlDescription::Set(const char* number, double value)
+{
+    parameters.Set(number, value);
+}
+
+NetworkDescription::NetworkDescription() = default;
+NetworkDescription::~NetworkDescription() = default;
+NetworkDescription::NetworkDescription(NetworkDescription&&) noexcept = default;
+
 SwitchParameters&
 NetworkDescription::AddSwitchKind()
 {

@@ -100,6 +100,9 @@ struct RoceControlDescription
     uint64_t factory{0}; //!< above 0: address of a function `ns3::RoceCongestionControl* (const
                          //!< ns3::RoceControlParameters&)` that makes the user's own
     ns3::RoceControlParameters parameters; //!< its numbers
+
+    /// \param number name of one of its numbers \param value its value
+    void Set(const char* number, double value);
 };
 
 /// The grid of NPUs of the transports by formula, one NPU to a host.
@@ -157,6 +160,11 @@ struct Observation
  */
 struct NetworkDescription
 {
+    // In the library: the bridge compiles, in each process, what stands in a header.
+    NetworkDescription();
+    ~NetworkDescription();
+    NetworkDescription(NetworkDescription&&) noexcept;
+
     uint32_t hosts{0};                       //!< how many hosts
     uint64_t nicBufferBytes{0};              //!< buffer of a host's port; 0: no limit
     int64_t timeRoundingPs{0};               //!< transmission times are multiples of it; 0: exact
