@@ -137,7 +137,7 @@ def _analytical(
     return AnalyticalBackend(network, endpoint, model=model, seed=seed, recorder=recorder, on_built=on_built)
 
 
-_CALLS = tuple(name for name in vars(NetworkBackend) if not name.startswith("_") and name != "ranks")
+_CALLS = tuple(name for name, value in vars(NetworkBackend).items() if not name.startswith("_") and callable(value))
 
 BACKENDS: Mapping[str, _Maker] = {
     "ns3": _ns3,

@@ -67,8 +67,8 @@ def test_arrays_live_as_long_as_what_they_fill() -> None:
 def test_numbers_that_do_not_fit_are_refused_in_one_line(
     values: dict[str, object], message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def describe(description: Description, plan: object) -> None:
-        describe_network(description, plan)
+    def describe(description: Description, plan: object, seed: int) -> None:
+        describe_network(description, plan, seed)
         description.set(**values)
 
     describe_network: Any = vars(ns3_backend)["describe_network"]

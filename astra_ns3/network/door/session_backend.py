@@ -78,14 +78,16 @@ class SessionBackend:
             describe(description)
             self._recording = Recording(description, graph, observe, recorder or RecorderOptions())
             self._session: Session = description.open(seed, self._native_listener)
-        if on_built is not None:
-            try:
+        try:
+            if self._raised is not None:  # by a user's code that was called while the session was made
+                raise self._raised
+            if on_built is not None:
                 with _translated():
                     self._run_hook(on_built)
-            except BaseException:
-                self._closed = True
-                close_session(self._session, process_ends=False)
-                raise
+        except BaseException:
+            self._closed = True
+            close_session(self._session, process_ends=False)
+            raise
 
     def _run_hook(self, on_built: Callable[[HookContext], object]) -> None:
         self._hook = HookContext(load_namespace(), self._session, self._graph, self._call_hook)
@@ -333,7 +335,8 @@ class SessionBackend:
             function(*arguments)
         except BaseException as error:
             self._raised = self._raised or error
-            self._session.Stop()
+            if hasattr(self, "_session"):
+                self._session.Stop()
         self._callback_seconds += time.perf_counter() - begin
 
 
