@@ -16,7 +16,7 @@ import numpy as np
 
 from astra_ns3.collectives.schedule import Schedule
 from astra_ns3.config.network import NetworkConfig, parse_network
-from astra_ns3.network.door.listener import make_listener
+from astra_ns3.network.door.listener import Listener
 from astra_ns3.network.door.session import Description, Session
 from astra_ns3.network.door.session_backend import native_columns
 from astra_ns3.network.ns3.build import describe_network
@@ -102,11 +102,11 @@ def configuration(options: argparse.Namespace) -> NetworkConfig:
 
 def measure(options: argparse.Namespace) -> dict[str, object]:
     receiver = Receiver(options.hosts)
-    description, listener = Description(), make_listener(receiver)
+    description, listener = Description(), Listener(receiver)
     graph = topology(options.hosts, options.hops)
     plan = plan_network(configuration(options))
     describe_network(description, replace(plan, graph=graph, tables=shortest_paths(graph)))
-    session = receiver.session = description.open(1, listener)
+    session = receiver.session = description.open(1, listener.native)
     schedule = flows(options.hosts, options.hops)
     columns = native_columns(schedule)
     number = session.RegisterSchedule(options.hosts, 1, 1, options.hosts, columns)

@@ -23,7 +23,7 @@ def load() -> Any:
     """The C++ namespace ``astra_ns3``; raises BackendError if something is missing or of another version."""
     root = ns3_root()
     library = installed(f"lib/{LIBRARY}")
-    header = installed("include/astra-ns3-session.h")
+    header = installed("include/callback-listener.h")
     try:
         import cppyy
     except Exception as error:

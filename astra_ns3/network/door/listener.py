@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+import ctypes
 from typing import Any, Protocol
 
 from astra_ns3.network.door.library import load
 
+_PhaseDone = ctypes.CFUNCTYPE(None, ctypes.c_uint32, ctypes.c_uint64, ctypes.c_int64)
+_TimerDue = ctypes.CFUNCTYPE(None, ctypes.c_uint64, ctypes.c_int64)
+_Heartbeat = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_uint64)
+_RecordsReady = ctypes.CFUNCTYPE(None, ctypes.c_uint32)
+
 
 class SessionReceiver(Protocol):
-    """Who hears of what happens in a session; see ``SessionListener`` in ``astra-ns3-session.h``."""
+    """Who hears of what happens in a session, and raises nothing; see ``SessionListener`` in C++."""
 
     def phase_done(self, npu: int, instance: int, time_ps: int) -> None:
         """An NPU has finished its part of a phase."""
@@ -24,35 +29,18 @@ class SessionReceiver(Protocol):
         """The session has rows to fetch."""
 
 
-def make_listener(receiver: SessionReceiver) -> Any:
-    """An object that C++ can call, which passes each call on; keep it as long as the session."""
-    return _listener_class()(receiver)
+class Listener:
+    """A native listener that passes each call on to ``receiver``; keep it as long as the session.
 
+    It calls plain functions: to derive a Python class from a C++ one takes tenths of a second in each process.
+    """
 
-@lru_cache(maxsize=1)
-def _listener_class() -> type:
-    namespace = load()
-
-    class Listener(namespace.SessionListener):  # type: ignore[misc, name-defined]
-        """Receives the callbacks of a session."""
-
-        def __init__(self, receiver: SessionReceiver) -> None:
-            super().__init__()
-            self._phase_done = receiver.phase_done
-            self._timer_due = receiver.timer_due
-            self._heartbeat = receiver.heartbeat
-            self._records_ready = receiver.records_ready
-
-        def PhaseDone(self, npu: int, instance: int, time_ps: int) -> None:  # noqa: N802
-            self._phase_done(npu, instance, time_ps)
-
-        def TimerDue(self, token: int, time_ps: int) -> None:  # noqa: N802
-            self._timer_due(token, time_ps)
-
-        def Heartbeat(self, time_ps: int, events: int) -> None:  # noqa: N802
-            self._heartbeat(time_ps, events)
-
-        def RecordsReady(self, table: int) -> None:  # noqa: N802
-            self._records_ready(table)
-
-    return Listener
+    def __init__(self, receiver: SessionReceiver) -> None:
+        self._functions = (
+            _PhaseDone(receiver.phase_done),
+            _TimerDue(receiver.timer_due),
+            _Heartbeat(receiver.heartbeat),
+            _RecordsReady(receiver.records_ready),
+        )
+        addresses = (ctypes.cast(function, ctypes.c_void_p).value for function in self._functions)
+        self.native: Any = load().CallbackListener(*addresses)

@@ -24,7 +24,7 @@ from astra_ns3.network.api import Limits, NetworkListener, PendingMessage
 from astra_ns3.network.door.hook import HookContext
 from astra_ns3.network.door.hooking import load_namespace
 from astra_ns3.network.door.library import load
-from astra_ns3.network.door.listener import make_listener
+from astra_ns3.network.door.listener import Listener
 from astra_ns3.network.door.recording import Recording
 from astra_ns3.network.door.session import Description, Session, close_session, numbers_of
 from astra_ns3.network.records import PORT_COUNTERS, RecorderOptions
@@ -56,7 +56,7 @@ class SessionBackend:
         recorder: RecorderOptions | None = None,
         on_built: Callable[[HookContext], object] | None = None,
     ) -> None:
-        self._closed = False
+        self._live = False  # there is a session
         self._hook_ended: Callable[[], object] | None = None
         self._hook: HookContext | None = None  # keeps what the hook handed to ns-3
         self.before_hook: Callable[[], object] | None = None
@@ -72,12 +72,13 @@ class SessionBackend:
         self._interrupted = False
         with _translated():
             self._native = load()
-            self._native_listener = make_listener(self)
+            self._native_listener = Listener(self)
             self._idle_memory_bytes = _resident_bytes()
             description = Description()
             describe(description)
             self._recording = Recording(description, graph, observe, recorder or RecorderOptions())
-            self._session: Session = description.open(seed, self._native_listener)
+            self._session: Session = description.open(seed, self._native_listener.native)
+        self._live = True
         try:
             if self._raised is not None:  # by a user's code that was called while the session was made
                 raise self._raised
@@ -85,7 +86,7 @@ class SessionBackend:
                 with _translated():
                     self._run_hook(on_built)
         except BaseException:
-            self._closed = True
+            self._live = False
             close_session(self._session, process_ends=False)
             raise
 
@@ -134,12 +135,10 @@ class SessionBackend:
         """
         self._listener = listener
         limit_ps = -1 if limits.simulated_ps is None else limits.simulated_ps
+        self._raise_what_was_raised()
         with _translated(), self._signals_noted():
             status = int(self._session.Run(limit_ps))
-        if self._raised is not None:
-            raised, self._raised = self._raised, None
-            with _translated():
-                raise raised
+        self._raise_what_was_raised()
         if status == self._native.RUN_FAILED:
             raise BackendError(f"{self._session.GetFailure()} (at {format_time(self.now_ps())})")
         if status == self._native.RUN_HALTED:
@@ -148,6 +147,13 @@ class SessionBackend:
             )
         if status == self._native.RUN_LIMIT:
             raise LimitReached(f"simulated time reached its limit of {format_time(limit_ps)}")
+
+    def _raise_what_was_raised(self) -> None:
+        """Raise what a call of Python raised, as itself."""
+        if self._raised is not None:
+            raised, self._raised = self._raised, None
+            with _translated():
+                raise raised
 
     def stop(self) -> None:
         """Leave :meth:`run` after the present event."""
@@ -251,9 +257,9 @@ class SessionBackend:
 
     def close(self, *, process_ends: bool = False) -> None:
         """Finish the files and free the simulation (or leave that to the end of the process); safe to call twice."""
-        if self._closed:
+        if not self._live:
             return
-        self._closed = True
+        self._live = False
         try:
             with _translated():
                 self._session.FlushRecords()
@@ -335,7 +341,7 @@ class SessionBackend:
             function(*arguments)
         except BaseException as error:
             self._raised = self._raised or error
-            if hasattr(self, "_session"):
+            if hasattr(self, "_session"):  # a congestion control may be made, and fail, with it
                 self._session.Stop()
         self._callback_seconds += time.perf_counter() - begin
 

@@ -7,6 +7,7 @@
 #include "fabric-switch.h"
 
 #include "ns3/node-list.h"
+#include "ns3/node.h"
 #include "ns3/test.h"
 
 #include <algorithm>

@@ -104,11 +104,7 @@ class HostsMakeThisSocket : public TestCase
   private:
     void DoRun() override
     {
-        Session session(1);
-        AddStar(session, Star());
-        session.UseTcp(TcpParameters());
-        RecordingListener listener(session);
-        session.Build(&listener);
+        BuiltStar built;
         Ptr<Socket> made =
             Socket::CreateSocket(NodeList::GetNode(0), TcpSocketFactory::GetTypeId());
         NS_TEST_EXPECT_MSG_EQ((DynamicCast<FabricTcpSocket>(made) != nullptr), true, "made");
