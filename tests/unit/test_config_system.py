@@ -79,7 +79,7 @@ def test_keys_without_effect_are_accepted(tmp_path: Path, line: str) -> None:
             "intra-dimension-scheduling: SFC",
             r":11: key 'intra-dimension-scheduling': found 'SFC', allowed: FIFO, RG, SCF",
         ),
-        ("inter-dimension-scheduling: own.py", r":11: .*found 'own.py', allowed: .*, PATH\.py:FUNCTION"),
+        ("inter-dimension-scheduling: own.py", r":11: .*found 'own.py', allowed: .*, FILE\.py:name"),
         ("num-queues-per-dim: 0", r":11: key 'num-queues-per-dim': "),
         ("injection-scale: 0", r":11: key 'injection-scale': "),
         ("injection-scale: much", r":11: key 'injection-scale': "),
