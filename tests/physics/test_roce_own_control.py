@@ -196,7 +196,7 @@ def test_a_class_that_is_not_in_the_file_is_an_input_error(repository: Path, suf
 def test_a_python_file_that_is_broken_is_an_input_error(tmp_path: Path) -> None:
     path = tmp_path / "broken.py"
     path.write_text("class Mine\n")
-    with pytest.raises(InputError, match=r"broken\.py: the congestion control file failed: SyntaxError"):
+    with pytest.raises(InputError, match=r"broken\.py:1: the congestion control file failed: SyntaxError"):
         play(roce_star(2, congestion_control=f"{path}:Mine"), one_message(), SIZE)
 
 

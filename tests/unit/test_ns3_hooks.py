@@ -209,7 +209,7 @@ def test_a_hook_file_that_fails_is_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="there is no switch 7"):
         play(star(2), one_message(), 1, on_built=load_hook(file))
     file.write_text("def on_built(context):\n    context.nothing\n")
-    with pytest.raises(InputError, match=r"mine\.py: on_built failed: AttributeError"):
+    with pytest.raises(InputError, match=r"mine\.py:2: on_built failed: AttributeError"):
         play(star(2), one_message(), 1, on_built=load_hook(file))
 
 
