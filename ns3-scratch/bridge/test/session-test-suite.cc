@@ -179,7 +179,10 @@ class BadDescriptionsAreRefused : public TestCase
             n.AddSwitch(SwitchParameters());
             n.Get().switchKinds.back().quantumBytes.assign(7, 1'500);
         });
-        Refused("8 priorities", [](auto& n) { n.AddSwitch({.losslessPriorities = 0x100}); });
+        Refused("8 priorities", [](auto& n) { 
+            n.AddSwitch(SwitchParameters());
+            n.Get().switchKinds.back().losslessPriorities = 0x100;
+        });
         Refused("there is no host 2", [](auto& n) { n.SetNpus({0, 2}); });
         Refused("there is no transport 'no-such'", [](auto& n) { n.UseTransport("no-such"); });
         Refused("no transport between them", [](auto& n) { n.UseTransport(""); });
