@@ -179,7 +179,7 @@ class BadDescriptionsAreRefused : public TestCase
             n.AddSwitch(SwitchParameters());
             n.Get().switchKinds.back().quantumBytes.assign(7, 1'500);
         });
-        Refused("8 priorities", [](auto& n) { 
+        Refused("8 priorities", [](auto& n) {
             n.AddSwitch(SwitchParameters());
             n.Get().switchKinds.back().losslessPriorities = 0x100;
         });
