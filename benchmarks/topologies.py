@@ -69,7 +69,15 @@ def first_event(k: int) -> dict[str, Any]:
         {"topology": {"kind": "fat-tree", "k": k, "link": LINK, "switch": SWITCH}, "transport": ROCE}
     )
     keys = ("all-reduce", "reduce-scatter", "all-gather", "all-to-all")
-    system = parse_system({f"{key}-implementation": ["direct" if key == "all-to-all" else "ring"] for key in keys})
+    rings = {f"{key}-implementation": ["direct" if key == "all-to-all" else "ring"] for key in keys}
+    system = parse_system(
+        {
+            **rings,
+            "scheduling-policy": "LIFO",
+            "preferred-dataset-splits": 1,
+            "active-chunks-per-dimension": 1,
+        }
+    )
     workload = parse_workload(f"MICRO\n1\nx -1 0 NONE 0 0 NONE 0 0 ALLREDUCE {ALL_REDUCE_BYTES} 0\n", "micro")
     taken = []
     for _ in range(FIRST_EVENT_ROUNDS):
