@@ -10,6 +10,7 @@ import numpy as np
 
 from astra_ns3.collectives.rounds import message_rounds
 from astra_ns3.errors import LimitReached
+from astra_ns3.network.api import NetworkBackend
 
 LATENCY_PS = 2_000_000
 PS_PER_BYTE = 80  # 100 Gb/s
@@ -20,8 +21,10 @@ def alpha_beta(network, endpoint, seed, recorder, on_built):
     return AlphaBeta(network.npus)
 
 
-class AlphaBeta:
+class AlphaBeta(NetworkBackend):
     """Fulfils ``astra_ns3.network.api.NetworkBackend``; a phase begins once all ranks of its group have launched it."""
+
+    ranks = 0
 
     def __init__(self, ranks):
         self.ranks = ranks

@@ -59,7 +59,7 @@ def draw_switches(
 
 def draw_buffers(draw: Draw, places: Sequence[Drawn], graph: Graph, config: NetworkConfig, packet_bytes: int) -> None:
     """Give each place its buffer: what headrooms and reserves keep, and something to share."""
-    packets = draw.between(1.2, 12) if draw.chance(0.85) else draw.between(12, 1000)
+    packets = draw.between(1.2, 12) if draw.chance(0.93) else draw.between(12, 1000)
     for number, place in enumerate(places):
         mine = [
             switch
