@@ -82,9 +82,9 @@ class Workload:
 
     def scaled(self, comm_scale: float = 1.0, compute_scale: float = 1.0) -> Workload:
         """Every size times ``comm_scale``, every compute time times ``compute_scale``; update times stay."""
-        if not (math.isfinite(comm_scale) and comm_scale > 0):
+        if not (_is_finite(comm_scale) and comm_scale > 0):
             raise InputError(f"comm-scale is {comm_scale}, expected a number above 0")
-        if not (math.isfinite(compute_scale) and compute_scale >= 0):
+        if not (_is_finite(compute_scale) and compute_scale >= 0):
             raise InputError(f"compute-scale is {compute_scale}, expected a number not below 0")
         if comm_scale == 1 and compute_scale == 1:
             return self
@@ -103,3 +103,7 @@ class Workload:
 def _check_range(what: str, value: int, largest: int) -> None:
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= largest:
         raise InputError(f"{what} {value!r} is not a whole number from 0 to {largest}")
+
+
+def _is_finite(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)

@@ -23,6 +23,7 @@ from astra_ns3.network.registry import check_backend_name, check_own_control
 from astra_ns3.system.intra_dimension import join_rule
 from astra_ns3.system.own_policies import find_policy, is_own
 from astra_ns3.system.policies import POLICIES
+from astra_ns3.units import LARGEST_INTEGER
 
 
 @dataclass(frozen=True)
@@ -118,3 +119,5 @@ def check_passes(passes: int) -> None:
     """Raise InputError unless ``passes`` is a whole number from 1."""
     if isinstance(passes, bool) or not isinstance(passes, int) or passes < 1:
         raise InputError(f"passes is {passes!r}, expected a whole number, at least 1")
+    if passes > LARGEST_INTEGER:
+        raise InputError(f"passes is too large, expected at most {LARGEST_INTEGER}")

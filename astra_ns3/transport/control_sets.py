@@ -122,6 +122,7 @@ def _dcqcn_hpcc(line: Line) -> Numbers:
         "decrease_timer": 4 * PS_PER_US,
         "increase_timer": 300 * PS_PER_US,
         "byte_counter": 0,
+        "fast_recovery_times": 1,
         "clamp_target_rate": False,
     }
 
@@ -169,7 +170,7 @@ def _timely_hpcc(line: Line) -> Numbers:
 
 def _dctcp_scaled(line: Line) -> Numbers:
     """By rate, a packet more each round trip, as a window does: 1000 bytes in 13 us are the 615 Mb/s of run.py."""
-    rate_ai = line.payload_bytes * 8 * PS_PER_SECOND // line.round_trip_ps
+    rate_ai = line.payload_bytes * 8 * PS_PER_SECOND // max(1, line.round_trip_ps)
     return {"window": True, "g": 1 / 16, "rate_ai": rate_ai, "minimum_window": 0}
 
 
@@ -198,7 +199,7 @@ def _hpcc_paper(_: Line) -> Numbers:
 
 
 def _hpcc_hpcc(line: Line) -> Numbers:
-    return {"rate_ai": line.rate_bps // 2500, "max_stage": 0, "multiple_rates": True}
+    return {"rate_ai": line.rate_bps // 2500, "max_stage": 0}
 
 
 def _pint_scaled(line: Line) -> Numbers:

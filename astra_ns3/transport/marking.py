@@ -52,16 +52,18 @@ def queue_before_pause(switch: SwitchShape, rate_bps: int, wire_bytes: int, prio
     """
     pfc, size = switch.config.pfc, switch.config.buffer_bytes
     if pfc is not None and priority in pfc.priorities:
-        shared, alpha = size - lossless_bytes(switch, wire_bytes), pfc.alpha_of(rate_bps)
-        return pfc.reserve_bytes + int(shared * alpha / (1 + alpha))
+        shared, alpha = max(0, size - lossless_bytes(switch, wire_bytes)), pfc.alpha_of(rate_bps)
+        return min(size, pfc.reserve_bytes + int(shared * alpha / (1 + alpha)))
     share = switch.config.alpha
     return size if share is None else int(size * share / (1 + share))
 
 
 def _thresholds(rate_bps: int, round_trip_ps: int, most_bytes: int, *, step: bool) -> EcnConfig:
     least = rate_bps * round_trip_ps // (8 * PS_PER_SECOND * UNDERFLOW_SHARE)
+    # A buffer too small for any of it is refused later, by its own name.
+    most_bytes = max(HIGH_OVER_LOW, most_bytes)
     if step:
-        kmin = min(max(STEP_BYTES * rate_bps // STEP_RATE_BPS, least), most_bytes)
+        kmin = min(max(STEP_BYTES * rate_bps // STEP_RATE_BPS, least), most_bytes // 2)
         return EcnConfig(kmin=kmin, kmax=kmin)
     low = min(max(LOW_BYTES * rate_bps // LOW_RATE_BPS, least), most_bytes // HIGH_OVER_LOW)
     return EcnConfig(kmin=low, kmax=HIGH_OVER_LOW * low, pmax=MOST_PROBABLE)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -238,3 +239,12 @@ layers = st.builds(Layer, names, passes, passes, passes, st.integers(0, 10**6))
 def test_a_written_workload_reads_back_the_same(chosen: list[Layer], loop: str) -> None:
     workload = Workload(loop, tuple(chosen), 0 if loop == "HYBRID_DLRM" else None)
     assert parse_workload(format_workload(workload)) == workload
+
+
+@pytest.mark.parametrize("wrong", [Path("a"), "2", None, True, float("nan")])
+def test_scales_are_numbers(wrong: Any) -> None:
+    loop = parse_workload("MICRO\n1\nlayer -1 0 NONE 0 0 NONE 0 0 ALLREDUCE 8 0")
+    with pytest.raises(InputError, match="comm-scale is"):
+        loop.scaled(comm_scale=wrong)
+    with pytest.raises(InputError, match="compute-scale is"):
+        loop.scaled(compute_scale=wrong)

@@ -10,6 +10,7 @@ from astra_ns3.config.network import NetworkConfig, parse_network
 from astra_ns3.config.roce_control import KINDS, RoceControl
 from astra_ns3.errors import InputError
 from astra_ns3.network.plan import NetworkPlan, plan_network
+from astra_ns3.transport.check import check_transport
 from astra_ns3.transport.control_sets import InForce, Line, in_force
 
 GBPS = 10**9
@@ -118,9 +119,10 @@ def test_hpccs_set_is_that_of_its_script() -> None:
     assert (found.numbers["rate_ai"], found.numbers["rate_hai"]) == (20 * MBPS, 200 * MBPS)
     timers = [found.numbers[key] for key in ("alpha_timer", "decrease_timer", "increase_timer", "byte_counter")]
     assert timers == [US, 4 * US, 300 * US, 0]
+    assert (found.numbers["fast_recovery_times"], found.numbers["clamp_target_rate"]) == (1, 0)
     assert (found.cnp_interval_ps, found.minimum_rate_bps) == (4 * US, GBPS)
     hpcc = numbers({"kind": "hpcc", "parameters": "hpcc"}).numbers
-    assert (hpcc["rate_ai"], hpcc["max_stage"]) == (40 * MBPS, 0)
+    assert (hpcc["rate_ai"], hpcc["max_stage"], hpcc["multiple_rates"]) == (40 * MBPS, 0, 0)
     timely = numbers({"kind": "timely", "parameters": "hpcc"}).numbers
     assert (timely["rate_ai"], timely["rate_hai"], timely["segment"]) == (100 * MBPS, 500 * MBPS, 0)
     dctcp = numbers({"kind": "dctcp", "parameters": "hpcc"}).numbers
@@ -193,6 +195,32 @@ def test_a_long_round_trip_needs_a_queue_that_outlasts_a_cut() -> None:
     keys["topology"]["link"]["delay"] = "500us"
     (found,) = plan_network(parse_network(keys)).graph.switch_configs[0].marking
     assert found.kmin_bytes == found.kmax_bytes == 2_000_186_880 // 80 // 7
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_host_alone_needs_no_path(kind: str) -> None:
+    """All NPUs share a host: no round trip, and nothing to scale by."""
+    keys = star({"kind": "roce", "congestion_control": kind})
+    keys["topology"] |= {"npus": 4, "npus_per_host": 4}
+    assert plan_network(parse_network(keys)).roce is not None
+
+
+@pytest.mark.parametrize("kind", ["dcqcn", "dctcp"])
+@pytest.mark.parametrize("switch", [{"buffer": "64KB"}, {"buffer": 3, "pfc": None}])
+def test_a_buffer_too_small_for_thresholds_is_refused_by_its_name(kind: str, switch: dict[str, Any]) -> None:
+    network = parse_network(star({"kind": "roce", "congestion_control": kind}, switch=switch))
+    plan = plan_network(network)
+    with pytest.raises(InputError, match=r"topology\.switch\.buffer"):
+        check_transport(network, plan.shape, plan.shapes)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("rate", ["10Gbps", "100Gbps", "800Gbps"])
+def test_what_the_program_chooses_it_does_not_warn_of(kind: str, rate: str) -> None:
+    network = parse_network(star({"kind": "roce", "congestion_control": kind}, rate, {"buffer": "16MB"}))
+    plan = plan_network(network)
+    warnings = check_transport(network, plan.shape, plan.shapes)
+    assert [warning for warning in warnings if "kmin" in warning or "congestion_control" in warning] == []
 
 
 def test_tcp_marks_where_it_is_told_to() -> None:

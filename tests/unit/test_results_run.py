@@ -150,6 +150,7 @@ def test_a_factory_gets_what_a_backend_is_made_from() -> None:
     [
         ({"passes": 0}, "passes is 0, expected a whole number, at least 1"),
         ({"passes": 1.5}, "passes is 1.5"),
+        ({"passes": 10**5000}, "passes is too large, expected at most 9223372036854775807"),
         ({"seed": 0}, "seed is 0, expected a whole number from 1 to 4294967295"),
         ({"seed": 2**32}, "seed is 4294967296"),
         ({"comm_scale": 0}, "comm-scale is 0"),
