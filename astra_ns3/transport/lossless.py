@@ -58,11 +58,16 @@ def _frames(network: NetworkConfig) -> Iterator[tuple[int, int]]:
 
 
 def _check_entrance(switch: SwitchShape, priority: int, frame: int, largest_wire_bytes: int) -> None:
-    """Raise InputError if a lossless frame doesn't even fit into the empty switch."""
-    pfc = switch.config.pfc
-    if pfc is None or priority not in pfc.priorities:
-        return
+    """Raise InputError if a frame isn't let into the empty switch, so that it would be lost for ever."""
+    pfc, share = switch.config.pfc, switch.config.alpha
     shared = switch.config.buffer_bytes - lossless_bytes(switch, largest_wire_bytes)
+    if pfc is None or priority not in pfc.priorities:
+        if share is not None and frame > int(share * shared):
+            raise InputError(
+                f"key 'topology.switch.alpha': a frame of {frame} bytes is never let in: alpha {share:g} of {shared} "
+                f"shared is {int(share * shared)}; raise alpha or buffer"
+            )
+        return
     for port in switch.ports:
         headroom, alpha = port_headroom_bytes(pfc, port, largest_wire_bytes), pfc.alpha_of(port.rate_bps)
         if max(0, frame - pfc.reserve_bytes) > min(shared, int(alpha * shared)) and frame > headroom:

@@ -53,7 +53,7 @@ def draw_switches(
             if draw.chance(0.2):
                 weights = [draw.randint(1, 20) for _ in range(8)]
                 alike["scheduler"] = {"kind": "dwrr", "weights": weights}
-            alike |= draw.some(0.25, alpha=draw.pick(0.5, 1.0, 8.0))
+            alike |= draw.some(0.25, alpha=draw.pick(1.0, 2.0, 8.0))
         place.update({key: dict(value) if isinstance(value, dict) else value for key, value in alike.items()})
 
 

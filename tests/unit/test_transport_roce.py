@@ -168,6 +168,13 @@ def test_pfc_must_let_a_frame_into_an_empty_switch() -> None:
         warnings({}, {"buffer": 106_100 + 16 * 1062, "pfc": {**pfc, **open_}})
 
 
+def test_a_share_must_let_a_frame_into_an_empty_switch() -> None:
+    """Without PFC nothing is kept: alpha of the whole buffer."""
+    with pytest.raises(InputError, match=r"switch\.alpha': a frame of 1062 bytes is never let in: alpha 0\.5 of 2123"):
+        warnings({}, {"buffer": 2123, "alpha": 0.5})
+    warnings({}, {"buffer": 2124, "alpha": 0.5})
+
+
 def test_a_buffer_must_hold_headroom_reserve_and_a_frame() -> None:
     needed = HOSTS * (headroom_bytes(100 * GBPS, 500 * NS, 1082) + 4096)
     exact: dict[str, Any] = {"buffer": needed + 1062, "pfc": {}}
