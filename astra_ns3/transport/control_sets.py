@@ -68,13 +68,11 @@ def in_force(control: RoceControl, line: Line) -> InForce:
 
 def _of_the_transport(name: str, line: Line, *, needs_cnps: bool) -> tuple[int, int]:
     """Least time between two CNPs, and the rate that no control goes below; the papers name no such rate."""
-    if name == "hpcc":
-        return 4 * PS_PER_US, 1000 * _MBPS
-    if name == "nvidia":
-        return 4 * PS_PER_US, _MBPS
-    if name == "paper" or not needs_cnps:
-        return 50 * PS_PER_US, 100 * _MBPS if name == "paper" else line.rate_bps // 1000
-    return line.cnp_interval_ps, line.rate_bps // 1000
+    interval_ps = line.cnp_interval_ps if needs_cnps else 50 * PS_PER_US
+    scaled = interval_ps, line.rate_bps // 1000
+    named = {"hpcc": (4 * PS_PER_US, _GBPS), "nvidia": (4 * PS_PER_US, _MBPS), "paper": (50 * PS_PER_US, 100 * _MBPS)}
+    interval_ps, rate_bps = named.get(name, scaled)
+    return interval_ps, min(rate_bps, line.rate_bps)
 
 
 def _nothing(_: Line) -> Numbers:

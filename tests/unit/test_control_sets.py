@@ -137,6 +137,11 @@ def test_nvidias_set_is_its_decrease_and_our_increase() -> None:
     assert found.minimum_rate_bps == MBPS
 
 
+def test_the_least_rate_of_a_set_is_never_above_the_line() -> None:
+    for name, rate_bps in (("paper", 50 * MBPS), ("hpcc", 500 * MBPS)):
+        assert numbers({"kind": "dcqcn", "parameters": name}, rate_bps).minimum_rate_bps == rate_bps
+
+
 def test_a_key_of_the_file_comes_before_the_set() -> None:
     found = numbers({"kind": "dcqcn", "parameters": "paper", "rate_ai": "1Gbps", "clamp_target_rate": False})
     assert (found.numbers["rate_ai"], found.numbers["clamp_target_rate"]) == (GBPS, 0)
