@@ -9,9 +9,9 @@ from __future__ import annotations
 import json
 
 import astra_ns3
-from astra_ns3.config.analytical import GIB_PER_NS, AnalyticalDimension, AnalyticalNetwork
-from astra_ns3.config.system import parse_system
-from astra_ns3.config.workload import parse_workload
+from astra_ns3.config.network.analytical_network import GIB_PER_NS, AnalyticalDimension, AnalyticalNetwork
+from astra_ns3.system.file import parse_system
+from astra_ns3.workload.files.astra_sim import parse_workload
 
 NPUS = 128
 MIB = 1 << 20

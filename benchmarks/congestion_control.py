@@ -17,7 +17,7 @@ from statistics import mean
 from typing import Any
 
 import astra_ns3
-from astra_ns3.config.network import parse_network, read_network
+from astra_ns3.config.network.packet_network import parse_network, read_network
 
 INPUTS = Path(__file__).resolve().parents[1] / "inputs"
 MIB_FROM_EACH = 16

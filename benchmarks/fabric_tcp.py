@@ -15,7 +15,7 @@ from dataclasses import replace
 import numpy as np
 
 from astra_ns3.collectives.schedule import Schedule
-from astra_ns3.config.network import NetworkConfig, parse_network
+from astra_ns3.config.network.packet_network import NetworkConfig, parse_network
 from astra_ns3.network.door.listener import Listener
 from astra_ns3.network.door.session import Description, Session
 from astra_ns3.network.door.session_backend import native_columns

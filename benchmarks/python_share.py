@@ -9,12 +9,12 @@ import argparse
 import json
 import time
 
-from astra_ns3.config.network import parse_network
-from astra_ns3.config.system import parse_system
-from astra_ns3.config.workload import parse_workload
+from astra_ns3.config.network.packet_network import parse_network
 from astra_ns3.network.api import EndpointModel, Limits
 from astra_ns3.network.ns3.backend import Ns3Backend
+from astra_ns3.system.file import parse_system
 from astra_ns3.workload.driver import TrainingDriver
+from astra_ns3.workload.files.astra_sim import parse_workload
 
 
 def main() -> None:

@@ -19,12 +19,12 @@ from pathlib import Path
 from typing import Any
 
 import astra_ns3
-from astra_ns3.config.network import parse_network
-from astra_ns3.config.system import parse_system
-from astra_ns3.config.workload import parse_workload
+from astra_ns3.config.network.packet_network import parse_network
 from astra_ns3.network.api import EndpointModel
 from astra_ns3.network.door.library import load
 from astra_ns3.network.ns3.backend import Ns3Backend
+from astra_ns3.system.file import parse_system
+from astra_ns3.workload.files.astra_sim import parse_workload
 
 HERE = Path(__file__).resolve().parent
 LINK = {"rate": "400Gbps", "delay": "500ns"}

@@ -14,11 +14,13 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import astra_ns3
-from astra_ns3.config.analytical import AnalyticalNetwork, parse_version_2
-from astra_ns3.config.document import Document
-from astra_ns3.config.system import SystemConfig, parse_system
-from astra_ns3.config.workload import Workload, parse_workload
+from astra_ns3.config.core.document import Document
+from astra_ns3.config.network.analytical_network import AnalyticalNetwork, parse_version_2
+from astra_ns3.config.system import SystemConfig
+from astra_ns3.config.workload import Workload
 from astra_ns3.errors import InputError
+from astra_ns3.system.file import parse_system
+from astra_ns3.workload.files.astra_sim import parse_workload
 
 ROOT = Path(__file__).resolve().parents[1]
 REFERENCE = ROOT.parent / "shared" / "reference"

@@ -7,9 +7,11 @@ from typing import Any
 
 import yaml
 
-from astra_ns3.config.network import NetworkConfig, parse_network
-from astra_ns3.config.system import SystemConfig, parse_system
-from astra_ns3.config.workload import Workload, parse_workload
+from astra_ns3.config.network.packet_network import NetworkConfig, parse_network
+from astra_ns3.config.system import SystemConfig
+from astra_ns3.config.workload import Workload
+from astra_ns3.system.file import parse_system
+from astra_ns3.workload.files.astra_sim import parse_workload
 
 NETWORKS = Path(__file__).parents[1] / "inputs" / "network"
 LINK = {"rate": "100Gbps", "delay": "500ns"}

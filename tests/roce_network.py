@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 from star_network import Listener, Played, Row, by_hand
 
-from astra_ns3.config.network import NetworkConfig, parse_network
+from astra_ns3.config.network.packet_network import NetworkConfig, parse_network
 from astra_ns3.errors import LimitReached
 from astra_ns3.network.api import EndpointModel, Limits
 from astra_ns3.network.records import RecorderOptions

@@ -7,10 +7,12 @@ from typing import Any
 
 from fake_backend import FakeBackend
 
-from astra_ns3.config.network import NetworkConfig, parse_network
-from astra_ns3.config.system import SystemConfig, parse_system
-from astra_ns3.config.workload import Workload, parse_workload
+from astra_ns3.config.network.packet_network import NetworkConfig, parse_network
+from astra_ns3.config.system import SystemConfig
+from astra_ns3.config.workload import Workload
 from astra_ns3.network.api import Limits, NetworkListener
+from astra_ns3.system.file import parse_system
+from astra_ns3.workload.files.astra_sim import parse_workload
 
 NPUS = 4
 WORKLOAD = """DATA

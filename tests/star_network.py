@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from astra_ns3.collectives.schedule import Schedule
-from astra_ns3.config.network import NetworkConfig, parse_network
+from astra_ns3.config.network.packet_network import NetworkConfig, parse_network
 from astra_ns3.network.api import EndpointModel, Limits, NetworkBackend
 from astra_ns3.network.records import RecorderOptions
 from astra_ns3.network.registry import create_backend

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from astra_ns3.config.collective_kind import CollectiveKind
-from astra_ns3.config.system import SystemConfig, parse_system
+from astra_ns3.collectives.kind import CollectiveKind
+from astra_ns3.config.system import SystemConfig
 from astra_ns3.network.records import Label, PassKind
+from astra_ns3.system.file import parse_system
 from astra_ns3.system.launches import Costs, Launch
 from astra_ns3.system.request import CollectiveRequest
 from astra_ns3.system.task import Collective, Task

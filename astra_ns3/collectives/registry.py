@@ -8,17 +8,16 @@ function that gives one for any number of ranks.
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 
 from astra_ns3.collectives.algorithms import ALGORITHMS, Algorithm, Builder
+from astra_ns3.collectives.kind import CollectiveKind
+from astra_ns3.collectives.names import FILE_PREFIX, parse_name, split_names
 from astra_ns3.collectives.own_algorithms import own_schedule
 from astra_ns3.collectives.schedule import Schedule
 from astra_ns3.collectives.schedule_files import Tell, load_schedule_cached, silent
-from astra_ns3.config.algorithm_names import FILE_PREFIX
-from astra_ns3.config.collective_kind import CollectiveKind
 from astra_ns3.errors import InputError, nearest
-from astra_ns3.user_code import FORM, user_part
+from astra_ns3.user_code import FORM
 
 _TREE = "doubleBinaryTree"
 # What a tree stands in for in ASTRA-sim 1.0, which runs an all-reduce on it whatever is asked.
@@ -44,11 +43,11 @@ def lookup(
     """
     if ranks < 1:
         raise InputError(f"{algorithm}: a collective needs at least 1 rank, got {ranks}")
-    own = user_part(algorithm)
-    if own is not None:
-        return own_schedule(own, kind, ranks)
-    if algorithm.startswith(FILE_PREFIX):
-        return _from_file(kind, algorithm.removeprefix(FILE_PREFIX), ranks, tell)
+    name = parse_name(algorithm)
+    if name.own is not None:
+        return own_schedule(name.own, kind, ranks)
+    if name.path is not None:
+        return _from_file(kind, name.path, ranks, tell)
     kind = played_kind(kind, algorithm, tree_for_every_collective=tree_for_every_collective)
     turn = variant % variants(kind, algorithm)
     return _build(kind, algorithm, ranks, turn, anticlockwise)
@@ -56,7 +55,7 @@ def lookup(
 
 def variants(kind: CollectiveKind, algorithm: str, *, tree_for_every_collective: bool = False) -> int:
     """Between how many schedules the chunks of a collective take turns."""
-    if algorithm.startswith(FILE_PREFIX) or user_part(algorithm) is not None:
+    if parse_name(algorithm).base is None:
         return 1
     kind = played_kind(kind, algorithm, tree_for_every_collective=tree_for_every_collective)
     return len(_find(kind, algorithm)[1])
@@ -64,9 +63,24 @@ def variants(kind: CollectiveKind, algorithm: str, *, tree_for_every_collective:
 
 def played_kind(kind: CollectiveKind, algorithm: str, *, tree_for_every_collective: bool = False) -> CollectiveKind:
     """The collective that is really run: an all-reduce where a tree stands in for another one, else ``kind``."""
-    if tree_for_every_collective and kind in _TREE_STANDS_IN_FOR and _parse(algorithm)[0] == _TREE:
+    if tree_for_every_collective and kind in _TREE_STANDS_IN_FOR and parse_name(algorithm).base == _TREE:
         return CollectiveKind.ALL_REDUCE
     return kind
+
+
+def algorithm_names(value: object) -> tuple[str, ...]:
+    """``ring_direct3`` or a list to one name for each dimension, or ``oneRing`` for all; raises ValueError."""
+    names = split_names(value) if isinstance(value, str) else value
+    if not isinstance(names, (list, tuple)) or not names:
+        raise ValueError(f"found {value!r:.60}, expected one algorithm for each dimension, joined by '_'")
+    for name in names:
+        if not isinstance(name, str) or not _is_known(name):
+            hint = nearest(str(name), (*ALGORITHMS, "oneRing", "oneDirect", "oneHalvingDoubling"))
+            allowed = f"{', '.join(ALGORITHMS)}, direct<window>, one<Algorithm>, {FILE_PREFIX}PATH, {FORM}"
+            raise ValueError(f"found {name!r}, allowed: {allowed}{hint}")
+        if parse_name(name).flat and len(names) > 1:
+            raise ValueError(f"found {value!r:.60}, but {name!r} is for all dimensions and stands alone")
+    return tuple(names)
 
 
 def pairs() -> list[tuple[CollectiveKind, str]]:
@@ -100,7 +114,8 @@ def _from_file(kind: CollectiveKind, path: str, ranks: int, tell: Tell) -> Sched
 
 
 def _find(kind: CollectiveKind, algorithm: str) -> tuple[Algorithm, tuple[Builder, ...], int | None]:
-    name, window = _parse(algorithm)
+    base, window, *_ = parse_name(algorithm)
+    name = str(base)
     entry = ALGORITHMS.get(name)
     if entry is None or (window is not None and not entry.windowed):
         allowed = sorted(ALGORITHMS)
@@ -117,9 +132,9 @@ def _find(kind: CollectiveKind, algorithm: str) -> tuple[Algorithm, tuple[Builde
     return entry, builders, window
 
 
-def _parse(algorithm: str) -> tuple[str, int | None]:
-    match = re.fullmatch(r"(?:one(?=[A-Z]))?([A-Za-z]+)(\d{1,9})?", algorithm)
-    if match is None:
-        return algorithm, None
-    name, digits = match.groups()
-    return name[0].lower() + name[1:], None if digits is None else int(digits)
+def _is_known(algorithm: str) -> bool:
+    name = parse_name(algorithm)
+    if name.base is None:
+        return name.own is not None or bool(name.path)
+    entry = ALGORITHMS.get(name.base)
+    return entry is not None and (name.window is None or (name.window > 0 and bool(entry.windowed)))

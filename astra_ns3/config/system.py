@@ -1,28 +1,25 @@
-"""The system file: collective algorithms, chunking, scheduling; ASTRA-sim 1.0's text keys, or the same as YAML.
+"""What a system file says: collective algorithms, chunking, scheduling, by ASTRA-sim 1.0's keys.
 
-Keys of that format which are not modelled are accepted only at the value that leaves them without effect.
+:mod:`astra_ns3.system.file` reads it, and knows which policies there are. Keys of that format which are not modelled
+are accepted only at the value that leaves them without effect.
 """
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Mapping
-from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from annotated_types import Ge, Gt, Le
-from pydantic import BeforeValidator, Field, Strict, WithJsonSchema, model_validator
+from pydantic import BeforeValidator, Field, Strict, ValidationInfo, WithJsonSchema, model_validator
 
-from astra_ns3.config.algorithm_names import algorithm_names, is_flat
-from astra_ns3.config.collective_kind import CollectiveKind
-from astra_ns3.config.document import Document, KeyPath
-from astra_ns3.config.model import ConfigModel, key_error, shown, validated
-from astra_ns3.config.policy_names import INTER_DIMENSION, INTRA_DIMENSION, SCHEDULING, policy_check
-from astra_ns3.config.reading import read_text
-from astra_ns3.config.yaml_document import parse_yaml
-from astra_ns3.errors import InputError
+from astra_ns3.collectives.kind import CollectiveKind
+from astra_ns3.collectives.names import is_flat
+from astra_ns3.collectives.registry import algorithm_names
+from astra_ns3.config.core.model import ConfigModel, key_error, shown
+from astra_ns3.errors import InputError, nearest
 from astra_ns3.units import LARGEST_INTEGER, PS_PER_NS
+from astra_ns3.user_code import FORM, user_part
 
 _ONLY_WITHOUT_EFFECT: Mapping[str, tuple[int, ...]] = {
     "local-reduction-delay": (1,),
@@ -52,6 +49,19 @@ def _switch(value: object) -> object:
     return {"0": False, "1": True, "true": True, "false": False}.get(str(value).lower(), value)
 
 
+POLICIES = "policies"
+"""In the context of a validation: for each key of a policy (its alias) the names there are."""
+
+
+def policy_name(value: object, info: ValidationInfo) -> object:
+    """A policy's name, one of those that the context has for its key, or ``FILE.py:name``; else ValueError."""
+    alias = str(info.field_name).replace("_", "-")
+    allowed = ((info.context or {}).get(POLICIES) or {}).get(alias)
+    if allowed is None or value in allowed or user_part(value) is not None:
+        return value
+    raise ValueError(f"found {shown(value)}, allowed: {', '.join(allowed)}, {FORM}{nearest(str(value), allowed)}")
+
+
 _Whole = BeforeValidator(_whole_number)
 _Number = Annotated[int, Strict(), Ge(0), Le(LARGEST_INTEGER // PS_PER_NS), _Whole]
 _Positive = Annotated[int, Strict(), Ge(1), Le(LARGEST_INTEGER // PS_PER_NS), _Whole]
@@ -62,15 +72,13 @@ _Algorithms = Annotated[
 ]
 _Scale = Annotated[float, Gt(0), BeforeValidator(_decimal)]
 _Switch = Annotated[bool, Strict(), BeforeValidator(_switch)]
-_Scheduling = Annotated[str, BeforeValidator(policy_check(SCHEDULING))]
-_Intra = Annotated[str, BeforeValidator(policy_check(INTRA_DIMENSION))]
-_Inter = Annotated[str, BeforeValidator(policy_check(INTER_DIMENSION))]
+_Policy = Annotated[str, BeforeValidator(policy_name)]
 
 
 class SystemConfig(ConfigModel):
     """How each NPU runs its collectives. Times are nanoseconds (ASTRA-sim's cycles)."""
 
-    scheduling_policy: _Scheduling = Field(alias="scheduling-policy")
+    scheduling_policy: _Policy = Field(alias="scheduling-policy")
     endpoint_delay_ns: _Number = Field(alias="endpoint-delay", default=10)
     start_jitter_ns: _Number = Field(alias="start-jitter", default=0)
     """Up to so long an NPU waits before it starts a phase, at random; ours."""
@@ -83,8 +91,8 @@ class SystemConfig(ConfigModel):
     collective_optimization: Literal["baseline", "localBWAware"] = Field(
         alias="collective-optimization", default="baseline"
     )
-    intra_dimension_scheduling: _Intra = Field(alias="intra-dimension-scheduling", default="FIFO")
-    inter_dimension_scheduling: _Inter = Field(alias="inter-dimension-scheduling", default="ascending")
+    intra_dimension_scheduling: _Policy = Field(alias="intra-dimension-scheduling", default="FIFO")
+    inter_dimension_scheduling: _Policy = Field(alias="inter-dimension-scheduling", default="ascending")
     num_queues_per_dimension: _Positive = Field(alias="num-queues-per-dim", default=1)
     """Queues of each dimension, which successive phases take in turn; the second half runs rings anticlockwise."""
     injection_scale: _Scale = Field(alias="injection-scale", default=1.0)
@@ -153,37 +161,3 @@ _KEYS: Mapping[CollectiveKind, str] = {
 
 def _counted(count: int, one: str) -> str:
     return f"{count} {one}" if count == 1 else f"{count} {one}s"
-
-
-def read_system(path: str | os.PathLike[str]) -> SystemConfig:
-    """Read a system file: YAML if it ends in .yaml or .yml, else ASTRA-sim's text; raises InputError."""
-    source = os.fspath(path)
-    text = read_text(path)
-    is_yaml = Path(source).suffix.lower() in (".yaml", ".yml")
-    return validated(SystemConfig, parse_yaml(text, source) if is_yaml else _parse_text(text, source))
-
-
-def parse_system(data: object, source: str = "system") -> SystemConfig:
-    """The system that plain data (a mapping as in a file) describes; ``source`` names it in messages."""
-    return validated(SystemConfig, Document(source, data))
-
-
-def json_schema() -> dict[str, Any]:
-    """JSON schema of a system file in YAML."""
-    return SystemConfig.model_json_schema(by_alias=True)
-
-
-def _parse_text(text: str, source: str) -> Document:
-    """Lines ``key: value``; empty lines, and lines that begin with '#' (ours), are skipped."""
-    data: dict[str, object] = {}
-    lines: dict[KeyPath, int] = {}
-    for number, line in enumerate(text.splitlines(), start=1):
-        if not line.strip() or line.lstrip().startswith("#"):
-            continue
-        key, colon, value = (part.strip() for part in line.partition(":"))
-        if not colon or not key or not value or len(value.split()) != 1:
-            raise InputError(f"{source}:{number}: found {shown(line.strip())}, expected 'key: value'")
-        if key in data:
-            raise InputError(f"{source}:{number}: key '{key}' stands twice (first on line {lines[(key,)]})")
-        data[key], lines[(key,)] = value, number
-    return Document(source, data, lines)

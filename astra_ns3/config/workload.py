@@ -1,124 +1,98 @@
-"""ASTRA-sim 1.0's text format of a workload, read strictly and written.
-
-First line: the loop and its options (:mod:`astra_ns3.config.workload_header`). Second: the number of layers. Then one
-line per layer, columns separated by blanks or tabs: name, a reserved number, then compute time (ns), collective and
-size (bytes) of the forward, input-gradient and weight-gradient pass, the update time (ns), and in HYBRID_CUSTOMIZED
-the layer's policy, which a loop of the user's may have too.
-"""
+"""The workload: a training loop's layers with their compute times and collectives, as plain data."""
 
 from __future__ import annotations
 
-import os
+import math
+from dataclasses import dataclass, replace
 
-from astra_ns3.config.collective_kind import TEXT_FORMAT_KINDS, CollectiveKind
-from astra_ns3.config.layers import LARGEST_COMPUTE_NS, LAYER_POLICIES, Layer, Pass, Workload
-from astra_ns3.config.reading import read_text
-from astra_ns3.config.workload_header import LOOPS, check_layer_numbers, format_header, parse_header
-from astra_ns3.config.workload_rows import Row, rows_of
-from astra_ns3.errors import InputError, nearest
-from astra_ns3.units import LARGEST_INTEGER
-from astra_ns3.user_code import user_part
+from astra_ns3.collectives.kind import CollectiveKind
+from astra_ns3.errors import InputError
+from astra_ns3.units import LARGEST_INTEGER, PS_PER_NS
 
-__all__ = ["LOOPS", "CollectiveKind", "Layer", "Pass", "Workload", "format_workload", "parse_workload", "read_workload"]
-
-_CUSTOMIZED = "HYBRID_CUSTOMIZED"
-_KINDS = tuple(kind.value for kind in TEXT_FORMAT_KINDS)
-_KIND_NOT_YET = "ALLREDUCEALLTOALL"
-_COLUMNS = (
-    "name",
-    "reserved",
-    "forward compute",
-    "forward collective",
-    "forward size",
-    "input-gradient compute",
-    "input-gradient collective",
-    "input-gradient size",
-    "weight-gradient compute",
-    "weight-gradient collective",
-    "weight-gradient size",
-    "update time",
-)
-_POLICY_COLUMN = "policy"
+LARGEST_COMPUTE_NS = LARGEST_INTEGER // PS_PER_NS
 
 
-def read_workload(path: str | os.PathLike[str]) -> Workload:
-    """Read a workload file; raises InputError with file, line and what was expected."""
-    return parse_workload(read_text(path), os.fspath(path))
+@dataclass(frozen=True)
+class Pass:
+    """One of a layer's three passes: compute, then a collective on ``bytes`` of each NPU (None: no collective)."""
+
+    compute_ns: int
+    collective: CollectiveKind | None = None
+    bytes: int = 0
+
+    def __post_init__(self) -> None:
+        _check_range("compute time", self.compute_ns, LARGEST_COMPUTE_NS)
+        _check_range("size", self.bytes, LARGEST_INTEGER)
+        if self.collective is None and self.bytes:
+            raise InputError(f"a pass without a collective has {self.bytes} bytes to send, expected 0")
+
+    def scaled(self, comm_scale: float, compute_scale: float) -> Pass:
+        """Times and sizes multiplied and truncated; what was to be sent stays at least one byte."""
+        return Pass(
+            int(self.compute_ns * compute_scale),
+            self.collective,
+            max(1, int(self.bytes * comm_scale)) if self.bytes else 0,
+        )
 
 
-def parse_workload(text: str, source: str = "workload") -> Workload:
-    """The workload that ``text`` describes; ``source`` names it in messages."""
-    rows = rows_of(text, source)
-    if not rows:
-        raise InputError(f"{source}: is empty, expected a training loop on its first line")
-    header = parse_header(rows[0])
-    if len(rows) < 2:
-        raise InputError(f"{source}:{rows[0].number + 1}: the number of layers is missing")
-    if len(rows[1].words) != 1:
-        raise rows[1].error(f"found {len(rows[1].words)} words, expected the number of layers alone")
-    count = rows[1].integer(0, "number of layers", 1, LARGEST_INTEGER)
-    layer_rows = rows[2:]
-    if len(layer_rows) != count:
-        raise rows[1].error(f"says {count} layers, found {len(layer_rows)} lines of layers")
-    check_layer_numbers(rows[0], header, count)
-    return Workload(
-        loop=header.loop,
-        layers=tuple(_layer(row, header.loop) for row in layer_rows),
-        last_bottom_layer=header.last_bottom_layer,
-        source=source,
-        model_parallel_npus=header.model_parallel_npus,
-        checkpoints=header.checkpoints,
-        checkpoint_initiates=header.checkpoint_initiates,
-    )
+@dataclass(frozen=True)
+class Layer:
+    """A layer; ``update_ns`` passes after each of its collectives before that counts as done.
+
+    ``policy``: the loop whose dimensions it communicates over, in HYBRID_CUSTOMIZED, or in a loop of the user's.
+    """
+
+    name: str
+    forward: Pass
+    input_gradient: Pass
+    weight_gradient: Pass
+    update_ns: int = 0
+    policy: str | None = None
+
+    def __post_init__(self) -> None:
+        _check_range("update time", self.update_ns, LARGEST_COMPUTE_NS)
 
 
-def format_workload(workload: Workload) -> str:
-    """The text of a workload, tabs between columns; :func:`parse_workload` reads it back to an equal one."""
-    lines = [format_header(workload), str(len(workload.layers))]
-    for layer in workload.layers:
-        columns: list[str] = [layer.name, "-1"]
-        for part in (layer.forward, layer.input_gradient, layer.weight_gradient):
-            kind = "NONE" if part.collective is None else part.collective.value
-            columns += [str(part.compute_ns), kind, str(part.bytes)]
-        columns += [str(layer.update_ns)] if layer.policy is None else [str(layer.update_ns), layer.policy]
-        lines.append("\t".join(columns))
-    return "\n".join(lines) + "\n"
+@dataclass(frozen=True)
+class Workload:
+    """A training loop by name and the layers it goes through; ``source`` is the file it came from."""
+
+    loop: str
+    layers: tuple[Layer, ...]
+    last_bottom_layer: int | None = None
+    """Index of the last layer of the bottom MLP; only the DLRM loops have one."""
+    source: str = "workload"
+    model_parallel_npus: int | None = None
+    """NPUs that share one copy of the model; only the transformer loops have it."""
+    checkpoints: tuple[int, ...] = ()
+    """Indices of the layers whose input is kept; only HYBRID_TRANSFORMER_FWD_IN_BCKWD has any."""
+    checkpoint_initiates: tuple[int, ...] = ()
+    """Indices of the layers before whose backward pass the forward pass is done again from a checkpoint."""
+
+    def scaled(self, comm_scale: float = 1.0, compute_scale: float = 1.0) -> Workload:
+        """Every size times ``comm_scale``, every compute time times ``compute_scale``; update times stay."""
+        if not (_is_finite(comm_scale) and comm_scale > 0):
+            raise InputError(f"comm-scale is {comm_scale}, expected a number above 0")
+        if not (_is_finite(compute_scale) and compute_scale >= 0):
+            raise InputError(f"compute-scale is {compute_scale}, expected a number not below 0")
+        if comm_scale == 1 and compute_scale == 1:
+            return self
+        layers = tuple(
+            replace(
+                layer,
+                forward=layer.forward.scaled(comm_scale, compute_scale),
+                input_gradient=layer.input_gradient.scaled(comm_scale, compute_scale),
+                weight_gradient=layer.weight_gradient.scaled(comm_scale, compute_scale),
+            )
+            for layer in self.layers
+        )
+        return replace(self, layers=layers)
 
 
-def _layer(row: Row, loop: str) -> Layer:
-    has_policy = loop == _CUSTOMIZED or (user_part(loop) is not None and len(row.words) > len(_COLUMNS))
-    expected = (*_COLUMNS, _POLICY_COLUMN) if has_policy else _COLUMNS
-    if len(row.words) != len(expected):
-        raise row.error(f"found {len(row.words)} columns, expected {len(expected)}: {', '.join(expected)}")
-    row.integer(1, _COLUMNS[1], -LARGEST_INTEGER, LARGEST_INTEGER)
-    return Layer(
-        name=row.words[0],
-        forward=_pass(row, 2),
-        input_gradient=_pass(row, 5),
-        weight_gradient=_pass(row, 8),
-        update_ns=row.integer(11, _COLUMNS[11], 0, LARGEST_COMPUTE_NS),
-        policy=_policy(row) if has_policy else None,
-    )
+def _check_range(what: str, value: int, largest: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= largest:
+        raise InputError(f"{what} {value!r} is not a whole number from 0 to {largest}")
 
 
-def _policy(row: Row) -> str:
-    word = row.words[len(_COLUMNS)]
-    if word not in LAYER_POLICIES:
-        hint = nearest(word, LAYER_POLICIES)
-        raise row.error(f"policy '{word[:40]}' is not one of {', '.join(LAYER_POLICIES)}{hint}")
-    return word
-
-
-def _pass(row: Row, column: int) -> Pass:
-    compute_ns = row.integer(column, _COLUMNS[column], 0, LARGEST_COMPUTE_NS)
-    word, size = row.words[column + 1], row.integer(column + 2, _COLUMNS[column + 2], 0, LARGEST_INTEGER)
-    if word == "NONE":
-        if size:
-            raise row.error(f"{_COLUMNS[column + 2]} is {size}, expected 0 since the collective is NONE")
-        return Pass(compute_ns)
-    if word == _KIND_NOT_YET:
-        raise row.error(f"collective '{word}' is not supported yet; supported: {', '.join(_KINDS)}, NONE")
-    if word not in _KINDS:
-        hint = nearest(word, (*_KINDS, "NONE"))
-        raise row.error(f"collective '{word[:40]}' is not one of {', '.join(_KINDS)}, NONE{hint}")
-    return Pass(compute_ns, CollectiveKind(word), size)
+def _is_finite(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)

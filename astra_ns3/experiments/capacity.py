@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from astra_ns3.config.network import NetworkConfig
+from astra_ns3.config.network.packet_network import NetworkConfig
 from astra_ns3.experiments.costs import (
     BYTES_PER_COLLECTIVE,
     BYTES_PER_HANDLE,
@@ -54,7 +54,7 @@ def run_need(inputs: Inputs, passes: int) -> Need:
     """What ``passes`` passes take before the first event."""
     npus = inputs.network.npus
     hosts = inputs.graph.hosts if isinstance(inputs.network, NetworkConfig) else 0
-    rows = sum(schedule.messages for schedule in {play.schedule for play in inputs.planned(1).plays})
+    rows = sum(schedule.messages for schedule in {play.schedule for play in inputs.expected(1).plays})
     collectives, at_once = _collectives(inputs, passes)
     return Need(npus * BYTES_PER_NPU + hosts * BYTES_PER_HOST, rows * BYTES_PER_ROW, collectives, at_once)
 
@@ -86,7 +86,7 @@ def _collectives(inputs: Inputs, passes: int) -> tuple[int, int]:
     """Bytes of the collectives that are issued before anything else happens, and how many these are."""
     npus = inputs.network.npus
     programs = Programs.of(inputs.workload, passes, inputs.network.dimensions)
-    cuts = inputs.planned(1).cuts
+    cuts = inputs.expected(1).cuts
     size = at_once = 0
     for request, count in issued_at_once(programs):
         chunks, phases = cuts[request_kind(request)]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from astra_ns3.config.network import NetworkConfig
+from astra_ns3.config.network.packet_network import NetworkConfig
 from astra_ns3.experiments.capacity import run_need
 from astra_ns3.experiments.costs import (
     IDLE_BYTES,
@@ -50,21 +50,21 @@ class Forecast:
 
 def forecast(inputs: Inputs, passes: int) -> Forecast:
     """How large the run of ``inputs`` will be; raises InputError for a collective that the system can't do."""
-    planned = inputs.planned(passes)
+    expected = inputs.expected(passes)
     sums = carried(inputs, passes)
-    launches = sum(play.count * play.schedule.ranks * len(play.groups) for play in planned.plays)
-    messages = sum(play.count * play.schedule.messages * len(play.groups) for play in planned.plays)
-    rows = sum(schedule.messages for schedule in {play.schedule for play in planned.plays})
+    launches = sum(play.count * play.schedule.ranks * len(play.groups) for play in expected.plays)
+    messages = sum(play.count * play.schedule.messages * len(play.groups) for play in expected.plays)
+    rows = sum(schedule.messages for schedule in {play.schedule for play in expected.plays})
     hosts = inputs.graph.hosts if isinstance(inputs.network, NetworkConfig) else 0
     active = inputs.system.active_chunks_per_dimension
     seconds = PROGRAM_SECONDS + hosts * SECONDS_PER_HOST + rows * SECONDS_PER_ROW + launches * SECONDS_PER_LAUNCH
     seconds += messages * SECONDS_PER_MESSAGE
     seconds += sum(_seconds(TRANSPORTS[each.cutting.kind], each, active) for each in sums)
     return Forecast(
-        collectives=planned.collectives,
+        collectives=expected.collectives,
         launches=launches,
         messages=messages,
-        bytes=planned.bytes,
+        bytes=expected.bytes,
         packets=sum(each.packets for each in sums),
         connections=_pairs(sums, "tcp"),
         queue_pairs=_pairs(sums, "roce"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from astra_ns3.config.roce_control import OwnControl, RoceControl
+from astra_ns3.config.transports.roce_control import OwnControl, RoceControl
 from astra_ns3.network.plan import NetworkPlan
 from astra_ns3.transport.roce import RoceParameters
 

@@ -9,14 +9,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from astra_ns3.collectives.schedule_files import Tell, silent
-from astra_ns3.config.analytical import AnalyticalNetwork
-from astra_ns3.config.compatibility import OURS, Compatibility, preset
-from astra_ns3.config.network import NetworkConfig
-from astra_ns3.config.network_file import AnyNetwork, NetworkFile, read_network_file
-from astra_ns3.config.system import SystemConfig, read_system
-from astra_ns3.config.workload import Workload, read_workload
+from astra_ns3.config.core.compatibility import OURS, Compatibility, preset
+from astra_ns3.config.network.analytical_network import AnalyticalNetwork
+from astra_ns3.config.network.file import AnyNetwork, NetworkFile, read_network_file
+from astra_ns3.config.network.packet_network import NetworkConfig
+from astra_ns3.config.system import SystemConfig
+from astra_ns3.config.workload import Workload
 from astra_ns3.errors import InputError
 from astra_ns3.experiments.costs import BYTES_PER_NPU
+from astra_ns3.experiments.expected import ExpectedRun, expected_run
 from astra_ns3.experiments.network_summary import wire_sizes
 from astra_ns3.experiments.options import (
     USUAL,
@@ -25,18 +26,19 @@ from astra_ns3.experiments.options import (
     system_with_options,
     system_with_rules,
 )
-from astra_ns3.experiments.planned import PlannedRun, planned_run
 from astra_ns3.experiments.scaling import scaled_apart
 from astra_ns3.memory import require_memory
 from astra_ns3.network.api import EndpointModel
 from astra_ns3.network.plan import NetworkPlan, plan_network
 from astra_ns3.network.registry import check_backend
+from astra_ns3.system.file import read_system
 from astra_ns3.topology.checks import check_topology
 from astra_ns3.topology.graph import Graph
 from astra_ns3.topology.ports import resolve_ports
 from astra_ns3.transport.check import check_transport
 from astra_ns3.units import LARGEST_INTEGER, PS_PER_NS, format_bytes
 from astra_ns3.workload.dry_run import unissued_collectives
+from astra_ns3.workload.files.astra_sim import read_workload
 
 __all__ = ["USUAL", "FilePath", "Inputs", "Options", "load_inputs"]
 
@@ -61,21 +63,21 @@ class Inputs:
     """Name of the preset that ``compatibility`` is."""
     asked_to_observe: bool = False
     """Whether a network of ours observes something; what an import of another format observes is for convenience."""
-    known_plans: dict[int, PlannedRun] = field(default_factory=dict, compare=False, repr=False)
-    """What :meth:`planned` has found, by passes."""
+    known_expected: dict[int, ExpectedRun] = field(default_factory=dict, compare=False, repr=False)
+    """What :meth:`expected` has found, by passes."""
 
     @property
     def bandwidths(self) -> tuple[float, ...]:
         """Bandwidth of each dimension, in the network's own unit."""
         return self.network.bandwidths
 
-    def planned(self, passes: int) -> PlannedRun:
+    def expected(self, passes: int) -> ExpectedRun:
         """What the run will play; raises InputError for what the system's algorithms can't do."""
-        if passes not in self.known_plans:
-            self.known_plans[passes] = planned_run(
+        if passes not in self.known_expected:
+            self.known_expected[passes] = expected_run(
                 self.workload, self.system, self.network.dimensions, self.bandwidths, self.compatibility, passes
             )
-        return self.known_plans[passes]
+        return self.known_expected[passes]
 
 
 def load_inputs(
@@ -108,10 +110,10 @@ def load_inputs(
         _check_reported(network_config, options)
     with _named(system):
         # Before the graph: it takes long to build, and needs less memory than too large a schedule.
-        planned = planned_run(scaled, system_config, dimensions, bandwidths, compatibility, 1, tell)
+        expected = expected_run(scaled, system_config, dimensions, bandwidths, compatibility, 1, tell)
     with _named(network, read_in_network):
         graph, plan, warnings = _network(network_config, options, endpoint_model(system_config))
-        _check_durations(network_config, planned)
+        _check_durations(network_config, expected)
         check_backend(options.backend, plan or network_config, rendezvous=system_config.rendezvous)
     return Inputs(
         scaled,
@@ -132,7 +134,7 @@ def load_inputs(
         compatibility,
         compat,
         network_config.observe.anything and not read_in_network.imported,
-        {1: planned},
+        {1: expected},
     )
 
 
@@ -157,7 +159,7 @@ def _check_reported(network: AnyNetwork, options: Options) -> None:
         )
 
 
-def _check_durations(network: AnyNetwork, planned: PlannedRun) -> None:
+def _check_durations(network: AnyNetwork, expected: ExpectedRun) -> None:
     """Raise InputError if a message alone would take longer on an analytical network than 64 bits of picoseconds hold.
 
     What adds up to as much is refused when the run gets there.
@@ -165,7 +167,7 @@ def _check_durations(network: AnyNetwork, planned: PlannedRun) -> None:
     if not isinstance(network, AnalyticalNetwork):
         return
     fastest = max(network.bandwidths)
-    size = max((play.largest_bytes for play in planned.plays), default=0)
+    size = max((play.largest_bytes for play in expected.plays), default=0)
     if size / fastest * PS_PER_NS > LARGEST_INTEGER:
         raise InputError(
             f"a message of {format_bytes(size)} takes more than 106 days at {fastest:g} bytes per nanosecond, "

@@ -10,8 +10,8 @@ from typing import Any
 
 from astra_ns3.errors import AstraNs3Error
 from astra_ns3.experiments.description import Description
+from astra_ns3.experiments.play import Played
 from astra_ns3.experiments.request import RunRequest
-from astra_ns3.experiments.session import Played
 from astra_ns3.experiments.store import FORMAT
 from astra_ns3.experiments.watch import Watch
 from astra_ns3.network.records import RunRecords

@@ -6,10 +6,10 @@ import os
 from dataclasses import dataclass
 from typing import Any
 
-from astra_ns3.config.analytical import AnalyticalNetwork
-from astra_ns3.config.network import NetworkConfig
-from astra_ns3.config.network_file import read_any_network
-from astra_ns3.config.roce import RoceTransport
+from astra_ns3.config.network.analytical_network import AnalyticalNetwork
+from astra_ns3.config.network.file import read_any_network
+from astra_ns3.config.network.packet_network import NetworkConfig
+from astra_ns3.config.transports.roce import RoceTransport
 from astra_ns3.errors import InputError
 from astra_ns3.network.plan import NetworkPlan, plan_network
 from astra_ns3.topology.graph import Graph

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
 
-from astra_ns3.config.compatibility import Compatibility, preset
-from astra_ns3.config.network import NetworkConfig, parse_network
-from astra_ns3.config.network_file import AnyNetwork
-from astra_ns3.config.roce_control import OwnControl
-from astra_ns3.config.system import SystemConfig, parse_system
+from astra_ns3.config.core.compatibility import Compatibility, preset
+from astra_ns3.config.network.file import AnyNetwork
+from astra_ns3.config.network.packet_network import NetworkConfig, parse_network
+from astra_ns3.config.system import SystemConfig
+from astra_ns3.config.transports.roce_control import OwnControl
 from astra_ns3.errors import InputError
+from astra_ns3.system.file import parse_system
 from astra_ns3.user_code import check_user_file
 
 _NAMED = ("scheduling_policy", "intra_dimension_scheduling", "inter_dimension_scheduling", "congestion_control")

@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 from astra_ns3.experiments.inputs import Inputs
 from astra_ns3.network.api import NetworkBackend
 from astra_ns3.workload.driver import TrainingDriver
-from astra_ns3.workload.dry_run import planned_computation
+from astra_ns3.workload.dry_run import expected_computation
 from astra_ns3.workload.programs import Programs
 
 _SECONDS_PER_BYTE = 5e-9
@@ -17,7 +17,7 @@ _SECONDS_PER_COMPUTATION = 20e-6
 """Of wall time, of one NPU, however long it computes."""
 
 
-class PlannedWork(NamedTuple):
+class ExpectedWork(NamedTuple):
     """What a run has to do: bytes of messages over all NPUs, computation of NPU 0, and the bytes' share of the cost."""
 
     bytes: int
@@ -25,8 +25,8 @@ class PlannedWork(NamedTuple):
     bytes_share: float
 
 
-NOTHING_PLANNED = PlannedWork(0, 0, 0.0)
-"""What is planned isn't known."""
+NOTHING_EXPECTED = ExpectedWork(0, 0, 0.0)
+"""What is expected isn't known."""
 
 
 @dataclass(frozen=True)
@@ -46,16 +46,16 @@ class Progress:
     wall_seconds: float
     delivered_bytes: int | None = None
     computed_ps: int = 0
-    planned: PlannedWork = NOTHING_PLANNED
+    expected: ExpectedWork = NOTHING_EXPECTED
     setup_seconds: float = 0.0
 
     @property
     def fraction(self) -> float:
-        """Share of the planned work that is done, 0 to 1: bytes delivered, and computation, each by what it costs.
+        """Share of the expected work that is done, 0 to 1: bytes delivered, and computation, each by what it costs.
 
         Where neither is known, the share of the layer steps that NPU 0 has behind it.
         """
-        plan = self.planned
+        plan = self.expected
         if (plan.bytes and self.delivered_bytes is None) or not (plan.bytes or plan.compute_ps):
             done, total = self.passes_done * self.steps + self.steps_done, self.passes * self.steps
             return _share(done, total)
@@ -94,10 +94,10 @@ class ProgressMeter:
     """Reads off a run how far it is. What has been delivered never goes down, though a receiver may throw away."""
 
     def __init__(
-        self, driver: TrainingDriver, network: NetworkBackend, planned: PlannedWork, setup_seconds: float
+        self, driver: TrainingDriver, network: NetworkBackend, expected: ExpectedWork, setup_seconds: float
     ) -> None:
         self._driver = driver
-        self._planned = planned
+        self._expected = expected
         self._setup_seconds = setup_seconds
         self._highest_bytes = 0
         self._count = network.delivered_bytes
@@ -113,19 +113,19 @@ class ProgressMeter:
             wall_seconds,
             None if counted is None else self._highest_bytes,
             self._driver.computed_ps(),
-            self._planned,
+            self._expected,
             self._setup_seconds,
         )
 
 
-def planned_work(inputs: Inputs, passes: int) -> PlannedWork:
+def expected_work(inputs: Inputs, passes: int) -> ExpectedWork:
     """What ``passes`` passes have to do."""
-    size = inputs.planned(passes).bytes
-    compute_ps, computations = planned_computation(Programs.of(inputs.workload, passes, inputs.network.dimensions))
+    size = inputs.expected(passes).bytes
+    compute_ps, computations = expected_computation(Programs.of(inputs.workload, passes, inputs.network.dimensions))
     cost = size * _SECONDS_PER_BYTE
     whole = cost + computations * _SECONDS_PER_COMPUTATION
     share = 1.0 if not compute_ps else cost / whole
-    return PlannedWork(size, compute_ps, share)
+    return ExpectedWork(size, compute_ps, share)
 
 
 def _share(done: int, total: int) -> float:

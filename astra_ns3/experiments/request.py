@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from astra_ns3.config.model import shown
-from astra_ns3.config.network_file import AnyNetwork
+from astra_ns3.config.core.model import shown
+from astra_ns3.config.network.file import AnyNetwork
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.config.workload import Workload
 from astra_ns3.errors import InputError, nearest

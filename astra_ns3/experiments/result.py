@@ -15,8 +15,8 @@ from astra_ns3.errors import InputError
 from astra_ns3.experiments.astra_sim_tables import BACKEND_END_TO_END, DETAILED, END_TO_END, UTILIZATION_SUFFIX
 from astra_ns3.experiments.layer_table import LAYERS
 from astra_ns3.experiments.metadata import FORMAT_VERSION
-from astra_ns3.experiments.own_tables import COLLECTIVES, NPUS, SWITCH
 from astra_ns3.experiments.replacing import RUN_FILE, whole_run
+from astra_ns3.experiments.run_tables import COLLECTIVES, NPUS, SWITCH
 from astra_ns3.experiments.store import FORMAT, SEEDS_FORMAT
 from astra_ns3.units import PS_PER_NS
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from astra_ns3.config.network_file import AnyNetwork
+from astra_ns3.config.network.file import AnyNetwork
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.config.workload import Workload
 from astra_ns3.errors import AstraNs3Error, InputError, Interrupted, ResultsNotSaved
@@ -21,12 +21,12 @@ from astra_ns3.experiments.isolated.channel import Recorder
 from astra_ns3.experiments.isolated.child import serve
 from astra_ns3.experiments.isolated.interruption import Interruption
 from astra_ns3.experiments.isolated.supervisor import Supervisor
+from astra_ns3.experiments.play import LocalReporter, Played, play
 from astra_ns3.experiments.progress import ProgressSink
 from astra_ns3.experiments.request import RECORDABLE, RunRequest
 from astra_ns3.experiments.result import Result
 from astra_ns3.experiments.saving import Destination, save
 from astra_ns3.experiments.scaling import joint_scales
-from astra_ns3.experiments.session import LocalReporter, Played, play
 from astra_ns3.experiments.watch import Watch
 from astra_ns3.network.api import Limits, NetworkBackend
 from astra_ns3.network.recorded import TableSink

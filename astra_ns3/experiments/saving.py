@@ -15,11 +15,11 @@ from astra_ns3.experiments.astra_sim_tables import astra_sim_tables
 from astra_ns3.experiments.description import Description
 from astra_ns3.experiments.layer_table import LAYERS, write_layers
 from astra_ns3.experiments.metadata import run_document
-from astra_ns3.experiments.own_tables import collective_table, npu_table, switch_table
+from astra_ns3.experiments.play import Played
 from astra_ns3.experiments.replacing import RUN_FILE
 from astra_ns3.experiments.request import RunRequest
 from astra_ns3.experiments.result import Files, Result
-from astra_ns3.experiments.session import Played
+from astra_ns3.experiments.run_tables import collective_table, npu_table, switch_table
 from astra_ns3.experiments.store import RunFolder
 from astra_ns3.experiments.watch import Watch
 from astra_ns3.network.parquet import ParquetTables, reason_of

@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from astra_ns3.collectives.schedule import Schedule
-from astra_ns3.config.network import NetworkConfig
+from astra_ns3.config.network.packet_network import NetworkConfig
+from astra_ns3.experiments.expected import ExpectedPlay
 from astra_ns3.experiments.inputs import Inputs
-from astra_ns3.experiments.planned import PlannedPlay
 from astra_ns3.topology.paths import path
 from astra_ns3.transport.roce import window_bytes
 
@@ -65,7 +65,7 @@ def carried(inputs: Inputs, passes: int) -> list[Carried]:
     if not isinstance(network, NetworkConfig):
         return []
     sums = [Carried(cutting) for cutting in _cuttings(inputs, network)]
-    for play in inputs.planned(passes).plays:
+    for play in inputs.expected(passes).plays:
         for each in sums:
             _carry(inputs, play, each)
     for each, (_, pairs) in zip(sums, joined_pairs(inputs, passes), strict=True):
@@ -83,7 +83,7 @@ def joined_pairs(inputs: Inputs, passes: int) -> list[tuple[str, _Numbers]]:
     npus = len(inputs.graph.rank_host)
     found: dict[str, list[_Numbers]] = {kind: [] for kind in served}
     known: set[tuple[int, int]] = set()
-    for play in inputs.planned(passes).plays:
+    for play in inputs.expected(passes).plays:
         key = id(play.schedule), id(play.groups)
         if key in known or not play.schedule.messages:
             continue
@@ -97,7 +97,7 @@ def joined_pairs(inputs: Inputs, passes: int) -> list[tuple[str, _Numbers]]:
     return [(kind, _distinct(np.concatenate([none, *pairs]), npus)) for kind, pairs in found.items()]
 
 
-def _carry(inputs: Inputs, play: PlannedPlay, sums: Carried) -> None:
+def _carry(inputs: Inputs, play: ExpectedPlay, sums: Carried) -> None:
     """Add what a transport carries of a schedule that all its groups play."""
     schedule, payload = play.schedule, sums.cutting.payload_bytes
     if not schedule.messages:
@@ -151,7 +151,7 @@ class _Chunk:
         return own
 
 
-def _in_groups(inputs: Inputs, play: PlannedPlay, between: _Numbers) -> Iterator[_Chunk]:
+def _in_groups(inputs: Inputs, play: ExpectedPlay, between: _Numbers) -> Iterator[_Chunk]:
     groups = np.array(play.groups, dtype=np.int64)
     hosts = np.array(inputs.graph.rank_host, dtype=np.int64)
     ranks = play.schedule.ranks

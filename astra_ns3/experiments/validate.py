@@ -7,11 +7,11 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any
 
-from astra_ns3.config.network import NetworkConfig
-from astra_ns3.config.network_file import AnyNetwork
-from astra_ns3.config.reading import read_text
-from astra_ns3.config.roce_control import OwnControl
+from astra_ns3.config.core.reading import read_text
+from astra_ns3.config.network.file import AnyNetwork
+from astra_ns3.config.network.packet_network import NetworkConfig
 from astra_ns3.config.system import SystemConfig
+from astra_ns3.config.transports.roce_control import OwnControl
 from astra_ns3.config.workload import Workload
 from astra_ns3.errors import InputError
 from astra_ns3.experiments.capacity import check_run_fits

@@ -10,18 +10,18 @@ from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 
-from astra_ns3.config.network import NetworkConfig, Observe
-from astra_ns3.config.switch import SwitchConfig
+from astra_ns3.config.network.packet_network import NetworkConfig, Observe
+from astra_ns3.config.topology.switch import SwitchConfig
 from astra_ns3.network.api import EndpointModel
 from astra_ns3.network.grid import NpuGrid, npu_grid
-from astra_ns3.network.shape import network_shape, port_shape, transport_shapes
+from astra_ns3.network.outline import network_shape, port_shape, transport_shapes
 from astra_ns3.topology.graph import Graph, Link
 from astra_ns3.topology.paths import longest_path
 from astra_ns3.topology.registry import build_graph
 from astra_ns3.topology.routes import RouteTables, shortest_paths
 from astra_ns3.transport.marking import is_open, with_marking
+from astra_ns3.transport.network_outline import NetworkShape, PortShape, SwitchShape
 from astra_ns3.transport.roce import RoceParameters, base_round_trip_ps, roce_frames, roce_line, roce_parameters
-from astra_ns3.transport.shape import NetworkShape, PortShape, SwitchShape
 from astra_ns3.transport.tcp import TcpParameters, tcp_parameters
 from astra_ns3.transport.tcp import base_round_trip_ps as tcp_round_trip_ps
 

@@ -6,10 +6,10 @@ import inspect
 from collections.abc import Callable, Mapping
 from functools import partial
 
-from astra_ns3.config.compatibility import OURS, Compatibility
-from astra_ns3.config.model import shown
-from astra_ns3.config.network import NetworkConfig
-from astra_ns3.config.network_file import AnyNetwork
+from astra_ns3.config.core.compatibility import OURS, Compatibility
+from astra_ns3.config.core.model import shown
+from astra_ns3.config.network.file import AnyNetwork
+from astra_ns3.config.network.packet_network import NetworkConfig
 from astra_ns3.errors import InputError, nearest
 from astra_ns3.network.api import EndpointModel, NetworkBackend
 from astra_ns3.network.plan import NetworkPlan

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 
-from astra_ns3.config.collective_kind import CollectiveKind
-from astra_ns3.config.compatibility import Compatibility
+from astra_ns3.collectives.kind import CollectiveKind
+from astra_ns3.config.core.compatibility import Compatibility
 from astra_ns3.errors import InputError
 from astra_ns3.system.groups import Grid
 from astra_ns3.system.offline_greedy import OfflineGreedy

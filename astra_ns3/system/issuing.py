@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from astra_ns3.config.compatibility import Compatibility
+from astra_ns3.config.core.compatibility import Compatibility
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.errors import InputError
 from astra_ns3.network.api import NetworkBackend
 from astra_ns3.network.instance import pack_instance
+from astra_ns3.system.collective_planner import Chunk, CollectivePlanner, PlannedPhase
 from astra_ns3.system.communicator import Communicator
 from astra_ns3.system.groups import Grid
 from astra_ns3.system.launches import Launch, LaunchTable, ScheduleNumbers
 from astra_ns3.system.own_policies import find_policy
-from astra_ns3.system.plan import Chunk, CollectivePlanner, PlannedPhase
 from astra_ns3.system.policies import POLICIES
 from astra_ns3.system.request import CollectiveRequest
 from astra_ns3.system.task import Collective, Task

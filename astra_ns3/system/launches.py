@@ -12,12 +12,12 @@ from astra_ns3.collectives.registry import lookup, variants
 from astra_ns3.collectives.schedule import Schedule
 from astra_ns3.collectives.schedule_files import Tell, silent
 from astra_ns3.collectives.volume import rank_costs
-from astra_ns3.config.compatibility import Compatibility
+from astra_ns3.config.core.compatibility import Compatibility
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.network.api import NetworkBackend
 from astra_ns3.system.communicator import PerNpu
 from astra_ns3.system.groups import Grid, GroupTable
-from astra_ns3.system.planner import Phase
+from astra_ns3.system.phases import Phase
 from astra_ns3.units import PS_PER_NS
 
 _WINDOW = re.compile(r"(?i:(one)?direct)([0-9]+)")

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from math import prod
 
-from astra_ns3.config.compatibility import OURS, Compatibility
+from astra_ns3.config.core.compatibility import OURS, Compatibility
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.errors import InputError
 from astra_ns3.network.api import NetworkBackend
@@ -20,6 +20,7 @@ from astra_ns3.network.instance import MOST_CHUNKS
 from astra_ns3.network.records import CollectiveRecord, LayerDetail
 from astra_ns3.system.barrier import PhaseBarrier
 from astra_ns3.system.communicator import Communicator
+from astra_ns3.system.dimension_queue import DimensionQueue
 from astra_ns3.system.groups import Grid
 from astra_ns3.system.history import History
 from astra_ns3.system.intra_dimension import join_rule
@@ -28,7 +29,6 @@ from astra_ns3.system.launch_order import LaunchOrder
 from astra_ns3.system.launches import ScheduleNumbers
 from astra_ns3.system.matching import Matching
 from astra_ns3.system.messages import Messages
-from astra_ns3.system.npu import DimensionQueue
 from astra_ns3.system.observer import NpuObserver
 from astra_ns3.system.request import CollectiveRequest, Handle, MessageRequest
 from astra_ns3.system.start_jitter import StartJitter

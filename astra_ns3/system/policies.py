@@ -32,4 +32,7 @@ def highest(counter: int, request: CollectiveRequest) -> tuple[int, int]:
     return HIGHEST_PRIORITY, counter
 
 
-POLICIES: Mapping[str, Policy] = {"LIFO": lifo, "FIFO": fifo, "HIGHEST": highest}
+USUAL_POLICIES: Mapping[str, Policy] = {"LIFO": lifo, "FIFO": fifo}
+"""Those that a system file may name for all collectives."""
+POLICIES: Mapping[str, Policy] = {**USUAL_POLICIES, "HIGHEST": highest}
+"""Those that a request may name for itself."""

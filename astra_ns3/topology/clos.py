@@ -11,8 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
-from astra_ns3.config.switch import LinkConfig, SwitchConfig
-from astra_ns3.config.topology import Clos, FatTree, LeafSpine
+from astra_ns3.config.core.link import LinkConfig
+from astra_ns3.config.topology.kinds import Clos, FatTree, LeafSpine
+from astra_ns3.config.topology.switch import SwitchConfig
 from astra_ns3.topology.graph import Graph
 from astra_ns3.topology.wiring import Wiring
 

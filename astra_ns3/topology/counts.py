@@ -8,8 +8,9 @@ from __future__ import annotations
 from math import prod
 from typing import NamedTuple
 
-from astra_ns3.config.plain_graph import PlainGraph
-from astra_ns3.config.topology import (
+from astra_ns3.config.formats.plain_graph import PlainGraph
+from astra_ns3.config.topology.direct import RouterTopology
+from astra_ns3.config.topology.kinds import (
     Clos,
     Dragonfly,
     Dumbbell,
@@ -23,7 +24,6 @@ from astra_ns3.config.topology import (
     SingleSwitch,
     TopologyBase,
 )
-from astra_ns3.config.topology_direct import RouterTopology
 from astra_ns3.memory import require_memory
 
 BYTES_PER_LINK = 640

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from itertools import combinations
 
-from astra_ns3.config.topology import Dragonfly
+from astra_ns3.config.topology.kinds import Dragonfly
 from astra_ns3.topology.graph import Graph
 from astra_ns3.topology.wiring import Wiring
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import combinations
 
-from astra_ns3.config.topology import FullMesh
+from astra_ns3.config.topology.kinds import FullMesh
 from astra_ns3.topology.graph import Graph
 from astra_ns3.topology.wiring import Wiring
 

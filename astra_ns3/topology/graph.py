@@ -10,8 +10,9 @@ from math import isfinite, prod
 import numpy as np
 import numpy.typing as npt
 
-from astra_ns3.config.switch import LinkConfig, SwitchConfig
-from astra_ns3.config.topology import default_local
+from astra_ns3.config.core.link import LinkConfig
+from astra_ns3.config.topology.kinds import default_local
+from astra_ns3.config.topology.switch import SwitchConfig
 from astra_ns3.errors import InputError
 from astra_ns3.units import LARGEST_INTEGER
 from astra_ns3.user_code import a_kind_of

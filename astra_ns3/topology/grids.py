@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import prod
 
-from astra_ns3.config.topology_direct import RouterTopology
+from astra_ns3.config.topology.direct import RouterTopology
 from astra_ns3.topology.graph import Graph
 from astra_ns3.topology.wiring import Wiring
 

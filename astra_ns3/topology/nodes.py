@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from itertools import combinations
 
-from astra_ns3.config.topology import FlatTopology, Hierarchical, RailOptimised, ScaleUp
+from astra_ns3.config.topology.kinds import FlatTopology, Hierarchical, RailOptimised, ScaleUp
 from astra_ns3.topology.graph import Graph
 from astra_ns3.topology.grids import grid_links
 from astra_ns3.topology.wiring import Wiring

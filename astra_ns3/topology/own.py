@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from astra_ns3.config.topology import OwnTopology
+from astra_ns3.config.topology.kinds import OwnTopology
 from astra_ns3.errors import InputError
 from astra_ns3.topology.graph import Graph
 from astra_ns3.user_code import a_kind_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from astra_ns3.config.topology import OwnTopology, TopologyConfig
+from astra_ns3.config.topology.kinds import OwnTopology, TopologyConfig
 from astra_ns3.errors import InputError, nearest
 from astra_ns3.topology.clos import clos, fat_tree, leaf_spine
 from astra_ns3.topology.counts import check_network_fits
@@ -34,7 +34,7 @@ BUILDERS: Mapping[str, Callable[[Any], Graph]] = {
     "dumbbell": dumbbell,
     "file": file_graph,
 }
-"""Each builder takes the model of its kind in ``config/topology.py``."""
+"""Each builder takes the model of its kind in ``config/topology/kinds.py``."""
 
 
 def build_graph(config: TopologyConfig) -> Graph:

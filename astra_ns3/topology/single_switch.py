@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from astra_ns3.config.topology import SingleSwitch
+from astra_ns3.config.topology.kinds import SingleSwitch
 from astra_ns3.topology.graph import Graph
 from astra_ns3.topology.wiring import Wiring
 

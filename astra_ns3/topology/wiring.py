@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from astra_ns3.config.switch import LinkConfig, SwitchConfig
-from astra_ns3.config.topology_base import TopologyBase, default_local
+from astra_ns3.config.core.link import LinkConfig
+from astra_ns3.config.topology.base import TopologyBase, default_local
+from astra_ns3.config.topology.switch import SwitchConfig
 from astra_ns3.errors import InputError
 from astra_ns3.topology.graph import MOST_LINKS, Graph, Link
 

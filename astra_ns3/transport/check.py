@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from astra_ns3.config.network import NetworkConfig
+from astra_ns3.config.network.packet_network import NetworkConfig
 from astra_ns3.transport.lossless import check_lossless, largest_wire_bytes
+from astra_ns3.transport.network_outline import NetworkShape
 from astra_ns3.transport.roce_check import check_roce
-from astra_ns3.transport.shape import NetworkShape
 from astra_ns3.transport.tcp import check_tcp
 
 _OVERTAKING = ("spray", "adaptive", "flowlet")

@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from astra_ns3.config.roce_control import RoceControl
+from astra_ns3.config.transports.roce_control import RoceControl
 from astra_ns3.units import PS_PER_SECOND, PS_PER_US
 
 _MBPS = 10**6
@@ -54,8 +54,8 @@ class InForce:
 def in_force(control: RoceControl, line: Line) -> InForce:
     """The numbers of a control's set, those that the file gives in their place; what a set lacks is ``scaled``.
 
-    Numbers are as in :meth:`~astra_ns3.config.roce_control.RoceControl.given`. Raises ValueError with the key and what
-    is wrong, if a given number contradicts one of the set.
+    Numbers are as in :meth:`~astra_ns3.config.transports.roce_control.RoceControl.given`. Raises ValueError with the
+    key and what is wrong, if a given number contradicts one of the set.
     """
     sets, name = _SETS.get(control.kind, _NONE), control.set_name
     merged = {**sets["scaled"](line), **sets[name](line), **control.given()}

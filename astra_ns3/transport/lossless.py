@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from astra_ns3.config.network import NetworkConfig
+from astra_ns3.config.network.packet_network import NetworkConfig
 from astra_ns3.errors import InputError
+from astra_ns3.transport.network_outline import NetworkShape, SwitchShape
 from astra_ns3.transport.roce import port_headroom_bytes, roce_frames
-from astra_ns3.transport.shape import NetworkShape, SwitchShape
 from astra_ns3.transport.wire import frame_bytes, wire_bytes
 from astra_ns3.units import format_rate
 

@@ -10,10 +10,10 @@ before pauses.
 
 from __future__ import annotations
 
-from astra_ns3.config.network import NetworkConfig
-from astra_ns3.config.switch import EcnConfig, EcnRate, SwitchConfig
+from astra_ns3.config.network.packet_network import NetworkConfig
+from astra_ns3.config.topology.switch import EcnConfig, EcnRate, SwitchConfig
 from astra_ns3.transport.lossless import largest_wire_bytes, lossless_bytes
-from astra_ns3.transport.shape import SwitchShape
+from astra_ns3.transport.network_outline import SwitchShape
 from astra_ns3.units import PS_PER_SECOND
 
 STEP_BYTES, STEP_RATE_BPS = 30_000, 10 * 10**9

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import ceil
 
-from astra_ns3.config.roce import RoceTransport
-from astra_ns3.config.roce_control import OwnControl
-from astra_ns3.config.switch import PfcConfig
+from astra_ns3.config.topology.switch import PfcConfig
+from astra_ns3.config.transports.roce import RoceTransport
+from astra_ns3.config.transports.roce_control import OwnControl
 from astra_ns3.errors import InputError
 from astra_ns3.transport.control_sets import InForce, Line, in_force
-from astra_ns3.transport.shape import NetworkShape, PortShape
+from astra_ns3.transport.network_outline import NetworkShape, PortShape
 from astra_ns3.transport.wire import transmission_ps
 from astra_ns3.units import PS_PER_SECOND
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from astra_ns3.config.roce import RoceTransport
+from astra_ns3.config.transports.roce import RoceTransport
 from astra_ns3.errors import InputError
 from astra_ns3.transport.control_check import control_warnings, marking_warnings
+from astra_ns3.transport.network_outline import NetworkShape, SwitchShape
 from astra_ns3.transport.roce import (
     RoceParameters,
     base_round_trip_ps,
@@ -12,7 +13,6 @@ from astra_ns3.transport.roce import (
     roce_parameters,
     window_bytes,
 )
-from astra_ns3.transport.shape import NetworkShape, SwitchShape
 from astra_ns3.transport.wire import transmission_ps
 from astra_ns3.units import format_bytes, format_rate, format_time
 

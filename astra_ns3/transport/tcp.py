@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from astra_ns3.config.tcp import TcpTransport
+from astra_ns3.config.transports.tcp import TcpTransport
 from astra_ns3.errors import InputError
-from astra_ns3.transport.shape import NetworkShape, SwitchShape
+from astra_ns3.transport.network_outline import NetworkShape, SwitchShape
 from astra_ns3.transport.wire import frame_bytes, segments, tcp_packet_bytes, transmission_ps, wire_bytes
 from astra_ns3.units import PS_PER_MS, format_bytes, format_time
 

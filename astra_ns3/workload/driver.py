@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
-from astra_ns3.config.compatibility import OURS, Compatibility
+from astra_ns3.config.core.compatibility import OURS, Compatibility
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.config.workload import Workload
 from astra_ns3.errors import InputError, SimulationStalled

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from astra_ns3.config.collective_kind import CollectiveKind
+from astra_ns3.collectives.kind import CollectiveKind
 from astra_ns3.config.workload import Workload
 from astra_ns3.network.records import Label, PassKind
 from astra_ns3.system.communicator import Communicator
@@ -60,7 +60,7 @@ def issued_at_once(programs: Programs) -> Counts:
     return _count(programs, lambda role: _first_operations(programs, role))
 
 
-def planned_computation(programs: Programs) -> tuple[int, int]:
+def expected_computation(programs: Programs) -> tuple[int, int]:
     """For how long NPU 0 computes, and how many operations of all NPUs take time."""
     first_ps = operations = 0
     for role in programs.roles:

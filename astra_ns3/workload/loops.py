@@ -8,21 +8,42 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from enum import Enum
 
-from astra_ns3.config.collective_kind import CollectiveKind
+from astra_ns3.collectives.kind import CollectiveKind
 from astra_ns3.config.workload import Workload
 from astra_ns3.errors import InputError, nearest
 from astra_ns3.user_code import FORM, UserPart, a_kind_of, user_part
 from astra_ns3.workload.operations import Program
 from astra_ns3.workload.own_loops import MOST_OWN_PASSES, own_program
+from astra_ns3.workload.pass_dimensions import (
+    DimensionsOf,
+    by_groups,
+    data_only,
+    data_then_model,
+    model_only,
+    model_then_data,
+)
 from astra_ns3.workload.roles import Role, RolesOf, one_role
 from astra_ns3.workload.steps import FORWARD, INPUT_GRADIENT, MOVE, WEIGHT_GRADIENT, Steps
+
+
+class LoopOption(str, Enum):
+    """What a loop is given beside its layers: the fields of :class:`~astra_ns3.config.workload.Workload`."""
+
+    LAST_BOTTOM_LAYER = "last_bottom_layer"
+    MODEL_PARALLEL_NPUS = "model_parallel_npus"
+    CHECKPOINTS = "checkpoints"
+    CHECKPOINT_INITIATES = "checkpoint_initiates"
 
 
 @dataclass(frozen=True)
 class Loop:
     """``program(steps, role)``: what the NPUs of a role do. It isn't told which NPU it runs on, so they do the same.
 
+    ``dimensions``: over which each pass goes, but for the first layer's, which go over all where
+    ``first_layer_everywhere`` says so; None: every layer names the loop whose it takes. ``options``: what a workload
+    file has to say besides, in this order.
     ``roles``: who has which role. ``reactive``: what is issued may depend on time (on which of several handles is done
     first, or when), so that nothing can be said of it before; collectives should then have a key. All others are
     fixed, and proved free of deadlock before they run. ``passes_alike``: what the second pass does, all later ones do.
@@ -32,6 +53,9 @@ class Loop:
     roles: RolesOf = one_role
     reactive: bool = False
     passes_alike: bool = True
+    dimensions: DimensionsOf | None = None
+    first_layer_everywhere: bool = False
+    options: tuple[LoopOption, ...] = ()
 
 
 def micro(steps: Steps, role: Role) -> Program:
@@ -114,19 +138,31 @@ def hybrid_dlrm_enhanced(steps: Steps, role: Role) -> Program:
     return _dlrm(steps, waits_for_input_gradient=False)
 
 
+_BOTTOM = (LoopOption.LAST_BOTTOM_LAYER,)
+_GROUPS = (LoopOption.MODEL_PARALLEL_NPUS,)
+_CHECKPOINTS = (*_GROUPS, LoopOption.CHECKPOINTS, LoopOption.CHECKPOINT_INITIATES)
 LOOPS: Mapping[str, Loop] = {
-    "MICRO": Loop(micro),
-    "DATA": Loop(data_parallel),
-    "MODEL": Loop(model_parallel),
-    "HYBRID_DATA_MODEL": Loop(hybrid),
-    "HYBRID_MODEL_DATA": Loop(hybrid),
+    "MICRO": Loop(micro, dimensions=data_only),
+    "DATA": Loop(data_parallel, dimensions=data_only),
+    "MODEL": Loop(model_parallel, dimensions=model_only),
+    "HYBRID_DATA_MODEL": Loop(hybrid, dimensions=data_then_model),
+    "HYBRID_MODEL_DATA": Loop(hybrid, dimensions=model_then_data),
+    "HYBRID_DLRM": Loop(hybrid_dlrm, dimensions=data_only, first_layer_everywhere=True, options=_BOTTOM),
+    "HYBRID_DLRM_ENHANCED": Loop(
+        hybrid_dlrm_enhanced, dimensions=data_only, first_layer_everywhere=True, options=_BOTTOM
+    ),
+    "HYBRID_TRANSFORMER": Loop(hybrid_transformer, dimensions=by_groups, options=_GROUPS),
+    "HYBRID_TRANSFORMER_FWD_IN_BCKWD": Loop(hybrid_transformer, dimensions=by_groups, options=_CHECKPOINTS),
     "HYBRID_CUSTOMIZED": Loop(hybrid),
-    "HYBRID_DLRM": Loop(hybrid_dlrm),
-    "HYBRID_DLRM_ENHANCED": Loop(hybrid_dlrm_enhanced),
-    "HYBRID_TRANSFORMER": Loop(hybrid_transformer),
-    "HYBRID_TRANSFORMER_FWD_IN_BCKWD": Loop(hybrid_transformer),
-    "DISTRIBUTED_INFERENCE": Loop(distributed_inference),
+    "DISTRIBUTED_INFERENCE": Loop(distributed_inference, dimensions=model_only),
 }
+
+LAYER_POLICIES = tuple(
+    name
+    for name, loop in LOOPS.items()
+    if loop.dimensions is not None and LoopOption.MODEL_PARALLEL_NPUS not in loop.options
+)
+"""What a layer of HYBRID_CUSTOMIZED may name: it communicates over the dimensions that it would in that loop."""
 
 
 def loop_of(workload: Workload, passes: int) -> Loop:

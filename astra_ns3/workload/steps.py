@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from astra_ns3.config.layers import Layer, Pass, Workload
+from astra_ns3.config.workload import Layer, Pass, Workload
 from astra_ns3.network.records import Label, PassKind
 from astra_ns3.system.communicator import Communicator
 from astra_ns3.system.request import CollectiveRequest, Handle
 from astra_ns3.units import PS_PER_NS
 from astra_ns3.workload.operations import Compute, Issue, Move, Program, Wait, WaitAny
-from astra_ns3.workload.parallelism import PassDimensions
+from astra_ns3.workload.pass_dimensions import PassDimensions
 from astra_ns3.workload.roles import Role
 
 FORWARD, WEIGHT_GRADIENT, INPUT_GRADIENT = PassKind.FORWARD, PassKind.WEIGHT_GRADIENT, PassKind.INPUT_GRADIENT
@@ -21,7 +21,8 @@ class Steps:
     """One NPU's steps through ``passes`` passes of ``workload``, and the collectives that nothing has waited for yet.
 
     ``dimensions``: over which each layer's collectives go (None: all). ``roles``: all there are.
-    ``exposed_until_first_end``: see the option of this name of :class:`~astra_ns3.config.compatibility.Compatibility`.
+    ``exposed_until_first_end``: the option of this name of
+    :class:`~astra_ns3.config.core.compatibility.Compatibility`.
     """
 
     def __init__(

@@ -17,7 +17,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from astra_ns3.collectives.schedule import Schedule
-from astra_ns3.config.network import parse_network
+from astra_ns3.config.network.packet_network import parse_network
 from astra_ns3.errors import LimitReached
 from astra_ns3.network.api import EndpointModel, Limits
 from astra_ns3.network.records import RecorderOptions

@@ -10,8 +10,8 @@ import pytest
 from role_programs import pipeline, plain_workload
 from system_parts import system
 
-from astra_ns3.config.collective_kind import CollectiveKind
-from astra_ns3.config.network import NetworkConfig, parse_network
+from astra_ns3.collectives.kind import CollectiveKind
+from astra_ns3.config.network.packet_network import NetworkConfig, parse_network
 from astra_ns3.network.api import EndpointModel
 from astra_ns3.network.parquet import ParquetTables
 from astra_ns3.network.records import RecorderOptions, RunRecords

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from many_networks import leaf_spine, on_transport, small_dlrm, system_for
 
-from astra_ns3.config.analytical import AnalyticalDimension, AnalyticalNetwork
-from astra_ns3.config.network_file import AnyNetwork
+from astra_ns3.config.network.analytical_network import AnalyticalDimension, AnalyticalNetwork
+from astra_ns3.config.network.file import AnyNetwork
 from astra_ns3.experiments.inputs import Options, load_inputs
-from astra_ns3.experiments.progress import ProgressMeter, planned_work
+from astra_ns3.experiments.progress import ProgressMeter, expected_work
 from astra_ns3.network.api import EndpointModel, Limits
 from astra_ns3.network.records import RecorderOptions
 from astra_ns3.network.registry import create_backend
@@ -55,11 +55,11 @@ def test_the_bytes_delivered_are_in_the_end_those_planned(name: str) -> None:
     built = create_backend(backend, network, EndpointModel(), seed=1, recorder=RecorderOptions())
     try:
         driver = TrainingDriver(built, inputs.system, inputs.workload, PASSES, dimensions=network.dimensions)
-        meter = ProgressMeter(driver, built, planned_work(inputs, PASSES), 0.0)
+        meter = ProgressMeter(driver, built, expected_work(inputs, PASSES), 0.0)
         assert meter.read(0, 0, 0.0).fraction == 0
         driver.run(Limits())
         progress = meter.read(built.now_ps(), 0, 0.0)
     finally:
         built.close()
-    assert progress.delivered_bytes == inputs.planned(PASSES).bytes
+    assert progress.delivered_bytes == inputs.expected(PASSES).bytes
     assert progress.fraction == pytest.approx(1.0)

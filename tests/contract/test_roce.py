@@ -11,11 +11,11 @@ from roce_network import CONTROLS, LOSSLESS, RELIABILITIES, roce_star
 from star_network import Played, by_hand, incast, one_message, play
 from star_network import Row as Message
 
+from astra_ns3.collectives.kind import CollectiveKind
 from astra_ns3.collectives.registry import lookup
-from astra_ns3.config.collective_kind import CollectiveKind
-from astra_ns3.config.network import NetworkConfig
-from astra_ns3.config.roce import Reliability
-from astra_ns3.config.roce_control import KINDS
+from astra_ns3.config.network.packet_network import NetworkConfig
+from astra_ns3.config.transports.roce import Reliability
+from astra_ns3.config.transports.roce_control import KINDS
 
 RANKS = 8
 MARKING = {"kmin": "20KB", "kmax": "60KB", "pmax": 0.5}

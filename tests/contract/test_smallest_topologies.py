@@ -8,8 +8,8 @@ import pytest
 from many_networks import LINK, SWITCH, small_dlrm, system_for
 
 import astra_ns3
-from astra_ns3.config.network import parse_network
-from astra_ns3.config.topology import KINDS
+from astra_ns3.config.network.packet_network import parse_network
+from astra_ns3.config.topology.kinds import KINDS
 from astra_ns3.experiments.validate import validate
 
 WIRES = {"link": LINK, "switch": SWITCH}

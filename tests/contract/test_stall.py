@@ -12,12 +12,12 @@ from star_network import deadlock, star
 import astra_ns3
 from astra_ns3.collectives import registry
 from astra_ns3.collectives.algorithms import ALGORITHMS, Algorithm
+from astra_ns3.collectives.kind import CollectiveKind
 from astra_ns3.collectives.schedule import Schedule
-from astra_ns3.config.collective_kind import CollectiveKind
-from astra_ns3.config.system import parse_system
-from astra_ns3.config.workload import parse_workload
 from astra_ns3.errors import SimulationStalled
 from astra_ns3.network.registry import BACKENDS, Factory
+from astra_ns3.system.file import parse_system
+from astra_ns3.workload.files.astra_sim import parse_workload
 
 WORKLOAD = "DATA\n1\ntower -1 1000 NONE 0 0 NONE 0 2000 ALLREDUCE 8000 0\n"
 SYSTEM = {

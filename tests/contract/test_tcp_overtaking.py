@@ -10,8 +10,8 @@ import pytest
 from many_networks import leaf_spine, system_for
 
 import astra_ns3
-from astra_ns3.config.network import parse_network
-from astra_ns3.config.workload import parse_workload
+from astra_ns3.config.network.packet_network import parse_network
+from astra_ns3.workload.files.astra_sim import parse_workload
 
 BYTES = 1_600_000
 """Of each NPU's all-to-all among eight: seven messages of 200,000 bytes."""

@@ -21,11 +21,11 @@ from many_networks import (
 from star_network import Played, Row, by_hand, play
 
 import astra_ns3
-from astra_ns3.config.network import NetworkConfig, parse_network
-from astra_ns3.config.topology import KINDS
-from astra_ns3.config.workload import parse_workload
+from astra_ns3.config.network.packet_network import NetworkConfig, parse_network
+from astra_ns3.config.topology.kinds import KINDS
 from astra_ns3.errors import InputError
 from astra_ns3.experiments.result import Result
+from astra_ns3.workload.files.astra_sim import parse_workload
 
 FILES = network_files()
 TRANSPORTS: dict[str, dict[str, Any]] = {"tcp": {"kind": "tcp"}, "roce": {"kind": "roce"}}

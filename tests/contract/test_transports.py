@@ -12,7 +12,7 @@ from oracles.roce_times import Star
 from star_network import Played, Row, by_hand, play
 
 import astra_ns3
-from astra_ns3.config.network import NetworkConfig, parse_network, read_network
+from astra_ns3.config.network.packet_network import NetworkConfig, parse_network, read_network
 
 MIXED = NETWORKS / "hier-mixed.yaml"
 G = 10**9

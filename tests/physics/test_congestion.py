@@ -9,7 +9,7 @@ import pytest
 from oracles.tcp_times import HEADERS, Star, buffered
 from star_network import Played, incast, play, star
 
-from astra_ns3.config.tcp import CONGESTION_CONTROLS
+from astra_ns3.config.transports.tcp import CONGESTION_CONTROLS
 
 SENDERS = 4
 SIZE = 8_000_000

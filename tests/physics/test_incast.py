@@ -8,7 +8,7 @@ import pytest
 from oracles.tcp_times import HEADERS, Star, buffered, incast_ps
 from star_network import Played, incast, play, star
 
-from astra_ns3.config.network import NetworkConfig
+from astra_ns3.config.network.packet_network import NetworkConfig
 
 SENDERS = 15
 SEGMENT = 1460

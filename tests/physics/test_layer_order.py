@@ -8,8 +8,10 @@ import pytest
 from star_network import star
 
 import astra_ns3
-from astra_ns3.config.system import SystemConfig, parse_system
-from astra_ns3.config.workload import Workload, parse_workload
+from astra_ns3.config.system import SystemConfig
+from astra_ns3.config.workload import Workload
+from astra_ns3.system.file import parse_system
+from astra_ns3.workload.files.astra_sim import parse_workload
 
 LAYERS = 4
 SIZE = 400_000

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from star_network import Row, by_hand, play, star
 
+from astra_ns3.collectives.kind import CollectiveKind
 from astra_ns3.collectives.registry import lookup
-from astra_ns3.config.collective_kind import CollectiveKind
-from astra_ns3.config.network import NetworkConfig, parse_network
+from astra_ns3.config.network.packet_network import NetworkConfig, parse_network
 from astra_ns3.network.api import EndpointModel, Limits
 from astra_ns3.network.records import RecorderOptions
 from astra_ns3.network.registry import create_backend

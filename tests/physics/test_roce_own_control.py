@@ -12,9 +12,9 @@ from roce_network import LOSSLESS, roce_star
 from star_network import Played, incast, one_message, play
 
 import astra_ns3
-from astra_ns3.config.network import NetworkConfig
-from astra_ns3.config.workload import parse_workload
+from astra_ns3.config.network.packet_network import NetworkConfig
 from astra_ns3.errors import HookFailed, InputError
+from astra_ns3.workload.files.astra_sim import parse_workload
 
 SENDERS = 4
 SIZE = 400_000
@@ -231,9 +231,9 @@ def test_what_a_python_control_raises_names_its_file_and_line_in_a_run(tmp_path:
 SEVERAL_RUNS = """
 import gc, sys
 import astra_ns3
-from astra_ns3.config.network import parse_network
-from astra_ns3.config.system import parse_system
-from astra_ns3.config.workload import parse_workload
+from astra_ns3.config.network.packet_network import parse_network
+from astra_ns3.system.file import parse_system
+from astra_ns3.workload.files.astra_sim import parse_workload
 
 topology = {"npus": 8, "link": {"rate": "100Gbps", "delay": "500ns"}, "switch": {"buffer": "4MB", "pfc": {}}}
 roce = {"kind": "roce", "queue_pairs": "per-message", "congestion_control": {"kind": sys.argv[1] + ":AdditiveControl"}}

@@ -14,10 +14,10 @@ from roce_network import LOSSLESS, RELIABILITIES, Flow, play_flows, roce_network
 from star_network import Played, incast, play
 
 import astra_ns3
+from astra_ns3.collectives.kind import CollectiveKind
 from astra_ns3.collectives.registry import lookup
-from astra_ns3.config.collective_kind import CollectiveKind
-from astra_ns3.config.workload import parse_workload
 from astra_ns3.errors import BackendError
+from astra_ns3.workload.files.astra_sim import parse_workload
 
 GBPS = 10**9
 RESERVE = 4096

@@ -8,7 +8,7 @@ import pytest
 from roce_network import CONTROLS, LOSSLESS, RELIABILITIES, roce_star
 
 import astra_ns3
-from astra_ns3.config.network import NetworkConfig
+from astra_ns3.config.network.packet_network import NetworkConfig
 
 NPUS = 8
 SCALE = 0.25

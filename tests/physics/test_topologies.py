@@ -14,10 +14,10 @@ from oracles.roce_times import HEADERS, LINE_GAP, Star, wire
 from star_network import Played, Row, by_hand, play
 
 import astra_ns3
+from astra_ns3.collectives.kind import CollectiveKind
 from astra_ns3.collectives.registry import lookup
-from astra_ns3.config.collective_kind import CollectiveKind
-from astra_ns3.config.network import parse_network
-from astra_ns3.config.workload import parse_workload
+from astra_ns3.config.network.packet_network import parse_network
+from astra_ns3.workload.files.astra_sim import parse_workload
 
 G = 10**9
 PAYLOAD = 1000

@@ -11,8 +11,10 @@ from pathlib import Path
 import pytest
 
 import astra_ns3
-from astra_ns3.config.system import SystemConfig, parse_system
-from astra_ns3.config.workload import Workload, parse_workload
+from astra_ns3.config.system import SystemConfig
+from astra_ns3.config.workload import Workload
+from astra_ns3.system.file import parse_system
+from astra_ns3.workload.files.astra_sim import parse_workload
 
 MODES = {"none": 12, "dcqcn": 1, "hpcc": 3, "timely": 7, "dctcp": 8}
 TOLERANCE = {"single": 0.01, "clos": 0.02}

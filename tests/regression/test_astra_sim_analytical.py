@@ -15,10 +15,11 @@ from typing import Literal
 import pytest
 
 import astra_ns3
-from astra_ns3.config.analytical import GIB_PER_NS, AnalyticalDimension, AnalyticalNetwork
-from astra_ns3.config.network import parse_network
-from astra_ns3.config.system import SystemConfig, parse_system
-from astra_ns3.config.workload import parse_workload
+from astra_ns3.config.network.analytical_network import GIB_PER_NS, AnalyticalDimension, AnalyticalNetwork
+from astra_ns3.config.network.packet_network import parse_network
+from astra_ns3.config.system import SystemConfig
+from astra_ns3.system.file import parse_system
+from astra_ns3.workload.files.astra_sim import parse_workload
 
 TOLERANCE_US = 0.0011
 TOPOLOGIES: dict[str, Literal["ring", "switch"]] = {"Ring": "ring", "Switch": "switch"}

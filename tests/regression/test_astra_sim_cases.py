@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 from astra_sim_network import AstraSimNetwork, Network10
 
-from astra_ns3.config.compatibility import preset
-from astra_ns3.config.system import read_system
-from astra_ns3.config.workload import read_workload
+from astra_ns3.config.core.compatibility import preset
 from astra_ns3.network.api import EndpointModel
+from astra_ns3.system.file import read_system
 from astra_ns3.units import PS_PER_NS
 from astra_ns3.workload.driver import TrainingDriver
+from astra_ns3.workload.files.astra_sim import read_workload
 
 TOLERANCE_NS = 1
 #: 512 NPUs in Python, 4 s each, and the longest loops: left to the analytical backend's own test.

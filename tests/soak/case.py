@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from astra_ns3.config.network import NetworkConfig, parse_network
+from astra_ns3.config.network.packet_network import NetworkConfig, parse_network
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 CONFIG_FILE = "config.txt"

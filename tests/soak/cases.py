@@ -6,8 +6,8 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from astra_ns3.config.network import NetworkConfig
-from astra_ns3.config.routing import ROUTING_KINDS
+from astra_ns3.config.network.packet_network import NetworkConfig
+from astra_ns3.config.topology.routing import ROUTING_KINDS
 from astra_ns3.topology.graph import Graph
 from astra_ns3.topology.ports import all_ports, port_name
 from astra_ns3.topology.registry import build_graph

@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from astra_ns3.config.roce_control import KINDS
+from astra_ns3.config.transports.roce_control import KINDS
 from soak.case import REPOSITORY, Case
 
 CONTROLS = ("none", "dcqcn", "dctcp")

@@ -12,15 +12,14 @@ from typing import Any
 import numpy as np
 
 from astra_ns3.collectives.algorithms import ALGORITHMS
+from astra_ns3.collectives.kind import CollectiveKind
 from astra_ns3.collectives.registry import lookup, pairs
 from astra_ns3.collectives.schedule import Schedule
-from astra_ns3.config.collective_kind import CollectiveKind
-from astra_ns3.config.compatibility import preset
-from astra_ns3.config.layers import LAYER_POLICIES
-from astra_ns3.config.system import parse_system
-from astra_ns3.config.workload import parse_workload
-from astra_ns3.config.workload_header import LOOPS
-from astra_ns3.experiments.planned import planned_run
+from astra_ns3.config.core.compatibility import preset
+from astra_ns3.experiments.expected import expected_run
+from astra_ns3.system.file import parse_system
+from astra_ns3.workload.files.astra_sim import parse_workload
+from astra_ns3.workload.loops import LAYER_POLICIES, LOOPS
 from soak.draw import Draw
 
 Drawn = dict[str, Any]
@@ -126,8 +125,10 @@ def draw_workload(draw: Draw, dimensions: Sequence[int], bandwidths: Sequence[fl
     rules = preset(options["compat"])
     if rules.all_reduce_uses_own_algorithms:  # which need not be able to do its parts
         system.pop("collective-optimization", None)
-    planned = planned_run(parse_workload(text, "soak.txt"), parse_system(system), dimensions, bandwidths, rules, passes)
-    total = sum(schedule_bytes(play.schedule, play.bytes) * len(play.groups) * play.count for play in planned.plays)
+    expected = expected_run(
+        parse_workload(text, "soak.txt"), parse_system(system), dimensions, bandwidths, rules, passes
+    )
+    total = sum(schedule_bytes(play.schedule, play.bytes) * len(play.groups) * play.count for play in expected.plays)
     options["comm_scale"] = float(f"{max(1, budget_bytes) / max(1, total):.3g}")
     return {"kind": "workload", "text": text, "system": system, "options": options}
 

@@ -11,19 +11,19 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from astra_ns3.collectives.kind import CollectiveKind
 from astra_ns3.collectives.registry import lookup
 from astra_ns3.collectives.schedule import Schedule
-from astra_ns3.config.collective_kind import CollectiveKind
-from astra_ns3.config.network import NetworkConfig
-from astra_ns3.config.network_file import read_network_file
-from astra_ns3.config.system import parse_system
-from astra_ns3.config.workload import parse_workload
+from astra_ns3.config.network.file import read_network_file
+from astra_ns3.config.network.packet_network import NetworkConfig
 from astra_ns3.errors import AstraNs3Error, BackendError, InputError, SimulationStalled
 from astra_ns3.experiments.request import RunRequest
 from astra_ns3.experiments.run import execute
 from astra_ns3.network.api import EndpointModel, Limits
 from astra_ns3.network.records import RecorderOptions
 from astra_ns3.network.registry import create_backend
+from astra_ns3.system.file import parse_system
+from astra_ns3.workload.files.astra_sim import parse_workload
 from soak.auditor import Auditor
 from soak.case import CONFIG_FILE, Case, network_of, write_files
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from astra_ns3.config.network import NetworkConfig
+from astra_ns3.config.network.packet_network import NetworkConfig
 from astra_ns3.topology.graph import Graph
 from astra_ns3.transport.lossless import largest_wire_bytes
+from astra_ns3.transport.network_outline import PortShape
 from astra_ns3.transport.roce import port_headroom_bytes
-from astra_ns3.transport.shape import PortShape
 from soak.draw import Draw
 from soak.topologies import PLACE_BYTES
 

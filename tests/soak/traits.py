@@ -7,15 +7,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from astra_ns3.config.network import NetworkConfig
-from astra_ns3.config.network_file import read_network_file
-from astra_ns3.config.roce import RoceTransport
+from astra_ns3.config.network.file import read_network_file
+from astra_ns3.config.network.packet_network import NetworkConfig
+from astra_ns3.config.transports.roce import RoceTransport
 from astra_ns3.errors import InputError
 from astra_ns3.topology.graph import Graph
 from astra_ns3.topology.registry import build_graph
 from astra_ns3.topology.routes import shortest_paths
+from astra_ns3.transport.network_outline import PortShape
 from astra_ns3.transport.roce import port_headroom_bytes, roce_frames
-from astra_ns3.transport.shape import PortShape
 from soak.case import Case, network_of, write_files
 
 _IN_ORDER = ("ecmp", "pinned")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from astra_ns3.config.roce_control import KINDS as CONTROL_KINDS
-from astra_ns3.config.tcp import CONGESTION_CONTROLS as TCP_CONTROLS
+from astra_ns3.config.transports.roce_control import KINDS as CONTROL_KINDS
+from astra_ns3.config.transports.tcp import CONGESTION_CONTROLS as TCP_CONTROLS
 from soak.draw import Draw
 
 PAYLOADS = (256, 512, 1000, 1024, 1500, 4096, 8192, 9000)

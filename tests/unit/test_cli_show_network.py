@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from astra_ns3.cli.show import show_group
-from astra_ns3.config.network import parse_network
+from astra_ns3.config.network.packet_network import parse_network
 from astra_ns3.errors import InputError
 from astra_ns3.report.network_figure import draw_network
 from astra_ns3.report.network_layout import MOST_IN_A_ROW, layout
@@ -35,7 +35,7 @@ def _show(*words: str) -> Result:
 
 
 def _graph(name: str) -> Graph:
-    from astra_ns3.config.network import read_network
+    from astra_ns3.config.network.packet_network import read_network
 
     return build_graph(read_network(NETWORKS / f"{name}.yaml").topology)
 
@@ -94,7 +94,7 @@ def test_the_numbers_are_an_object_too() -> None:
 def test_the_round_trip_of_roce_has_its_own_sizes() -> None:
     counts = json.loads(_show(str(NETWORKS / "roce-16.yaml"), "--json").output)
     # 1000 + 62 + 20 bytes and 66 + 20 bytes on the line, at the rate and delay of the file.
-    from astra_ns3.config.network import SingleSwitch, read_network
+    from astra_ns3.config.network.packet_network import SingleSwitch, read_network
 
     topology = read_network(NETWORKS / "roce-16.yaml").topology
     assert isinstance(topology, SingleSwitch)

@@ -14,12 +14,11 @@ from hypothesis import strategies as st
 from oracles.collective_volumes import BARRIER_MESSAGES, ROUNDS, TOTAL_SENT
 
 from astra_ns3.collectives.algorithms import ALGORITHMS
+from astra_ns3.collectives.kind import CollectiveKind
 from astra_ns3.collectives.proof import prove
-from astra_ns3.collectives.registry import lookup, pairs, variants
+from astra_ns3.collectives.registry import algorithm_names, lookup, pairs, variants
 from astra_ns3.collectives.rounds import message_rounds
 from astra_ns3.collectives.volume import sent_shares
-from astra_ns3.config.algorithm_names import ALGORITHMS as NAMES_IN_SYSTEM_FILES
-from astra_ns3.config.collective_kind import CollectiveKind
 
 FLAT_RANKS = 17  # odd, and a power of two and one
 every_pair = pytest.mark.parametrize(
@@ -113,8 +112,12 @@ def test_a_barrier_sends_one_byte_whatever_it_is_told() -> None:
             assert set(lookup(kind, name, 8).message_bytes(1_000_000).tolist()) == {1}
 
 
-def test_system_files_and_the_registry_know_the_same_algorithms() -> None:
-    assert set(NAMES_IN_SYSTEM_FILES) == set(ALGORITHMS)
+def test_system_files_may_name_every_algorithm_of_the_registry_and_no_other() -> None:
+    assert algorithm_names(list(ALGORITHMS)) == tuple(ALGORITHMS)
+    assert algorithm_names("_".join(ALGORITHMS)) == tuple(ALGORITHMS)
+    for wrong in ("Ring", "onering", "ring3", "direct0", "direct03", "oneoneRing", "onePlane", "ring-", "rings"):
+        with pytest.raises(ValueError, match="allowed: ring"):
+            algorithm_names(wrong)
 
 
 def test_the_table_in_the_documentation_is_the_registry(repository: Path) -> None:

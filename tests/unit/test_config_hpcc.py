@@ -8,23 +8,23 @@ from typing import Any
 import pytest
 from fake_backend import FakeBackend
 
-from astra_ns3.config.analytical import AnalyticalNetwork
-from astra_ns3.config.hpcc_config import PRESET, HpccConfig, read_hpcc_config
-from astra_ns3.config.hpcc_keys import KEYS, WITHOUT_EFFECT, looks_like_hpcc
-from astra_ns3.config.hpcc_topology import HpccLink, parse_hpcc_topology
-from astra_ns3.config.network import NetworkConfig, RoceTransport
-from astra_ns3.config.network_file import read_network_file
-from astra_ns3.config.switch import SwitchConfig
-from astra_ns3.config.system import parse_system
-from astra_ns3.config.topology import FileTopology
-from astra_ns3.config.workload import parse_workload
+from astra_ns3.config.formats.hpcc_keys import KEYS, WITHOUT_EFFECT, looks_like_hpcc
+from astra_ns3.config.formats.hpcc_topology import HpccLink, parse_hpcc_topology
+from astra_ns3.config.network.analytical_network import AnalyticalNetwork
+from astra_ns3.config.network.file import read_network_file
+from astra_ns3.config.network.hpcc import PRESET, HpccConfig, read_hpcc_config
+from astra_ns3.config.network.packet_network import NetworkConfig, RoceTransport
+from astra_ns3.config.topology.kinds import FileTopology
+from astra_ns3.config.topology.switch import SwitchConfig
 from astra_ns3.errors import InputError
 from astra_ns3.experiments.inputs import Options, load_inputs
 from astra_ns3.experiments.run import run
+from astra_ns3.system.file import parse_system
 from astra_ns3.topology.registry import build_graph
 from astra_ns3.transport.control_sets import Line, in_force
+from astra_ns3.transport.network_outline import PortShape
 from astra_ns3.transport.roce import RoceParameters, port_headroom_bytes, roce_parameters
-from astra_ns3.transport.shape import PortShape
+from astra_ns3.workload.files.astra_sim import parse_workload
 
 REFERENCE = Path(__file__).resolve().parents[3] / "shared" / "reference" / "astra-ns3"
 GBPS = 10**9

@@ -6,16 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from astra_ns3.config.collective_kind import TEXT_FORMAT_KINDS
-from astra_ns3.config.network import RoceTransport, TcpTransport, read_network
-from astra_ns3.config.system import read_system
-from astra_ns3.config.topology import SingleSwitch
-from astra_ns3.config.workload import read_workload
+from astra_ns3.collectives.kind import TEXT_FORMAT_KINDS
+from astra_ns3.config.network.packet_network import RoceTransport, TcpTransport, read_network
+from astra_ns3.config.topology.kinds import SingleSwitch
 from astra_ns3.experiments.validate import validate
-from astra_ns3.network.shape import network_shape, transport_shapes
+from astra_ns3.network.outline import network_shape, transport_shapes
+from astra_ns3.system.file import read_system
 from astra_ns3.topology.registry import build_graph
 from astra_ns3.transport.check import check_transport
 from astra_ns3.transport.tcp import tcp_parameters
+from astra_ns3.workload.files.astra_sim import read_workload
 
 INPUTS = Path(__file__).parents[2] / "inputs"
 WORKLOADS = sorted((INPUTS / "workload").glob("*.txt"))

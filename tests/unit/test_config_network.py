@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from astra_ns3.config.network import (
+from astra_ns3.config.network.file import read_network_file
+from astra_ns3.config.network.packet_network import (
     EcnConfig,
     NetworkConfig,
     SingleSwitch,
@@ -18,7 +19,6 @@ from astra_ns3.config.network import (
     parse_network,
     read_network,
 )
-from astra_ns3.config.network_file import read_network_file
 from astra_ns3.errors import InputError
 
 NETWORK = """\

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from astra_ns3.config.reading import read_text
-from astra_ns3.config.yaml_document import parse_yaml
+from astra_ns3.config.core.reading import read_text
+from astra_ns3.config.core.yaml_document import parse_yaml
 from astra_ns3.errors import InputError
 
 

@@ -11,9 +11,15 @@ import pytest
 from click.testing import CliRunner
 
 from astra_ns3.cli.main import cli
-from astra_ns3.config.network import NetworkConfig, RoceTransport, TcpTransport, json_schema, parse_network
-from astra_ns3.config.roce_control import KINDS, HpccPint, OwnControl, RoceControl
-from astra_ns3.config.switch import EcnConfig, PfcConfig, SwitchConfig
+from astra_ns3.config.network.packet_network import (
+    NetworkConfig,
+    RoceTransport,
+    TcpTransport,
+    json_schema,
+    parse_network,
+)
+from astra_ns3.config.topology.switch import EcnConfig, PfcConfig, SwitchConfig
+from astra_ns3.config.transports.roce_control import KINDS, HpccPint, OwnControl, RoceControl
 from astra_ns3.errors import InputError
 from astra_ns3.experiments.options import Options, network_with_options
 from astra_ns3.transport.control_sets import Line, in_force

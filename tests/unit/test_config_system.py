@@ -7,11 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from astra_ns3.collectives.algorithms import ALGORITHMS as REGISTERED
-from astra_ns3.config.algorithm_names import ALGORITHMS
-from astra_ns3.config.collective_kind import CollectiveKind
-from astra_ns3.config.system import SystemConfig, json_schema, parse_system, read_system
+from astra_ns3.collectives.kind import CollectiveKind
+from astra_ns3.config.system import SystemConfig
 from astra_ns3.errors import InputError
+from astra_ns3.system.file import json_schema, parse_system, read_system
 
 TEXT = """\
 scheduling-policy: LIFO
@@ -148,10 +147,6 @@ def test_a_flat_algorithm_stands_alone(tmp_path: Path) -> None:
 )
 def test_an_algorithm_may_be_a_file(tmp_path: Path, text: str, names: tuple[str, ...]) -> None:
     assert read(tmp_path, TEXT.replace("direct_direct3", text)).all_to_all == names
-
-
-def test_files_may_name_every_algorithm_there_is() -> None:
-    assert set(ALGORITHMS) == REGISTERED.keys()
 
 
 def test_a_dimension_that_is_cut_in_two_runs_its_algorithm_on_both_parts(tmp_path: Path) -> None:

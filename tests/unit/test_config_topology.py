@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from astra_ns3.config.network import NetworkConfig, TcpTransport, parse_network, read_network
-from astra_ns3.config.routing import RoutingConfig
-from astra_ns3.config.topology import KINDS, FatTree, Hierarchical, LeafSpine, SingleSwitch
+from astra_ns3.config.network.packet_network import NetworkConfig, TcpTransport, parse_network, read_network
+from astra_ns3.config.topology.kinds import KINDS, FatTree, Hierarchical, LeafSpine, SingleSwitch
+from astra_ns3.config.topology.routing import RoutingConfig
 from astra_ns3.errors import InputError
 from astra_ns3.topology.registry import build_graph
 

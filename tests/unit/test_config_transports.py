@@ -9,14 +9,20 @@ from typing import Any
 
 import pytest
 
-from astra_ns3.config.network import NetworkConfig, RoceTransport, TcpTransport, parse_network, read_network
+from astra_ns3.config.network.packet_network import (
+    NetworkConfig,
+    RoceTransport,
+    TcpTransport,
+    parse_network,
+    read_network,
+)
 from astra_ns3.errors import InputError
 from astra_ns3.experiments.inputs import Options, load_inputs
 from astra_ns3.experiments.validate import validate
-from astra_ns3.network.shape import network_shape, transport_shapes
+from astra_ns3.network.outline import network_shape, transport_shapes
 from astra_ns3.topology.registry import build_graph
 from astra_ns3.transport.check import check_transport
-from astra_ns3.transport.shape import PortShape
+from astra_ns3.transport.network_outline import PortShape
 
 INPUTS = Path(__file__).parents[2] / "inputs"
 MIXED = INPUTS / "network" / "hier-mixed.yaml"
@@ -147,7 +153,7 @@ def test_the_forecast_counts_each_dimension_in_packets_of_its_transport() -> Non
     found = network({"kind": "roce", "payload": 4000}, {"kind": "tcp", "segment": 1000})
     system = {"scheduling-policy": "LIFO", "preferred-dataset-splits": 1}
     names = ("all-reduce", "reduce-scatter", "all-gather", "all-to-all")
-    from astra_ns3.config.system import parse_system
+    from astra_ns3.system.file import parse_system
 
     forecast = validate(
         workload,

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from astra_ns3.config.network import NetworkConfig, parse_network
-from astra_ns3.config.roce_control import KINDS, RoceControl
+from astra_ns3.config.network.packet_network import NetworkConfig, parse_network
+from astra_ns3.config.transports.roce_control import KINDS, RoceControl
 from astra_ns3.errors import InputError
 from astra_ns3.network.plan import NetworkPlan, plan_network
 from astra_ns3.transport.check import check_transport

@@ -19,16 +19,15 @@ from small_run import NPUS, small_run
 
 import astra_ns3
 from astra_ns3.cli.main import cli
-from astra_ns3.config import network as network_file
-from astra_ns3.config import system as system_file
-from astra_ns3.config.collective_kind import CollectiveKind
-from astra_ns3.config.compatibility import PRESETS, Compatibility
-from astra_ns3.config.hpcc_keys import KEYS
-from astra_ns3.config.roce_control import KINDS
-from astra_ns3.config.tcp import CONGESTION_CONTROLS, TcpTransport
-from astra_ns3.config.topology import KINDS as TOPOLOGIES
-from astra_ns3.config.topology import AnyTopology
-from astra_ns3.config.workload import LOOPS
+from astra_ns3.collectives.kind import CollectiveKind
+from astra_ns3.config import system as system_config
+from astra_ns3.config.core.compatibility import PRESETS, Compatibility
+from astra_ns3.config.formats.hpcc_keys import KEYS
+from astra_ns3.config.network import packet_network as network_file
+from astra_ns3.config.topology.kinds import KINDS as TOPOLOGIES
+from astra_ns3.config.topology.kinds import AnyTopology
+from astra_ns3.config.transports.roce_control import KINDS
+from astra_ns3.config.transports.tcp import CONGESTION_CONTROLS, TcpTransport
 from astra_ns3.errors import AstraNs3Error
 from astra_ns3.experiments.result import Result
 from astra_ns3.experiments.store import RESULT_FILES
@@ -36,6 +35,8 @@ from astra_ns3.network.door.recording import QUANTITIES, QUEUE_PAIR_QUANTITIES
 from astra_ns3.network.parquet import FlowWriter, PairWriter, PortWriter
 from astra_ns3.report.summary import run_text
 from astra_ns3.report.validation import validation_text
+from astra_ns3.system.file import json_schema as system_schema
+from astra_ns3.workload.loops import LOOPS
 
 ROOT = Path(__file__).resolve().parents[2]
 TIMEOUT_SECONDS = 180
@@ -171,7 +172,7 @@ def test_every_key_of_a_config_txt_is_documented() -> None:
 
 
 def test_every_key_of_a_system_file_is_documented() -> None:
-    keys = [*system_file.json_schema()["properties"], *system_file._ONLY_WITHOUT_EFFECT]
+    keys = [*system_schema()["properties"], *system_config._ONLY_WITHOUT_EFFECT]
     assert mentions("docs/system-file.md", keys) == []
 
 

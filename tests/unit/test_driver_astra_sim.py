@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 from astra_sim_network import AstraSimNetwork, Network10
 
-from astra_ns3.config.compatibility import preset
-from astra_ns3.config.system import parse_system
-from astra_ns3.config.workload import parse_workload
+from astra_ns3.config.core.compatibility import preset
 from astra_ns3.network.api import EndpointModel
 from astra_ns3.network.records import PassTimes, RunRecords
+from astra_ns3.system.file import parse_system
 from astra_ns3.workload.driver import TrainingDriver
+from astra_ns3.workload.files.astra_sim import parse_workload
 
 TORUS = {
     "topologies-per-dim": ["Ring"] * 3,

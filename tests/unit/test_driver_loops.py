@@ -11,15 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import collective_times
 
-from astra_ns3.config.collective_kind import TEXT_FORMAT_KINDS, CollectiveKind
-from astra_ns3.config.compatibility import Compatibility
-from astra_ns3.config.layers import LAYER_POLICIES
-from astra_ns3.config.system import SystemConfig, parse_system
+from astra_ns3.collectives.kind import TEXT_FORMAT_KINDS, CollectiveKind
+from astra_ns3.config.core.compatibility import Compatibility
+from astra_ns3.config.system import SystemConfig
 from astra_ns3.config.workload import Layer, Pass, Workload
 from astra_ns3.network.api import EndpointModel
 from astra_ns3.network.records import RunRecords
+from astra_ns3.system.file import parse_system
 from astra_ns3.workload.driver import TrainingDriver
-from astra_ns3.workload.loops import LOOPS
+from astra_ns3.workload.loops import LAYER_POLICIES, LOOPS
 
 AR = CollectiveKind.ALL_REDUCE
 ENDPOINT_PS = 10_000

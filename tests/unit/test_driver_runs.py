@@ -10,12 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import collective_times
 
+from astra_ns3.collectives.kind import TEXT_FORMAT_KINDS, CollectiveKind
 from astra_ns3.collectives.schedule import Schedule
-from astra_ns3.config.collective_kind import TEXT_FORMAT_KINDS, CollectiveKind
-from astra_ns3.config.system import SystemConfig, parse_system
+from astra_ns3.config.system import SystemConfig
 from astra_ns3.config.workload import Layer, Pass, Workload
 from astra_ns3.errors import InputError, LimitReached, SimulationStalled
 from astra_ns3.network.api import EndpointModel, Limits, PendingMessage
+from astra_ns3.system.file import parse_system
 from astra_ns3.workload.driver import TrainingDriver
 
 ENDPOINT_PS = 10_000

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from astra_ns3.config.network import read_network
+from astra_ns3.config.network.packet_network import read_network
 from astra_ns3.errors import InputError
 from astra_ns3.network.api import EndpointModel
 from astra_ns3.network.records import RecorderOptions

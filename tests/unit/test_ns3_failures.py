@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from star_network import Played, Row, by_hand, launch_all, one_message, play, star
 
-from astra_ns3.config.network import NetworkConfig
+from astra_ns3.config.network.packet_network import NetworkConfig
 from astra_ns3.errors import BackendError
 from astra_ns3.network.api import EndpointModel, Limits, NetworkBackend
 from astra_ns3.network.records import RecorderOptions

@@ -13,7 +13,7 @@ import pytest
 from oracles.tcp_times import HEADERS, Star
 from star_network import Played, Row, by_hand, incast, one_message, play, star
 
-from astra_ns3.config.network import parse_network
+from astra_ns3.config.network.packet_network import parse_network
 from astra_ns3.errors import InputError
 
 SENDERS = 4

@@ -12,11 +12,11 @@ from small_run import small_run, small_system
 
 import astra_ns3
 from astra_ns3.cli.show import show_group
+from astra_ns3.collectives.kind import CollectiveKind
+from astra_ns3.collectives.names import is_flat
 from astra_ns3.collectives.registry import lookup, variants
-from astra_ns3.config.algorithm_names import is_flat
-from astra_ns3.config.collective_kind import CollectiveKind
-from astra_ns3.config.system import parse_system, read_system
 from astra_ns3.errors import InputError
+from astra_ns3.system.file import parse_system, read_system
 
 BUTTERFLY = "inputs/extending/butterfly.py:butterfly"
 ALL_REDUCE = CollectiveKind.ALL_REDUCE

@@ -9,11 +9,12 @@ from fake_backend import FakeBackend
 from small_run import NPUS, WORKLOAD, small_network, small_system
 
 import astra_ns3
-from astra_ns3.config.workload import Workload, format_workload, parse_workload, read_workload
+from astra_ns3.config.workload import Workload
 from astra_ns3.errors import InputError
 from astra_ns3.experiments.result import Result
 from astra_ns3.experiments.validate import validate
 from astra_ns3.workload.dry_run import collective_requests, counted_requests
+from astra_ns3.workload.files.astra_sim import format_workload, parse_workload, read_workload
 from astra_ns3.workload.parallelism import parallelism_of
 from astra_ns3.workload.programs import Programs
 
@@ -69,7 +70,7 @@ def test_collectives_go_over_all_dimensions_unless_a_layer_has_a_policy(mine: Pa
         assert request.dimensions == dimensions
         assert parse_workload(format_workload(read)) == read
     assert parallelism_of(read, (2, 2)).cut is None
-    with pytest.raises(InputError, match=r"w:3: policy 'DATTA' is not one of DATA, .*did you mean 'DATA'"):
+    with pytest.raises(InputError, match=r"w:3: policy 'DATTA' is not one of MICRO, DATA, .*did you mean 'DATA'"):
         parse_workload(f"{text} DATTA", "w")
     with pytest.raises(InputError, match=r"w:3: found 14 columns, expected 13"):
         parse_workload(f"{text} DATA 1", "w")

@@ -11,7 +11,7 @@ from fake_backend import FakeBackend
 from small_run import small_system, small_workload
 
 import astra_ns3
-from astra_ns3.config.network import NetworkConfig, json_schema, parse_network, read_network
+from astra_ns3.config.network.packet_network import NetworkConfig, json_schema, parse_network, read_network
 from astra_ns3.errors import InputError
 from astra_ns3.experiments.inputs import Options
 from astra_ns3.experiments.validate import validate
@@ -22,7 +22,8 @@ from astra_ns3.topology.routes import shortest_paths
 
 HYPERCUBE = "inputs/extending/hypercube.py:hypercube"
 STAR = """
-from astra_ns3.config.switch import LinkConfig, SwitchConfig
+from astra_ns3.config.core.link import LinkConfig
+from astra_ns3.config.topology.switch import SwitchConfig
 from astra_ns3.topology.graph import Graph, Link
 
 def star(npus=4, rate=10**11, delay=500_000, buffer=10**9, **more):

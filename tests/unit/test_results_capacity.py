@@ -12,14 +12,14 @@ from small_run import NPUS, small_network, small_run, small_system, small_worklo
 
 import astra_ns3
 from astra_ns3 import memory
-from astra_ns3.config.system import parse_system
-from astra_ns3.config.workload import parse_workload
 from astra_ns3.errors import InputError
 from astra_ns3.experiments.capacity import check_run_fits, run_need
 from astra_ns3.experiments.costs import TRANSPORTS
 from astra_ns3.experiments.inputs import Inputs, load_inputs
 from astra_ns3.experiments.validate import validate
 from astra_ns3.memory import Available, available_memory, require_memory
+from astra_ns3.system.file import parse_system
+from astra_ns3.workload.files.astra_sim import parse_workload
 
 MOST_OFF = 2
 """The estimates are to be right within this factor."""
@@ -30,8 +30,8 @@ RUN = """
 import re
 from pathlib import Path
 from fake_backend import FakeBackend
-from astra_ns3.config.system import parse_system
-from astra_ns3.config.workload import parse_workload
+from astra_ns3.system.file import parse_system
+from astra_ns3.workload.files.astra_sim import parse_workload
 from astra_ns3.errors import LimitReached
 from astra_ns3.network.api import Limits
 from astra_ns3.workload.driver import TrainingDriver

@@ -10,14 +10,14 @@ from many_networks import leaf_spine
 from small_run import NPUS, small_network, small_run, small_system, small_workload, write_inputs
 
 import astra_ns3
-from astra_ns3.config.network import parse_network
-from astra_ns3.config.workload import parse_workload
+from astra_ns3.config.network.packet_network import parse_network
 from astra_ns3.errors import InputError
 from astra_ns3.experiments import traffic
 from astra_ns3.experiments.inputs import load_inputs
 from astra_ns3.experiments.traffic import carried
 from astra_ns3.experiments.validate import validate
 from astra_ns3.report.validation import validation_text
+from astra_ns3.workload.files.astra_sim import parse_workload
 
 ALL_TO_ALL = "MICRO\n1\nx -1 0 NONE 0 0 NONE 0 0 ALLTOALL 40000 0\n"
 

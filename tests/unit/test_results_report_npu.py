@@ -13,7 +13,7 @@ from small_run import NPUS, small_network, small_run, small_system
 from system_parts import system
 
 from astra_ns3 import run
-from astra_ns3.config.network import NetworkConfig
+from astra_ns3.config.network.packet_network import NetworkConfig
 from astra_ns3.errors import InputError
 from astra_ns3.experiments.layer_table import write_layers
 from astra_ns3.network.api import EndpointModel

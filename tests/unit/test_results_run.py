@@ -13,13 +13,13 @@ from fake_backend import FakeBackend
 from small_run import NPUS, BeatingBackend, InterruptedBackend, small_network, small_run, small_system, write_inputs
 
 import astra_ns3
-from astra_ns3.config.analytical import AnalyticalDimension, AnalyticalNetwork
-from astra_ns3.config.network import parse_network
-from astra_ns3.config.workload import parse_workload
+from astra_ns3.config.network.analytical_network import AnalyticalDimension, AnalyticalNetwork
+from astra_ns3.config.network.packet_network import parse_network
 from astra_ns3.errors import AstraNs3Error, BackendError, InputError, Interrupted, LimitReached, SimulationStalled
 from astra_ns3.experiments.metadata import VARYING_KEYS
 from astra_ns3.experiments.progress import Progress
 from astra_ns3.network.api import Limits
+from astra_ns3.workload.files.astra_sim import parse_workload
 
 TABLES = {
     "EndToEnd.csv",
@@ -116,7 +116,7 @@ def test_run_json_is_enough_to_do_the_run_again(tmp_path: Path) -> None:
 
 
 def astra_ns3_system(document: dict[str, Any]) -> Any:
-    from astra_ns3.config.system import parse_system
+    from astra_ns3.system.file import parse_system
 
     return parse_system(document)
 

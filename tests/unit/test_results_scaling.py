@@ -10,11 +10,12 @@ from fake_backend import FakeBackend
 from small_run import NPUS, small_network, small_run, small_system, small_workload
 
 import astra_ns3
-from astra_ns3.config.workload import Workload, parse_workload
+from astra_ns3.config.workload import Workload
 from astra_ns3.errors import InputError
 from astra_ns3.experiments.inputs import load_inputs
 from astra_ns3.experiments.scaling import joint_scales, scaled_apart
 from astra_ns3.experiments.validate import validate
+from astra_ns3.workload.files.astra_sim import parse_workload
 
 SILENT = parse_workload("MICRO\n1\nonly -1 0 NONE 0 0 NONE 0 0 ALLREDUCE 1000 0\n", "silent.txt")
 ALONE = parse_workload("DATA\n1\nonly -1 1000 NONE 0 0 NONE 0 0 NONE 0 0\n", "alone.txt")

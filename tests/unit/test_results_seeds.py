@@ -17,7 +17,7 @@ from many_networks import leaf_spine
 from small_run import NPUS, BeatingBackend, InterruptedBackend, small_network, small_system, small_workload
 
 import astra_ns3
-from astra_ns3.config.network import parse_network
+from astra_ns3.config.network.packet_network import parse_network
 from astra_ns3.errors import BackendError, InputError, Interrupted, SimulationStalled
 from astra_ns3.experiments.request import LARGEST_SEED, RunRequest
 from astra_ns3.experiments.seeds import SeedsOutcome, execute_seeds

@@ -13,15 +13,15 @@ from oracles import collective_times
 from role_programs import Step, collective, loop_of_steps, plain_workload, wait
 from system_parts import request, system
 
-from astra_ns3.config.collective_kind import CollectiveKind
+from astra_ns3.collectives.kind import CollectiveKind
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.errors import InputError, ProgramMismatch
 from astra_ns3.network.api import EndpointModel, Limits
 from astra_ns3.network.instance import unpack_instance
+from astra_ns3.system.collective_planner import CollectivePlanner
 from astra_ns3.system.communicator import Communicator
 from astra_ns3.system.groups import Grid
 from astra_ns3.system.layer import SystemLayer
-from astra_ns3.system.plan import CollectivePlanner
 from astra_ns3.system.request import Handle
 from astra_ns3.workload.driver import TrainingDriver
 from astra_ns3.workload.dry_run import collective_requests, counted_requests

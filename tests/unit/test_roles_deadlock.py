@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from role_programs import Await, Step, collective, loop_of_steps, plain_workload, wait
 from system_parts import system
 
-from astra_ns3.config.compatibility import OURS, PRESETS
+from astra_ns3.config.core.compatibility import OURS, PRESETS
 from astra_ns3.errors import ProgramMismatch, ProgramsDeadlock, SimulationStalled
 from astra_ns3.network.api import EndpointModel
 from astra_ns3.network.records import Label

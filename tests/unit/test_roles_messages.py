@@ -10,15 +10,15 @@ from oracles import collective_times
 from role_programs import Await, Step, loop_of_steps, pipeline, plain_workload, wait
 from system_parts import system
 
-from astra_ns3.config.collective_kind import CollectiveKind
+from astra_ns3.collectives.kind import CollectiveKind
 from astra_ns3.errors import InputError, ProgramMismatch
-from astra_ns3.experiments.own_tables import collective_table
+from astra_ns3.experiments.run_tables import collective_table
 from astra_ns3.network.api import EndpointModel
 from astra_ns3.network.records import Label, RunRecords
 from astra_ns3.system.communicator import Communicator
 from astra_ns3.system.messages import INVITATION_BYTES
 from astra_ns3.workload.driver import TrainingDriver
-from astra_ns3.workload.dry_run import PlannedMessages, counted_messages, planned_computation
+from astra_ns3.workload.dry_run import PlannedMessages, counted_messages, expected_computation
 from astra_ns3.workload.operations import Compute, Receive, Send
 from astra_ns3.workload.programs import Programs
 
@@ -181,7 +181,7 @@ def test_a_pipeline_of_two_stages_takes_what_its_critical_path_does(rendezvous: 
             *[last_ps + ENDPOINT_PS + reduce_ps] * NPUS,
         ]
     assert {role.role: role.npu for role in records.roles} == {"first": 0, "last": NPUS}
-    assert planned_computation(Programs.of(plain_workload(), 1, (2 * NPUS,), loop)) == (
+    assert expected_computation(Programs.of(plain_workload(), 1, (2 * NPUS,), loop)) == (
         BATCHES * 3_000_000,
         NPUS * (2 * BATCHES + 2 * BATCHES),
     )

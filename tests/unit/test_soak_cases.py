@@ -18,12 +18,12 @@ from soak.topologies import KINDS
 from soak.traits import Traits, has_circle, traits_of
 from soak.verdict import faults
 
-from astra_ns3.config.collective_kind import CollectiveKind
-from astra_ns3.config.network import parse_network
-from astra_ns3.config.roce_control import KINDS as CONTROLS
-from astra_ns3.config.routing import ROUTING_KINDS
-from astra_ns3.config.workload_header import LOOPS
+from astra_ns3.collectives.kind import CollectiveKind
+from astra_ns3.config.network.packet_network import parse_network
+from astra_ns3.config.topology.routing import ROUTING_KINDS
+from astra_ns3.config.transports.roce_control import KINDS as CONTROLS
 from astra_ns3.topology.registry import BUILDERS, build_graph
+from astra_ns3.workload.loops import LOOPS
 
 MANY = 400
 LINK = {"rate": "100Gbps", "delay": "500ns"}

@@ -7,16 +7,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from system_parts import KINDS, request, system
 
-from astra_ns3.config.collective_kind import CollectiveKind
-from astra_ns3.config.compatibility import OURS, PRESETS, Compatibility
+from astra_ns3.collectives.kind import CollectiveKind
+from astra_ns3.config.core.compatibility import OURS, PRESETS, Compatibility
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.errors import InputError
 from astra_ns3.network.instance import pack_instance, unpack_instance
 from astra_ns3.system.chunking import chunk_sizes
+from astra_ns3.system.collective_planner import CollectivePlanner
 from astra_ns3.system.groups import Grid
 from astra_ns3.system.launches import schedule_of
-from astra_ns3.system.plan import CollectivePlanner
-from astra_ns3.system.planner import Phase, PhasePlanner
+from astra_ns3.system.phases import Phase, PhasePlanner
 from astra_ns3.system.route import Route
 
 AR, RS, AG = CollectiveKind.ALL_REDUCE, CollectiveKind.REDUCE_SCATTER, CollectiveKind.ALL_GATHER

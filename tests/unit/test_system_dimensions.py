@@ -14,12 +14,13 @@ from hypothesis import strategies as st
 from oracles import collective_times
 from system_parts import request, system
 
-from astra_ns3.config.collective_kind import CollectiveKind
-from astra_ns3.config.compatibility import OURS, PRESETS, Compatibility
-from astra_ns3.config.policy_names import INTER_DIMENSION, INTRA_DIMENSION
+from astra_ns3.collectives.kind import CollectiveKind
+from astra_ns3.config.core.compatibility import OURS, PRESETS, Compatibility
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.network.api import EndpointModel, Limits
 from astra_ns3.network.instance import unpack_instance
+from astra_ns3.system.inter_dimension import INTER_DIMENSION
+from astra_ns3.system.intra_dimension import INTRA_DIMENSION
 from astra_ns3.system.launch_order import LaunchOrder
 from astra_ns3.system.layer import SystemLayer
 from astra_ns3.system.request import CollectiveRequest, Handle
@@ -215,8 +216,8 @@ systems = st.builds(
     active_chunks_per_dimension=st.integers(1, 4),
     num_queues_per_dim=st.integers(1, 3),
     collective_optimization=st.sampled_from(["baseline", "localBWAware"]),
-    intra_dimension_scheduling=st.sampled_from(INTRA_DIMENSION),
-    inter_dimension_scheduling=st.sampled_from(INTER_DIMENSION),
+    intra_dimension_scheduling=st.sampled_from(sorted(INTRA_DIMENSION)),
+    inter_dimension_scheduling=st.sampled_from(sorted(INTER_DIMENSION)),
 )
 requests = st.builds(
     request,

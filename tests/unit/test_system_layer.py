@@ -10,12 +10,13 @@ import pytest
 from fake_backend import FakeBackend
 from oracles import collective_times
 
-from astra_ns3.config.collective_kind import CollectiveKind
-from astra_ns3.config.system import SystemConfig, parse_system
+from astra_ns3.collectives.kind import CollectiveKind
+from astra_ns3.config.system import SystemConfig
 from astra_ns3.errors import InputError
 from astra_ns3.network.api import EndpointModel, Limits
 from astra_ns3.network.instance import unpack_instance
 from astra_ns3.network.records import Label, PassKind
+from astra_ns3.system.file import parse_system
 from astra_ns3.system.launch_order import LaunchOrder
 from astra_ns3.system.layer import SystemLayer
 from astra_ns3.system.request import CollectiveRequest, Handle

@@ -5,13 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from small_run import small_system
 from system_parts import request, task
 
-from astra_ns3.config.collective_kind import CollectiveKind
-from astra_ns3.config.compatibility import OURS, PRESETS, preset
-from astra_ns3.config.policy_names import INTER_DIMENSION as INTER_NAMES
-from astra_ns3.config.policy_names import INTRA_DIMENSION as INTRA_NAMES
-from astra_ns3.config.policy_names import SCHEDULING
+from astra_ns3.collectives.kind import CollectiveKind
+from astra_ns3.config.core.compatibility import OURS, PRESETS, preset
 from astra_ns3.errors import InputError
 from astra_ns3.system.groups import Grid
 from astra_ns3.system.inter_dimension import INTER_DIMENSION, route_policy
@@ -28,9 +26,16 @@ MIB = 1 << 20
 
 
 def test_files_may_name_every_policy_there_is() -> None:
-    assert set(SCHEDULING) | {"HIGHEST"} == POLICIES.keys()
-    assert set(INTRA_NAMES) == INTRA_DIMENSION.keys()
-    assert set(INTER_NAMES) == INTER_DIMENSION.keys()
+    registries = {
+        "scheduling-policy": [name for name in POLICIES if name != "HIGHEST"],
+        "intra-dimension-scheduling": [*INTRA_DIMENSION],
+        "inter-dimension-scheduling": [*INTER_DIMENSION],
+    }
+    for key, names in registries.items():
+        for name in names:
+            assert small_system(**{key: name}).document()[key] == name
+        with pytest.raises(InputError, match=f"key '{key}': found 'HIGHES', allowed: {', '.join(names)}"):
+            small_system(**{key: "HIGHES"})
 
 
 def test_lifo_counts_up_fifo_down_on_one_counter_and_highest_leaves_it_alone() -> None:

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from system_parts import task
 
+from astra_ns3.system.dimension_queue import DimensionQueue
 from astra_ns3.system.intra_dimension import by_priority
 from astra_ns3.system.launch_order import LaunchOrder
-from astra_ns3.system.npu import DimensionQueue
 from astra_ns3.system.task import Task
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from astra_ns3.config.network import parse_network
+from astra_ns3.config.network.packet_network import parse_network
 from astra_ns3.topology.graph import Graph
 from astra_ns3.topology.measures import Measures, measure
 from astra_ns3.topology.paths import count_paths, path
@@ -329,6 +329,6 @@ def test_rail_optimised(nodes: int, rails: int, per_leaf: int, spines: int) -> N
 
 
 def test_every_kind_has_a_builder() -> None:
-    from astra_ns3.config.topology import KINDS
+    from astra_ns3.config.topology.kinds import KINDS
 
     assert set(BUILDERS) == set(KINDS)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from many_networks import brought_network, network_files
 
-from astra_ns3.config.network import parse_network
+from astra_ns3.config.network.packet_network import parse_network
 from astra_ns3.errors import InputError
 from astra_ns3.topology import counts
 from astra_ns3.topology.counts import BYTES_PER_LINK, Counts, count_network
@@ -23,7 +23,7 @@ MOST_OFF = 2
 TIMEOUT_SECONDS = 120
 RESIDENT = """
 import re
-from astra_ns3.config.network import parse_network
+from astra_ns3.config.network.packet_network import parse_network
 from astra_ns3.topology.registry import build_graph
 from astra_ns3.topology.distances import host_groups
 from astra_ns3.topology.paths import longest_path

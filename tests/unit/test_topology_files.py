@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from many_networks import network_files
 
-from astra_ns3.config.network import NetworkConfig, parse_network
-from astra_ns3.config.topology_file import read_graph_file
+from astra_ns3.config.network.packet_network import NetworkConfig, parse_network
+from astra_ns3.config.topology.file import read_graph_file
 from astra_ns3.errors import InputError
 from astra_ns3.topology.files.writing import export
 from astra_ns3.topology.graph import Graph

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from astra_ns3.config.topology import SingleSwitch
+from astra_ns3.config.topology.kinds import SingleSwitch
 from astra_ns3.errors import InputError
 from astra_ns3.topology import ports
 from astra_ns3.topology.graph import Graph, Link, Port

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from astra_ns3.config.network import parse_network
+from astra_ns3.config.network.packet_network import parse_network
 from astra_ns3.errors import InputError
 from astra_ns3.topology.checks import check_topology
 from astra_ns3.topology.cut import bisection_bps, minimum_cut_bps
@@ -132,7 +132,7 @@ def test_npus_out_of_reach_are_an_error() -> None:
 
 LARGE = """
 import resource, time
-from astra_ns3.config.network import parse_network
+from astra_ns3.config.network.packet_network import parse_network
 from astra_ns3.topology.registry import build_graph
 from astra_ns3.topology.routes import shortest_paths
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from astra_ns3.config.network import parse_network, read_network
+from astra_ns3.config.network.packet_network import parse_network, read_network
 from astra_ns3.network.plan import plan_network
 from astra_ns3.topology.graph import Graph, Link
 from astra_ns3.topology.pair_delays import pair_delays

@@ -7,13 +7,14 @@ from typing import Any
 
 import pytest
 
-from astra_ns3.config.network import NetworkConfig, RoceTransport, parse_network
-from astra_ns3.config.switch import PfcConfig, SwitchConfig
+from astra_ns3.config.network.packet_network import NetworkConfig, RoceTransport, parse_network
+from astra_ns3.config.topology.switch import PfcConfig, SwitchConfig
 from astra_ns3.errors import InputError
-from astra_ns3.network.shape import network_shape
+from astra_ns3.network.outline import network_shape
 from astra_ns3.topology.graph import Graph, Link
 from astra_ns3.transport.check import check_transport
 from astra_ns3.transport.lossless import largest_wire_bytes, lossless_bytes
+from astra_ns3.transport.network_outline import NetworkShape, PortShape, SwitchShape
 from astra_ns3.transport.roce import (
     RoceParameters,
     base_round_trip_ps,
@@ -24,7 +25,6 @@ from astra_ns3.transport.roce import (
     window_bytes,
 )
 from astra_ns3.transport.roce_check import longest_drain_ps
-from astra_ns3.transport.shape import NetworkShape, PortShape, SwitchShape
 
 GBPS = 10**9
 NS = 1000
@@ -295,9 +295,9 @@ def test_a_graph_in_outline() -> None:
 
 
 def test_a_forecast_counts_packets_of_the_payload() -> None:
-    from astra_ns3.config.system import parse_system
-    from astra_ns3.config.workload import parse_workload
     from astra_ns3.experiments.validate import validate
+    from astra_ns3.system.file import parse_system
+    from astra_ns3.workload.files.astra_sim import parse_workload
 
     keys: dict[str, object] = {"scheduling-policy": "LIFO", "preferred-dataset-splits": 2}
     keys |= {f"{name}-implementation": "ring" for name in ("all-reduce", "reduce-scatter", "all-gather", "all-to-all")}

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from astra_ns3.config.network import NetworkConfig, TcpTransport, parse_network
+from astra_ns3.config.network.packet_network import NetworkConfig, TcpTransport, parse_network
 from astra_ns3.errors import InputError
-from astra_ns3.network.shape import network_shape
+from astra_ns3.network.outline import network_shape
 from astra_ns3.topology.registry import build_graph
 from astra_ns3.transport.check import check_transport
-from astra_ns3.transport.shape import NetworkShape
+from astra_ns3.transport.network_outline import NetworkShape
 from astra_ns3.transport.tcp import TcpParameters, base_round_trip_ps, longest_drain_ps, tcp_parameters
 
 

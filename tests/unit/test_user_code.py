@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from astra_ns3.collectives.kind import CollectiveKind
 from astra_ns3.collectives.registry import lookup
-from astra_ns3.config.collective_kind import CollectiveKind
-from astra_ns3.config.network import parse_network
+from astra_ns3.config.network.packet_network import parse_network
 from astra_ns3.config.workload import Workload
 from astra_ns3.errors import InputError
 from astra_ns3.experiments.hooks import load_hook

@@ -14,8 +14,8 @@ from typing import Any
 from astra_ns3.errors import AstraNs3Error
 from astra_ns3.experiments.description import Description
 from astra_ns3.experiments.isolated.snapshot import Snapshot
+from astra_ns3.experiments.play import Played
 from astra_ns3.experiments.progress import Progress
-from astra_ns3.experiments.session import Played
 from astra_ns3.network.recorded import Columns, RecordedTable
 
 _LENGTH = struct.Struct("!Q")

@@ -30,9 +30,9 @@ from astra_ns3.experiments.isolated import channel
 from astra_ns3.experiments.isolated.channel import Inbox, Line, Recorder
 from astra_ns3.experiments.isolated.interruption import STOP_SIGNALS
 from astra_ns3.experiments.isolated.snapshot import SnapshotTaker
+from astra_ns3.experiments.play import Played, play
 from astra_ns3.experiments.progress import Progress
 from astra_ns3.experiments.request import RunRequest
-from astra_ns3.experiments.session import Played, play
 from astra_ns3.experiments.watch import Watch
 from astra_ns3.network.api import NetworkBackend
 from astra_ns3.network.recorded import Columns, RecordedTable

@@ -25,8 +25,8 @@ from astra_ns3.experiments.isolated.death import Whereabouts, describe_death
 from astra_ns3.experiments.isolated.interruption import STOP_SIGNALS, Interruption
 from astra_ns3.experiments.isolated.process import ChildProcess
 from astra_ns3.experiments.isolated.snapshot import Accumulated, Snapshot
+from astra_ns3.experiments.play import Played
 from astra_ns3.experiments.progress import Progress, ProgressSink, tell_stage
-from astra_ns3.experiments.session import Played
 from astra_ns3.experiments.watch import Watch, resident_bytes
 from astra_ns3.network.api import Limits
 from astra_ns3.network.recorded import TableSink

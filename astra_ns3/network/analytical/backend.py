@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from astra_ns3.config.analytical import AnalyticalDimension, AnalyticalNetwork
-from astra_ns3.config.network_file import AnyNetwork
+from astra_ns3.config.network.analytical_network import AnalyticalDimension, AnalyticalNetwork
+from astra_ns3.config.network.file import AnyNetwork
 from astra_ns3.errors import InputError
 from astra_ns3.network.api import EndpointModel
 from astra_ns3.network.door.hook import HookContext

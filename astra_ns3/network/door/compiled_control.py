@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
-from astra_ns3.config.reading import read_text
+from astra_ns3.config.core.reading import read_text
 from astra_ns3.errors import InputError
 from astra_ns3.network.door.library import load
 

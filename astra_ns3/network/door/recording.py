@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from astra_ns3.config.network import Observe
+from astra_ns3.config.network.packet_network import Observe
 from astra_ns3.errors import InputError
 from astra_ns3.network.door.library import load
 from astra_ns3.network.door.session import Description, Session, Struct, numbers_of

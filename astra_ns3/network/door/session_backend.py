@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from astra_ns3.collectives.schedule import Schedule
-from astra_ns3.config.network import Observe
+from astra_ns3.config.network.packet_network import Observe
 from astra_ns3.errors import AstraNs3Error, BackendError, LimitReached
 from astra_ns3.network.api import Limits, NetworkListener, PendingMessage
 from astra_ns3.network.door.hook import HookContext

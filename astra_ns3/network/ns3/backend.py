@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from astra_ns3.config.network import NetworkConfig
+from astra_ns3.config.network.packet_network import NetworkConfig
 from astra_ns3.network.api import EndpointModel
 from astra_ns3.network.door.hook import HookContext
 from astra_ns3.network.door.session import Description

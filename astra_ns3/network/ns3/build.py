@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from astra_ns3.config.routing import RoutingConfig
-from astra_ns3.config.switch import PfcConfig, SwitchConfig
+from astra_ns3.config.topology.routing import RoutingConfig
+from astra_ns3.config.topology.switch import PfcConfig, SwitchConfig
 from astra_ns3.network.door.library import load
 from astra_ns3.network.door.session import Description
 from astra_ns3.network.ns3.native_transport import native_roce, native_tcp
@@ -15,8 +15,8 @@ from astra_ns3.topology.graph import Graph, Link
 from astra_ns3.topology.pins import pinned_choices
 from astra_ns3.topology.routes import RouteTables
 from astra_ns3.transport.lossless import largest_wire_bytes
+from astra_ns3.transport.network_outline import PortShape
 from astra_ns3.transport.roce import RoceParameters, port_headroom_bytes
-from astra_ns3.transport.shape import PortShape
 
 QUANTUM_BYTES = 2048
 """What a weight of one lets a priority send in its turn (DWRR); above the largest usual frame."""

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from astra_ns3.config.analytical_formats import AnalyticalDimension
-from astra_ns3.config.switch import LinkConfig
-from astra_ns3.config.topology import (
+from astra_ns3.config.core.link import LinkConfig
+from astra_ns3.config.formats.analytical import AnalyticalDimension
+from astra_ns3.config.topology.file import BITS_PER_BYTE_PER_NS
+from astra_ns3.config.topology.kinds import (
     FileTopology,
     FullMesh,
     Hierarchical,
@@ -21,7 +22,6 @@ from astra_ns3.config.topology import (
     TopologyConfig,
     Torus,
 )
-from astra_ns3.config.topology_file import BITS_PER_BYTE_PER_NS
 from astra_ns3.errors import InputError
 from astra_ns3.topology.graph import Graph, Link
 from astra_ns3.topology.paths import longest_path

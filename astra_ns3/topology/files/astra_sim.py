@@ -15,10 +15,10 @@ from collections.abc import Sequence
 from itertools import combinations
 from math import prod
 
-from astra_ns3.config.analytical_formats import AnalyticalDimension
-from astra_ns3.config.switch import LinkConfig
-from astra_ns3.config.topology import FileTopology
-from astra_ns3.config.topology_file import BITS_PER_BYTE_PER_NS
+from astra_ns3.config.core.link import LinkConfig
+from astra_ns3.config.formats.analytical import AnalyticalDimension
+from astra_ns3.config.topology.file import BITS_PER_BYTE_PER_NS
+from astra_ns3.config.topology.kinds import FileTopology
 from astra_ns3.topology.graph import Graph
 from astra_ns3.topology.grids import grid_links
 from astra_ns3.topology.wiring import Wiring

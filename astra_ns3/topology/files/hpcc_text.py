@@ -1,7 +1,7 @@
 """A graph as HPCC's topology text, or as SimAI's variant of it where the network has scale-up switches.
 
 Neither has costs of links: who reads them takes scale-up paths before others, and otherwise counts links. A network
-that has other shortest paths then is refused. Model: what ``config/hpcc_topology.py`` reads.
+that has other shortest paths then is refused. Model: what ``config/formats/hpcc_topology.py`` reads.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from astra_ns3.config.hpcc_graph import hpcc_graph
-from astra_ns3.config.hpcc_topology import parse_hpcc_topology
+from astra_ns3.config.formats.hpcc_graph import hpcc_graph
+from astra_ns3.config.formats.hpcc_topology import parse_hpcc_topology
 from astra_ns3.errors import InputError
 from astra_ns3.topology.graph import Graph, Link
 from astra_ns3.topology.routes import NodeRoutes, RouteTables, shortest_paths

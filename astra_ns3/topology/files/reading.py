@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from astra_ns3.config.plain_graph import PlainGraph
-from astra_ns3.config.switch import SwitchConfig
-from astra_ns3.config.topology import FileTopology
+from astra_ns3.config.formats.plain_graph import PlainGraph
+from astra_ns3.config.topology.kinds import FileTopology
+from astra_ns3.config.topology.switch import SwitchConfig
 from astra_ns3.topology.files.astra_sim import analytical_graph
 from astra_ns3.topology.graph import Graph
 from astra_ns3.topology.wiring import Wiring

@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from xml.sax.saxutils import escape, quoteattr
 
-from astra_ns3.config.analytical_formats import GIB_PER_NS, AnalyticalDimension
-from astra_ns3.config.topology import TopologyConfig
+from astra_ns3.config.formats.analytical import GIB_PER_NS, AnalyticalDimension
+from astra_ns3.config.topology.kinds import TopologyConfig
 from astra_ns3.errors import InputError
 from astra_ns3.topology.files.analytical_grid import analytical_dimensions
 from astra_ns3.topology.files.hpcc_text import hpcc_text

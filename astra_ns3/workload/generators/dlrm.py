@@ -15,7 +15,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from astra_ns3.config.workload import CollectiveKind, Layer, Pass, Workload, format_workload
+from astra_ns3.collectives.kind import CollectiveKind
+from astra_ns3.config.workload import Layer, Pass, Workload
+from astra_ns3.workload.files.astra_sim import format_workload
 
 UPDATE_BYTES_PER_NS = 1000
 """Read off the sample's last column: 524288 bytes, 524 ns; 1064960 bytes, 1065 ns."""

@@ -1,0 +1,1 @@
+"""What all configuration models share: documents with line numbers, strict models, reading."""

@@ -1,0 +1,217 @@
+"""What all configuration models share: frozen, unknown keys refused, errors as one line with file, line and key."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import Annotated, Any, TypeVar
+
+from annotated_types import Ge, Gt
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
+    PlainSerializer,
+    Strict,
+    ValidationError,
+    WithJsonSchema,
+    model_validator,
+)
+from pydantic_core import CoreSchema, ErrorDetails, PydanticCustomError, core_schema
+
+from astra_ns3.config.core.document import Document, KeyPath
+from astra_ns3.errors import InputError, nearest
+from astra_ns3.units import exact_time, parse_bytes, parse_rate, parse_time_ps
+
+_LONGEST_SHOWN = 60
+_UNKNOWN = ": unknown key"
+FOLDER = "folder"
+"""Of the document that is being read, in the context of validators."""
+
+
+class ConfigModel(BaseModel):
+    """A frozen group of keys. In files a key is the field's alias: its name without the unit."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    @classmethod
+    def prepare(cls, data: dict[str, object]) -> dict[str, object]:
+        """Hook: change or refuse keys before they are checked against the fields."""
+        return data
+
+    @model_validator(mode="before")
+    @classmethod
+    def _known_keys_only(cls, data: object) -> object:
+        if isinstance(data, cls):
+            return data
+        if not isinstance(data, Mapping):
+            raise PydanticCustomError("not_a_group", "found {found}, expected keys and values", {"found": shown(data)})
+        prepared = cls.prepare({str(key): value for key, value in data.items()})
+        allowed = [field.alias or name for name, field in cls.model_fields.items()]
+        unknown = [key for key in prepared if key not in allowed]
+        if unknown:
+            others = f", so {'is' if len(unknown) == 2 else 'are'} {_quoted(unknown[1:])}" if unknown[1:] else ""
+            raise key_error(
+                unknown[0], f"unknown key{others}; allowed: {', '.join(allowed)}{_nearest_of(unknown, allowed)}"
+            )
+        return prepared
+
+    def document(self) -> dict[str, Any]:
+        """Plain data with the keys and units of a file; reading it back gives an equal model."""
+        return self.model_dump(mode="json", by_alias=True)
+
+
+def _quoted(keys: Sequence[str]) -> str:
+    return ", ".join(f"'{key[:_LONGEST_SHOWN]}'" for key in keys)
+
+
+def _nearest_of(unknown: Sequence[str], allowed: Sequence[str]) -> str:
+    """``nearest`` of one key; of several the valid keys that are meant, each behind what stands there."""
+    if len(unknown) == 1:
+        return nearest(unknown[0], allowed)
+    meant = {key: nearest(key, allowed).removeprefix("; did you mean ").removesuffix("?") for key in unknown}
+    said = ", ".join(f"{word} for '{key[:_LONGEST_SHOWN]}'" for key, word in meant.items() if word)
+    return f"; did you mean {said}?" if said else ""
+
+
+Model = TypeVar("Model", bound=ConfigModel)
+
+
+def key_error(key: str, message: str) -> PydanticCustomError:
+    """An error that belongs to ``key`` of the group being validated."""
+    return PydanticCustomError("key", "{message}", {"key": key, "message": message})
+
+
+def shown(value: object) -> str:
+    """``value`` as a person wrote it, shortened."""
+    text = repr(value)
+    return text if len(text) <= _LONGEST_SHOWN else text[: _LONGEST_SHOWN - 3] + "..."
+
+
+def validated(model: type[Model], document: Document, context: Mapping[str, object] = MappingProxyType({})) -> Model:
+    """The model that the document describes; paths in it are as seen from its folder. ``context``: for its validators.
+
+    Raises InputError for the first thing that is wrong: file, line, key, what was found, what is allowed.
+    """
+    try:
+        return model.model_validate(document.data, context={FOLDER: Path(document.source).parent, **context})
+    except ValidationError as error:
+        problems = [_problem(details, document) for details in error.errors(include_url=False)]
+        problems.sort(key=lambda problem: problem[0])
+        more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+        others = [text.removeprefix(f"{document.source}:") for _, text in problems[1:] if _UNKNOWN in text]
+        if others:  # users mend all of them at once
+            more = f" (and {len(problems) - 1} more: {'; '.join(other.split('; allowed')[0] for other in others)})"
+        raise InputError(problems[0][1] + more) from None
+
+
+def _problem(details: ErrorDetails, document: Document) -> tuple[int, str]:
+    """Line and message of one pydantic error."""
+    path = _document_path(details, document.data)
+    place, dotted = document.place(path), ".".join(str(part) for part in path)
+    if details["type"] in ("missing", "union_tag_not_found"):
+        missing = dotted if details["type"] == "missing" else f"{dotted}.kind"
+        return document.line(path), f"{place}: key '{missing}' is missing"
+    about = f"key '{dotted}': " if dotted else ""
+    return document.line(path), f"{place}: {about}{_explanation(details)}"
+
+
+def _document_path(details: ErrorDetails, data: object) -> KeyPath:
+    """Pydantic's location without the names of union branches, and with the key that the error itself names."""
+    path: list[str | int] = []
+    for part in details["loc"]:
+        known = part in data if isinstance(data, Mapping) else isinstance(data, (list, tuple)) and isinstance(part, int)
+        if known:
+            data = data[part]  # type: ignore[index]
+        elif details["type"] != "missing" or part != details["loc"][-1]:
+            continue
+        path.append(part)
+    if details["type"] == "key":
+        path.append(str(details["ctx"]["key"]))
+    if details["type"] == "union_tag_invalid" and isinstance(data, Mapping) and "kind" in data:
+        path.append("kind")
+    return tuple(path)
+
+
+def _explanation(details: ErrorDetails) -> str:
+    kind, context, found = details["type"], details.get("ctx", {}), shown(details["input"])
+    if kind == "value_error":
+        return str(context["error"])
+    if kind in ("key", "not_a_group"):
+        return details["msg"]
+    if kind in ("literal_error", "union_tag_invalid"):
+        allowed = re.findall(r"'([^']+)'", str(context.get("expected") or context.get("expected_tags")))
+        word = context.get("tag", details["input"])
+        return f"found {shown(word)}, allowed: {', '.join(allowed)}{nearest(str(word), allowed)}"
+    if kind in ("too_short", "too_long"):
+        return f"found {found}, expected {_entries(kind, context)}"
+    if kind in ("bool_type", "bool_parsing"):
+        return f"found {found}, expected on or off"
+    expected = details["msg"].replace("Input should be", "expected").replace("a valid tuple", "a list")
+    return f"found {found}, {expected}"
+
+
+def _entries(kind: str, context: Mapping[str, Any]) -> str:
+    """How many a list may have, in words."""
+    most = kind == "too_long"
+    count = int(context["max_length" if most else "min_length"])
+    return f"at {'most' if most else 'least'} {'one entry' if count == 1 else f'{count} entries'}"
+
+
+def as_value_error(parse: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """``parse`` whose InputError pydantic sees as a ValueError, so that it adds the key."""
+
+    def checked(value: Any) -> Any:
+        try:
+            return parse(value)
+        except InputError as error:
+            raise ValueError(str(error)) from error
+
+    return checked
+
+
+class OrName:
+    """Annotation of a group that may stand as one word too: ``transport: roce`` is ``transport: {kind: roce}``."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_before_validator_function(self._expanded, handler(source))
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        return {"anyOf": [{"type": "string"}, handler(schema)]}
+
+    @staticmethod
+    def _expanded(value: object) -> object:
+        return {"kind": value} if isinstance(value, str) else value
+
+
+def kind_of(value: object, default: str | None = None) -> str | None:
+    """What a group of keys, or a model, says it is."""
+    if isinstance(value, Mapping):
+        return str(value["kind"]) if "kind" in value else default
+    return getattr(value, "kind", default)
+
+
+def _text_or_number(example: str) -> WithJsonSchema:
+    return WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "integer", "minimum": 0}], "examples": [example]})
+
+
+# Bounds are annotated_types, never a shared Field(): pydantic 2.7 to 2.10 write the default of one field into it, so
+# that another field of the same type gets that default too.
+Bytes = Annotated[int, BeforeValidator(as_value_error(parse_bytes)), _text_or_number("500KB")]
+PositiveBytes = Annotated[int, Gt(0), BeforeValidator(as_value_error(parse_bytes)), _text_or_number("0.5MB")]
+RateBps = Annotated[int, Gt(0), BeforeValidator(as_value_error(parse_rate)), _text_or_number("100Gbps")]
+TimePs = Annotated[
+    int,
+    BeforeValidator(as_value_error(parse_time_ps)),
+    PlainSerializer(exact_time, return_type=str),
+    WithJsonSchema({"type": "string", "examples": ["500ns"]}),
+]
+PositiveTimePs = Annotated[TimePs, Gt(0)]
+Count = Annotated[int, Strict(), Ge(1)]
+Number = Annotated[int, Strict(), Ge(0)]
+OnOff = Annotated[bool, Strict()]
+"""A switch that is on or off in YAML."""

@@ -1,0 +1,133 @@
+"""YAML text to a :class:`Document`, stricter than YAML is.
+
+Keys are words, a key may stand once, numbers are decimal (YAML 1.1 reads ``010`` as 8 and ``1:30`` as 90), and
+tags are refused. Anchors and aliases, as programs write them for what stands twice, are read.
+"""
+
+from __future__ import annotations
+
+import re
+
+import yaml
+
+from astra_ns3.config.core.document import Document, KeyPath
+from astra_ns3.errors import InputError
+
+_TAG = "tag:yaml.org,2002:"
+_DECIMAL_INTEGER = re.compile(r"[-+]?(0|[1-9][0-9_]*)")
+_DECIMAL_NUMBER = re.compile(r"[-+]?[0-9][0-9_]*\.[0-9_]*([eE][-+]?[0-9]+)?|[-+]?\.[0-9][0-9_]*([eE][-+]?[0-9]+)?")
+_LONGEST_NUMBER = 40
+_DEEPEST = 50
+_MOST_VALUES = 1_000_000
+"""Aliases multiply what they stand for; a file of ours, graphs too, has fewer values than this."""
+
+
+def parse_yaml(text: str, source: str) -> Document:
+    """Read ``text``; ``source`` names the file in messages.
+
+    Raises InputError with file and line for anything that is not a plain YAML mapping.
+    """
+    try:
+        _check_depth(text, source)
+        node = yaml.compose(text, Loader=yaml.SafeLoader)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        place = f"{source}:{mark.line + 1}" if mark else source
+        raise InputError(f"{place}: is not valid YAML: {error.problem or error.context}") from error
+    except yaml.YAMLError as error:
+        raise InputError(f"{source}: is not valid YAML: {' '.join(str(error).split())}") from error
+    except RecursionError as error:
+        raise InputError(f"{source}: is nested too deeply") from error
+    if not isinstance(node, yaml.MappingNode):
+        raise InputError(f"{source}:{_line(node) if node else 1}: expected 'key: value' lines")
+    reader = _Reader(source)
+    return Document(source, reader.value(node, ()), reader.lines)
+
+
+def _check_depth(text: str, source: str) -> None:
+    """Refuse what is nested deeper than any of our files, before PyYAML's time for it, a square, is spent."""
+    depth = 0
+    for event in yaml.parse(text, Loader=yaml.SafeLoader):
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+        if depth > _DEEPEST:
+            raise InputError(f"{source}:{_line(event)}: is nested too deeply: more than {_DEEPEST} levels")
+
+
+def _line(node: yaml.Node | yaml.Event) -> int:
+    return node.start_mark.line + 1 if node.start_mark else 1
+
+
+class _Reader:
+    """Makes plain data of nodes and notes on which line each value stood; an alias is read as what it stands for."""
+
+    def __init__(self, source: str) -> None:
+        self.lines: dict[KeyPath, int] = {}
+        self._source = source
+        self._values = 0
+        self._inside: list[yaml.Node] = []
+
+    def value(self, node: yaml.Node, path: KeyPath) -> object:
+        """The value of ``node``, which stands at ``path``."""
+        self._values += 1
+        if self._values > _MOST_VALUES:
+            raise InputError(f"{self._source}: its aliases stand for more than {_MOST_VALUES} values")
+        if isinstance(node, yaml.ScalarNode):
+            return _scalar(node, self._source)
+        if any(node is around for around in self._inside):
+            raise InputError(f"{self._source}:{_line(node)}: an alias stands inside of what it stands for")
+        self._inside.append(node)
+        try:
+            return self._collection(node, path)
+        finally:
+            self._inside.pop()
+
+    def _collection(self, node: yaml.Node, path: KeyPath) -> object:
+        if isinstance(node, yaml.MappingNode) and node.tag == _TAG + "map":
+            return self._mapping(node, path)
+        if isinstance(node, yaml.SequenceNode) and node.tag == _TAG + "seq":
+            entries = []
+            for position, entry in enumerate(node.value):
+                self.lines[(*path, position)] = _line(entry)
+                entries.append(self.value(entry, (*path, position)))
+            return entries
+        return _scalar(node, self._source)
+
+    def _mapping(self, node: yaml.MappingNode, path: KeyPath) -> dict[str, object]:
+        found: dict[str, object] = {}
+        for key_node, value_node in node.value:
+            if not isinstance(key_node, yaml.ScalarNode):
+                raise InputError(f"{self._source}:{_line(key_node)}: a key must be a word")
+            key = str(key_node.value)
+            here = (*path, key)
+            if key in found:
+                raise InputError(
+                    f"{self._source}:{_line(key_node)}: key '{key}' stands twice (first on line {self.lines[here]})"
+                )
+            self.lines[here] = _line(key_node)
+            found[key] = self.value(value_node, here)
+        return found
+
+
+def _scalar(node: yaml.Node, source: str) -> str | int | float | bool | None:
+    tag, text = str(node.tag), str(node.value)
+    if tag == _TAG + "null":
+        return None
+    if tag == _TAG + "bool":
+        return text.lower() in ("yes", "true", "on")
+    if tag in (_TAG + "int", _TAG + "float"):
+        return _number(text, f"{source}:{_line(node)}")
+    if tag in (_TAG + "str", _TAG + "timestamp", _TAG + "value", _TAG + "merge"):
+        return text
+    raise InputError(f"{source}:{_line(node)}: tag '{tag}' is not allowed")
+
+
+def _number(text: str, place: str) -> int | float:
+    if len(text) <= _LONGEST_NUMBER:
+        if _DECIMAL_INTEGER.fullmatch(text):
+            return int(text.replace("_", ""))
+        if _DECIMAL_NUMBER.fullmatch(text):
+            return float(text.replace("_", ""))
+    raise InputError(f"{place}: {text[:_LONGEST_NUMBER]!r} is not a finite decimal number of reasonable length")

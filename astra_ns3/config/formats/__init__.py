@@ -1,0 +1,1 @@
+"""What other programs write: graphs, HPCC's texts, ASTRA-sim's analytical networks."""

@@ -1,0 +1,150 @@
+"""ASTRA-sim's two formats of analytical networks, read as they are: version 1.0's JSON and version 2's YAML.
+
+Both give bandwidths in GB/s and mean 2**30 bytes; the memory's bandwidth of version 1.0 is decimal (semantics of its
+source).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from annotated_types import Ge, Gt, Le
+from pydantic import BeforeValidator, Field, model_validator
+
+from astra_ns3.config.core.document import Document
+from astra_ns3.config.core.model import ConfigModel, Count, key_error, validated
+
+GIB_PER_NS = 2**30 / 1e9
+"""Bytes per nanosecond of 1 GiB/s."""
+VERSION_1_KEYS = ("topologies-per-dim", "units-count")
+VERSION_2_KEYS = ("npus_count", "topology")
+
+_TOPOLOGIES = {"ring": "ring", "fullyconnected": "fully-connected", "switch": "switch"}
+
+
+def _topology(value: object) -> object:
+    return _TOPOLOGIES.get(str(value).lower().replace("-", "").replace("_", ""), value)
+
+
+TopologyName = Annotated[Literal["ring", "fully-connected", "switch"], BeforeValidator(_topology)]
+Positive = Annotated[float, Gt(0)]
+NotNegative = Annotated[float, Ge(0)]
+# Wide enough for any network, narrow enough that times stay within simulated time's 64 bits and rates within a link's.
+Bandwidth = Annotated[float, Ge(1e-6), Le(1e8)]
+Latency = Annotated[float, Ge(0), Le(1e12)]
+
+
+class AnalyticalDimension(ConfigModel):
+    """One dimension: how its NPUs are joined and what a message costs there; times in nanoseconds.
+
+    ``bytes_per_ns`` is what one message gets; the memory's part is left out while ``memory_scale`` is 0.
+    """
+
+    topology: TopologyName
+    npus: Count
+    bytes_per_ns: Positive
+    link_latency_ns: NotNegative = 0.0
+    nic_latency_ns: NotNegative = 0.0
+    router_latency_ns: NotNegative = 0.0
+    memory_latency_ns: NotNegative = 0.0
+    memory_bytes_per_ns: Positive = 1.0
+    memory_scale: NotNegative = 0.0
+
+
+def analytical_version(data: object) -> int | None:
+    """1 or 2 if the keys of ``data`` are those of ASTRA-sim 1.0 or 2, else None."""
+    keys = set(data) if isinstance(data, Mapping) else set()
+    if keys.intersection(VERSION_1_KEYS):
+        return 1
+    return 2 if keys.issuperset(VERSION_2_KEYS) else None
+
+
+def parse_grid(document: Document) -> tuple[AnalyticalDimension, ...]:
+    """The dimensions of either format; raises InputError with file, line and key."""
+    if analytical_version(document.data) == 1:
+        return validated(_Version1, document).grid()
+    return validated(_Version2, document).grid()
+
+
+class _Version1(ConfigModel):
+    topology_name: str = Field(alias="topology-name", default="Hierarchical")
+    topologies: tuple[TopologyName, ...] = Field(alias="topologies-per-dim")
+    dimension_types: tuple[str, ...] = Field(alias="dimension-type", default=())
+    count: Count = Field(alias="dimensions-count")
+    npus: tuple[Count, ...] = Field(alias="units-count")
+    links: tuple[Annotated[int, Ge(0)], ...] = Field(alias="links-count")
+    link_latency: tuple[Latency, ...] = Field(alias="link-latency")
+    link_bandwidth: tuple[Bandwidth, ...] = Field(alias="link-bandwidth")
+    nic_latency: tuple[Latency, ...] = Field(alias="nic-latency")
+    router_latency: tuple[Latency, ...] = Field(alias="router-latency")
+    memory_latency: tuple[Latency, ...] = Field(alias="hbm-latency")
+    memory_bandwidth: tuple[Bandwidth, ...] = Field(alias="hbm-bandwidth")
+    memory_scale: tuple[Annotated[float, Ge(0), Le(1e6)], ...] = Field(alias="hbm-scale")
+
+    @model_validator(mode="after")
+    def _lengths(self) -> _Version1:
+        for name, field in type(self).model_fields.items():
+            value: Any = getattr(self, name)
+            if isinstance(value, tuple) and name != "dimension_types" and len(value) != self.count:
+                raise key_error(
+                    str(field.alias), f"found {len(value)} entries, expected dimensions-count, {self.count}"
+                )
+        for dimension in range(self.count):
+            if not self._parallel_links(dimension):
+                raise key_error(
+                    "links-count",
+                    f"{self.links[dimension]} links leave none for a message in dimension {dimension}, "
+                    f"{self.topologies[dimension]} of {self.npus[dimension]}",
+                )
+        return self
+
+    def _parallel_links(self, dimension: int) -> int:
+        """Links that one message uses side by side."""
+        links, npus = self.links[dimension], self.npus[dimension]
+        if self.topologies[dimension] == "ring":
+            return links // 2 * 2
+        if self.topologies[dimension] == "fully-connected":
+            return links // max(npus - 1, 1)
+        return links
+
+    def grid(self) -> tuple[AnalyticalDimension, ...]:
+        """The dimensions described."""
+        return tuple(
+            AnalyticalDimension(
+                topology=self.topologies[d],
+                npus=self.npus[d],
+                bytes_per_ns=self.link_bandwidth[d] * GIB_PER_NS * self._parallel_links(d),
+                link_latency_ns=self.link_latency[d],
+                nic_latency_ns=self.nic_latency[d],
+                router_latency_ns=self.router_latency[d],
+                memory_latency_ns=self.memory_latency[d],
+                memory_bytes_per_ns=self.memory_bandwidth[d],
+                memory_scale=self.memory_scale[d],
+            )
+            for d in range(self.count)
+        )
+
+
+class _Version2(ConfigModel):
+    topology: tuple[TopologyName, ...]
+    npus_count: tuple[Count, ...]
+    bandwidth: tuple[Bandwidth, ...]
+    latency: tuple[Latency, ...]
+
+    @model_validator(mode="after")
+    def _lengths(self) -> _Version2:
+        for name in ("npus_count", "bandwidth", "latency"):
+            if len(getattr(self, name)) != len(self.topology):
+                raise key_error(name, f"found {len(getattr(self, name))} entries, topology has {len(self.topology)}")
+        return self
+
+    def grid(self) -> tuple[AnalyticalDimension, ...]:
+        """The dimensions described."""
+        rows = zip(self.topology, self.npus_count, self.bandwidth, self.latency, strict=True)
+        return tuple(
+            AnalyticalDimension(
+                topology=topology, npus=npus, bytes_per_ns=bandwidth * GIB_PER_NS, link_latency_ns=latency
+            )
+            for topology, npus, bandwidth, latency in rows
+        )

@@ -1,0 +1,195 @@
+"""Keys of the HPCC simulator's config.txt: how each is written, and which of them say nothing here.
+
+The list is that of astra-network-ns3's reader, with its units: times are microseconds, thresholds thousands of bytes,
+the buffer MiB. That reader skips what it doesn't know; here that is an error with the nearest key.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+from astra_ns3.config.core.reading import read_text
+from astra_ns3.config.core.rows import Row, rows_of
+from astra_ns3.errors import InputError, nearest
+from astra_ns3.units import LARGEST_INTEGER, parse_rate
+
+_DECIMAL = re.compile(r"[0-9]{1,30}(\.[0-9]{0,30})?([eE][-+]?[0-9]{1,3})?", re.ASCII)
+_LIKE_A_KEY = re.compile(r"([A-Z][A-Z0-9_]*)(?:\s+[^\s:]|\s*$)", re.ASCII)
+Parse = Callable[[Row], Any]
+
+
+def _number(row: Row, column: int) -> float:
+    word = row.words[column]
+    if not _DECIMAL.fullmatch(word):
+        raise row.error(f"{row.words[0]} has '{word[:40]}', expected a number, 0 or more")
+    return float(word)
+
+
+def _decimal(row: Row) -> float:
+    return _number(row, 1)
+
+
+def _whole(row: Row) -> int:
+    """A whole number, also one written as 900.0: the known code cuts fractions off without a word."""
+    value = _number(row, 1)
+    if value != int(value) or value > LARGEST_INTEGER:
+        raise row.error(f"{row.words[0]} is '{row.words[1][:40]}', expected a whole number")
+    return int(value) if "." in row.words[1] or "e" in row.words[1].lower() else int(row.words[1])
+
+
+def _switch(row: Row) -> bool:
+    if row.words[1] not in ("0", "1"):
+        raise row.error(f"{row.words[0]} is '{row.words[1][:40]}', expected 0 or 1")
+    return row.words[1] == "1"
+
+
+def _rate(row: Row) -> int:
+    try:
+        rate_bps = parse_rate(row.words[1])
+    except InputError as error:
+        raise row.error(f"{row.words[0]}: {error}") from error
+    if rate_bps == 0:
+        raise row.error(f"{row.words[0]} is '{row.words[1]}', expected more than 0")
+    return rate_bps
+
+
+def _text(row: Row) -> str:
+    return row.words[1]
+
+
+def _three(row: Row) -> tuple[int, ...]:
+    return tuple(row.integer(column, row.words[0], 0, LARGEST_INTEGER) for column in (1, 2, 3))
+
+
+def _map(row: Row) -> dict[int, float]:
+    """``n rate value rate value ...``: a value for each rate of a port."""
+    count = row.integer(1, f"number of entries of {row.words[0]}", 1, 1000)
+    if len(row.words) != 2 + 2 * count:
+        raise row.error(f"{row.words[0]} says {count} entries, so {2 * count} numbers; found {len(row.words) - 2}")
+    values: dict[int, float] = {}
+    for column in range(2, len(row.words), 2):
+        rate_bps = row.integer(column, f"rate in {row.words[0]}", 1, LARGEST_INTEGER)
+        if rate_bps in values:
+            raise row.error(f"{row.words[0]} has rate {rate_bps} twice")
+        values[rate_bps] = _number(row, column + 1)
+    return values
+
+
+@dataclass(frozen=True)
+class _Key:
+    """``words``: how many follow the key; None: as many as it says itself."""
+
+    parse: Parse
+    words: int | None = 1
+
+
+KEYS: Mapping[str, _Key] = MappingProxyType(
+    {
+        **dict.fromkeys(
+            (
+                "ENABLE_QCN", "USE_DYNAMIC_PFC_THRESHOLD", "CLAMP_TARGET_RATE", "L2_BACK_TO_ZERO", "HAS_WIN",
+                "GLOBAL_T", "VAR_WIN", "FAST_REACT", "RATE_BOUND", "ACK_HIGH_PRIO", "ENABLE_TRACE", "MULTI_RATE",
+                "SAMPLE_FEEDBACK",
+            ),
+            _Key(_switch),
+        ),
+        **dict.fromkeys(
+            (
+                "PACKET_PAYLOAD_SIZE", "L2_CHUNK_SIZE", "L2_ACK_INTERVAL", "CC_MODE", "ALPHA_RESUME_INTERVAL",
+                "RATE_DECREASE_INTERVAL", "RP_TIMER", "FAST_RECOVERY_TIMES", "MI_THRESH", "INT_MULTI", "BUFFER_SIZE",
+                "NIC_TOTAL_PAUSE_TIME", "QLEN_MON_START", "QLEN_MON_END",
+            ),
+            _Key(_whole),
+        ),
+        **dict.fromkeys(
+            (
+                "EWMA_GAIN", "ERROR_RATE_PER_LINK", "U_TARGET", "PINT_LOG_BASE", "PINT_PROB", "PAUSE_TIME",
+                "SIMULATOR_STOP_TIME",
+            ),
+            _Key(_decimal),
+        ),
+        **dict.fromkeys(("RATE_AI", "RATE_HAI", "MIN_RATE", "DCTCP_RATE_AI"), _Key(_rate)),
+        **dict.fromkeys(
+            (
+                "TOPOLOGY_FILE", "FLOW_FILE", "TRACE_FILE", "TRACE_OUTPUT_FILE", "FCT_OUTPUT_FILE", "PFC_OUTPUT_FILE",
+                "QLEN_MON_FILE",
+            ),
+            _Key(_text),
+        ),
+        "LINK_DOWN": _Key(_three, 3),
+        **dict.fromkeys(("KMAX_MAP", "KMIN_MAP", "PMAX_MAP"), _Key(_map, None)),
+    }
+)  # fmt: skip
+"""Every key, and how it is written."""
+
+WITHOUT_EFFECT: Mapping[str, str] = MappingProxyType(
+    {
+        "USE_DYNAMIC_PFC_THRESHOLD": "its code never asks; thresholds are dynamic",
+        "PAUSE_TIME": "its code never asks; a pause lasts until it is lifted",
+        "FLOW_FILE": "the workload makes the messages",
+        "SIMULATOR_STOP_TIME": "its ASTRA-sim front end never asks; see --limit-simulated-time",
+        "TRACE_FILE": "see observe.pcap",
+        "TRACE_OUTPUT_FILE": "see observe.pcap",
+        "ENABLE_TRACE": "see observe.pcap",
+        "FCT_OUTPUT_FILE": "see --record flows",
+        "QLEN_MON_END": "its code never asks",
+    }
+)
+"""Keys that are read and checked but change nothing here, and why."""
+
+
+@dataclass(frozen=True)
+class HpccValues:
+    """What a file says: ``values`` by key, ``rows`` where each stood."""
+
+    source: str
+    values: Mapping[str, Any]
+    rows: Mapping[str, Row]
+
+    def get(self, key: str, default: Any) -> Any:
+        """The value of a key, or ``default`` if the file hasn't it."""
+        return self.values.get(key, default)
+
+    def need(self, key: str, why: str) -> Any:
+        """The value of a key that can't be left out."""
+        if key not in self.values:
+            raise InputError(f"{self.source}: key '{key}' is missing{why}")
+        return self.values[key]
+
+    def error(self, key: str, message: str) -> InputError:
+        """What is wrong with the value of a key, behind file and line."""
+        row = self.rows.get(key)
+        return row.error(f"{key} {message}") if row else InputError(f"{self.source}: {key} {message}")
+
+
+def looks_like_hpcc(text: str) -> bool:
+    """Whether a line begins with one of the keys and no colon after it, or most lines are written like such a line."""
+    lines = [line.strip() for line in text.splitlines()]
+    said = [line for line in lines if line and not line.startswith("#")]
+    like = [match[1] for match in map(_LIKE_A_KEY.match, said) if match]
+    return any(word in KEYS for word in like) or 2 * len(like) > len(said)
+
+
+def read_values(path: str) -> HpccValues:
+    """All keys of a file; raises InputError with file and line for what is unknown, doubled or malformed."""
+    values: dict[str, Any] = {}
+    rows: dict[str, Row] = {}
+    for row in rows_of(read_text(path), path):
+        name = row.words[0]
+        if name.startswith("#"):
+            continue
+        if name not in KEYS:
+            raise row.error(f"key '{name[:40]}' is not known{nearest(name, KEYS)}")
+        if name in values:
+            raise row.error(f"key '{name}' stands twice (first on line {rows[name].number})")
+        key, found = KEYS[name], len(row.words) - 1
+        if key.words is None and found == 0:
+            raise row.error(f"{name} has no number of entries behind it")
+        if key.words is not None and found != key.words:
+            raise row.error(f"{name} has {found} words behind it, expected {key.words}")
+        rows[name], values[name] = row, key.parse(row)
+    return HpccValues(path, values, rows)

@@ -1,0 +1,76 @@
+"""NetworkX's node-link JSON: an object with ``nodes`` and ``links`` (or ``edges``), each a list of objects."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from astra_ns3.config.formats.plain_graph import GraphMaker, PlainGraph, known_only
+from astra_ns3.errors import InputError
+
+_TOP = ("directed", "multigraph", "graph", "nodes", "links", "edges")
+_NO_ATTRIBUTES = ("source", "target", "key")
+
+
+def parse_node_link(text: str, source: str) -> PlainGraph:
+    """The graph in ``text``; raises InputError naming the file and the entry."""
+    document = _loaded(text, source)
+    known_only(source, list(document), _TOP)
+    if document.get("directed") not in (None, False):
+        raise InputError(f"{source}: directed is true, expected false: every link works both ways")
+    named = [key for key in ("links", "edges") if key in document]
+    if len(named) != 1 or "nodes" not in document:
+        raise InputError(f"{source}: expected keys 'nodes' and 'links' (or 'edges')")
+    maker = GraphMaker(source)
+    whole = document.get("graph")
+    if isinstance(whole, dict) and "dimensions" in whole:
+        maker.dimensions(f"{source}: graph", whole["dimensions"])
+    for where, node in _entries(document, "nodes", source):
+        if "id" not in node:
+            raise InputError(f"{where}: key 'id' is missing")
+        maker.node(where, _name(node["id"], where), {key: value for key, value in node.items() if key != "id"})
+    for where, link in _entries(document, named[0], source):
+        for key in ("source", "target"):
+            if key not in link:
+                raise InputError(f"{where}: key '{key}' is missing")
+        attributes = {key: value for key, value in link.items() if key not in _NO_ATTRIBUTES}
+        maker.link(where, _name(link["source"], where), _name(link["target"], where), attributes)
+    return maker.graph()
+
+
+def _entries(document: Mapping[str, Any], key: str, source: str) -> list[tuple[str, Mapping[str, Any]]]:
+    entries = document[key]
+    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+        raise InputError(f"{source}: {key} is not a list of objects")
+    return [(f"{source}: {key}[{place}]", entry) for place, entry in enumerate(entries)]
+
+
+def _name(value: object, where: str) -> str:
+    if isinstance(value, bool) or not isinstance(value, (str, int)):
+        raise InputError(f"{where}: a node is named {value!r}, expected a text or a whole number")
+    return str(value)
+
+
+def _loaded(text: str, source: str) -> dict[str, Any]:
+    try:
+        document = json.loads(text, object_pairs_hook=lambda pairs: _once(pairs, source), parse_constant=_no_constant)
+    except json.JSONDecodeError as error:
+        raise InputError(f"{source}:{error.lineno}: is not valid JSON: {error.msg}") from error
+    except (RecursionError, ValueError) as error:
+        raise InputError(f"{source}: is not a graph: {error}") from error
+    if not isinstance(document, dict):
+        raise InputError(f"{source}: expected an object with 'nodes' and 'links'")
+    return document
+
+
+def _once(pairs: list[tuple[str, Any]], source: str) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        keys = [key for key, _ in pairs]
+        raise InputError(f"{source}: key '{next(key for key in keys if keys.count(key) > 1)}' stands twice")
+    return found
+
+
+def _no_constant(word: str) -> object:
+    raise ValueError(f"{word} is not a number")

@@ -1,0 +1,1 @@
+"""The network file: packets or analytical."""

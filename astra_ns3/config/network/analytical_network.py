@@ -1,0 +1,61 @@
+"""Analytical networks: a grid of dimensions, each with a topology, a bandwidth and latencies."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Annotated
+
+from pydantic import Field
+
+from astra_ns3.config.core.document import Document
+from astra_ns3.config.core.model import ConfigModel
+from astra_ns3.config.formats.analytical import (
+    GIB_PER_NS,
+    VERSION_1_KEYS,
+    VERSION_2_KEYS,
+    AnalyticalDimension,
+    parse_grid,
+)
+from astra_ns3.config.network.packet_network import Observe
+
+__all__ = [
+    "GIB_PER_NS",
+    "VERSION_1_KEYS",
+    "VERSION_2_KEYS",
+    "AnalyticalDimension",
+    "AnalyticalNetwork",
+    "parse_version_1",
+    "parse_version_2",
+]
+
+
+class AnalyticalNetwork(ConfigModel):
+    """A grid of NPUs, the innermost dimension first; offers what every network configuration offers."""
+
+    grid: Annotated[tuple[AnalyticalDimension, ...], Field(min_length=1)]
+    observe: Observe = Observe()
+
+    @property
+    def npus(self) -> int:
+        """How many NPUs the network joins."""
+        return prod(dimension.npus for dimension in self.grid)
+
+    @property
+    def dimensions(self) -> tuple[int, ...]:
+        """NPUs along each dimension, the innermost first."""
+        return tuple(dimension.npus for dimension in self.grid)
+
+    @property
+    def bandwidths(self) -> tuple[float, ...]:
+        """Bytes per nanosecond of each dimension, for policies that weigh them."""
+        return tuple(dimension.bytes_per_ns for dimension in self.grid)
+
+
+def parse_version_1(document: Document) -> AnalyticalNetwork:
+    """ASTRA-sim 1.0's JSON; raises InputError with file, line and key."""
+    return AnalyticalNetwork(grid=parse_grid(document))
+
+
+def parse_version_2(document: Document) -> AnalyticalNetwork:
+    """ASTRA-sim 2's YAML; raises InputError with file, line and key."""
+    return AnalyticalNetwork(grid=parse_grid(document))

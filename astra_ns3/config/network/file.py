@@ -1,0 +1,86 @@
+"""Reads a network file of any kind we know, told apart by its keys."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from astra_ns3.config.core.document import Document
+from astra_ns3.config.core.model import validated
+from astra_ns3.config.core.reading import read_text
+from astra_ns3.config.core.yaml_document import parse_yaml
+from astra_ns3.config.formats.hpcc_keys import looks_like_hpcc
+from astra_ns3.config.network.analytical_network import (
+    VERSION_1_KEYS,
+    VERSION_2_KEYS,
+    AnalyticalNetwork,
+    parse_version_1,
+    parse_version_2,
+)
+from astra_ns3.config.network.hpcc import PRESET, read_hpcc_config
+from astra_ns3.config.network.packet_network import NetworkConfig
+from astra_ns3.errors import InputError
+
+AnyNetwork = NetworkConfig | AnalyticalNetwork
+_HPCC_COUNTS = re.compile(r"\s*[0-9]+[ \t]+[0-9]+[ \t]+[0-9]+", re.ASCII)
+"""How a topology of HPCC's begins: nodes, switches, links."""
+_KEY = re.compile(r"key '([\w.]+)'")
+_NODES = "nodes"
+_LINKS = frozenset(("links", "edges"))
+
+
+@dataclass(frozen=True)
+class NetworkFile:
+    """What a file says: the network, the preset of rules that goes with its format, and what to warn of."""
+
+    network: AnyNetwork
+    compat: str | None = None
+    warnings: tuple[str, ...] = ()
+    imported: bool = False
+    """Whether an importer wrote it, so that nobody asked for what it observes."""
+    document: Document | None = None
+    """The file, if it is of our own format: where its keys stand."""
+
+    def place_of(self, words: str) -> str | None:
+        """``file:line`` of the key with which a message begins (``key 'transport.window': ...``), if known."""
+        named = _KEY.match(words)
+        if named is None or self.document is None:
+            return None
+        path = tuple(int(part) if part.isdigit() else part for part in named[1].split("."))
+        return self.document.place(path)
+
+
+def read_network_file(path: str | os.PathLike[str]) -> NetworkFile:
+    """Our YAML, ASTRA-sim 1.0's analytical JSON, ASTRA-sim 2's analytical YAML, or astra-network-ns3's config.txt.
+
+    Raises InputError with file, line and key.
+    """
+    source, text = os.fspath(path), read_text(path)
+    if looks_like_hpcc(text):
+        imported = read_hpcc_config(source)
+        return NetworkFile(imported.network, PRESET, imported.warnings, imported=True)
+    if text.lstrip().startswith("<") or _HPCC_COUNTS.match(text):
+        raise _only_a_graph(source)
+    document = parse_yaml(text, source)
+    keys = set(document.data) if isinstance(document.data, Mapping) else set()
+    if keys.intersection(VERSION_1_KEYS):
+        return NetworkFile(parse_version_1(document))
+    if _NODES in keys and not keys.isdisjoint(_LINKS):
+        raise _only_a_graph(source)
+    if keys.issuperset(VERSION_2_KEYS):
+        return NetworkFile(parse_version_2(document))
+    return NetworkFile(validated(NetworkConfig, document), document=document)
+
+
+def _only_a_graph(source: str) -> InputError:
+    return InputError(
+        f"{source}: is a graph alone; in a network file, 'topology: {{kind: file, path: {source}, switch: ...}}' "
+        "reads it, and the transport stands beside it"
+    )
+
+
+def read_any_network(path: str | os.PathLike[str]) -> AnyNetwork:
+    """The network of such a file alone."""
+    return read_network_file(path).network

@@ -1,0 +1,166 @@
+"""The network file: topology, transport, and what to observe."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, Field, model_validator
+
+from astra_ns3.config.core.document import Document
+from astra_ns3.config.core.link import LinkConfig
+from astra_ns3.config.core.model import ConfigModel, OnOff, PositiveTimePs, TimePs, key_error, validated
+from astra_ns3.config.core.reading import read_text
+from astra_ns3.config.core.yaml_document import parse_yaml
+from astra_ns3.config.topology.kinds import EcnConfig, NicConfig, SingleSwitch, SwitchConfig, TopologyConfig
+from astra_ns3.config.transports.roce import RoceTransport, TransportConfig
+from astra_ns3.config.transports.tcp import TcpTransport
+from astra_ns3.units import PS_PER_US
+
+__all__ = [
+    "EcnConfig",
+    "LinkConfig",
+    "NetworkConfig",
+    "NicConfig",
+    "Observe",
+    "RoceTransport",
+    "SingleSwitch",
+    "SwitchConfig",
+    "TcpTransport",
+    "TopologyConfig",
+    "TransportConfig",
+    "json_schema",
+    "parse_network",
+    "read_network",
+]
+
+_PORT_NAME = re.compile(r"host[0-9]{1,9}(:[0-9]{1,9})?|switch[0-9]{1,9}:[0-9]{1,9}")
+
+
+def _port_name(name: str) -> str:
+    if not _PORT_NAME.fullmatch(name):
+        raise ValueError(f"found {name!r}, expected a port: 'host3' (a host's NIC) or 'switch0:3' (port 3 of switch 0)")
+    return name
+
+
+def _port_names_or_all(names: tuple[str, ...]) -> tuple[str, ...]:
+    if names == ("all",):
+        return names
+    for name in names:
+        if name == "all":
+            raise ValueError("'all' must stand alone")
+        _port_name(name)
+    return names
+
+
+class Observe(ConfigModel):
+    """What is written down while the simulation runs, by name; nothing unless asked for."""
+
+    connections: tuple[Literal["congestion_window", "rtt", "retransmissions", "timeouts"], ...] = ()
+    queues: Annotated[tuple[str, ...], AfterValidator(_port_names_or_all)] = ()
+    queue_interval_ps: PositiveTimePs = Field(alias="queue_interval", default=10 * PS_PER_US)
+    queue_pairs: tuple[Literal["rate", "window", "alpha", "retransmissions", "cnps"], ...] = ()
+    """Of every RoCE queue pair."""
+    queue_pair_interval_ps: TimePs = Field(alias="queue_pair_interval", default=0)
+    """Sampled at multiples of this; 0: written at each change."""
+    pauses: OnOff = False
+    """Every PFC pause and resume of every port."""
+    utilisation: Annotated[tuple[str, ...], AfterValidator(_port_names_or_all)] = ()
+    utilisation_interval_ps: PositiveTimePs = Field(alias="utilisation_interval", default=10 * PS_PER_US)
+    pcap: tuple[Annotated[str, AfterValidator(_port_name)], ...] = ()
+
+    @property
+    def anything(self) -> bool:
+        """Whether there is something to write down."""
+        names = (self.connections, self.queues, self.queue_pairs, self.utilisation, self.pcap)
+        return self.pauses or any(names)
+
+
+class NetworkConfig(ConfigModel):
+    """One network: everything below the system layer."""
+
+    topology: TopologyConfig
+    transport: TransportConfig = TcpTransport()
+    """With ``transports``: that of the outermost dimension."""
+    transports: Annotated[tuple[TransportConfig, ...], Field(min_length=1)] | None = None
+    """Instead: one for each dimension, the innermost first. A message goes over that of the highest dimension in which
+    its two NPUs differ."""
+    observe: Observe = Observe()
+
+    @model_validator(mode="after")
+    def _one_transport_of_a_kind(self) -> NetworkConfig:
+        if self.transports is None:
+            return self
+        if "transport" in self.model_fields_set:
+            raise key_error("transports", "stands beside transport; leave one of them out")
+        if len(self.transports) != len(self.dimensions):
+            raise key_error(
+                "transports",
+                f"has {len(self.transports)} entries, expected {len(self.dimensions)}: one for each dimension",
+            )
+        for each in self.transports:
+            if each != self.transport_of_kind(each.kind):
+                raise key_error("transports", f"has two entries of kind {each.kind} that differ, expected them alike")
+        object.__setattr__(self, "transport", self.transports[-1])
+        return self
+
+    @model_validator(mode="after")
+    def _observes_what_there_is(self) -> NetworkConfig:
+        if self.observe.connections and self.tcp is None:
+            raise key_error("observe", "connections are TCP's, the transport is roce: see queue_pairs")
+        if self.observe.queue_pairs and self.roce is None:
+            raise key_error("observe", "queue_pairs are RoCE's, the transport is tcp: see connections")
+        return self
+
+    def transport_of_kind(self, kind: str) -> TransportConfig | None:
+        """The transport of a kind, if there is one."""
+        return next((each for each in self.transports or (self.transport,) if each.kind == kind), None)
+
+    @property
+    def tcp(self) -> TcpTransport | None:
+        """TCP's numbers, if anything goes over TCP."""
+        found = self.transport_of_kind("tcp")
+        return found if isinstance(found, TcpTransport) else None
+
+    @property
+    def roce(self) -> RoceTransport | None:
+        """RoCE's numbers, if anything goes over RoCE."""
+        found = self.transport_of_kind("roce")
+        return found if isinstance(found, RoceTransport) else None
+
+    def document(self) -> dict[str, Any]:
+        """Plain data with the keys and units of a file; reading it back gives an equal model."""
+        left_out = "transports" if self.transports is None else "transport"
+        return {key: value for key, value in super().document().items() if key != left_out}
+
+    @property
+    def npus(self) -> int:
+        """How many NPUs the network joins."""
+        return self.topology.npus
+
+    @property
+    def dimensions(self) -> tuple[int, ...]:
+        """NPUs along each dimension of the topology, the innermost first."""
+        return self.topology.logical_dimensions
+
+    @property
+    def bandwidths(self) -> tuple[float, ...]:
+        """Bits per second of an NPU in each dimension, for policies that weigh them."""
+        return self.topology.bandwidths
+
+
+def read_network(path: str | os.PathLike[str]) -> NetworkConfig:
+    """Read a YAML network file; raises InputError with file, line and key."""
+    source = os.fspath(path)
+    return validated(NetworkConfig, parse_yaml(read_text(path), source))
+
+
+def parse_network(data: object, source: str = "network") -> NetworkConfig:
+    """The network that plain data (a mapping as in a file) describes; ``source`` names it in messages."""
+    return validated(NetworkConfig, Document(source, data))
+
+
+def json_schema() -> dict[str, Any]:
+    """JSON schema of a network file."""
+    return NetworkConfig.model_json_schema(by_alias=True)

@@ -1,0 +1,1 @@
+"""Topology keys of a network file, with links, switches and routing."""

@@ -1,0 +1,122 @@
+"""What all topologies share in a network file, and the pieces they are described with."""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+from math import prod
+from typing import Annotated
+
+from annotated_types import Ge, Gt, Le, Lt
+from pydantic import Field, Strict, model_validator
+
+from astra_ns3.config.core.link import LinkConfig
+from astra_ns3.config.core.model import ConfigModel, Count, RateBps, TimePs, key_error
+from astra_ns3.config.topology.routing import RoutingConfig
+from astra_ns3.config.topology.switch import NicConfig
+from astra_ns3.units import format_rate
+
+MOST_NPUS = 1_000_000
+"""A typing error such as 16e9 must not fill the memory before it is seen."""
+MOST_OF_ANYTHING = 65_536
+"""Of one count in a description: leaves, spines, ports of a switch."""
+
+Some = Annotated[Count, Le(MOST_OF_ANYTHING)]
+Npus = Annotated[Count, Le(MOST_NPUS)]
+Dimensions = Annotated[tuple[Count, ...], Field(min_length=1)]
+Ratio = Annotated[float, Strict(), Gt(0), Le(MOST_OF_ANYTHING)]
+
+
+def default_local() -> LinkConfig:
+    """How NPUs of one host talk unless a file says otherwise."""
+    # NVSwitch links of github.com/DartingMelody/ns3-interface, 128_nodes_112_switch: 2400 Gbps, 25 ns.
+    return LinkConfig.model_validate({"rate": "2400Gbps", "delay": "25ns"})
+
+
+class TopologyBase(ConfigModel):
+    """Keys of every topology."""
+
+    routing: RoutingConfig = RoutingConfig()
+    dimensions: Dimensions | None = None
+    """NPUs along each logical dimension, the innermost first; absent: as the topology is built."""
+    nic: NicConfig = NicConfig()
+
+    @model_validator(mode="after")
+    def _counts(self) -> TopologyBase:
+        npus = self.npu_count()
+        if npus > MOST_NPUS:
+            raise ValueError(f"describes {npus} NPUs, expected at most {MOST_NPUS}")
+        if self.dimensions is not None:
+            if prod(self.dimensions) != npus:
+                raise key_error("dimensions", f"{list(self.dimensions)} make {prod(self.dimensions)} NPUs, not {npus}")
+            self.check_dimensions(self.dimensions)
+        for position, pin in enumerate(self.routing.pins):
+            if max(pin.sender, pin.receiver) >= npus:
+                named = max(pin.sender, pin.receiver)
+                raise key_error("routing", f"pins entry {position} names NPU {named}, expected 0 to {npus - 1}")
+        return self
+
+    def npu_count(self) -> int:
+        """How many NPUs the topology joins."""
+        raise NotImplementedError
+
+    def built_dimensions(self) -> tuple[int, ...]:
+        """The dimensions that the wires suggest."""
+        return (self.npu_count(),)
+
+    def built_bandwidths(self) -> tuple[float, ...]:
+        """Bits per second that an NPU has in each of :meth:`built_dimensions`."""
+        raise NotImplementedError
+
+    def check_dimensions(self, dimensions: tuple[int, ...]) -> None:
+        """Raise unless the topology can be seen as these dimensions, whose product fits."""
+
+    def dimension_of(self, link_class: str) -> int | None:
+        """The dimension that a class of links belongs to; None if dimensions share it."""
+        numbered = re.fullmatch(r"(?:axis|dimension)-([0-9]+)", link_class)
+        return int(numbered[1]) if numbered and self.logical_dimensions == self.built_dimensions() else None
+
+    @property
+    def logical_dimensions(self) -> tuple[int, ...]:
+        """NPUs along each dimension that collectives run over, the innermost first."""
+        return self.dimensions or self.built_dimensions()
+
+    @property
+    def bandwidths(self) -> tuple[float, ...]:
+        """Bits per second that an NPU has in each logical dimension, for policies that weigh them."""
+        built = self.built_bandwidths()
+        if self.logical_dimensions == self.built_dimensions():
+            return built
+        return (max(built),) * len(self.logical_dimensions)
+
+
+class LinkChange(ConfigModel):
+    """A link in terms of another one: what is absent is as there."""
+
+    rate_bps: RateBps | None = Field(alias="rate", default=None)
+    delay_ps: TimePs | None = Field(alias="delay", default=None)
+    error_rate: Annotated[float, Ge(0), Lt(1)] | None = None
+
+    def of(self, link: LinkConfig, rate_bps: int | None = None) -> LinkConfig:
+        """``link`` with the changes; ``rate_bps`` is the rate unless the file gives one."""
+        changes = {
+            "rate_bps": rate_bps if self.rate_bps is None else self.rate_bps,
+            "delay_ps": self.delay_ps,
+            "error_rate": self.error_rate,
+        }
+        return link.model_copy(update={name: value for name, value in changes.items() if value is not None})
+
+
+def uplink_rate_bps(uplink: LinkChange, ratio: float | None, down_bps: int, links: int) -> int | None:
+    """The rate of each of ``links`` uplinks so that ``down_bps`` of hosts is ``ratio`` times all of them; None: free.
+
+    Raises the error of a key if the file gives both, or if the rate isn't a whole number.
+    """
+    if ratio is None:
+        return None
+    if uplink.rate_bps is not None:
+        raise key_error("oversubscription", f"stands beside uplink.rate, {format_rate(uplink.rate_bps)}; leave one out")
+    rate = Fraction(down_bps) / Fraction(str(ratio)) / links
+    if rate.denominator != 1 or rate < 1:
+        raise key_error("oversubscription", f"{ratio:g} makes uplinks of {float(rate)} b/s, not a whole number")
+    return int(rate)

@@ -1,0 +1,157 @@
+"""Topology keys: NPUs joined to each other without a fabric between them."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Annotated, Literal
+
+from annotated_types import Ge, Le
+from pydantic import Field, Strict
+
+from astra_ns3.config.core.link import LinkConfig
+from astra_ns3.config.topology.base import LinkChange, Npus, Some, TopologyBase
+from astra_ns3.config.topology.switch import SwitchConfig
+
+_MOST_IN_FULL_MESH = 1024
+"""Half a million links."""
+
+
+class RouterTopology(TopologyBase):
+    """Hosts forward nothing: each NPU has a router beside it, a switch, and a link to it."""
+
+    link: LinkConfig
+    """Between routers."""
+    injection: LinkChange = LinkChange()
+    """Between an NPU and its router; absent: the rates of the router's other links together, no delay."""
+    switch: SwitchConfig
+    """The routers."""
+
+    def injection_link(self, router_bps: int) -> LinkConfig:
+        """An NPU's link, if its router's other links have ``router_bps`` together (0: it has none)."""
+        base = self.link.model_copy(update={"delay_ps": 0, "error_rate": 0.0})
+        return self.injection.of(base, router_bps or self.link.rate_bps)
+
+    def grid(self) -> tuple[int, ...]:
+        """Routers along each axis, the first running fastest."""
+        raise NotImplementedError
+
+    def wraps(self) -> bool:
+        """Whether each axis is closed to a ring."""
+        raise NotImplementedError
+
+    def npu_count(self) -> int:
+        """How many NPUs the topology joins."""
+        return prod(self.grid())
+
+    def built_dimensions(self) -> tuple[int, ...]:
+        """An axis each."""
+        return self.grid()
+
+    def built_bandwidths(self) -> tuple[float, ...]:
+        """The links of a router (in the middle, if there is an edge) along each axis."""
+        return tuple(float(self.link.rate_bps * min(size - 1, 2)) for size in self.grid())
+
+
+class Ring(RouterTopology):
+    """Every NPU's router joined to the next, the last to the first."""
+
+    kind: Literal["ring"]
+    npus: Npus
+
+    def grid(self) -> tuple[int, ...]:
+        """One axis."""
+        return (self.npus,)
+
+    def wraps(self) -> bool:
+        """A ring is closed."""
+        return True
+
+
+Shape = Annotated[tuple[Some, ...], Field(min_length=1, max_length=6)]
+
+
+class _Grid(RouterTopology):
+    shape: Shape
+    """Routers along each axis; NPUs are numbered along the first axis first."""
+
+    @property
+    def npus(self) -> int:
+        """One beside each router."""
+        return prod(self.shape)
+
+    def grid(self) -> tuple[int, ...]:
+        """The shape."""
+        return self.shape
+
+
+class Torus(_Grid):
+    """Routers on a grid whose axes are closed to rings; an axis of two has one link, not two."""
+
+    kind: Literal["torus"]
+
+    def wraps(self) -> bool:
+        """A torus is closed."""
+        return True
+
+
+class Mesh(_Grid):
+    """Routers on a grid with edges."""
+
+    kind: Literal["mesh"]
+
+    def wraps(self) -> bool:
+        """A mesh ends at its edges."""
+        return False
+
+
+class FullMesh(TopologyBase):
+    """A link between every two NPUs, straight from host to host."""
+
+    kind: Literal["full-mesh"]
+    npus: Annotated[int, Strict(), Ge(2), Le(_MOST_IN_FULL_MESH)]
+    link: LinkConfig
+
+    def npu_count(self) -> int:
+        """How many NPUs the topology joins."""
+        return self.npus
+
+    def built_bandwidths(self) -> tuple[float, ...]:
+        """All links of an NPU."""
+        return (float(self.link.rate_bps * (self.npus - 1)),)
+
+
+class Dragonfly(TopologyBase):
+    """Groups of fully joined routers, a link between every two groups (Kim et al., ISCA 2008).
+
+    ``a`` routers a group, ``p`` NPUs and ``h`` global links a router: a * h + 1 groups.
+    """
+
+    kind: Literal["dragonfly"]
+    a: Annotated[int, Strict(), Ge(1), Le(256)]
+    p: Annotated[int, Strict(), Ge(1), Le(256)]
+    h: Annotated[int, Strict(), Ge(1), Le(256)]
+    link: LinkConfig
+    """Between an NPU and its router."""
+    group_link: LinkChange = LinkChange()
+    """Between routers of one group; what is absent is as in ``link``."""
+    global_link: LinkChange = LinkChange()
+    """Between groups; what is absent is as in ``link``."""
+    switch: SwitchConfig
+
+    @property
+    def groups(self) -> int:
+        """How many groups there are."""
+        return self.a * self.h + 1
+
+    @property
+    def npus(self) -> int:
+        """Those of all groups."""
+        return self.groups * self.a * self.p
+
+    def npu_count(self) -> int:
+        """How many NPUs the topology joins."""
+        return self.npus
+
+    def built_bandwidths(self) -> tuple[float, ...]:
+        """The rate of an NPU's link."""
+        return (float(self.link.rate_bps),)

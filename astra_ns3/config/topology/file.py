@@ -1,0 +1,120 @@
+"""Topology keys: a graph that a user brings as a file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from math import prod
+from pathlib import Path
+from typing import Annotated, Literal
+
+from annotated_types import Ge, Lt
+from pydantic import PrivateAttr, ValidationInfo, field_validator
+
+from astra_ns3.config.core.model import FOLDER
+from astra_ns3.config.core.reading import read_text
+from astra_ns3.config.core.yaml_document import parse_yaml
+from astra_ns3.config.formats.analytical import AnalyticalDimension, analytical_version, parse_grid
+from astra_ns3.config.formats.graphml import parse_graphml
+from astra_ns3.config.formats.hpcc_graph import hpcc_graph
+from astra_ns3.config.formats.hpcc_topology import parse_hpcc_topology
+from astra_ns3.config.formats.node_link import parse_node_link
+from astra_ns3.config.formats.plain_graph import PlainGraph
+from astra_ns3.config.topology.base import TopologyBase
+from astra_ns3.config.topology.switch import SwitchConfig
+from astra_ns3.errors import InputError
+
+Grid = tuple[AnalyticalDimension, ...]
+BITS_PER_BYTE_PER_NS = 8e9
+FORMATS = ("hpcc", "graphml", "node-link", "astra-sim")
+_BY_SUFFIX = {".txt": "hpcc", ".graphml": "graphml", ".xml": "graphml", ".yaml": "astra-sim", ".yml": "astra-sim"}
+
+
+class FileTopology(TopologyBase):
+    """A graph in a format of another program, read when the network file is read."""
+
+    kind: Literal["file"]
+    path: str
+    """In a file, as seen from that file's folder; here, from the folder that the program runs in."""
+    format: Literal["hpcc", "graphml", "node-link", "astra-sim"] | None = None
+    """Absent: told by the ending."""
+    switch: SwitchConfig
+    """Every switch, unless its entry in the file has a buffer of its own."""
+    error_rate: Annotated[float, Ge(0), Lt(1)] = 0.0
+    """Of every link that has none of its own."""
+    _content: PlainGraph | Grid | None = PrivateAttr(default=None)
+
+    @field_validator("path")
+    @classmethod
+    def _beside_the_file(cls, path: str, info: ValidationInfo) -> str:
+        return str(Path((info.context or {}).get(FOLDER, "")) / path)
+
+    def content(self) -> PlainGraph | Grid:
+        """What the file says: a graph, or the dimensions of an analytical network."""
+        if self._content is None:
+            self._content = read_graph_file(self.path, self.format)
+        return self._content
+
+    @property
+    def npus(self) -> int:
+        """One on each host."""
+        return self.npu_count()
+
+    def npu_count(self) -> int:
+        """How many NPUs the topology joins."""
+        content = self.content()
+        return len(content.hosts) if isinstance(content, PlainGraph) else prod(each.npus for each in content)
+
+    def built_dimensions(self) -> tuple[int, ...]:
+        """Those of an analytical network; of a graph, one."""
+        content = self.content()
+        if isinstance(content, PlainGraph):
+            return (len(content.hosts),)
+        return tuple(dimension.npus for dimension in content)
+
+    @property
+    def logical_dimensions(self) -> tuple[int, ...]:
+        """Those of the network file, or those that a graph says it has, or as it is built."""
+        content = self.content()
+        said = content.dimensions if isinstance(content, PlainGraph) else ()
+        return self.dimensions or said or self.built_dimensions()
+
+    def built_bandwidths(self) -> tuple[float, ...]:
+        """A message's bandwidth in each dimension; of a graph, the rates of the links of its slowest host together."""
+        content = self.content()
+        if not isinstance(content, PlainGraph):
+            return tuple(dimension.bytes_per_ns * BITS_PER_BYTE_PER_NS for dimension in content)
+        rates = dict.fromkeys(content.hosts, 0)
+        for ends, link in zip(content.ends, content.links, strict=True):
+            for end in ends:
+                if end in rates:
+                    rates[end] += link.rate_bps
+        return (float(min(rates.values())),)
+
+
+def read_graph_file(path: str, format_name: str | None = None) -> PlainGraph | Grid:
+    """Read a file in one of ``FORMATS``, told by its ending if not named; raises InputError with file and line."""
+    text = read_text(path)
+    name = format_name or _format(path, text)
+    if name == "astra-sim":
+        document = parse_yaml(text, path)
+        if analytical_version(document.data) is None:
+            raise InputError(f"{path}: is no analytical network of ASTRA-sim (its keys tell)")
+        return parse_grid(document)
+    readers: Mapping[str, Callable[[str, str], PlainGraph]] = {
+        "hpcc": lambda text, source: hpcc_graph(parse_hpcc_topology(text, source)),
+        "graphml": parse_graphml,
+        "node-link": parse_node_link,
+    }
+    return readers[name](text, path)
+
+
+def _format(path: str, text: str) -> str:
+    suffix = Path(path).suffix.lower()
+    if suffix == ".json":
+        return "astra-sim" if '"units-count"' in text or '"npus_count"' in text else "node-link"
+    if suffix not in _BY_SUFFIX:
+        raise InputError(
+            f"{path}: the ending '{suffix}' tells no format; end it in {', '.join((*_BY_SUFFIX, '.json'))} or add "
+            f"'format': {', '.join(FORMATS)}"
+        )
+    return _BY_SUFFIX[suffix]

@@ -1,0 +1,201 @@
+"""Topology keys: nodes of several NPUs with a network inside (scale-up), joined by one outside (scale-out)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from annotated_types import Le
+from pydantic import Field, model_validator
+
+from astra_ns3.config.core.link import LinkConfig
+from astra_ns3.config.core.model import ConfigModel, Count, key_error
+from astra_ns3.config.topology.base import LinkChange, Ratio, Some, TopologyBase, uplink_rate_bps
+from astra_ns3.config.topology.direct import Dragonfly, FullMesh, Mesh, Ring, Torus
+from astra_ns3.config.topology.file import FileTopology
+from astra_ns3.config.topology.switch import SwitchConfig
+from astra_ns3.config.topology.switched import Clos, Dumbbell, FatTree, LeafSpine, SingleSwitch
+
+FlatTopology = (
+    SingleSwitch | LeafSpine | FatTree | Clos | Dumbbell | Ring | Torus | Mesh | FullMesh | Dragonfly | FileTopology
+)
+"""What may join nodes."""
+
+_OWN_KEYS = ("routing", "dimensions", "nic")
+_SIZED_BY_NPUS = ("single-switch", "fat-tree", "ring", "full-mesh")
+
+
+class ScaleUp(ConfigModel):
+    """The network inside a node."""
+
+    kind: Literal["switch", "ring", "full-mesh"] = "switch"
+    planes: Annotated[Count, Le(64)] = 1
+    """Switches of a node, each joined to each of its NPUs; only with kind switch."""
+    link: LinkConfig
+    """NPU to switch, router to router, or NPU to NPU."""
+    injection: LinkChange = LinkChange()
+    """NPU to router; only with kind ring. Absent: the router's two links together, no delay."""
+    switch: SwitchConfig | None = None
+    """The switches, or the ring's routers; none with kind full-mesh."""
+
+    @model_validator(mode="after")
+    def _keys_of_the_kind(self) -> ScaleUp:
+        if self.kind == "full-mesh" and self.switch is not None:
+            raise key_error("switch", "has no effect with kind full-mesh, which has no switch; leave it out")
+        if self.kind != "full-mesh" and self.switch is None:
+            raise key_error("switch", f"is missing; kind {self.kind} needs at least switch.buffer")
+        if self.kind != "switch" and self.planes != 1:
+            raise key_error("planes", f"has no effect with kind {self.kind}; leave it out")
+        if self.kind != "ring" and self.injection != LinkChange():
+            raise key_error("injection", f"has no effect with kind {self.kind}; leave it out")
+        return self
+
+    def npu_bps(self, npus: int) -> int:
+        """What an NPU's links to the others of its node carry together, each way."""
+        links = {"switch": self.planes, "ring": min(npus - 1, 2), "full-mesh": npus - 1}
+        return self.link.rate_bps * links[self.kind]
+
+
+class _Nodes(TopologyBase):
+    nodes: Some
+    npus_per_node: Annotated[Count, Le(1024)]
+    scale_up: ScaleUp
+
+    @property
+    def npus(self) -> int:
+        """NPUs of all nodes; NPU r is in node ``r // npus_per_node``."""
+        return self.nodes * self.npus_per_node
+
+    def npu_count(self) -> int:
+        """How many NPUs the topology joins."""
+        return self.npus
+
+    def built_dimensions(self) -> tuple[int, ...]:
+        """Inside a node, then across nodes."""
+        return (self.npus_per_node, self.nodes)
+
+    def nic_bps(self) -> float:
+        """An NPU's share of its node's links outwards."""
+        raise NotImplementedError
+
+    def built_bandwidths(self) -> tuple[float, ...]:
+        """What an NPU has inside its node, and outwards."""
+        return (float(self.scale_up.npu_bps(self.npus_per_node)), self.nic_bps())
+
+    def check_dimensions(self, dimensions: tuple[int, ...]) -> None:
+        """The first dimension is the node."""
+        if dimensions[0] != self.npus_per_node:
+            raise key_error("dimensions", f"begin with {dimensions[0]}, expected npus_per_node, {self.npus_per_node}")
+
+    @property
+    def bandwidths(self) -> tuple[float, ...]:
+        """The dimensions after the first share the links outwards."""
+        inside, outwards = self.built_bandwidths()
+        return (inside, *[outwards] * (len(self.logical_dimensions) - 1))
+
+    def dimension_of(self, link_class: str) -> int | None:
+        """Inside a node is dimension 0; all other links are dimension 1, or all after the first share them."""
+        if link_class in ("scale-up", "scale-up-injection"):
+            return 0
+        return 1 if len(self.logical_dimensions) == 2 else None
+
+
+def _sized(data: object) -> object:
+    """``scale_out`` with the number of its ends, where its kind has a key for it and the file leaves it out."""
+    if not isinstance(data, Mapping) or not isinstance(data.get("scale_out"), Mapping):
+        return data
+    outside: dict[str, Any] = dict(data["scale_out"])
+    outside.setdefault("kind", "single-switch")
+    nodes, npus = data.get("nodes"), data.get("npus_per_node")
+    nics = data.get("nics_per_node", npus)
+    if outside["kind"] in _SIZED_BY_NPUS and isinstance(nodes, int) and isinstance(nics, int):
+        outside.setdefault("npus", nodes * nics)
+    return {**data, "scale_out": outside}
+
+
+class Hierarchical(_Nodes):
+    """Nodes of NPUs on a scale-up network; their NICs are the ends of any other topology."""
+
+    kind: Literal["hierarchical"]
+    nics_per_node: Count | None = None
+    """Absent: one for each NPU. Fewer are shared: the node's scale-up switches carry them."""
+    scale_out: Annotated[FlatTopology, Field(discriminator="kind")]
+
+    @classmethod
+    def prepare(cls, data: dict[str, object]) -> dict[str, object]:
+        """Let the scale-out network have as many ends as there are NICs."""
+        sized = _sized(data)
+        return sized if isinstance(sized, dict) else data
+
+    @model_validator(mode="after")
+    def _fits(self) -> Hierarchical:
+        nics, outside = self.nics, self.scale_out
+        if self.npus_per_node % nics:
+            raise key_error("nics_per_node", f"found {nics}, expected a divisor of npus_per_node, {self.npus_per_node}")
+        if self.shared and self.scale_up.kind == "full-mesh":
+            raise key_error(
+                "nics_per_node", f"{nics} NICs for {self.npus_per_node} NPUs need scale_up of kind switch or ring"
+            )
+        for key in _OWN_KEYS:
+            if getattr(outside, key) != TopologyBase.model_fields[key].default:
+                raise key_error("scale_out", f"key '{key}' belongs beside scale_out, not inside")
+        if isinstance(outside, SingleSwitch) and outside.npus_per_host != 1:
+            raise key_error("scale_out", f"npus_per_host is {outside.npus_per_host}, expected 1: a port for each NIC")
+        if outside.npu_count() != self.nodes * nics:
+            raise key_error(
+                "scale_out",
+                f"has {outside.npu_count()} ends, expected {self.nodes * nics} ({self.nodes} nodes, {nics} NICs)",
+            )
+        return self
+
+    @property
+    def nics(self) -> int:
+        """NICs of a node."""
+        return self.nics_per_node or self.npus_per_node
+
+    @property
+    def shared(self) -> bool:
+        """Whether NPUs share NICs."""
+        return self.nics < self.npus_per_node
+
+    def nic_bps(self) -> float:
+        """An NPU's share of its node's NICs."""
+        return max(self.scale_out.built_bandwidths()) * self.nics / self.npus_per_node
+
+
+class RailOptimised(_Nodes):
+    """NPUs of the same place in their nodes share a rail: a leaf switch (or several); spines join all leaves."""
+
+    kind: Literal["rail-optimised"]
+    nodes_per_leaf: Some | None = None
+    """Absent: all, one leaf a rail."""
+    spines: Some
+    link: LinkConfig
+    """NIC to leaf."""
+    uplink: LinkChange = LinkChange()
+    """Leaf to spine; what is absent is as in ``link``."""
+    oversubscription: Ratio | None = None
+    """Instead of ``uplink.rate``: rates of a leaf's NICs together over those of its uplinks together."""
+    switch: SwitchConfig
+    spine_switch: SwitchConfig | None = None
+
+    @model_validator(mode="after")
+    def _fits(self) -> RailOptimised:
+        if self.nodes % self.leaf_nodes:
+            raise key_error("nodes_per_leaf", f"found {self.nodes_per_leaf}, expected a divisor of nodes, {self.nodes}")
+        self.uplink_link()
+        return self
+
+    @property
+    def leaf_nodes(self) -> int:
+        """Nodes that one leaf joins."""
+        return self.nodes_per_leaf or self.nodes
+
+    def uplink_link(self) -> LinkConfig:
+        """The links between leaves and spines."""
+        down = self.leaf_nodes * self.link.rate_bps
+        return self.uplink.of(self.link, uplink_rate_bps(self.uplink, self.oversubscription, down, self.spines))
+
+    def nic_bps(self) -> float:
+        """A NIC for each NPU."""
+        return float(self.link.rate_bps)

@@ -1,0 +1,140 @@
+"""Topology keys: a graph that a function of the user's gives."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Protocol, runtime_checkable
+
+from pydantic import AfterValidator, BeforeValidator, Field, PrivateAttr, WithJsonSchema
+
+from astra_ns3.config.core.model import shown
+from astra_ns3.config.topology.base import TopologyBase
+from astra_ns3.errors import InputError
+from astra_ns3.units import parse_any
+from astra_ns3.user_code import FORM, UserPart, a_kind_of, describe_failure, load_pure_part, user_part
+
+
+class HostLink(Protocol):
+    """What the keys of a topology must know of a link."""
+
+    @property
+    def a(self) -> int:
+        """A node."""
+
+    @property
+    def b(self) -> int:
+        """The other node."""
+
+    @property
+    def rate_bps(self) -> int:
+        """Its rate."""
+
+
+@runtime_checkable
+class BuiltGraph(Protocol):
+    """What the keys of a topology must know of a :class:`~astra_ns3.topology.graph.Graph`, whose room lies above."""
+
+    @property
+    def rank_host(self) -> tuple[int, ...]:
+        """The host of each NPU."""
+
+    @property
+    def links(self) -> Sequence[HostLink]:
+        """All links."""
+
+    @property
+    def dimensions(self) -> tuple[int, ...]:
+        """NPUs along each dimension."""
+
+    @property
+    def bandwidths(self) -> tuple[float, ...]:
+        """Of an NPU in each dimension; empty: not said."""
+
+    def check(self) -> None:
+        """Raise InputError for what a graph made by hand may have wrong."""
+
+
+def _own_kind(value: str) -> str:
+    if user_part(value) is None:
+        raise ValueError(f"found {shown(value)}, expected {FORM}")
+    return value
+
+
+def _plain(values: object) -> object:
+    """Quantities in base units, lists as tuples; all else as it is."""
+    if isinstance(values, Mapping):
+        return {str(name): _plain_value(str(name), value) for name, value in values.items()}
+    return values
+
+
+def _plain_value(name: str, value: object) -> object:
+    if isinstance(value, (list, tuple)):
+        return tuple(_plain_value(name, each) for each in value)
+    if isinstance(value, str):
+        number = parse_any(value)
+        return value if number is None else number
+    if isinstance(value, (bool, int, float)):
+        return value
+    raise ValueError(f"'{name}' is {shown(value)}, expected a number, on or off, a word, a quantity or a list of them")
+
+
+_KIND = WithJsonSchema({"type": "string", "pattern": r"\.py:[A-Za-z_]\w*$", "examples": [FORM]})
+_PARAMETERS = WithJsonSchema(
+    {"type": "object", "additionalProperties": {"type": ["boolean", "number", "string", "array"]}}
+)
+
+
+class OwnTopology(TopologyBase):
+    """A graph that a function of the user's gives, ``FILE.py:name``, called once with the parameters."""
+
+    kind: Annotated[str, AfterValidator(_own_kind), _KIND]
+    parameters: Annotated[dict[str, object], BeforeValidator(_plain), _PARAMETERS] = Field(default_factory=dict)
+    """The function's arguments by name; quantities become bits per second, picoseconds or bytes."""
+    _graph: BuiltGraph | None = PrivateAttr(default=None)
+
+    @property
+    def part(self) -> UserPart:
+        """The function."""
+        part = user_part(self.kind)
+        assert part is not None
+        return part
+
+    def built(self) -> BuiltGraph:
+        """What the function gives; raises InputError, which names its file, if it fails or gives no graph."""
+        if self._graph is None:
+            found = load_pure_part(self.part, "topology")(**self.parameters)
+            if not isinstance(found, BuiltGraph):
+                raise InputError(f"{self.part}: gave {a_kind_of(found)}, expected a Graph (astra_ns3.topology.graph)")
+            try:
+                found.check()
+            except InputError as error:
+                raise InputError(f"{self.part}: {error}") from error
+            except (TypeError, ValueError, AttributeError) as error:
+                raise InputError(f"{self.part}: gave a Graph of odd parts: {describe_failure(error)}") from error
+            self._graph = found
+        return self._graph
+
+    @property
+    def npus(self) -> int:
+        """How many the graph places."""
+        return self.npu_count()
+
+    def npu_count(self) -> int:
+        """How many NPUs the topology joins."""
+        return len(self.built().rank_host)
+
+    def built_dimensions(self) -> tuple[int, ...]:
+        """Those of the graph."""
+        return tuple(self.built().dimensions)
+
+    def built_bandwidths(self) -> tuple[float, ...]:
+        """Those of the graph, or in each dimension the rates of the links of its slowest host together."""
+        graph = self.built()
+        if len(graph.bandwidths) == len(graph.dimensions):
+            return tuple(graph.bandwidths)
+        rates = dict.fromkeys(graph.rank_host, 0)
+        for link in graph.links:
+            for end in (link.a, link.b):
+                if end in rates:
+                    rates[end] += link.rate_bps
+        return (float(min(rates.values())),) * len(graph.dimensions)

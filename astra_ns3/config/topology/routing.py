@@ -1,0 +1,79 @@
+"""Routing keys of a topology: which of several shortest paths a packet takes."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from annotated_types import Ge, Le
+from pydantic import Field, Strict, model_validator
+
+from astra_ns3.config.core.model import ConfigModel, OnOff, PositiveTimePs, key_error
+from astra_ns3.units import PS_PER_US
+
+ROUTING_KINDS = ("ecmp", "spray", "adaptive", "flowlet", "pinned")
+LARGEST_SEED = 2**32 - 1
+_SPREAD = 0x9E3779B1
+"""Odd, so that no two seeds of runs share a hash, and with its bits spread: switches differ in a few low bits alone."""
+
+Number = Annotated[int, Strict(), Ge(0)]
+
+
+class Pin(ConfigModel):
+    """Path ``path`` for all that NPU ``sender`` sends to NPU ``receiver``; paths are numbered from 0.
+
+    A node with c equal ports takes number ``path mod c`` of them and hands ``path div c`` to the next.
+    """
+
+    sender: Number
+    receiver: Number
+    path: Number
+
+
+class RoutingConfig(ConfigModel):
+    """How a switch chooses among equally short ways.
+
+    ``ecmp``: by a hash of the flow, so that a flow stays on one path. ``spray``: packet by packet, in turn or at
+    random. ``adaptive``: packet by packet, the port with the shortest queue. ``flowlet``: as adaptive, but only where a
+    flow begins and after a pause of ``flowlet_gap`` (Kandula et al., CCR 2007; Vanini et al., NSDI 2017). ``pinned``:
+    as the ``pins`` say; other pairs by hash. Hosts with several ports choose by hash, or as pinned.
+    """
+
+    kind: Literal["ecmp", "spray", "adaptive", "flowlet", "pinned"] = "ecmp"
+    seed: Annotated[int, Strict(), Ge(0), Le(LARGEST_SEED)] | None = None
+    """Of the hash; each switch mixes its own number in, so that levels don't choose alike. Absent: the run's seed's."""
+    spray: Literal["round-robin", "random"] | None = None
+    """Absent: in turn."""
+    flowlet_gap_ps: PositiveTimePs | None = Field(alias="flowlet_gap", default=None)
+    """A flow that paused so long may change its path; absent: 50 us."""
+    weighted: OnOff = False
+    """Ports of different rates take turns in proportion to their rates (weighted ECMP)."""
+    pins: tuple[Pin, ...] = ()
+
+    @model_validator(mode="after")
+    def _keys_of_the_kind(self) -> RoutingConfig:
+        for key, kind, given in (
+            ("spray", "spray", self.spray is not None),
+            ("flowlet_gap", "flowlet", self.flowlet_gap_ps is not None),
+            ("pins", "pinned", bool(self.pins)),
+        ):
+            if given and self.kind != kind:
+                raise key_error(key, f"has no effect with kind {self.kind}; leave it out or write kind: {kind}")
+        if self.kind == "pinned" and not self.pins:
+            raise key_error("pins", "is missing; kind pinned needs entries {sender, receiver, path}")
+        pairs = [(pin.sender, pin.receiver) for pin in self.pins]
+        for position, pair in enumerate(pairs):
+            if pair[0] == pair[1]:
+                raise key_error("pins", f"entry {position}: NPU {pair[0]} sends itself nothing")
+        if len(set(pairs)) < len(pairs):
+            twice = next(pair for pair in pairs if pairs.count(pair) > 1)
+            raise key_error("pins", f"has two entries for sender {twice[0]} and receiver {twice[1]}")
+        return self
+
+    def hash_seed(self, run_seed: int) -> int:
+        """The seed in use, 0 to 2**32 - 1: the one given, or one for each seed of a run; seed 1 has 0."""
+        return (run_seed - 1) * _SPREAD % 2**32 if self.seed is None else self.seed
+
+    @property
+    def gap_ps(self) -> int:
+        """The flowlet gap in use."""
+        return 50 * PS_PER_US if self.flowlet_gap_ps is None else self.flowlet_gap_ps

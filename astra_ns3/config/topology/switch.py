@@ -1,0 +1,171 @@
+"""Keys of switches and NICs in a network file: rates, shared buffers, ECN, PFC, how a port chooses a queue.
+
+Model's sources: IEEE 802.1Q (priorities, PFC), DCQCN (Zhu et al., SIGCOMM 2015) for RED-like marking, Choudhury and
+Hahne's dynamic thresholds (1998) for alpha.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from annotated_types import Ge, Gt, Le, Lt
+from pydantic import BeforeValidator, Discriminator, Field, Strict, Tag, model_validator
+
+from astra_ns3.config.core.model import Bytes, ConfigModel, Count, PositiveBytes, RateBps, TimePs, key_error, shown
+from astra_ns3.errors import InputError
+from astra_ns3.units import PS_PER_MS, format_rate
+
+PRIORITIES = 8
+"""Classes of traffic that a port keeps apart; 7 is the highest."""
+
+Priority = Annotated[int, Strict(), Ge(0), Lt(PRIORITIES)]
+Share = Annotated[float, Gt(0), Le(64)]
+"""The alpha of a dynamic threshold: a queue may hold so many times what is still free."""
+
+
+class EcnConfig(ConfigModel):
+    """ECN marking by the length of a port's queue: none up to kmin, all above kmax, linear to ``pmax`` between.
+
+    ``kmin`` equal to ``kmax`` is the step of DCTCP (RFC 8257, section 3.1).
+    """
+
+    kmin_bytes: Bytes = Field(alias="kmin")
+    kmax_bytes: PositiveBytes = Field(alias="kmax")
+    pmax: Annotated[float, Strict(), Gt(0), Le(1)] = 1.0
+    at: Literal["enqueue", "dequeue"] | None = None
+    """When the queue is looked at; absent: at enqueue for TCP, at dequeue for RoCE."""
+
+    @model_validator(mode="after")
+    def _ordered(self) -> EcnConfig:
+        if self.kmin_bytes > self.kmax_bytes:
+            raise key_error("kmin", f"{self.kmin_bytes} bytes is above kmax, {self.kmax_bytes} bytes")
+        return self
+
+
+class EcnRate(EcnConfig):
+    """Marking of the ports of exactly one rate."""
+
+    rate_bps: RateBps = Field(alias="rate")
+
+
+class PfcConfig(ConfigModel):
+    """Priority flow control: an ingress queue that holds more than its share pauses its sender (IEEE 802.1Q, 36).
+
+    An ingress queue may use its reserve, then ``alpha`` times what is free of the shared part, then its headroom.
+    """
+
+    priorities: Annotated[tuple[Priority, ...], Field(min_length=1, max_length=PRIORITIES)] = (3,)
+    alpha: Share = 0.125
+    reference_rate_bps: RateBps | None = Field(alias="reference_rate", default=None)
+    """Faster ports have alpha doubled for each halving that brings their rate down to this one, until it is 1."""
+    headroom_bytes: Bytes | None = Field(alias="headroom", default=None)
+    """What may still arrive after a pause was sent; absent: worked out from each port's rate and delay."""
+    headroom_factor: Annotated[float, Gt(0), Le(1000)] | None = None
+    """Headroom is so many times rate x delay of the port, instead of the exact sum."""
+    reserve_bytes: Bytes = Field(alias="reserve", default=4096)
+    resume_offset_bytes: Bytes = Field(alias="resume_offset", default=3072)
+    """How far below the threshold of the pause a queue has to fall before its sender may go on."""
+    watchdog_ps: TimePs = Field(alias="watchdog", default=PS_PER_MS)
+    """A port that stays paused longer than this is reported; 0: never."""
+
+    @model_validator(mode="after")
+    def _consistent(self) -> PfcConfig:
+        if len(set(self.priorities)) < len(self.priorities):
+            raise key_error("priorities", f"{list(self.priorities)} names a priority twice")
+        if self.headroom_bytes is not None and self.headroom_factor is not None:
+            raise key_error("headroom_factor", "stands beside headroom, which says all; leave one of them out")
+        return self
+
+    def alpha_of(self, rate_bps: int) -> float:
+        """Alpha of a port of that rate."""
+        alpha = self.alpha
+        while self.reference_rate_bps is not None and rate_bps > self.reference_rate_bps and alpha < 1:
+            alpha, rate_bps = alpha * 2, rate_bps // 2
+        return alpha
+
+
+class SchedulerConfig(ConfigModel):
+    """Which priority a port serves next: the highest, or by deficit weighted round robin (Shreedhar, Varghese 1995)."""
+
+    kind: Literal["strict", "dwrr"] = "strict"
+    weights: Annotated[tuple[Count, ...], Field(min_length=PRIORITIES, max_length=PRIORITIES)] | None = None
+    """Of priorities 0 to 7; only and always with dwrr."""
+
+    @model_validator(mode="after")
+    def _weights_belong_to_dwrr(self) -> SchedulerConfig:
+        if self.kind == "dwrr" and self.weights is None:
+            raise key_error("weights", f"is missing; dwrr needs {PRIORITIES} whole numbers, for priorities 0 to 7")
+        if self.kind == "strict" and self.weights is not None:
+            raise key_error("weights", "has no effect with kind strict; leave it out or write kind: dwrr")
+        return self
+
+
+def _form(value: object) -> str:
+    if isinstance(value, (str, bool)):
+        return "word"
+    return "list" if isinstance(value, (list, tuple)) else "one"
+
+
+def _word(value: object) -> object:
+    """YAML reads ``off`` as false."""
+    word = "off" if value is False else value
+    if word not in ("scaled", "off"):
+        raise ValueError(f"found {shown(value)}, expected scaled, off, or keys: kmin, kmax, pmax")
+    return word
+
+
+Ecn = Annotated[
+    Annotated[EcnConfig, Tag("one")]
+    | Annotated[tuple[EcnRate, ...], Field(min_length=1), Tag("list")]
+    | Annotated[Literal["scaled", "off"], BeforeValidator(_word), Tag("word")],
+    Discriminator(_form),
+]
+"""Marking of all ports alike, or of each by its rate; ``scaled``: as :mod:`astra_ns3.transport.marking` chooses."""
+
+
+class SwitchConfig(ConfigModel):
+    """A switch: the buffer all its ports share, its marking, its pauses (absent: none), its scheduler."""
+
+    buffer_bytes: PositiveBytes = Field(alias="buffer")
+    alpha: Share | None = None
+    """Of the dynamic threshold of a queue that isn't lossless; absent: it may take the whole pool."""
+    ecn: Ecn | None = None
+    """Absent: ``scaled`` if RoCE's congestion control waits for marks, else ``off``."""
+    pfc: PfcConfig | None = None
+    scheduler: SchedulerConfig = SchedulerConfig()
+
+    @model_validator(mode="after")
+    def _one_entry_per_rate(self) -> SwitchConfig:
+        rates = [entry.rate_bps for entry in self.ecn] if isinstance(self.ecn, tuple) else []
+        for rate in rates:
+            if rates.count(rate) > 1:
+                raise key_error("ecn", f"has two entries for ports of {format_rate(rate)}")
+        return self
+
+    @property
+    def marking(self) -> tuple[EcnConfig, ...]:
+        """The thresholds in the file; none where the program chooses."""
+        if self.ecn is None or isinstance(self.ecn, str):
+            return ()
+        return self.ecn if isinstance(self.ecn, tuple) else (self.ecn,)
+
+    def ecn_of(self, rate_bps: int) -> EcnConfig | None:
+        """How ports of that rate mark; None: not at all, or as the program chooses.
+
+        Raises InputError if only other rates are listed.
+        """
+        if isinstance(self.ecn, str):
+            return None
+        if not isinstance(self.ecn, tuple):
+            return self.ecn
+        for entry in self.ecn:
+            if entry.rate_bps == rate_bps:
+                return entry
+        known = ", ".join(format_rate(entry.rate_bps) for entry in self.ecn)
+        raise InputError(f"switch.ecn has no entry for ports of {format_rate(rate_bps)}; it has {known}")
+
+
+class NicConfig(ConfigModel):
+    """A host's network card: the buffer of its one queue (absent: unlimited)."""
+
+    buffer_bytes: PositiveBytes | None = Field(alias="buffer", default=None)

@@ -1,0 +1,199 @@
+"""Topology keys: hosts below switches, in one or more levels."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Annotated, Literal
+
+from annotated_types import Ge, Le
+from pydantic import Field, Strict, model_validator
+
+from astra_ns3.config.core.link import LinkConfig
+from astra_ns3.config.core.model import ConfigModel, Count, key_error
+from astra_ns3.config.topology.base import LinkChange, Npus, Ratio, Some, TopologyBase, default_local, uplink_rate_bps
+from astra_ns3.config.topology.switch import SwitchConfig
+
+_MOST_PORTS = 128
+"""A k-ary fat tree has k^3/4 hosts."""
+
+
+class SingleSwitch(TopologyBase):
+    """Every host on one switch. NPU r is on host ``r // npus_per_host``; NPUs of one host talk over ``local``."""
+
+    kind: Literal["single-switch"] = "single-switch"
+    npus: Npus
+    npus_per_host: Count = 1
+    link: LinkConfig
+    switch: SwitchConfig
+    local: LinkConfig = Field(default_factory=default_local)
+
+    @model_validator(mode="after")
+    def _whole_hosts(self) -> SingleSwitch:
+        if self.npus % self.npus_per_host:
+            raise key_error("npus", f"found {self.npus}, expected a multiple of npus_per_host, {self.npus_per_host}")
+        if self.local.error_rate:
+            raise key_error("local", "error_rate has no effect: nothing is lost inside a host; leave it out")
+        return self
+
+    @property
+    def hosts(self) -> int:
+        """How many hosts the NPUs sit on."""
+        return self.npus // self.npus_per_host
+
+    def npu_count(self) -> int:
+        """How many NPUs the topology joins."""
+        return self.npus
+
+    def built_bandwidths(self) -> tuple[float, ...]:
+        """The rate of a host's link."""
+        return (float(self.link.rate_bps),)
+
+
+class LeafSpine(TopologyBase):
+    """Hosts on leaves, every leaf joined to every spine."""
+
+    kind: Literal["leaf-spine"]
+    leaves: Some
+    spines: Some
+    hosts_per_leaf: Some
+    link: LinkConfig
+    uplink: LinkChange = LinkChange()
+    """Between leaf and spine; what is absent is as in ``link``."""
+    links_per_spine: Some = 1
+    """Parallel links between a leaf and a spine."""
+    oversubscription: Ratio | None = None
+    """Instead of ``uplink.rate``: rates of a leaf's hosts together over those of its uplinks together."""
+    switch: SwitchConfig
+    spine_switch: SwitchConfig | None = None
+    """Absent: as ``switch``."""
+
+    @model_validator(mode="after")
+    def _uplinks(self) -> LeafSpine:
+        self.uplink_link()
+        return self
+
+    def uplink_link(self) -> LinkConfig:
+        """The links between leaves and spines."""
+        down, ports = self.hosts_per_leaf * self.link.rate_bps, self.spines * self.links_per_spine
+        return self.uplink.of(self.link, uplink_rate_bps(self.uplink, self.oversubscription, down, ports))
+
+    @property
+    def npus(self) -> int:
+        """One on each host."""
+        return self.leaves * self.hosts_per_leaf
+
+    def npu_count(self) -> int:
+        """How many NPUs the topology joins."""
+        return self.npus
+
+    def built_bandwidths(self) -> tuple[float, ...]:
+        """The rate of a host's link."""
+        return (float(self.link.rate_bps),)
+
+
+class FatTree(TopologyBase):
+    """Three levels of switches with ``k`` ports (Al-Fares, Loukissas and Vahdat, SIGCOMM 2008)."""
+
+    kind: Literal["fat-tree"]
+    k: Annotated[int, Strict(), Ge(2), Le(_MOST_PORTS)]
+    npus: Npus
+    """Absent: k^3/4. Fewer fill pod after pod; the switches stay."""
+    link: LinkConfig
+    uplink: LinkChange = LinkChange()
+    """Edge to aggregation; what is absent is as in ``link``."""
+    core: LinkChange = LinkChange()
+    """Aggregation to core; what is absent is as for ``uplink``."""
+    oversubscription: Ratio | None = None
+    """Instead of ``uplink.rate``: rate of a host's link over that of an uplink."""
+    switch: SwitchConfig
+    aggregation_switch: SwitchConfig | None = None
+    core_switch: SwitchConfig | None = None
+
+    @classmethod
+    def prepare(cls, data: dict[str, object]) -> dict[str, object]:
+        """All places are taken unless the file says otherwise."""
+        k = data.get("k")
+        full = k**3 // 4 if isinstance(k, int) and 1 < k <= _MOST_PORTS else 1
+        return {"npus": full, **data}
+
+    @model_validator(mode="after")
+    def _fits(self) -> FatTree:
+        if self.k % 2:
+            raise key_error("k", f"found {self.k}, expected an even number")
+        if self.npus > self.k**3 // 4:
+            raise key_error("npus", f"found {self.npus}, expected at most k^3/4, {self.k**3 // 4}")
+        self.uplink_link()
+        return self
+
+    def uplink_link(self) -> LinkConfig:
+        """The links between edge and aggregation."""
+        return self.uplink.of(self.link, uplink_rate_bps(self.uplink, self.oversubscription, self.link.rate_bps, 1))
+
+    def npu_count(self) -> int:
+        """How many NPUs the topology joins."""
+        return self.npus
+
+    def built_bandwidths(self) -> tuple[float, ...]:
+        """The rate of a host's link."""
+        return (float(self.link.rate_bps),)
+
+
+class ClosLevel(ConfigModel):
+    """One level of switches: how many of the level below (hosts, for the first) hang on each, and on how many each.
+
+    ``children`` and ``parents`` are m and w of an extended generalised fat tree (Öhring et al., IPPS 1995).
+    """
+
+    children: Some
+    parents: Some = 1
+    links: Some = 1
+    """Parallel links between one switch and one of its children."""
+    link: LinkConfig
+    """Between this level and the one below."""
+    switch: SwitchConfig
+
+
+class Clos(TopologyBase):
+    """Any number of levels of switches, the lowest first."""
+
+    kind: Literal["clos"]
+    levels: Annotated[tuple[ClosLevel, ...], Field(min_length=1, max_length=8)]
+
+    @property
+    def npus(self) -> int:
+        """One on each host."""
+        return prod(level.children for level in self.levels)
+
+    def npu_count(self) -> int:
+        """How many NPUs the topology joins."""
+        return self.npus
+
+    def built_bandwidths(self) -> tuple[float, ...]:
+        """The rates of a host's links together."""
+        first = self.levels[0]
+        return (float(first.link.rate_bps * first.parents * first.links),)
+
+
+class Dumbbell(TopologyBase):
+    """Two switches with hosts, one link between them."""
+
+    kind: Literal["dumbbell"]
+    left: Some
+    right: Some
+    link: LinkConfig
+    bottleneck: LinkChange = LinkChange()
+    """Between the switches; what is absent is as in ``link``."""
+    switch: SwitchConfig
+
+    @property
+    def npus(self) -> int:
+        """One on each host, those on the left first."""
+        return self.left + self.right
+
+    def npu_count(self) -> int:
+        """How many NPUs the topology joins."""
+        return self.npus
+
+    def built_bandwidths(self) -> tuple[float, ...]:
+        """The rate of a host's link."""
+        return (float(self.link.rate_bps),)

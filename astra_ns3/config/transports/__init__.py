@@ -1,0 +1,1 @@
+"""Transport keys of a network file."""

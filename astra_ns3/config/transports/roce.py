@@ -1,0 +1,149 @@
+"""RoCE keys of a network file: packets, queue pairs, reliability, windows; congestion controls are in roce_control.
+
+The defaults are RoCEv2 on Ethernet (InfiniBand Architecture, Annex A17; IEEE 802.3): 14 bytes of Ethernet header, 20
+of IP, 8 of UDP, 12 of BTH, 4 of ICRC and 4 of FCS make 62 around the payload; an ACK adds an AETH of 4, a CNP 16
+reserved bytes; 8 of preamble and 12 of gap are on the line only. Seven retries are the most that a queue pair of a
+real NIC can be set to: a path on which so many timeouts follow each other without progress is taken for dead, and a run
+that says so is worth more than one that never ends.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from annotated_types import Le
+from pydantic import BeforeValidator, Discriminator, Field, Tag, WithJsonSchema, model_validator
+
+from astra_ns3.config.core.model import (
+    Bytes,
+    ConfigModel,
+    Count,
+    Number,
+    OnOff,
+    OrName,
+    PositiveBytes,
+    PositiveTimePs,
+    RateBps,
+    TimePs,
+    as_value_error,
+    key_error,
+    kind_of,
+)
+from astra_ns3.config.topology.switch import Priority
+from astra_ns3.config.transports.roce_control import NoControl, RoceControlConfig
+from astra_ns3.config.transports.tcp import TcpTransport
+from astra_ns3.units import PS_PER_MS, parse_bytes
+
+LARGEST_PAYLOAD_BYTES = 65_000
+NIC_TIMEOUT_PS = 4_096_000 * 2**12
+"""4.096 us x 2**n, n = 12 (InfiniBand Architecture Specification, 9.7.6.1.3): above what full buffers hold back."""
+WINDOW_WORDS = ("bdp", "none")
+
+
+def _window(value: object) -> object:
+    size = value if value in WINDOW_WORDS else as_value_error(parse_bytes)(value)
+    if size == 0:
+        raise ValueError("found 0, expected a size above 0, or one of bdp, none")
+    return size
+
+
+Window = Annotated[
+    int | Literal["bdp", "none"],
+    BeforeValidator(_window),
+    WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "integer", "minimum": 1}], "examples": ["bdp", "100KB"]}),
+]
+
+
+class Reliability(ConfigModel):
+    """What happens when packets are lost or come out of order."""
+
+    kind: Literal["go-back-n", "go-back-0", "selective-repeat"] = "go-back-n"
+    timeout_ps: PositiveTimePs | None = Field(alias="timeout", default=None)
+    """So long without progress, and everything that is not acknowledged is sent again; absent: 16.777 ms (4.096 us x
+    2**12, a setting of real NICs), with selective-repeat 1 ms."""
+    nack_interval_ps: TimePs = Field(alias="nack_interval", default=0)
+    """A gap that is still open after so long is reported again when more packets come; 0: one NACK for each gap."""
+    retries: Number = 7
+    """Timeouts in a row without progress after which the run fails; 0: never."""
+    reordering_packets: Number = 0
+    """With selective-repeat: how far behind a packet may come before it counts as lost."""
+    go_back_0_chunk_bytes: Bytes = Field(alias="go_back_0_chunk", default=4000)
+    """With go-back-0: the sender returns to the start of a piece of so many bytes; 0: of the message."""
+
+    @property
+    def timeout_in_use_ps(self) -> int:
+        """The timeout, also where it was left out."""
+        if self.timeout_ps is not None:
+            return self.timeout_ps
+        return PS_PER_MS if self.kind == "selective-repeat" else NIC_TIMEOUT_PS
+
+    @model_validator(mode="after")
+    def _reordering_needs_selective_repeat(self) -> Reliability:
+        if self.reordering_packets and self.kind != "selective-repeat":
+            raise key_error("reordering_packets", f"has no effect with {self.kind}; it is for selective-repeat")
+        return self
+
+
+class RoceTransport(ConfigModel):
+    """RoCEv2 queue pairs between ordered pairs of ranks; numbers that belong together are checked in transport."""
+
+    kind: Literal["roce"] = "roce"
+    payload_bytes: Annotated[PositiveBytes, Le(LARGEST_PAYLOAD_BYTES)] = Field(alias="payload", default=1000)
+    """Data bytes of a full packet."""
+    header_bytes: Annotated[Bytes, Le(4096)] = 62
+    """Around the payload of a data packet, as a buffer holds it."""
+    ack_bytes: Annotated[PositiveBytes, Le(4096)] = 66
+    cnp_bytes: Annotated[PositiveBytes, Le(4096)] = 78
+    minimum_frame_bytes: Annotated[Bytes, Le(4096)] = 64
+    line_gap_bytes: Annotated[Bytes, Le(4096)] = 20
+    """Preamble and gap: on the line only, for every frame."""
+    telemetry_bytes: Annotated[Bytes, Le(4096)] | None = None
+    """On each data packet for the congestion control; absent: as it needs."""
+    ack_telemetry_bytes: Annotated[Bytes, Le(4096)] | None = None
+    """On each ACK; absent: as it needs."""
+    queue_pairs: Literal["per-pair", "per-message"] = "per-pair"
+    """One queue pair for each ordered pair of ranks and the whole run, or a new one for each message."""
+    priority: Priority = 3
+    ack_priority: Priority | None = None
+    """Absent: that of the data."""
+    cnp_priority: Priority = 6
+    ack_every: Count = 1
+    """Packets for each ACK; the last packet of a message has one always."""
+    completion: Literal["arrival", "acknowledged"] = "arrival"
+    """When a message counts as arrived: its last byte received, or acknowledged to the sender."""
+    reliability: Annotated[Reliability, OrName()] = Reliability()
+    window: Window | None = None
+    """Most bytes in flight; ``bdp``: the bandwidth-delay product of the path; absent: as the control needs."""
+    base_rtt: Literal["packet-and-ack", "payload"] = "packet-and-ack"
+    """Round trip on an idle network, which ``bdp`` and some controls start from: that of a full packet and its ACK, or
+    both ways' delays and one way's payload bits alone."""
+    base_rtt_of: Literal["path", "longest"] = "path"
+    """Each path has its own, or all have that of the longest."""
+    window_scales_with_rate: OnOff | None = None
+    """Whether the window shrinks in proportion to the rate; absent: on for HPCC and HPCC-PINT, whose window is rate x
+    base round trip, else off."""
+    minimum_rate_bps: RateBps | None = Field(alias="minimum_rate", default=None)
+    """No congestion control goes below it; absent: as the control's set of parameters has it."""
+    cnp_interval_ps: TimePs | None = Field(alias="cnp_interval", default=None)
+    """Least time between two CNPs of a queue pair; 0: one for each marked packet; absent: as the set has it."""
+    cnp: Literal["packet", "on-ack"] = "packet"
+    """A CNP is a packet of its own, or a bit of the ACK of each marked packet."""
+    rate_limited: OnOff = True
+    """Whether packets are paced at the congestion control's rate."""
+    time_rounding_ps: TimePs = Field(alias="time_rounding", default=0)
+    """Each transmission time is rounded to the nearest multiple of this; 0: exact to the picosecond."""
+    ecmp: Literal["flow-hash", "per-message-port"] = "flow-hash"
+    """A queue pair keeps its source port, or takes the next one, from 10000 on, with each message of its pair."""
+    congestion_control: RoceControlConfig = NoControl()
+
+
+def _transport_kind(value: object) -> str | None:
+    return kind_of(value, "tcp")
+
+
+TransportConfig = Annotated[
+    Annotated[TcpTransport, Tag("tcp")] | Annotated[RoceTransport, Tag("roce")],
+    Discriminator(_transport_kind),
+    OrName(),
+]
+"""Every transport, told apart by ``kind``; without it TCP."""

@@ -1,0 +1,324 @@
+"""Congestion controls of RoCE and their parameters, by the names that the papers use.
+
+A parameter that a file leaves out comes from a named set of numbers, by default ``scaled``: see
+:mod:`astra_ns3.transport.control_sets`. The C++ classes read the same names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, ClassVar, Literal
+
+from annotated_types import Ge, Gt, Le
+from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag, model_validator
+
+from astra_ns3.config.core.model import (
+    Bytes,
+    ConfigModel,
+    Count,
+    Number,
+    OnOff,
+    OrName,
+    PositiveTimePs,
+    RateBps,
+    TimePs,
+    key_error,
+    kind_of,
+    shown,
+)
+from astra_ns3.units import exact_time, parse_any
+from astra_ns3.user_code import UserPart, user_part
+
+_NO_NUMBERS = ("kind", "parameters")
+OWN = "FILE:CLASS"
+"""How messages call a user's own control."""
+
+Fraction = Annotated[float, Gt(0), Le(1)]
+"""A share, above 0 and at most 1."""
+Window = Literal["bdp", "none"]
+
+
+class RoceControl(ConfigModel):
+    """What all controls tell the rest: the window they start with, the bytes packets carry for them."""
+
+    kind: str
+    default_window: ClassVar[Window] = "none"
+    telemetry_bytes: ClassVar[int] = 0
+    """On each data packet."""
+    ack_telemetry_bytes: ClassVar[int] = 0
+    window_scales: ClassVar[bool] = False
+    """Its window shrinks with the rate unless the transport says otherwise."""
+    needs_ecn: ClassVar[bool] = False
+    needs_cnps: ClassVar[bool] = False
+    of_the_fabric: ClassVar[frozenset[str]] = frozenset()
+    """Numbers that switches and NICs follow, not the control itself."""
+
+    @property
+    def set_name(self) -> str:
+        """The set that its numbers come from."""
+        return "scaled"
+
+    def given(self) -> dict[str, float]:
+        """The numbers that the file gives, by name: picoseconds, bits per second, bytes, 0 or 1."""
+        values = {field.alias or name: getattr(self, name) for name, field in type(self).model_fields.items()}
+        return {name: float(value) for name, value in values.items() if name not in _NO_NUMBERS and value is not None}
+
+    def names_with_units(self) -> dict[str, str]:
+        """Of each number its key in a file and its name with the unit."""
+        fields = type(self).model_fields.items()
+        names = {field.alias or name: name for name, field in fields}
+        return {key: name for key, name in names.items() if key not in _NO_NUMBERS}
+
+    @classmethod
+    def contradiction(cls, numbers: Mapping[str, float]) -> tuple[str, str] | None:
+        """The key of a number that contradicts another, and why; ``numbers`` may lack some."""
+        return None
+
+    @model_validator(mode="after")
+    def _consistent(self) -> RoceControl:
+        found = self.contradiction(self.given())
+        if found is not None:
+            raise key_error(*found)
+        return self
+
+
+class _FromSet(RoceControl):
+    """A control of ours with numbers: those that a file leaves out come from a set."""
+
+    parameters: str = "scaled"
+
+    @property
+    def set_name(self) -> str:
+        """The set that its numbers come from."""
+        return self.parameters
+
+
+class NoControl(RoceControl):
+    """Line rate always; only PFC and the window slow a queue pair."""
+
+    kind: Literal["none"] = "none"
+
+
+class StaticWindow(RoceControl):
+    """Line rate, and never more in flight than the transport's window."""
+
+    kind: Literal["static-window"] = "static-window"
+    default_window: ClassVar[Window] = "bdp"
+
+
+class Dcqcn(_FromSet):
+    """DCQCN: a CNP cuts the rate by alpha / 2; a timer and a byte counter raise it again."""
+
+    kind: Literal["dcqcn"] = "dcqcn"
+    needs_ecn: ClassVar[bool] = True
+    needs_cnps: ClassVar[bool] = True
+    parameters: Literal["scaled", "paper", "hpcc", "nvidia"] = "scaled"
+    rate_ai_bps: RateBps | None = Field(alias="rate_ai", default=None)
+    rate_hai_bps: RateBps | None = Field(alias="rate_hai", default=None)
+    g: Fraction | None = None
+    alpha_timer_ps: PositiveTimePs | None = Field(alias="alpha_timer", default=None)
+    """Without a CNP for so long, alpha falls."""
+    decrease_timer_ps: TimePs | None = Field(alias="decrease_timer", default=None)
+    """The rate is cut at the beats of this clock if a CNP came in between; 0: at each CNP."""
+    increase_timer_ps: PositiveTimePs | None = Field(alias="increase_timer", default=None)
+    byte_counter_bytes: Bytes | None = Field(alias="byte_counter", default=None)
+    """Bytes sent that count as one increase event; 0: no byte counter."""
+    fast_recovery_times: Count | None = None
+    clamp_target_rate: OnOff | None = None
+    """Whether each cut lowers the target rate too, also during fast recovery."""
+    rate_on_first_cnp: Fraction | None = None
+    """The first CNP sets the rate to this share of the line's."""
+
+
+class Timely(_FromSet):
+    """TIMELY: the gradient of the round-trip time sets the rate."""
+
+    kind: Literal["timely"] = "timely"
+    parameters: Literal["scaled", "paper", "hpcc"] = "scaled"
+    rate_ai_bps: RateBps | None = Field(alias="rate_ai", default=None)
+    rate_hai_bps: RateBps | None = Field(alias="rate_hai", default=None)
+    ewma: Fraction | None = None
+    beta: Fraction | None = None
+    t_low_ps: PositiveTimePs | None = Field(alias="t_low", default=None)
+    t_high_ps: PositiveTimePs | None = Field(alias="t_high", default=None)
+    minimum_rtt_ps: TimePs | None = Field(alias="minimum_rtt", default=None)
+    """What the gradient is divided by; 0: the path's own."""
+    hai_after: Count | None = None
+    """Increases in a row after which the rate grows by ``rate_hai``."""
+    hai_below_t_low: OnOff | None = None
+    """Whether increases below ``t_low`` count among them."""
+    segment_bytes: Bytes | None = Field(alias="segment", default=None)
+    """Bytes between two updates; 0: one update a round trip."""
+
+    @classmethod
+    def contradiction(cls, numbers: Mapping[str, float]) -> tuple[str, str] | None:
+        """``t_low`` above ``t_high``."""
+        low, high = numbers.get("t_low"), numbers.get("t_high")
+        if low is None or high is None or low <= high:
+            return None
+        return "t_low", f"{exact_time(int(low))} is above t_high, {exact_time(int(high))}"
+
+
+class Dctcp(_FromSet):
+    """DCTCP for RDMA: once a window the share of marked packets updates alpha; a marked window cuts by alpha / 2."""
+
+    kind: Literal["dctcp"] = "dctcp"
+    default_window: ClassVar[Window] = "bdp"
+    needs_ecn: ClassVar[bool] = True
+    parameters: Literal["scaled", "paper", "hpcc"] = "scaled"
+    window: OnOff | None = None
+    """Whether it moves the window, as RFC 8257 does, or the rate."""
+    g: Fraction | None = None
+    rate_ai_bps: RateBps | None = Field(alias="rate_ai", default=None)
+    minimum_window_bytes: Bytes | None = Field(alias="minimum_window", default=None)
+    """0: two packets."""
+
+
+class _Utilisation(_FromSet):
+    default_window: ClassVar[Window] = "bdp"
+    window_scales: ClassVar[bool] = True
+    parameters: Literal["scaled", "paper", "hpcc"] = "scaled"
+    rate_ai_bps: RateBps | None = Field(alias="rate_ai", default=None)
+    eta: Fraction | None = None
+    max_stage: Number | None = None
+    fast_react: OnOff | None = None
+    """Whether acknowledgements between two updates of the reference rate change the rate too."""
+
+
+class Hpcc(_Utilisation):
+    """HPCC: telemetry of each hop holds the bytes in flight below ``eta`` times what the path can take."""
+
+    kind: Literal["hpcc"] = "hpcc"
+    telemetry_bytes: ClassVar[int] = 42
+    ack_telemetry_bytes: ClassVar[int] = 42
+    multiple_rates: OnOff | None = None
+    """Whether each hop has a reference rate of its own; the lowest counts."""
+    base_rtt_ps: TimePs | None = Field(alias="base_rtt", default=None)
+    """0: the path's own."""
+
+
+class HpccPint(_Utilisation):
+    """HPCC with one encoded number a packet in place of every hop's telemetry."""
+
+    kind: Literal["hpcc-pint"] = "hpcc-pint"
+    telemetry_bytes: ClassVar[int] = 2
+    ack_telemetry_bytes: ClassVar[int] = 2
+    of_the_fabric: ClassVar[frozenset[str]] = frozenset({"log_base", "sampling"})
+    log_base: Annotated[float, Gt(1), Le(2)] | None = None
+    """The number is rounded to powers of it."""
+    sampling: Fraction | None = None
+    """Probability that a packet carries the number."""
+
+
+class Swift(_FromSet):
+    """Swift: the round-trip time against a target that grows with hops and with small windows; windows in packets."""
+
+    kind: Literal["swift"] = "swift"
+    default_window: ClassVar[Window] = "bdp"
+    parameters: Literal["scaled", "paper"] = "scaled"
+    base_target_ps: PositiveTimePs | None = Field(alias="base_target", default=None)
+    per_hop_ps: TimePs | None = Field(alias="per_hop", default=None)
+    ai: Annotated[float, Gt(0)] | None = None
+    beta: Fraction | None = None
+    max_mdf: Fraction | None = None
+    fs_range_ps: TimePs | None = Field(alias="fs_range", default=None)
+    fs_min_cwnd: Annotated[float, Gt(0)] | None = None
+    fs_max_cwnd: Annotated[float, Gt(0)] | None = None
+    min_cwnd: Annotated[float, Gt(0)] | None = None
+    max_cwnd: Annotated[float, Ge(0)] | None = None
+    """0: what the line sends in the longest target delay of a large window."""
+    retransmit_reset: Count | None = None
+    """Timeouts in a row after which the window is the least one."""
+
+    @classmethod
+    def contradiction(cls, numbers: Mapping[str, float]) -> tuple[str, str] | None:
+        """Windows whose least is above their most."""
+        least, most = numbers.get("fs_min_cwnd"), numbers.get("fs_max_cwnd")
+        if least is not None and most is not None and least >= most:
+            return "fs_min_cwnd", f"{least} is not below fs_max_cwnd, {most}"
+        least, most = numbers.get("min_cwnd"), numbers.get("max_cwnd")
+        if least is not None and most and least > most:
+            return "min_cwnd", f"{least} is above max_cwnd, {most}"
+        return None
+
+
+def _own_kind(value: str) -> str:
+    if user_part(value, compiled=True) is None:
+        raise ValueError(f"found {shown(value)}, expected FILE.hpp:Class or FILE.py:Class")
+    return value
+
+
+def _base_units(values: object) -> object:
+    """Numbers of a user's own control: plain ones, on or off, and rates, times and sizes with a unit."""
+    if not isinstance(values, Mapping):
+        return values
+    return {str(name): _base_unit(str(name), value) for name, value in values.items()}
+
+
+def _base_unit(name: str, value: object) -> object:
+    if not isinstance(value, str):
+        return float(value) if isinstance(value, bool) else value
+    number = parse_any(value)
+    if number is None:
+        raise ValueError(f"'{name}' is {shown(value)}, expected a number, or one with a unit of rate, time or size")
+    return float(number)
+
+
+class OwnControl(RoceControl):
+    """A class of the user's: ``FILE.hpp:Class`` is compiled at start, ``FILE.py:Class`` is called from C++."""
+
+    needs_cnps: ClassVar[bool] = True
+    kind: Annotated[str, AfterValidator(_own_kind)]
+    parameters: Annotated[dict[str, float], BeforeValidator(_base_units)] = Field(default_factory=dict)
+
+    @property
+    def path(self) -> str:
+        """Path of the file, as given."""
+        return self._part.file
+
+    @property
+    def class_name(self) -> str:
+        """Name of the class in it; in C++ it may have its namespace before it."""
+        return self._part.name
+
+    @property
+    def _part(self) -> UserPart:
+        part = user_part(self.kind, compiled=True)
+        assert part is not None
+        return part
+
+    def given(self) -> dict[str, float]:
+        """The parameters as the file has them, in base units."""
+        return dict(self.parameters)
+
+    def names_with_units(self) -> dict[str, str]:
+        """Units of a user's numbers are the user's affair."""
+        return {key: key for key in self.parameters}
+
+
+KINDS: tuple[str, ...] = tuple(
+    str(model.model_fields["kind"].default)
+    for model in (NoControl, StaticWindow, Dcqcn, Timely, Dctcp, Hpcc, HpccPint, Swift)
+)
+"""Names of our own controls."""
+
+
+def _kind(value: object) -> str | None:
+    kind = kind_of(value)
+    return OWN if kind is not None and ":" in kind else kind
+
+
+RoceControlConfig = Annotated[
+    Annotated[NoControl, Tag("none")]
+    | Annotated[StaticWindow, Tag("static-window")]
+    | Annotated[Dcqcn, Tag("dcqcn")]
+    | Annotated[Timely, Tag("timely")]
+    | Annotated[Dctcp, Tag("dctcp")]
+    | Annotated[Hpcc, Tag("hpcc")]
+    | Annotated[HpccPint, Tag("hpcc-pint")]
+    | Annotated[Swift, Tag("swift")]
+    | Annotated[OwnControl, Tag(OWN)],
+    Discriminator(_kind),
+    OrName(),
+]
+"""Every congestion control, told apart by ``kind``; its name alone stands for its defaults."""

@@ -1,0 +1,84 @@
+"""TCP keys of a network file. The defaults are for a data centre and are never ns-3's (1 s minimum RTO, 536-byte
+segments, 200 ms delayed ACK, 3 s connection timeout).
+
+Why these numbers: the window is that of the HotI 2020 case study; the initial window is RFC 6928's; a minimum RTO of
+10 ms is above the time in which 127 such windows leave a 100 Gb/s port (5.4 ms), so that a long queue is not taken
+for a loss; the clock granularity must be below it, since it is a floor under the RTO as well (RFC 6298, 2.3); the
+delayed ACK waits for two segments (RFC 5681, 4.2) but far less than the minimum RTO.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from annotated_types import Ge, Le
+from pydantic import BeforeValidator, Field, WithJsonSchema
+
+from astra_ns3.config.core.model import ConfigModel, Count, OnOff, PositiveBytes, PositiveTimePs
+from astra_ns3.errors import nearest
+from astra_ns3.units import PS_PER_MS, PS_PER_US
+
+CONGESTION_CONTROLS = (
+    "NewReno",
+    "LinuxReno",
+    "Bbr",
+    "Bic",
+    "Cubic",
+    "Dctcp",
+    "HighSpeed",
+    "Htcp",
+    "Hybla",
+    "Illinois",
+    "Ledbat",
+    "Lp",
+    "Scalable",
+    "Vegas",
+    "Veno",
+    "WestwoodPlus",
+    "Yeah",
+)
+"""ns-3's algorithms; the TypeId is ``ns3::Tcp`` and the name."""
+
+SMALLEST_MTU_BYTES = 68
+"""RFC 791, section 3.2."""
+LARGEST_MTU_BYTES = 65_535
+LARGEST_WINDOW_BYTES = 65_535 << 14
+"""The most that a 16-bit window and the largest scale of RFC 7323 can say, 2**30 less 2**14."""
+
+
+def _congestion_control(value: object) -> str:
+    by_lower = {name.lower(): name for name in CONGESTION_CONTROLS}
+    if not isinstance(value, str) or value.lower() not in by_lower:
+        hint = nearest(str(value), CONGESTION_CONTROLS)
+        raise ValueError(f"found {value!r}, allowed: {', '.join(CONGESTION_CONTROLS)}{hint}")
+    return by_lower[value.lower()]
+
+
+class TcpTransport(ConfigModel):
+    """One lasting TCP connection per ordered pair of ranks; numbers that belong together are checked in transport."""
+
+    kind: Literal["tcp"] = "tcp"
+    congestion_control: Annotated[
+        str, BeforeValidator(_congestion_control), WithJsonSchema({"enum": list(CONGESTION_CONTROLS)})
+    ] = "NewReno"
+    window_bytes: Annotated[PositiveBytes, Le(LARGEST_WINDOW_BYTES)] = Field(alias="window", default=500_000)
+    """Send and receive buffer of each connection."""
+    mtu_bytes: Annotated[PositiveBytes, Ge(SMALLEST_MTU_BYTES), Le(LARGEST_MTU_BYTES)] = Field(
+        alias="mtu", default=1500
+    )
+    segment_bytes: PositiveBytes | None = Field(alias="segment", default=None)
+    """Data bytes of a full segment; absent: what the MTU leaves after the headers."""
+    initial_window_segments: Count = 10
+    min_rto_ps: PositiveTimePs = Field(alias="min_rto", default=10 * PS_PER_MS)
+    clock_granularity_ps: PositiveTimePs = Field(alias="clock_granularity", default=10 * PS_PER_US)
+    delayed_ack_count: Count = 2
+    delayed_ack_timeout_ps: PositiveTimePs = Field(alias="delayed_ack_timeout", default=40 * PS_PER_US)
+    ecn: OnOff | None = None
+    """Absent: on for DCTCP, else off."""
+    sack: OnOff = True
+    timestamps: OnOff = False
+    completion: Literal["arrival", "acknowledged"] = "arrival"
+    """When a message counts as arrived: its last byte read by the receiver, or acknowledged to the sender."""
+    connect_timeout_ps: PositiveTimePs = Field(alias="connect_timeout", default=5 * PS_PER_MS)
+    connect_retries: Count = 6
+    data_retries: Count = 15

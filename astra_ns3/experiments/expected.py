@@ -1,0 +1,132 @@
+"""Which collectives a workload will issue, and which schedules their chunks will go through: no network needed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from astra_ns3.collectives.schedule import Schedule
+from astra_ns3.collectives.schedule_files import Tell, silent
+from astra_ns3.config.core.compatibility import Compatibility
+from astra_ns3.config.system import SystemConfig
+from astra_ns3.config.workload import Workload
+from astra_ns3.errors import InputError
+from astra_ns3.system.collective_planner import CollectivePlanner
+from astra_ns3.system.communicator import Communicator
+from astra_ns3.system.groups import Grid
+from astra_ns3.system.launches import schedule_of
+from astra_ns3.system.messages import INVITATION_BYTES, message_schedule
+from astra_ns3.units import LARGEST_INTEGER, format_bytes
+from astra_ns3.workload.deadlock import check_programs
+from astra_ns3.workload.dry_run import RequestKind, counted_messages, counted_requests, request_kind
+from astra_ns3.workload.programs import Programs
+
+
+@dataclass(frozen=True)
+class ExpectedPlay:
+    """A schedule that every group over some dimensions plays ``count`` times on ``bytes`` per rank."""
+
+    schedule: Schedule
+    bytes: int
+    groups: tuple[tuple[int, ...], ...]
+    count: int
+
+    @property
+    def largest_bytes(self) -> int:
+        """Of one message."""
+        return _rounded_up(self.schedule, self.bytes, int(self.schedule.block_count.max(initial=0)))
+
+    @property
+    def all_bytes(self) -> int:
+        """Of all its messages in all groups and times."""
+        return self.count * len(self.groups) * int(self.schedule.message_bytes(self.bytes).sum())
+
+
+@dataclass(frozen=True)
+class ExpectedRun:
+    """What a run will play; ``collectives`` counts those with something to do."""
+
+    collectives: int
+    plays: tuple[ExpectedPlay, ...]
+    cuts: Mapping[RequestKind, tuple[int, int]] = field(default_factory=dict)
+    """Of each kind of collective, how many chunks it is cut in and how many phases they have; (0, 0): none."""
+
+    @property
+    def bytes(self) -> int:
+        """Of all messages of the run."""
+        return sum(play.all_bytes for play in self.plays)
+
+
+def expected_run(
+    workload: Workload,
+    system: SystemConfig,
+    dimensions: Sequence[int],
+    bandwidths: Sequence[float] | None,
+    compatibility: Compatibility,
+    passes: int,
+    tell: Tell = silent,
+) -> ExpectedRun:
+    """Everything that ``passes`` passes play; raises InputError for what the system's algorithms can't do.
+
+    ``tell`` hears of the proof of a user's schedule. Where trees or queues take turns, the turn of a
+    collective's first appearance stands for all.
+    """
+    programs = Programs.of(workload, passes, dimensions)
+    check_programs(programs)
+    parallelism = programs.parallelism
+    config = system if parallelism.cut is None else system.for_dimensions(parallelism.cut)
+    world = Grid(parallelism.dimensions, None if bandwidths is None else parallelism.of_each(bandwidths))
+    planners: dict[Communicator | None, tuple[Grid, CollectivePlanner]] = {}
+    collectives = 0
+    cuts: dict[RequestKind, tuple[int, int]] = {}
+    plays: Counter[tuple[Schedule, int, Communicator | None, tuple[int, ...]]] = Counter()
+    for request, count in counted_requests(programs):
+        communicator = request.communicator
+        if communicator not in planners:
+            grid = world.of(communicator)
+            planners[communicator] = grid, CollectivePlanner(config, grid, compatibility)
+        grid, planner = planners[communicator]
+        chunks = planner.chunks(request, time_ps=0)
+        collectives += count if chunks else 0
+        cuts[request_kind(request)] = len(chunks), sum(len(chunk) for chunk in chunks)
+        alike = Counter((planned.phase, planned.turn, planned.anticlockwise) for chunk in chunks for planned in chunk)
+        for (phase, turn, anticlockwise), times in alike.items():
+            schedule = schedule_of(phase, grid.ranks_in(phase.dimensions), turn, anticlockwise=anticlockwise, tell=tell)
+            _check_bytes(schedule, phase.bytes)
+            plays[schedule, phase.bytes, communicator, tuple(phase.dimensions)] += count * times
+    groups = {(who, dims): tuple(map(tuple, planners[who][0].cosets(dims))) for _, _, who, dims in plays}
+    return ExpectedRun(
+        collectives,
+        (
+            *(ExpectedPlay(schedule, size, groups[who, dims], n) for (schedule, size, who, dims), n in plays.items()),
+            *_message_plays(programs),
+        ),
+        cuts,
+    )
+
+
+def _message_plays(programs: Programs) -> Iterator[ExpectedPlay]:
+    """What goes from one NPU to another, and the invitations to it."""
+    for messages in counted_messages(programs):
+        yield ExpectedPlay(message_schedule(), messages.bytes, messages.pairs, messages.times)
+        if messages.rendezvous:
+            back = tuple((destination, source) for source, destination in messages.pairs)
+            yield ExpectedPlay(message_schedule(), INVITATION_BYTES, back, messages.times)
+
+
+def _rounded_up(schedule: Schedule, bytes: int, blocks: int) -> int:
+    """Of so many blocks, when each rank brings ``bytes``."""
+    return -(-bytes * schedule.expansion * blocks // schedule.blocks)
+
+
+def _check_bytes(schedule: Schedule, bytes: int) -> None:
+    """Raise InputError if the data of all ranks, or the messages of a schedule, are more than 64 bits can count."""
+    sent = _rounded_up(schedule, bytes, int(schedule.block_count.sum(dtype=np.int64)))
+    if max(sent, bytes * schedule.expansion) + schedule.messages > LARGEST_INTEGER:
+        raise InputError(
+            f"a collective of {format_bytes(bytes)} on {schedule.ranks} ranks sends {format_bytes(sent)}, and no more "
+            f"than {LARGEST_INTEGER} bytes can be counted"
+        )

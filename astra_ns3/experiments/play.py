@@ -1,0 +1,216 @@
+"""Builds the backend, plays the workload on it, and takes down what came of it, however it ended."""
+
+from __future__ import annotations
+
+import json
+import traceback
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Protocol
+
+from astra_ns3.config.network.packet_network import NetworkConfig
+from astra_ns3.config.transports.roce_control import OwnControl
+from astra_ns3.errors import AstraNs3Error, HookFailed, InputError, Interrupted
+from astra_ns3.experiments.capacity import check_run_fits
+from astra_ns3.experiments.inputs import Inputs, endpoint_model
+from astra_ns3.experiments.progress import Progress, ProgressMeter, ProgressSink, expected_work, tell_stage
+from astra_ns3.experiments.request import RunRequest
+from astra_ns3.experiments.watch import Watch
+from astra_ns3.network.api import NetworkBackend
+from astra_ns3.network.records import RecorderOptions, RunRecords
+from astra_ns3.network.registry import check_given, create_backend
+from astra_ns3.workload.driver import TrainingDriver
+
+
+@dataclass(frozen=True)
+class Played:
+    """What a run left: its records, the backend's counters, and why it stopped early (None: it didn't)."""
+
+    records: RunRecords
+    statistics: Mapping[str, Any]
+    switch_ports: Sequence[Mapping[str, Any]]
+    setup_seconds: float
+    start_bytes: int
+    """Resident memory when the run began: the idle program."""
+    peak_bytes: int
+    """Highest resident memory of the run."""
+    error: AstraNs3Error | None
+    warnings: Sequence[str] = ()
+    reached_ps: int = 0
+    """Simulated time that is known to have been reached, if that is more than the records know."""
+    hook_result: Any = None
+    """What the hook's end function returned, as plain data."""
+
+
+class Reporter(Protocol):
+    """Is told how a run gets on."""
+
+    def stage(self, name: str) -> None:
+        """A part of the set-up begins."""
+
+    def begun(self, driver: TrainingDriver, network: NetworkBackend, setup_seconds: float) -> None:
+        """All is set up; the first event comes next."""
+
+    def beat(self, progress: Progress) -> None:
+        """About ten times a second of wall time; what it raises ends the run."""
+
+    def finish(self) -> None:
+        """The run is over, well or not."""
+
+    def results(self, played: Played) -> None:
+        """What the run left; only the hook's end function is still to be called."""
+
+
+class LocalReporter:
+    """Checks the limits and tells a sink of the progress, in the process of the run.
+
+    The limits hold from the first event on: nobody else is there to end the set-up.
+    """
+
+    def __init__(self, watch: Watch, sink: ProgressSink | None) -> None:
+        self._watch = watch
+        self._sink = sink
+
+    def stage(self, name: str) -> None:
+        """Tell the sink."""
+        tell_stage(self._sink, name, self._watch.wall_seconds)
+
+    def begun(self, driver: TrainingDriver, network: NetworkBackend, setup_seconds: float) -> None:
+        """Nothing to do."""
+
+    def beat(self, progress: Progress) -> None:
+        """Check the limits, tell the sink."""
+        self._watch.check()
+        if self._sink is not None:
+            self._sink.update(progress)
+
+    def finish(self) -> None:
+        """Let the sink clean up."""
+        if self._sink is not None:
+            self._sink.finish()
+
+    def results(self, played: Played) -> None:
+        """Nothing to do."""
+
+
+def play(request: RunRequest, inputs: Inputs, recorder: RecorderOptions, watch: Watch, reporter: Reporter) -> Played:
+    """Run to the end, to a limit, to a stall or to Ctrl-C; the backend is closed, its files finished.
+
+    Raises InputError, BackendError, LimitReached and KeyboardInterrupt if that happens before the first event.
+    """
+    limits = request.limits
+    to_its_end = limits.simulated_ps is None and limits.wall_seconds is None
+    check_run_fits(inputs, request.passes, limit_bytes=limits.memory_bytes, to_its_end=to_its_end)
+    reporter.stage("building the network")
+    network = _build(request, inputs, recorder)
+    try:
+        reporter.stage("planning the collectives")
+        driver = TrainingDriver(
+            network,
+            inputs.system,
+            inputs.workload,
+            request.passes,
+            dimensions=inputs.network.dimensions,
+            bandwidths=inputs.bandwidths,
+            compatibility=inputs.compatibility,
+            seed=request.seed,
+            report_npu=request.report_npu,
+            on_heartbeat=lambda time_ps, events: reporter.beat(meter.read(time_ps, events, watch.wall_seconds)),
+        )
+        work = expected_work(inputs, request.passes)
+        setup_seconds = watch.wall_seconds
+        meter = ProgressMeter(driver, network, work, setup_seconds)
+        reporter.begun(driver, network, setup_seconds)
+        error = _run(driver, request, inputs, reporter)
+        played = Played(
+            records=driver.records(),
+            statistics=dict(network.statistics()),
+            switch_ports=list(network.switch_table()),
+            setup_seconds=setup_seconds,
+            start_bytes=watch.start_bytes,
+            peak_bytes=watch.peak_bytes,
+            error=error,
+            warnings=list(network.warnings()),
+        )
+        reporter.results(played)
+    finally:
+        network.close(process_ends=request.process_ends)
+    return _with_hook_result(played, network.hook_result)
+
+
+def _with_hook_result(played: Played, returned: object) -> Played:
+    """``played`` with what the hook's end function returned, if that can be written as JSON."""
+    try:
+        return replace(played, hook_result=json.loads(json.dumps(returned, allow_nan=False)))
+    except (TypeError, ValueError) as error:
+        left_out = f"what the function returned that the hook had returned is left out: it is no JSON ({error})"
+        return replace(played, warnings=[*played.warnings, left_out])
+
+
+def _build(request: RunRequest, inputs: Inputs, recorder: RecorderOptions) -> NetworkBackend:
+    endpoint = endpoint_model(inputs.system)
+    backend, config = request.backend, inputs.network
+    known = inputs.plan or config
+    if isinstance(backend, str):
+        return create_backend(
+            backend,
+            known,
+            endpoint,
+            seed=request.seed,
+            recorder=recorder,
+            on_built=request.on_built,
+            compatibility=inputs.compatibility,
+        )
+    if callable(backend):
+        made = backend(config, endpoint, request.seed, recorder, request.on_built)
+        check_given(made, "what the backend function returned")
+        return made
+    if backend.ranks != config.npus:
+        raise InputError(f"the backend has {backend.ranks} NPUs, the network {config.npus}")
+    return backend
+
+
+def _run(driver: TrainingDriver, request: RunRequest, inputs: Inputs, reporter: Reporter) -> AstraNs3Error | None:
+    """Play to the end; the error that stopped it, if it is one of ours."""
+    try:
+        driver.run(request.limits)
+    except KeyboardInterrupt:
+        return Interrupted("interrupted")
+    except InputError:
+        raise
+    except AstraNs3Error as error:
+        return error
+    except (Exception, SystemExit) as error:
+        code = _users_code(request, inputs, error)
+        if code is None:
+            raise
+        failed = HookFailed(f"{code} failed: {type(error).__name__}: {error}")
+        failed.__cause__ = error
+        return failed
+    finally:
+        reporter.finish()
+    return None
+
+
+def _users_code(request: RunRequest, inputs: Inputs, error: BaseException) -> str | None:
+    """Whose code raised ``error``, if it is the user's: the congestion control's, with its line, or the hook's."""
+    control = _own_control(inputs)
+    if control is not None:
+        for frame in reversed(traceback.extract_tb(error.__traceback__)):
+            if Path(frame.filename).name == Path(control).name:
+                return f"{control}:{frame.lineno}: the congestion control"
+    if request.on_built is None:
+        return None
+    ours = str(Path(__file__).parents[1])
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        if not frame.filename.startswith((ours, "<")):
+            return f"{frame.filename}:{frame.lineno}: the hook's code"
+    return "the hook's code"
+
+
+def _own_control(inputs: Inputs) -> str | None:
+    """The file of a user's own congestion control, if there is one."""
+    roce = inputs.network.roce if isinstance(inputs.network, NetworkConfig) else None
+    own = None if roce is None else roce.congestion_control
+    return own.path if isinstance(own, OwnControl) else None

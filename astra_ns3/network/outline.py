@@ -1,0 +1,90 @@
+"""A network's graph in outline, for whoever judges a transport's numbers against it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+from astra_ns3.config.network.packet_network import NetworkConfig
+from astra_ns3.topology.graph import Graph, Link
+from astra_ns3.topology.paths import longest_path, path, path_links
+from astra_ns3.topology.routes import RouteTables, shortest_paths
+from astra_ns3.transport.network_outline import NetworkShape, PortShape, SwitchShape
+
+
+def network_shape(graph: Graph, longest: Sequence[Link] | None = None) -> NetworkShape:
+    """The outline of a graph; the path, ``longest`` if known, joins two NPUs that are as many links apart as any."""
+    hosts = sorted(set(graph.rank_host))
+    path = longest_path(graph) if longest is None else longest
+    return _shape(graph, len(graph.rank_host), range(graph.switches), hosts, path)
+
+
+def transport_shapes(
+    network: NetworkConfig, graph: Graph, tables: RouteTables | None = None
+) -> Mapping[str, NetworkShape]:
+    """By kind, what each of several transports travels over from NPU 0; nothing if there is one transport.
+
+    ``tables``: the routes, if known. Model limits: all NPUs are taken to see what NPU 0 sees.
+    """
+    if network.tcp is None or network.roce is None or network.transports is None:
+        return {}
+    tables = tables or shortest_paths(graph)
+    ranks: dict[str, list[int]] = {}
+    for transport, others in zip(network.transports, _nearest_others(network.dimensions), strict=True):
+        ranks.setdefault(transport.kind, []).extend(others)
+    return {kind: _seen_from_first(graph, tables, others) for kind, others in ranks.items() if others}
+
+
+def _nearest_others(dimensions: Sequence[int]) -> list[range]:
+    """For each dimension, the NPUs that differ from NPU 0 in it and in no higher one."""
+    block, found = 1, []
+    for size in dimensions:
+        found.append(range(block, block * size))
+        block *= size
+    return found
+
+
+def _seen_from_first(graph: Graph, tables: RouteTables, ranks: Sequence[int]) -> NetworkShape:
+    """The outline of what lies between NPU 0 and others."""
+    source = graph.rank_host[0]
+    targets = sorted({graph.rank_host[rank] for rank in ranks} - {source})
+    paths = [path_links(graph, path(graph, tables, source, target)) for target in targets]
+    nodes = {node for target in targets for node in _between(graph, tables, source, target)}
+    switches = sorted(node - graph.hosts for node in nodes if node >= graph.hosts)
+    return _shape(graph, len(ranks) + 1, switches, [source, *targets], max(paths, key=len, default=()))
+
+
+def _between(graph: Graph, tables: RouteTables, source: int, target: int) -> set[int]:
+    """All nodes of the shortest paths from one host to another."""
+    found, waiting = {source}, [source]
+    while waiting:
+        node = waiting.pop()
+        for port in tables.towards(node, target) if node != target else ():
+            peer = graph.ports[node][port].peer
+            if peer not in found:
+                found.add(peer)
+                waiting.append(peer)
+    return found
+
+
+def _shape(
+    graph: Graph, npus: int, switches: Iterable[int], hosts: Iterable[int], longest: Sequence[Link]
+) -> NetworkShape:
+    shapes = [port_shape(link) for link in graph.links]
+    outlines: dict[SwitchShape, None] = {}
+    for number in switches:
+        ports = tuple(sorted(shapes[port.link] for port in graph.ports[graph.hosts + number]))
+        outlines[SwitchShape(graph.switch_configs[number], ports)] = None
+    return NetworkShape(
+        npus=npus,
+        npus_per_host=max(Counter(graph.rank_host).values(), default=1),
+        switches=tuple(outlines),
+        host_ports=tuple(sorted({shapes[port.link] for host in hosts for port in graph.ports[host]})),
+        path=tuple(port_shape(link) for link in longest),
+        nic_buffer_bytes=graph.nic_buffer_bytes,
+    )
+
+
+def port_shape(link: Link) -> PortShape:
+    """One direction of a link."""
+    return PortShape(link.rate_bps, link.delay_ps, link.error_rate)

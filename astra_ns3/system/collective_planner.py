@@ -1,0 +1,94 @@
+"""Plans a communicator's collectives one after the other: their chunks, each chunk's route, the queue of each phase.
+
+What it remembers from one to the next, all of it in program order and so the same on all members: whose turn it is
+among the queues of a dimension and between the two trees, and what the policy that orders dimensions remembers.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import NamedTuple
+
+from astra_ns3.collectives.kind import CollectiveKind
+from astra_ns3.config.core.compatibility import Compatibility
+from astra_ns3.config.system import SystemConfig
+from astra_ns3.errors import InputError
+from astra_ns3.network.instance import MOST_CHUNKS
+from astra_ns3.system.chunking import chunk_sizes
+from astra_ns3.system.groups import Grid
+from astra_ns3.system.inter_dimension import route_policy
+from astra_ns3.system.launches import turns
+from astra_ns3.system.phases import Phase, PhasePlanner
+from astra_ns3.system.request import CollectiveRequest
+from astra_ns3.system.route import ChunkToRoute, Route
+
+
+class PlannedPhase(NamedTuple):
+    """``queue``: its number in its dimension; ``turn``: which of the schedules that chunks alternate between."""
+
+    phase: Phase
+    queue: int
+    turn: int
+    anticlockwise: bool
+
+
+Chunk = tuple[PlannedPhase, ...]
+
+
+class CollectivePlanner:
+    """Plans for a system on a grid of NPUs. Raises InputError for a policy that isn't known."""
+
+    def __init__(self, config: SystemConfig, grid: Grid, compatibility: Compatibility) -> None:
+        self._config = config
+        self._grid = grid
+        self._planner = PhasePlanner(config, grid, compatibility)
+        self._truncates = compatibility.truncate_chunks
+        self._route = route_policy(config.inter_dimension_scheduling, grid, compatibility)
+        self._next_queue = [0] * len(grid.sizes)
+        self._tree_turns: Counter[tuple[CollectiveKind, int]] = Counter()
+        self._phases: dict[tuple[CollectiveKind, int, Route], tuple[Phase, ...]] = {}
+        self._turns: dict[Phase, int] = {}
+
+    def chunks(self, request: CollectiveRequest, time_ps: int) -> list[Chunk]:
+        """For each chunk its phases, in order; empty without data or partners. Raises InputError."""
+        self._grid.check_dimensions(request.dimensions)
+        flat = self._planner.flat_dimensions(request.kind, request.dimensions)
+        dimensions = self._planner.wide_dimensions(request.dimensions) if flat is None else flat
+        if not dimensions or not request.bytes:
+            return []
+        sizes = chunk_sizes(request.bytes, self._config.preferred_dataset_splits, truncate=self._truncates)
+        if len(sizes) > MOST_CHUNKS:
+            raise InputError(f"{request.bytes} bytes make {len(sizes)} chunks, more than {MOST_CHUNKS}")
+        if flat is not None:
+            return [self._assign(request.kind, self._planner.flat(request.kind, size, flat)) for size in sizes]
+        chunks: list[Chunk] = []
+        left = request.bytes
+        while left:
+            size = min(sizes[len(chunks)] if len(chunks) < len(sizes) else sizes[0], left)
+            route = self._route(ChunkToRoute(request.kind, dimensions, size, sizes[0], left, time_ps))
+            chunks.append(self._assign(request.kind, self._phases_of(request.kind, route)))
+            left -= route.bytes
+        return chunks
+
+    def _phases_of(self, kind: CollectiveKind, route: Route) -> tuple[Phase, ...]:
+        key = kind, route.bytes, route
+        if key not in self._phases:
+            self._phases[key] = self._planner.phases(kind, route.bytes, route)
+        return self._phases[key]
+
+    def _assign(self, kind: CollectiveKind, phases: tuple[Phase, ...]) -> Chunk:
+        """Give each phase the next queue of its dimension, and a tree if it runs on one."""
+        return tuple(self._take_turns(kind, phase) for phase in phases)
+
+    def _take_turns(self, kind: CollectiveKind, phase: Phase) -> PlannedPhase:
+        dimension = phase.dimensions[0]
+        queues = self._config.num_queues_per_dimension
+        queue = self._next_queue[dimension]
+        self._next_queue[dimension] = (queue + 1) % queues
+        turn, among = 0, self._turns.get(phase)
+        if among is None:
+            among = self._turns[phase] = turns(phase)
+        if among > 1:
+            turn = self._tree_turns[kind, dimension] % among
+            self._tree_turns[kind, dimension] += 1
+        return PlannedPhase(phase, queue, turn, queues > 1 and queue >= queues // 2)

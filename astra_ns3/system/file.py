@@ -1,0 +1,62 @@
+"""Reads a system file: ASTRA-sim 1.0's text keys, or the same as YAML."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from astra_ns3.config.core.document import Document, KeyPath
+from astra_ns3.config.core.model import shown, validated
+from astra_ns3.config.core.reading import read_text
+from astra_ns3.config.core.yaml_document import parse_yaml
+from astra_ns3.config.system import POLICIES, SystemConfig
+from astra_ns3.errors import InputError
+from astra_ns3.system.inter_dimension import INTER_DIMENSION
+from astra_ns3.system.intra_dimension import INTRA_DIMENSION
+from astra_ns3.system.policies import USUAL_POLICIES
+
+_REGISTRIES: Mapping[str, Mapping[str, object]] = {
+    "scheduling-policy": USUAL_POLICIES,
+    "intra-dimension-scheduling": INTRA_DIMENSION,
+    "inter-dimension-scheduling": INTER_DIMENSION,
+}
+
+
+def read_system(path: str | os.PathLike[str]) -> SystemConfig:
+    """Read a system file: YAML if it ends in .yaml or .yml, else ASTRA-sim's text; raises InputError."""
+    source = os.fspath(path)
+    text = read_text(path)
+    is_yaml = Path(source).suffix.lower() in (".yaml", ".yml")
+    return _system(parse_yaml(text, source) if is_yaml else _parse_text(text, source))
+
+
+def parse_system(data: object, source: str = "system") -> SystemConfig:
+    """The system that plain data (a mapping as in a file) describes; ``source`` names it in messages."""
+    return _system(Document(source, data))
+
+
+def json_schema() -> dict[str, Any]:
+    """JSON schema of a system file in YAML."""
+    return SystemConfig.model_json_schema(by_alias=True)
+
+
+def _system(document: Document) -> SystemConfig:
+    return validated(SystemConfig, document, {POLICIES: _REGISTRIES})
+
+
+def _parse_text(text: str, source: str) -> Document:
+    """Lines ``key: value``; empty lines, and lines that begin with '#' (ours), are skipped."""
+    data: dict[str, object] = {}
+    lines: dict[KeyPath, int] = {}
+    for number, line in enumerate(text.splitlines(), start=1):
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        key, colon, value = (part.strip() for part in line.partition(":"))
+        if not colon or not key or not value or len(value.split()) != 1:
+            raise InputError(f"{source}:{number}: found {shown(line.strip())}, expected 'key: value'")
+        if key in data:
+            raise InputError(f"{source}:{number}: key '{key}' stands twice (first on line {lines[(key,)]})")
+        data[key], lines[(key,)] = value, number
+    return Document(source, data, lines)
