@@ -28,7 +28,7 @@ def show_network(file: str, output: str | None, target: str | None, as_json: boo
     plan = network.plan
     tables = None if weighted else plan.tables
     sizes = wire_sizes(network.config)
-    warnings = check_topology(plan.graph, *sizes, weighted=weighted, tables=tables, longest=plan.longest)
+    warnings = check_topology(plan.graph, *sizes, weighted=weighted, tables=tables, slowest=plan.slowest)
     document = {**network_summary(network), "warnings": warnings}
     for warning in warnings:
         log_warning(warning)

@@ -194,7 +194,7 @@ def _network(
     resolve_ports(graph, (*observe.queues, *observe.utilisation, *observe.pcap))
     weighted = network.topology.routing.weighted
     tables = None if weighted else plan.tables
-    wires = check_topology(graph, *wire_sizes(network), weighted=weighted, tables=tables, longest=plan.longest)
+    wires = check_topology(graph, *wire_sizes(network), weighted=weighted, tables=tables, slowest=plan.slowest)
     return graph, plan, [*wires, *check_transport(network, plan.shape, plan.shapes)]
 
 

@@ -80,7 +80,7 @@ def network_summary(network: LoadedNetwork) -> dict[str, Any]:
         "diameter": found.diameter,
         "paths": found.paths,
         "bisection_bps": found.bisection_bps,
-        "round_trip_ps": round_trip_ps(found.longest_path, *wire_sizes(config)),
+        "round_trip_ps": round_trip_ps(network.plan.slowest, *wire_sizes(config)),
         "oversubscription": {name: float(ratio) for name, ratio in found.oversubscription},
         "routing": config.topology.routing.kind,
     }

@@ -7,16 +7,18 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from astra_ns3.config.network.packet_network import NetworkConfig
 from astra_ns3.topology.graph import Graph, Link
-from astra_ns3.topology.paths import longest_path, path, path_links
+from astra_ns3.topology.paths import longest_path, path, path_links, slowest_path
 from astra_ns3.topology.routes import RouteTables, shortest_paths
 from astra_ns3.transport.network_outline import NetworkShape, PortShape, SwitchShape
 
 
-def network_shape(graph: Graph, longest: Sequence[Link] | None = None) -> NetworkShape:
-    """The outline of a graph; the path, ``longest`` if known, joins two NPUs that are as many links apart as any."""
+def network_shape(graph: Graph, slowest: Sequence[Link] | None = None) -> NetworkShape:
+    """The outline of a graph; ``slowest``: the links of a path that takes as long as any, if known."""
     hosts = sorted(set(graph.rank_host))
-    path = longest_path(graph) if longest is None else longest
-    return _shape(graph, len(graph.rank_host), range(graph.switches), hosts, path)
+    if slowest is None:
+        tables = shortest_paths(graph)
+        slowest = slowest_path(graph, tables, longest_path(graph, tables))
+    return _shape(graph, len(graph.rank_host), range(graph.switches), hosts, slowest)
 
 
 def transport_shapes(
@@ -51,7 +53,11 @@ def _seen_from_first(graph: Graph, tables: RouteTables, ranks: Sequence[int]) ->
     paths = [path_links(graph, path(graph, tables, source, target)) for target in targets]
     nodes = {node for target in targets for node in _between(graph, tables, source, target)}
     switches = sorted(node - graph.hosts for node in nodes if node >= graph.hosts)
-    return _shape(graph, len(ranks) + 1, switches, [source, *targets], max(paths, key=len, default=()))
+    return _shape(graph, len(ranks) + 1, switches, [source, *targets], max(paths, key=_propagation_ps, default=()))
+
+
+def _propagation_ps(links: Sequence[Link]) -> tuple[int, int]:
+    return sum(link.delay_ps for link in links), len(links)
 
 
 def _between(graph: Graph, tables: RouteTables, source: int, target: int) -> set[int]:
@@ -68,7 +74,7 @@ def _between(graph: Graph, tables: RouteTables, source: int, target: int) -> set
 
 
 def _shape(
-    graph: Graph, npus: int, switches: Iterable[int], hosts: Iterable[int], longest: Sequence[Link]
+    graph: Graph, npus: int, switches: Iterable[int], hosts: Iterable[int], slowest: Sequence[Link]
 ) -> NetworkShape:
     shapes = [port_shape(link) for link in graph.links]
     outlines: dict[SwitchShape, None] = {}
@@ -80,7 +86,7 @@ def _shape(
         npus_per_host=max(Counter(graph.rank_host).values(), default=1),
         switches=tuple(outlines),
         host_ports=tuple(sorted({shapes[port.link] for host in hosts for port in graph.ports[host]})),
-        path=tuple(port_shape(link) for link in longest),
+        path=tuple(port_shape(link) for link in slowest),
         nic_buffer_bytes=graph.nic_buffer_bytes,
     )
 

@@ -16,11 +16,11 @@ from astra_ns3.network.api import EndpointModel
 from astra_ns3.network.grid import NpuGrid, npu_grid
 from astra_ns3.network.outline import network_shape, port_shape, transport_shapes
 from astra_ns3.topology.graph import Graph, Link
-from astra_ns3.topology.paths import longest_path
+from astra_ns3.topology.paths import longest_path, slowest_path
 from astra_ns3.topology.registry import build_graph
 from astra_ns3.topology.routes import RouteTables, shortest_paths
 from astra_ns3.transport.marking import is_open, with_marking
-from astra_ns3.transport.network_outline import NetworkShape, PortShape, SwitchShape
+from astra_ns3.transport.network_outline import NetworkShape, SwitchShape
 from astra_ns3.transport.roce import RoceParameters, base_round_trip_ps, roce_frames, roce_line, roce_parameters
 from astra_ns3.transport.tcp import TcpParameters, tcp_parameters
 from astra_ns3.transport.tcp import base_round_trip_ps as tcp_round_trip_ps
@@ -31,15 +31,16 @@ class NetworkPlan:
     """A network with every number in force.
 
     ``graph``: its switches have the marking in force. ``tables``: the routes as ``topology.routing`` asks for them.
-    ``longest``: the links of a longest shortest path. ``endpoint``: what NPUs spend on messages. ``shape``: the outline
-    of all of it; ``shapes``: by kind of transport what that travels over, where there are two. ``tcp``, ``roce``: the
-    numbers of a transport that is used.
+    ``longest``: the links of a shortest path of most links; ``slowest``: of one that takes as long as any.
+    ``endpoint``: what NPUs spend on messages. ``shape``: the outline of all; ``shapes``: by kind of transport what that
+    travels over, where there are two. ``tcp``, ``roce``: the numbers of a transport that is used.
     """
 
     config: NetworkConfig
     graph: Graph
     tables: RouteTables
     longest: tuple[Link, ...]
+    slowest: tuple[Link, ...]
     endpoint: EndpointModel
     shape: NetworkShape
     shapes: Mapping[str, NetworkShape]
@@ -77,11 +78,12 @@ def plan_network(config: NetworkConfig, endpoint: EndpointModel | None = None) -
     graph = build_graph(config.topology)
     tables = shortest_paths(graph, weighted=config.topology.routing.weighted)
     longest = longest_path(graph, tables)
-    outline = network_shape(graph, longest)
+    slowest = slowest_path(graph, tables, longest)
+    outline = network_shape(graph, slowest)
     shapes = transport_shapes(config, graph, tables)
-    marked = _with_marking(config, graph, shapes.get("roce", outline))
+    marked = _with_marking(config, graph, outline, shapes)
     if marked is not graph:
-        graph, outline = marked, network_shape(marked, longest)
+        graph, outline = marked, network_shape(marked, slowest)
         shapes = transport_shapes(config, graph, tables)
     roce = config.roce
     return NetworkPlan(
@@ -89,6 +91,7 @@ def plan_network(config: NetworkConfig, endpoint: EndpointModel | None = None) -
         graph=graph,
         tables=tables,
         longest=longest,
+        slowest=slowest,
         endpoint=endpoint or EndpointModel(),
         shape=outline,
         shapes=shapes,
@@ -97,31 +100,43 @@ def plan_network(config: NetworkConfig, endpoint: EndpointModel | None = None) -
     )
 
 
-def _with_marking(config: NetworkConfig, graph: Graph, shape: NetworkShape) -> Graph:
-    """The graph with the thresholds that the file leaves open; the same graph if it leaves none."""
-    if not any(is_open(config, switch) or switch.ecn == "off" for switch in graph.switch_configs):
+def _with_marking(
+    config: NetworkConfig, graph: Graph, outline: NetworkShape, shapes: Mapping[str, NetworkShape]
+) -> Graph:
+    """The graph with the thresholds that the file leaves open; the same graph if it leaves none.
+
+    A switch that only TCP passes has TCP's, all others have RoCE's where there is RoCE.
+    """
+    if not any(
+        is_open(config, switch, kind) or switch.ecn == "off"
+        for switch in graph.switch_configs
+        for kind in ("tcp", "roce")
+    ):
         return graph
-    round_trip_ps = _round_trip_ps(config, shape)
+    only_tcp = set(shapes["tcp"].switches) - set(shapes["roce"].switches) if {"tcp", "roce"} <= shapes.keys() else set()
+    usual = "tcp" if config.roce is None else "roce"
+    round_trips = {kind: _round_trip_ps(config, shapes.get(kind, outline), kind) for kind in (usual, *shapes)}
     ports = [port_shape(link) for link in graph.links]
-    made: dict[tuple[int, tuple[PortShape, ...]], SwitchConfig] = {}
+    made: dict[SwitchShape, SwitchConfig] = {}
     found: list[SwitchConfig] = []
     for number, switch in enumerate(graph.switch_configs):
-        own = tuple(sorted(ports[port.link] for port in graph.ports[graph.hosts + number]))
-        key = id(switch), own
-        if key not in made:
-            made[key] = switch
+        shape = SwitchShape(switch, tuple(sorted(ports[port.link] for port in graph.ports[graph.hosts + number])))
+        if shape not in made:
+            kind = "tcp" if shape in only_tcp else usual
+            made[shape] = switch
             if switch.ecn == "off":
-                made[key] = switch.model_copy(update={"ecn": None})
-            elif is_open(config, switch):
-                made[key] = with_marking(config, SwitchShape(switch, own), round_trip_ps)
-        found.append(made[key])
+                made[shape] = switch.model_copy(update={"ecn": None})
+            elif is_open(config, switch, kind):
+                made[shape] = with_marking(config, shape, round_trips[kind], kind)
+        found.append(made[shape])
     marked = copy(graph)  # with all that it has already worked out of its links
     object.__setattr__(marked, "switch_configs", tuple(found))
     return marked
 
 
-def _round_trip_ps(config: NetworkConfig, shape: NetworkShape) -> int:
-    if config.roce is not None:
+def _round_trip_ps(config: NetworkConfig, shape: NetworkShape, kind: str) -> int:
+    if kind == "roce":
+        assert config.roce is not None
         return base_round_trip_ps(roce_frames(config.roce), shape)
     assert config.tcp is not None
     return tcp_round_trip_ps(tcp_parameters(config.tcp), shape)

@@ -36,8 +36,12 @@ def _pairs(forecast: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def _in_force(in_force: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """The congestion control with its numbers, a line each, and the marking."""
+    """Each transport's congestion control with its numbers, a line each, and the marking."""
     rows: list[tuple[str, str]] = []
+    if "tcp" in in_force:
+        tcp = in_force["tcp"]
+        rows.append(("TCP", f"{tcp['type_id'].removeprefix('ns3::Tcp')}, ECN {'on' if tcp['ecn'] else 'off'}"))
+        rows += [(f"  {_key(name)}", _with_unit(name, tcp[name])) for name in _TCP_NUMBERS]
     if "roce" in in_force:
         roce = in_force["roce"]
         rows.append(("congestion control", f"{roce['congestion_control']}, parameters {roce['parameters']}"))
@@ -50,6 +54,7 @@ def _in_force(in_force: Mapping[str, Any]) -> list[tuple[str, str]]:
     return rows
 
 
+_TCP_NUMBERS = ("window_bytes", "segment_bytes", "min_rto_ps")
 _UNITS = {"_ps": format_time, "_bps": format_rate, "_bytes": format_bytes}
 
 

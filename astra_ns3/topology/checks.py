@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from astra_ns3.topology.graph import Graph, Link
-from astra_ns3.topology.paths import longest_path, round_trip_ps
+from astra_ns3.topology.paths import longest_path, round_trip_ps, slowest_path
 from astra_ns3.topology.routes import RouteTables, shortest_paths
 from astra_ns3.units import PS_PER_SECOND, format_bytes, format_rate, format_time
 
@@ -17,17 +17,18 @@ def check_topology(
     *,
     weighted: bool = False,
     tables: RouteTables | None = None,
-    longest: Sequence[Link] | None = None,
+    slowest: Sequence[Link] | None = None,
 ) -> list[str]:
     """Warnings, each one line: equally short ways of unequal rate, switches whose buffer is below rate x round trip.
 
-    ``tables``, ``longest``: unweighted routes and a longest path, if they are known. Raises InputError naming two hosts
-    if NPUs can't reach each other.
+    ``tables``, ``slowest``: unweighted routes and a path that takes as long as any, if they are known. Raises
+    InputError naming two hosts if NPUs can't reach each other.
     """
     tables = tables or shortest_paths(graph)
     warnings = [] if weighted else _unequal_ways(graph, tables)
-    longest = longest_path(graph, tables) if longest is None else longest
-    round_trip = round_trip_ps(longest, packet_wire_bytes, ack_wire_bytes)
+    if slowest is None:
+        slowest = slowest_path(graph, tables, longest_path(graph, tables))
+    round_trip = round_trip_ps(slowest, packet_wire_bytes, ack_wire_bytes)
     return [*warnings, *_small_buffers(graph, round_trip)]
 
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from astra_ns3.topology.cut import bisection_bps
-from astra_ns3.topology.graph import Graph, Link
-from astra_ns3.topology.paths import count_paths, farthest_hosts, path, path_links
+from astra_ns3.topology.graph import Graph
+from astra_ns3.topology.paths import count_paths, farthest_hosts
 from astra_ns3.topology.routes import RouteTables, shortest_paths
 
 
@@ -24,11 +24,11 @@ class LinkClass:
 
 @dataclass(frozen=True)
 class Measures:
-    """``diameter``: links between the NPUs that are farthest apart; ``longest_path``: the links of such a path.
+    """``diameter``: links between the NPUs that are farthest apart; ``paths``: how many such there are between them.
 
-    ``paths``: how many equally short ones there are between that pair. ``bisection_bps``: see
-    :func:`astra_ns3.topology.cut.bisection_bps`. ``oversubscription``: for each level of switches that has links
-    upwards, by its name, what its links downwards carry over what those upwards carry (the largest of its switches).
+    ``bisection_bps``: see :func:`astra_ns3.topology.cut.bisection_bps`. ``oversubscription``: for each level of
+    switches that has links upwards, by its name, what its links downwards carry over what those upwards carry (the
+    largest of its switches).
     """
 
     npus: int
@@ -36,7 +36,6 @@ class Measures:
     switches: int
     links: tuple[LinkClass, ...]
     diameter: int
-    longest_path: tuple[Link, ...]
     paths: int
     bisection_bps: int
     oversubscription: tuple[tuple[str, Fraction], ...]
@@ -52,7 +51,6 @@ def measure(graph: Graph, tables: RouteTables | None = None) -> Measures:
         switches=graph.switches,
         links=_classes(graph),
         diameter=diameter,
-        longest_path=path_links(graph, path(graph, tables, source, destination)),
         paths=count_paths(graph, tables, source, destination),
         bisection_bps=bisection_bps(graph),
         oversubscription=oversubscription(graph),

@@ -36,6 +36,12 @@ class PairDelays:
     class_of: npt.NDArray[np.int64]
     delays_ps: _Picoseconds
 
+    def slowest_pair(self) -> tuple[int, int]:
+        """The places of two hosts that are as far apart in time as any; unreachable ones don't count."""
+        reached = np.where(self.delays_ps < _FAR_PS, self.delays_ps, 0)
+        a, b = np.unravel_index(reached.argmax(), reached.shape)
+        return int(np.flatnonzero(self.class_of == a)[0]), int(np.flatnonzero(self.class_of == b)[-1])
+
     def between_ps(self, a: int, b: int) -> int:
         """The delay from place ``a`` to another place ``b`` of the hosts asked for."""
         return int(self.delays_ps[self.class_of[a], self.class_of[b]])

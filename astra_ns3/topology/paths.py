@@ -10,8 +10,11 @@ import numpy as np
 from astra_ns3.errors import InputError
 from astra_ns3.topology.distances import LINKS, UNREACHED, costs_and_links, host_groups
 from astra_ns3.topology.graph import Graph, Link
+from astra_ns3.topology.pair_delays import pair_delays
 from astra_ns3.topology.routes import RouteTables, shortest_paths
 from astra_ns3.units import PS_PER_SECOND
+
+_USUAL_PACKET_BYTES = 1000
 
 
 def farthest_hosts(graph: Graph) -> tuple[int, int, int]:
@@ -76,6 +79,19 @@ def longest_path(graph: Graph, tables: RouteTables | None = None) -> tuple[Link,
     """The links, in order, of a path between two hosts with NPUs that are as far apart as any."""
     source, destination, _ = farthest_hosts(graph)
     return path_links(graph, path(graph, tables or shortest_paths(graph), source, destination))
+
+
+def slowest_path(graph: Graph, tables: RouteTables, longest: tuple[Link, ...]) -> tuple[Link, ...]:
+    """The links of a path between two hosts that takes longest, ``longest`` if that does.
+
+    Model limits: a packet of 1,000 bytes is taken, and of a pair's equal paths one with the least delay is looked for.
+    """
+    if len({link.delay_ps for link in graph.links}) < 2:
+        return longest
+    hosts = sorted(set(graph.rank_host))
+    source, destination = pair_delays(graph, hosts).slowest_pair()
+    other = path_links(graph, path(graph, tables, hosts[source], hosts[destination]))
+    return max(longest, other, key=lambda links: round_trip_ps(links, _USUAL_PACKET_BYTES, 0))
 
 
 def count_paths(graph: Graph, tables: RouteTables, source: int, destination: int) -> int:

@@ -24,18 +24,22 @@ UNDERFLOW_SHARE = 7
 """Of rate x round trip a seventh keeps the line busy."""
 
 
-def is_open(network: NetworkConfig, switch: SwitchConfig) -> bool:
-    """Whether the program chooses the thresholds of that switch."""
+def is_open(network: NetworkConfig, switch: SwitchConfig, kind: str) -> bool:
+    """Whether the program chooses the thresholds of that switch, which a transport of that kind passes."""
     if switch.ecn is None:
-        return network.roce is not None and network.roce.congestion_control.needs_ecn
+        return kind == "roce" and network.roce is not None and network.roce.congestion_control.needs_ecn
     return switch.ecn == "scaled"
 
 
-def with_marking(network: NetworkConfig, switch: SwitchShape, round_trip_ps: int) -> SwitchConfig:
-    """The switch with thresholds for the rates of its ports; ``round_trip_ps``: the longest on the idle network."""
+def with_marking(network: NetworkConfig, switch: SwitchShape, round_trip_ps: int, kind: str) -> SwitchConfig:
+    """The switch with thresholds for the rates of its ports and the transport of that kind.
+
+    ``round_trip_ps``: the longest on the idle network.
+    """
     rates = sorted({port.rate_bps for port in switch.ports})
-    priority = 0 if network.roce is None else network.roce.priority
-    step = network.roce is None or network.roce.congestion_control.kind == "dctcp"
+    roce = network.roce if kind == "roce" else None
+    priority = 0 if roce is None else roce.priority
+    step = roce is None or roce.congestion_control.kind == "dctcp"
     entries = []
     for rate_bps in rates:
         most = queue_before_pause(switch, rate_bps, largest_wire_bytes(network), priority)

@@ -1,4 +1,4 @@
-"""What transports must know of a network to judge their numbers: its ports, its switches, its longest path."""
+"""What transports must know of a network to judge their numbers: its ports, its switches, its slowest path."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ class SwitchShape:
 class NetworkShape:
     """A network in outline; switches that are alike stand once.
 
-    ``path``: the links of a longest shortest path between two hosts, in order. ``host_ports``: the links of hosts,
-    those that are alike once.
+    ``path``: the links, in order, of a shortest path between two hosts that takes as long as any. ``host_ports``: the
+    links of hosts, those that are alike once.
     """
 
     npus: int

@@ -20,6 +20,7 @@ from astra_ns3.errors import InputError
 from astra_ns3.experiments.inputs import Options, load_inputs
 from astra_ns3.experiments.validate import validate
 from astra_ns3.network.outline import network_shape, transport_shapes
+from astra_ns3.network.plan import plan_network
 from astra_ns3.topology.registry import build_graph
 from astra_ns3.transport.check import check_transport
 from astra_ns3.transport.network_outline import PortShape
@@ -119,6 +120,29 @@ def test_each_transport_is_judged_by_what_it_travels_over() -> None:
     # Over all switches RoCE would be warned of those that don't pause; they are not on its way.
     assert check_transport(found, network_shape(graph), shapes) == []
     assert any("no pfc" in warning for warning in check_transport(found, network_shape(graph)))
+
+
+def test_switches_that_only_tcp_passes_are_marked_as_tcp_wants_it() -> None:
+    roce = {"kind": "roce", "congestion_control": "dcqcn"}
+    for transports, outside in (((roce, "tcp"), "tcp"), (("tcp", roce), "roce")):
+        plan = plan_network(network(*transports))
+        inside = "roce" if outside == "tcp" else "tcp"
+        assert all(switch.config.marking for switch in plan.shapes["roce"].switches)
+        if inside == "roce":
+            assert not any(switch.config.marking for switch in plan.shapes["tcp"].switches)
+            assert not any("ECN" in line for line in check_transport(plan.config, plan.shape, plan.shapes))
+    topology = copy.deepcopy(NODES)
+    topology["scale_out"]["switch"]["ecn"] = "scaled"
+    plan = plan_network(network(roce, {"kind": "tcp", "ecn": True}, topology=topology))
+    for switch in plan.shapes["tcp"].switches:
+        ecn = switch.config.ecn_of(100 * G)
+        assert ecn is not None
+        # One step, at 30 KB for each 10 Gb/s; 100 Gb/s over TCP's 10 us of round trip has less.
+        assert (ecn.kmin_bytes, ecn.kmax_bytes) == (300_000, 300_000)
+    for switch in plan.shapes["roce"].switches:
+        ecn = switch.config.ecn_of(2400 * G)
+        assert ecn is not None
+        assert ecn.kmax_bytes == 4 * ecn.kmin_bytes
 
 
 @pytest.mark.parametrize("place", ["scale_up", "scale_out"])

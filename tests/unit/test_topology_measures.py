@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from fractions import Fraction
-from itertools import product
+from itertools import permutations, product
 from typing import Any
 
 import pytest
@@ -18,7 +18,8 @@ from astra_ns3.topology.checks import check_topology
 from astra_ns3.topology.cut import bisection_bps, minimum_cut_bps
 from astra_ns3.topology.graph import Graph, Link
 from astra_ns3.topology.measures import measure, oversubscription
-from astra_ns3.topology.paths import base_round_trip_ps, farthest_hosts, longest_path, path
+from astra_ns3.topology.pair_delays import pair_delays
+from astra_ns3.topology.paths import base_round_trip_ps, farthest_hosts, longest_path, path, slowest_path
 from astra_ns3.topology.registry import build_graph
 from astra_ns3.topology.routes import shortest_paths
 
@@ -73,6 +74,36 @@ def test_the_longest_path_goes_to_another_node_if_that_is_no_nearer() -> None:
     source, destination, links = farthest_hosts(graph)
     assert (source // 2 != destination // 2, links) == (True, 2)
     assert [link.kind for link in longest_path(graph)] == ["scale-out", "scale-out"]
+
+
+def test_the_slowest_path_is_that_of_most_delay_though_another_has_more_links() -> None:
+    # Hosts 0 and 1 hang on switches 3 and 5 of a chain of three, host 2 by a long cable on the middle one.
+    near, far = 500_000, 10_000_000
+    ends = ((0, 3, near), (3, 4, near), (4, 5, near), (5, 1, near), (2, 4, far))
+    graph = Graph(3, 3, tuple(Link(a, b, 100 * G, delay) for a, b, delay in ends), (0, 1, 2), (1,) * 3)
+    tables = shortest_paths(graph)
+    longest = longest_path(graph, tables)
+    assert [link.delay_ps for link in longest] == [near] * 4
+    assert sorted(link.delay_ps for link in slowest_path(graph, tables, longest)) == [near, near, far]
+    alike = Graph(3, 3, tuple(Link(a, b, 100 * G, near) for a, b, _ in ends), (0, 1, 2), (1,) * 3)
+    assert slowest_path(alike, tables, longest) is longest
+
+
+@given(small_networks(), st.data())
+def test_no_pair_that_can_be_reached_has_more_delay_than_the_slowest_path(drawn: Graph, data: st.DataObject) -> None:
+    delays = [data.draw(st.sampled_from((0, 25_000, 10**6))) for _ in drawn.links]
+    links = tuple(Link(link.a, link.b, G, delay) for link, delay in zip(drawn.links, delays, strict=True))
+    graph = Graph(drawn.hosts, drawn.switches, links, drawn.rank_host, drawn.switch_buffer_bytes)
+    try:
+        tables = shortest_paths(graph)
+        between = pair_delays(graph, range(graph.hosts))
+    except InputError:
+        return  # some can't be reached, which is refused elsewhere
+    pairs = permutations(range(graph.hosts), 2)
+    most_ps = max(between.between_ps(a, b) for a, b in pairs)
+    found = slowest_path(graph, tables, longest_path(graph, tables))
+    # A packet of 1,000 bytes takes 8 us a link here, so more links may weigh more than delay.
+    assert sum(link.delay_ps + 8_000_000 for link in found) >= most_ps + 8_000_000
 
 
 def test_paths_are_numbered_through_all_choices() -> None:
