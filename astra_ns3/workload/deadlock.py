@@ -20,7 +20,7 @@ from astra_ns3.system.communicator import Communicator, describe
 from astra_ns3.system.groups import Grid
 from astra_ns3.system.matching import alike, in_words
 from astra_ns3.system.request import CollectiveRequest, Handle, MessageRequest
-from astra_ns3.workload.operations import Issue, Posting, Program, Receive, Send, Wait, WaitAny
+from astra_ns3.workload.operations import Issue, Posting, Program, Receive, Send, Waiting
 from astra_ns3.workload.programs import Programs
 from astra_ns3.workload.roles import Role
 
@@ -37,7 +37,7 @@ class _Walk:
     role: Role
     program: Program
     answer: Handle | None = None
-    waits_for: Wait | WaitAny | None = None
+    waits_for: Waiting | None = None
     ended: bool = False
     posted: dict[tuple[Communicator | None, Hashable], int] = field(default_factory=dict)
     order: deque[_Key] = field(default_factory=deque)
@@ -115,7 +115,7 @@ class _Check:
                 walk.ended = True
                 return
             walk.answer = None
-            if isinstance(operation, Wait | WaitAny):
+            if isinstance(operation, Waiting):
                 if not all(handle.done for handle in operation.handles):
                     walk.waits_for = operation
                     return

@@ -15,7 +15,7 @@ from astra_ns3.network.records import Label, PassKind
 from astra_ns3.system.communicator import Communicator
 from astra_ns3.system.request import CollectiveRequest, Handle, MessageRequest
 from astra_ns3.workload.deadlock import message_pairs
-from astra_ns3.workload.operations import Compute, Issue, Operation, Receive, Send, Wait, WaitAny
+from astra_ns3.workload.operations import Compute, Issue, Operation, Receive, Send, Waiting
 from astra_ns3.workload.programs import Programs
 from astra_ns3.workload.roles import Role
 
@@ -144,7 +144,7 @@ def _times(label: Label, programs: Programs) -> int:
 def _first_operations(programs: Programs, role: Role) -> Iterator[Operation]:
     """What a role does until it first computes or waits."""
     for operation in _operations(programs, role, _played_passes(programs), finishes=False):
-        if isinstance(operation, Wait | WaitAny) or (isinstance(operation, Compute) and operation.time_ps):
+        if isinstance(operation, Waiting) or (isinstance(operation, Compute) and operation.time_ps):
             return
         yield operation
 

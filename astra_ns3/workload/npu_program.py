@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from astra_ns3.network.records import Label, NpuRecord, PassKind
 from astra_ns3.system.request import Handle
-from astra_ns3.workload.operations import Blocking, Compute, Move, Posting, Program, Wait, WaitAny
+from astra_ns3.workload.operations import Blocking, Compute, Move, Posting, Program, Waiting
 
 
 @dataclass
@@ -78,7 +78,7 @@ class NpuProgram:
                 self._move_to(operation)
                 if operation.time_ps:
                     return self._block(operation, time_ps)
-            elif isinstance(operation, Wait | WaitAny):
+            elif isinstance(operation, Waiting):
                 self._pass_waited_for = operation.handle.request.label.iteration
                 if not operation.over:
                     return self._block(operation, time_ps)
@@ -95,7 +95,7 @@ class NpuProgram:
             label = handle.request.label
             self._layers[label.layer].comm_ps[label.part] += time_ps - handle.issue_ps
         waited_for = self._blocking
-        return isinstance(waited_for, Wait | WaitAny) and handle in waited_for.handles
+        return isinstance(waited_for, Waiting) and handle in waited_for.handles
 
     def record(self, now_ps: int) -> NpuRecord:
         """Totals; what blocks now counts until now."""
@@ -140,7 +140,7 @@ class NpuProgram:
                 self._layers[operation.label.layer].compute_ps[operation.label.part] += elapsed_ps
         elif operation is not None:
             self._exposed_ps += elapsed_ps
-            if self._layers is not None and isinstance(operation, Wait | WaitAny):
+            if self._layers is not None and isinstance(operation, Waiting):
                 label = operation.handle.request.label
                 sums = self._layers[label.layer]
                 if operation.tail:

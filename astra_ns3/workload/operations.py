@@ -104,6 +104,8 @@ class Move:
 
 
 Posting = Issue | Send | Receive
-Blocking = Compute | Wait | WaitAny | Move
+Waiting = Wait | WaitAny
+"""Each has ``handles``, the ``handle`` its time is booked on, ``over`` and ``tail``."""
+Blocking = Compute | Waiting | Move
 Operation = Posting | Blocking
 Program = Generator[Operation, "Handle | None", None]

@@ -12,7 +12,7 @@ from astra_ns3.system.layer import SystemLayer
 from astra_ns3.system.request import Handle, MessageRequest
 from astra_ns3.units import format_time
 from astra_ns3.workload.npu_program import NpuProgram
-from astra_ns3.workload.operations import Compute, Move, Wait, WaitAny
+from astra_ns3.workload.operations import Compute, Move, Waiting
 
 _MOST_MESSAGES = 4
 _MOST_NPUS = 8
@@ -58,7 +58,7 @@ def _circle(system: SystemLayer, workload: Workload, waiting: Sequence[NpuProgra
 
 def _absent(system: SystemLayer, npu: NpuProgram) -> tuple[Handle, list[int]] | None:
     """What an NPU waits for that others have not come to, and these."""
-    if not isinstance(npu.blocking, Wait | WaitAny):
+    if not isinstance(npu.blocking, Waiting):
         return None
     found = ((handle, system.not_there_yet(handle)) for handle in npu.blocking.handles)
     return next(((handle, ranks) for handle, ranks in found if ranks), None)
@@ -78,7 +78,7 @@ def _rank_of_cause(stall: tuple[NpuProgram, tuple[int, list[PendingMessage]] | N
 
 def _missing(network: NetworkBackend, system: SystemLayer, npu: NpuProgram) -> tuple[int, list[PendingMessage]] | None:
     """A chunk that an NPU can't finish, as instance and messages; of the collective it waits for if there is one."""
-    wanted = npu.blocking.handle.collective if isinstance(npu.blocking, Wait | WaitAny) else -1
+    wanted = npu.blocking.handle.collective if isinstance(npu.blocking, Waiting) else -1
     running = sorted(system.running(npu.rank), key=lambda instance: unpack_instance(instance)[0] != wanted)
     for instance in running:
         if pending := network.pending(npu.rank, instance):
@@ -113,7 +113,7 @@ def _layer(label: Label, workload: Workload) -> str:
 
 
 def _chunk(system: SystemLayer, npu: NpuProgram, missing: tuple[int, list[PendingMessage]] | None) -> str:
-    if not isinstance(npu.blocking, Wait | WaitAny):
+    if not isinstance(npu.blocking, Waiting):
         return ""
     wanted = npu.blocking.handle.collective
     if missing is not None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from math import prod
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
 from annotated_types import Ge, Lt
-from pydantic import PrivateAttr, ValidationInfo, field_validator
+from pydantic import BeforeValidator, PrivateAttr, ValidationInfo, WithJsonSchema, field_validator
 
-from astra_ns3.config.core.model import FOLDER
+from astra_ns3.config.core.model import FOLDER, shown
 from astra_ns3.config.core.reading import read_text
 from astra_ns3.config.core.yaml_document import parse_yaml
 from astra_ns3.config.formats.analytical import AnalyticalDimension, analytical_version, parse_grid
@@ -21,12 +21,41 @@ from astra_ns3.config.formats.node_link import parse_node_link
 from astra_ns3.config.formats.plain_graph import PlainGraph
 from astra_ns3.config.topology.base import TopologyBase
 from astra_ns3.config.topology.switch import SwitchConfig
-from astra_ns3.errors import InputError
+from astra_ns3.errors import InputError, nearest
 
 Grid = tuple[AnalyticalDimension, ...]
 BITS_PER_BYTE_PER_NS = 8e9
-FORMATS = ("hpcc", "graphml", "node-link", "astra-sim")
-_BY_SUFFIX = {".txt": "hpcc", ".graphml": "graphml", ".xml": "graphml", ".yaml": "astra-sim", ".yml": "astra-sim"}
+
+
+def _astra_sim(text: str, path: str) -> Grid:
+    document = parse_yaml(text, path)
+    if analytical_version(document.data) is None:
+        raise InputError(f"{path}: is no analytical network of ASTRA-sim (its keys tell)")
+    return parse_grid(document)
+
+
+class GraphFormat(NamedTuple):
+    """Reads ``(text, path)``; ``endings``: of files that have this format unless their network file names another."""
+
+    read: Callable[[str, str], PlainGraph | Grid]
+    endings: tuple[str, ...]
+
+
+FORMATS: Mapping[str, GraphFormat] = {
+    "hpcc": GraphFormat(lambda text, path: hpcc_graph(parse_hpcc_topology(text, path)), (".txt",)),
+    "graphml": GraphFormat(parse_graphml, (".graphml", ".xml")),
+    "node-link": GraphFormat(parse_node_link, (".json",)),
+    "astra-sim": GraphFormat(_astra_sim, (".yaml", ".yml")),
+}
+
+
+def _known_format(name: object) -> object:
+    if name not in FORMATS:
+        raise ValueError(f"found {shown(name)}, allowed: {', '.join(FORMATS)}{nearest(str(name), FORMATS)}")
+    return name
+
+
+_Format = Annotated[str, BeforeValidator(_known_format), WithJsonSchema({"type": "string", "enum": list(FORMATS)})]
 
 
 class FileTopology(TopologyBase):
@@ -35,7 +64,7 @@ class FileTopology(TopologyBase):
     kind: Literal["file"]
     path: str
     """In a file, as seen from that file's folder; here, from the folder that the program runs in."""
-    format: Literal["hpcc", "graphml", "node-link", "astra-sim"] | None = None
+    format: _Format | None = None
     """Absent: told by the ending."""
     switch: SwitchConfig
     """Every switch, unless its entry in the file has a buffer of its own."""
@@ -94,27 +123,17 @@ class FileTopology(TopologyBase):
 def read_graph_file(path: str, format_name: str | None = None) -> PlainGraph | Grid:
     """Read a file in one of ``FORMATS``, told by its ending if not named; raises InputError with file and line."""
     text = read_text(path)
-    name = format_name or _format(path, text)
-    if name == "astra-sim":
-        document = parse_yaml(text, path)
-        if analytical_version(document.data) is None:
-            raise InputError(f"{path}: is no analytical network of ASTRA-sim (its keys tell)")
-        return parse_grid(document)
-    readers: Mapping[str, Callable[[str, str], PlainGraph]] = {
-        "hpcc": lambda text, source: hpcc_graph(parse_hpcc_topology(text, source)),
-        "graphml": parse_graphml,
-        "node-link": parse_node_link,
-    }
-    return readers[name](text, path)
+    return FORMATS[format_name or _format(path, text)].read(text, path)
 
 
 def _format(path: str, text: str) -> str:
     suffix = Path(path).suffix.lower()
-    if suffix == ".json":
-        return "astra-sim" if '"units-count"' in text or '"npus_count"' in text else "node-link"
-    if suffix not in _BY_SUFFIX:
-        raise InputError(
-            f"{path}: the ending '{suffix}' tells no format; end it in {', '.join((*_BY_SUFFIX, '.json'))} or add "
-            f"'format': {', '.join(FORMATS)}"
-        )
-    return _BY_SUFFIX[suffix]
+    if suffix == ".json" and ('"units-count"' in text or '"npus_count"' in text):
+        return "astra-sim"
+    for name, known in FORMATS.items():
+        if suffix in known.endings:
+            return name
+    endings = ", ".join(ending for known in FORMATS.values() for ending in known.endings)
+    raise InputError(
+        f"{path}: the ending '{suffix}' tells no format; end it in {endings} or add 'format': {', '.join(FORMATS)}"
+    )
