@@ -7,7 +7,7 @@ A parameter that a file leaves out comes from a named set of numbers, by default
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal, get_args
 
 from annotated_types import Ge, Gt, Le
 from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag, model_validator
@@ -296,13 +296,6 @@ class OwnControl(RoceControl):
         return {key: key for key in self.parameters}
 
 
-KINDS: tuple[str, ...] = tuple(
-    str(model.model_fields["kind"].default)
-    for model in (NoControl, StaticWindow, Dcqcn, Timely, Dctcp, Hpcc, HpccPint, Swift)
-)
-"""Names of our own controls."""
-
-
 def _kind(value: object) -> str | None:
     kind = kind_of(value)
     return OWN if kind is not None and ":" in kind else kind
@@ -322,3 +315,8 @@ RoceControlConfig = Annotated[
     OrName(),
 ]
 """Every congestion control, told apart by ``kind``; its name alone stands for its defaults."""
+
+KINDS: tuple[str, ...] = tuple(
+    tag.tag for model in get_args(get_args(RoceControlConfig)[0]) for tag in get_args(model)[1:] if tag.tag != OWN
+)
+"""Names of our own controls."""

@@ -1,0 +1,349 @@
+"""Recipes for what is Python alone."""
+
+from __future__ import annotations
+
+from architecture.additions.recipe import Recipe
+
+ALGORITHM = Recipe(
+    row="collective algorithm",
+    files={
+        "astra_ns3/collectives/relay.py": '''"""A broadcast by way of everybody, for a test."""
+
+from astra_ns3.collectives.chain import ring_broadcast
+from astra_ns3.collectives.schedule import Schedule
+
+
+def relay_broadcast(ranks: int) -> Schedule:
+    """Around the ring."""
+    return ring_broadcast(ranks, ways=(1,))
+'''
+    },
+    lines={
+        "astra_ns3/collectives/algorithms.py": (
+            ("import bruck, chain,", "import bruck, chain, relay,"),
+            (
+                '    "bruck": Algorithm(',
+                '    "relay": Algorithm({CollectiveKind.BROADCAST: (relay.relay_broadcast,)}),\n'
+                '    "bruck": Algorithm(',
+            ),
+        )
+    },
+    check="""
+from astra_ns3.collectives.kind import CollectiveKind
+from astra_ns3.collectives.proof import prove
+from astra_ns3.collectives.registry import lookup, pairs
+from astra_ns3.system.file import parse_system
+
+prove(lookup(CollectiveKind.BROADCAST, "relay", 8), CollectiveKind.BROADCAST)
+assert (CollectiveKind.BROADCAST, "relay") in pairs()
+keys = ("all-reduce", "reduce-scatter", "all-gather", "all-to-all")
+system = {f"{key}-implementation": "relay_ring" for key in keys}
+found = parse_system({**system, "scheduling-policy": "LIFO", "preferred-dataset-splits": 1})
+assert found.algorithms(CollectiveKind.BROADCAST, 2) == ("relay", "ring")
+""",
+)
+
+LOOP = Recipe(
+    row="training loop",
+    lines={
+        "astra_ns3/workload/loops.py": (
+            (
+                "def distributed_inference(",
+                '''def forwards_then_sync(steps: Steps, role: Role) -> Program:
+    """Forward passes, and the last layer's weight gradients at the end."""
+    for number in steps.passes:
+        yield from steps.blocking_forwards(number, steps.forwards)
+        yield from steps.issue(number, 0, WEIGHT_GRADIENT)
+    yield from steps.drain()
+
+
+def distributed_inference(''',
+            ),
+            (
+                '    "MODEL": Loop(',
+                '    "FORWARDS": Loop(forwards_then_sync, dimensions=data_only, options=_BOTTOM),\n    "MODEL": Loop(',
+            ),
+        )
+    },
+    check="""
+from astra_ns3.workload.dry_run import collective_requests
+from astra_ns3.workload.files.astra_sim import format_workload, parse_workload
+from astra_ns3.workload.programs import Programs
+
+text = "FORWARDS 0\\n2\\na -1 5 NONE 0 5 NONE 0 5 ALLREDUCE 64 0\\nb -1 5 NONE 0 5 NONE 0 5 NONE 0 0\\n"
+workload = parse_workload(text)
+assert workload.last_bottom_layer == 0
+assert parse_workload(format_workload(workload)) == workload
+(request,) = collective_requests(Programs.of(workload, 1, (4,)))
+assert request.bytes == 64
+customized = parse_workload("HYBRID_CUSTOMIZED\\n1\\na -1 5 NONE 0 5 NONE 0 5 ALLREDUCE 64 0 FORWARDS\\n")
+assert customized.layers[0].policy == "FORWARDS"
+""",
+)
+
+POLICY = Recipe(
+    row="scheduling policy",
+    lines={
+        "astra_ns3/system/policies.py": (
+            (
+                "USUAL_POLICIES: Mapping",
+                '''def smallest(counter: int, request: CollectiveRequest) -> tuple[int, int]:
+    """The smallest collective goes first."""
+    return -request.bytes, counter
+
+
+USUAL_POLICIES: Mapping''',
+            ),
+            ('"FIFO": fifo}', '"FIFO": fifo, "SMALLEST": smallest}'),
+        )
+    },
+    check="""
+from astra_ns3.system.file import parse_system
+from astra_ns3.system.policies import POLICIES
+
+keys = ("all-reduce", "reduce-scatter", "all-gather", "all-to-all")
+system = {f"{key}-implementation": "ring" for key in keys}
+found = parse_system({**system, "scheduling-policy": "SMALLEST", "preferred-dataset-splits": 1})
+assert found.scheduling_policy in POLICIES
+""",
+)
+
+OPERATION = Recipe(
+    row="operation of a loop",
+    lines={
+        "astra_ns3/workload/operations.py": (
+            (
+                "Posting = Issue | Send | Receive\n",
+                '''@dataclass(frozen=True)
+class WaitAll:
+    """Go on when all of ``handles`` count as done; the time is booked on the last of them."""
+
+    handles: tuple[Handle, ...]
+    tail: bool = False
+
+    @property
+    def handle(self) -> Handle:
+        """What the time is booked on."""
+        return self.handles[-1]
+
+    @property
+    def over(self) -> bool:
+        """Whether there is nothing left to wait for."""
+        return all(handle.done for handle in self.handles)
+
+
+Posting = Issue | Send | Receive
+''',
+            ),
+            ("Waiting = Wait | WaitAny\n", "Waiting = Wait | WaitAny | WaitAll\n"),
+        ),
+    },
+    check="""
+from astra_ns3.collectives.kind import CollectiveKind
+from astra_ns3.network.records import Label
+from astra_ns3.system.request import CollectiveRequest
+from astra_ns3.workload.deadlock import check_programs
+from astra_ns3.workload.files.astra_sim import parse_workload
+from astra_ns3.workload.loops import LOOPS, Loop
+from astra_ns3.workload.operations import Issue, Waiting, WaitAll
+from astra_ns3.workload.programs import Programs
+
+
+def program(steps, role):
+    request = CollectiveRequest(CollectiveKind.ALL_REDUCE, 8, Label(0, 0, "both"))
+    handles = [(yield Issue(request)), (yield Issue(request))]
+    yield WaitAll(tuple(handles))
+
+
+assert issubclass(WaitAll, Waiting)
+workload = parse_workload("MICRO\\n1\\na -1 0 NONE 0 0 NONE 0 0 ALLREDUCE 64 0\\n")
+check_programs(Programs.of(workload, 1, (4,), Loop(program)))
+""",
+)
+
+RULE = Recipe(
+    row="rule of another simulator",
+    lines={
+        "astra_ns3/config/core/compatibility.py": (
+            (
+                "    endpoint_delay_ns: int | None = None\n",
+                '    odd_chunks: bool = False\n    """For a test."""\n\n    endpoint_delay_ns: int | None = None\n',
+            ),
+            ('    "none": OURS,', '    "none": OURS,\n        "odd": Compatibility(odd_chunks=True),'),
+        ),
+    },
+    check="""
+from astra_ns3.config.core.compatibility import preset
+assert preset("odd").odd_chunks and not preset("none").odd_chunks
+""",
+)
+
+TOPOLOGY = Recipe(
+    row="topology",
+    files={
+        "astra_ns3/config/topology/bus.py": '''"""Topology keys: a chain of switches, for a test."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from astra_ns3.config.core.link import LinkConfig
+from astra_ns3.config.core.model import Count
+from astra_ns3.config.topology.base import TopologyBase
+from astra_ns3.config.topology.switch import SwitchConfig
+
+
+class Bus(TopologyBase):
+    """A host on each switch of a chain."""
+
+    kind: Literal["bus"]
+    npus: Count
+    link: LinkConfig
+    switch: SwitchConfig
+
+    def npu_count(self) -> int:
+        """One on each host."""
+        return self.npus
+
+    def built_bandwidths(self) -> tuple[float, ...]:
+        """The rate of a link."""
+        return (float(self.link.rate_bps),)
+''',
+        "astra_ns3/topology/bus.py": '''"""A chain of switches, for a test."""
+
+from __future__ import annotations
+
+from astra_ns3.config.topology.bus import Bus
+from astra_ns3.topology.graph import Graph
+from astra_ns3.topology.wiring import Wiring
+
+
+def bus(config: Bus) -> Graph:
+    """Host r hangs on switch r."""
+    wiring = Wiring(config.npus)
+    first = wiring.switches(config.npus, config.switch, 1, "switch")
+    for host in range(config.npus):
+        wiring.join(host, first + host, config.link, "link")
+        if host:
+            wiring.join(first + host - 1, first + host, config.link, "bus")
+    return wiring.graph(config)
+''',
+    },
+    lines={
+        "astra_ns3/config/topology/kinds.py": (
+            (
+                "from astra_ns3.config.topology.direct",
+                "from astra_ns3.config.topology.bus import Bus\nfrom astra_ns3.config.topology.direct",
+            ),
+            ("AnyTopology = FlatTopology |", "AnyTopology = Bus | FlatTopology |"),
+        ),
+        "astra_ns3/topology/registry.py": (
+            ("from astra_ns3.topology.clos", "from astra_ns3.topology.bus import bus\nfrom astra_ns3.topology.clos"),
+            ('    "leaf-spine": leaf_spine,', '    "bus": bus,\n    "leaf-spine": leaf_spine,'),
+        ),
+    },
+    check="""
+from astra_ns3.config.network.packet_network import parse_network
+from astra_ns3.network.plan import plan_network
+from astra_ns3.topology.measures import measure
+
+link = {"rate": "100Gbps", "delay": "1us"}
+config = parse_network({"topology": {"kind": "bus", "npus": 5, "link": link, "switch": {"buffer": "1MB"}}})
+plan = plan_network(config)
+assert measure(plan.graph, plan.tables).diameter == 6
+""",
+)
+
+BACKEND = Recipe(
+    row="backend",
+    lines={
+        "astra_ns3/network/registry.py": (
+            (
+                "BACKENDS: Mapping[str, _Maker] = {",
+                'BACKENDS: Mapping[str, _Maker] = {\n    "nothing": lambda *arguments: NOTHING,',
+            ),
+            ("_CALLS = tuple(", "NOTHING: Any = object()\n_CALLS = tuple("),
+            ("from functools import partial\n", "from functools import partial\nfrom typing import Any\n"),
+        )
+    },
+    check="""
+from astra_ns3.network.api import EndpointModel
+from astra_ns3.network.records import RecorderOptions
+from astra_ns3.network.registry import NOTHING, create_backend
+
+assert create_backend("nothing", None, EndpointModel(), seed=1, recorder=RecorderOptions()) is NOTHING
+""",
+)
+
+GRAPH_FORMAT = Recipe(
+    row="format of a graph file",
+    files={
+        "astra_ns3/config/formats/edges.py": '''"""Lines `a b` of a star around `middle`, for a test."""
+
+from __future__ import annotations
+
+from astra_ns3.config.formats.plain_graph import PlainGraph
+from astra_ns3.config.formats.node_link import parse_node_link
+import json
+
+
+def parse_edges(text: str, source: str) -> PlainGraph:
+    """Hosts on the left, the switch on the right."""
+    pairs = [line.split() for line in text.splitlines()]
+    nodes = [{"id": a, "kind": "host"} for a, _ in pairs] + [{"id": "middle", "kind": "switch"}]
+    links = [{"source": a, "target": b, "rate": "1Gbps", "delay": "1us"} for a, b in pairs]
+    return parse_node_link(json.dumps({"nodes": nodes, "links": links}), source)
+'''
+    },
+    lines={
+        "astra_ns3/config/topology/file.py": (
+            (
+                "from astra_ns3.config.formats.graphml",
+                "from astra_ns3.config.formats.edges import parse_edges\nfrom astra_ns3.config.formats.graphml",
+            ),
+            (
+                "FORMATS: Mapping[str, GraphFormat] = {",
+                'FORMATS: Mapping[str, GraphFormat] = {\n    "edges": GraphFormat(parse_edges, (".edges",)),',
+            ),
+        ),
+        "astra_ns3/topology/files/writing.py": (
+            (
+                "WRITERS: Mapping[str, Writer] = {",
+                'WRITERS: Mapping[str, Writer] = {".edges": lambda graph, config: f"{graph.hosts}",',
+            ),
+        ),
+    },
+    check="""
+from pathlib import Path
+from astra_ns3.config.network.packet_network import parse_network
+from astra_ns3.network.plan import plan_network
+from astra_ns3.topology.files.writing import WRITERS
+
+Path("star.edges").write_text("a middle\\nb middle\\nc middle\\n")
+topology = {"kind": "file", "path": "star.edges", "switch": {"buffer": "1MB"}}
+plan = plan_network(parse_network({"topology": topology}))
+assert (plan.graph.hosts, plan.graph.switches) == (3, 1)
+assert WRITERS[".edges"](plan.graph, plan.config.topology) == "3"
+""",
+)
+
+LABEL = Recipe(
+    row="what a collective is called",
+    check="""
+from astra_ns3.network.records import Label
+assert Label("epoch 3", "experts", "dispatch").part == "dispatch"
+""",
+)
+
+TCP_CONTROL = Recipe(
+    row="TCP congestion control",
+    lines={"astra_ns3/config/transports/tcp.py": (('    "Cubic",', '    "Cubic",\n    "Cruise",'),)},
+    check="""
+from astra_ns3.config.transports.tcp import TcpTransport
+from astra_ns3.transport.tcp import tcp_parameters
+
+assert tcp_parameters(TcpTransport(congestion_control="cruise")).type_id == "ns3::TcpCruise"
+""",
+)
+
+RECIPES = (ALGORITHM, LOOP, OPERATION, LABEL, POLICY, RULE, TOPOLOGY, GRAPH_FORMAT, TCP_CONTROL, BACKEND)

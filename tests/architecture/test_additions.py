@@ -1,0 +1,101 @@
+"""docs/architecture.md says which files an addition takes: each row is done in a copy of the tree, and nothing else."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from architecture.additions import in_cpp, in_python
+from architecture.additions.recipe import Recipe
+
+RECIPES = (*in_python.RECIPES, *in_cpp.RECIPES)
+DONE_ELSEWHERE = {
+    "observed quantity": "tests/unit/test_ns3_observation.py",
+    "something that changes during a run": "tests/unit/test_topology_changes.py",
+    "background traffic": "tests/unit/test_ns3_hooks.py",
+    "result table": "tests/unit/test_results_own_tables.py",
+}
+"""Rows that a test of the suite does: a part of the user's, or what the row names."""
+
+
+def rows(repository: Path) -> dict[str, str]:
+    """What is new -> where it goes, from the table "Where new things go"."""
+    text = (repository / "docs" / "architecture.md").read_text(encoding="utf-8")
+    table = text.split("## Where new things go")[1].split("\n## ")[0]
+    cells = [line.strip("| ").split(" | ", 1) for line in table.splitlines() if line.startswith("| ")]
+    return {name: where for name, where in cells if name not in ("New", "---")}
+
+
+def named(where: str, path: str) -> bool:
+    """Whether a row names a file: its path below the package or the C++ half, its name, its folder, or `NAME` in it."""
+    for word in re.findall(r"`([^`]+)`", where):
+        pattern = re.escape(word).replace("NAME", "[a-z-]+")
+        if re.search(rf"(^|/){pattern}$", path) or (word.endswith("/") and re.search(rf"(^|/){pattern}[^/]+$", path)):
+            return True
+        if word.endswith("/") and f"/{word}" in f"/{path}" and path.startswith("ns3-scratch"):
+            return True
+    return False
+
+
+def changed_tree(recipe: Recipe, repository: Path, folder: Path) -> None:
+    """A copy of the package and of the C++ half, with what the recipe adds."""
+    ignored = shutil.ignore_patterns("__pycache__", "lib", "include")
+    shutil.copytree(repository / "astra_ns3", folder / "astra_ns3", ignore=ignored)
+    if recipe.compiled:
+        shutil.copytree(repository / "ns3-scratch", folder / "ns3-scratch", ignore=shutil.ignore_patterns("test"))
+    for path, text in recipe.files.items():
+        assert not (folder / path).exists()
+        (folder / path).write_text(text, encoding="utf-8")
+    for path, changes in recipe.lines.items():
+        text = (folder / path).read_text(encoding="utf-8")
+        for old, new in changes:
+            assert text.count(old) == 1, f"{path}: {old!r} stands there {text.count(old)} times"
+            text = text.replace(old, new)
+        (folder / path).write_text(text, encoding="utf-8")
+
+
+@pytest.mark.parametrize("recipe", RECIPES, ids=[recipe.row.replace(" ", "-") for recipe in RECIPES])
+def test_an_addition_takes_the_files_that_the_table_names_and_no_other(
+    recipe: Recipe, repository: Path, tmp_path: Path
+) -> None:
+    where = rows(repository)[recipe.row]
+    touched = [*recipe.files, *recipe.lines]
+    assert [path for path in touched if not named(where, path)] == []
+    changed_tree(recipe, repository, tmp_path)
+    # An editable install puts a finder of its own before the path.
+    head = "import sys\nsys.meta_path = [f for f in sys.meta_path if 'Redirect' not in type(f).__name__]\n"
+    here = f"{head}sys.path.insert(0, {str(tmp_path)!r})\nimport astra_ns3\n"
+    here += f"assert astra_ns3.__file__.startswith({str(tmp_path)!r})\n"
+    done = subprocess.run(
+        [sys.executable, "-c", here + recipe.check], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    for source in recipe.compiled:
+        compile_only(source, repository, tmp_path)
+
+
+def compile_only(source: str, repository: Path, folder: Path) -> None:
+    """Check a C++ file of the copy with the flags of its neighbours."""
+    database = repository / "build" / "native" / "compile_commands.json"
+    if not database.exists():
+        pytest.skip("the native half was not built here")
+    entries = json.loads(database.read_text(encoding="utf-8"))
+    beside = next(entry for entry in entries if Path(entry["file"]).parent == (repository / source).parent)
+    words = shlex.split(beside["command"].replace(f"{repository}/ns3-scratch", f"{folder}/ns3-scratch"))
+    flags = [word for word in words[1 : words.index("-o")] if word != "-O2"]
+    command = ["c++", *flags, "-fsyntax-only", str(folder / source)]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+
+
+def test_every_row_of_the_table_is_done_by_a_test(repository: Path) -> None:
+    done = {recipe.row for recipe in RECIPES} | DONE_ELSEWHERE.keys()
+    assert done == rows(repository).keys()
+    for row, test in DONE_ELSEWHERE.items():
+        assert (repository / test).is_file(), row
