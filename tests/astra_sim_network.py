@@ -115,10 +115,10 @@ class _Part:
 class AstraSimNetwork(NetworkBackend):
     """``endpoint``: its delays are charged as semantics, section 4, says."""
 
-    ranks = 0
+    npus = 0
 
     def __init__(self, network: Network10, endpoint: EndpointModel) -> None:
-        self.ranks = network.npus
+        self.npus = network.npus
         self.messages = 0
         self._network = network
         self._endpoint = endpoint
@@ -126,7 +126,7 @@ class AstraSimNetwork(NetworkBackend):
         self._groups: list[list[int]] = []
         self._times: list[int] = []
         self._events: dict[int, list[Callable[[], None]]] = {}
-        self._own_events: list[dict[int, list[Callable[[], None]]]] = [{} for _ in range(self.ranks)]
+        self._own_events: list[dict[int, list[Callable[[], None]]]] = [{} for _ in range(self.npus)]
         self._now_ps = 0
         self._stopped = False
         self._parts: dict[tuple[int, int], _Part] = {}
@@ -137,21 +137,21 @@ class AstraSimNetwork(NetworkBackend):
         self._plans.append(_Plan(schedule))
         return len(self._plans) - 1
 
-    def register_group(self, ranks: Sequence[int]) -> int:
-        self._groups.append(list(ranks))
+    def register_group(self, npus: Sequence[int]) -> int:
+        self._groups.append(list(npus))
         return len(self._groups) - 1
 
-    def launch(self, rank: int, schedule: int, group: int, instance: int, bytes: int) -> None:
+    def launch(self, npu: int, schedule: int, group: int, instance: int, bytes: int) -> None:
         plan, members = self._plans[schedule], self._groups[group]
-        part = _Part(plan, plan.roles[members.index(rank)], members, (instance, group), plan.sizes(bytes))
-        assert (rank, instance) not in self._parts, "launched twice"
-        self._parts[rank, instance] = part
+        part = _Part(plan, plan.roles[members.index(npu)], members, (instance, group), plan.sizes(bytes))
+        assert (npu, instance) not in self._parts, "launched twice"
+        self._parts[npu, instance] = part
         for row in part.role.posted_at_once:
-            self._post(rank, part, row)
-        self._register(rank, self._endpoint.delay_ps, partial(self._send, rank, part, (-1, 0)))
+            self._post(npu, part, row)
+        self._register(npu, self._endpoint.delay_ps, partial(self._send, npu, part, (-1, 0)))
 
-    def call_later(self, rank: int, delay_ps: int, callback: Callable[[int], None]) -> None:
-        self._register(rank, delay_ps, lambda: callback(self._now_ps))
+    def call_later(self, npu: int, delay_ps: int, callback: Callable[[int], None]) -> None:
+        self._register(npu, delay_ps, lambda: callback(self._now_ps))
 
     def now_ps(self) -> int:
         return self._now_ps
@@ -172,7 +172,7 @@ class AstraSimNetwork(NetworkBackend):
     def stop(self) -> None:
         self._stopped = True
 
-    def pending(self, rank: int, instance: int) -> list[PendingMessage]:
+    def pending(self, npu: int, instance: int) -> list[PendingMessage]:
         return []
 
     def close(self, *, process_ends: bool = False) -> None:
@@ -184,27 +184,27 @@ class AstraSimNetwork(NetworkBackend):
             heapq.heappush(self._times, time_ps)
         self._events[time_ps].append(action)
 
-    def _register(self, rank: int, delay_ps: int, action: Callable[[], None]) -> None:
+    def _register(self, npu: int, delay_ps: int, action: Callable[[], None]) -> None:
         """On the list of an NPU, whose turn among all is that of its first entry."""
-        time_ps, own = self._now_ps + delay_ps, self._own_events[rank]
+        time_ps, own = self._now_ps + delay_ps, self._own_events[npu]
         if time_ps not in own:
             own[time_ps] = []
-            self._at(time_ps, partial(self._run_own, rank, time_ps))
+            self._at(time_ps, partial(self._run_own, npu, time_ps))
         own[time_ps].append(action)
 
-    def _run_own(self, rank: int, time_ps: int) -> None:
-        for action in self._own_events[rank][time_ps]:
+    def _run_own(self, npu: int, time_ps: int) -> None:
+        for action in self._own_events[npu][time_ps]:
             action()
             if self._stopped:
                 break
-        del self._own_events[rank][time_ps]
+        del self._own_events[npu][time_ps]
 
-    def _send(self, rank: int, part: _Part, released_by: tuple[int, int]) -> None:
+    def _send(self, npu: int, part: _Part, released_by: tuple[int, int]) -> None:
         for row in part.role.released.get(released_by, ()):
             part.unsent -= 1
             self.messages += 1
             receiver = part.members[part.plan.receiver[row]]
-            arrival_ps = self._now_ps + self._network.message_ns(rank, receiver, part.sizes[row]) * PS
+            arrival_ps = self._now_ps + self._network.message_ns(npu, receiver, part.sizes[row]) * PS
             if (part.key, row) in self._posted:
                 self._posted.remove((part.key, row))
                 self._at(arrival_ps, partial(self._arrive, receiver, part.key[0], row))
@@ -212,31 +212,31 @@ class AstraSimNetwork(NetworkBackend):
                 self._on_way[part.key, row] = arrival_ps
             posted = next(part.posts, None)
             if posted is not None:
-                self._post(rank, part, posted)
+                self._post(npu, part, posted)
         if not part.unsent and not part.unhandled:
             instance = part.key[0]
-            del self._parts[rank, instance]
-            self._listener.phase_done(rank, instance, self._now_ps)
+            del self._parts[npu, instance]
+            self._listener.phase_done(npu, instance, self._now_ps)
 
-    def _post(self, rank: int, part: _Part, row: int) -> None:
+    def _post(self, npu: int, part: _Part, row: int) -> None:
         arrival_ps = self._on_way.pop((part.key, row), None)
         if arrival_ps is None:
             self._posted.add((part.key, row))
         else:
-            self._at(max(arrival_ps, self._now_ps), partial(self._arrive, rank, part.key[0], row))
+            self._at(max(arrival_ps, self._now_ps), partial(self._arrive, npu, part.key[0], row))
 
-    def _arrive(self, rank: int, instance: int, row: int) -> None:
-        self._register(rank, self._endpoint.delay_ps, partial(self._delayed, rank, self._parts[rank, instance], row))
+    def _arrive(self, npu: int, instance: int, row: int) -> None:
+        self._register(npu, self._endpoint.delay_ps, partial(self._delayed, npu, self._parts[npu, instance], row))
 
-    def _delayed(self, rank: int, part: _Part, row: int) -> None:
+    def _delayed(self, npu: int, part: _Part, row: int) -> None:
         if part.plan.reduces[row]:
             reduction_ns = 3 * (part.sizes[row] // self._endpoint.reduction_bytes_per_ns)
-            self._register(rank, reduction_ns * PS, partial(self._handle, rank, part, row))
+            self._register(npu, reduction_ns * PS, partial(self._handle, npu, part, row))
         else:
-            self._handle(rank, part, row)
+            self._handle(npu, part, row)
 
-    def _handle(self, rank: int, part: _Part, row: int) -> None:
+    def _handle(self, npu: int, part: _Part, row: int) -> None:
         step = part.plan.step[row]
         part.unhandled -= 1
         part.handled[step] += 1
-        self._send(rank, part, (step, part.handled[step]))
+        self._send(npu, part, (step, part.handled[step]))

@@ -35,15 +35,15 @@ class _Part:
 class FakeBackend(NetworkBackend):
     """``message_ps``: time of a message of so many bytes (default: latency and bandwidth).
 
-    ``slowness[rank]`` multiplies what a rank's messages take, ``extra_ps(sender, receiver)`` is added to it;
+    ``slowness[npu]`` multiplies what an NPU's messages take, ``extra_ps(sender, receiver)`` is added to it;
     ``lost(schedule, row)``: rows that never arrive.
     """
 
-    ranks = 0
+    npus = 0
 
     def __init__(
         self,
-        ranks: int,
+        npus: int,
         *,
         latency_ps: int = 1_000_000,
         ps_per_byte: int = 10,
@@ -53,8 +53,8 @@ class FakeBackend(NetworkBackend):
         extra_ps: Callable[[int, int], int] = lambda sender, receiver: 0,
         lost: Callable[[Schedule, int], bool] = lambda schedule, row: False,
     ) -> None:
-        self.ranks = ranks
-        self.launched: list[tuple[int, int, int]] = []  # time, rank, instance
+        self.npus = npus
+        self.launched: list[tuple[int, int, int]] = []  # time, npu, instance
         self.schedules: list[Schedule] = []
         self._message_ps = message_ps or (lambda bytes: latency_ps + bytes * ps_per_byte)
         self._endpoint = endpoint or EndpointModel()
@@ -73,21 +73,21 @@ class FakeBackend(NetworkBackend):
         self.schedules.append(schedule)
         return len(self.schedules) - 1
 
-    def register_group(self, ranks: Sequence[int]) -> int:
-        self._groups.append(list(ranks))
+    def register_group(self, npus: Sequence[int]) -> int:
+        self._groups.append(list(npus))
         return len(self._groups) - 1
 
-    def launch(self, rank: int, schedule: int, group: int, instance: int, bytes: int) -> None:
+    def launch(self, npu: int, schedule: int, group: int, instance: int, bytes: int) -> None:
         members, columns = self._groups[group], self.schedules[schedule]
-        part = _Part(columns, members.index(rank))
-        assert (rank, instance) not in self._parts, "launched twice"
-        self._parts[rank, instance] = part, columns, members, bytes
-        self.launched.append((self._now_ps, rank, instance))
-        self._at(self._endpoint.delay_ps, lambda: self._send(rank, instance, -1, 0))
-        for row in self._before_launch.pop((rank, instance), []):
-            self._arrive(rank, instance, row)
+        part = _Part(columns, members.index(npu))
+        assert (npu, instance) not in self._parts, "launched twice"
+        self._parts[npu, instance] = part, columns, members, bytes
+        self.launched.append((self._now_ps, npu, instance))
+        self._at(self._endpoint.delay_ps, lambda: self._send(npu, instance, -1, 0))
+        for row in self._before_launch.pop((npu, instance), []):
+            self._arrive(npu, instance, row)
 
-    def call_later(self, rank: int, delay_ps: int, callback: Callable[[int], None]) -> None:
+    def call_later(self, npu: int, delay_ps: int, callback: Callable[[int], None]) -> None:
         self._at(delay_ps, lambda: callback(self._now_ps))
 
     def now_ps(self) -> int:
@@ -106,10 +106,10 @@ class FakeBackend(NetworkBackend):
     def stop(self) -> None:
         self._stopped = True
 
-    def pending(self, rank: int, instance: int) -> list[PendingMessage]:
-        if (rank, instance) not in self._parts:
+    def pending(self, npu: int, instance: int) -> list[PendingMessage]:
+        if (npu, instance) not in self._parts:
             return []
-        part, columns, members, bytes = self._parts[rank, instance]
+        part, columns, members, bytes = self._parts[npu, instance]
         sizes = columns.message_bytes(bytes)
         return [
             PendingMessage(
@@ -130,22 +130,22 @@ class FakeBackend(NetworkBackend):
         self._count += 1
         heapq.heappush(self._events, (self._now_ps + delay_ps, self._count, action))
 
-    def _send(self, rank: int, instance: int, step: int, count: int) -> None:
-        part, columns, members, bytes = self._parts[rank, instance]
+    def _send(self, npu: int, instance: int, step: int, count: int) -> None:
+        part, columns, members, bytes = self._parts[npu, instance]
         sizes = columns.message_bytes(bytes)
         for row in part.sends.pop((step, count), []):
             part.unsent.remove(row)
             receiver = members[columns.receiver[row]]
-            delay_ps = self._message_ps(int(sizes[row])) * self._slowness.get(rank, 1) + self._extra_ps(rank, receiver)
+            delay_ps = self._message_ps(int(sizes[row])) * self._slowness.get(npu, 1) + self._extra_ps(npu, receiver)
             if not self._lost(columns, row):
                 self._at(delay_ps, partial(self._arrive, receiver, instance, row))
-        self._finish_if_done(rank, instance)
+        self._finish_if_done(npu, instance)
 
-    def _arrive(self, rank: int, instance: int, row: int) -> None:
-        if (rank, instance) not in self._parts:
-            self._before_launch[rank, instance].append(row)
+    def _arrive(self, npu: int, instance: int, row: int) -> None:
+        if (npu, instance) not in self._parts:
+            self._before_launch[npu, instance].append(row)
             return
-        part, columns, _, bytes = self._parts[rank, instance]
+        part, columns, _, bytes = self._parts[npu, instance]
         step = int(columns.step[row])
         if step != next(iter(part.left)):
             part.early[step].append(row)
@@ -154,10 +154,10 @@ class FakeBackend(NetworkBackend):
         if columns.reduces[row]:
             size = int(columns.message_bytes(bytes)[row])
             delay_ps += 3 * (size // self._endpoint.reduction_bytes_per_ns) * 1000
-        self._at(delay_ps, lambda: self._handle(rank, instance, row))
+        self._at(delay_ps, lambda: self._handle(npu, instance, row))
 
-    def _handle(self, rank: int, instance: int, row: int) -> None:
-        part, columns, _, _ = self._parts[rank, instance]
+    def _handle(self, npu: int, instance: int, row: int) -> None:
+        part, columns, _, _ = self._parts[npu, instance]
         step = int(columns.step[row])
         part.unhandled.remove(row)
         part.left[step] -= 1
@@ -166,13 +166,13 @@ class FakeBackend(NetworkBackend):
         if not part.left[step]:
             del part.left[step]
             part.handled = 0
-        self._send(rank, instance, step, count)
+        self._send(npu, instance, step, count)
         if part.left and part.handled == 0:
             for early in part.early.pop(next(iter(part.left)), []):
-                self._arrive(rank, instance, early)
+                self._arrive(npu, instance, early)
 
-    def _finish_if_done(self, rank: int, instance: int) -> None:
-        part = self._parts[rank, instance][0]
+    def _finish_if_done(self, npu: int, instance: int) -> None:
+        part = self._parts[npu, instance][0]
         if not part.unsent and not part.unhandled:
-            del self._parts[rank, instance]
-            self._listener.phase_done(rank, instance, self._now_ps)
+            del self._parts[npu, instance]
+            self._listener.phase_done(npu, instance, self._now_ps)

@@ -199,7 +199,7 @@ def play(
             backend.statistics(),
             {str(row["port"]): row for row in backend.switch_table()},
             directory,
-            [backend.sent_bytes(rank) for rank in range(backend.ranks)],
+            [backend.sent_bytes(rank) for rank in range(backend.npus)],
         )
     finally:
         backend.close()

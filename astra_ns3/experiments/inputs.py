@@ -188,8 +188,8 @@ def _network(
         return Graph(network.npus, 0, (), tuple(range(network.npus)), ()), None, []
     plan = plan_network(network, endpoint)
     graph = plan.graph
-    if len(graph.rank_host) != network.npus:
-        raise InputError(f"the topology places {len(graph.rank_host)} NPUs, expected {network.npus}")
+    if len(graph.npu_host) != network.npus:
+        raise InputError(f"the topology places {len(graph.npu_host)} NPUs, expected {network.npus}")
     observe = network.observe
     resolve_ports(graph, (*observe.queues, *observe.utilisation, *observe.pcap))
     weighted = network.topology.routing.weighted

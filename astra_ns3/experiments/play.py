@@ -166,8 +166,8 @@ def _build(request: RunRequest, inputs: Inputs, recorder: RecorderOptions) -> Ne
         made = backend(config, endpoint, request.seed, recorder, request.on_built)
         check_given(made, "what the backend function returned")
         return made
-    if backend.ranks != config.npus:
-        raise InputError(f"the backend has {backend.ranks} NPUs, the network {config.npus}")
+    if backend.npus != config.npus:
+        raise InputError(f"the backend has {backend.npus} NPUs, the network {config.npus}")
     return backend
 
 

@@ -85,7 +85,7 @@ class RunRequest:
             check_backend_name(self.backend)
         elif callable(self.backend):
             check_factory(self.backend)
-        elif not hasattr(self.backend, "ranks"):
+        elif not hasattr(self.backend, "npus"):
             raise InputError(
                 f"backend is {shown(self.backend)}, expected a name, a NetworkBackend or a function that makes one"
             )

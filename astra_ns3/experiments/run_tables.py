@@ -20,7 +20,7 @@ def npu_table(records: RunRecords) -> Table:
     """Finish (empty if it has not), compute and exposed time of each NPU."""
     rows = [
         [
-            npu.rank,
+            npu.npu,
             microseconds(npu.finish_ps) if npu.done else None,
             microseconds(npu.compute_ps),
             microseconds(npu.exposed_ps),

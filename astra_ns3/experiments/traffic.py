@@ -80,7 +80,7 @@ def joined_pairs(inputs: Inputs, passes: int) -> list[tuple[str, _Numbers]]:
     if not isinstance(network, NetworkConfig):
         return []
     served = _served(network)
-    npus = len(inputs.graph.rank_host)
+    npus = len(inputs.graph.npu_host)
     found: dict[str, list[_Numbers]] = {kind: [] for kind in served}
     known: set[tuple[int, int]] = set()
     for play in inputs.expected(passes).plays:
@@ -153,7 +153,7 @@ class _Chunk:
 
 def _in_groups(inputs: Inputs, play: ExpectedPlay, between: _Numbers) -> Iterator[_Chunk]:
     groups = np.array(play.groups, dtype=np.int64)
-    hosts = np.array(inputs.graph.rank_host, dtype=np.int64)
+    hosts = np.array(inputs.graph.npu_host, dtype=np.int64)
     ranks = play.schedule.ranks
     step = max(_PAIRS_AT_ONCE // len(groups), 1)
     for begin in range(0, len(between), step):
@@ -182,7 +182,7 @@ def _mean_links(inputs: Inputs, pairs: _Numbers) -> float:
     if len(pairs) > MOST_PATHS:
         places = np.arange(MOST_PATHS) * _GOLDEN_RATIO % 1.0 * len(pairs)
         pairs = pairs[places.astype(np.int64)]
-    hosts = graph.rank_host
+    hosts = graph.npu_host
     ends = [divmod(pair, len(hosts)) for pair in pairs.tolist()]
     lengths = [len(path(graph, tables, hosts[sender], hosts[receiver])) for sender, receiver in ends]
     return sum(lengths) / len(lengths)

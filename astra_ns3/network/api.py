@@ -1,7 +1,7 @@
 """The contract that every network backend fulfils.
 
 A backend plays :class:`~astra_ns3.collectives.schedule.Schedule` objects on simulated NPUs. The layers above
-never see a packet or a message: they launch a phase on a rank and are told when that rank has finished it.
+never see a packet or a message: they launch a phase on an NPU and are told when that NPU has finished it.
 Times are integers in picoseconds since the start of the simulation, sizes integers in bytes.
 """
 
@@ -42,7 +42,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class PendingMessage:
-    """A message that a rank still waits for (``sender`` to this rank) or has not sent (``sent`` is False)."""
+    """A message that an NPU still waits for (``sender`` to this NPU) or has not sent (``sent`` is False)."""
 
     sender: int
     receiver: int
@@ -54,8 +54,8 @@ class PendingMessage:
 class NetworkListener(Protocol):
     """What a backend calls while it runs. Exceptions raised here come out of :meth:`NetworkBackend.run`."""
 
-    def phase_done(self, rank: int, instance: int, time_ps: int) -> None:
-        """``rank`` has sent all its messages of ``instance`` and handled all it was to receive."""
+    def phase_done(self, npu: int, instance: int, time_ps: int) -> None:
+        """``npu`` has sent all its messages of ``instance`` and handled all it was to receive."""
 
     def heartbeat(self, time_ps: int, events: int) -> None:
         """Called about every 100 ms of wall time, for progress and signals; never changes the result."""
@@ -75,24 +75,24 @@ class NetworkBackend(Protocol):
     hook_result: object = None
 
     @property
-    def ranks(self) -> int:
+    def npus(self) -> int:
         """How many NPUs there are."""
 
     def register_schedule(self, schedule: Schedule) -> int:
         """Hand over a schedule once; the number returned names it in :meth:`launch`."""
 
-    def register_group(self, ranks: Sequence[int]) -> int:
+    def register_group(self, npus: Sequence[int]) -> int:
         """Name the NPUs that play ranks 0, 1, ... of a schedule."""
 
-    def launch(self, rank: int, schedule: int, group: int, instance: int, bytes: int) -> None:
-        """Start NPU ``rank``'s part of ``schedule`` on ``bytes`` of data per rank, at the present time.
+    def launch(self, npu: int, schedule: int, group: int, instance: int, bytes: int) -> None:
+        """Start NPU ``npu``'s part of ``schedule`` on ``bytes`` of data per rank, at the present time.
 
         ``instance`` (0 to 2**63 - 1) tells apart runs of a schedule and is the same on every member of the group.
         A message that arrives before its receiver has launched is kept until then.
         """
 
-    def call_later(self, rank: int, delay_ps: int, callback: Callable[[int], None]) -> None:
-        """Call ``callback(time_ps)`` when ``delay_ps`` have passed; it belongs to NPU ``rank``."""
+    def call_later(self, npu: int, delay_ps: int, callback: Callable[[int], None]) -> None:
+        """Call ``callback(time_ps)`` when ``delay_ps`` have passed; it belongs to NPU ``npu``."""
 
     def now_ps(self) -> int:
         """The simulated time."""
@@ -107,8 +107,8 @@ class NetworkBackend(Protocol):
     def stop(self) -> None:
         """Leave :meth:`run` after the present event."""
 
-    def pending(self, rank: int, instance: int) -> list[PendingMessage]:
-        """What ``rank`` still has to send or receive in ``instance``; empty if it is done or not launched."""
+    def pending(self, npu: int, instance: int) -> list[PendingMessage]:
+        """What ``npu`` still has to send or receive in ``instance``; empty if it is done or not launched."""
 
     def delivered_bytes(self) -> int | None:
         """Bytes of messages, whole or not, that all NPUs have got so far; None if nobody counts them.

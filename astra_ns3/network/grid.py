@@ -35,5 +35,5 @@ def npu_grid(config: NetworkConfig, graph: Graph, longest: Sequence[Link]) -> Np
     fabric = fabric_dimension(config.topology)
     if fabric is None:
         return NpuGrid(network)
-    places = len(graph.rank_host) // grid[fabric].npus
-    return NpuGrid(network, fabric, pair_delays(graph, graph.rank_host[::places]))
+    places = len(graph.npu_host) // grid[fabric].npus
+    return NpuGrid(network, fabric, pair_delays(graph, graph.npu_host[::places]))

@@ -14,11 +14,11 @@ from astra_ns3.transport.network_outline import NetworkShape, PortShape, SwitchS
 
 def network_shape(graph: Graph, slowest: Sequence[Link] | None = None) -> NetworkShape:
     """The outline of a graph; ``slowest``: the links of a path that takes as long as any, if known."""
-    hosts = sorted(set(graph.rank_host))
+    hosts = sorted(set(graph.npu_host))
     if slowest is None:
         tables = shortest_paths(graph)
         slowest = slowest_path(graph, tables, longest_path(graph, tables))
-    return _shape(graph, len(graph.rank_host), range(graph.switches), hosts, slowest)
+    return _shape(graph, len(graph.npu_host), range(graph.switches), hosts, slowest)
 
 
 def transport_shapes(
@@ -31,10 +31,10 @@ def transport_shapes(
     if network.tcp is None or network.roce is None or network.transports is None:
         return {}
     tables = tables or shortest_paths(graph)
-    ranks: dict[str, list[int]] = {}
+    npus: dict[str, list[int]] = {}
     for transport, others in zip(network.transports, _nearest_others(network.dimensions), strict=True):
-        ranks.setdefault(transport.kind, []).extend(others)
-    return {kind: _seen_from_first(graph, tables, others) for kind, others in ranks.items() if others}
+        npus.setdefault(transport.kind, []).extend(others)
+    return {kind: _seen_from_first(graph, tables, others) for kind, others in npus.items() if others}
 
 
 def _nearest_others(dimensions: Sequence[int]) -> list[range]:
@@ -46,14 +46,14 @@ def _nearest_others(dimensions: Sequence[int]) -> list[range]:
     return found
 
 
-def _seen_from_first(graph: Graph, tables: RouteTables, ranks: Sequence[int]) -> NetworkShape:
+def _seen_from_first(graph: Graph, tables: RouteTables, npus: Sequence[int]) -> NetworkShape:
     """The outline of what lies between NPU 0 and others."""
-    source = graph.rank_host[0]
-    targets = sorted({graph.rank_host[rank] for rank in ranks} - {source})
+    source = graph.npu_host[0]
+    targets = sorted({graph.npu_host[npu] for npu in npus} - {source})
     paths = [path_links(graph, path(graph, tables, source, target)) for target in targets]
     nodes = {node for target in targets for node in _between(graph, tables, source, target)}
     switches = sorted(node - graph.hosts for node in nodes if node >= graph.hosts)
-    return _shape(graph, len(ranks) + 1, switches, [source, *targets], max(paths, key=_propagation_ps, default=()))
+    return _shape(graph, len(npus) + 1, switches, [source, *targets], max(paths, key=_propagation_ps, default=()))
 
 
 def _propagation_ps(links: Sequence[Link]) -> tuple[int, int]:
@@ -83,7 +83,7 @@ def _shape(
         outlines[SwitchShape(graph.switch_configs[number], ports)] = None
     return NetworkShape(
         npus=npus,
-        npus_per_host=max(Counter(graph.rank_host).values(), default=1),
+        npus_per_host=max(Counter(graph.npu_host).values(), default=1),
         switches=tuple(outlines),
         host_ports=tuple(sorted({shapes[port.link] for host in hosts for port in graph.ports[host]})),
         path=tuple(port_shape(link) for link in slowest),

@@ -51,7 +51,7 @@ class NetworkPlan:
     def transports(self) -> tuple[tuple[int, str], ...]:
         """NPUs along each dimension, the innermost first, with the transport between those that differ in it."""
         if self.config.transports is None:
-            return ((len(self.graph.rank_host), self.config.transport.kind),)
+            return ((len(self.graph.npu_host), self.config.transport.kind),)
         kinds = (transport.kind for transport in self.config.transports)
         return tuple(zip(self.config.dimensions, kinds, strict=True))
 

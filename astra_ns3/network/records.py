@@ -74,7 +74,7 @@ class NpuRecord:
     Exposed is all that isn't computing: blocked by collectives, and the ticks of ``Compatibility.step_tick_ns``.
     """
 
-    rank: int
+    npu: int
     finish_ps: int
     compute_ps: int
     exposed_ps: int

@@ -61,11 +61,11 @@ def check_backend(name: str, network: AnyNetwork | NetworkPlan, *, rendezvous: b
 def check_given(backend: object, given_as: str = "backend") -> None:
     """Raise InputError if ``backend`` is no NetworkBackend; ``given_as`` is how it came here, for the message."""
     lacking = [name for name in _CALLS if not callable(getattr(backend, name, None))]
-    ranks = getattr(backend, "ranks", None)
+    npus = getattr(backend, "npus", None)
     if lacking:
         raise InputError(f"{given_as} is {shown(backend)}, which is no NetworkBackend: it has no {', '.join(lacking)}")
-    if isinstance(ranks, bool) or not isinstance(ranks, int) or ranks < 1:
-        raise InputError(f"{given_as} is {shown(backend)}, which has {shown(ranks)} as ranks, expected a whole number")
+    if isinstance(npus, bool) or not isinstance(npus, int) or npus < 1:
+        raise InputError(f"{given_as} is {shown(backend)}, which has {shown(npus)} as npus, expected a whole number")
 
 
 def check_factory(factory: Callable[..., object]) -> None:

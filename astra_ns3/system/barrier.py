@@ -11,14 +11,14 @@ class PhaseBarrier:
     def __init__(self) -> None:
         self._arrived: dict[int, list[int]] = {}
 
-    def arrive(self, rank: int, instance: int, members: int) -> Sequence[int]:
-        """``rank``, one of ``members``, has finished a phase: who goes on now, in the order of arrival.
+    def arrive(self, npu: int, instance: int, members: int) -> Sequence[int]:
+        """``npu``, one of ``members``, has finished a phase: who goes on now, in the order of arrival.
 
         None before the last has come.
         """
-        ranks = self._arrived.setdefault(instance, [])
-        ranks.append(rank)
-        if len(ranks) < members:
+        arrived = self._arrived.setdefault(instance, [])
+        arrived.append(npu)
+        if len(arrived) < members:
             return ()
         del self._arrived[instance]
-        return ranks
+        return arrived

@@ -38,7 +38,7 @@ class Grid:
             raise InputError(f"{len(self.bandwidths)} bandwidths are given for {len(self.sizes)} dimensions")
 
     @cached_property
-    def ranks(self) -> int:
+    def npus(self) -> int:
         """How many NPUs there are."""
         return prod(self.sizes)
 
@@ -56,14 +56,14 @@ class Grid:
         count = len(self.sizes)
         along = [count - 1 - dimension for dimension in sorted(dimensions, reverse=True)]
         across = [axis for axis in range(count) if axis not in along]
-        members = np.arange(self.ranks) if self.communicator is None else np.array(self.communicator.ranks)
+        members = np.arange(self.npus) if self.communicator is None else np.array(self.communicator.ranks)
         numbers = members.reshape(self.sizes[::-1])
         groups: list[list[int]] = numbers.transpose(across + along).reshape(-1, self.ranks_in(dimensions)).tolist()
         return groups
 
-    def place(self, rank: int, dimensions: Collection[int]) -> int:
-        """The place of NPU ``rank`` in its group over ``dimensions``."""
-        number = rank if self.communicator is None else self.communicator.ranks.index(rank)
+    def place(self, npu: int, dimensions: Collection[int]) -> int:
+        """The place of ``npu`` in its group over ``dimensions``."""
+        number = npu if self.communicator is None else self.communicator.ranks.index(npu)
         place, stride = 0, 1
         for dimension, size in enumerate(self.sizes):
             number, coordinate = divmod(number, size)
@@ -72,13 +72,13 @@ class Grid:
                 stride *= size
         return place
 
-    def highest_difference(self, rank: int, other: int) -> int:
+    def highest_difference(self, npu: int, other: int) -> int:
         """The last dimension in which two of the world's NPUs have different places; 0 for an NPU and itself."""
         highest = 0
         for dimension, size in enumerate(self.sizes):
-            if rank % size != other % size:
+            if npu % size != other % size:
                 highest = dimension
-            rank, other = rank // size, other // size
+            npu, other = npu // size, other // size
         return highest
 
     def of(self, communicator: Communicator | None) -> Grid:
@@ -86,8 +86,8 @@ class Grid:
         if communicator is None:
             return self
         ranks = communicator.ranks
-        if max(ranks) >= self.ranks:
-            raise InputError(f"{communicator}: there are {self.ranks} NPUs, 0 to {self.ranks - 1}")
+        if max(ranks) >= self.npus:
+            raise InputError(f"{communicator}: there are {self.npus} NPUs, 0 to {self.npus - 1}")
         coordinates = np.unravel_index(ranks, self.sizes[::-1])[::-1]
         widths = tuple(len(np.unique(along)) for along in coordinates)
         ascends = all(one < other for one, other in pairwise(ranks))
@@ -114,13 +114,13 @@ class GroupTable:
         self._grid = grid
         self._groups: dict[tuple[int, ...], PerNpu[int]] = {}
 
-    def of_ranks(self, dimensions: tuple[int, ...]) -> PerNpu[int]:
+    def of_npus(self, dimensions: tuple[int, ...]) -> PerNpu[int]:
         """The network's number of each NPU's group over ``dimensions``."""
         if dimensions not in self._groups:
-            of_rank = per_npu(self._grid.communicator, self._grid.ranks, 0)
+            of_npu = per_npu(self._grid.communicator, self._grid.npus, 0)
             for ranks in self._grid.cosets(dimensions):
                 group = self._network.register_group(ranks)
-                for rank in ranks:
-                    of_rank[rank] = group
-            self._groups[dimensions] = of_rank
+                for npu in ranks:
+                    of_npu[npu] = group
+            self._groups[dimensions] = of_npu
         return self._groups[dimensions]

@@ -81,7 +81,7 @@ class CollectiveMaker:
         first_tasks = [
             self._first_task(plans, collective, number, chunk, priority) for number, chunk in enumerate(chunks)
         ]
-        collective.start(first_tasks, self._grid.ranks, plans.roles)
+        collective.start(first_tasks, self._grid.npus, plans.roles)
         return collective
 
     def _plans_of(self, communicator: Communicator | None) -> _Plans:
@@ -96,7 +96,7 @@ class CollectiveMaker:
     def _roles_in(self, communicator: Communicator | None) -> frozenset[int]:
         if self._roles is None:
             return frozenset()
-        return frozenset(self._roles if communicator is None else (self._roles[rank] for rank in communicator.ranks))
+        return frozenset(self._roles if communicator is None else (self._roles[npu] for npu in communicator.ranks))
 
     def _priority(self, request: CollectiveRequest) -> int:
         if isinstance(request.policy, int):

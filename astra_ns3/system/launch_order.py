@@ -41,5 +41,5 @@ class LaunchOrder:
             for entries in self._followers:
                 entries.append(task)
             return
-        for rank in communicator.ranks:
-            self._followers[rank].append(task)
+        for npu in communicator.ranks:
+            self._followers[npu].append(task)

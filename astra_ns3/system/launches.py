@@ -92,11 +92,11 @@ class LaunchTable:
         bytes = phase.bytes
         if self._truncates and _CUTS_IN_RANKS.match(phase.algorithm):
             bytes = max(bytes - bytes % ranks, 1)
-        groups = self._groups.of_ranks(phase.dimensions)
+        groups = self._groups.of_npus(phase.dimensions)
 
         @cache
-        def costs(rank: int) -> Costs:
-            place = self._grid.place(rank, phase.dimensions)
+        def costs(npu: int) -> Costs:
+            place = self._grid.place(npu, phase.dimensions)
             found = rank_costs(schedule, place, bytes, self._config.reduction_bytes_per_ns)
             overhead_ns = (found.receive_steps + 1) * self._config.scaled_endpoint_delay_ns + found.reduction_ns
             return Costs(overhead_ns * PS_PER_NS, found.receive_steps, found.sent_bytes)

@@ -38,7 +38,7 @@ from astra_ns3.units import PS_PER_NS
 
 class SystemLayer:
     """``dimensions``: NPUs along each, the one first in which neighbours' ranks differ by one; ``bandwidths``: of each,
-    in any unit (None: not known). ``finished(handle, time_ps)`` is called when a rank ends a collective or its end of a
+    in any unit (None: not known). ``finished(handle, time_ps)`` is called when an NPU ends a collective or its end of a
     message. ``seed``: of the random delays before phases, where the system has any. ``roles``: the number of each NPU's
     role (None: all have the same). ``observed``: the NPUs whose details are kept; the first is the one reported."""
 
@@ -74,7 +74,7 @@ class SystemLayer:
         self._join = join_rule(config.intra_dimension_scheduling)
         self._queues: dict[int, list[DimensionQueue]] = {}  # of each NPU, by the queue's number, made when first used
         self._jitter = StartJitter(config.start_jitter_ns * PS_PER_NS, seed) if config.start_jitter_ns else None
-        self._observers = {rank: NpuObserver(rank, len(self._layer_names), len(dimensions)) for rank in observed}
+        self._observers = {npu: NpuObserver(npu, len(self._layer_names), len(dimensions)) for npu in observed}
         self._observer = self._observers[observed[0]]
 
     @property
@@ -113,24 +113,24 @@ class SystemLayer:
         """Plan a collective ahead of the run; raises InputError if the system's algorithm can't do it."""
         self._maker.prepare(request)
 
-    def issue(self, rank: int, request: CollectiveRequest) -> Handle:
+    def issue(self, npu: int, request: CollectiveRequest) -> Handle:
         """Start a collective on one NPU; without data or partners its handle is done at once. Raises InputError."""
         now_ps = self._network.now_ps()
         matching = self._matchings.get(request.communicator)
         if matching is None:
-            matching = self._matchings[request.communicator] = Matching(request.communicator, self._network.ranks)
-        collective = matching.issued(rank, request, partial(self._create, request, now_ps))
+            matching = self._matchings[request.communicator] = Matching(request.communicator, self._network.npus)
+        collective = matching.issued(npu, request, partial(self._create, request, now_ps))
         if not collective.first_tasks:
             self._left_behind(collective, matching)
-            return Handle(rank, -1, request, now_ps, done=True)
-        handle = Handle(rank, collective.index, request, now_ps, done=False)
-        collective.handles[rank] = handle
-        if rank in self._observers:
-            self._observers[rank].created(request.label.layer, len(collective.first_tasks))
+            return Handle(npu, -1, request, now_ps, done=True)
+        handle = Handle(npu, collective.index, request, now_ps, done=False)
+        collective.handles[npu] = handle
+        if npu in self._observers:
+            self._observers[npu].created(request.label.layer, len(collective.first_tasks))
         if collective.absent_roles:
-            self._hold(collective, rank, now_ps)
+            self._hold(collective, npu, now_ps)
         else:
-            self._begin(collective, rank, now_ps)
+            self._begin(collective, npu, now_ps)
         return handle
 
     def send(self, request: MessageRequest) -> Handle:
@@ -141,41 +141,41 @@ class SystemLayer:
         """Post the destination's end of a message. Raises InputError."""
         return self._messages.receive(request)
 
-    def phase_done(self, rank: int, instance: int, time_ps: int) -> None:
-        """``rank`` finished a phase of a chunk: on to its next one, and start what waited for the slot."""
+    def phase_done(self, npu: int, instance: int, time_ps: int) -> None:
+        """``npu`` finished a phase of a chunk: on to its next one, and start what waited for the slot."""
         task = self._tasks.get(instance)
         if task is None:
-            self._messages.phase_done(rank, instance, time_ps)
+            self._messages.phase_done(npu, instance, time_ps)
         elif self._barrier is None:
-            self._advance(rank, task, time_ps)
+            self._advance(npu, task, time_ps)
         else:
-            for released in self._barrier.arrive(rank, instance, task.collective.members):
+            for released in self._barrier.arrive(npu, instance, task.collective.members):
                 self._advance(released, task, time_ps)
 
     def not_there_yet(self, handle: Handle) -> list[int]:
         """The NPUs that have not issued a collective, or not posted the other end of a message, that another has."""
         if isinstance(handle.request, MessageRequest):
             ends = {handle.request.source, handle.request.destination}
-            return sorted(ends - {handle.rank}) if self._messages.lacks_its_other_end(handle) else []
+            return sorted(ends - {handle.npu}) if self._messages.lacks_its_other_end(handle) else []
         collective = self._collectives.get(handle.collective)
         if collective is None:
             return []
         communicator = collective.request.communicator
-        members = range(self._network.ranks) if communicator is None else communicator.ranks
-        return [rank for rank in members if collective.handles[rank] is None]
+        members = range(self._network.npus) if communicator is None else communicator.ranks
+        return [npu for npu in members if collective.handles[npu] is None]
 
-    def running(self, rank: int) -> list[int]:
-        """Instances that run on ``rank``, messages included, the earliest collective's first."""
-        chunks = [task.instance for queues in self._queues.values() for task in queues[rank].running]
-        return sorted(chunks + self._messages.running(rank))
+    def running(self, npu: int) -> list[int]:
+        """Instances that run on ``npu``, messages included, the earliest collective's first."""
+        chunks = [task.instance for queues in self._queues.values() for task in queues[npu].running]
+        return sorted(chunks + self._messages.running(npu))
 
-    def waiting(self, rank: int) -> list[int]:
-        """Instances that wait on ``rank`` for a slot or their turn, the earliest collective's first."""
-        return sorted(task.instance for queues in self._queues.values() for task in queues[rank].waiting)
+    def waiting(self, npu: int) -> list[int]:
+        """Instances that wait on ``npu`` for a slot or their turn, the earliest collective's first."""
+        return sorted(task.instance for queues in self._queues.values() for task in queues[npu].waiting)
 
-    def next_in_order(self, rank: int) -> list[int]:
-        """Instances that ``rank`` has to start before any other, at most one per queue."""
-        queues = [self._queues[number][rank] for number in sorted(self._queues)]
+    def next_in_order(self, npu: int) -> list[int]:
+        """Instances that ``npu`` has to start before any other, at most one per queue."""
+        queues = [self._queues[number][npu] for number in sorted(self._queues)]
         return [task.instance for queue in queues if (task := queue.awaited()) is not None]
 
     def _create(self, request: CollectiveRequest, now_ps: int) -> Collective:
@@ -189,11 +189,11 @@ class SystemLayer:
                 self._queues[task.queue] = self._new_queues()
         return collective
 
-    def _hold(self, collective: Collective, rank: int, now_ps: int) -> None:
+    def _hold(self, collective: Collective, npu: int, now_ps: int) -> None:
         """Hold a collective back until each role has issued it; then it begins on all who have."""
         assert self._roles is not None
-        collective.held.append(rank)
-        collective.absent_roles.discard(self._roles[rank])
+        collective.held.append(npu)
+        collective.absent_roles.discard(self._roles[npu])
         if collective.absent_roles:
             return
         for held in collective.held:
@@ -205,88 +205,86 @@ class SystemLayer:
             self._begin(collective, held, now_ps)
         collective.held.clear()
 
-    def _begin(self, collective: Collective, rank: int, now_ps: int) -> None:
+    def _begin(self, collective: Collective, npu: int, now_ps: int) -> None:
         for task in collective.first_tasks:
-            self._enter(rank, task, now_ps)
-            self._fill(rank, task.queue, now_ps)
+            self._enter(npu, task, now_ps)
+            self._fill(npu, task.queue, now_ps)
 
     def _new_queues(self) -> list[DimensionQueue]:
         """A queue of a dimension as each NPU holds it."""
         order = LaunchOrder()
-        return [DimensionQueue(order, self._slots, self._join) for _ in range(self._network.ranks)]
+        return [DimensionQueue(order, self._slots, self._join) for _ in range(self._network.npus)]
 
-    def _advance(self, rank: int, task: Task, time_ps: int) -> None:
-        """A chunk leaves a phase on ``rank``."""
-        self._queues[task.queue][rank].finish(task)
+    def _advance(self, npu: int, task: Task, time_ps: int) -> None:
+        """A chunk leaves a phase on ``npu``."""
+        self._queues[task.queue][npu].finish(task)
         collective = task.collective
-        if rank in self._observers:
+        if npu in self._observers:
             layer = collective.request.label.layer
-            self._observers[rank].finished(task.instance, task.phase, layer, task.launch, time_ps)
+            self._observers[npu].finished(task.instance, task.phase, layer, task.launch, time_ps)
         following = task.following
         if following is not None:
-            self._enter(rank, following, time_ps)
-            self._fill(rank, task.queue, time_ps)
+            self._enter(npu, following, time_ps)
+            self._fill(npu, task.queue, time_ps)
             if following.queue != task.queue:
-                self._fill(rank, following.queue, time_ps)
+                self._fill(npu, following.queue, time_ps)
             return
-        self._fill(rank, task.queue, time_ps)
-        collective.left[rank] -= 1
-        if not collective.left[rank]:
-            self._end(collective, rank, time_ps)
+        self._fill(npu, task.queue, time_ps)
+        collective.left[npu] -= 1
+        if not collective.left[npu]:
+            self._end(collective, npu, time_ps)
 
-    def _enter(self, rank: int, task: Task, now_ps: int) -> None:
-        self._queues[task.queue][rank].add(task)
-        if rank in self._observers:
-            self._observers[rank].entered(task.instance, task.launch.dimension, now_ps)
+    def _enter(self, npu: int, task: Task, now_ps: int) -> None:
+        self._queues[task.queue][npu].add(task)
+        if npu in self._observers:
+            self._observers[npu].entered(task.instance, task.launch.dimension, now_ps)
 
-    def _fill(self, rank: int, queue_number: int, now_ps: int) -> None:
+    def _fill(self, npu: int, queue_number: int, now_ps: int) -> None:
         """Start chunks while there are free slots and chunks that may start."""
-        queue = self._queues[queue_number][rank]
+        queue = self._queues[queue_number][npu]
         while (task := queue.start_next()) is not None:
-            if rank in self._observers:
-                self._observers[rank].started(task.instance, now_ps)
+            if npu in self._observers:
+                self._observers[npu].started(task.instance, now_ps)
             if self._jitter is None:
-                self._launch(rank, task)
+                self._launch(npu, task)
             else:
-                delay_ps = self._jitter.delay_ps(rank, task.instance)
-                self._network.call_later(rank, delay_ps, partial(self._launch, rank, task))
+                delay_ps = self._jitter.delay_ps(npu, task.instance)
+                self._network.call_later(npu, delay_ps, partial(self._launch, npu, task))
 
-    def _launch(self, rank: int, task: Task, _time_ps: int | None = None) -> None:
+    def _launch(self, npu: int, task: Task, _time_ps: int | None = None) -> None:
         launch = task.launch
-        self._network.launch(rank, launch.schedule, launch.groups[rank], task.instance, launch.bytes)
+        self._network.launch(npu, launch.schedule, launch.groups[npu], task.instance, launch.bytes)
 
-    def _end(self, collective: Collective, rank: int, time_ps: int) -> None:
-        """``rank`` has finished all chunks of a collective."""
-        if collective.ranks_left == 1:
+    def _end(self, collective: Collective, npu: int, time_ps: int) -> None:
+        """``npu`` has finished all chunks of a collective."""
+        if collective.members_left == 1:
             self._history.end(collective.index, time_ps)
             for task in collective.tasks():
                 del self._tasks[task.instance]
         self._left_behind(collective, self._matchings[collective.request.communicator])
-        handle = collective.handles[rank]
+        handle = collective.handles[npu]
         assert handle is not None
         self._finished(handle, time_ps)
 
     def _left_behind(self, collective: Collective, matching: Matching) -> None:
         """One more member has nothing to do with a collective any more; the last one's is forgotten."""
-        collective.ranks_left -= 1
-        if not collective.ranks_left:
+        collective.members_left -= 1
+        if not collective.members_left:
             del self._collectives[collective.index]
             matching.forget(collective)
 
     def _message_done(self, handle: Handle, time_ps: int) -> None:
         request = handle.request
-        if handle.rank in self._observers and isinstance(request, MessageRequest) and handle.rank == request.source:
+        if handle.npu in self._observers and isinstance(request, MessageRequest) and handle.npu == request.source:
             dimension = self._grid.highest_difference(request.source, request.destination)
-            self._observers[handle.rank].sent_bytes[dimension] += request.bytes
+            self._observers[handle.npu].sent_bytes[dimension] += request.bytes
         self._finished(handle, time_ps)
 
 
 def _check(network: NetworkBackend, config: SystemConfig, dimensions: Sequence[int]) -> None:
     """Raise InputError for what can't be run at all."""
-    if prod(dimensions) != network.ranks:
-        raise InputError(
-            f"dimensions {tuple(dimensions)} make {prod(dimensions)} NPUs, the network has {network.ranks}"
-        )
+    if prod(dimensions) != network.npus:
+        raise InputError(f"dimensions {tuple(dimensions)} make {prod(dimensions)} NPUs, the network has {network.npus}")
     splits = config.preferred_dataset_splits
     if splits > MOST_CHUNKS:
         raise InputError(f"key 'preferred-dataset-splits': found {splits}, expected at most {MOST_CHUNKS}")

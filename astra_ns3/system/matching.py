@@ -30,15 +30,15 @@ class Matching:
         self._counts: dict[Hashable, _Count] = {}
         self._places: dict[int, tuple[_Count, int, Hashable]] = {}  # of each collective, by its index
 
-    def issued(self, rank: int, request: CollectiveRequest, make: Callable[[], Collective]) -> Collective:
-        """``rank`` issues its next collective; the first member ``make``s it. Raises ProgramMismatch."""
+    def issued(self, npu: int, request: CollectiveRequest, make: Callable[[], Collective]) -> Collective:
+        """``npu`` issues its next collective; the first member ``make``s it. Raises ProgramMismatch."""
         count = self._counts.get(request.key)
         if count is None:
             count = self._counts[request.key] = _Count(per_npu(self._communicator, self._npus, 0))
         try:
-            number = count.issued[rank]
+            number = count.issued[npu]
         except KeyError:
-            raise ProgramMismatch(f"NPU {rank} issues {in_words(request)}, of which it is no member") from None
+            raise ProgramMismatch(f"NPU {npu} issues {in_words(request)}, of which it is no member") from None
         if number == count.made:
             collective = make()
             count.made += 1
@@ -48,10 +48,10 @@ class Matching:
             collective = count.live[number]
             if not alike(request, collective.request):
                 raise ProgramMismatch(
-                    f"NPU {rank} issues {in_words(request)} where another member issued {in_words(collective.request)}:"
+                    f"NPU {npu} issues {in_words(request)} where another member issued {in_words(collective.request)}:"
                     f" number {number} of a communicator must be the same for all its members"
                 )
-        count.issued[rank] = number + 1
+        count.issued[npu] = number + 1
         return collective
 
     def forget(self, collective: Collective) -> None:

@@ -72,14 +72,14 @@ class Messages:
         self._launch(message, request.destination, _INVITATION if request.rendezvous else _DATA)
         return message.received
 
-    def phase_done(self, rank: int, instance: int, time_ps: int) -> None:
-        """From the network: ``rank`` has done its part of an invitation or of a message."""
+    def phase_done(self, npu: int, instance: int, time_ps: int) -> None:
+        """From the network: ``npu`` has done its part of an invitation or of a message."""
         number, _, phase = unpack_instance(instance)
         message = self._live[number]
         if phase == _INVITATION and message.request.rendezvous:
-            self._launch(message, rank, _DATA)
+            self._launch(message, npu, _DATA)
             return
-        handle = message.sent if rank == message.request.source else message.received
+        handle = message.sent if npu == message.request.source else message.received
         assert handle is not None
         message.ends -= 1
         if not message.ends:
@@ -87,13 +87,13 @@ class Messages:
             self._history.end(number, time_ps)
         self._finished(handle, time_ps)
 
-    def running(self, rank: int) -> list[int]:
-        """Instances of what ``rank`` has posted and not done."""
+    def running(self, npu: int) -> list[int]:
+        """Instances of what ``npu`` has posted and not done."""
         return [
             pack_instance(message.number, 0, phase)
             for message in self._live.values()
             for handle in (message.sent, message.received)
-            if handle is not None and handle.rank == rank and not handle.done
+            if handle is not None and handle.npu == npu and not handle.done
             for phase in ((_INVITATION, _DATA) if message.request.rendezvous else (_DATA,))
         ]
 
@@ -129,8 +129,8 @@ class Messages:
         if request.bytes < 1:
             raise InputError(f"the message tagged {request.tag!r} has {request.bytes} bytes, expected at least 1")
 
-    def _launch(self, message: _Message, rank: int, phase: int) -> None:
-        """Start what ``rank`` does of an invitation, which goes from the destination, or of the message itself."""
+    def _launch(self, message: _Message, npu: int, phase: int) -> None:
+        """Start what ``npu`` does of an invitation, which goes from the destination, or of the message itself."""
         request = message.request
         ends, size = (request.source, request.destination), request.bytes
         if phase == _INVITATION:
@@ -140,7 +140,7 @@ class Messages:
         if self._schedule is None:
             self._schedule = self._schedules.number(message_schedule())
         instance = pack_instance(message.number, 0, phase)
-        self._network.launch(rank, self._schedule, self._groups[ends], instance, size)
+        self._network.launch(npu, self._schedule, self._groups[ends], instance, size)
 
 
 def message_schedule() -> Schedule:

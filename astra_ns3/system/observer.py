@@ -19,10 +19,10 @@ class _LayerChunks:
 
 
 class NpuObserver:
-    """Sums per layer of NPU ``rank``; a chunk is known by its instance number while it waits or runs."""
+    """Sums per layer of ``npu``; a chunk is known by its instance number while it waits or runs."""
 
-    def __init__(self, rank: int, layers: int, dimensions: int) -> None:
-        self._rank = rank
+    def __init__(self, npu: int, layers: int, dimensions: int) -> None:
+        self._npu = npu
         self._since: dict[int, int] = {}
         self._layers: dict[int | str, _LayerChunks] = {layer: _LayerChunks(dimensions) for layer in range(layers)}
         self._queue_ps: dict[int, int] = {}
@@ -59,7 +59,7 @@ class NpuObserver:
         sums = self._of(layer)
         while len(sums.phases) <= phase:
             sums.phases.append([0, 0, 0])
-        costs = launch.costs(self._rank)
+        costs = launch.costs(self._npu)
         of_phase = sums.phases[phase]
         of_phase[0] += 1
         of_phase[1] += self._queue_ps.pop(instance)

@@ -52,12 +52,12 @@ class Handle:
     ``done`` is set by whoever issued it, when the collective counts as done (the update time comes after its end).
     """
 
-    __slots__ = ("collective", "done", "issue_ps", "rank", "request")
+    __slots__ = ("collective", "done", "issue_ps", "npu", "request")
 
     def __init__(
-        self, rank: int, collective: int, request: CollectiveRequest | MessageRequest, issue_ps: int, *, done: bool
+        self, npu: int, collective: int, request: CollectiveRequest | MessageRequest, issue_ps: int, *, done: bool
     ) -> None:
-        self.rank = rank
+        self.npu = npu
         self.collective = collective
         self.request = request
         self.issue_ps = issue_ps

@@ -24,8 +24,8 @@ class StartJitter:
         self._choices = longest_ps + 1
         self._seed = _mixed((seed * _STEP) & _WORD)
 
-    def delay_ps(self, rank: int, instance: int) -> int:
-        """What NPU ``rank`` waits before it starts phase ``instance``."""
+    def delay_ps(self, npu: int, instance: int) -> int:
+        """What ``npu`` waits before it starts phase ``instance``."""
         word = _mixed((self._seed + (instance + 1) * _STEP) & _WORD)
-        word = _mixed((word + (rank + 1) * _STEP) & _WORD)
+        word = _mixed((word + (npu + 1) * _STEP) & _WORD)
         return word * self._choices >> _WORD_BITS

@@ -36,8 +36,8 @@ class Collective:
     """A collective that has been issued, shared by its members.
 
     ``algorithm``: that of each phase; ``group_ranks``: how many NPUs exchange data with each other.
-    ``first_tasks``: the first phase of each chunk; none if there is nothing to do. ``left[rank]``: chunks that a member
-    has still to finish; ``handles[rank]``: None until it has issued it. ``absent_roles``: those that have not issued it
+    ``first_tasks``: the first phase of each chunk; none if there is nothing to do. ``left[npu]``: chunks that a member
+    has still to finish; ``handles[npu]``: None until it has issued it. ``absent_roles``: those that have not issued it
     on any NPU, which holds it ``held`` on those that have.
     """
 
@@ -51,7 +51,7 @@ class Collective:
         "index",
         "left",
         "members",
-        "ranks_left",
+        "members_left",
         "request",
     )
 
@@ -65,12 +65,12 @@ class Collective:
         self.handles: PerNpu[Handle | None] = []
         self.absent_roles: set[int] = set()
         self.held: list[int] = []
-        self.members = self.ranks_left = 0
+        self.members = self.members_left = 0
 
     def start(self, first_tasks: list[Task], npus: int, roles: frozenset[int]) -> None:
         """What the members have to do; ``npus``: all there are; ``roles``: the members', if there are several."""
         communicator = self.request.communicator
-        self.members = self.ranks_left = npus if communicator is None else len(communicator)
+        self.members = self.members_left = npus if communicator is None else len(communicator)
         self.absent_roles = set(roles)
         self.first_tasks = first_tasks
         if first_tasks:

@@ -146,7 +146,7 @@ def _check_target(graph: Graph, change: Change) -> None:
         case SwitchTarget(number):
             there = graph.switches
         case NpuTarget(number):
-            there = len(graph.rank_host)
+            there = len(graph.npu_host)
     if not 0 <= number < there:
         kind = str(change.target).split()[0]
         expected = f"0..{there - 1}" if there else f"none: there is no {kind}"
@@ -196,7 +196,7 @@ class _Present:
         self._links = list(graph.links)
         self._down: set[Target] = {LinkTarget(number) for number, link in enumerate(graph.links) if not link.up}
         self._npus_of: dict[int, list[int]] = {}
-        for npu, host in enumerate(graph.rank_host):
+        for npu, host in enumerate(graph.npu_host):
             self._npus_of.setdefault(host, []).append(npu)
 
     def apply(self, change: Change) -> None:
@@ -222,7 +222,7 @@ class _Present:
 
     def _down_nodes(self) -> set[int]:
         nodes = {self._graph.hosts + target.switch for target in self._down if isinstance(target, SwitchTarget)}
-        for host in {self._graph.rank_host[target.npu] for target in self._down if isinstance(target, NpuTarget)}:
+        for host in {self._graph.npu_host[target.npu] for target in self._down if isinstance(target, NpuTarget)}:
             if all(NpuTarget(npu) in self._down for npu in self._npus_of[host]):
                 nodes.add(host)
         return nodes

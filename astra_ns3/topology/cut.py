@@ -20,8 +20,8 @@ def bisection_bps(graph: Graph) -> int:
 
     In bits per second of one direction. A host that has NPUs of both halves counts as one of the first.
     """
-    ranks = graph.rank_host
-    return minimum_cut_bps(graph, set(ranks[: len(ranks) // 2]), set(ranks))
+    hosts = graph.npu_host
+    return minimum_cut_bps(graph, set(hosts[: len(hosts) // 2]), set(hosts))
 
 
 def minimum_cut_bps(graph: Graph, near: Collection[int], all_hosts: Collection[int]) -> int:

@@ -169,7 +169,7 @@ def unreachable_hosts(
 
     A group that can't reach its own hosts stands among what it can't reach.
     """
-    hosts = np.array(sorted(set(graph.rank_host)), dtype=np.int64)
+    hosts = np.array(sorted(set(graph.npu_host)), dtype=np.int64)
     of_host = groups.of_host[hosts]
     wanted, first, crowd = np.unique(of_host, return_index=True, return_counts=True)
     adjacency = graph.adjacency

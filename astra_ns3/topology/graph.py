@@ -83,7 +83,7 @@ class Graph:
     """Nodes 0 to ``hosts - 1`` are hosts, the next ``switches`` nodes are switches.
 
     Port p of a node is the p-th link in ``links`` that touches it; a host may have several, and it forwards nothing.
-    ``rank_host`` has the host of each NPU, ``switch_configs`` all that is known of each switch,
+    ``npu_host`` has the host of each NPU, ``switch_configs`` all that is known of each switch,
     ``switch_buffer_bytes`` its shared buffer (either may be left out). NPUs of one host talk over ``local``.
     ``dimensions``: NPUs along each logical dimension, the innermost first; ``bandwidths``: bits per second that an NPU
     has in each. ``switch_levels``, ``switch_names`` and ``host_boxes`` (which hosts stand in one box) are for pictures.
@@ -94,7 +94,7 @@ class Graph:
     hosts: int
     switches: int
     links: tuple[Link, ...]
-    rank_host: tuple[int, ...]
+    npu_host: tuple[int, ...]
     switch_buffer_bytes: tuple[int, ...] = ()
     switch_configs: tuple[SwitchConfig, ...] = ()
     nic_buffer_bytes: int | None = None
@@ -111,7 +111,7 @@ class Graph:
         self._fill_in()
         for number, link in enumerate(self.links):
             self._check_link(number, link)
-        if any(not 0 <= host < self.hosts for host in self.rank_host):
+        if any(not 0 <= host < self.hosts for host in self.npu_host):
             raise InputError(f"an NPU is on a host that does not exist; there are {self.hosts}")
         if len(self.switch_buffer_bytes) != self.switches:
             raise InputError(f"found {len(self.switch_buffer_bytes)} switch buffers for {self.switches} switches")
@@ -127,7 +127,7 @@ class Graph:
             buffers = tuple(config.buffer_bytes for config in self.switch_configs)
             object.__setattr__(self, "switch_buffer_bytes", buffers)
         if not self.dimensions:
-            object.__setattr__(self, "dimensions", (len(self.rank_host),))
+            object.__setattr__(self, "dimensions", (len(self.npu_host),))
 
     def _check_link(self, number: int, link: Link) -> None:
         if not (0 <= link.a < self.nodes and 0 <= link.b < self.nodes) or link.a == link.b:
@@ -149,15 +149,15 @@ class Graph:
             if not isinstance(link, Link):
                 raise InputError(f"link {number} is {a_kind_of(link)}, expected a Link")
             link.check(number)
-        if not len(self.rank_host):
-            raise InputError("places no NPU: rank_host is empty")
-        for host in self.rank_host:
-            _check_whole("an entry of rank_host", host, 0, self.hosts - 1)
+        if not len(self.npu_host):
+            raise InputError("places no NPU: npu_host is empty")
+        for host in self.npu_host:
+            _check_whole("an entry of npu_host", host, 0, self.hosts - 1)
         self._check_dimensions()
         self._check_switches()
 
     def _check_dimensions(self) -> None:
-        npus = len(self.rank_host)
+        npus = len(self.npu_host)
         for size in self.dimensions:
             _check_whole("an entry of dimensions", size, 1, npus)
         if prod(self.dimensions) != npus:

@@ -46,7 +46,7 @@ def measure(graph: Graph, tables: RouteTables | None = None) -> Measures:
     tables = tables or shortest_paths(graph)
     source, destination, diameter = farthest_hosts(graph)
     return Measures(
-        npus=len(graph.rank_host),
+        npus=len(graph.npu_host),
         hosts=graph.hosts,
         switches=graph.switches,
         links=_classes(graph),

@@ -19,7 +19,7 @@ def own_graph(config: OwnTopology) -> Graph:
     return replace(
         graph,
         links=tuple(graph.links),
-        rank_host=tuple(graph.rank_host),
+        npu_host=tuple(graph.npu_host),
         dimensions=config.logical_dimensions,
         bandwidths=config.bandwidths,
         nic_buffer_bytes=config.nic.buffer_bytes or graph.nic_buffer_bytes,

@@ -25,7 +25,7 @@ def farthest_hosts(graph: Graph) -> tuple[int, int, int]:
     """
     groups = host_groups(graph)
     far = costs_and_links(graph, groups)
-    hosts = np.array(sorted(set(graph.rank_host)), dtype=np.int64)
+    hosts = np.array(sorted(set(graph.npu_host)), dtype=np.int64)
     wanted, first, crowd = np.unique(groups.of_host[hosts], return_index=True, return_counts=True)
     adjacency = graph.adjacency
     best, farthest = (int(hosts[0]), int(hosts[0]), 0), 0
@@ -88,7 +88,7 @@ def slowest_path(graph: Graph, tables: RouteTables, longest: tuple[Link, ...]) -
     """
     if len({link.delay_ps for link in graph.links}) < 2:
         return longest
-    hosts = sorted(set(graph.rank_host))
+    hosts = sorted(set(graph.npu_host))
     source, destination = pair_delays(graph, hosts).slowest_pair()
     other = path_links(graph, path(graph, tables, hosts[source], hosts[destination]))
     return max(longest, other, key=lambda links: round_trip_ps(links, _USUAL_PACKET_BYTES, 0))

@@ -11,7 +11,7 @@ def pinned_choices(graph: Graph, tables: RouteTables, sender: int, receiver: int
 
     A node with c such ports takes number ``path mod c`` and hands ``path div c`` to the next.
     """
-    node, target = graph.rank_host[sender], graph.rank_host[receiver]
+    node, target = graph.npu_host[sender], graph.npu_host[receiver]
     choices: list[int] = []
     while node != target:
         ports = tables.towards(node, target)

@@ -13,5 +13,5 @@ def single_switch(config: SingleSwitch) -> Graph:
     switch = wiring.switch(config.switch, 1, "switch 0")
     for host in range(config.hosts):
         wiring.join(host, switch, config.link, "link")
-    rank_host = [rank // config.npus_per_host for rank in range(config.npus)]
-    return wiring.graph(config, rank_host=rank_host, local=config.local)
+    npu_host = [npu // config.npus_per_host for npu in range(config.npus)]
+    return wiring.graph(config, npu_host=npu_host, local=config.local)

@@ -47,16 +47,16 @@ class Wiring:
         self,
         config: TopologyBase,
         *,
-        rank_host: Sequence[int] | None = None,
+        npu_host: Sequence[int] | None = None,
         local: LinkConfig | None = None,
         host_boxes: Sequence[int] = (),
     ) -> Graph:
-        """The network; NPU r is on host r unless ``rank_host`` says otherwise."""
+        """The network; NPU r is on host r unless ``npu_host`` says otherwise."""
         return Graph(
             hosts=self.hosts,
             switches=len(self.configs),
             links=tuple(self.links),
-            rank_host=tuple(range(self.hosts) if rank_host is None else rank_host),
+            npu_host=tuple(range(self.hosts) if npu_host is None else npu_host),
             switch_configs=tuple(self.configs),
             nic_buffer_bytes=config.nic.buffer_bytes,
             dimensions=config.logical_dimensions,

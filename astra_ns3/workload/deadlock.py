@@ -164,7 +164,7 @@ class _Check:
         """One end of a message; it matches the first with its tag and between its NPUs that lacks this end."""
         sends = isinstance(operation, Send)
         way = self._way(walk.role, operation), operation.tag
-        peers = frozenset(self._role_of[rank].number for rank in _peers(operation).ranks)
+        peers = frozenset(self._role_of[npu].number for npu in _peers(operation).ranks)
         request = MessageRequest(0, 0, operation.bytes, operation.tag, operation.label, operation.rendezvous)
         handle = Handle(walk.role.ranks[0], -1, request, 0, done=sends and not operation.rendezvous)
         waiting = self._letters.get(way)
@@ -191,7 +191,7 @@ class _Check:
         handle.done = True
         self._meeting_of.pop(handle, None)
         self._letter_of.pop(handle, None)
-        walk = self._walks[self._role_of[handle.rank].number]
+        walk = self._walks[self._role_of[handle.npu].number]
         if walk.waits_for is not None and all(waited.done for waited in walk.waits_for.handles):
             walk.waits_for = None
             self._ready.append(walk)
@@ -265,10 +265,10 @@ class _Check:
     def _members_of(self, communicator: Communicator | None) -> frozenset[int]:
         """The roles in a communicator; raises ProgramMismatch if it has a part of one only."""
         if communicator not in self._members:
-            ranks = range(self._grid.ranks) if communicator is None else communicator.ranks
-            if max(ranks) >= self._grid.ranks:
-                raise InputError(f"{describe(communicator)}: there are {self._grid.ranks} NPUs")
-            found = {self._role_of[rank].number: self._role_of[rank] for rank in ranks}
+            ranks = range(self._grid.npus) if communicator is None else communicator.ranks
+            if max(ranks) >= self._grid.npus:
+                raise InputError(f"{describe(communicator)}: there are {self._grid.npus} NPUs")
+            found = {self._role_of[npu].number: self._role_of[npu] for npu in ranks}
             for role in found.values():
                 if left := set(role.ranks) - set(ranks):
                     raise ProgramMismatch(
@@ -292,8 +292,8 @@ class _Check:
         key = role.number, peers, sends
         if key not in self._pairs:
             self._pairs[key] = tuple(sorted(message_pairs(role, operation)))
-            if max(peers.ranks) >= self._grid.ranks:
-                raise InputError(f"role '{role.name}' {_posts(operation)}: there are {self._grid.ranks} NPUs")
+            if max(peers.ranks) >= self._grid.npus:
+                raise InputError(f"role '{role.name}' {_posts(operation)}: there are {self._grid.npus} NPUs")
         return self._pairs[key]
 
 

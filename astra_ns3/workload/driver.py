@@ -59,7 +59,7 @@ class TrainingDriver:
         programs = Programs.of(
             workload,
             passes,
-            dimensions or (network.ranks,),
+            dimensions or (network.npus,),
             loop,
             exposed_until_first_end=compatibility.exposed_until_first_end,
         )
@@ -70,7 +70,7 @@ class TrainingDriver:
         self._update_ps = [layer.update_ns * PS_PER_NS for layer in workload.layers]
         self._tick_ps = compatibility.step_tick_ns * PS_PER_NS
         self._role_of = programs.role_of
-        self._place_of = {rank: place for role in programs.roles for place, rank in enumerate(role.ranks)}
+        self._place_of = {npu: place for role in programs.roles for place, npu in enumerate(role.ranks)}
         self._observed = _observed(programs.roles, self._role_of, report_npu)
         self._reported = report_npu
         parallelism = programs.parallelism
@@ -84,16 +84,16 @@ class TrainingDriver:
             bandwidths=None if bandwidths is None else parallelism.of_each(bandwidths),
             seed=seed,
             roles=_role_numbers(programs),
-            observed=[report_npu, *(rank for rank in self._observed if rank != report_npu)],
+            observed=[report_npu, *(npu for npu in self._observed if npu != report_npu)],
         )
         self._prepare(programs)
-        self._sums = {rank: sums_by_layer(len(workload.layers)) for rank in self._observed}
+        self._sums = {npu: sums_by_layer(len(workload.layers)) for npu in self._observed}
         self._npus = [
-            NpuProgram(rank, programs.program(role), self._tick_ps, self._sums.get(rank))
-            for rank, role in enumerate(self._role_of)
+            NpuProgram(npu, programs.program(role), self._tick_ps, self._sums.get(npu))
+            for npu, role in enumerate(self._role_of)
         ]
         self._resume = [partial(self._go_on, npu) for npu in self._npus]
-        self._post = [partial(self._post_operation, npu.rank) for npu in self._npus]
+        self._post = [partial(self._post_operation, npu.number) for npu in self._npus]
         self._left = len(self._npus)
         self._started = False
 
@@ -114,7 +114,7 @@ class TrainingDriver:
         if not self._started:
             self._started = True
             for npu in self._npus:
-                self._network.call_later(npu.rank, 0, self._resume[npu.rank])
+                self._network.call_later(npu.number, 0, self._resume[npu.number])
 
     def run(self, limits: Limits | None = None) -> None:
         """Run to the end; raises SimulationStalled, and whatever :meth:`NetworkBackend.run` raises."""
@@ -128,9 +128,9 @@ class TrainingDriver:
         if waiting:
             raise SimulationStalled(describe_stall(self._network, self._system, self._workload, waiting))
 
-    def phase_done(self, rank: int, instance: int, time_ps: int) -> None:
-        """From the network: a rank finished a phase of a chunk."""
-        self._system.phase_done(rank, instance, time_ps)
+    def phase_done(self, npu: int, instance: int, time_ps: int) -> None:
+        """From the network: an NPU finished a phase of a chunk."""
+        self._system.phase_done(npu, instance, time_ps)
 
     def heartbeat(self, time_ps: int, events: int) -> None:
         """From the network: a tenth of a second has passed."""
@@ -181,7 +181,7 @@ class TrainingDriver:
 
     def roles(self) -> tuple[RoleTimes, ...]:
         """The times of each layer so far, on the NPU that stands for each role."""
-        return tuple(RoleTimes(self._role_of[rank].name, rank, self._layers_on(rank)) for rank in self._observed)
+        return tuple(RoleTimes(self._role_of[npu].name, npu, self._layers_on(npu)) for npu in self._observed)
 
     @property
     def system(self) -> SystemLayer:
@@ -190,45 +190,45 @@ class TrainingDriver:
 
     def _go_on(self, npu: NpuProgram, time_ps: int) -> None:
         """Let an NPU run on to its next computation or unfinished collective."""
-        blocking = npu.next_blocking(time_ps, self._post[npu.rank])
+        blocking = npu.next_blocking(time_ps, self._post[npu.number])
         if isinstance(blocking, Compute):
-            self._network.call_later(npu.rank, blocking.time_ps, self._resume[npu.rank])
+            self._network.call_later(npu.number, blocking.time_ps, self._resume[npu.number])
         elif isinstance(blocking, Move):
-            self._network.call_later(npu.rank, self._tick_ps, self._resume[npu.rank])
+            self._network.call_later(npu.number, self._tick_ps, self._resume[npu.number])
         elif blocking is None:
             self._left -= 1
             if not self._left:
                 self._network.stop()
 
-    def _post_operation(self, rank: int, operation: Posting) -> Handle:
+    def _post_operation(self, npu: int, operation: Posting) -> Handle:
         if isinstance(operation, Issue):
-            return self._system.issue(rank, operation.request)
-        peer = peer_of(self._role_of[rank], operation, self._place_of[rank])
+            return self._system.issue(npu, operation.request)
+        peer = peer_of(self._role_of[npu], operation, self._place_of[npu])
         tensor = operation.bytes, operation.tag, operation.label, operation.rendezvous
         if isinstance(operation, Send):
-            return self._system.send(MessageRequest(rank, peer, *tensor))
-        return self._system.receive(MessageRequest(peer, rank, *tensor))
+            return self._system.send(MessageRequest(npu, peer, *tensor))
+        return self._system.receive(MessageRequest(peer, npu, *tensor))
 
     def _handle_ended(self, handle: Handle, time_ps: int) -> None:
-        """From the system: all chunks are done on a rank; the layer's update comes before it counts as done."""
+        """From the system: all chunks are done on an NPU; the layer's update comes before it counts as done."""
         layer = handle.request.label.layer
         is_update = isinstance(handle.request, CollectiveRequest)
         update_ps = self._update_ps[layer] if is_update and isinstance(layer, int) else 0
         if update_ps:
-            self._network.call_later(handle.rank, update_ps, partial(self._handle_done, handle))
+            self._network.call_later(handle.npu, update_ps, partial(self._handle_done, handle))
         else:
             self._handle_done(handle, time_ps)
 
     def _handle_done(self, handle: Handle, time_ps: int) -> None:
-        npu = self._npus[handle.rank]
+        npu = self._npus[handle.npu]
         if npu.handle_done(handle, time_ps):
             self._go_on(npu, time_ps)
 
-    def _layers_on(self, rank: int) -> tuple[LayerTimes, ...]:
+    def _layers_on(self, npu: int) -> tuple[LayerTimes, ...]:
         names = [layer.name for layer in self._workload.layers]
         return tuple(
             _layer_times(names[layer] if isinstance(layer, int) else layer, sums)
-            for layer, sums in self._sums[rank].items()
+            for layer, sums in self._sums[npu].items()
         )
 
 
@@ -242,7 +242,7 @@ def _observed(roles: Sequence[Role], role_of: Sequence[Role], report_npu: int) -
 def _role_numbers(programs: Programs) -> list[int] | None:
     """The number of each NPU's role, None for one role. What reacts to time may differ on each NPU of a role."""
     if programs.loop.reactive:
-        return list(range(programs.grid.ranks))
+        return list(range(programs.grid.npus))
     return [role.number for role in programs.role_of] if len(programs.roles) > 1 else None
 
 

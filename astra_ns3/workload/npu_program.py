@@ -37,8 +37,8 @@ class NpuProgram:
     ``move_ps``: what a move to the next step takes. ``layers`` gets the sums (None: totals only).
     """
 
-    def __init__(self, rank: int, program: Program, move_ps: int, layers: SumsByLayer | None) -> None:
-        self.rank = rank
+    def __init__(self, number: int, program: Program, move_ps: int, layers: SumsByLayer | None) -> None:
+        self.number = number
         self.finish_ps: int | None = None
         self._program = program
         self._move_ps = move_ps
@@ -103,7 +103,7 @@ class NpuProgram:
         running_ps = finish_ps - self._since_ps if self._blocking is not None else 0
         computes = isinstance(self._blocking, Compute)
         return NpuRecord(
-            self.rank,
+            self.number,
             finish_ps,
             self._compute_ps + (running_ps if computes else 0),
             self._exposed_ps + (0 if computes else running_ps),

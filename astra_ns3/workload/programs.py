@@ -54,13 +54,13 @@ class Programs:
     @cached_property
     def roles(self) -> tuple[Role, ...]:
         """Every role, in the order in which the loop names them."""
-        return make_roles(self.loop.roles(self.workload, self.grid), self.grid.ranks)
+        return make_roles(self.loop.roles(self.workload, self.grid), self.grid.npus)
 
     @cached_property
     def role_of(self) -> list[Role]:
         """The role of each NPU."""
-        held = {rank: role for role in self.roles for rank in role.ranks}
-        return [held[rank] for rank in range(self.grid.ranks)]
+        held = {npu: role for role in self.roles for npu in role.ranks}
+        return [held[npu] for npu in range(self.grid.npus)]
 
     @cached_property
     def _by_name(self) -> dict[str, Role]:

@@ -33,7 +33,7 @@ RolesOf = Callable[[Workload, Grid], Mapping[str, Sequence[int]]]
 
 def one_role(workload: Workload, grid: Grid) -> Mapping[str, Sequence[int]]:
     """All NPUs run the same program."""
-    return {EVERYBODY: range(grid.ranks)}
+    return {EVERYBODY: range(grid.npus)}
 
 
 def make_roles(found: Mapping[str, Sequence[int]], npus: int) -> tuple[Role, ...]:
@@ -41,13 +41,13 @@ def make_roles(found: Mapping[str, Sequence[int]], npus: int) -> tuple[Role, ...
     roles = tuple(Role(name, Communicator(ranks, name), number) for number, (name, ranks) in enumerate(found.items()))
     holders: dict[int, str] = {}
     for role in roles:
-        for rank in role.ranks:
-            if rank in holders:
-                raise InputError(f"NPU {rank} has role '{holders[rank]}' and role '{role.name}', expected one")
-            if rank >= npus:
-                raise InputError(f"role '{role.name}' has NPU {rank}, there are {npus}, 0 to {npus - 1}")
-            holders[rank] = role.name
+        for npu in role.ranks:
+            if npu in holders:
+                raise InputError(f"NPU {npu} has role '{holders[npu]}' and role '{role.name}', expected one")
+            if npu >= npus:
+                raise InputError(f"role '{role.name}' has NPU {npu}, there are {npus}, 0 to {npus - 1}")
+            holders[npu] = role.name
     if len(holders) < npus:
-        missing = next(rank for rank in range(npus) if rank not in holders)
+        missing = next(npu for npu in range(npus) if npu not in holders)
         raise InputError(f"NPU {missing} has no role, expected one of {', '.join(found)}")
     return roles

@@ -24,7 +24,7 @@ def describe_stall(
 ) -> str:
     """``waiting``: the NPUs that aren't done. The one told about is the one that misses the earliest message."""
     stuck = (
-        f"nothing is left to happen at {format_time(network.now_ps())} but {len(waiting)} of {network.ranks} NPUs "
+        f"nothing is left to happen at {format_time(network.now_ps())} but {len(waiting)} of {network.npus} NPUs "
         f"aren't done: "
     )
     circle = _circle(system, workload, waiting)
@@ -32,27 +32,29 @@ def describe_stall(
         return stuck + circle
     stalls = [(npu, _missing(network, system, npu)) for npu in waiting]
     npu, missing = min(stalls, key=_rank_of_cause)
-    return f"{stuck}NPU {npu.rank} {_activity(npu, workload)}{_chunk(system, npu, missing)}"
+    return f"{stuck}NPU {npu.number} {_activity(npu, workload)}{_chunk(system, npu, missing)}"
 
 
 def _circle(system: SystemLayer, workload: Workload, waiting: Sequence[NpuProgram]) -> str:
     """NPUs that wait for what the next one has not issued, as far as that goes, or round and round; "" if none does."""
-    stuck = {npu.rank: npu for npu in waiting}
+    stuck = {npu.number: npu for npu in waiting}
     path: dict[int, str] = {}
     npu = next((npu for npu in waiting if _absent(system, npu)), None)
-    while npu is not None and npu.rank not in path:
+    while npu is not None and npu.number not in path:
         found = _absent(system, npu)
         if found is None:
-            return "; ".join(_shortened([*path.values(), f"NPU {npu.rank} {_activity(npu, workload)}"]))
+            return "; ".join(_shortened([*path.values(), f"NPU {npu.number} {_activity(npu, workload)}"]))
         handle, ranks = found
-        other = next((rank for rank in ranks if rank in stuck), ranks[0])
+        other = next((npu for npu in ranks if npu in stuck), ranks[0])
         lacks = "has not posted its end of" if isinstance(handle.request, MessageRequest) else "has not issued"
         ended = "" if other in stuck else " and is done"
-        path[npu.rank] = f"NPU {npu.rank} waits for {_waited_for(handle, workload)}, which NPU {other} {lacks}{ended}"
+        path[npu.number] = (
+            f"NPU {npu.number} waits for {_waited_for(handle, workload)}, which NPU {other} {lacks}{ended}"
+        )
         npu = stuck.get(other)
     lines = list(path.values())
     if npu is not None:
-        lines = lines[list(path).index(npu.rank) :]
+        lines = lines[list(path).index(npu.number) :]
     return "; ".join(_shortened(lines))
 
 
@@ -79,9 +81,9 @@ def _rank_of_cause(stall: tuple[NpuProgram, tuple[int, list[PendingMessage]] | N
 def _missing(network: NetworkBackend, system: SystemLayer, npu: NpuProgram) -> tuple[int, list[PendingMessage]] | None:
     """A chunk that an NPU can't finish, as instance and messages; of the collective it waits for if there is one."""
     wanted = npu.blocking.handle.collective if isinstance(npu.blocking, Waiting) else -1
-    running = sorted(system.running(npu.rank), key=lambda instance: unpack_instance(instance)[0] != wanted)
+    running = sorted(system.running(npu.number), key=lambda instance: unpack_instance(instance)[0] != wanted)
     for instance in running:
-        if pending := network.pending(npu.rank, instance):
+        if pending := network.pending(npu.number, instance):
             return instance, pending
     return None
 
@@ -120,10 +122,10 @@ def _chunk(system: SystemLayer, npu: NpuProgram, missing: tuple[int, list[Pendin
         collective, chunk, _ = unpack_instance(missing[0])
         where = f"chunk {chunk}" if collective == wanted else f"which is behind {_name_chunk(system, missing[0])}"
         return f", {where}: {_list_messages(missing[1])}"
-    queued = [chunk for index, chunk, _ in map(unpack_instance, system.waiting(npu.rank)) if index == wanted]
+    queued = [chunk for index, chunk, _ in map(unpack_instance, system.waiting(npu.number)) if index == wanted]
     if not queued:
         return ", of which no message is missing"
-    first = "".join(f", behind {_name_chunk(system, instance)}" for instance in system.next_in_order(npu.rank))
+    first = "".join(f", behind {_name_chunk(system, instance)}" for instance in system.next_in_order(npu.number))
     return f", chunk {queued[0]}: not started{first}"
 
 

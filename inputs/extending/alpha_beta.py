@@ -22,14 +22,14 @@ def alpha_beta(network, endpoint, seed, recorder, on_built):
 
 
 class AlphaBeta(NetworkBackend):
-    """Fulfils ``astra_ns3.network.api.NetworkBackend``; a phase begins once all ranks of its group have launched it."""
+    """Fulfils ``astra_ns3.network.api.NetworkBackend``; a phase begins once all NPUs of its group have launched it."""
 
-    ranks = 0
+    npus = 0
 
-    def __init__(self, ranks):
-        self.ranks = ranks
+    def __init__(self, npus):
+        self.npus = npus
         self._schedules, self._groups = [], []
-        self._launched = {}  # how many ranks have launched an instance in a group
+        self._launched = {}  # how many NPUs have launched an instance in a group
         self._events, self._numbers = [], count()  # (time, number, function of the time): equal times in order
         self._now_ps = 0
         self._stopped = False
@@ -39,13 +39,13 @@ class AlphaBeta(NetworkBackend):
         self._schedules.append(schedule)
         return len(self._schedules) - 1
 
-    def register_group(self, ranks):
+    def register_group(self, npus):
         """Keep which NPUs play ranks 0, 1, ...; its number names them."""
-        self._groups.append(tuple(ranks))
+        self._groups.append(tuple(npus))
         return len(self._groups) - 1
 
-    def launch(self, rank, schedule, group, instance, bytes):
-        """A rank is ready to play its part of a schedule."""
+    def launch(self, npu, schedule, group, instance, bytes):
+        """An NPU is ready to play its part of a schedule."""
         launched = self._launched[group, instance] = self._launched.get((group, instance), 0) + 1
         if launched < len(self._groups[group]):
             return
@@ -62,7 +62,7 @@ class AlphaBeta(NetworkBackend):
         sent = np.bincount(schedule.sender, schedule.message_bytes(bytes))
         return LATENCY_PS * (int(message_rounds(schedule).max()) + 1) + PS_PER_BYTE * int(sent.max())
 
-    def call_later(self, rank, delay_ps, callback):
+    def call_later(self, npu, delay_ps, callback):
         """Call ``callback(time_ps)`` after a time."""
         heapq.heappush(self._events, (self._now_ps + delay_ps, next(self._numbers), callback))
 
@@ -84,8 +84,8 @@ class AlphaBeta(NetworkBackend):
         """Leave :meth:`run` after this event."""
         self._stopped = True
 
-    def pending(self, rank, instance):
-        """What a rank still waits for, for the message of a run that stands still."""
+    def pending(self, npu, instance):
+        """What an NPU still waits for, for the message of a run that stands still."""
         return []
 
     def close(self, *, process_ends=False):

@@ -15,6 +15,6 @@ def hypercube(order, rate, delay, buffer):
         hosts=npus,
         switches=npus,
         links=tuple(links),
-        rank_host=tuple(range(npus)),  # the host of each NPU
+        npu_host=tuple(range(npus)),  # the host of each NPU
         switch_buffer_bytes=(buffer,) * npus,
     )

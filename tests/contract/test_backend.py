@@ -52,7 +52,7 @@ def every_schedule(ranks: int) -> list[Schedule]:
 
 
 def test_there_are_as_many_ranks_as_npus(subject: Subject) -> None:
-    assert subject.create(5).ranks == 5
+    assert subject.create(5).npus == 5
 
 
 @pytest.mark.parametrize("ranks", range(2, 10))

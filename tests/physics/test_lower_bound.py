@@ -38,7 +38,7 @@ class Finish:
 
     def phase_done(self, rank: int, instance: int, time_ps: int) -> None:
         self.times.append(time_ps)
-        if len(self.times) == self.backend.ranks:
+        if len(self.times) == self.backend.npus:
             self.backend.stop()
 
     def heartbeat(self, time_ps: int, events: int) -> None: ...

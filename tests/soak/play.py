@@ -221,7 +221,7 @@ def _play_launches(case: Case, folder: Path, auditor: Auditor, launches: Callabl
     recorder = RecorderOptions(folder / "out", flows="flows" in case.record)
     backend: Any = create_backend("ns3", config, endpoint, seed=case.seed, recorder=recorder, on_built=auditor.on_built)
     try:
-        planned = launches(backend.ranks)
+        planned = launches(backend.npus)
         count = _Count(backend, sum(len(members) for _, _, members, _, _ in planned))
         for start_ps, schedule, members, instance, size in planned:
             known, group = backend.register_schedule(schedule), backend.register_group(members)

@@ -122,8 +122,8 @@ def has_circle(graph: Graph) -> bool:
 
 def _dependencies(graph: Graph) -> Iterator[tuple[Channel, Channel]]:
     tables = shortest_paths(graph)
-    for target in set(graph.rank_host):
-        reached = {source for source in graph.rank_host if source != target}
+    for target in set(graph.npu_host):
+        reached = {source for source in graph.npu_host if source != target}
         waiting = list(reached)
         while waiting:
             node = waiting.pop()

@@ -49,7 +49,7 @@ def test_each_network_is_built_without_a_warning(path: Path) -> None:
     network = read_network(path)
     graph = build_graph(network.topology)
     assert check_transport(network, network_shape(graph), transport_shapes(network, graph)) == []
-    assert len(graph.rank_host) == network.npus
+    assert len(graph.npu_host) == network.npus
 
 
 def test_flat_is_the_same_as_text_and_as_yaml() -> None:

@@ -61,7 +61,7 @@ def network(topology: dict[str, Any], **changes: Any) -> NetworkConfig:
 def test_a_model_written_out_reads_back_the_same(topology: dict[str, Any]) -> None:
     config = network(topology)
     assert parse_network(config.document()) == config
-    assert config.npus == len(build_graph(config.topology).rank_host)
+    assert config.npus == len(build_graph(config.topology).npu_host)
     assert config.topology.kind == topology["kind"]
 
 

@@ -28,7 +28,7 @@ from astra_ns3.topology.graph import Graph, Link
 
 def star(npus=4, rate=10**11, delay=500_000, buffer=10**9, **more):
     links = tuple(Link(host, npus, rate, delay) for host in range(npus))
-    return Graph(**{**dict(hosts=npus, switches=1, links=links, rank_host=tuple(range(npus)),
+    return Graph(**{**dict(hosts=npus, switches=1, links=links, npu_host=tuple(range(npus)),
         switch_buffer_bytes=(buffer,)), **more})
 """
 
@@ -152,10 +152,10 @@ def test_what_is_wrong_in_the_file_is_told(keys: dict[str, Any], message: str, m
             "return star(delay=2**70)",
             r"mine\.py:f: link 0: delay_ps is 1180591620717411303424, expected a whole number",
         ),
-        ("return star(rank_host=())", r"mine\.py:f: places no NPU"),
+        ("return star(npu_host=())", r"mine\.py:f: places no NPU"),
         (
-            "return star(rank_host=(0.0, 1, 2, 3))",
-            r"mine\.py:f: an entry of rank_host is 0\.0, expected a whole number",
+            "return star(npu_host=(0.0, 1, 2, 3))",
+            r"mine\.py:f: an entry of npu_host is 0\.0, expected a whole number",
         ),
         ("return star(dimensions=(2, 3))", r"mine\.py:f: dimensions \[2, 3\] make 6 NPUs, not 4"),
         ("return star(dimensions=(4.0,))", r"mine\.py:f: an entry of dimensions is 4\.0"),

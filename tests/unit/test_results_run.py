@@ -332,7 +332,7 @@ def test_loading_what_is_no_run_is_an_error(tmp_path: Path, text: str | None, me
 
 
 class HalfABackend:
-    ranks = NPUS
+    npus = NPUS
 
 
 @pytest.mark.parametrize(

@@ -107,7 +107,7 @@ def test_members_of_a_part_of_the_grid_meet_those_that_differ_in_the_dimensions_
 
     members = [
         rank
-        for rank in range(world.ranks)
+        for rank in range(world.npus)
         if all(one in wanted for one, wanted in zip(coordinates(rank), kept, strict=True))
     ]
     grid = world.of(Communicator(members))
@@ -166,7 +166,7 @@ def test_members_out_of_order_run_a_ring_in_the_order_given() -> None:
     driver, network = _driver(4, system(preferred_dataset_splits=1), {"ring": ([0, 1, 3], steps), "other": ([2], [])})
     driver.run()
     took = collective_times.ring_all_reduce(3, 300, _message_ps, ENDPOINT_PS)
-    assert {npu.finish_ps for npu in driver.records().npus if npu.rank != 2} == {took}
+    assert {npu.finish_ps for npu in driver.records().npus if npu.npu != 2} == {took}
     assert [3, 1, 0] in network._groups
 
 
@@ -249,7 +249,7 @@ def test_a_key_matches_collectives_whatever_their_order_and_may_be_used_again() 
     ]
     handles.append(run.system.issue(1, keyed["a"]))
     run.run()
-    assert [(handle.rank, handle.collective) for handle in handles] == [(0, 0), (0, 1), (0, 2), (1, 2), (1, 0), (1, 1)]
+    assert [(handle.npu, handle.collective) for handle in handles] == [(0, 0), (0, 1), (0, 2), (1, 2), (1, 0), (1, 1)]
     assert len(run.ends) == 6
 
 

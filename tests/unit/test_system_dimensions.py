@@ -52,8 +52,8 @@ class _Run:
         **options: Any,
     ) -> None:
         self.ends: list[tuple[int, int, int]] = []  # time, rank, collective
-        self.ranks = prod(sizes)
-        self.network = FakeBackend(self.ranks, message_ps=_message_ps, endpoint=EndpointModel(ENDPOINT_PS), **options)
+        self.npus = prod(sizes)
+        self.network = FakeBackend(self.npus, message_ps=_message_ps, endpoint=EndpointModel(ENDPOINT_PS), **options)
         self.system = SystemLayer(
             self.network, config, sizes, ["layer"], self._ended,
             compatibility=compatibility, bandwidths=[1.0 + dimension for dimension in range(len(sizes))],
@@ -61,7 +61,7 @@ class _Run:
         self._requests, self._begin_ps = requests, begin_ps
         self._waits = [*waits, *[False] * len(requests)]
         self._blocked: dict[Handle, int] = {}
-        for rank in range(self.ranks):
+        for rank in range(self.npus):
             self._go_on(rank, 0)
         self.network.run(self, Limits())
 
@@ -86,9 +86,9 @@ class _Run:
             self._go_on(rank, number + 1)
 
     def _ended(self, handle: Handle, time_ps: int) -> None:
-        self.ends.append((time_ps, handle.rank, handle.collective))
+        self.ends.append((time_ps, handle.npu, handle.collective))
         if handle in self._blocked:
-            self._go_on(handle.rank, self._blocked.pop(handle))
+            self._go_on(handle.npu, self._blocked.pop(handle))
 
 
 def _ring(ranks: int, bytes: int, kind: CollectiveKind = AR) -> int:

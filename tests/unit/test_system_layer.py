@@ -41,7 +41,7 @@ class _Run:
     def __init__(self, network: FakeBackend, config: SystemConfig) -> None:
         self.network = network
         self.ends: list[tuple[int, int, int]] = []  # time, rank, collective
-        self.system = SystemLayer(network, config, (network.ranks,), ["a", "b", "c"], self._ended)
+        self.system = SystemLayer(network, config, (network.npus,), ["a", "b", "c"], self._ended)
 
     def phase_done(self, rank: int, instance: int, time_ps: int) -> None:
         self.system.phase_done(rank, instance, time_ps)
@@ -61,7 +61,7 @@ class _Run:
         return [unpack_instance(instance)[:2] for _, who, instance in self.network.launched if who == rank]
 
     def _ended(self, handle: Handle, time_ps: int) -> None:
-        self.ends.append((time_ps, handle.rank, handle.collective))
+        self.ends.append((time_ps, handle.npu, handle.collective))
 
 
 def _network(ranks: int, **options: Any) -> FakeBackend:

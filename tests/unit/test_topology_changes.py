@@ -63,7 +63,7 @@ def test_a_switch_is_down_with_all_its_links_and_up_with_those_that_are_not_down
 
 
 def test_a_host_is_down_with_the_last_of_its_npus() -> None:
-    graph = replace(leaf_spine(), rank_host=(0, 0, 1, 2, 3), dimensions=())
+    graph = replace(leaf_spine(), npu_host=(0, 0, 1, 2, 3), dimensions=())
     changes = (Change(1, NpuTarget(0), DOWN), Change(2, NpuTarget(1), DOWN), Change(3, NpuTarget(0), UP))
     assert [epoch.graph.links[0].up for epoch in played(graph, *changes)] == [True, True, False, True]
 
@@ -172,7 +172,7 @@ def changing_graphs(draw: st.DrawFn) -> tuple[Graph, list[Change], bool]:
     graph = draw(connected_graphs())
     targets: list[Target] = [LinkTarget(number) for number in range(len(graph.links))]
     targets += [SwitchTarget(number) for number in range(graph.switches)]
-    targets += [NpuTarget(number) for number in range(len(graph.rank_host))]
+    targets += [NpuTarget(number) for number in range(len(graph.npu_host))]
     changes: dict[tuple[int, Target], Change] = {}
     for _ in range(draw(st.integers(0, 10))):
         time_ps, target = draw(st.integers(0, 5)), draw(st.sampled_from(targets))
@@ -193,7 +193,7 @@ def expected_links(graph: Graph, changes: list[Change], time_ps: int) -> list[tu
     def node_up(node: int) -> bool:
         if node >= graph.hosts:
             return bool(last(SwitchTarget(node - graph.hosts), "up", True))
-        npus = [npu for npu, host in enumerate(graph.rank_host) if host == node]
+        npus = [npu for npu, host in enumerate(graph.npu_host) if host == node]
         return not npus or any(last(NpuTarget(npu), "up", True) for npu in npus)
 
     return [

@@ -71,7 +71,7 @@ def test_graphml_and_node_link_keep_everything_that_routes_and_pictures_need(
 ) -> None:
     graph = written(topology, tmp_path / name)
     again = from_file(tmp_path / name)
-    numbers = ("hosts", "switches", "links", "rank_host", "switch_buffer_bytes", "dimensions")
+    numbers = ("hosts", "switches", "links", "npu_host", "switch_buffer_bytes", "dimensions")
     for field in (*numbers, "switch_names", "switch_levels"):
         assert getattr(again, field) == getattr(graph, field)
 
@@ -79,7 +79,7 @@ def test_graphml_and_node_link_keep_everything_that_routes_and_pictures_need(
 def test_hpcc_text_keeps_rates_delays_errors_and_the_order_of_ports(tmp_path: Path) -> None:
     graph = written(HIERARCHICAL, tmp_path / "net.txt")
     again = from_file(tmp_path / "net.txt")
-    assert (again.hosts, again.switches, again.rank_host) == (graph.hosts, graph.switches, graph.rank_host)
+    assert (again.hosts, again.switches, again.npu_host) == (graph.hosts, graph.switches, graph.npu_host)
     kept = [(link.a, link.b, link.rate_bps, link.delay_ps, link.error_rate) for link in graph.links]
     assert [(link.a, link.b, link.rate_bps, link.delay_ps, link.error_rate) for link in again.links] == kept
     assert again.ports == graph.ports

@@ -28,7 +28,7 @@ def test_a_single_switch_has_one_link_and_port_per_host() -> None:
     graph = single(6, 2)
     assert (graph.hosts, graph.switches, graph.nodes) == (3, 1, 4)
     assert graph.links == tuple(Link(host, 3, 100_000_000_000, 500_000) for host in (0, 1, 2))
-    assert graph.rank_host == (0, 0, 1, 1, 2, 2)
+    assert graph.npu_host == (0, 0, 1, 1, 2, 2)
     assert graph.switch_buffer_bytes == (64_000_000,)
     assert graph.ports[3] == (Port(0, 0), Port(1, 1), Port(2, 2))
     assert graph.ports[1] == (Port(1, 3),)
@@ -70,7 +70,7 @@ def test_a_port_that_is_not_there_is_refused(name: str, message: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("links", "rank_host", "buffers"),
+    ("links", "npu_host", "buffers"),
     [
         ((Link(0, 9, 1, 0),), (0,), (1,)),
         ((Link(0, 0, 1, 0),), (0,), (1,)),
@@ -81,7 +81,7 @@ def test_a_port_that_is_not_there_is_refused(name: str, message: str) -> None:
     ],
 )
 def test_a_graph_that_cannot_be_is_refused(
-    links: tuple[Link, ...], rank_host: tuple[int, ...], buffers: tuple[int, ...]
+    links: tuple[Link, ...], npu_host: tuple[int, ...], buffers: tuple[int, ...]
 ) -> None:
     with pytest.raises(InputError):
-        Graph(2, 1, links, rank_host, buffers)
+        Graph(2, 1, links, npu_host, buffers)

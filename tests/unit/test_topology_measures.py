@@ -93,7 +93,7 @@ def test_the_slowest_path_is_that_of_most_delay_though_another_has_more_links() 
 def test_no_pair_that_can_be_reached_has_more_delay_than_the_slowest_path(drawn: Graph, data: st.DataObject) -> None:
     delays = [data.draw(st.sampled_from((0, 25_000, 10**6))) for _ in drawn.links]
     links = tuple(Link(link.a, link.b, G, delay) for link, delay in zip(drawn.links, delays, strict=True))
-    graph = Graph(drawn.hosts, drawn.switches, links, drawn.rank_host, drawn.switch_buffer_bytes)
+    graph = Graph(drawn.hosts, drawn.switches, links, drawn.npu_host, drawn.switch_buffer_bytes)
     try:
         tables = shortest_paths(graph)
         between = pair_delays(graph, range(graph.hosts))

@@ -36,9 +36,9 @@ def ways(graph: Graph, at: int, end: int, passed: tuple[int, ...]) -> Iterator[t
 
 
 def check(graph: Graph) -> None:
-    found = pair_delays(graph, graph.rank_host)
-    for a, first in enumerate(graph.rank_host):
-        for b, second in enumerate(graph.rank_host):
+    found = pair_delays(graph, graph.npu_host)
+    for a, first in enumerate(graph.npu_host):
+        for b, second in enumerate(graph.npu_host):
             if first != second:
                 assert found.between_ps(a, b) == min(ways(graph, first, second, ()))[1], (first, second)
 
@@ -65,13 +65,13 @@ def test_of_ways_that_are_equally_short_the_quickest_counts() -> None:
     ends += [(4, 5, 10), (5, 7, 2000), (4, 6, 1000), (6, 7, 900), (4, 8, 1), (8, 6, 1)]
     graph = Graph(4, 5, tuple(Link(a, b, gbps, delay) for a, b, delay in ends), (0, 1, 2, 3), (10**6,) * 5)
     check(graph)
-    found = pair_delays(graph, graph.rank_host)
+    found = pair_delays(graph, graph.npu_host)
     assert (found.between_ps(0, 1), found.between_ps(0, 3), found.between_ps(2, 3)) == (1000, 2900, 9000)
 
 
 def test_hosts_that_are_alike_share_a_row() -> None:
     graph = build_graph(network({"kind": "fat-tree", "k": 8, "link": LINK, "switch": SWITCH}).topology)
-    assert pair_delays(graph, graph.rank_host).delays_ps.shape == (32, 32)  # 128 hosts on 32 edge switches
+    assert pair_delays(graph, graph.npu_host).delays_ps.shape == (32, 32)  # 128 hosts on 32 edge switches
 
 
 def test_a_fabric_of_nodes_is_charged_from_node_to_node() -> None:

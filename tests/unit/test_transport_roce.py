@@ -279,7 +279,7 @@ def test_a_graph_in_outline() -> None:
         hosts=4,
         switches=3,
         links=tuple(Link(a, b, rate, delay) for a, b, (rate, delay) in ends),
-        rank_host=(0, 1, 1, 2, 3),
+        npu_host=(0, 1, 1, 2, 3),
         switch_configs=(edge, core, edge),
     )
     shape = network_shape(graph)

@@ -35,7 +35,7 @@ class BuiltGraph(Protocol):
     """What the keys of a topology must know of a :class:`~astra_ns3.topology.graph.Graph`, whose room lies above."""
 
     @property
-    def rank_host(self) -> tuple[int, ...]:
+    def npu_host(self) -> tuple[int, ...]:
         """The host of each NPU."""
 
     @property
@@ -121,7 +121,7 @@ class OwnTopology(TopologyBase):
 
     def npu_count(self) -> int:
         """How many NPUs the topology joins."""
-        return len(self.built().rank_host)
+        return len(self.built().npu_host)
 
     def built_dimensions(self) -> tuple[int, ...]:
         """Those of the graph."""
@@ -132,7 +132,7 @@ class OwnTopology(TopologyBase):
         graph = self.built()
         if len(graph.bandwidths) == len(graph.dimensions):
             return tuple(graph.bandwidths)
-        rates = dict.fromkeys(graph.rank_host, 0)
+        rates = dict.fromkeys(graph.npu_host, 0)
         for link in graph.links:
             for end in (link.a, link.b):
                 if end in rates:

@@ -85,7 +85,7 @@ class Reliability(ConfigModel):
 
 
 class RoceTransport(ConfigModel):
-    """RoCEv2 queue pairs between ordered pairs of ranks; numbers that belong together are checked in transport."""
+    """RoCEv2 queue pairs between ordered pairs of NPUs; numbers that belong together are checked in transport."""
 
     kind: Literal["roce"] = "roce"
     payload_bytes: Annotated[PositiveBytes, Le(LARGEST_PAYLOAD_BYTES)] = Field(alias="payload", default=1000)
@@ -102,7 +102,7 @@ class RoceTransport(ConfigModel):
     ack_telemetry_bytes: Annotated[Bytes, Le(4096)] | None = None
     """On each ACK; absent: as it needs."""
     queue_pairs: Literal["per-pair", "per-message"] = "per-pair"
-    """One queue pair for each ordered pair of ranks and the whole run, or a new one for each message."""
+    """One queue pair for each ordered pair of NPUs and the whole run, or a new one for each message."""
     priority: Priority = 3
     ack_priority: Priority | None = None
     """Absent: that of the data."""

@@ -55,7 +55,7 @@ def _congestion_control(value: object) -> str:
 
 
 class TcpTransport(ConfigModel):
-    """One lasting TCP connection per ordered pair of ranks; numbers that belong together are checked in transport."""
+    """One lasting TCP connection per ordered pair of NPUs; numbers that belong together are checked in transport."""
 
     kind: Literal["tcp"] = "tcp"
     congestion_control: Annotated[

@@ -109,8 +109,8 @@ class Accumulated:
         snapshot = self._last
         assert snapshot is not None
         npus = tuple(
-            NpuRecord(rank, finish_ps, compute_ps, exposed_ps, bool(done))
-            for rank, (finish_ps, compute_ps, exposed_ps, done) in enumerate(snapshot.npus.tolist())
+            NpuRecord(npu, finish_ps, compute_ps, exposed_ps, bool(done))
+            for npu, (finish_ps, compute_ps, exposed_ps, done) in enumerate(snapshot.npus.tolist())
         )
         return RunRecords(
             complete=False,

@@ -66,7 +66,7 @@ class HookContext:
         kind = self.ns.CollectiveApplication
         found: list[Any] = []
         first: dict[int, int] = {}
-        for host in self.graph.rank_host:
+        for host in self.graph.npu_host:
             index = first.get(host, 0)
             first[host] = index + 1
             found.append(self.ns.DynamicCast[kind](self.nodes[host].GetApplication(index)))

@@ -96,9 +96,9 @@ class SessionBackend:
         self._hook_ended = ended if callable(ended) else None
 
     @property
-    def ranks(self) -> int:
+    def npus(self) -> int:
         """How many NPUs there are."""
-        return len(self._graph.rank_host)
+        return len(self._graph.npu_host)
 
     def register_schedule(self, schedule: Schedule) -> int:
         """Hand over a schedule; raises BackendError if it can't be played."""
@@ -109,20 +109,20 @@ class SessionBackend:
             )
         return int(number)
 
-    def register_group(self, ranks: Sequence[int]) -> int:
+    def register_group(self, npus: Sequence[int]) -> int:
         """Name the NPUs that play ranks 0, 1, ... of a schedule."""
         with _translated():
-            return int(self._session.RegisterGroup(np.array(ranks, dtype=np.uint32), len(ranks)))
+            return int(self._session.RegisterGroup(np.array(npus, dtype=np.uint32), len(npus)))
 
-    def launch(self, rank: int, schedule: int, group: int, instance: int, bytes: int) -> None:
-        """Start NPU ``rank``'s part of a phase now."""
-        self._session.Launch(rank, instance, schedule, group, bytes)
+    def launch(self, npu: int, schedule: int, group: int, instance: int, bytes: int) -> None:
+        """Start ``npu``'s part of a phase now."""
+        self._session.Launch(npu, instance, schedule, group, bytes)
 
-    def call_later(self, rank: int, delay_ps: int, callback: Callable[[int], None]) -> None:
+    def call_later(self, npu: int, delay_ps: int, callback: Callable[[int], None]) -> None:
         """Call ``callback(time_ps)`` after ``delay_ps``."""
         token = next(self._tokens)
         self._timers[token] = callback
-        self._session.SetTimer(rank, delay_ps, token)
+        self._session.SetTimer(npu, delay_ps, token)
 
     def now_ps(self) -> int:
         """The simulated time."""
@@ -159,9 +159,9 @@ class SessionBackend:
         """Leave :meth:`run` after the present event."""
         self._session.Stop()
 
-    def pending(self, rank: int, instance: int) -> list[PendingMessage]:
-        """What ``rank`` still has to send or receive in ``instance``."""
-        found = [self._session.GetPending(index) for index in range(self._session.CountPending(rank, instance))]
+    def pending(self, npu: int, instance: int) -> list[PendingMessage]:
+        """What ``npu`` still has to send or receive in ``instance``."""
+        found = [self._session.GetPending(index) for index in range(self._session.CountPending(npu, instance))]
         return [PendingMessage(int(m.sender), int(m.receiver), int(m.bytes), int(m.step), bool(m.sent)) for m in found]
 
     def statistics(self) -> dict[str, int | float]:
@@ -247,9 +247,9 @@ class SessionBackend:
         numbers = numbers_of(self._session.GetPortNumbers(), ports * len(PORT_COUNTERS))
         return numbers.reshape(ports, len(PORT_COUNTERS))
 
-    def sent_bytes(self, rank: int) -> int:
-        """Bytes of the messages that ``rank`` has sent so far."""
-        return int(self._session.GetSentBytes(rank))
+    def sent_bytes(self, npu: int) -> int:
+        """Bytes of the messages that ``npu`` has sent so far."""
+        return int(self._session.GetSentBytes(npu))
 
     def delivered_bytes(self) -> int:
         """Bytes of messages, whole or not, that all NPUs have got so far."""
@@ -283,7 +283,7 @@ class SessionBackend:
     # What the native session calls.
 
     def phase_done(self, npu: int, instance: int, time_ps: int) -> None:
-        """A rank has finished its part of a phase."""
+        """An NPU has finished its part of a phase."""
         assert self._listener is not None
         self._call(self._listener.phase_done, npu, instance, time_ps)
 

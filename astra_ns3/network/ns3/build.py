@@ -30,7 +30,7 @@ def describe_network(description: Description, plan: NetworkPlan, seed: int) -> 
         hosts=graph.hosts,
         nicBufferBytes=graph.nic_buffer_bytes or 0,
         timeRoundingPs=0 if roce is None else roce.time_rounding_ps,
-        hostOfNpu=_numbers(graph.rank_host),
+        hostOfNpu=_numbers(graph.npu_host),
         switches=_switches(description, graph, at_enqueue=roce is None),
         links=_links(description, graph, largest_wire_bytes(config)),
         nodeNames=_numbers(graph.node_ids or range(graph.nodes)),
@@ -168,7 +168,7 @@ def _describe_routing(
     description.part("routing", values)
     for pin in routing.pins:
         choices = _numbers(pinned_choices(graph, tables, pin.sender, pin.receiver, pin.path))
-        ends = {"fromHost": graph.rank_host[pin.sender], "toHost": graph.rank_host[pin.receiver]}
+        ends = {"fromHost": graph.npu_host[pin.sender], "toHost": graph.npu_host[pin.receiver]}
         description.add("Pin", {**ends, "choices": choices})
 
 

@@ -95,13 +95,13 @@ def export(graph: Graph, config: TopologyConfig, path: str | os.PathLike[str]) -
 
 
 def _one_npu_a_host(graph: Graph) -> None:
-    if graph.rank_host != tuple(range(graph.hosts)):
+    if graph.npu_host != tuple(range(graph.hosts)):
         raise InputError("this format has one NPU on each host, in order; the network has it otherwise")
 
 
 def _has_dimensions(graph: Graph) -> bool:
     """Whether there is more than one; all NPUs in one are what a reader takes for granted."""
-    return graph.dimensions != (len(graph.rank_host),)
+    return graph.dimensions != (len(graph.npu_host),)
 
 
 def _nodes(graph: Graph) -> list[tuple[str, dict[str, object]]]:

@@ -11,11 +11,11 @@
 namespace ns3
 {
 
-LocalMessageTransport::LocalMessageTransport(uint32_t ranks,
+LocalMessageTransport::LocalMessageTransport(uint32_t npus,
                                              uint64_t rateBps,
                                              int64_t delayPs,
                                              MessageListener& listener)
-    : m_freePs(ranks, 0),
+    : m_freePs(npus, 0),
       m_rateBps(rateBps),
       m_delayPs(delayPs),
       m_listener(listener)

@@ -18,12 +18,12 @@ class LocalMessageTransport : public MessageTransport
 {
   public:
     /**
-     * \param ranks number of NPUs
+     * \param npus number of NPUs
      * \param rateBps rate of an NPU's sending side in bits per second
      * \param delayPs delay in picoseconds
      * \param listener who is told of arrivals
      */
-    LocalMessageTransport(uint32_t ranks,
+    LocalMessageTransport(uint32_t npus,
                           uint64_t rateBps,
                           int64_t delayPs,
                           MessageListener& listener);

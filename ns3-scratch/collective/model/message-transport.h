@@ -37,7 +37,7 @@ class MessageTransport
 {
   public:
     virtual ~MessageTransport() = default;
-    /// \param message a message to carry from now on; messages of one pair of ranks arrive in the
+    /// \param message a message to carry from now on; messages of one pair of NPUs arrive in the
     /// order sent
     virtual void Send(const CollectiveMessage& message) = 0;
 };
