@@ -1,4 +1,4 @@
-"""Training loops on a packet-level network: ASTRA-sim's system model over ns-3's TCP.
+"""Training loops on packet-level networks: ASTRA-sim's system model over ns-3's TCP and over RoCE.
 
 ``run`` and ``Result`` are loaded when first used, so that ``import astra_ns3`` stays free of ns-3, pandas and pyarrow.
 """
