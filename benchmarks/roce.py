@@ -23,6 +23,7 @@ from astra_ns3.collectives.schedule import Schedule
 from astra_ns3.config.network.packet_network import parse_network
 from astra_ns3.network.api import EndpointModel, Limits
 from astra_ns3.network.ns3.backend import Ns3Backend
+from astra_ns3.network.plan import plan_network
 
 MIB = 1 << 20
 LINK = {"rate": "400Gbps", "delay": "500ns"}
@@ -96,7 +97,7 @@ class Chunks:
 def measure(topology: Mapping[str, Any], control: str, schedule: Schedule, size: int, chunks: int) -> dict[str, Any]:
     network = parse_network({"topology": topology, "transport": {"kind": "roce", "congestion_control": control}})
     begin = time.process_time()
-    backend = Ns3Backend(network, EndpointModel(10_000))
+    backend = Ns3Backend(plan_network(network, EndpointModel(10_000)))
     built = time.process_time() - begin
     chunks_in_turn = Chunks(backend, schedule, size, chunks)
     begin = time.process_time()

@@ -23,6 +23,7 @@ from astra_ns3.config.network.packet_network import parse_network
 from astra_ns3.network.api import EndpointModel
 from astra_ns3.network.door.library import load
 from astra_ns3.network.ns3.backend import Ns3Backend
+from astra_ns3.network.plan import plan_network
 from astra_ns3.system.file import parse_system
 from astra_ns3.workload.files.astra_sim import parse_workload
 
@@ -42,7 +43,7 @@ def ready(k: int, transport: Mapping[str, Any]) -> dict[str, Any]:
     begin, cpu = time.perf_counter(), time.process_time()
     topology = {"kind": "fat-tree", "k": k, "link": LINK, "switch": SWITCH}
     network = parse_network({"topology": topology, "transport": transport})
-    backend = Ns3Backend(network, EndpointModel(10_000))
+    backend = Ns3Backend(plan_network(network, EndpointModel(10_000)))
     seconds = time.perf_counter() - begin
     return {
         "hosts": network.npus,

@@ -13,6 +13,7 @@ from star_network import Listener, Played, Row, by_hand
 from astra_ns3.config.network.packet_network import NetworkConfig, parse_network
 from astra_ns3.errors import LimitReached
 from astra_ns3.network.api import EndpointModel, Limits
+from astra_ns3.network.plan import plan_network
 from astra_ns3.network.records import RecorderOptions
 from astra_ns3.network.registry import create_backend
 
@@ -66,7 +67,7 @@ def play_flows(
 ) -> Played:
     """Play flows until all have arrived, or until ``until_ps``; message m of flow f is instance f, row m."""
     recorder = RecorderOptions(directory, flows=True)
-    backend: Any = create_backend("ns3", config, EndpointModel(), seed=seed, recorder=recorder)
+    backend: Any = create_backend("ns3", plan_network(config, EndpointModel()), seed=seed, recorder=recorder)
     left = 2 * len(flows)
 
     def done(rank: int, instance: int, time_ps: int) -> None:

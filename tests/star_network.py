@@ -13,6 +13,7 @@ import pandas as pd
 from astra_ns3.collectives.schedule import Schedule
 from astra_ns3.config.network.packet_network import NetworkConfig, parse_network
 from astra_ns3.network.api import EndpointModel, Limits, NetworkBackend
+from astra_ns3.network.plan import plan_network
 from astra_ns3.network.records import RecorderOptions
 from astra_ns3.network.registry import create_backend
 
@@ -170,8 +171,7 @@ def play(
     itself. ``stop_when_done``: not beyond the time the last rank is done."""
     backend: Any = create_backend(
         "ns3",
-        config,
-        endpoint or EndpointModel(),
+        plan_network(config, endpoint),
         seed=seed,
         recorder=RecorderOptions(directory, flows=directory is not None),
         on_built=on_built,

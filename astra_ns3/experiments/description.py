@@ -34,7 +34,7 @@ def describe(inputs: Inputs) -> Description:
         workload=_workload_document(inputs.workload),
         system=inputs.system.document(),
         network=inputs.network.document(),
-        in_force=None if inputs.plan is None else in_force_document(inputs.plan),
+        in_force=in_force_document(inputs.plan),
         compat=inputs.compat,
         num_queues_per_dimension=inputs.system.num_queues_per_dimension,
         observes=inputs.network.observe.anything,

@@ -6,12 +6,17 @@ from dataclasses import asdict
 from typing import Any
 
 from astra_ns3.config.transports.roce_control import OwnControl, RoceControl
-from astra_ns3.network.plan import NetworkPlan
+from astra_ns3.network.plan import AnyPlan, NetworkPlan
 from astra_ns3.transport.roce import RoceParameters
 
 
-def in_force_document(plan: NetworkPlan) -> dict[str, Any]:
-    """Numbers of each transport, of RoCE's congestion control by their set, and of the switches' marking by rate."""
+def in_force_document(plan: AnyPlan) -> dict[str, Any] | None:
+    """Numbers of each transport, of RoCE's congestion control by their set, and of the switches' marking by rate.
+
+    None without packets.
+    """
+    if not isinstance(plan, NetworkPlan):
+        return None
     document: dict[str, Any] = {}
     if plan.tcp is not None:
         document["tcp"] = asdict(plan.tcp)

@@ -29,7 +29,7 @@ from astra_ns3.experiments.options import (
 from astra_ns3.experiments.scaling import scaled_apart
 from astra_ns3.memory import require_memory
 from astra_ns3.network.api import EndpointModel
-from astra_ns3.network.plan import NetworkPlan, plan_network
+from astra_ns3.network.plan import AnyPlan, plan_network
 from astra_ns3.network.registry import check_backend
 from astra_ns3.system.file import read_system
 from astra_ns3.topology.checks import check_topology
@@ -54,9 +54,8 @@ class Inputs:
     workload: Workload
     system: SystemConfig
     network: AnyNetwork
-    graph: Graph
-    plan: NetworkPlan | None
-    """What a network of packets comes to; None of an analytical one."""
+    plan: AnyPlan
+    """What the network comes to."""
     warnings: tuple[str, ...]
     compatibility: Compatibility = OURS
     compat: str = "none"
@@ -65,6 +64,11 @@ class Inputs:
     """Whether a network of ours observes something; what an import of another format observes is for convenience."""
     known_expected: dict[int, ExpectedRun] = field(default_factory=dict, compare=False, repr=False)
     """What :meth:`expected` has found, by passes."""
+
+    @property
+    def graph(self) -> Graph:
+        """The graph of the network's plan."""
+        return self.plan.graph
 
     @property
     def bandwidths(self) -> tuple[float, ...]:
@@ -112,14 +116,13 @@ def load_inputs(
         # Before the graph: it takes long to build, and needs less memory than too large a schedule.
         expected = expected_run(scaled, system_config, dimensions, bandwidths, compatibility, 1, tell)
     with _named(network, read_in_network):
-        graph, plan, warnings = _network(network_config, options, endpoint_model(system_config))
+        plan, warnings = _network(network_config, options, endpoint_model(system_config))
         _check_durations(network_config, expected)
-        check_backend(options.backend, plan or network_config, rendezvous=system_config.rendezvous)
+        check_backend(options.backend, plan)
     return Inputs(
         scaled,
         system_config,
         network_config,
-        graph,
         plan,
         tuple(
             dict.fromkeys(
@@ -175,17 +178,15 @@ def _check_durations(network: AnyNetwork, expected: ExpectedRun) -> None:
         )
 
 
-def _network(
-    network: AnyNetwork, options: Options, endpoint: EndpointModel
-) -> tuple[Graph, NetworkPlan | None, list[str]]:
-    """The graph of a network, its plan if it is one of packets, and what to warn of."""
+def _network(network: AnyNetwork, options: Options, endpoint: EndpointModel) -> tuple[AnyPlan, list[str]]:
+    """The plan of a network, and what to warn of."""
     if isinstance(network, AnalyticalNetwork):
         if options.backend == "ns3":
             raise InputError(
                 "describes an analytical network, without packets; add --backend analytical, or name it in a network "
                 "file with 'topology: {kind: file, path: ..., switch: {buffer: ...}}', which makes it one of packets"
             )
-        return Graph(network.npus, 0, (), tuple(range(network.npus)), ()), None, []
+        return plan_network(network, endpoint), []
     plan = plan_network(network, endpoint)
     graph = plan.graph
     if len(graph.npu_host) != network.npus:
@@ -195,7 +196,7 @@ def _network(
     weighted = network.topology.routing.weighted
     tables = None if weighted else plan.tables
     wires = check_topology(graph, *wire_sizes(network), weighted=weighted, tables=tables, slowest=plan.slowest)
-    return graph, plan, [*wires, *check_transport(network, plan.shape, plan.shapes)]
+    return plan, [*wires, *check_transport(network, plan.shape, plan.shapes)]
 
 
 def endpoint_model(system: SystemConfig) -> EndpointModel:

@@ -13,7 +13,7 @@ from astra_ns3.config.network.packet_network import NetworkConfig
 from astra_ns3.config.transports.roce_control import OwnControl
 from astra_ns3.errors import AstraNs3Error, HookFailed, InputError, Interrupted
 from astra_ns3.experiments.capacity import check_run_fits
-from astra_ns3.experiments.inputs import Inputs, endpoint_model
+from astra_ns3.experiments.inputs import Inputs
 from astra_ns3.experiments.progress import Progress, ProgressMeter, ProgressSink, expected_work, tell_stage
 from astra_ns3.experiments.request import RunRequest
 from astra_ns3.experiments.watch import Watch
@@ -149,21 +149,18 @@ def _with_hook_result(played: Played, returned: object) -> Played:
 
 
 def _build(request: RunRequest, inputs: Inputs, recorder: RecorderOptions) -> NetworkBackend:
-    endpoint = endpoint_model(inputs.system)
     backend, config = request.backend, inputs.network
-    known = inputs.plan or config
     if isinstance(backend, str):
         return create_backend(
             backend,
-            known,
-            endpoint,
+            inputs.plan,
             seed=request.seed,
             recorder=recorder,
             on_built=request.on_built,
             compatibility=inputs.compatibility,
         )
     if callable(backend):
-        made = backend(config, endpoint, request.seed, recorder, request.on_built)
+        made = backend(config, inputs.plan.endpoint, request.seed, recorder, request.on_built)
         check_given(made, "what the backend function returned")
         return made
     if backend.npus != config.npus:

@@ -12,6 +12,7 @@ from astra_ns3.collectives.schedule import Schedule
 from astra_ns3.config.network.packet_network import NetworkConfig
 from astra_ns3.experiments.expected import ExpectedPlay
 from astra_ns3.experiments.inputs import Inputs
+from astra_ns3.network.plan import NetworkPlan
 from astra_ns3.topology.paths import path
 from astra_ns3.transport.roce import window_bytes
 
@@ -177,7 +178,7 @@ def _mean_links(inputs: Inputs, pairs: _Numbers) -> float:
     graph = inputs.graph
     if graph.switches <= 1 or not len(pairs):
         return _DIRECT_LINKS
-    assert inputs.plan is not None
+    assert isinstance(inputs.plan, NetworkPlan)
     tables = inputs.plan.tables
     if len(pairs) > MOST_PATHS:
         places = np.arange(MOST_PATHS) * _GOLDEN_RATIO % 1.0 * len(pairs)
@@ -200,7 +201,7 @@ def _served(network: NetworkConfig) -> dict[str, frozenset[int]]:
 def _cuttings(inputs: Inputs, network: NetworkConfig) -> list[Cutting]:
     """Every kind of transport with the dimensions that it serves."""
     plan = inputs.plan
-    assert plan is not None
+    assert isinstance(plan, NetworkPlan)
     found = []
     for kind, dimensions in _served(network).items():
         if kind == "tcp":

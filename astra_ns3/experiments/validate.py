@@ -78,7 +78,7 @@ def validate(
         switches=inputs.graph.switches,
         links=len(inputs.graph.links),
         forecast=forecast(inputs, passes),
-        in_force=None if inputs.plan is None else in_force_document(inputs.plan),
+        in_force=in_force_document(inputs.plan),
         warnings=(*inputs.warnings, *_does_not_fit(inputs, passes)),
     )
 
@@ -96,8 +96,7 @@ def check_own_code(inputs: Inputs) -> None:
     """Load the user's policies and congestion control, as a run does; raises InputError if that fails."""
     find_policy(inputs.system.scheduling_policy, POLICIES)
     join_rule(inputs.system.intra_dimension_scheduling)
-    if inputs.plan is not None:
-        check_own_control(inputs.plan)
+    check_own_control(inputs.plan)
 
 
 def _may_name_code(given: object) -> bool:

@@ -9,7 +9,10 @@ from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
+from typing import overload
 
+from astra_ns3.config.network.analytical_network import AnalyticalNetwork
+from astra_ns3.config.network.file import AnyNetwork
 from astra_ns3.config.network.packet_network import NetworkConfig, Observe
 from astra_ns3.config.topology.switch import SwitchConfig
 from astra_ns3.network.api import EndpointModel
@@ -70,11 +73,41 @@ class NetworkPlan:
         return self.shapes.get(kind, self.shape)
 
 
-def plan_network(config: NetworkConfig, endpoint: EndpointModel | None = None) -> NetworkPlan:
+@dataclass(frozen=True, eq=False)
+class AnalyticalPlan:
+    """An analytical network: ``grid``, and what NPUs spend on messages. Its graph is hosts without links."""
+
+    config: AnalyticalNetwork
+    endpoint: EndpointModel
+
+    @cached_property
+    def graph(self) -> Graph:
+        """A host for each NPU, and nothing between them."""
+        npus = self.config.npus
+        return Graph(npus, 0, (), tuple(range(npus)), ())
+
+    @cached_property
+    def grid(self) -> NpuGrid:
+        """What is played: all that the file says."""
+        return NpuGrid(self.config)
+
+
+AnyPlan = NetworkPlan | AnalyticalPlan
+
+
+@overload
+def plan_network(config: NetworkConfig, endpoint: EndpointModel | None = None) -> NetworkPlan: ...
+@overload
+def plan_network(config: AnalyticalNetwork, endpoint: EndpointModel | None = None) -> AnalyticalPlan: ...
+@overload
+def plan_network(config: AnyNetwork, endpoint: EndpointModel | None = None) -> AnyPlan: ...
+def plan_network(config: AnyNetwork, endpoint: EndpointModel | None = None) -> AnyPlan:
     """Build the graph, find the routes, fill in what the file left open; by default NPUs spend nothing on messages.
 
     Raises InputError if the topology or a number is impossible.
     """
+    if isinstance(config, AnalyticalNetwork):
+        return AnalyticalPlan(config, endpoint or EndpointModel())
     graph = build_graph(config.topology)
     tables = shortest_paths(graph, weighted=config.topology.routing.weighted)
     longest = longest_path(graph, tables)

@@ -9,37 +9,33 @@ from functools import partial
 from astra_ns3.config.core.compatibility import OURS, Compatibility
 from astra_ns3.config.core.model import shown
 from astra_ns3.config.network.file import AnyNetwork
-from astra_ns3.config.network.packet_network import NetworkConfig
 from astra_ns3.errors import InputError, nearest
 from astra_ns3.network.api import EndpointModel, NetworkBackend
-from astra_ns3.network.plan import NetworkPlan
+from astra_ns3.network.plan import AnyPlan, NetworkPlan
 from astra_ns3.network.records import RecorderOptions
 
 #: Called with what a backend built, before the first event; its arguments are the backend's own affair.
 BuiltHook = Callable[..., object]
 Factory = Callable[[AnyNetwork, EndpointModel, int, RecorderOptions, "BuiltHook | None"], NetworkBackend]
-_Maker = Callable[
-    ["AnyNetwork | NetworkPlan", EndpointModel, int, RecorderOptions, "BuiltHook | None", Compatibility], NetworkBackend
-]
+_Maker = Callable[[AnyPlan, int, RecorderOptions, "BuiltHook | None", Compatibility], NetworkBackend]
 
 
 def create_backend(
     name: str,
-    network: AnyNetwork | NetworkPlan,
-    endpoint: EndpointModel,
+    plan: AnyPlan,
     *,
     seed: int,
     recorder: RecorderOptions,
     on_built: BuiltHook | None = None,
     compatibility: Compatibility = OURS,
 ) -> NetworkBackend:
-    """Build the backend ``name`` on a network, or on a plan of it that is at hand.
+    """Build the backend ``name`` on a network.
 
     Raises InputError if there is none of that name, or for what it can't do.
     """
     check_backend_name(name)
-    check_backend(name, network, rendezvous=endpoint.rendezvous_bytes > 0)
-    return BACKENDS[name](network, endpoint, seed, recorder, on_built, compatibility)
+    check_backend(name, plan)
+    return BACKENDS[name](plan, seed, recorder, on_built, compatibility)
 
 
 def check_backend_name(name: str) -> None:
@@ -48,14 +44,14 @@ def check_backend_name(name: str) -> None:
         raise InputError(f"backend '{name}' is not one of {', '.join(BACKENDS)}{nearest(name, BACKENDS)}")
 
 
-def check_backend(name: str, network: AnyNetwork | NetworkPlan, *, rendezvous: bool) -> None:
-    """Raise InputError if the backend ``name`` can't play ``network``; nothing native is loaded.
+def check_backend(name: str, plan: AnyPlan) -> None:
+    """Raise InputError if the backend ``name`` can't play ``plan``; nothing native is loaded.
 
     A backend of the user's, whose name is not known here, is not checked.
     """
     check = _CHECKS.get(name)
     if check is not None:
-        check(network, rendezvous)
+        check(plan)
 
 
 def check_given(backend: object, given_as: str = "backend") -> None:
@@ -86,17 +82,16 @@ def takes(function: Callable[..., object], arguments: int) -> bool:
     return True
 
 
-def check_own_control(plan: NetworkPlan) -> None:
+def check_own_control(plan: AnyPlan) -> None:
     """Load or compile the user's own congestion control, if there is one; raises InputError if that fails."""
     from astra_ns3.network.ns3.own_control import check_own_control as check
 
-    if plan.roce is not None and plan.roce.own_file:
+    if isinstance(plan, NetworkPlan) and plan.roce is not None and plan.roce.own_file:
         check(plan.roce)
 
 
 def _ns3(
-    network: AnyNetwork | NetworkPlan,
-    endpoint: EndpointModel,
+    plan: AnyPlan,
     seed: int,
     recorder: RecorderOptions,
     on_built: BuiltHook | None,
@@ -104,26 +99,25 @@ def _ns3(
 ) -> NetworkBackend:
     from astra_ns3.network.ns3.backend import Ns3Backend
 
-    assert isinstance(network, (NetworkConfig, NetworkPlan))
-    return Ns3Backend(network, endpoint, seed=seed, recorder=recorder, on_built=on_built)
+    assert isinstance(plan, NetworkPlan)
+    return Ns3Backend(plan, seed=seed, recorder=recorder, on_built=on_built)
 
 
-def _check_ns3(network: AnyNetwork | NetworkPlan, rendezvous: bool) -> None:
-    if not isinstance(network, (NetworkConfig, NetworkPlan)):
+def _check_ns3(plan: AnyPlan) -> None:
+    if not isinstance(plan, NetworkPlan):
         raise InputError("the network has no packets; use the backend 'analytical'")
-    if rendezvous:
+    if plan.endpoint.rendezvous_bytes:
         raise InputError("the rendezvous protocol needs the backend 'analytical'")
 
 
-def _check_analytical(network: AnyNetwork | NetworkPlan, rendezvous: bool, *, queues: bool) -> None:
+def _check_analytical(plan: AnyPlan, *, queues: bool) -> None:
     from astra_ns3.network.analytical.backend import checked_grid
 
-    checked_grid(network, queues=queues, rendezvous=rendezvous)
+    checked_grid(plan, queues=queues)
 
 
 def _analytical(
-    network: AnyNetwork | NetworkPlan,
-    endpoint: EndpointModel,
+    plan: AnyPlan,
     seed: int,
     recorder: RecorderOptions,
     on_built: BuiltHook | None,
@@ -134,7 +128,7 @@ def _analytical(
     from astra_ns3.network.analytical.backend import AnalyticalBackend, AnalyticalModel
 
     model = AnalyticalModel(queues, compatibility.charge_highest_dimension, compatibility.truncate_delays)
-    return AnalyticalBackend(network, endpoint, model=model, seed=seed, recorder=recorder, on_built=on_built)
+    return AnalyticalBackend(plan, model=model, seed=seed, recorder=recorder, on_built=on_built)
 
 
 _CALLS = tuple(name for name, value in vars(NetworkBackend).items() if not name.startswith("_") and callable(value))
@@ -144,7 +138,7 @@ BACKENDS: Mapping[str, _Maker] = {
     "analytical": partial(_analytical, queues=False),
     "analytical-queues": partial(_analytical, queues=True),
 }
-_CHECKS: Mapping[str, Callable[[AnyNetwork | NetworkPlan, bool], None]] = {
+_CHECKS: Mapping[str, Callable[[AnyPlan], None]] = {
     "ns3": _check_ns3,
     "analytical": partial(_check_analytical, queues=False),
     "analytical-queues": partial(_check_analytical, queues=True),

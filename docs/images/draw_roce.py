@@ -19,7 +19,8 @@ from matplotlib.figure import Figure
 from astra_ns3.collectives.schedule import Schedule
 from astra_ns3.config.network.packet_network import parse_network
 from astra_ns3.errors import LimitReached
-from astra_ns3.network.api import EndpointModel, Limits
+from astra_ns3.network.api import Limits
+from astra_ns3.network.plan import plan_network
 from astra_ns3.network.records import RecorderOptions
 from astra_ns3.network.registry import create_backend
 
@@ -96,8 +97,7 @@ def play(setting: Setting) -> Played:
     with tempfile.TemporaryDirectory() as folder:
         backend: Any = create_backend(
             "ns3",
-            parse_network(setting.network()),
-            EndpointModel(),
+            plan_network(parse_network(setting.network())),
             seed=1,
             recorder=RecorderOptions(Path(folder), True),
         )

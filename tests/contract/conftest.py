@@ -14,6 +14,7 @@ from star_network import OPEN_WINDOW_SEGMENTS, star
 
 from astra_ns3.network.api import EndpointModel, NetworkBackend
 from astra_ns3.network.instance import pack_instance
+from astra_ns3.network.plan import plan_network
 from astra_ns3.network.records import RecorderOptions
 from astra_ns3.network.registry import BACKENDS, create_backend
 
@@ -56,7 +57,7 @@ class Subject:
             folder.mkdir()
             network = star(npus, initial_window_segments=OPEN_WINDOW_SEGMENTS)
             recorder = RecorderOptions(folder, flows=True)
-            backend = create_backend(self.name, network, endpoint, seed=1, recorder=recorder)
+            backend = create_backend(self.name, plan_network(network, endpoint), seed=1, recorder=recorder)
             self._folders[id(backend)] = folder
         self._open.append(backend)
         return backend

@@ -14,6 +14,7 @@ from astra_ns3.collectives.kind import CollectiveKind
 from astra_ns3.config.network.packet_network import NetworkConfig, parse_network
 from astra_ns3.network.api import EndpointModel
 from astra_ns3.network.parquet import ParquetTables
+from astra_ns3.network.plan import plan_network
 from astra_ns3.network.records import RecorderOptions, RunRecords
 from astra_ns3.network.registry import create_backend
 from astra_ns3.system.messages import INVITATION_BYTES
@@ -30,7 +31,10 @@ def _network(transport: str) -> NetworkConfig:
 
 def _play(backend: str, transport: str, recorder: RecorderOptions | None = None, **options: Any) -> RunRecords:
     network = create_backend(
-        backend, _network(transport), EndpointModel(10_000), seed=1, recorder=recorder or RecorderOptions()
+        backend,
+        plan_network(_network(transport), EndpointModel(10_000)),
+        seed=1,
+        recorder=recorder or RecorderOptions(),
     )
     try:
         loop = pipeline(BATCHES, NPUS // 2, BYTES, **options)

@@ -12,6 +12,7 @@ from astra_ns3.config.network.file import AnyNetwork
 from astra_ns3.experiments.inputs import Options, load_inputs
 from astra_ns3.experiments.progress import ProgressMeter, expected_work
 from astra_ns3.network.api import EndpointModel, Limits
+from astra_ns3.network.plan import plan_network
 from astra_ns3.network.records import RecorderOptions
 from astra_ns3.network.registry import create_backend
 from astra_ns3.workload.driver import TrainingDriver
@@ -52,7 +53,7 @@ def networks() -> dict[str, tuple[AnyNetwork, str]]:
 def test_the_bytes_delivered_are_in_the_end_those_planned(name: str) -> None:
     network, backend = networks()[name]
     inputs = load_inputs(small_dlrm(), system_for(1), network, options=Options(backend=backend))
-    built = create_backend(backend, network, EndpointModel(), seed=1, recorder=RecorderOptions())
+    built = create_backend(backend, plan_network(network, EndpointModel()), seed=1, recorder=RecorderOptions())
     try:
         driver = TrainingDriver(built, inputs.system, inputs.workload, PASSES, dimensions=network.dimensions)
         meter = ProgressMeter(driver, built, expected_work(inputs, PASSES), 0.0)

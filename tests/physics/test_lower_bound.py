@@ -13,6 +13,7 @@ from astra_ns3.collectives.kind import CollectiveKind
 from astra_ns3.collectives.registry import lookup
 from astra_ns3.config.network.packet_network import NetworkConfig, parse_network
 from astra_ns3.network.api import EndpointModel, Limits
+from astra_ns3.network.plan import plan_network
 from astra_ns3.network.records import RecorderOptions
 from astra_ns3.network.registry import create_backend
 
@@ -58,7 +59,7 @@ def dumbbell(left: int, right: int, bottleneck_delay_ns: int) -> NetworkConfig:
 
 
 def formula_ps(network: NetworkConfig, schedule: Any, size: int) -> list[int]:
-    backend = create_backend("analytical", network, EndpointModel(), seed=1, recorder=RecorderOptions())
+    backend = create_backend("analytical", plan_network(network, EndpointModel()), seed=1, recorder=RecorderOptions())
     try:
         finish = Finish(backend)
         number, group = backend.register_schedule(schedule), backend.register_group(range(schedule.ranks))

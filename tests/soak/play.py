@@ -20,6 +20,7 @@ from astra_ns3.errors import AstraNs3Error, BackendError, InputError, Simulation
 from astra_ns3.experiments.request import RunRequest
 from astra_ns3.experiments.run import execute
 from astra_ns3.network.api import EndpointModel, Limits
+from astra_ns3.network.plan import plan_network
 from astra_ns3.network.records import RecorderOptions
 from astra_ns3.network.registry import create_backend
 from astra_ns3.system.file import parse_system
@@ -219,7 +220,9 @@ def _play_launches(case: Case, folder: Path, auditor: Auditor, launches: Callabl
     (folder / "out").mkdir(exist_ok=True)
     endpoint = EndpointModel(delay_ps=case.job.get("endpoint_ps", 0))
     recorder = RecorderOptions(folder / "out", flows="flows" in case.record)
-    backend: Any = create_backend("ns3", config, endpoint, seed=case.seed, recorder=recorder, on_built=auditor.on_built)
+    backend: Any = create_backend(
+        "ns3", plan_network(config, endpoint), seed=case.seed, recorder=recorder, on_built=auditor.on_built
+    )
     try:
         planned = launches(backend.npus)
         count = _Count(backend, sum(len(members) for _, _, members, _, _ in planned))

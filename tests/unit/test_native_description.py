@@ -74,7 +74,7 @@ def test_numbers_that_do_not_fit_are_refused_in_one_line(
     describe_network: Any = vars(ns3_backend)["describe_network"]
     monkeypatch.setattr(ns3_backend, "describe_network", describe)
     with pytest.raises(BackendError, match=message) as caught:
-        Ns3Backend(star(2), EndpointModel())
+        Ns3Backend(plan_network(star(2), EndpointModel()))
     assert "\n" not in str(caught.value)
 
 

@@ -12,6 +12,7 @@ from star_network import Played, Row, by_hand, launch_all, one_message, play, st
 from astra_ns3.config.network.packet_network import NetworkConfig
 from astra_ns3.errors import BackendError
 from astra_ns3.network.api import EndpointModel, Limits, NetworkBackend
+from astra_ns3.network.plan import plan_network
 from astra_ns3.network.records import RecorderOptions
 from astra_ns3.network.registry import create_backend
 
@@ -91,7 +92,7 @@ def test_a_connection_that_gives_up_does_not_stand_in_the_way_of_the_next_run() 
 
 
 def create(network: NetworkConfig) -> NetworkBackend:
-    return create_backend("ns3", network, EndpointModel(), seed=1, recorder=RecorderOptions())
+    return create_backend("ns3", plan_network(network, EndpointModel()), seed=1, recorder=RecorderOptions())
 
 
 def test_two_sessions_at_once_are_refused_and_the_first_goes_on() -> None:

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from astra_ns3.config.network.analytical_network import AnalyticalDimension, AnalyticalNetwork
-from astra_ns3.config.network.file import AnyNetwork
+from astra_ns3.config.network.analytical_network import AnalyticalDimension
 from astra_ns3.errors import InputError
 from astra_ns3.network.api import EndpointModel
 from astra_ns3.network.door.hook import HookContext
@@ -16,7 +15,7 @@ from astra_ns3.network.door.library import native_namespace
 from astra_ns3.network.door.session import Description
 from astra_ns3.network.door.session_backend import SessionBackend
 from astra_ns3.network.grid import NpuGrid
-from astra_ns3.network.plan import NetworkPlan, plan_network
+from astra_ns3.network.plan import AnyPlan
 from astra_ns3.network.records import RecorderOptions
 from astra_ns3.topology.graph import Graph
 from astra_ns3.units import PS_PER_NS
@@ -43,35 +42,31 @@ class AnalyticalBackend(SessionBackend):
 
     def __init__(
         self,
-        network: AnyNetwork | NetworkPlan,
-        endpoint: EndpointModel,
+        plan: AnyPlan,
         *,
         model: AnalyticalModel,
         seed: int = 1,
         recorder: RecorderOptions | None = None,
         on_built: Callable[[HookContext], object] | None = None,
     ) -> None:
-        grid = checked_grid(network, queues=model.queues, rendezvous=endpoint.rendezvous_bytes > 0)
+        grid = checked_grid(plan, queues=model.queues)
         npus = grid.network.npus
         super().__init__(
             Graph(npus, 0, (), tuple(range(npus)), ()),
             grid.network.observe,
-            lambda description: _describe(description, grid, endpoint, model),
+            lambda description: _describe(description, grid, plan.endpoint, model),
             seed=seed,
             recorder=recorder,
             on_built=on_built,
         )
 
 
-def checked_grid(network: AnyNetwork | NetworkPlan, *, queues: bool, rendezvous: bool) -> NpuGrid:
-    """The grid that ``network`` stands for; raises InputError for what the analytical backends can't do."""
-    if isinstance(network, AnalyticalNetwork):
-        grid = NpuGrid(network)
-    else:
-        grid = (network if isinstance(network, NetworkPlan) else plan_network(network)).grid
+def checked_grid(plan: AnyPlan, *, queues: bool) -> NpuGrid:
+    """The grid that a plan stands for; raises InputError for what the analytical backends can't do."""
+    grid = plan.grid
     if grid.network.observe.anything:
         raise InputError("key 'observe': the analytical network has no connections, queues or packets to observe")
-    if queues and rendezvous:
+    if queues and plan.endpoint.rendezvous_bytes:
         raise InputError("the rendezvous protocol needs the analytical network without queues")
     return grid
 

@@ -4,33 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from astra_ns3.config.network.packet_network import NetworkConfig
-from astra_ns3.network.api import EndpointModel
 from astra_ns3.network.door.hook import HookContext
 from astra_ns3.network.door.session import Description
 from astra_ns3.network.door.session_backend import SessionBackend
 from astra_ns3.network.ns3.build import describe_network
 from astra_ns3.network.ns3.own_control import use_own_control
-from astra_ns3.network.plan import NetworkPlan, plan_network
+from astra_ns3.network.plan import NetworkPlan
 from astra_ns3.network.records import RecorderOptions
 
 
 class Ns3Backend(SessionBackend):
-    """Packets through ns-3; arguments and errors as for :class:`SessionBackend`.
-
-    ``endpoint`` is that of the network; a plan has its own.
-    """
+    """Packets through ns-3; arguments and errors as for :class:`SessionBackend`."""
 
     def __init__(
         self,
-        network: NetworkConfig | NetworkPlan,
-        endpoint: EndpointModel,
+        plan: NetworkPlan,
         *,
         seed: int = 1,
         recorder: RecorderOptions | None = None,
         on_built: Callable[[HookContext], object] | None = None,
     ) -> None:
-        plan = network if isinstance(network, NetworkPlan) else plan_network(network, endpoint)
         self._own_control: object = None
 
         def describe(description: Description) -> None:

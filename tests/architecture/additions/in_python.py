@@ -267,11 +267,10 @@ BACKEND = Recipe(
         )
     },
     check="""
-from astra_ns3.network.api import EndpointModel
 from astra_ns3.network.records import RecorderOptions
 from astra_ns3.network.registry import NOTHING, create_backend
 
-assert create_backend("nothing", None, EndpointModel(), seed=1, recorder=RecorderOptions()) is NOTHING
+assert create_backend("nothing", None, seed=1, recorder=RecorderOptions()) is NOTHING
 """,
 )
 
