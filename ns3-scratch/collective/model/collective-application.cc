@@ -166,13 +166,14 @@ CollectiveApplication::SendReady(uint64_t instance, Phase& phase)
     }
     while (phase.nextSend != phase.lastSend)
     {
-        const CollectiveSchedule::Send& send = *phase.nextSend;
-        const bool ready = send.waitSlot < phase.slot ||
-                           (send.waitSlot == phase.slot && send.waitCount <= phase.handled);
+        const CollectiveSchedule::Send& next = *phase.nextSend;
+        const bool ready = next.waitSlot < phase.slot ||
+                           (next.waitSlot == phase.slot && next.waitCount <= phase.handled);
         if (!ready)
         {
             return;
         }
+        const CollectiveSchedule::Send send = phase.schedule->TurnedFor(phase.rank, next);
         phase.nextSend++;
         CollectiveMessage message;
         message.instance = instance;
@@ -211,7 +212,7 @@ CollectiveApplication::GetPending(uint64_t instance) const
     const CollectiveSchedule& schedule = *phase.schedule;
     for (uint32_t row : schedule.GetReceivedRows(phase.rank))
     {
-        const auto& reception = schedule.GetReception(row);
+        const auto reception = schedule.GetReception(row);
         const auto has = [row](const std::vector<uint32_t>& rows) {
             return std::find(rows.begin(), rows.end(), row) != rows.end();
         };
@@ -224,12 +225,13 @@ CollectiveApplication::GetPending(uint64_t instance) const
                                true});
         }
     }
-    for (const auto* send = phase.nextSend; send != phase.lastSend; ++send)
+    for (const auto* next = phase.nextSend; next != phase.lastSend; ++next)
     {
+        const auto send = schedule.TurnedFor(phase.rank, *next);
         pending.push_back({m_npu,
-                           phase.group->members[send->receiver],
-                           schedule.GetStep(send->row),
-                           schedule.RowBytes(send->row, phase.bytes),
+                           phase.group->members[send.receiver],
+                           schedule.GetStep(send.row),
+                           schedule.RowBytes(send.row, phase.bytes),
                            false});
     }
     return pending;
