@@ -88,20 +88,24 @@ CollectiveApplication::Receive(const CollectiveMessage& message)
     m_receivedBytes += message.bytes;
     m_receivedMessages++;
     Phase& phase = m_phases[message.instance];
-    if (!phase.schedule || phase.schedule->GetReception(message.row).slot != phase.slot)
+    if (phase.schedule)
     {
-        phase.early.push_back(message.row);
-        return;
+        const auto reception = phase.schedule->GetReception(message.row);
+        if (reception.slot == phase.slot)
+        {
+            Handle(message.instance, phase, message.row, reception.reduces);
+            return;
+        }
     }
-    Handle(message.instance, phase, message.row);
+    phase.early.push_back(message.row);
 }
 
 void
-CollectiveApplication::Handle(uint64_t instance, Phase& phase, uint32_t row)
+CollectiveApplication::Handle(uint64_t instance, Phase& phase, uint32_t row, bool reduces)
 {
     phase.arrived.push_back(row);
     const Time delay = FabricDelay(m_costs.delayPs, "an NPU");
-    if (!phase.schedule->GetReception(row).reduces)
+    if (!reduces)
     {
         Simulator::Schedule(delay, &CollectiveApplication::Handled, this, instance);
         return;
@@ -146,9 +150,10 @@ CollectiveApplication::HandleEarly(uint64_t instance, Phase& phase)
     early.swap(phase.early);
     for (uint32_t row : early)
     {
-        if (phase.schedule->GetReception(row).slot == phase.slot)
+        const auto reception = phase.schedule->GetReception(row);
+        if (reception.slot == phase.slot)
         {
-            Handle(instance, phase, row);
+            Handle(instance, phase, row, reception.reduces);
         }
         else
         {

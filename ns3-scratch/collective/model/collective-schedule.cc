@@ -16,8 +16,13 @@ CollectiveSchedule::CollectiveSchedule(const CollectiveScheduleColumns& columns)
       m_expansion(columns.expansion),
       m_rotation(columns.rotation),
       m_keptRanks(columns.rotation.on ? 1 : columns.ranks),
-      m_rows(static_cast<uint32_t>(columns.messages))
+      m_rows(static_cast<uint32_t>(columns.messages)),
+      m_width(columns.blocks)
 {
+    for (uint32_t digit = 0; digit < m_rotation.digits && m_ranks > 0; ++digit)
+    {
+        m_width /= m_ranks;
+    }
     Check(columns);
     BuildReceptions(columns);
     BuildSends(columns);
@@ -56,14 +61,14 @@ CollectiveSchedule::Check(const CollectiveScheduleColumns& columns) const
 void
 CollectiveSchedule::CheckRotation(const CollectiveScheduleColumns& columns) const
 {
-    uint64_t width = m_blocks;
+    uint64_t blocks = m_width;
     for (uint32_t digit = 0; digit < m_rotation.digits; ++digit)
     {
-        if (m_ranks == 0 || width % m_ranks != 0)
-        {
-            throw std::invalid_argument("schedule: the blocks can't be turned");
-        }
-        width /= m_ranks;
+        blocks *= m_ranks;
+    }
+    if (blocks != m_blocks)
+    {
+        throw std::invalid_argument("schedule: the blocks can't be turned");
     }
     if (columns.messages * m_ranks > std::numeric_limits<uint32_t>::max())
     {
@@ -71,8 +76,8 @@ CollectiveSchedule::CheckRotation(const CollectiveScheduleColumns& columns) cons
     }
     for (uint64_t row = 0; row < columns.messages; ++row)
     {
-        const uint64_t within = static_cast<uint64_t>(columns.firstBlock[row]) % width;
-        if (columns.sender[row] != 0 || within + columns.blockCount[row] > width)
+        const uint64_t within = static_cast<uint64_t>(columns.firstBlock[row]) % m_width;
+        if (columns.sender[row] != 0 || within + columns.blockCount[row] > m_width)
         {
             throw std::invalid_argument("schedule row " + std::to_string(row) +
                                         ": can't be turned for other ranks");
@@ -89,13 +94,14 @@ CollectiveSchedule::Kept(uint32_t rank) const
 uint32_t
 CollectiveSchedule::TurnedBlock(uint32_t block, uint32_t turn) const
 {
-    uint64_t width = m_blocks;
-    for (uint32_t digit = 0; digit < m_rotation.digits; ++digit)
+    if (m_rotation.digits == 1) // without a division, for a ring asks for each message
     {
-        width /= m_ranks;
+        const uint64_t turned = block + turn * m_width;
+        return static_cast<uint32_t>(turned < m_blocks ? turned : turned - m_blocks);
     }
-    uint64_t turned = block % width;
-    uint64_t number = block / width;
+    uint64_t turned = block % m_width;
+    uint64_t number = block / m_width;
+    uint64_t width = m_width;
     for (uint32_t digit = 0; digit < m_rotation.digits; ++digit)
     {
         turned += (number % m_ranks + turn) % m_ranks * width;
@@ -108,14 +114,14 @@ CollectiveSchedule::TurnedBlock(uint32_t block, uint32_t turn) const
 CollectiveSchedule::Send
 CollectiveSchedule::Turned(const Send& send, uint32_t turn) const
 {
-    if (turn == 0)
-    {
-        return send;
-    }
     Send turned = send;
-    turned.row += turn * m_rows;
-    turned.receiver = (send.receiver + turn) % m_ranks;
-    turned.firstBlock = TurnedBlock(send.firstBlock, turn);
+    if (turn > 0)
+    {
+        turned.row += turn * m_rows;
+        turned.receiver += turn;
+        turned.receiver -= turned.receiver < m_ranks ? 0 : m_ranks;
+        turned.firstBlock = TurnedBlock(send.firstBlock, turn);
+    }
     return turned;
 }
 
@@ -275,18 +281,6 @@ const CollectiveSchedule::Send*
 CollectiveSchedule::SendsEnd(uint32_t rank) const
 {
     return m_sends.data() + m_sendOffsets[Kept(rank) + 1];
-}
-
-CollectiveSchedule::Reception
-CollectiveSchedule::GetReception(uint32_t row) const
-{
-    if (!m_rotation.on)
-    {
-        return m_receptions[row];
-    }
-    Reception reception = m_receptions[row % m_rows];
-    reception.sender = row / m_rows;
-    return reception;
 }
 
 uint32_t

@@ -82,8 +82,16 @@ class CollectiveSchedule
     const Send* SendsEnd(uint32_t rank) const;
     /// \return what a rank sends. \param send one of its sends, not turned yet
     Send TurnedFor(uint32_t rank, const Send& send) const;
+
     /// \return what the receiver needs to know of a row
-    Reception GetReception(uint32_t row) const;
+    Reception GetReception(uint32_t row) const
+    {
+        const uint32_t turn = m_rotation.on ? row / m_rows : 0;
+        Reception reception = m_receptions[row - turn * m_rows];
+        reception.sender += turn; // of what is turned, rank 0 is the sender
+        return reception;
+    }
+
     /// \return number of reception steps of a rank
     uint32_t GetSlots(uint32_t rank) const;
     /// \return receptions in a rank's reception step
@@ -128,6 +136,7 @@ class CollectiveSchedule
     CollectiveRotation m_rotation;        //!< whether what is kept is that of rank 0 only
     uint32_t m_keptRanks;                 //!< of how many ranks something is kept
     uint32_t m_rows;                      //!< rows that are kept
+    uint64_t m_width;                     //!< blocks that the last digit of a block's number counts
     std::vector<Send> m_sends;            //!< kept ranks' sends
     std::vector<uint64_t> m_sendOffsets;  //!< first send of each rank
     std::vector<Reception> m_receptions;  //!< by row
