@@ -17,7 +17,7 @@ import numpy as np
 from astra_ns3.collectives.schedule import Schedule
 from astra_ns3.config.network.packet_network import NetworkConfig, parse_network
 from astra_ns3.network.door.listener import Listener
-from astra_ns3.network.door.session import Description, Session
+from astra_ns3.network.door.session import Description, Session, close_session
 from astra_ns3.network.door.session_backend import native_columns
 from astra_ns3.network.ns3.build import describe_network
 from astra_ns3.network.plan import plan_network
@@ -27,6 +27,7 @@ from astra_ns3.topology.routes import shortest_paths
 RATE_BPS = 100_000_000_000
 DELAY_PS = 500_000
 BUFFER_BYTES = 1_000_000_000
+SEED = 1
 
 
 class Receiver:
@@ -105,8 +106,8 @@ def measure(options: argparse.Namespace) -> dict[str, object]:
     description, listener = Description(), Listener(receiver)
     graph = topology(options.hosts, options.hops)
     plan = plan_network(configuration(options))
-    describe_network(description, replace(plan, graph=graph, tables=shortest_paths(graph)))
-    session = receiver.session = description.open(1, listener.native)
+    describe_network(description, replace(plan, graph=graph, tables=shortest_paths(graph)), SEED)
+    session = receiver.session = description.open(SEED, listener.native)
     schedule = flows(options.hosts, options.hops)
     columns = native_columns(schedule)
     number = session.RegisterSchedule(options.hosts, 1, 1, options.hosts, columns)
@@ -117,7 +118,7 @@ def measure(options: argparse.Namespace) -> dict[str, object]:
     session.Run(-1)
     cpu_seconds = time.process_time() - begin
     packets = -(-options.bytes // options.segment) * options.hosts
-    return {
+    found = {
         "hosts": options.hosts,
         "hops": options.hops,
         "cpu_seconds": round(cpu_seconds, 4),
@@ -127,6 +128,8 @@ def measure(options: argparse.Namespace) -> dict[str, object]:
         "retransmissions": int(session.GetStatistics().retransmissions),
         "us_per_data_packet": round(cpu_seconds / packets * 1e6, 3),
     }
+    close_session(session, process_ends=False)
+    return found
 
 
 def main() -> None:

@@ -103,19 +103,22 @@ def measure(topology: Mapping[str, Any], control: str, schedule: Schedule, size:
     begin = time.process_time()
     backend.run(chunks_in_turn, Limits())
     cpu = time.process_time() - begin
+    process = time.process_time()
     statistics = backend.statistics()
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     packets = int(statistics["packets"])
+    finish_us = backend.now_ps() / 1e6
+    backend.close()
     return {
         "cpu_seconds": round(cpu, 3),
         "built_cpu_seconds": round(built, 3),
-        "process_cpu_seconds": round(time.process_time(), 3),
+        "process_cpu_seconds": round(process, 3),
         "data_packets": packets,
         "us_per_data_packet": round(cpu / packets * 1e6, 3),
         "events": int(statistics["events"]),
         "messages": int(statistics["messages"]),
         "memory_above_idle_mb": round((peak - int(statistics["idle_memory_bytes"])) / 1e6, 1),
-        "finish_us": backend.now_ps() / 1e6,
+        "finish_us": finish_us,
     }
 
 

@@ -44,12 +44,14 @@ def ready(k: int, transport: Mapping[str, Any]) -> dict[str, Any]:
     topology = {"kind": "fat-tree", "k": k, "link": LINK, "switch": SWITCH}
     network = parse_network({"topology": topology, "transport": transport})
     backend = Ns3Backend(plan_network(network, EndpointModel(10_000)))
-    seconds = time.perf_counter() - begin
+    seconds, cpu_seconds = time.perf_counter() - begin, time.process_time() - cpu
+    memory = memory_mb(int(backend.statistics()["idle_memory_bytes"]))
+    backend.close()
     return {
         "hosts": network.npus,
         "seconds": round(seconds, 3),
-        "cpu_seconds": round(time.process_time() - cpu, 3),
-        "memory_above_idle_mb": memory_mb(int(backend.statistics()["idle_memory_bytes"])),
+        "cpu_seconds": round(cpu_seconds, 3),
+        "memory_above_idle_mb": memory,
     }
 
 

@@ -9,7 +9,8 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from astra_ns3.collectives.schedule import Content, Schedule
+from astra_ns3.collectives.rotation import Rotation
+from astra_ns3.collectives.schedule import COLUMNS, Content, Schedule
 from astra_ns3.errors import InputError
 from astra_ns3.memory import require_memory
 
@@ -30,10 +31,13 @@ def column(values: int) -> Int32Array:
     return np.arange(values, dtype=np.int32)
 
 
-def check_messages(name: str, ranks: int, messages: int, blocks: int = 0) -> None:
-    """Raise InputError for a schedule that memory can't hold; ``blocks``: those of its content."""
+def check_messages(name: str, ranks: int, messages: int, blocks: int = 0, *, kept: int | None = None) -> None:
+    """Raise InputError for a schedule that memory can't hold.
+
+    ``blocks``: those of its content; ``kept``: the rows that are kept of it, if not those of all messages.
+    """
     whole = f"the schedule {name} on {ranks} ranks, {messages} messages,"
-    needed = messages * BYTES_PER_MESSAGE + blocks * BYTES_PER_BLOCK
+    needed = (messages if kept is None else kept) * BYTES_PER_MESSAGE + blocks * BYTES_PER_BLOCK
     require_memory(whole, needed, "use fewer ranks, or an algorithm with fewer messages")
     if messages > MOST_MESSAGES:
         raise InputError(f"{whole} has more than {MOST_MESSAGES}")
@@ -82,6 +86,47 @@ def assemble(
     )
 
 
+def rotated(
+    name: str,
+    ranks: int,
+    blocks: int,
+    shape: tuple[int, ...],
+    *,
+    digits: int,
+    receiver: _Array,
+    step: _Array,
+    first_block: _Array,
+    wait_step: _Array,
+    wait_count: _Array,
+    block_count: _Array = 1,
+    reduces: _Array = False,
+    expansion: int = 1,
+    keep: npt.NDArray[np.bool_] | None = None,
+) -> Schedule:
+    """As :func:`assemble`, from the rows of rank 0, which the others' are turned by their ranks.
+
+    ``digits``: see :mod:`astra_ns3.collectives.rotation`.
+    """
+    check_messages(name, ranks, ranks * prod(shape), kept=prod(shape))
+    first = assemble(
+        name,
+        ranks,
+        blocks,
+        shape,
+        sender=0,
+        receiver=receiver,
+        step=step,
+        first_block=first_block,
+        wait_step=wait_step,
+        wait_count=wait_count,
+        block_count=block_count,
+        reduces=reduces,
+        keep=keep,
+    )
+    columns = {column: getattr(first, column) for column in COLUMNS}
+    return Schedule.rotated(name, Rotation(ranks, blocks, digits, columns), expansion)
+
+
 def empty(name: str) -> Schedule:
     """The schedule of one rank: it has nothing to send."""
     nothing = column(0)
@@ -109,7 +154,6 @@ def signals(
     step: _Array,
     wait_step: _Array,
     wait_count: _Array,
-    keep: npt.NDArray[np.bool_] | None = None,
 ) -> Schedule:
     """A barrier: messages without data."""
     return assemble(
@@ -124,7 +168,6 @@ def signals(
         block_count=0,
         wait_step=wait_step,
         wait_count=wait_count,
-        keep=keep,
     )
 
 

@@ -2,6 +2,7 @@
 
 Rank i's targets are i+1, i+2, ... With a window of w, w messages leave together and each one received releases one
 more; in an all-reduce the second round starts when all n-1 of the first have been received (ASTRA-sim 1.0).
+Rows are written for rank 0 and turned for the others (:mod:`astra_ns3.collectives.rotation`).
 A broadcast, a reduce and a point-to-point message have no answers that could release more, and so no window.
 """
 
@@ -9,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from astra_ns3.collectives.columns import Int32Array, assemble, check_messages, column, empty, signals
+from astra_ns3.collectives.columns import Int32Array, assemble, check_messages, column, empty, rotated
 from astra_ns3.collectives.schedule import Schedule
 
 
@@ -18,20 +19,20 @@ def direct_all_reduce(ranks: int, window: int | None = None) -> Schedule:
     name = _name("all_reduce", window)
     if ranks == 1:
         return empty(name)
-    check_messages(name, ranks, 2 * ranks * (ranks - 1))
-    rank, second, place = column(ranks)[:, None, None], column(2)[None, :, None], column(ranks - 1)[None, None, :]
-    target = (rank + 1 + place) % ranks
+    check_messages(name, ranks, 2 * ranks * (ranks - 1), kept=2 * (ranks - 1))
+    second, place = column(2)[:, None], column(ranks - 1)[None, :]
+    target = 1 + place
     width = _width(ranks, window)
     opening, released = place < width, place - width + 1
-    return assemble(
+    return rotated(
         name,
         ranks,
         ranks,
-        (ranks, 2, ranks - 1),
-        sender=rank,
+        (2, ranks - 1),
+        digits=1,
         receiver=target,
         step=second,
-        first_block=np.where(second == 0, target, rank),
+        first_block=np.where(second == 0, target, 0),
         reduces=second == 0,
         wait_step=np.where(opening, second - 1, second),
         wait_count=np.where(opening, second * (ranks - 1), released),
@@ -73,16 +74,19 @@ def direct_barrier(ranks: int, window: int | None = None) -> Schedule:
     name = _name("barrier", window)
     if ranks == 1:
         return empty(name)
-    check_messages(name, ranks, ranks * (ranks - 1))
-    rank, place = column(ranks)[:, None], column(ranks - 1)[None, :]
+    check_messages(name, ranks, ranks * (ranks - 1), kept=ranks - 1)
+    place = column(ranks - 1)
     width = _width(ranks, window)
-    return signals(
+    return rotated(
         name,
         ranks,
-        (ranks, ranks - 1),
-        sender=rank,
-        receiver=(rank + 1 + place) % ranks,
+        1,
+        (ranks - 1,),
+        digits=0,
+        receiver=1 + place,
         step=0,
+        first_block=0,
+        block_count=0,
         wait_step=np.where(place < width, -1, 0),
         wait_count=np.maximum(place - width + 1, 0),
     )
@@ -114,19 +118,18 @@ def _one_round(
 ) -> Schedule:
     if ranks == 1:
         return empty(name)
-    check_messages(name, ranks, ranks * (ranks - 1))
-    rank, place = column(ranks)[:, None], column(ranks - 1)[None, :]
-    target = (rank + 1 + place) % ranks
+    check_messages(name, ranks, ranks * (ranks - 1), kept=ranks - 1)
+    place = column(ranks - 1)
     width = _width(ranks, window)
-    return assemble(
+    return rotated(
         name,
         ranks,
         ranks,
-        (ranks, ranks - 1),
-        sender=rank,
-        receiver=target,
+        (ranks - 1,),
+        digits=1,
+        receiver=1 + place,
         step=0,
-        first_block=rank if own_block else target,
+        first_block=0 if own_block else 1 + place,
         reduces=reduces,
         wait_step=np.where(place < width, -1, 0),
         wait_count=np.maximum(place - width + 1, 0),

@@ -3,6 +3,7 @@
 Each message waits for the one received before it, as in ASTRA-sim 1.0. Block b of n ends, fully reduced, at rank b.
 A ring runs clockwise (rank i to i+1), anticlockwise, or both ways at once with half of the data each way; then every
 rank sends two messages a step and waits for the two of the step before.
+Rows are written for rank 0 and turned for the others (:mod:`astra_ns3.collectives.rotation`).
 Source of the all-reduce: Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms for clusters of workstations".
 """
 
@@ -10,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from astra_ns3.collectives.columns import Int32Array, assemble, check_messages, column, empty, signals
+from astra_ns3.collectives.columns import Int32Array, check_messages, column, empty, rotated
 from astra_ns3.collectives.schedule import Schedule
 
 #: What is added to a rank to get the next one, for each way that messages go round.
@@ -50,23 +51,23 @@ def ring_all_to_all(ranks: int, ways: tuple[int, ...] = CLOCKWISE) -> Schedule:
         return empty(name)
     farthest = ranks - 1 if len(ways) == 1 else ranks // 2
     hops = farthest * (farthest + 1) // 2
-    check_messages(name, ranks, ranks * hops * len(ways))
+    check_messages(name, ranks, ranks * hops * len(ways), kept=hops * len(ways))
     lengths = np.arange(farthest, 0, -1)
     rounds = np.repeat(column(farthest), lengths)
     begins = np.cumsum(lengths) - lengths  # first hop of each round
     place = column(hops) - begins.astype(np.int32)[rounds]
-    rank, hop, way = column(ranks)[:, None, None], column(hops)[None, :, None], _ways(ways)
-    source = (rank - way * rounds[None, :, None]) % ranks
-    destination = (rank + way * (1 + place[None, :, None])) % ranks
+    hop, way = column(hops)[:, None], _ways(ways)
+    source = -way * rounds[:, None] % ranks
+    destination = way * (1 + place[:, None]) % ranks
     halves = len(ways)
-    opposite = (halves == 2) & (2 * (rounds + place + 1) == ranks)[None, :, None]
-    return assemble(
+    opposite = (halves == 2) & (2 * (rounds + place + 1) == ranks)[:, None]
+    return rotated(
         name,
         ranks,
         halves * ranks * ranks,
-        (ranks, hops, halves),
-        sender=rank,
-        receiver=(rank + way) % ranks,
+        (hops, halves),
+        digits=2,
+        receiver=way % ranks,
         step=hop,
         first_block=halves * (source * ranks + destination) + np.where(opposite, column(halves), 0),
         block_count=np.where(opposite, 1, halves),
@@ -82,17 +83,20 @@ def ring_barrier(ranks: int, ways: tuple[int, ...] = CLOCKWISE) -> Schedule:
     if ranks == 1:
         return empty(name)
     steps = ranks - 1 if len(ways) == 1 else ranks // 2
-    rank, step, way = column(ranks)[:, None, None], column(steps)[None, :, None], _ways(ways)
-    check_messages(name, ranks, ranks * steps * len(ways))
+    check_messages(name, ranks, ranks * steps * len(ways), kept=steps * len(ways))
+    step, way = column(steps)[:, None], _ways(ways)
     # Of an even number of ranks, the one opposite need be heard of from one side only.
     needed = (way == ways[0]) | (step < (ranks - 1) // 2)
-    return signals(
+    return rotated(
         name,
         ranks,
-        (ranks, steps, len(ways)),
-        sender=rank,
-        receiver=(rank + way) % ranks,
+        1,
+        (steps, len(ways)),
+        digits=0,
+        receiver=way % ranks,
         step=step,
+        first_block=0,
+        block_count=0,
         wait_step=step - 1,
         wait_count=len(ways) * (step > 0),
         keep=needed,
@@ -114,17 +118,17 @@ def _ring(
     if ranks == 1:
         return empty(name)
     halves = len(ways)
-    check_messages(name, ranks, ranks * steps * halves)
-    rank, step, way = column(ranks)[:, None, None], column(steps)[None, :, None], _ways(ways)
-    return assemble(
+    check_messages(name, ranks, ranks * steps * halves, kept=steps * halves)
+    step, way = column(steps)[:, None], _ways(ways)
+    return rotated(
         name,
         ranks,
         halves * ranks,
-        (ranks, steps, halves),
-        sender=rank,
-        receiver=(rank + way) % ranks,
+        (steps, halves),
+        digits=1,
+        receiver=way % ranks,
         step=step,
-        first_block=halves * ((rank - way * (first_offset + step)) % ranks) + column(halves),
+        first_block=halves * (-way * (first_offset + step) % ranks) + column(halves),
         reduces=step < reducing,
         wait_step=step - 1,
         wait_count=halves * (step > 0),

@@ -17,18 +17,26 @@ all-to-all, whose messages carry blocks of other ranks on their way). A message 
 
 Where a message carries blocks that are no range (Bruck), or a sum that isn't all its sender holds (user-defined
 schedules), ``content`` says what it carries; then ``first_block`` and ``block_count`` give the size only.
+
+Where all ranks do the same, each turned round, the schedule keeps the rows of rank 0 only
+(:mod:`astra_ns3.collectives.rotation`), and lays its columns out for who asks for them.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from astra_ns3.collectives.rotation import Rotation
 from astra_ns3.errors import AstraNs3Error
 
 Int32Column = npt.NDArray[np.int32]
+COLUMNS = ("sender", "receiver", "step", "first_block", "block_count", "reduces", "wait_step", "wait_count")
+"""The columns of a schedule, in the order in which backends take them."""
 
 
 class ScheduleError(AstraNs3Error):
@@ -66,15 +74,79 @@ class Schedule:
     wait_count: Int32Column
     expansion: int = 1
     content: Content | None = None
+    rotation: Rotation | None = field(default=None, init=False)
+    """What the columns are laid out from, in a schedule of :meth:`rotated`."""
+
+    @classmethod
+    def rotated(cls, name: str, rotation: Rotation, expansion: int = 1) -> Schedule:
+        """A schedule whose columns are laid out when they are first asked for."""
+        schedule = object.__new__(cls)
+        known = {"name": name, "ranks": rotation.ranks, "blocks": rotation.blocks, "expansion": expansion}
+        schedule.__dict__.update(known, content=None, rotation=rotation)
+        return schedule
+
+    if not TYPE_CHECKING:  # for the checker each column is there
+
+        def __getattr__(self, name: str) -> npt.NDArray[np.int32] | npt.NDArray[np.bool_]:
+            """A column that is not laid out yet."""
+            rotation = self.__dict__.get("rotation")
+            if rotation is None or name not in COLUMNS:
+                raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+            column = self.__dict__[name] = rotation.column(name)
+            return column
 
     @property
     def messages(self) -> int:
         """How many messages all ranks send together."""
-        return len(self.sender)
+        return len(self.sender) if self.rotation is None else self.ranks * self.rotation.rows
+
+    @property
+    def kept(self) -> Mapping[str, npt.NDArray[Any]]:
+        """The columns by name; of rank 0's rows where these stand for all."""
+        return {name: getattr(self, name) for name in COLUMNS} if self.rotation is None else self.rotation.first
+
+    @property
+    def kept_rows(self) -> int:
+        """How many rows it takes to hold the schedule."""
+        return self.messages if self.rotation is None else self.rotation.rows
+
+    def sent_by(self, rank: int) -> Schedule:
+        """The rows that a rank sends, in their order, without their content."""
+        if self.rotation is not None:
+            return self._of(self.rotation.sent_by(rank))
+        return self._rows(np.flatnonzero(self.sender == rank))
+
+    def received_by(self, rank: int) -> Schedule:
+        """The rows that a rank receives, in their order, without their content."""
+        if self.rotation is not None:
+            return self._of(self.rotation.received_by(rank))
+        return self._rows(np.flatnonzero(self.receiver == rank))
+
+    def _rows(self, rows: npt.NDArray[np.int64]) -> Schedule:
+        return self._of({name: getattr(self, name)[rows] for name in COLUMNS})
+
+    def _of(self, columns: dict[str, Any]) -> Schedule:
+        return replace(self, content=None, **columns)
 
     def message_bytes(self, bytes: int) -> npt.NDArray[np.int64]:
         """Size of each message when every rank brings ``bytes``; shape ``(messages,)``."""
+        return self._sizes(bytes, self.first_block, self.block_count)
+
+    def all_bytes(self, bytes: int) -> int:
+        """Of all messages together when every rank brings ``bytes``."""
+        if self.rotation is None:
+            return int(self.message_bytes(bytes).sum())
+        starts, counts, times = self.rotation.block_ranges()
+        return int((self._sizes(bytes, starts, counts) * times).sum())
+
+    def sent_blocks(self) -> tuple[int, int]:
+        """The most blocks that a message carries, and how many all messages carry together."""
+        counts = self.kept["block_count"]
+        repeats = 1 if self.rotation is None else self.ranks
+        return int(counts.max(initial=0)), repeats * int(counts.sum(dtype=np.int64))
+
+    def _sizes(self, bytes: int, starts: npt.NDArray[Any], counts: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
         whole = bytes * self.expansion
         bounds = np.array([block * whole // self.blocks for block in range(self.blocks + 1)], dtype=np.int64)
-        sizes: npt.NDArray[np.int64] = bounds[self.first_block + self.block_count] - bounds[self.first_block]
+        sizes: npt.NDArray[np.int64] = bounds[starts + counts] - bounds[starts]
         return sizes.clip(min=1)

@@ -21,15 +21,12 @@ class RankCosts:
 
 def rank_costs(schedule: Schedule, rank: int, bytes: int, reduction_bytes_per_ns: int) -> RankCosts:
     """Costs of ``rank`` when each rank brings ``bytes``; a reduction is two reads and one write of a message."""
-    sent = np.flatnonzero(schedule.sender == rank)
-    received = np.flatnonzero(schedule.receiver == rank)
-    sizes = _row_bytes(schedule, received.tolist(), bytes)
+    received = schedule.received_by(rank)
+    sizes = _row_bytes(received, bytes)
     slowest: dict[int, int] = {}
-    for step, size, reduces in zip(
-        schedule.step[received].tolist(), sizes, schedule.reduces[received].tolist(), strict=True
-    ):
+    for step, size, reduces in zip(received.step.tolist(), sizes, received.reduces.tolist(), strict=True):
         slowest[step] = max(slowest.get(step, 0), 3 * (size // reduction_bytes_per_ns) if reduces else 0)
-    return RankCosts(sum(_row_bytes(schedule, sent.tolist(), bytes)), len(slowest), sum(slowest.values()))
+    return RankCosts(sum(_row_bytes(schedule.sent_by(rank), bytes)), len(slowest), sum(slowest.values()))
 
 
 def sent_shares(schedule: Schedule) -> tuple[Fraction, Fraction]:
@@ -40,10 +37,10 @@ def sent_shares(schedule: Schedule) -> tuple[Fraction, Fraction]:
     return int(sent.min()) * scale, int(sent.max()) * scale
 
 
-def _row_bytes(schedule: Schedule, rows: list[int], bytes: int) -> list[int]:
-    """Sizes of some messages only; Python integers, since block number times bytes may exceed 64 bits."""
+def _row_bytes(schedule: Schedule, bytes: int) -> list[int]:
+    """Sizes of few messages; Python integers, since block number times bytes may exceed 64 bits."""
     whole, blocks = bytes * schedule.expansion, schedule.blocks
-    firsts, counts = schedule.first_block[rows].tolist(), schedule.block_count[rows].tolist()
+    firsts, counts = schedule.first_block.tolist(), schedule.block_count.tolist()
     return [
         max((first + count) * whole // blocks - first * whole // blocks, 1)
         for first, count in zip(firsts, counts, strict=True)

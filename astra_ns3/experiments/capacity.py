@@ -54,7 +54,7 @@ def run_need(inputs: Inputs, passes: int) -> Need:
     """What ``passes`` passes take before the first event."""
     npus = inputs.network.npus
     hosts = inputs.graph.hosts if isinstance(inputs.network, NetworkConfig) else 0
-    rows = sum(schedule.messages for schedule in {play.schedule for play in inputs.expected(1).plays})
+    rows = sum(schedule.kept_rows for schedule in {play.schedule for play in inputs.expected(1).plays})
     collectives, at_once = _collectives(inputs, passes)
     return Need(npus * BYTES_PER_NPU + hosts * BYTES_PER_HOST, rows * BYTES_PER_ROW, collectives, at_once)
 

@@ -6,8 +6,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-import numpy as np
-
 from astra_ns3.collectives.schedule import Schedule
 from astra_ns3.collectives.schedule_files import Tell, silent
 from astra_ns3.config.core.compatibility import Compatibility
@@ -37,12 +35,12 @@ class ExpectedPlay:
     @property
     def largest_bytes(self) -> int:
         """Of one message."""
-        return _rounded_up(self.schedule, self.bytes, int(self.schedule.block_count.max(initial=0)))
+        return _rounded_up(self.schedule, self.bytes, self.schedule.sent_blocks()[0])
 
     @property
     def all_bytes(self) -> int:
         """Of all its messages in all groups and times."""
-        return self.count * len(self.groups) * int(self.schedule.message_bytes(self.bytes).sum())
+        return self.count * len(self.groups) * self.schedule.all_bytes(self.bytes)
 
 
 @dataclass(frozen=True)
@@ -124,7 +122,7 @@ def _rounded_up(schedule: Schedule, bytes: int, blocks: int) -> int:
 
 def _check_bytes(schedule: Schedule, bytes: int) -> None:
     """Raise InputError if the data of all ranks, or the messages of a schedule, are more than 64 bits can count."""
-    sent = _rounded_up(schedule, bytes, int(schedule.block_count.sum(dtype=np.int64)))
+    sent = _rounded_up(schedule, bytes, schedule.sent_blocks()[1])
     if max(sent, bytes * schedule.expansion) + schedule.messages > LARGEST_INTEGER:
         raise InputError(
             f"a collective of {format_bytes(bytes)} on {schedule.ranks} ranks sends {format_bytes(sent)}, and no more "

@@ -54,7 +54,7 @@ def forecast(inputs: Inputs, passes: int) -> Forecast:
     sums = carried(inputs, passes)
     launches = sum(play.count * play.schedule.ranks * len(play.groups) for play in expected.plays)
     messages = sum(play.count * play.schedule.messages * len(play.groups) for play in expected.plays)
-    rows = sum(schedule.messages for schedule in {play.schedule for play in expected.plays})
+    rows = sum(schedule.kept_rows for schedule in {play.schedule for play in expected.plays})
     hosts = inputs.graph.hosts if isinstance(inputs.network, NetworkConfig) else 0
     active = inputs.system.active_chunks_per_dimension
     seconds = PROGRAM_SECONDS + hosts * SECONDS_PER_HOST + rows * SECONDS_PER_ROW + launches * SECONDS_PER_LAUNCH

@@ -16,6 +16,7 @@ from astra_ns3.config.system import SystemConfig
 from astra_ns3.config.workload import Workload
 from astra_ns3.errors import AstraNs3Error, InputError, Interrupted, ResultsNotSaved
 from astra_ns3.experiments.description import Description, describe
+from astra_ns3.experiments.garbage import only_new_garbage
 from astra_ns3.experiments.inputs import FilePath, load_inputs
 from astra_ns3.experiments.isolated.channel import Recorder
 from astra_ns3.experiments.isolated.child import serve
@@ -175,7 +176,8 @@ def execute(request: RunRequest) -> Outcome:
     destination = Destination(request.output_path, overwrite=request.overwrite)
     with Interruption(noting=request.isolated) as interruption:
         try:
-            outcome = (_in_a_child if request.isolated else _here)(request, watch, destination, interruption)
+            with only_new_garbage():
+                outcome = (_in_a_child if request.isolated else _here)(request, watch, destination, interruption)
             asked_to_stop = interruption.noted_at is not None
             if asked_to_stop and outcome.error is None:
                 # It came when everything was played: nothing is missing, but who asked for an end gets one.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -89,8 +90,7 @@ def joined_pairs(inputs: Inputs, passes: int) -> list[tuple[str, _Numbers]]:
         if key in known or not play.schedule.messages:
             continue
         known.add(key)
-        between = _distinct(_places(play.schedule), play.schedule.ranks)
-        for chunk in _in_groups(inputs, play, between):
+        for chunk in _in_groups(inputs, play, _between(play.schedule)):
             for kind, dimensions in served.items():
                 own = chunk.own(dimensions)
                 found[kind].append((chunk.sender * npus + chunk.receiver)[own])
@@ -103,11 +103,7 @@ def _carry(inputs: Inputs, play: ExpectedPlay, sums: Carried) -> None:
     schedule, payload = play.schedule, sums.cutting.payload_bytes
     if not schedule.messages:
         return
-    sizes = schedule.message_bytes(play.bytes)
-    between, place = np.unique(_places(schedule), return_inverse=True)
-    of_pair = [
-        np.bincount(place, weights=each) for each in (-(-sizes // payload), sizes / payload, np.ones_like(sizes))
-    ]
+    between, of_pair = _sums_of_pairs(schedule, play.bytes, payload)
     totals = np.zeros(len(of_pair))
     for chunk in _in_groups(inputs, play, between):
         own = chunk.own(sums.cutting.dimensions)
@@ -116,6 +112,26 @@ def _carry(inputs: Inputs, play: ExpectedPlay, sums: Carried) -> None:
     sums.full_packets += play.count * totals[1]
     sums.messages += play.count * round(totals[2])
     sums.largest_packets = max(sums.largest_packets, round(totals[0]))
+
+
+def _sums_of_pairs(schedule: Schedule, bytes: int, payload: int) -> tuple[_Numbers, list[npt.NDArray[Any]]]:
+    """Who sends to whom, as in :func:`_between`; packets, bytes over those of a packet, and messages of each pair."""
+    if schedule.rotation is not None:
+        # Rank by rank, in whose order the pairs are: laid out, all rows may be more than memory holds.
+        found = [_sums_of_pairs(schedule.sent_by(rank), bytes, payload) for rank in range(schedule.ranks)]
+        sums = zip(*(of_pair for _, of_pair in found), strict=True)
+        return np.concatenate([between for between, _ in found]), [np.concatenate(each) for each in sums]
+    sizes = schedule.message_bytes(bytes)
+    between, place = np.unique(_places(schedule), return_inverse=True)
+    counted = -(-sizes // payload), sizes / payload, np.ones_like(sizes)
+    return between, [np.bincount(place, weights=each) for each in counted]
+
+
+def _between(schedule: Schedule) -> _Numbers:
+    """Sender x ranks + receiver of all who send to one another, ascending, each once."""
+    if schedule.rotation is not None:
+        return schedule.rotation.pairs()
+    return _distinct(_places(schedule), schedule.ranks)
 
 
 def _places(schedule: Schedule) -> _Numbers:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -69,6 +70,20 @@ def test_every_algorithm_completes_and_each_message_arrives_once(subject: Subjec
     for instance, schedule in enumerate(schedules):
         expected += expected_deliveries(schedule, instance, range(ranks))
     assert subject.deliveries(network) == expected
+
+
+@pytest.mark.parametrize("ranks", [2, 3, 5, 8])
+def test_a_schedule_turned_round_plays_as_with_all_its_rows(subject: Subject, ranks: int) -> None:
+    for turned in every_schedule(ranks):
+        if turned.rotation is not None:
+            played = []
+            for schedule in (turned, replace(turned)):
+                network = subject.create(ranks, EndpointModel(10_000, 3))
+                launch_all(network, schedule, 1003)
+                before = [network.pending(rank, 0) for rank in range(ranks)]
+                played.append((before, run(network).done))
+                network.close()
+            assert played[0] == played[1], turned.name
 
 
 @pytest.mark.parametrize("size", [1, 1000, 60_000, 1_000_000])

@@ -17,7 +17,7 @@ from types import FrameType
 import numpy as np
 import numpy.typing as npt
 
-from astra_ns3.collectives.schedule import Schedule
+from astra_ns3.collectives.schedule import COLUMNS, Schedule
 from astra_ns3.config.network.packet_network import Observe
 from astra_ns3.errors import AstraNs3Error, BackendError, LimitReached
 from astra_ns3.network.api import Limits, NetworkListener, PendingMessage
@@ -102,12 +102,13 @@ class SessionBackend:
 
     def register_schedule(self, schedule: Schedule) -> int:
         """Hand over a schedule; raises BackendError if it can't be played."""
+        sizes = schedule.ranks, schedule.blocks, schedule.expansion
         columns = native_columns(schedule)
         with _translated():
-            number = self._session.RegisterSchedule(
-                schedule.ranks, schedule.blocks, schedule.expansion, schedule.messages, columns
-            )
-        return int(number)
+            if schedule.rotation is None:
+                return int(self._session.RegisterSchedule(*sizes, schedule.messages, columns))
+            rotation = schedule.rotation
+            return int(self._session.RegisterRotation(*sizes, rotation.digits, rotation.rows, columns))
 
     def register_group(self, npus: Sequence[int]) -> int:
         """Name the NPUs that play ranks 0, 1, ... of a schedule."""
@@ -347,23 +348,14 @@ class SessionBackend:
 
 
 def native_columns(schedule: Schedule) -> npt.NDArray[np.int32]:
-    """The eight columns of a schedule one after the other, as ``Session.RegisterSchedule`` takes them.
+    """The eight columns of a schedule one after the other, as ``Session.RegisterSchedule`` takes them; those of rank 0
+    where they stand for all.
 
-    Shape ``(8 * messages,)``.
+    Shape ``(8 * kept_rows,)``.
     """
-    columns = (
-        schedule.sender,
-        schedule.receiver,
-        schedule.step,
-        schedule.first_block,
-        schedule.block_count,
-        schedule.reduces,
-        schedule.wait_step,
-        schedule.wait_count,
-    )
-    found = np.empty((len(columns), schedule.messages), dtype=np.int32)
-    for row, column in zip(found, columns, strict=True):
-        row[:] = column
+    found = np.empty((len(COLUMNS), schedule.kept_rows), dtype=np.int32)
+    for row, name in zip(found, COLUMNS, strict=True):
+        row[:] = schedule.kept[name]
     return found.reshape(-1)
 
 

@@ -82,6 +82,22 @@ class Session
                               uint32_t expansion,
                               uint64_t messages,
                               const int32_t* columns);
+    /**
+     * Hand over a schedule of which all ranks do the same, each turned round.
+     * \param ranks number of ranks
+     * \param blocks parts the data is cut in
+     * \param expansion size of the whole over that of one rank
+     * \param digits digits of a block's number, see astra_ns3/collectives/rotation.py
+     * \param rows number of rows of rank 0
+     * \param columns its columns, as RegisterSchedule takes them
+     * \return its number for Launch
+     */
+    uint32_t RegisterRotation(uint32_t ranks,
+                              uint32_t blocks,
+                              uint32_t expansion,
+                              uint32_t digits,
+                              uint64_t rows,
+                              const int32_t* columns);
     /// \return number of a group for Launch. \param npus the NPUs of ranks 0, 1, ...
     uint32_t RegisterGroup(const uint32_t* npus, uint32_t count);
     /// Begin an NPU's part of a phase now; see CollectiveApplication::Launch.

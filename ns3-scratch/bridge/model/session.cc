@@ -20,6 +20,25 @@ using namespace ns3;
 static_assert(sizeof(PortStatistics) == PORT_COUNTERS * sizeof(int64_t),
               "Python reads it as so many numbers");
 
+namespace
+{
+/// \return a schedule with its columns. \param columns one after the other
+CollectiveScheduleColumns
+NamedColumns(CollectiveScheduleColumns schedule, const int32_t* columns)
+{
+    const uint64_t messages = schedule.messages;
+    schedule.sender = columns;
+    schedule.receiver = schedule.sender + messages;
+    schedule.step = schedule.receiver + messages;
+    schedule.firstBlock = schedule.step + messages;
+    schedule.blockCount = schedule.firstBlock + messages;
+    schedule.reduces = schedule.blockCount + messages;
+    schedule.waitStep = schedule.reduces + messages;
+    schedule.waitCount = schedule.waitStep + messages;
+    return schedule;
+}
+} // namespace
+
 SessionListener::~SessionListener() = default;
 
 const char*
@@ -119,20 +138,20 @@ Session::RegisterSchedule(uint32_t ranks,
                           uint64_t messages,
                           const int32_t* columns)
 {
-    CollectiveScheduleColumns named;
-    named.ranks = ranks;
-    named.blocks = blocks;
-    named.expansion = expansion;
-    named.messages = messages;
-    named.sender = columns;
-    named.receiver = named.sender + messages;
-    named.step = named.receiver + messages;
-    named.firstBlock = named.step + messages;
-    named.blockCount = named.firstBlock + messages;
-    named.reduces = named.blockCount + messages;
-    named.waitStep = named.reduces + messages;
-    named.waitCount = named.waitStep + messages;
-    return m_executor->RegisterSchedule(named);
+    return m_executor->RegisterSchedule(
+        NamedColumns({ranks, blocks, expansion, {}, messages}, columns));
+}
+
+uint32_t
+Session::RegisterRotation(uint32_t ranks,
+                          uint32_t blocks,
+                          uint32_t expansion,
+                          uint32_t digits,
+                          uint64_t rows,
+                          const int32_t* columns)
+{
+    return m_executor->RegisterSchedule(
+        NamedColumns({ranks, blocks, expansion, {true, digits}, rows}, columns));
 }
 
 uint32_t

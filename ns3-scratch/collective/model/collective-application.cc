@@ -88,20 +88,24 @@ CollectiveApplication::Receive(const CollectiveMessage& message)
     m_receivedBytes += message.bytes;
     m_receivedMessages++;
     Phase& phase = m_phases[message.instance];
-    if (!phase.schedule || phase.schedule->GetReception(message.row).slot != phase.slot)
+    if (phase.schedule)
     {
-        phase.early.push_back(message.row);
-        return;
+        const auto reception = phase.schedule->GetReception(message.row);
+        if (reception.slot == phase.slot)
+        {
+            Handle(message.instance, phase, message.row, reception.reduces);
+            return;
+        }
     }
-    Handle(message.instance, phase, message.row);
+    phase.early.push_back(message.row);
 }
 
 void
-CollectiveApplication::Handle(uint64_t instance, Phase& phase, uint32_t row)
+CollectiveApplication::Handle(uint64_t instance, Phase& phase, uint32_t row, bool reduces)
 {
     phase.arrived.push_back(row);
     const Time delay = FabricDelay(m_costs.delayPs, "an NPU");
-    if (!phase.schedule->GetReception(row).reduces)
+    if (!reduces)
     {
         Simulator::Schedule(delay, &CollectiveApplication::Handled, this, instance);
         return;
@@ -146,9 +150,10 @@ CollectiveApplication::HandleEarly(uint64_t instance, Phase& phase)
     early.swap(phase.early);
     for (uint32_t row : early)
     {
-        if (phase.schedule->GetReception(row).slot == phase.slot)
+        const auto reception = phase.schedule->GetReception(row);
+        if (reception.slot == phase.slot)
         {
-            Handle(instance, phase, row);
+            Handle(instance, phase, row, reception.reduces);
         }
         else
         {
@@ -166,13 +171,14 @@ CollectiveApplication::SendReady(uint64_t instance, Phase& phase)
     }
     while (phase.nextSend != phase.lastSend)
     {
-        const CollectiveSchedule::Send& send = *phase.nextSend;
-        const bool ready = send.waitSlot < phase.slot ||
-                           (send.waitSlot == phase.slot && send.waitCount <= phase.handled);
+        const CollectiveSchedule::Send& next = *phase.nextSend;
+        const bool ready = next.waitSlot < phase.slot ||
+                           (next.waitSlot == phase.slot && next.waitCount <= phase.handled);
         if (!ready)
         {
             return;
         }
+        const CollectiveSchedule::Send send = phase.schedule->TurnedFor(phase.rank, next);
         phase.nextSend++;
         CollectiveMessage message;
         message.instance = instance;
@@ -211,7 +217,7 @@ CollectiveApplication::GetPending(uint64_t instance) const
     const CollectiveSchedule& schedule = *phase.schedule;
     for (uint32_t row : schedule.GetReceivedRows(phase.rank))
     {
-        const auto& reception = schedule.GetReception(row);
+        const auto reception = schedule.GetReception(row);
         const auto has = [row](const std::vector<uint32_t>& rows) {
             return std::find(rows.begin(), rows.end(), row) != rows.end();
         };
@@ -224,12 +230,13 @@ CollectiveApplication::GetPending(uint64_t instance) const
                                true});
         }
     }
-    for (const auto* send = phase.nextSend; send != phase.lastSend; ++send)
+    for (const auto* next = phase.nextSend; next != phase.lastSend; ++next)
     {
+        const auto send = schedule.TurnedFor(phase.rank, *next);
         pending.push_back({m_npu,
-                           phase.group->members[send->receiver],
-                           schedule.GetStep(send->row),
-                           schedule.RowBytes(send->row, phase.bytes),
+                           phase.group->members[send.receiver],
+                           schedule.GetStep(send.row),
+                           schedule.RowBytes(send.row, phase.bytes),
                            false});
     }
     return pending;

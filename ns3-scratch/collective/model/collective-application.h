@@ -122,8 +122,8 @@ class CollectiveApplication : public Application
 
     /// The first endpoint delay of a phase has passed.
     void Start(uint64_t instance);
-    /// Begin to handle a row whose turn has come.
-    void Handle(uint64_t instance, Phase& phase, uint32_t row);
+    /// Begin to handle a row whose turn has come. \param reduces whether it is reduced
+    void Handle(uint64_t instance, Phase& phase, uint32_t row, bool reduces);
     /// A reception is handled: go on.
     void Handled(uint64_t instance);
     /// Handle the rows that arrived early and whose turn has come.

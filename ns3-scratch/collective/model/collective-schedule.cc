@@ -2,6 +2,7 @@
 #include "collective-schedule.h"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 #include <stdexcept>
 #include <string>
@@ -12,15 +13,23 @@ namespace ns3
 CollectiveSchedule::CollectiveSchedule(const CollectiveScheduleColumns& columns)
     : m_ranks(columns.ranks),
       m_blocks(columns.blocks),
-      m_expansion(columns.expansion)
+      m_expansion(columns.expansion),
+      m_rotation(columns.rotation),
+      m_keptRanks(columns.rotation.on ? 1 : columns.ranks),
+      m_rows(static_cast<uint32_t>(columns.messages)),
+      m_width(columns.blocks)
 {
+    for (uint32_t digit = 0; digit < m_rotation.digits && m_ranks > 0; ++digit)
+    {
+        m_width /= m_ranks;
+    }
     Check(columns);
     BuildReceptions(columns);
     BuildSends(columns);
 }
 
 void
-CollectiveSchedule::Check(const CollectiveScheduleColumns& columns)
+CollectiveSchedule::Check(const CollectiveScheduleColumns& columns) const
 {
     if (columns.blocks == 0)
     {
@@ -43,27 +52,104 @@ CollectiveSchedule::Check(const CollectiveScheduleColumns& columns)
                                         ": a rank, a block, a step or a wait is out of range");
         }
     }
+    if (columns.rotation.on)
+    {
+        CheckRotation(columns);
+    }
+}
+
+void
+CollectiveSchedule::CheckRotation(const CollectiveScheduleColumns& columns) const
+{
+    uint64_t blocks = m_width;
+    for (uint32_t digit = 0; digit < m_rotation.digits; ++digit)
+    {
+        blocks *= m_ranks;
+    }
+    if (blocks != m_blocks)
+    {
+        throw std::invalid_argument("schedule: the blocks can't be turned");
+    }
+    if (columns.messages * m_ranks > std::numeric_limits<uint32_t>::max())
+    {
+        throw std::invalid_argument("schedule: more messages than 32 bits can count");
+    }
+    for (uint64_t row = 0; row < columns.messages; ++row)
+    {
+        const uint64_t within = static_cast<uint64_t>(columns.firstBlock[row]) % m_width;
+        if (columns.sender[row] != 0 || within + columns.blockCount[row] > m_width)
+        {
+            throw std::invalid_argument("schedule row " + std::to_string(row) +
+                                        ": can't be turned for other ranks");
+        }
+    }
+}
+
+uint32_t
+CollectiveSchedule::Kept(uint32_t rank) const
+{
+    return m_rotation.on ? 0 : rank;
+}
+
+uint32_t
+CollectiveSchedule::TurnedBlock(uint32_t block, uint32_t turn) const
+{
+    if (m_rotation.digits == 1) // without a division, for a ring asks for each message
+    {
+        const uint64_t turned = block + turn * m_width;
+        return static_cast<uint32_t>(turned < m_blocks ? turned : turned - m_blocks);
+    }
+    uint64_t turned = block % m_width;
+    uint64_t number = block / m_width;
+    uint64_t width = m_width;
+    for (uint32_t digit = 0; digit < m_rotation.digits; ++digit)
+    {
+        turned += (number % m_ranks + turn) % m_ranks * width;
+        number /= m_ranks;
+        width *= m_ranks;
+    }
+    return static_cast<uint32_t>(turned);
+}
+
+CollectiveSchedule::Send
+CollectiveSchedule::Turned(const Send& send, uint32_t turn) const
+{
+    Send turned = send;
+    if (turn > 0)
+    {
+        turned.row += turn * m_rows;
+        turned.receiver += turn;
+        turned.receiver -= turned.receiver < m_ranks ? 0 : m_ranks;
+        turned.firstBlock = TurnedBlock(send.firstBlock, turn);
+    }
+    return turned;
+}
+
+CollectiveSchedule::Send
+CollectiveSchedule::TurnedFor(uint32_t rank, const Send& send) const
+{
+    return Turned(send, m_rotation.on ? rank : 0);
 }
 
 std::vector<uint32_t>
 CollectiveSchedule::OrderReceptions(const CollectiveScheduleColumns& columns) const
 {
-    std::vector<uint64_t> offsets(m_ranks + 1, 0);
+    std::vector<uint64_t> offsets(m_keptRanks + 1, 0);
     for (uint64_t row = 0; row < columns.messages; ++row)
     {
-        offsets[columns.receiver[row] + 1]++;
+        offsets[Kept(columns.receiver[row]) + 1]++;
     }
     std::partial_sum(offsets.begin(), offsets.end(), offsets.begin());
     std::vector<uint64_t> next(offsets.begin(), offsets.end() - 1);
     std::vector<uint32_t> order(columns.messages);
     for (uint64_t row = 0; row < columns.messages; ++row)
     {
-        order[next[columns.receiver[row]]++] = static_cast<uint32_t>(row);
+        order[next[Kept(columns.receiver[row])]++] = static_cast<uint32_t>(row);
     }
     const auto byStep = [&columns](uint32_t a, uint32_t b) {
         return columns.step[a] < columns.step[b];
     };
-    for (uint32_t rank = 0; rank < m_ranks; ++rank)
+    for (uint32_t rank = 0; rank < m_keptRanks; ++rank)
     {
         const auto begin = order.begin() + static_cast<int64_t>(offsets[rank]);
         const auto end = order.begin() + static_cast<int64_t>(offsets[rank + 1]);
@@ -86,7 +172,7 @@ CollectiveSchedule::BuildReceptions(const CollectiveScheduleColumns& columns)
     uint32_t rank = 0;
     for (const uint32_t row : order)
     {
-        const auto receiver = static_cast<uint32_t>(columns.receiver[row]);
+        const uint32_t receiver = Kept(columns.receiver[row]);
         while (rank < receiver)
         {
             m_slotOffsets.push_back(m_slotSteps.size());
@@ -102,7 +188,7 @@ CollectiveSchedule::BuildReceptions(const CollectiveScheduleColumns& columns)
                              static_cast<uint32_t>(columns.sender[row]),
                              columns.reduces[row] != 0};
     }
-    m_slotOffsets.resize(m_ranks + 1, m_slotSteps.size());
+    m_slotOffsets.resize(m_keptRanks + 1, m_slotSteps.size());
 }
 
 uint32_t
@@ -130,14 +216,14 @@ void
 CollectiveSchedule::BuildSends(const CollectiveScheduleColumns& columns)
 {
     m_sends.resize(columns.messages);
-    m_sendOffsets.assign(m_ranks + 1, 0);
+    m_sendOffsets.assign(m_keptRanks + 1, 0);
     for (uint64_t row = 0; row < columns.messages; ++row)
     {
         m_sendOffsets[columns.sender[row] + 1]++;
     }
     std::partial_sum(m_sendOffsets.begin(), m_sendOffsets.end(), m_sendOffsets.begin());
     std::vector<uint64_t> next(m_sendOffsets.begin(), m_sendOffsets.end() - 1);
-    std::vector<uint32_t> lastSlot(m_ranks,
+    std::vector<uint32_t> lastSlot(m_keptRanks,
                                    0); // most rows wait for the rank's last step or its next
     for (uint64_t row = 0; row < columns.messages; ++row)
     {
@@ -163,7 +249,7 @@ CollectiveSchedule::BuildSends(const CollectiveScheduleColumns& columns)
     const auto byWait = [](const Send& a, const Send& b) {
         return a.waitSlot != b.waitSlot ? a.waitSlot < b.waitSlot : a.waitCount < b.waitCount;
     };
-    for (uint32_t rank = 0; rank < m_ranks; ++rank)
+    for (uint32_t rank = 0; rank < m_keptRanks; ++rank)
     {
         const auto begin = m_sends.begin() + static_cast<int64_t>(m_sendOffsets[rank]);
         const auto end = m_sends.begin() + static_cast<int64_t>(m_sendOffsets[rank + 1]);
@@ -188,44 +274,45 @@ CollectiveSchedule::GetRanks() const
 const CollectiveSchedule::Send*
 CollectiveSchedule::SendsBegin(uint32_t rank) const
 {
-    return m_sends.data() + m_sendOffsets[rank];
+    return m_sends.data() + m_sendOffsets[Kept(rank)];
 }
 
 const CollectiveSchedule::Send*
 CollectiveSchedule::SendsEnd(uint32_t rank) const
 {
-    return m_sends.data() + m_sendOffsets[rank + 1];
-}
-
-const CollectiveSchedule::Reception&
-CollectiveSchedule::GetReception(uint32_t row) const
-{
-    return m_receptions[row];
+    return m_sends.data() + m_sendOffsets[Kept(rank) + 1];
 }
 
 uint32_t
 CollectiveSchedule::GetSlots(uint32_t rank) const
 {
-    return static_cast<uint32_t>(m_slotOffsets[rank + 1] - m_slotOffsets[rank]);
+    const uint32_t kept = Kept(rank);
+    return static_cast<uint32_t>(m_slotOffsets[kept + 1] - m_slotOffsets[kept]);
 }
 
 uint32_t
 CollectiveSchedule::GetExpected(uint32_t rank, uint32_t slot) const
 {
-    return m_slotExpected[m_slotOffsets[rank] + slot];
+    return m_slotExpected[m_slotOffsets[Kept(rank)] + slot];
 }
 
 std::vector<uint32_t>
 CollectiveSchedule::GetReceivedRows(uint32_t rank) const
 {
     std::vector<uint32_t> rows;
-    for (uint32_t row = 0; row < m_receiver.size(); ++row)
+    for (uint32_t row = 0; row < m_rows; ++row)
     {
-        if (m_receiver[row] == rank)
+        if (m_rotation.on)
+        {
+            const uint32_t turn = (rank + m_ranks - m_receiver[row]) % m_ranks;
+            rows.push_back(turn * m_rows + row);
+        }
+        else if (m_receiver[row] == rank)
         {
             rows.push_back(row);
         }
     }
+    std::sort(rows.begin(), rows.end());
     return rows;
 }
 
@@ -241,15 +328,16 @@ CollectiveSchedule::MessageBytes(uint32_t firstBlock, uint32_t blockCount, uint6
 uint64_t
 CollectiveSchedule::RowBytes(uint32_t row, uint64_t bytes) const
 {
-    const Send& send = m_sends[m_rowSend[row]];
+    const Send send = Turned(m_sends[m_rowSend[row % m_rows]], row / m_rows);
     return MessageBytes(send.firstBlock, send.blockCount, bytes);
 }
 
 uint32_t
 CollectiveSchedule::GetStep(uint32_t row) const
 {
-    const uint64_t first = m_slotOffsets[m_receiver[row]];
-    return static_cast<uint32_t>(m_slotSteps[first + m_receptions[row].slot]);
+    const uint32_t kept = row % m_rows;
+    const uint64_t first = m_slotOffsets[Kept(m_receiver[kept])];
+    return static_cast<uint32_t>(m_slotSteps[first + m_receptions[kept].slot]);
 }
 
 } // namespace ns3

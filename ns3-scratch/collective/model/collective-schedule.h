@@ -7,6 +7,13 @@
 namespace ns3
 {
 
+/// How the rows of rank 0 stand for those of all ranks (see astra_ns3/collectives/rotation.py).
+struct CollectiveRotation
+{
+    bool on{false};     //!< whether they do; else each rank has rows of its own
+    uint32_t digits{0}; //!< digits to the base of the ranks that a block's number has
+};
+
 /// Columns of a schedule as they come from Python, each `messages` long (see
 /// astra_ns3/collectives/schedule.py).
 struct CollectiveScheduleColumns
@@ -14,6 +21,7 @@ struct CollectiveScheduleColumns
     uint32_t ranks{0};                  //!< number of ranks
     uint32_t blocks{1};                 //!< parts the data is cut in
     uint32_t expansion{1};              //!< how many times the bytes of one rank the whole is
+    CollectiveRotation rotation;        //!< whether the rows are those of rank 0 only
     uint64_t messages{0};               //!< number of rows
     const int32_t* sender{nullptr};     //!< rank that sends
     const int32_t* receiver{nullptr};   //!< rank that receives
@@ -33,6 +41,10 @@ struct CollectiveScheduleColumns
  * grows: `slot` counts its reception steps that are complete, `count` the receptions handled of the
  * next. A send is ready once that pair has reached its own, and one cursor per phase is all the
  * state the sends need.
+ *
+ * Where all ranks do the same, each turned round by its number, what rank 0 does is kept, and
+ * turned for who asks: `turn` is then the rank, else 0. Row r of what is kept has number
+ * turn * rows + r.
  */
 class CollectiveSchedule
 {
@@ -40,7 +52,7 @@ class CollectiveSchedule
     /// A message as its sender sees it.
     struct Send
     {
-        uint32_t row;        //!< row in the schedule
+        uint32_t row;        //!< number of its row in the schedule
         uint32_t receiver;   //!< rank that receives
         uint32_t firstBlock; //!< first block carried
         uint32_t blockCount; //!< blocks carried
@@ -64,12 +76,22 @@ class CollectiveSchedule
 
     /// \return number of ranks
     uint32_t GetRanks() const;
-    /// \return first send of a rank, in the order they become ready
+    /// \return first send of a rank, in the order they become ready, not turned yet
     const Send* SendsBegin(uint32_t rank) const;
     /// \return behind the last send of a rank
     const Send* SendsEnd(uint32_t rank) const;
+    /// \return what a rank sends. \param send one of its sends, not turned yet
+    Send TurnedFor(uint32_t rank, const Send& send) const;
+
     /// \return what the receiver needs to know of a row
-    const Reception& GetReception(uint32_t row) const;
+    Reception GetReception(uint32_t row) const
+    {
+        const uint32_t turn = m_rotation.on ? row / m_rows : 0;
+        Reception reception = m_receptions[row - turn * m_rows];
+        reception.sender += turn; // of what is turned, rank 0 is the sender
+        return reception;
+    }
+
     /// \return number of reception steps of a rank
     uint32_t GetSlots(uint32_t rank) const;
     /// \return receptions in a rank's reception step
@@ -90,7 +112,15 @@ class CollectiveSchedule
 
   private:
     /// Check what can be checked without playing.
-    static void Check(const CollectiveScheduleColumns& columns);
+    void Check(const CollectiveScheduleColumns& columns) const;
+    /// Check what a rotation asks for. \throw std::invalid_argument
+    void CheckRotation(const CollectiveScheduleColumns& columns) const;
+    /// \return the rank whose rows stand for those of a rank
+    uint32_t Kept(uint32_t rank) const;
+    /// \return what is kept, turned
+    Send Turned(const Send& send, uint32_t turn) const;
+    /// \return a block turned by so many ranks
+    uint32_t TurnedBlock(uint32_t block, uint32_t turn) const;
     /// \return all rows, by receiver and then by step
     std::vector<uint32_t> OrderReceptions(const CollectiveScheduleColumns& columns) const;
     /// Number each rank's reception steps.
@@ -103,7 +133,11 @@ class CollectiveSchedule
     uint32_t m_ranks;                     //!< number of ranks
     uint32_t m_blocks;                    //!< parts of the data
     uint32_t m_expansion;                 //!< size of the whole over that of one rank
-    std::vector<Send> m_sends;            //!< all ranks' sends
+    CollectiveRotation m_rotation;        //!< whether what is kept is that of rank 0 only
+    uint32_t m_keptRanks;                 //!< of how many ranks something is kept
+    uint32_t m_rows;                      //!< rows that are kept
+    uint64_t m_width;                     //!< blocks that the last digit of a block's number counts
+    std::vector<Send> m_sends;            //!< kept ranks' sends
     std::vector<uint64_t> m_sendOffsets;  //!< first send of each rank
     std::vector<Reception> m_receptions;  //!< by row
     std::vector<uint32_t> m_rowSend;      //!< place in m_sends of each row

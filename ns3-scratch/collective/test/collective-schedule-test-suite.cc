@@ -123,6 +123,167 @@ class BytesArePartitioned : public TestCase
     }
 };
 
+class TurnedRowsAreThoseOfAllRanks : public TestCase
+{
+  public:
+    TurnedRowsAreThoseOfAllRanks()
+        : TestCase("rows of rank 0 that stand for all say of each rank what its own rows would")
+    {
+    }
+
+  private:
+    void DoRun() override
+    {
+        std::mt19937_64 random(7);
+        for (uint32_t turn = 0; turn < 200; ++turn)
+        {
+            const auto ranks = static_cast<uint32_t>(2 + random() % 8);
+            const auto digits = static_cast<uint32_t>(random() % 3);
+            const auto width = static_cast<uint32_t>(1 + random() % 3);
+            Compare(ranks, digits, width, Draw(random, ranks, digits, width));
+        }
+        const CollectiveRotation oneDigit{true, 1};
+        NS_TEST_EXPECT_MSG_EQ(IsRefused(3, {1, 2, 0, 0, 1, 0, -1, 0}, oneDigit),
+                              true,
+                              "not rank 0");
+        NS_TEST_EXPECT_MSG_EQ(IsRefused(3, {0, 2, 0, 0, 2, 0, -1, 0}, oneDigit), true, "too wide");
+        NS_TEST_EXPECT_MSG_EQ(IsRefused(4, {0, 2, 0, 0, 1, 0, -1, 0}, oneDigit), true, "4 blocks");
+        NS_TEST_EXPECT_MSG_EQ(IsRefused(3, {0, 2, 0, 2, 1, 0, -1, 0}, oneDigit), false, "good");
+    }
+
+    static bool IsRefused(uint32_t blocks, const Row& row, const CollectiveRotation& rotation)
+    {
+        try
+        {
+            MakeSchedule(3, blocks, 1, {row}, rotation);
+            return false;
+        }
+        catch (const std::invalid_argument&)
+        {
+            return true;
+        }
+    }
+
+    static uint32_t Blocks(uint32_t ranks, uint32_t digits, uint32_t width)
+    {
+        return digits == 0 ? width : ranks * Blocks(ranks, digits - 1, width);
+    }
+
+    /// \return rows of rank 0 with steps in any order, which wait for any of them
+    static std::vector<Row> Draw(std::mt19937_64& random,
+                                 uint32_t ranks,
+                                 uint32_t digits,
+                                 uint32_t width)
+    {
+        std::vector<Row> rows(1 + random() % 10);
+        const auto below = [&random](uint32_t limit) {
+            return static_cast<int32_t>(random() % limit);
+        };
+        for (Row& row : rows)
+        {
+            const int32_t within = below(width);
+            const int32_t first = below(Blocks(ranks, digits, 1)) * static_cast<int32_t>(width);
+            const int32_t count = below(width - within + 1);
+            row = {0, 1 + below(ranks - 1), below(4), first + within, count, below(2), -1, 0};
+        }
+        for (Row& row : rows)
+        {
+            if (below(2) == 1)
+            {
+                row[6] = rows[below(rows.size())][2];
+                row[7] = 1;
+            }
+        }
+        return rows;
+    }
+
+    /// \return a block with a rank added to each of its digits
+    static int32_t TurnBlock(int32_t block,
+                             int32_t rank,
+                             int32_t ranks,
+                             uint32_t digits,
+                             int32_t width)
+    {
+        std::vector<int32_t> found;
+        int32_t number = block / width;
+        for (uint32_t digit = 0; digit < digits; ++digit)
+        {
+            found.insert(found.begin(), (number % ranks + rank) % ranks);
+            number /= ranks;
+        }
+        int32_t turned = 0;
+        for (const int32_t digit : found)
+        {
+            turned = turned * ranks + digit;
+        }
+        return turned * width + block % width;
+    }
+
+    void Compare(uint32_t ranks, uint32_t digits, uint32_t width, const std::vector<Row>& rows)
+    {
+        const uint32_t blocks = Blocks(ranks, digits, width);
+        const auto count = static_cast<int32_t>(ranks);
+        std::vector<Row> all;
+        for (int32_t rank = 0; rank < count; ++rank)
+        {
+            for (Row row : rows)
+            {
+                row[0] = rank;
+                row[1] = (row[1] + rank) % count;
+                row[3] = TurnBlock(row[3], rank, count, digits, static_cast<int32_t>(width));
+                all.push_back(row);
+            }
+        }
+        const auto turned = MakeSchedule(ranks, blocks, 1, rows, {true, digits});
+        const auto plain = MakeSchedule(ranks, blocks, 1, all);
+        for (uint32_t rank = 0; rank < ranks; ++rank)
+        {
+            CompareRank(*turned, *plain, rank);
+        }
+        for (uint32_t row = 0; row < all.size(); ++row)
+        {
+            const auto a = turned->GetReception(row);
+            const auto b = plain->GetReception(row);
+            NS_TEST_EXPECT_MSG_EQ(a.slot, b.slot, "slot of row " << row);
+            NS_TEST_EXPECT_MSG_EQ(a.sender, b.sender, "sender of row " << row);
+            NS_TEST_EXPECT_MSG_EQ(a.reduces, b.reduces, "row " << row << " reduces");
+            NS_TEST_EXPECT_MSG_EQ(turned->GetStep(row), plain->GetStep(row), "step of row " << row);
+            NS_TEST_EXPECT_MSG_EQ(turned->RowBytes(row, 1003), plain->RowBytes(row, 1003), "size");
+        }
+    }
+
+    void CompareRank(const CollectiveSchedule& turned,
+                     const CollectiveSchedule& plain,
+                     uint32_t rank)
+    {
+        NS_TEST_ASSERT_MSG_EQ(turned.SendsEnd(rank) - turned.SendsBegin(rank),
+                              plain.SendsEnd(rank) - plain.SendsBegin(rank),
+                              "sends of rank " << rank);
+        const auto* other = plain.SendsBegin(rank);
+        for (const auto* send = turned.SendsBegin(rank); send != turned.SendsEnd(rank); ++send)
+        {
+            const auto a = turned.TurnedFor(rank, *send);
+            const auto b = plain.TurnedFor(rank, *other++);
+            NS_TEST_EXPECT_MSG_EQ(a.row, b.row, "row");
+            NS_TEST_EXPECT_MSG_EQ(a.receiver, b.receiver, "receiver");
+            NS_TEST_EXPECT_MSG_EQ(a.firstBlock, b.firstBlock, "first block");
+            NS_TEST_EXPECT_MSG_EQ(a.blockCount, b.blockCount, "blocks");
+            NS_TEST_EXPECT_MSG_EQ(a.waitSlot, b.waitSlot, "step waited for");
+            NS_TEST_EXPECT_MSG_EQ(a.waitCount, b.waitCount, "receptions waited for");
+        }
+        NS_TEST_EXPECT_MSG_EQ((turned.GetReceivedRows(rank) == plain.GetReceivedRows(rank)),
+                              true,
+                              "rows that rank " << rank << " receives");
+        NS_TEST_ASSERT_MSG_EQ(turned.GetSlots(rank), plain.GetSlots(rank), "reception steps");
+        for (uint32_t slot = 0; slot < plain.GetSlots(rank); ++slot)
+        {
+            NS_TEST_EXPECT_MSG_EQ(turned.GetExpected(rank, slot),
+                                  plain.GetExpected(rank, slot),
+                                  "receptions");
+        }
+    }
+};
+
 class CollectiveScheduleTestSuite : public TestSuite
 {
   public:
@@ -131,6 +292,7 @@ class CollectiveScheduleTestSuite : public TestSuite
     {
         AddTestCase(new BadColumnsAreRefused);
         AddTestCase(new BytesArePartitioned);
+        AddTestCase(new TurnedRowsAreThoseOfAllRanks);
     }
 };
 

@@ -19,9 +19,13 @@ namespace ns3::test
 /// for.
 using Row = std::array<int32_t, 8>;
 
-/// \return the rows as a schedule
+/// \return the rows as a schedule; with a rotation, those of rank 0
 inline std::shared_ptr<const CollectiveSchedule>
-MakeSchedule(uint32_t ranks, uint32_t blocks, uint32_t expansion, const std::vector<Row>& rows)
+MakeSchedule(uint32_t ranks,
+             uint32_t blocks,
+             uint32_t expansion,
+             const std::vector<Row>& rows,
+             const CollectiveRotation& rotation = {})
 {
     std::vector<std::vector<int32_t>> columns(8);
     for (const Row& row : rows)
@@ -35,6 +39,7 @@ MakeSchedule(uint32_t ranks, uint32_t blocks, uint32_t expansion, const std::vec
     named.ranks = ranks;
     named.blocks = blocks;
     named.expansion = expansion;
+    named.rotation = rotation;
     named.messages = rows.size();
     named.sender = columns[0].data();
     named.receiver = columns[1].data();

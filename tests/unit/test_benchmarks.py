@@ -1,0 +1,99 @@
+"""Every benchmark script starts and yields its figures, at a size that takes no time: they break unseen otherwise."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import subprocess
+import sys
+from argparse import Namespace
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from astra_ns3.collectives.kind import CollectiveKind
+from astra_ns3.collectives.registry import lookup
+from astra_ns3.network.ns3.backend import Ns3Backend
+
+Script = Callable[[str], ModuleType]
+
+
+@pytest.fixture
+def script(repository: Path) -> Script:
+    """Loads a script of `benchmarks/` by its name, each time anew."""
+
+    def load(name: str) -> ModuleType:
+        spec = importlib.util.spec_from_file_location(f"benchmark_{name}", repository / "benchmarks" / f"{name}.py")
+        assert spec is not None
+        assert spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        return module
+
+    return load
+
+
+@pytest.mark.parametrize("hops", [2, 4])
+def test_fabric_tcp_measures_a_packet(script: Script, hops: int) -> None:
+    options = Namespace(hosts=4, hops=hops, bytes=14_400, segment=1440, window=500_000, sack=True, timestamps=False)
+    found = script("fabric_tcp").measure(options)
+    assert found["data_packets"] == 40
+    assert found["finish_ps"] > 0
+
+
+def test_startup_hears_of_the_first_event_in_the_child(repository: Path) -> None:
+    words = [sys.executable, str(repository / "benchmarks" / "startup.py")]
+    done = subprocess.run(words, check=True, capture_output=True, text=True)
+    assert 0 < json.loads(done.stdout.splitlines()[-1])["first_event_seconds"] < 60
+
+
+def test_roce_measures_a_collective(script: Script) -> None:
+    benchmark = script("roce")
+    schedule = lookup(CollectiveKind.ALL_REDUCE, "ring", 2)
+    found = benchmark.measure(benchmark.single_switch(2), "dcqcn", schedule, 2000, 2)
+    assert found["messages"] == 8
+    assert found["us_per_data_packet"] > 0
+
+
+def test_topologies_measures_until_the_first_event(script: Script, monkeypatch: pytest.MonkeyPatch) -> None:
+    benchmark = script("topologies")
+    monkeypatch.setattr(Ns3Backend, "run", Ns3Backend.run)  # so that it is put back
+    found = benchmark.first_event(4)
+    assert found["hosts"] == 16
+    assert found["repeated_cpu_seconds"] > 0
+
+
+@pytest.mark.parametrize("transport", ["ROCE", "TCP"])
+def test_topologies_measures_until_a_network_is_ready(script: Script, transport: str) -> None:
+    benchmark = script("topologies")
+    assert benchmark.ready(2, getattr(benchmark, transport))["hosts"] == 2
+
+
+def test_python_share_is_between_nothing_and_all(
+    script: Script, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["python_share.py", "--npus=4", "--chunks=2", "--bytes=10000"])
+    script("python_share").main()
+    assert json.loads(capsys.readouterr().out)["python_share"] > 0
+
+
+def test_analytical_measures_its_cases(script: Script, monkeypatch: pytest.MonkeyPatch) -> None:
+    benchmark = script("analytical")
+    monkeypatch.setattr(benchmark, "NPUS", 4)
+    seconds, messages = benchmark.seconds_and_messages("ALLREDUCE", 2, 1, 1000)
+    assert seconds > 0
+    assert messages == 2 * 4 * 6
+
+
+def test_congestion_control_measures_a_cell(script: Script, monkeypatch: pytest.MonkeyPatch) -> None:
+    benchmark = script("congestion_control")
+    monkeypatch.setattr(benchmark, "MIB_FROM_EACH", 0.01)
+    assert benchmark.finish_us({"kind": "dcqcn"}, 100, "500ns", 1) > 0
+
+
+@pytest.mark.parametrize("name", ["forecast", "run"])
+def test_scripts_that_only_call_programs_start(repository: Path, name: str) -> None:
+    words = [sys.executable, str(repository / "benchmarks" / f"{name}.py"), "--help"]
+    assert "usage" in subprocess.run(words, check=True, capture_output=True, text=True).stdout
