@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from small_run import write_inputs
+from support.small_run import write_inputs
 
 TIMEOUT_SECONDS = 60
 ROCE = """topology:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from usual_signals import usual_signals
+from support.usual_signals import usual_signals
 
 import astra_ns3
 

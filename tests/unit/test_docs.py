@@ -14,8 +14,8 @@ import click
 import pyarrow.parquet as pq
 import pytest
 import yaml
-from fake_backend import FakeBackend
-from small_run import NPUS, small_run
+from support.fake_backend import FakeBackend
+from support.small_run import NPUS, small_run
 
 import astra_ns3
 from astra_ns3.cli.main import cli

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from star_network import star
+from support.star_network import star
 
 from astra_ns3.errors import BackendError
 from astra_ns3.network.api import EndpointModel, NetworkBackend

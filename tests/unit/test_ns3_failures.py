@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from star_network import Played, Row, by_hand, launch_all, one_message, play, star
+from support.star_network import Played, Row, by_hand, launch_all, one_message, play, star
 
 from astra_ns3.config.network.packet_network import NetworkConfig
 from astra_ns3.errors import BackendError

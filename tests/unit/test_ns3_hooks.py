@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 from oracles.tcp_times import HEADERS, Star, segment_sizes
-from small_run import write_inputs
-from star_network import OPEN_WINDOW_SEGMENTS, incast, one_message, play, star
+from support.small_run import write_inputs
+from support.star_network import OPEN_WINDOW_SEGMENTS, incast, one_message, play, star
 
 from astra_ns3.errors import InputError
 from astra_ns3.experiments.hooks import load_hook

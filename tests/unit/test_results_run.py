@@ -9,8 +9,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_backend import FakeBackend
-from small_run import NPUS, BeatingBackend, InterruptedBackend, small_network, small_run, small_system, write_inputs
+from support.fake_backend import FakeBackend
+from support.small_run import (
+    NPUS,
+    BeatingBackend,
+    InterruptedBackend,
+    small_network,
+    small_run,
+    small_system,
+    write_inputs,
+)
 
 import astra_ns3
 from astra_ns3.config.network.analytical_network import AnalyticalDimension, AnalyticalNetwork
@@ -50,7 +58,7 @@ def test_importing_the_package_loads_neither_ns3_nor_pandas_and_a_run_neither_pa
     program = (
         "import sys, astra_ns3\n"
         "assert not {'cppyy', 'pandas', 'pyarrow', 'numpy', 'pydantic'} & set(sys.modules)\n"
-        "from small_run import small_run\n"
+        "from support.small_run import small_run\n"
         "astra_ns3.run(**small_run())\n"
         "assert not {'cppyy', 'pandas', 'pyarrow', 'rich'} & set(sys.modules)\n"
         "assert astra_ns3.Result.__name__ == 'Result' and astra_ns3.__version__\n"

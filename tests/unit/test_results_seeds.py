@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_backend import FakeBackend
-from many_networks import leaf_spine
-from small_run import NPUS, BeatingBackend, InterruptedBackend, small_network, small_system, small_workload
+from support.fake_backend import FakeBackend
+from support.many_networks import leaf_spine
+from support.small_run import NPUS, BeatingBackend, InterruptedBackend, small_network, small_system, small_workload
 
 import astra_ns3
 from astra_ns3.config.network.packet_network import parse_network
