@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
-from support.command import Finished, run_command
+from support.command import NEEDS_HEADERS, Finished, run_command
 
-pytestmark = pytest.mark.xdist_group("headers of ns-3")
+pytestmark = NEEDS_HEADERS
 
 WORKLOAD = "MICRO\n1\nlayer -1 0 NONE 0 0 NONE 0 0 ALLREDUCE 400000 0\n"
 SYSTEM = """scheduling-policy: LIFO

@@ -22,6 +22,8 @@ from pathlib import Path
 from subprocess import TimeoutExpired
 from typing import IO, NoReturn
 
+import pytest
+
 import astra_ns3
 from support.small_run import small_network, small_system, small_workload
 from support.usual_signals import usual_signals
@@ -30,6 +32,8 @@ PROGRAM = [sys.executable, "-c", "from astra_ns3.cli.entry import main; main()"]
 """The command in a fresh interpreter."""
 TIMEOUT_SECONDS = 120
 """A run of the sizes here takes two seconds; a hang must not hold up the tests for ever."""
+NEEDS_HEADERS = pytest.mark.xdist_group("ns-3's headers")
+"""Tests that load ns-3's headers, which takes seconds and 400 MB: one process plays them all."""
 _BROKEN_STATUS = 70
 
 
@@ -52,9 +56,13 @@ class Command:
         folder: Path | None = None,
         stdout: IO[str] | None = None,
         before: Callable[[], None] = lambda: None,
+        program: Callable[[], None] | None = None,
         headers: bool = False,
     ) -> None:
-        """In ``folder``, its output to ``stdout`` if given, after ``before()``; with ns-3's ``headers`` for a hook."""
+        """In ``folder``, its output to ``stdout`` if given, after ``before()``; with ns-3's ``headers`` for a hook.
+
+        ``program``: played in the place of the command.
+        """
         load_once()
         if headers:
             load_headers_once()
@@ -66,7 +74,7 @@ class Command:
             warnings.simplefilter("ignore", DeprecationWarning)  # of Python 3.12, about threads in this process
             self.pid = os.fork()
         if self.pid == 0:
-            _be_command(words, folder, [file.fileno() for file in files], before)
+            _be(program or _play_command, words, folder, [file.fileno() for file in files], before)
         self.returncode: int | None = None
         self._ended = os.pidfd_open(self.pid)
 
@@ -115,6 +123,15 @@ def run_command(
     return Command(words, folder=folder, stdout=stdout, before=before, headers=headers).finish(timeout)
 
 
+def run_program(text: str, *, folder: Path) -> Finished:
+    """Play a program of Python's, which may have a hook."""
+
+    def play() -> None:
+        exec(compile(text, "<program>", "exec"), {"__name__": "__main__"})
+
+    return Command((), folder=folder, program=play, headers=True).finish()
+
+
 @cache
 def load_once() -> None:
     """Load what a run loads, by a run here."""
@@ -131,16 +148,27 @@ def load_once() -> None:
 
 @cache
 def load_headers_once() -> None:
-    """Load ns-3's headers, which takes seconds; tests that need them are in one group, for one process."""
+    """Load ns-3's headers."""
     from astra_ns3.network.door.hooking import load_namespace
 
     load_namespace()
 
 
-def _be_command(
-    words: Sequence[str], folder: Path | None, files: Sequence[int], before: Callable[[], None]
+def _play_command() -> None:
+    from astra_ns3.cli.entry import main
+
+    main()
+
+
+def _be(
+    program: Callable[[], None],
+    words: Sequence[str],
+    folder: Path | None,
+    files: Sequence[int],
+    before: Callable[[], None],
 ) -> NoReturn:
     """As a fresh interpreter would, with nothing of pytest's but its environment."""
+    status = _BROKEN_STATUS
     try:
         _take_streams(files)
         usual_signals()
@@ -155,13 +183,15 @@ def _be_command(
             os.chdir(folder)
         before()
         sys.argv = ["astra-ns3", *words]
-        from astra_ns3.cli.entry import main
-
-        main()
+        program()
+        status = 0
+    except SystemExit as ending:
+        status = ending.code if isinstance(ending.code, int) else 0 if ending.code is None else 1
     except BaseException:
         traceback.print_exc()
-        sys.stderr.flush()
-    os._exit(_BROKEN_STATUS)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(status)
 
 
 def _take_streams(files: Sequence[int]) -> None:
