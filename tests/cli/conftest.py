@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_backend import FakeBackend
-from small_run import NPUS, InterruptedBackend, write_inputs
+from support.fake_backend import FakeBackend
+from support.small_run import NPUS, InterruptedBackend, write_inputs
 
 from astra_ns3.cli.main import main
 from astra_ns3.network.registry import BACKENDS as REAL

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from pathlib import Path
+from typing import IO
 
 import pytest
-from small_run import write_inputs
+from support.command import PROGRAM, TIMEOUT_SECONDS, Finished, run_command
+from support.small_run import write_inputs
 
-TIMEOUT_SECONDS = 60
+FILES = ("-w", "workload.txt", "-s", "system.txt", "-n", "network.yaml", "--log-level", "error")
 ROCE = """topology:
   kind: single-switch
   npus: 4
@@ -37,21 +38,8 @@ class Place:
         self.folder = folder
         self.files = write_inputs(folder)
 
-    def words(self, command: str) -> list[str]:
-        program = [sys.executable, "-c", "from astra_ns3.cli.entry import main; main()", command]
-        return [*program, "-w", "workload.txt", "-s", "system.txt", "-n", "network.yaml", "--log-level", "error"]
-
-    def run(self, command: str, *options: str, **streams: object) -> subprocess.CompletedProcess[str]:
-        kept = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **streams}
-        finished: subprocess.CompletedProcess[str] = subprocess.run(
-            [*self.words(command), *options],
-            cwd=self.folder,
-            text=True,
-            timeout=TIMEOUT_SECONDS,
-            check=False,
-            **kept,  # type: ignore[call-overload]
-        )
-        return finished
+    def run(self, command: str, *options: str, stdout: IO[str] | None = None) -> Finished:
+        return run_command(command, *FILES, *options, folder=self.folder, stdout=stdout)
 
 
 @pytest.fixture
@@ -59,7 +47,7 @@ def place(tmp_path: Path) -> Place:
     return Place(tmp_path)
 
 
-def refused(finished: subprocess.CompletedProcess[str], status: int = 2) -> str:
+def refused(finished: Finished, status: int = 2) -> str:
     """Its one line."""
     assert finished.returncode == status, finished.stderr
     (line,) = [line for line in finished.stderr.splitlines() if not line.startswith("what was done")]
@@ -205,7 +193,14 @@ def test_closed_standard_streams_do_no_harm(place: Place, closed: tuple[int, ...
             os.close(number)
 
     options = ("--backend", "analytical", "-o", "out")
-    finished = place.run("run", *options, preexec_fn=close)
+    finished = subprocess.run(
+        [*PROGRAM, "run", *FILES, *options],
+        cwd=place.folder,
+        capture_output=True,
+        timeout=TIMEOUT_SECONDS,
+        check=False,
+        preexec_fn=close,
+    )
     assert finished.returncode == 0
-    assert finished.stderr == ""
+    assert finished.stderr == b""
     assert (place.folder / "out" / "run.json").is_file()

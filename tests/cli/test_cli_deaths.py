@@ -8,19 +8,17 @@ import random
 import resource
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from usual_signals import usual_signals
+from support.command import PROGRAM, TIMEOUT_SECONDS, Command, Finished, run_command
+from support.usual_signals import usual_signals
 
 import astra_ns3
 
-TIMEOUT_SECONDS = 120
-"""A run of this size takes two seconds; a hang is what these tests look for."""
 NOTICE_SECONDS = 10
 """A signal is acted on within a second on an idle machine; these tests share theirs."""
 NPUS = 8
@@ -35,6 +33,21 @@ class Own : public ns3::RoceCongestionControl
         {end}
     }}
 }};
+"""
+WATCHING = """import sys
+from pathlib import Path
+
+class Own:
+    acks = 0
+
+    def __init__(self, parameters):
+        pass
+
+    def ack_received(self, sender, ack):
+        Own.acks += 1
+        if Own.acks % 1000 == 0:
+            names = {name.split(".")[0] for name in sys.modules}
+            Path(__file__).with_name("loaded").write_text(" ".join({"pandas", "pyarrow", "cppyy"} & names))
 """
 
 
@@ -56,14 +69,14 @@ def words(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     return ["-w", str(folder / "w.txt"), "-s", str(folder / "s.txt"), "-n", str(folder / "n.yaml")]
 
 
-def command(*words: str) -> list[str]:
-    return [sys.executable, "-c", "from astra_ns3.cli.entry import main; main()", "run", *words]
+def run(*words: str, before: Callable[[], None] = lambda: None) -> Finished:
+    return run_command("run", *words, before=before)
 
 
-def run(*words: str, before: Callable[[], None] | None = None) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        command(*words), capture_output=True, text=True, timeout=TIMEOUT_SECONDS, check=False, preexec_fn=before
-    )
+def run_fresh(*words: str) -> subprocess.CompletedProcess[str]:
+    """In a fresh interpreter."""
+    program = [*PROGRAM, "run", *words]
+    return subprocess.run(program, capture_output=True, text=True, timeout=TIMEOUT_SECONDS, check=False)
 
 
 def saved(folder: Path) -> astra_ns3.Result:
@@ -99,14 +112,12 @@ def test_a_users_control_that_ends_the_process_is_status_5_and_what_was_done_is_
 def test_the_simulation_loads_neither_pandas_nor_pyarrow_though_tables_are_written(
     words: list[str], tmp_path: Path
 ) -> None:
-    (tmp_path / "hook.py").write_text(
-        "import sys\n\ndef loaded():\n    names = {name.split('.')[0] for name in sys.modules}\n"
-        "    return sorted({'pandas', 'pyarrow', 'cppyy'} & names)\n\ndef on_built(context):\n    return loaded\n"
-    )
-    finished = run(*words, "--record=flows", f"--hook={tmp_path / 'hook.py'}", "-o", str(tmp_path / "out"))
+    (tmp_path / "own.py").write_text(WATCHING)
+    control = f"--congestion-control={tmp_path / 'own.py'}:Own"
+    finished = run_fresh(*words, "--record=flows", control, "-o", str(tmp_path / "out"))
     assert finished.returncode == 0, finished.stderr
+    assert set((tmp_path / "loaded").read_text().split()) == {"cppyy"}
     result = astra_ns3.Result.load(tmp_path / "out")
-    assert result.hook == ["cppyy"]
     assert len(result.flows) > 0
     assert len(result.utilisation) > 0
 
@@ -133,15 +144,18 @@ def test_a_file_that_finds_no_room_costs_neither_the_run_nor_the_other_files(wor
     assert not output.exists()
 
 
-def start(
-    words: list[str], output: Path, *more: str, before: Callable[[], None] = usual_signals
-) -> subprocess.Popen[str]:
+def start(words: list[str], output: Path, *, before: Callable[[], None] = lambda: None) -> Command:
+    return Command(["run", *words, "-o", str(output), "--num-passes=1000"], before=before)
+
+
+def start_fresh(words: list[str], output: Path) -> subprocess.Popen[str]:
+    """In a fresh interpreter, whose first tenths of a second are its own."""
     return subprocess.Popen(
-        command(*words, "-o", str(output), "--num-passes=1000", *more),
+        [*PROGRAM, "run", *words, "-o", str(output), "--num-passes=1000", "--json"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        preexec_fn=before,
+        preexec_fn=usual_signals,
     )
 
 
@@ -150,7 +164,7 @@ def start(
 def test_one_signal_at_any_moment_ends_the_program_without_a_traceback(
     words: list[str], tmp_path: Path, ending: signal.Signals, seed: int
 ) -> None:
-    process = start(words, tmp_path / "out", "--json")
+    process = start_fresh(words, tmp_path / "out")
     time.sleep(random.Random(f"{ending} {seed}").uniform(0.3, 4.5))  # the interpreter itself needs the first tenths
     begin = time.monotonic()
     process.send_signal(ending)
@@ -172,8 +186,8 @@ def test_one_signal_to_a_run_that_is_under_way_saves_what_is_done(
     process = start(words, tmp_path / "out")
     wait_for_rows(tmp_path)
     process.send_signal(ending)
-    _, err = process.communicate(timeout=TIMEOUT_SECONDS)
-    assert (process.returncode, "Traceback" in err) == (130, False), err
+    finished = process.finish()
+    assert (finished.returncode, "Traceback" in finished.stderr) == (130, False), finished.stderr
     result = saved(tmp_path / "out")
     assert result.finish_ps > 0
     assert len(result.queues) > 0
@@ -182,7 +196,6 @@ def test_one_signal_to_a_run_that_is_under_way_saves_what_is_done(
 
 def test_a_signal_that_is_ignored_at_the_start_stays_ignored(words: list[str], tmp_path: Path) -> None:
     def ignore() -> None:
-        usual_signals()
         signal.signal(signal.SIGINT, signal.SIG_IGN)
 
     process = start(words, tmp_path / "out", before=ignore)
@@ -192,15 +205,14 @@ def test_a_signal_that_is_ignored_at_the_start_stays_ignored(words: list[str], t
         process.send_signal(signal.SIGINT)
     assert process.poll() is None
     process.send_signal(signal.SIGTERM)
-    process.communicate(timeout=TIMEOUT_SECONDS)
-    assert process.returncode == 130
+    assert process.finish().returncode == 130
 
 
 def test_the_child_ends_with_its_parent(words: list[str], tmp_path: Path) -> None:
     process = start(words, tmp_path / "out")
     child = child_of(process.pid)
-    process.kill()
-    process.communicate(timeout=TIMEOUT_SECONDS)
+    process.send_signal(signal.SIGKILL)
+    process.finish()
     deadline = time.monotonic() + NOTICE_SECONDS
     while Path(f"/proc/{child}").exists() and time.monotonic() < deadline:
         time.sleep(0.05)
@@ -234,9 +246,9 @@ def test_a_run_that_is_killed_by_the_system_is_saved(words: list[str], tmp_path:
     process = start(words, tmp_path / "out")
     wait_for_rows(tmp_path)
     os.kill(child_of(process.pid), signal.SIGKILL)
-    _, err = process.communicate(timeout=TIMEOUT_SECONDS)
-    assert process.returncode == 5
-    assert "was killed (SIGKILL; perhaps memory ran out: it held" in err
+    finished = process.finish()
+    assert finished.returncode == 5
+    assert "was killed (SIGKILL; perhaps memory ran out: it held" in finished.stderr
     assert len(saved(tmp_path / "out").queues) > 0
 
 
@@ -245,7 +257,7 @@ def summary_of(finished: subprocess.CompletedProcess[str]) -> Any:
 
 
 def test_limits_hold_in_the_set_up(words: list[str], tmp_path: Path) -> None:
-    finished = run(*words, "--limit-wall-time=200ms", "--json", "-o", str(tmp_path / "out"))
+    finished = run_fresh(*words, "--limit-wall-time=200ms", "--json", "-o", str(tmp_path / "out"))
     assert finished.returncode == 4
     assert "wall time reached its limit of 0.2 s while the run was set up" in summary_of(finished)["error"]
     assert list(tmp_path.iterdir()) == []

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from support.command import NEEDS_HEADERS, Finished, run_command
 
-TIMEOUT_SECONDS = 60
-"""A run of this size takes two seconds; a hang is what these tests look for."""
+pytestmark = NEEDS_HEADERS
 
 WORKLOAD = "MICRO\n1\nlayer -1 0 NONE 0 0 NONE 0 0 ALLREDUCE 400000 0\n"
 SYSTEM = """scheduling-policy: LIFO
@@ -30,12 +28,11 @@ NETWORK = """topology:
 """
 
 
-def run(folder: Path, hook: str) -> subprocess.CompletedProcess[str]:
+def run(folder: Path, hook: str) -> Finished:
     for name, text in (("w.txt", WORKLOAD), ("s.txt", SYSTEM), ("n.yaml", NETWORK), ("hook.py", hook)):
         (folder / name).write_text(text)
-    words = [sys.executable, "-c", "from astra_ns3.cli.entry import main; main()", "run"]
-    words += ["-w", "w.txt", "-s", "s.txt", "-n", "n.yaml", "-o", "out", "--hook", "hook.py"]
-    return subprocess.run(words, cwd=folder, capture_output=True, text=True, timeout=TIMEOUT_SECONDS, check=False)
+    words = ("-w", "w.txt", "-s", "s.txt", "-n", "n.yaml", "-o", "out", "--hook", "hook.py")
+    return run_command("run", *words, folder=folder, headers=True)
 
 
 def test_a_connection_that_gives_up_with_the_defaults_is_saved_and_ends(tmp_path: Path) -> None:

@@ -11,12 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from usual_signals import usual_signals
+from support.command import PROGRAM, TIMEOUT_SECONDS, Command
 
 import astra_ns3
 from astra_ns3.experiments.metadata import VARYING_KEYS
 
-TIMEOUT_SECONDS = 120
 BYTES = 400_000
 NPUS = 8
 SPLITS = 4
@@ -51,10 +50,9 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return {option: str(folder / name) for option, (name, _) in texts.items()}
 
 
-def command(files: dict[str, Any], output: Path, *more: str) -> list[str]:
+def words(files: dict[str, Any], output: Path) -> list[str]:
     options = [f"--{name}={path}" for name, path in files.items()]
-    program = "from astra_ns3.cli.entry import main; main()"
-    return [sys.executable, "-c", program, "run", *options, f"--path={output}", "--record=flows", *more]
+    return ["run", *options, f"--path={output}", "--record=flows"]
 
 
 def contents(folder: Path) -> dict[str, Any]:
@@ -67,7 +65,7 @@ def contents(folder: Path) -> dict[str, Any]:
 def finished(files: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a run in a fresh process."""
     output = tmp_path_factory.mktemp("runs") / "out"
-    subprocess.run(command(files, output), check=True, timeout=TIMEOUT_SECONDS, stdout=subprocess.DEVNULL)
+    subprocess.run([*PROGRAM, *words(files, output)], check=True, timeout=TIMEOUT_SECONDS, stdout=subprocess.DEVNULL)
     return output
 
 
@@ -113,20 +111,14 @@ def test_ctrl_c_and_the_end_of_a_batch_job_save_what_is_done(
     files: dict[str, Any], tmp_path: Path, ending: signal.Signals
 ) -> None:
     output = tmp_path / "out"
-    process = subprocess.Popen(
-        command(files, output, "--num-passes=1000"),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        preexec_fn=usual_signals,
-    )
+    process = Command([*words(files, output), "--num-passes=1000"])
     deadline = time.monotonic() + TIMEOUT_SECONDS
     while not list(tmp_path.glob(".out.*.partial/flows.parquet")) and time.monotonic() < deadline:
         time.sleep(0.1)
     time.sleep(1)
     process.send_signal(ending)
-    _, err = process.communicate(timeout=TIMEOUT_SECONDS)
-    assert (process.returncode, "Traceback" in err) == (130, False)
+    finished = process.finish()
+    assert (finished.returncode, "Traceback" in finished.stderr) == (130, False)
     result = astra_ns3.Result.load(output)
     assert not result.complete
     assert result.finish_ps > 0

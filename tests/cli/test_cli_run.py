@@ -69,8 +69,8 @@ def test_scale_is_both_scales_and_both_apart_are_warned_of(command: Command, wor
 
 
 def test_the_command_line_and_the_api_agree(command: Command, files: dict[str, Any], words: list[str]) -> None:
-    from fake_backend import FakeBackend
-    from small_run import NPUS
+    from support.fake_backend import FakeBackend
+    from support.small_run import NPUS
 
     summary = command("run", *words, "--backend", "fake", "--json").json
     result = astra_ns3.run(**files, backend=FakeBackend(NPUS))

@@ -9,16 +9,16 @@ import sys
 from pathlib import Path
 
 import pytest
-from small_run import write_inputs
-from usual_signals import usual_signals
+from support.small_run import write_inputs
+from support.usual_signals import usual_signals
 
 TIMEOUT_SECONDS = 60
 
 PROGRAM = """
 import sys, time
 sys.path[:0] = {paths!r}
-from fake_backend import FakeBackend
-from small_run import NPUS
+from support.fake_backend import FakeBackend
+from support.small_run import NPUS
 from astra_ns3.network import registry
 
 class Endless(FakeBackend):

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from fake_backend import FakeBackend
-from star_network import OPEN_WINDOW_SEGMENTS, star
+from support.fake_backend import FakeBackend
+from support.star_network import OPEN_WINDOW_SEGMENTS, star
 
 from astra_ns3.network.api import EndpointModel, NetworkBackend
 from astra_ns3.network.instance import pack_instance

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from star_network import Listener, Row, by_hand, deadlock, incast, launch_all, one_message
+from support.star_network import Listener, Row, by_hand, deadlock, incast, launch_all, one_message
 
 from astra_ns3.collectives.algorithms import ALGORITHMS
 from astra_ns3.collectives.kind import CollectiveKind

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from small_run import WORKLOAD, small_network, small_system, small_workload
+from support.small_run import WORKLOAD, small_network, small_system, small_workload
 
 import astra_ns3
 from astra_ns3.config.network.packet_network import parse_network

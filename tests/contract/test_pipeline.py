@@ -7,8 +7,8 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from role_programs import pipeline, plain_workload
-from system_parts import system
+from support.role_programs import pipeline, plain_workload
+from support.system_parts import system
 
 from astra_ns3.collectives.kind import CollectiveKind
 from astra_ns3.config.network.packet_network import NetworkConfig, parse_network

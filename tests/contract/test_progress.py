@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from many_networks import leaf_spine, on_transport, small_dlrm, system_for
+from support.many_networks import leaf_spine, on_transport, small_dlrm, system_for
 
 from astra_ns3.config.network.analytical_network import AnalyticalDimension, AnalyticalNetwork
 from astra_ns3.config.network.file import AnyNetwork

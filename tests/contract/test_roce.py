@@ -7,9 +7,9 @@ from typing import Any, get_args
 
 import pandas as pd
 import pytest
-from roce_network import CONTROLS, LOSSLESS, RELIABILITIES, roce_star
-from star_network import Played, by_hand, incast, one_message, play
-from star_network import Row as Message
+from support.roce_network import CONTROLS, LOSSLESS, RELIABILITIES, roce_star
+from support.star_network import Played, by_hand, incast, one_message, play
+from support.star_network import Row as Message
 
 from astra_ns3.collectives.kind import CollectiveKind
 from astra_ns3.collectives.registry import lookup

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from many_networks import LINK, SWITCH, small_dlrm, system_for
+from support.many_networks import LINK, SWITCH, small_dlrm, system_for
 
 import astra_ns3
 from astra_ns3.config.network.packet_network import parse_network

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from fake_backend import FakeBackend
-from star_network import deadlock, star
+from support.fake_backend import FakeBackend
+from support.star_network import deadlock, star
 
 import astra_ns3
 from astra_ns3.collectives import registry

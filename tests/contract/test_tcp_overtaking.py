@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from many_networks import leaf_spine, system_for
+from support.many_networks import leaf_spine, system_for
 
 import astra_ns3
 from astra_ns3.config.network.packet_network import parse_network

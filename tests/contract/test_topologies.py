@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from many_networks import (
+from support.many_networks import (
     NETWORKS,
     brought_network,
     fat_tree,
@@ -18,7 +18,7 @@ from many_networks import (
     small_dlrm,
     system_for,
 )
-from star_network import Played, Row, by_hand, play
+from support.star_network import Played, Row, by_hand, play
 
 import astra_ns3
 from astra_ns3.config.network.packet_network import NetworkConfig, parse_network

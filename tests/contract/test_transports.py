@@ -7,9 +7,9 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from many_networks import NETWORKS, small_dlrm, system_for
 from oracles.roce_times import Star
-from star_network import Played, Row, by_hand, play
+from support.many_networks import NETWORKS, small_dlrm, system_for
+from support.star_network import Played, Row, by_hand, play
 
 import astra_ns3
 from astra_ns3.config.network.packet_network import NetworkConfig, parse_network, read_network

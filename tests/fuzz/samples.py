@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from msccl_programs import ring_all_reduce
+from support.msccl_programs import ring_all_reduce
 
 from astra_ns3.collectives.kind import CollectiveKind
 from astra_ns3.collectives.registry import lookup

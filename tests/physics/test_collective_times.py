@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from oracles.tcp_times import HEADERS, Sender, Star, burst_ps, message_ps, segment_sizes
-from star_network import OPEN_WINDOW_SEGMENTS, play, star
+from support.star_network import OPEN_WINDOW_SEGMENTS, play, star
 
 from astra_ns3.collectives.kind import CollectiveKind
 from astra_ns3.collectives.registry import lookup

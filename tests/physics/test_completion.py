@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from star_network import OPEN_WINDOW_SEGMENTS, one_message, play, star
+from support.star_network import OPEN_WINDOW_SEGMENTS, one_message, play, star
 
 PS_PER_BYTE = 80  # 100 Gb/s
 LINK_DELAY_PS = 500_000

@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from oracles.tcp_times import HEADERS, Star, buffered
-from star_network import Played, incast, play, star
+from support.star_network import Played, incast, play, star
 
 from astra_ns3.config.transports.tcp import CONGESTION_CONTROLS
 

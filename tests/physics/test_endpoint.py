@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import pytest
 from oracles import collective_times
-from star_network import Row, by_hand, one_message, play, star
+from support.star_network import Row, by_hand, one_message, play, star
 
 from astra_ns3.collectives.kind import CollectiveKind
 from astra_ns3.collectives.registry import lookup

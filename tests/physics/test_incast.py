@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from oracles.tcp_times import HEADERS, Star, buffered, incast_ps
-from star_network import Played, incast, play, star
+from support.star_network import Played, incast, play, star
 
 from astra_ns3.config.network.packet_network import NetworkConfig
 

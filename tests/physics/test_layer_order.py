@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from star_network import star
+from support.star_network import star
 
 import astra_ns3
 from astra_ns3.config.system import SystemConfig

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from star_network import Row, by_hand, play, star
+from support.star_network import Row, by_hand, play, star
 
 from astra_ns3.collectives.kind import CollectiveKind
 from astra_ns3.collectives.registry import lookup

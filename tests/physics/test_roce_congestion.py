@@ -11,8 +11,8 @@ from typing import Any
 import pandas as pd
 import pytest
 from oracles.roce_times import HEADERS, TELEMETRY, Star, buffered, wire
-from roce_network import LOSSLESS, Flow, arrived_bytes, jain, play_flows, roce_star, sampled_queue
-from star_network import Played
+from support.roce_network import LOSSLESS, Flow, arrived_bytes, jain, play_flows, roce_star, sampled_queue
+from support.star_network import Played
 
 MS = 10**9
 US = 10**6

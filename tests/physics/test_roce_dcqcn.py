@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from oracles.roce_fluid import Dcqcn, red_queue
 from oracles.roce_times import ACK, CNP, HEADERS, Star, wire
-from roce_network import LOSSLESS, Flow, arrived_bytes, jain, play_flows, roce_star, sampled_queue
-from star_network import Played, incast, play
+from support.roce_network import LOSSLESS, Flow, arrived_bytes, jain, play_flows, roce_star, sampled_queue
+from support.star_network import Played, incast, play
 
 MS = 10**9
 US = 10**6

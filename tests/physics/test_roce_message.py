@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 from oracles.roce_times import ACK, HEADERS, TELEMETRY, Star, buffered, packets
-from roce_network import CONTROLS, RELIABILITIES, Flow, play_flows, roce_network, roce_star
-from star_network import Row, by_hand, incast, one_message, play
+from support.roce_network import CONTROLS, RELIABILITIES, Flow, play_flows, roce_network, roce_star
+from support.star_network import Row, by_hand, incast, one_message, play
 
 GBPS = 10**9
 DELAY_PS = 500_000

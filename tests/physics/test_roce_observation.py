@@ -10,8 +10,8 @@ from typing import Any
 import pandas as pd
 import pytest
 from oracles.roce_times import ACK, CNP, HEADERS, LINE_GAP, PAUSE, Star, packets, wire
-from roce_network import LOSSLESS, Flow, play_flows, roce_network, roce_star
-from star_network import Played, Row, by_hand, incast, one_message, play
+from support.roce_network import LOSSLESS, Flow, play_flows, roce_network, roce_star
+from support.star_network import Played, Row, by_hand, incast, one_message, play
 
 SENDERS = 4
 SIZE = 400_000

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 from oracles.roce_times import Star
-from roce_network import LOSSLESS, roce_star
-from star_network import Played, incast, one_message, play
+from support.roce_network import LOSSLESS, roce_star
+from support.star_network import Played, incast, one_message, play
 
 import astra_ns3
 from astra_ns3.config.network.packet_network import NetworkConfig

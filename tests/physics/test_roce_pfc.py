@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles.roce_times import HEADERS, Star, headroom_bytes
-from roce_network import LOSSLESS, RELIABILITIES, Flow, play_flows, roce_network, roce_star
-from star_network import Played, incast, play
+from support.roce_network import LOSSLESS, RELIABILITIES, Flow, play_flows, roce_network, roce_star
+from support.star_network import Played, incast, play
 
 import astra_ns3
 from astra_ns3.collectives.kind import CollectiveKind

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 from oracles.roce_times import Star
-from roce_network import LOSSLESS, RELIABILITIES, Flow, play_flows, roce_star
-from star_network import Played, one_message, play
+from support.roce_network import LOSSLESS, RELIABILITIES, Flow, play_flows, roce_star
+from support.star_network import Played, one_message, play
 
 from astra_ns3.collectives.kind import CollectiveKind
 from astra_ns3.collectives.registry import lookup

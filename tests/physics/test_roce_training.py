@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from roce_network import CONTROLS, LOSSLESS, RELIABILITIES, roce_star
+from support.roce_network import CONTROLS, LOSSLESS, RELIABILITIES, roce_star
 
 import astra_ns3
 from astra_ns3.config.network.packet_network import NetworkConfig

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from oracles.tcp_times import HEADERS, Sender, Star, burst_ps, message_ps
-from star_network import OPEN_WINDOW_SEGMENTS, Row, by_hand, one_message, play, star
+from support.star_network import OPEN_WINDOW_SEGMENTS, Row, by_hand, one_message, play, star
 
 WINDOW_BYTES = 1_000_000_000
 SEGMENT = 1460

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 import yaml
-from many_networks import LINK, NETWORKS, SWITCH, fat_tree, leaf_spine, system_for
 from oracles.collective_times import ring_all_gather, ring_all_reduce, ring_reduce_scatter
 from oracles.roce_times import HEADERS, LINE_GAP, Star, wire
-from star_network import Played, Row, by_hand, play
+from support.many_networks import LINK, NETWORKS, SWITCH, fat_tree, leaf_spine, system_for
+from support.star_network import Played, Row, by_hand, play
 
 import astra_ns3
 from astra_ns3.collectives.kind import CollectiveKind

@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from astra_sim_network import AstraSimNetwork, Network10
+from support.astra_sim_network import AstraSimNetwork, Network10
 
 from astra_ns3.config.core.compatibility import preset
 from astra_ns3.network.api import EndpointModel

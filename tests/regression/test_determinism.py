@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.command import NEEDS_HEADERS
 
 import astra_ns3
 from astra_ns3.experiments.metadata import VARYING_KEYS
@@ -111,6 +112,7 @@ def test_another_seed_gives_another_result(files: dict[str, Any], fresh: Path, t
     assert astra_ns3.Result.load(other).finish_ps != astra_ns3.Result.load(fresh).finish_ps
 
 
+@NEEDS_HEADERS
 def test_a_run_that_failed_leaves_nothing_behind_for_the_next(
     files: dict[str, Any], fresh: Path, tmp_path: Path
 ) -> None:

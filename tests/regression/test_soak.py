@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
+import runpy
 from pathlib import Path
+
+from support.command import NEEDS_HEADERS, Command
 
 CASES = 60
 LEAST_PAUSED = 25
@@ -14,19 +14,17 @@ TIMEOUT_SECONDS = 300
 """A hang must not hold up the tests for ever; the sample takes half a minute."""
 
 
+def play_soak() -> None:
+    """As ``python -m soak``."""
+    runpy.run_module("soak", run_name="__main__")
+
+
+@NEEDS_HEADERS
 def test_a_sample_of_random_cases_has_no_fault_and_pauses(tmp_path: Path) -> None:
     """In a process of its own, which forks one for each case."""
     report = tmp_path / "report.json"
-    words = [sys.executable, "-m", "soak", "--no-fixed", f"--seeds={CASES}", f"--report={report}"]
-    tests = Path(__file__).resolve().parents[1]
-    played = subprocess.run(
-        words,
-        capture_output=True,
-        text=True,
-        timeout=TIMEOUT_SECONDS,
-        check=False,
-        env={**os.environ, "PYTHONPATH": str(tests)},
-    )
+    words = ("--no-fixed", f"--seeds={CASES}", f"--report={report}")
+    played = Command(words, program=play_soak, headers=True).finish(TIMEOUT_SECONDS)
     assert played.returncode == 0, played.stdout + played.stderr
     counts = json.loads(report.read_text(encoding="utf-8"))
     assert counts["runs"] == CASES

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
-from msccl_programs import ring_all_reduce
+from support.msccl_programs import ring_all_reduce
 
 from astra_ns3.cli.show import show_group
 from astra_ns3.collectives.kind import CollectiveKind

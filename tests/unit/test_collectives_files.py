@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from any_schedule import COLUMNS, draw_schedule
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from msccl_programs import one_shot_all_reduce, ring_all_reduce
+from support.any_schedule import COLUMNS, draw_schedule
+from support.msccl_programs import one_shot_all_reduce, ring_all_reduce
 
 from astra_ns3.collectives.kind import CollectiveKind
 from astra_ns3.collectives.registry import lookup, pairs, variants

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from any_schedule import draw_schedule, owner_of, rank_counts
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles.collective_volumes import BARRIER_MESSAGES, ROUNDS, TOTAL_SENT
+from support.any_schedule import draw_schedule, owner_of, rank_counts
 
 from astra_ns3.collectives.algorithms import ALGORITHMS
 from astra_ns3.collectives.kind import CollectiveKind

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from any_schedule import changed, draw_schedule, owner_of, with_row_again, without
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from support.any_schedule import changed, draw_schedule, owner_of, with_row_again, without
 
 from astra_ns3.collectives.double_binary_tree import max_tree_all_reduce
 from astra_ns3.collectives.kind import CollectiveKind

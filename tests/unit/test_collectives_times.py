@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from fake_backend import FakeBackend
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import collective_times
 from oracles.collective_volumes import ROUNDS
+from support.fake_backend import FakeBackend
 
 from astra_ns3.collectives.kind import CollectiveKind
 from astra_ns3.collectives.registry import lookup, pairs

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_backend import FakeBackend
+from support.fake_backend import FakeBackend
 
 from astra_ns3.config.formats.hpcc_keys import KEYS, WITHOUT_EFFECT, looks_like_hpcc
 from astra_ns3.config.formats.hpcc_topology import HpccLink, parse_hpcc_topology

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import csv
 import re
-import subprocess
-import sys
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, get_args
@@ -14,8 +12,9 @@ import click
 import pyarrow.parquet as pq
 import pytest
 import yaml
-from fake_backend import FakeBackend
-from small_run import NPUS, small_run
+from support.fake_backend import FakeBackend
+from support.pages import OWN_PARTS, ROOT, blocks, text_of
+from support.small_run import NPUS, small_run
 
 import astra_ns3
 from astra_ns3.cli.main import cli
@@ -33,13 +32,10 @@ from astra_ns3.experiments.result import Result
 from astra_ns3.experiments.store import RESULT_FILES
 from astra_ns3.network.door.recording import QUANTITIES, QUEUE_PAIR_QUANTITIES
 from astra_ns3.network.parquet import FlowWriter, PairWriter, PortWriter
-from astra_ns3.report.summary import run_text
 from astra_ns3.report.validation import validation_text
 from astra_ns3.system.file import json_schema as system_schema
 from astra_ns3.workload.loops import LOOPS
 
-ROOT = Path(__file__).resolve().parents[2]
-TIMEOUT_SECONDS = 180
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("docs/*.md"))]
 PAGES += sorted(ROOT.glob("ns3-scratch/*/doc/*.md"))
 FILE_IN_REPOSITORY = re.compile(
@@ -47,16 +43,6 @@ FILE_IN_REPOSITORY = re.compile(
 )
 Writer = FlowWriter | PairWriter | PortWriter
 REFERENCE = ROOT.parent / "shared" / "reference"
-VARYING_LINES = ("wall time", "peak memory", "files")
-
-
-def text_of(page: str) -> str:
-    return (ROOT / page).read_text(encoding="utf-8")
-
-
-def blocks(page: str, mark: str) -> list[str]:
-    """The fenced blocks that follow a line ``<!-- mark -->``."""
-    return re.findall(rf"<!-- {re.escape(mark)} -->\n```\w+\n(.*?)```", text_of(page), re.DOTALL)
 
 
 def mentions(page: str, words: Iterable[str]) -> list[str]:
@@ -224,43 +210,6 @@ def test_every_table_of_a_result_is_documented() -> None:
     assert mentions("docs/results.md", words) == []
 
 
-@pytest.fixture
-def work(tmp_path: Path) -> Path:
-    """A folder from which the repository's inputs can be read and in which files may be written."""
-    (tmp_path / "inputs").symlink_to(ROOT / "inputs")
-    return tmp_path
-
-
-@pytest.mark.parametrize("page", ["README.md", "docs/extending.md", "docs/hooks.md", "docs/workloads.md"])
-def test_python_examples_run_and_print_what_the_page_says(page: str, work: Path) -> None:
-    program = "\n".join(blocks(page, "run"))
-    assert program
-    done = subprocess.run(
-        [sys.executable, "-c", program], cwd=work, capture_output=True, text=True, check=False, timeout=TIMEOUT_SECONDS
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout == "".join(blocks(page, "printed"))
-
-
-OWN_PARTS = "docs/extending.md"
-
-
-@pytest.mark.parametrize("command", re.findall(r"^ {4}(astra-ns3 .*)$", text_of(OWN_PARTS), re.MULTILINE))
-def test_every_command_with_a_part_of_the_users_runs(command: str, work: Path) -> None:
-    program = [sys.executable, "-c", "from astra_ns3.cli.entry import main; main()", *command.split()[1:]]
-    done = subprocess.run(
-        program,
-        cwd=work,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=TIMEOUT_SECONDS,
-        stdin=subprocess.DEVNULL,
-    )
-    assert done.returncode == 0, done.stderr
-    assert "error" not in done.stderr
-
-
 def test_the_parts_shown_are_those_of_the_inputs_and_each_is_run() -> None:
     page, files = text_of(OWN_PARTS), sorted(ROOT.glob("inputs/extending/*.*"))
     whole = "\n".join(file.read_text(encoding="utf-8") for file in files)
@@ -291,20 +240,6 @@ def test_the_errors_shown_are_those_that_come(tmp_path: Path, monkeypatch: pytes
             lookup(CollectiveKind.ALL_REDUCE, f"mine.py:{name}", 8)
         found.append(f"astra-ns3: error: {caught.value}")
     assert re.findall(r"^ {4}(astra-ns3: error: .*)$", text_of(OWN_PARTS), re.MULTILINE) == found
-
-
-def test_what_the_demo_prints_is_what_readme_shows(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(work)
-    files = re.findall(r"-[wsn] (\S+) \\", text_of("Makefile"))
-    result = astra_ns3.run(workload=files[0], system=files[1], network=files[2])
-    printed = run_text(result.metadata, Path("results/demo")).splitlines()
-    (shown,) = blocks("README.md", "output: demo")
-    assert len(printed) == len(shown.splitlines())
-    for line, expected in zip(printed, shown.splitlines(), strict=True):
-        if expected.startswith(VARYING_LINES):
-            assert line.split("  ")[0] == expected.split("  ")[0]
-        else:
-            assert line == expected
 
 
 @pytest.fixture

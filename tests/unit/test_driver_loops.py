@@ -6,10 +6,10 @@ from math import prod
 from typing import Any
 
 import pytest
-from fake_backend import FakeBackend
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import collective_times
+from support.fake_backend import FakeBackend
 
 from astra_ns3.collectives.kind import TEXT_FORMAT_KINDS, CollectiveKind
 from astra_ns3.config.core.compatibility import Compatibility

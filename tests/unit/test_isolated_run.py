@@ -18,8 +18,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fake_backend import FakeBackend
-from small_run import NPUS, BeatingBackend, InterruptedBackend, small_network, small_run, small_system, small_workload
+from support.fake_backend import FakeBackend
+from support.small_run import (
+    NPUS,
+    BeatingBackend,
+    InterruptedBackend,
+    small_network,
+    small_run,
+    small_system,
+    small_workload,
+)
 
 import astra_ns3
 from astra_ns3.errors import BackendError, InputError, Interrupted, LimitReached, ResultsNotSaved, SimulationStalled

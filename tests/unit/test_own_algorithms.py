@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from small_run import small_run, small_system
+from support.small_run import small_run, small_system
 
 import astra_ns3
 from astra_ns3.cli.show import show_group

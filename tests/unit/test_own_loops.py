@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from fake_backend import FakeBackend
-from small_run import NPUS, WORKLOAD, small_network, small_system
+from support.fake_backend import FakeBackend
+from support.small_run import NPUS, WORKLOAD, small_network, small_system
 
 import astra_ns3
 from astra_ns3.config.workload import Workload

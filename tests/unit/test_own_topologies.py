@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_backend import FakeBackend
-from small_run import small_system, small_workload
+from support.fake_backend import FakeBackend
+from support.small_run import small_system, small_workload
 
 import astra_ns3
 from astra_ns3.config.network.packet_network import NetworkConfig, json_schema, parse_network, read_network

@@ -7,8 +7,8 @@ import sys
 from typing import Any
 
 import pytest
-from fake_backend import FakeBackend
-from small_run import NPUS, small_network, small_run, small_system, small_workload
+from support.fake_backend import FakeBackend
+from support.small_run import NPUS, small_network, small_run, small_system, small_workload
 
 import astra_ns3
 from astra_ns3 import memory
@@ -29,7 +29,7 @@ DATA = "DATA\n1\nx -1 {compute} NONE 0 0 NONE 0 0 ALLREDUCE 4000 0\n"
 RUN = """
 import re
 from pathlib import Path
-from fake_backend import FakeBackend
+from support.fake_backend import FakeBackend
 from astra_ns3.system.file import parse_system
 from astra_ns3.workload.files.astra_sim import parse_workload
 from astra_ns3.errors import LimitReached

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from fake_backend import FakeBackend
-from many_networks import leaf_spine
-from small_run import NPUS, small_network, small_run, small_system, small_workload, write_inputs
+from support.fake_backend import FakeBackend
+from support.many_networks import leaf_spine
+from support.small_run import NPUS, small_network, small_run, small_system, small_workload, write_inputs
 
 import astra_ns3
 from astra_ns3.config.network.packet_network import parse_network

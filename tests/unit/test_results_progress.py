@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from fake_backend import FakeBackend
-from msccl_programs import ring_all_reduce
-from small_run import NPUS, small_network, small_system, small_workload
+from support.fake_backend import FakeBackend
+from support.msccl_programs import ring_all_reduce
+from support.small_run import NPUS, small_network, small_system, small_workload
 
 from astra_ns3.experiments.inputs import load_inputs
 from astra_ns3.experiments.progress import ExpectedWork, Progress, ProgressMeter, expected_work, tell_stage

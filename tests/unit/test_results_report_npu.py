@@ -7,10 +7,10 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from fake_backend import FakeBackend
-from role_programs import pipeline, plain_workload
-from small_run import NPUS, small_network, small_run, small_system
-from system_parts import system
+from support.fake_backend import FakeBackend
+from support.role_programs import pipeline, plain_workload
+from support.small_run import NPUS, small_network, small_run, small_system
+from support.system_parts import system
 
 from astra_ns3 import run
 from astra_ns3.config.network.packet_network import NetworkConfig

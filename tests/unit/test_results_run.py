@@ -9,17 +9,23 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_backend import FakeBackend
-from small_run import NPUS, BeatingBackend, InterruptedBackend, small_network, small_run, small_system, write_inputs
+from support.fake_backend import FakeBackend
+from support.small_run import (
+    NPUS,
+    BeatingBackend,
+    InterruptedBackend,
+    small_network,
+    small_run,
+    small_system,
+    write_inputs,
+)
 
 import astra_ns3
-from astra_ns3.config.network.analytical_network import AnalyticalDimension, AnalyticalNetwork
 from astra_ns3.config.network.packet_network import parse_network
 from astra_ns3.errors import AstraNs3Error, BackendError, InputError, Interrupted, LimitReached, SimulationStalled
 from astra_ns3.experiments.metadata import VARYING_KEYS
 from astra_ns3.experiments.progress import Progress
 from astra_ns3.network.api import Limits
-from astra_ns3.workload.files.astra_sim import parse_workload
 
 TABLES = {
     "EndToEnd.csv",
@@ -50,7 +56,7 @@ def test_importing_the_package_loads_neither_ns3_nor_pandas_and_a_run_neither_pa
     program = (
         "import sys, astra_ns3\n"
         "assert not {'cppyy', 'pandas', 'pyarrow', 'numpy', 'pydantic'} & set(sys.modules)\n"
-        "from small_run import small_run\n"
+        "from support.small_run import small_run\n"
         "astra_ns3.run(**small_run())\n"
         "assert not {'cppyy', 'pandas', 'pyarrow', 'rich'} & set(sys.modules)\n"
         "assert astra_ns3.Result.__name__ == 'Result' and astra_ns3.__version__\n"
@@ -361,31 +367,3 @@ def test_an_argument_of_a_wrong_kind_is_one_line(argument: str, value: object, m
 def test_a_hook_that_takes_no_context_is_refused_before_anything_is_built() -> None:
     with pytest.raises(InputError, match=r"on_built is .* can't be called with one argument, the context"):
         astra_ns3.run(**{**small_run(), "backend": "ns3", "on_built": lambda: None})
-
-
-def slow_network(bytes_per_ns: float) -> AnalyticalNetwork:
-    dimension = AnalyticalDimension(topology="ring", npus=NPUS, bytes_per_ns=bytes_per_ns, link_latency_ns=500)
-    return AnalyticalNetwork(grid=(dimension,))
-
-
-def timed_run(bytes: int, backend: str, bytes_per_ns: float) -> int:
-    """Finish of an all-reduce of so many bytes: by 2(n-1) messages of an n-th of each half, one after the other."""
-    workload = parse_workload(f"DATA\n1\nonly -1 0 NONE 0 0 NONE 0 0 ALLREDUCE {bytes} 0\n")
-    network = slow_network(bytes_per_ns)
-    return astra_ns3.run(workload=workload, system=small_system(), network=network, backend=backend).finish_ps
-
-
-@pytest.mark.parametrize("backend", ["analytical", "analytical-queues"])
-def test_what_takes_longer_than_simulated_time_goes_is_refused(backend: str) -> None:
-    """2**63 ps are 9.22e18: a message of 8 GB at 1 byte/us takes 8e18, twelve of them one after the other more."""
-    with pytest.raises(InputError, match=r"a message of 10 GB takes more than 106 days at 1e-06 bytes per nanosecond"):
-        timed_run(80_000_000_000, backend, 1e-6)
-    with pytest.raises(BackendError, match=r"a message .*of the analytical network would end beyond 106 days") as error:
-        timed_run(64_000_000_000, backend, 1e-6)
-    assert "\n" not in str(error.value)
-    assert 12 * 0.125e18 <= timed_run(1_000_000_000, backend, 1e-6) < 13 * 0.125e18
-
-
-def test_a_collective_with_more_bytes_than_can_be_counted_is_refused() -> None:
-    with pytest.raises(InputError, match=r"a collective of .* on 4 ranks sends .*, and no more than 9223"):
-        timed_run(2**62, "analytical", 1e9)

@@ -6,8 +6,8 @@ import json
 import logging
 
 import pytest
-from fake_backend import FakeBackend
-from small_run import NPUS, small_network, small_run, small_system, small_workload
+from support.fake_backend import FakeBackend
+from support.small_run import NPUS, small_network, small_run, small_system, small_workload
 
 import astra_ns3
 from astra_ns3.config.workload import Workload

@@ -12,12 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_backend import FakeBackend
-from many_networks import leaf_spine
-from small_run import NPUS, BeatingBackend, InterruptedBackend, small_network, small_system, small_workload
+from support.fake_backend import FakeBackend
+from support.small_run import NPUS, BeatingBackend, InterruptedBackend, small_network, small_system, small_workload
 
 import astra_ns3
-from astra_ns3.config.network.packet_network import parse_network
 from astra_ns3.errors import BackendError, InputError, Interrupted, SimulationStalled
 from astra_ns3.experiments.request import LARGEST_SEED, RunRequest
 from astra_ns3.experiments.seeds import SeedsOutcome, execute_seeds
@@ -120,34 +118,6 @@ def test_all_replace_a_single_run_that_lies_there(tmp_path: Path) -> None:
     astra_ns3.run(**inputs(), backend=by_seed(1), output=tmp_path / "out")
     seeds(2, output=tmp_path / "out", overwrite=True)
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["run.json", "seed-1", "seed-2"]
-
-
-@pytest.mark.parametrize(
-    ("routing", "transport", "fixed"),
-    [
-        ({}, "tcp", []),
-        ({"seed": 0}, "tcp", ["paths: routing.seed is 0 in the network file"]),
-        (
-            {},
-            {"kind": "roce", "congestion_control": "none", "ecmp": "per-message-port"},
-            ["paths: ecmp per-message-port hashes without a seed"],
-        ),
-    ],
-    ids=["drawn", "routing.seed", "per-message-port"],
-)
-def test_seeds_draw_the_paths_or_say_what_holds_them_fixed(
-    routing: dict[str, int], transport: Any, fixed: list[str]
-) -> None:
-    """Two leaves of two hosts, and two ways between them: four flows each way share these fairly or not."""
-    topology = leaf_spine(leaves=2, spines=2, hosts_per_leaf=NPUS // 2, uplink={}, routing=routing)
-    network = parse_network({"topology": topology, "transport": transport})
-    outcome = execute_seeds(RunRequest(small_workload(), small_system(**DIRECT), network, comm_scale=100.0), 6)
-    assert outcome.document["held_fixed"] == fixed
-    times = {run["finish_ps"] for run in outcome.document["runs"]}
-    assert (len(times) == 1) == bool(fixed)
-    text = seeds_text(outcome.document, None)
-    assert ("held fixed" in text) == bool(fixed)
-    assert all(what in text for what in fixed)
 
 
 @pytest.mark.parametrize(

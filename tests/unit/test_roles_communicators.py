@@ -6,12 +6,12 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from fake_backend import FakeBackend
 from hypothesis import given
 from hypothesis import strategies as st
 from oracles import collective_times
-from role_programs import Step, collective, loop_of_steps, plain_workload, wait
-from system_parts import request, system
+from support.fake_backend import FakeBackend
+from support.role_programs import Step, collective, loop_of_steps, plain_workload, wait
+from support.system_parts import request, system
 
 from astra_ns3.collectives.kind import CollectiveKind
 from astra_ns3.config.system import SystemConfig

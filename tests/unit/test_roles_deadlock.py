@@ -12,11 +12,11 @@ from random import Random
 from typing import Any
 
 import pytest
-from fake_backend import FakeBackend
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
-from role_programs import Await, Step, collective, loop_of_steps, plain_workload, wait
-from system_parts import system
+from support.fake_backend import FakeBackend
+from support.role_programs import Await, Step, collective, loop_of_steps, plain_workload, wait
+from support.system_parts import system
 
 from astra_ns3.config.core.compatibility import OURS, PRESETS
 from astra_ns3.errors import ProgramMismatch, ProgramsDeadlock, SimulationStalled

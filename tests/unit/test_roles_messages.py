@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from fake_backend import FakeBackend
 from oracles import collective_times
-from role_programs import Await, Step, loop_of_steps, pipeline, plain_workload, wait
-from system_parts import system
+from support.fake_backend import FakeBackend
+from support.role_programs import Await, Step, loop_of_steps, pipeline, plain_workload, wait
+from support.system_parts import system
 
 from astra_ns3.collectives.kind import CollectiveKind
 from astra_ns3.errors import InputError, ProgramMismatch

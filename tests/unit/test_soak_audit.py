@@ -7,17 +7,7 @@ from typing import Any
 
 import pytest
 from soak.audit import problems_at_any_time, problems_at_rest
-from soak.auditor import Auditor
 from soak.books import Books, NpuBook, PortBook, SwitchBook
-from soak.case import Case
-from soak.fixed import micro
-from soak.play import play
-
-LINK = {"rate": "100Gbps", "delay": "500ns"}
-NETWORK = {
-    "topology": {"npus": 3, "link": LINK, "switch": {"buffer": "100KB", "pfc": {}}},
-    "transport": {"kind": "roce"},
-}
 
 
 def port(name: str, node: int, peer: int, **counts: int) -> PortBook:
@@ -150,28 +140,3 @@ def test_a_port_left_stopped_a_buffer_not_empty_and_a_message_not_delivered_are_
         assert len(problems_at_rest(replace(books, switches=(switch,)))) == 1
     late = replace(books.npus[1], received_messages=1)
     assert len(problems_at_rest(replace(books, npus=(books.npus[0], late)))) == 1
-
-
-def test_a_run_that_balances_pauses_and_is_played_to_its_rest() -> None:
-    outcome = play(Case("small", NETWORK, micro("ALLTOALL", 300_000), look=True))
-    assert outcome.end == "finished"
-    assert outcome.problems == ()
-    assert outcome.drain_ps > 0
-
-
-def test_a_frame_that_is_never_given_back_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A hook takes a frame out of the pool, as a model would that forgets one."""
-    taken: list[Any] = []
-    built = Auditor.on_built
-
-    def leaking(self: Auditor, context: Any) -> Any:
-        ended = built(self, context)
-        taken.append((context.ns.FabricFramePool, context.ns.FabricFramePool.Take()))
-        return ended
-
-    monkeypatch.setattr(Auditor, "on_built", leaking)
-    outcome = play(Case("leak", NETWORK, micro("ALLTOALL", 10_000)))
-    for pool, frame in taken:
-        pool.Give(frame)
-    assert "1 frames are out; 0 wait or travel" in outcome.problems
-    assert "at rest there are 1 frames" in outcome.problems

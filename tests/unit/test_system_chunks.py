@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from system_parts import KINDS, request, system
+from support.system_parts import KINDS, request, system
 
 from astra_ns3.collectives.kind import CollectiveKind
 from astra_ns3.config.core.compatibility import OURS, PRESETS, Compatibility

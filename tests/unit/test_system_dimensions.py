@@ -8,11 +8,11 @@ from random import Random
 from typing import Any
 
 import pytest
-from fake_backend import FakeBackend
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import collective_times
-from system_parts import request, system
+from support.fake_backend import FakeBackend
+from support.system_parts import request, system
 
 from astra_ns3.collectives.kind import CollectiveKind
 from astra_ns3.config.core.compatibility import OURS, PRESETS, Compatibility

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_backend import FakeBackend
 from oracles import collective_times
+from support.fake_backend import FakeBackend
 
 from astra_ns3.collectives.kind import CollectiveKind
 from astra_ns3.config.system import SystemConfig

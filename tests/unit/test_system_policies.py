@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from small_run import small_system
-from system_parts import request, task
+from support.small_run import small_system
+from support.system_parts import request, task
 
 from astra_ns3.collectives.kind import CollectiveKind
 from astra_ns3.config.core.compatibility import OURS, PRESETS, preset

@@ -7,7 +7,7 @@ from sys import getrefcount
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from system_parts import task
+from support.system_parts import task
 
 from astra_ns3.system.dimension_queue import DimensionQueue
 from astra_ns3.system.intra_dimension import by_priority

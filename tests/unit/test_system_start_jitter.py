@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from fake_backend import FakeBackend
-from small_run import NPUS, small_network, small_run, small_system
+from support.fake_backend import FakeBackend
+from support.small_run import NPUS, small_run, small_system
 
 import astra_ns3
 from astra_ns3.errors import InputError
@@ -75,12 +75,3 @@ def test_jitter_makes_a_run_longer_by_no_more_than_it_is_for_each_phase() -> Non
 def test_jitter_is_a_whole_number_of_nanoseconds(value: object) -> None:
     with pytest.raises(InputError, match="start-jitter"):
         small_system(**{"start-jitter": value})
-
-
-def test_packets_with_jitter_are_the_same_for_the_same_seed() -> None:
-    def finish(seed: int) -> int:
-        arguments = {name: value for name, value in small_run().items() if name != "backend"}
-        arguments |= {"system": small_system(**{"start-jitter": 1000}), "network": small_network()}
-        return astra_ns3.run(**arguments, seed=seed).finish_ps
-
-    assert finish(5) == finish(5) != finish(6)

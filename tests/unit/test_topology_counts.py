@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from many_networks import brought_network, network_files
+from support.many_networks import brought_network, network_files
 
 from astra_ns3.config.network.packet_network import parse_network
 from astra_ns3.errors import InputError

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from many_networks import network_files
+from support.many_networks import network_files
 
 from astra_ns3.config.network.packet_network import NetworkConfig, parse_network
 from astra_ns3.config.topology.file import read_graph_file

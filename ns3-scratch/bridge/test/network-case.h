@@ -73,7 +73,7 @@ struct CaseChange
 };
 
 /// Cases from this number on change while they are played.
-constexpr uint32_t FIRST_CASE_WITH_CHANGES = 1'200;
+constexpr uint32_t FIRST_CASE_WITH_CHANGES = 800;
 
 /// A network and all that is asked of it.
 struct NetworkCase

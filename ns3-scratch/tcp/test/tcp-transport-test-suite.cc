@@ -223,8 +223,8 @@ class MessageAboveFourGibibytes : public TestCase
         static_assert(BYTES > uint64_t{1} << 32);
         const Star star;
         TcpParameters tcp;
-        tcp.mtuBytes = 9'000;
-        tcp.segmentBytes = 8'960;
+        tcp.mtuBytes = 65'535; // the largest IP packets there are, so that there are few
+        tcp.segmentBytes = 65'495;
         BuiltStar built(star, tcp);
         Session& session = built.Get();
         RecordingListener& listener = built.GetListener();

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from star_network import Played, Row, by_hand, launch_all, one_message, play, star
+from support.command import NEEDS_HEADERS
+from support.star_network import Played, Row, by_hand, launch_all, one_message, play, star
 
 from astra_ns3.config.network.packet_network import NetworkConfig
 from astra_ns3.errors import BackendError
@@ -20,6 +21,8 @@ US = 1_000_000
 BYTES = 2_000_000
 SHORTEST_TIMEOUT = "100us"
 FOREVER_US = 10**9
+
+pytestmark = NEEDS_HEADERS
 
 
 def outage(begin_us: int, end_us: int) -> Callable[[Any], None]:

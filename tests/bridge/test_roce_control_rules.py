@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import pytest
 from oracles.roce_control import MBPS, US, Path, control
-from roce_control_replay import LINE, Replay, Story, make_replay, native, native_parameters, native_path
+from support.roce_control_replay import LINE, Replay, Story, make_replay, native, native_parameters, native_path
 
 SEEDS = range(20)
 LEAST_CHANGES = 3

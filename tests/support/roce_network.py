@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from star_network import Listener, Played, Row, by_hand
 
 from astra_ns3.config.network.packet_network import NetworkConfig, parse_network
 from astra_ns3.errors import LimitReached
@@ -16,6 +15,7 @@ from astra_ns3.network.api import EndpointModel, Limits
 from astra_ns3.network.plan import plan_network
 from astra_ns3.network.records import RecorderOptions
 from astra_ns3.network.registry import create_backend
+from support.star_network import Listener, Played, Row, by_hand
 
 LOSSLESS: Mapping[str, object] = {"priorities": [3]}
 """``switch.pfc`` with every default: the priority of RoCE's data."""

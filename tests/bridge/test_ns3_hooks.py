@@ -6,24 +6,24 @@ import importlib.util
 import itertools
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
 from oracles.tcp_times import HEADERS, Star, segment_sizes
-from small_run import write_inputs
-from star_network import OPEN_WINDOW_SEGMENTS, incast, one_message, play, star
+from support.command import NEEDS_HEADERS, Finished, run_command
+from support.small_run import write_inputs
+from support.star_network import OPEN_WINDOW_SEGMENTS, incast, one_message, play, star
 
 from astra_ns3.errors import InputError
 from astra_ns3.experiments.hooks import load_hook
 
 SEGMENT = 1460
-TIMEOUT_SECONDS = 120
 PACKET_SIGNATURE = "void(ns3::Time, ns3::Ptr<const ns3::Packet>)"
 BULK_BYTES = 50_000
+
+pytestmark = NEEDS_HEADERS
 
 
 def sample_queue(repository: Path) -> ModuleType:
@@ -59,10 +59,8 @@ def test_the_example_changes_no_result(repository: Path) -> None:
 
 def test_the_command_line_takes_the_example(repository: Path, tmp_path: Path) -> None:
     options = [f"--{name}={path}" for name, path in write_inputs(tmp_path).items()]
-    program = "from astra_ns3.cli.main import main; main()"
     hook = repository / "inputs/hooks/sample-queue.py"
-    words = [sys.executable, "-c", program, "run", *options, f"--path={tmp_path / 'out'}", f"--hook={hook}"]
-    finished = subprocess.run(words, capture_output=True, text=True, timeout=TIMEOUT_SECONDS, check=False)
+    finished = run_command("run", *options, f"--path={tmp_path / 'out'}", f"--hook={hook}", headers=True)
     assert finished.returncode == 0
     assert finished.stderr.startswith("hook: switch0:0: ")
     document = json.loads((tmp_path / "out" / "run.json").read_text())
@@ -214,18 +212,16 @@ def test_a_hook_file_that_fails_is_named(tmp_path: Path) -> None:
         play(star(2), one_message(), 1, on_built=load_hook(file))
 
 
-def in_fresh_process(tmp_path: Path, hook: str) -> subprocess.CompletedProcess[str]:
+def in_own_process(tmp_path: Path, hook: str) -> Finished:
     """Run with this hook where an abort of ns-3 ends only that process."""
     options = [f"--{name}={path}" for name, path in write_inputs(tmp_path).items()]
     (tmp_path / "hook.py").write_text(hook)
-    program = "from astra_ns3.cli.main import main; main()"
-    words = [sys.executable, "-c", program, "run", *options, f"--path={tmp_path / 'out'}", "--quiet"]
-    words.append(f"--hook={tmp_path / 'hook.py'}")
-    return subprocess.run(words, capture_output=True, text=True, timeout=TIMEOUT_SECONDS, check=False)
+    words = [*options, f"--path={tmp_path / 'out'}", "--quiet", f"--hook={tmp_path / 'hook.py'}"]
+    return run_command("run", *words, headers=True)
 
 
 def test_traces_of_different_signatures_live_in_one_run(tmp_path: Path) -> None:
-    finished = in_fresh_process(
+    finished = in_own_process(
         tmp_path,
         "def on_built(context):\n"
         f"    context.trace(context.port('host0'), 'Transmit', '{PACKET_SIGNATURE}', lambda time, packet: None)\n"
@@ -236,7 +232,7 @@ def test_traces_of_different_signatures_live_in_one_run(tmp_path: Path) -> None:
 
 
 def test_a_trace_of_the_wrong_signature_is_an_input_error(tmp_path: Path) -> None:
-    finished = in_fresh_process(
+    finished = in_own_process(
         tmp_path,
         "def on_built(context):\n"
         "    context.trace(context.port('host0'), 'Transmit', 'void(uint32_t, uint32_t)', lambda old, new: None)\n",
@@ -244,7 +240,7 @@ def test_a_trace_of_the_wrong_signature_is_an_input_error(tmp_path: Path) -> Non
     assert finished.returncode == 2, finished.stderr[:400]
     wanted = re.search(r"'Transmit' .* takes a function '(.*)', found 'void\(uint32_t, uint32_t\)'", finished.stderr)
     assert wanted is not None, finished.stderr[:400]
-    named = in_fresh_process(
+    named = in_own_process(
         tmp_path,
         "def on_built(context):\n"
         f"    context.trace(context.port('host0'), 'Transmit', '{wanted[1]}', lambda time, packet: None)\n",

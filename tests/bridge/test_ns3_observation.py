@@ -11,7 +11,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 from oracles.tcp_times import HEADERS, Star
-from star_network import Played, Row, by_hand, incast, one_message, play, star
+from support.star_network import Played, Row, by_hand, incast, one_message, play, star
 
 from astra_ns3.config.network.packet_network import parse_network
 from astra_ns3.errors import InputError

@@ -6,15 +6,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from star_network import star
+from support.star_network import star
 
 from astra_ns3.errors import BackendError
-from astra_ns3.network.api import EndpointModel, NetworkBackend
+from astra_ns3.network.api import EndpointModel
 from astra_ns3.network.door import session as door
-from astra_ns3.network.door.filling import Filling, native_name
+from astra_ns3.network.door.filling import native_name
 from astra_ns3.network.door.library import load
 from astra_ns3.network.door.session import Description
-from astra_ns3.network.door.session_backend import SessionBackend
 from astra_ns3.network.ns3 import backend as ns3_backend
 from astra_ns3.network.ns3.backend import Ns3Backend
 from astra_ns3.network.plan import plan_network
@@ -34,25 +33,6 @@ def test_a_nested_part_refuses_unknown_fields_too() -> None:
 def test_an_array_of_other_numbers_is_refused() -> None:
     with pytest.raises(TypeError, match="array of int64"):
         Description().set(links=np.zeros(3, dtype=np.int64))
-
-
-def test_arrays_live_as_long_as_what_they_fill() -> None:
-    filling = Filling()
-    array = np.arange(3, dtype=np.uint32)
-    shown: list[tuple[Any, int]] = []
-
-    class Numbers:
-        __cpp_name__ = "astra_ns3::NumbersView<unsigned int>"
-
-        def Show(self, first: Any, count: int) -> None:  # noqa: N802
-            shown.append((first, count))
-
-    class Struct:
-        numbers = Numbers()
-
-    filling.fill(Struct(), {"numbers": array})
-    assert shown[0][1] == 3
-    assert any(kept is array for kept in vars(filling)["_kept"])
 
 
 @pytest.mark.parametrize(
@@ -92,32 +72,3 @@ def test_the_typed_statistics_name_exactly_what_cpp_has() -> None:
 def test_the_counters_of_a_port_are_those_of_cpp() -> None:
     native = {name for name in vars(load().PortStatistics) if not name.startswith("_")}
     assert {native_name(counter) for counter in PORT_COUNTERS} == native
-
-
-def test_a_session_backend_has_all_of_the_contract() -> None:
-    wanted = {name for name in vars(NetworkBackend) if not name.startswith("_")}
-    own = {"before_hook", "hook_result"}  # set when it is made
-    assert {name for name in wanted if hasattr(SessionBackend, name)} == wanted - own
-
-
-@pytest.fixture
-def built_graphs(monkeypatch: pytest.MonkeyPatch) -> list[object]:
-    built: list[object] = []
-    from astra_ns3.network import plan
-
-    build: Any = vars(plan)["build_graph"]
-
-    def counted(config: object) -> object:
-        built.append(config)
-        return build(config)
-
-    monkeypatch.setattr(plan, "build_graph", counted)
-    return built
-
-
-def test_the_plan_of_a_network_builds_its_graph_and_its_grid_once(built_graphs: list[object]) -> None:
-    plan = plan_network(star(4), EndpointModel(delay_ps=5))
-    assert plan.grid is plan.grid
-    assert plan.endpoint.delay_ps == 5
-    assert plan.transports == ((4, "tcp"),)
-    assert len(built_graphs) == 1

@@ -13,7 +13,7 @@ from astra_ns3.config.workload import Workload
 from astra_ns3.system.file import parse_system
 from astra_ns3.workload.files.astra_sim import parse_workload
 
-NETWORKS = Path(__file__).parents[1] / "inputs" / "network"
+NETWORKS = Path(__file__).parents[2] / "inputs" / "network"
 LINK = {"rate": "100Gbps", "delay": "500ns"}
 SWITCH = {"buffer": "64MB"}
 SMALLER: dict[str, dict[str, int]] = {

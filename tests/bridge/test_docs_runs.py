@@ -1,0 +1,55 @@
+"""What the documentation shows of runs on ns-3 is what comes out: its programs, its commands, and the demonstration."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+from support.command import NEEDS_HEADERS, run_command, run_program
+from support.pages import OWN_PARTS, ROOT, blocks, text_of
+
+import astra_ns3
+from astra_ns3.report.summary import run_text
+
+VARYING_LINES = ("wall time", "peak memory", "files")
+
+pytestmark = NEEDS_HEADERS
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Path:
+    """A folder from which the repository's inputs can be read and in which files may be written."""
+    (tmp_path / "inputs").symlink_to(ROOT / "inputs")
+    return tmp_path
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/extending.md", "docs/hooks.md", "docs/workloads.md"])
+def test_python_examples_run_and_print_what_the_page_says(page: str, work: Path) -> None:
+    program = "\n".join(blocks(page, "run"))
+    assert program
+    done = run_program(program, folder=work)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "".join(blocks(page, "printed"))
+
+
+@pytest.mark.parametrize("command", re.findall(r"^ {4}(astra-ns3 .*)$", text_of(OWN_PARTS), re.MULTILINE))
+def test_every_command_with_a_part_of_the_users_runs(command: str, work: Path) -> None:
+    done = run_command(*shlex.split(command)[1:], folder=work, headers=True)
+    assert done.returncode == 0, done.stderr
+    assert "error" not in done.stderr
+
+
+def test_what_the_demo_prints_is_what_readme_shows(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(work)
+    files = re.findall(r"-[wsn] (\S+) \\", text_of("Makefile"))
+    result = astra_ns3.run(workload=files[0], system=files[1], network=files[2])
+    printed = run_text(result.metadata, Path("results/demo")).splitlines()
+    (shown,) = blocks("README.md", "output: demo")
+    assert len(printed) == len(shown.splitlines())
+    for line, expected in zip(printed, shown.splitlines(), strict=True):
+        if expected.startswith(VARYING_LINES):
+            assert line.split("  ")[0] == expected.split("  ")[0]
+        else:
+            assert line == expected

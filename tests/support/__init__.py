@@ -1,0 +1,1 @@
+"""What tests share: backends, small runs, networks, and inputs made at random."""

@@ -1,0 +1,18 @@
+"""The pages of documentation, for the tests that read them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+OWN_PARTS = "docs/extending.md"
+
+
+def text_of(page: str) -> str:
+    return (ROOT / page).read_text(encoding="utf-8")
+
+
+def blocks(page: str, mark: str) -> list[str]:
+    """The fenced blocks that follow a line ``<!-- mark -->``."""
+    return re.findall(rf"<!-- {re.escape(mark)} -->\n```\w+\n(.*?)```", text_of(page), re.DOTALL)

@@ -1,0 +1,62 @@
+"""The door to C++ as far as it can be seen closed: what is filled lives on, and a network is planned once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from support.star_network import star
+
+from astra_ns3.network.api import EndpointModel, NetworkBackend
+from astra_ns3.network.door.filling import Filling
+from astra_ns3.network.door.session_backend import SessionBackend
+from astra_ns3.network.plan import plan_network
+
+
+def test_arrays_live_as_long_as_what_they_fill() -> None:
+    filling = Filling()
+    array = np.arange(3, dtype=np.uint32)
+    shown: list[tuple[Any, int]] = []
+
+    class Numbers:
+        __cpp_name__ = "astra_ns3::NumbersView<unsigned int>"
+
+        def Show(self, first: Any, count: int) -> None:  # noqa: N802
+            shown.append((first, count))
+
+    class Struct:
+        numbers = Numbers()
+
+    filling.fill(Struct(), {"numbers": array})
+    assert shown[0][1] == 3
+    assert any(kept is array for kept in vars(filling)["_kept"])
+
+
+def test_a_session_backend_has_all_of_the_contract() -> None:
+    wanted = {name for name in vars(NetworkBackend) if not name.startswith("_")}
+    own = {"before_hook", "hook_result"}  # set when it is made
+    assert {name for name in wanted if hasattr(SessionBackend, name)} == wanted - own
+
+
+@pytest.fixture
+def built_graphs(monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    built: list[object] = []
+    from astra_ns3.network import plan
+
+    build: Any = vars(plan)["build_graph"]
+
+    def counted(config: object) -> object:
+        built.append(config)
+        return build(config)
+
+    monkeypatch.setattr(plan, "build_graph", counted)
+    return built
+
+
+def test_the_plan_of_a_network_builds_its_graph_and_its_grid_once(built_graphs: list[object]) -> None:
+    plan = plan_network(star(4), EndpointModel(delay_ps=5))
+    assert plan.grid is plan.grid
+    assert plan.endpoint.delay_ps == 5
+    assert plan.transports == ((4, "tcp"),)
+    assert len(built_graphs) == 1
