@@ -137,11 +137,6 @@ TransportDimension::~TransportDimension() = default;
 TransportDimension::TransportDimension(const TransportDimension& other) = default;
 TransportDimension& TransportDimension::operator=(const TransportDimension& other) = default;
 
-CaptureDescription::CaptureDescription() = default;
-CaptureDescription::~CaptureDescription() = default;
-CaptureDescription::CaptureDescription(const CaptureDescription& other) = default;
-CaptureDescription& CaptureDescription::operator=(const CaptureDescription& other) = default;
-
 Observation::Observation() = default;
 Observation::~Observation() = default;
 Observation::Observation(const Observation& other) = default;

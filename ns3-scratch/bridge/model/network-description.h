@@ -149,12 +149,6 @@ struct TransportDimension
 /// A file of packets.
 struct CaptureDescription
 {
-    // In the library, as SwitchParameters'.
-    CaptureDescription();
-    ~CaptureDescription();
-    CaptureDescription(const CaptureDescription& other);
-    CaptureDescription& operator=(const CaptureDescription& other);
-
     uint32_t node{0}; //!< the port's node
     uint32_t port{0}; //!< its number
     std::string path; //!< of the file
