@@ -176,9 +176,10 @@ def _distinct_columns(chosen: _Flags) -> tuple[npt.NDArray[np.int64], npt.NDArra
     if width <= 2:
         # So few ports have few sets of them: a table is faster than to sort.
         keys = padded.view(np.uint8 if width == 1 else np.uint16)[:, 0]
-        number = np.zeros(256**width, dtype=np.int64)
-        number[keys] = 1
-        distinct = np.flatnonzero(number).astype(keys.dtype)
+        seen = np.zeros(256**width, dtype=np.bool_)
+        seen[keys] = True
+        distinct = np.flatnonzero(seen).astype(keys.dtype)
+        number = np.empty(256**width, dtype=np.int64)
         number[distinct] = np.arange(len(distinct))
         sets = number[keys]
     elif width == 8:

@@ -10,13 +10,7 @@
 #include "network-description.h"
 
 #include <cstdint>
-#include <memory>
 #include <string>
-
-namespace ns3
-{
-class FabricPauseWatchdog;
-} // namespace ns3
 
 namespace astra_ns3
 {
@@ -41,12 +35,6 @@ class SessionListener
     /// returns.
     virtual void RecordsReady(uint32_t table) = 0;
 };
-
-class CollectiveExecutor;
-class FabricNetwork;
-class MessageRouter;
-class Recorder;
-class Simulation;
 
 /**
  * One simulation, from its network to its end. One at a time per process; its destructor resets
@@ -162,12 +150,9 @@ class Session
     /// End the simulation.
     void End();
 
-    std::unique_ptr<Simulation> m_simulation;             //!< ns-3's simulator
-    std::unique_ptr<FabricNetwork> m_fabric;              //!< hosts, switches and links
-    std::unique_ptr<Recorder> m_recorder;                 //!< tables, captures, counters
-    std::unique_ptr<CollectiveExecutor> m_executor;       //!< NPUs and what they play
-    std::unique_ptr<MessageRouter> m_router;              //!< the transports
-    std::unique_ptr<ns3::FabricPauseWatchdog> m_watchdog; //!< of pauses, if asked for
+    /// The parts, which Python need not see: to read templates of them takes it tenths of a second.
+    struct Parts;
+    Parts* m_parts; //!< made by the constructor, freed by the destructor
 };
 
 } // namespace astra_ns3

@@ -115,6 +115,33 @@ RoceControlDescription::Set(const char* number, double value)
     parameters.Set(number, value);
 }
 
+SwitchParameters::SwitchParameters() = default;
+SwitchParameters::~SwitchParameters() = default;
+SwitchParameters::SwitchParameters(const SwitchParameters& other) = default;
+SwitchParameters& SwitchParameters::operator=(const SwitchParameters& other) = default;
+
+RoceControlDescription::RoceControlDescription() = default;
+RoceControlDescription::~RoceControlDescription() = default;
+RoceControlDescription::RoceControlDescription(const RoceControlDescription& other) = default;
+RoceControlDescription& RoceControlDescription::operator=(const RoceControlDescription& other) =
+    default;
+
+AnalyticalDescription::AnalyticalDescription() = default;
+AnalyticalDescription::~AnalyticalDescription() = default;
+AnalyticalDescription::AnalyticalDescription(const AnalyticalDescription& other) = default;
+AnalyticalDescription& AnalyticalDescription::operator=(const AnalyticalDescription& other) =
+    default;
+
+TransportDimension::TransportDimension() = default;
+TransportDimension::~TransportDimension() = default;
+TransportDimension::TransportDimension(const TransportDimension& other) = default;
+TransportDimension& TransportDimension::operator=(const TransportDimension& other) = default;
+
+Observation::Observation() = default;
+Observation::~Observation() = default;
+Observation::Observation(const Observation& other) = default;
+Observation& Observation::operator=(const Observation& other) = default;
+
 NetworkDescription::NetworkDescription() = default;
 NetworkDescription::~NetworkDescription() = default;
 NetworkDescription::NetworkDescription(NetworkDescription&&) noexcept = default;

@@ -96,6 +96,12 @@ struct EndpointParameters
 /// RoCE's congestion control.
 struct RoceControlDescription
 {
+    // In the library, as SwitchParameters'.
+    RoceControlDescription();
+    ~RoceControlDescription();
+    RoceControlDescription(const RoceControlDescription& other);
+    RoceControlDescription& operator=(const RoceControlDescription& other);
+
     std::string name{"none"}; //!< see ns3::MakeRoceControl
     uint64_t factory{0}; //!< above 0: address of a function `ns3::RoceCongestionControl* (const
                          //!< ns3::RoceControlParameters&)` that makes the user's own
@@ -108,6 +114,12 @@ struct RoceControlDescription
 /// The grid of NPUs of the transports by formula, one NPU to a host.
 struct AnalyticalDescription
 {
+    // In the library, as SwitchParameters'.
+    AnalyticalDescription();
+    ~AnalyticalDescription();
+    AnalyticalDescription(const AnalyticalDescription& other);
+    AnalyticalDescription& operator=(const AnalyticalDescription& other);
+
     bool highestDimensionOnly{false};           //!< see ns3::FormulaMessageTransport::Options
     bool truncate{false};                       //!< the same
     uint64_t rendezvousBytes{0};                //!< the same
@@ -124,6 +136,12 @@ struct AnalyticalDescription
 /// NPUs along a dimension, and what carries messages between those that differ in it.
 struct TransportDimension
 {
+    // In the library, as SwitchParameters'.
+    TransportDimension();
+    ~TransportDimension();
+    TransportDimension(const TransportDimension& other);
+    TransportDimension& operator=(const TransportDimension& other);
+
     uint32_t npus{1};      //!< how many
     std::string transport; //!< a name of the registry: see ListTransports
 };
@@ -139,6 +157,12 @@ struct CaptureDescription
 /// What is recorded while the run goes on. Ports are pairs of numbers: a node, a port of it.
 struct Observation
 {
+    // In the library, as SwitchParameters'.
+    Observation();
+    ~Observation();
+    Observation(const Observation& other);
+    Observation& operator=(const Observation& other);
+
     bool flows{false};                      //!< every message, in FLOW_RECORDS
     uint32_t connectionQuantities{0};       //!< sum of ConnectionQuantity
     uint32_t queuePairQuantities{0};        //!< sum of QueuePairQuantity

@@ -83,6 +83,13 @@ struct MarkingParameters
 /// One switch: see ns3::FabricSharedBuffer and ns3::FabricSwitch.
 struct SwitchParameters
 {
+    // In the library: to see for itself how members are copied takes the bridge a twentieth of a
+    // second.
+    SwitchParameters();
+    ~SwitchParameters();
+    SwitchParameters(const SwitchParameters& other);
+    SwitchParameters& operator=(const SwitchParameters& other);
+
     uint64_t bufferBytes{32'000'000};       //!< memory that all ports share
     uint32_t hashSeed{0};                   //!< makes its choices between equal paths its own
     double alpha{0.0};                      //!< of lossy egress queues; 0: the whole memory

@@ -10,6 +10,7 @@
 #include "ns3/simulator.h"
 
 #include <algorithm>
+#include <memory>
 #include <stdexcept>
 
 namespace astra_ns3
@@ -39,6 +40,16 @@ NamedColumns(CollectiveScheduleColumns schedule, const int32_t* columns)
 }
 } // namespace
 
+struct Session::Parts
+{
+    std::unique_ptr<Simulation> simulation;        //!< ns-3's simulator
+    std::unique_ptr<FabricNetwork> fabric;         //!< hosts, switches and links
+    std::unique_ptr<Recorder> recorder;            //!< tables, captures, counters
+    std::unique_ptr<CollectiveExecutor> executor;  //!< NPUs and what they play
+    std::unique_ptr<MessageRouter> router;         //!< the transports
+    std::unique_ptr<FabricPauseWatchdog> watchdog; //!< of pauses, if asked for
+};
+
 SessionListener::~SessionListener() = default;
 
 const char*
@@ -60,9 +71,12 @@ Session::Session(const NetworkDescription& description, uint32_t seed, SessionLi
         throw std::invalid_argument("a session needs a listener");
     }
     CheckDescription(description);
-    m_simulation = std::make_unique<Simulation>(seed, [listener](int64_t timePs, uint64_t events) {
-        listener->Heartbeat(timePs, events);
-    });
+    auto parts = std::make_unique<Parts>();
+    m_parts = parts.get();
+    m_parts->simulation =
+        std::make_unique<Simulation>(seed, [listener](int64_t timePs, uint64_t events) {
+            listener->Heartbeat(timePs, events);
+        });
     try
     {
         Build(description, *listener);
@@ -72,11 +86,13 @@ Session::Session(const NetworkDescription& description, uint32_t seed, SessionLi
         End();
         throw;
     }
+    parts.release();
 }
 
 Session::~Session()
 {
     End();
+    delete m_parts;
 }
 
 void
@@ -87,35 +103,37 @@ Session::Build(const NetworkDescription& description, SessionListener& listener)
         std::any_of(transports.begin(), transports.end(), [](const TransportDimension& each) {
             return each.transport == "roce";
         });
-    m_fabric = std::make_unique<FabricNetwork>();
-    BuildFabric(description, *m_fabric);
-    m_recorder =
+    m_parts->fabric = std::make_unique<FabricNetwork>();
+    BuildFabric(description, *m_parts->fabric);
+    m_parts->recorder =
         std::make_unique<Recorder>(description.observation,
                                    ethernet,
-                                   *m_fabric,
+                                   *m_parts->fabric,
                                    [&listener](uint32_t table) { listener.RecordsReady(table); });
-    m_executor = std::make_unique<CollectiveExecutor>(listener, *m_simulation, *m_recorder);
-    m_router = std::make_unique<MessageRouter>(
-        TransportContext{description, *m_fabric, *m_recorder, *m_executor});
-    if (description.pauseWatchdogPs > 0 && m_fabric->HasPfc())
+    m_parts->executor =
+        std::make_unique<CollectiveExecutor>(listener, *m_parts->simulation, *m_parts->recorder);
+    m_parts->router = std::make_unique<MessageRouter>(
+        TransportContext{description, *m_parts->fabric, *m_parts->recorder, *m_parts->executor});
+    if (description.pauseWatchdogPs > 0 && m_parts->fabric->HasPfc())
     {
         Watch(description.pauseWatchdogPs);
     }
-    m_executor->Install(description, *m_fabric, *m_router);
+    m_parts->executor->Install(description, *m_parts->fabric, *m_parts->router);
 }
 
 void
 Session::Watch(int64_t limitPs)
 {
-    m_watchdog = std::make_unique<FabricPauseWatchdog>(limitPs, [this](const std::string& report) {
-        m_simulation->Fail(report);
-    });
-    for (uint32_t node = 0; node < m_fabric->GetNNodes(); ++node)
+    m_parts->watchdog =
+        std::make_unique<FabricPauseWatchdog>(limitPs, [this](const std::string& report) {
+            m_parts->simulation->Fail(report);
+        });
+    for (uint32_t node = 0; node < m_parts->fabric->GetNNodes(); ++node)
     {
-        for (uint32_t number = 0; number < m_fabric->GetNPorts(node); ++number)
+        for (uint32_t number = 0; number < m_parts->fabric->GetNPorts(node); ++number)
         {
-            const Ptr<FabricPort> port = m_fabric->GetPort(node, number);
-            m_watchdog->AddPort(port, port->GetName());
+            const Ptr<FabricPort> port = m_parts->fabric->GetPort(node, number);
+            m_parts->watchdog->AddPort(port, port->GetName());
         }
     }
 }
@@ -125,10 +143,10 @@ Session::Watch(int64_t limitPs)
 void
 Session::End()
 {
-    m_simulation->Quieten();
-    m_watchdog.reset();
-    m_router.reset();
-    m_simulation.reset();
+    m_parts->simulation->Quieten();
+    m_parts->watchdog.reset();
+    m_parts->router.reset();
+    m_parts->simulation.reset();
 }
 
 uint32_t
@@ -138,7 +156,7 @@ Session::RegisterSchedule(uint32_t ranks,
                           uint64_t messages,
                           const int32_t* columns)
 {
-    return m_executor->RegisterSchedule(
+    return m_parts->executor->RegisterSchedule(
         NamedColumns({ranks, blocks, expansion, {}, messages}, columns));
 }
 
@@ -150,44 +168,44 @@ Session::RegisterRotation(uint32_t ranks,
                           uint64_t rows,
                           const int32_t* columns)
 {
-    return m_executor->RegisterSchedule(
+    return m_parts->executor->RegisterSchedule(
         NamedColumns({ranks, blocks, expansion, {true, digits}, rows}, columns));
 }
 
 uint32_t
 Session::RegisterGroup(const uint32_t* npus, uint32_t count)
 {
-    return m_executor->RegisterGroup(npus, count);
+    return m_parts->executor->RegisterGroup(npus, count);
 }
 
 void
 Session::Launch(uint32_t npu, uint64_t instance, uint32_t schedule, uint32_t group, uint64_t bytes)
 {
-    m_executor->Launch(npu, instance, schedule, group, bytes);
+    m_parts->executor->Launch(npu, instance, schedule, group, bytes);
 }
 
 void
 Session::SetTimer(uint32_t npu, int64_t delayPs, uint64_t token)
 {
-    m_executor->SetTimer(npu, delayPs, token);
+    m_parts->executor->SetTimer(npu, delayPs, token);
 }
 
 uint32_t
 Session::Run(int64_t limitPs)
 {
-    return m_simulation->Run(limitPs);
+    return m_parts->simulation->Run(limitPs);
 }
 
 void
 Session::Stop()
 {
-    m_simulation->Stop();
+    m_parts->simulation->Stop();
 }
 
 void
 Session::ShowTimeAt(uint64_t address)
 {
-    m_simulation->ShowTime(reinterpret_cast<int64_t*>(address));
+    m_parts->simulation->ShowTime(reinterpret_cast<int64_t*>(address));
 }
 
 int64_t
@@ -199,104 +217,104 @@ Session::GetNowPs() const
 const char*
 Session::GetFailure() const
 {
-    return m_simulation->GetFailure().c_str();
+    return m_parts->simulation->GetFailure().c_str();
 }
 
 uint32_t
 Session::CountPending(uint32_t npu, uint64_t instance)
 {
-    return m_executor->CountPending(npu, instance);
+    return m_parts->executor->CountPending(npu, instance);
 }
 
 PendingMessage
 Session::GetPending(uint32_t index) const
 {
-    return m_executor->GetPending(index);
+    return m_parts->executor->GetPending(index);
 }
 
 SessionStatistics
 Session::GetStatistics() const
 {
     SessionStatistics statistics;
-    statistics.events = m_simulation->GetEvents();
-    statistics.messages = m_executor->GetMessages();
-    statistics.deliveredBytes = m_executor->GetDeliveredBytes();
-    statistics.packets = m_fabric->GetReceivedPackets();
-    statistics.pauseStorms = m_watchdog ? m_watchdog->GetStorms() : 0;
-    m_router->AddTo(statistics);
+    statistics.events = m_parts->simulation->GetEvents();
+    statistics.messages = m_parts->executor->GetMessages();
+    statistics.deliveredBytes = m_parts->executor->GetDeliveredBytes();
+    statistics.packets = m_parts->fabric->GetReceivedPackets();
+    statistics.pauseStorms = m_parts->watchdog ? m_parts->watchdog->GetStorms() : 0;
+    m_parts->router->AddTo(statistics);
     return statistics;
 }
 
 uint64_t
 Session::GetSentBytes(uint32_t npu) const
 {
-    return m_executor->GetSentBytes(npu);
+    return m_parts->executor->GetSentBytes(npu);
 }
 
 uint64_t
 Session::GetDeliveredBytes() const
 {
-    return m_executor->GetDeliveredBytes();
+    return m_parts->executor->GetDeliveredBytes();
 }
 
 std::string
 Session::DescribeLongestPause() const
 {
-    return m_watchdog ? m_watchdog->DescribeLongest() : "";
+    return m_parts->watchdog ? m_parts->watchdog->DescribeLongest() : "";
 }
 
 uint32_t
 Session::CountPorts(bool exact)
 {
-    return m_recorder->CountPorts(exact);
+    return m_parts->recorder->CountPorts(exact);
 }
 
 const int64_t*
 Session::GetPortNumbers() const
 {
-    return reinterpret_cast<const int64_t*>(m_recorder->GetPortStatistics().data());
+    return reinterpret_cast<const int64_t*>(m_parts->recorder->GetPortStatistics().data());
 }
 
 uint32_t
 Session::GetNs3NodeId(uint32_t node) const
 {
-    return m_fabric->GetNode(node)->GetId();
+    return m_parts->fabric->GetNode(node)->GetId();
 }
 
 uint64_t
 Session::GetRecordRows(uint32_t table) const
 {
-    return m_recorder->GetTable(table).GetRows();
+    return m_parts->recorder->GetTable(table).GetRows();
 }
 
 const int64_t*
 Session::GetRecordColumn(uint32_t table, uint32_t column) const
 {
-    return m_recorder->GetTable(table).GetColumn(column);
+    return m_parts->recorder->GetTable(table).GetColumn(column);
 }
 
 void
 Session::FlushRecords()
 {
-    m_recorder->Flush();
+    m_parts->recorder->Flush();
 }
 
 void
 Session::HandOverRecords()
 {
-    m_recorder->HandOver();
+    m_parts->recorder->HandOver();
 }
 
 uint32_t
 Session::CloseCaptures()
 {
-    return m_recorder->CloseCaptures();
+    return m_parts->recorder->CloseCaptures();
 }
 
 std::string
 Session::GetFailedCapture(uint32_t index) const
 {
-    return m_recorder->GetFailedCapture(index);
+    return m_parts->recorder->GetFailedCapture(index);
 }
 
 } // namespace astra_ns3

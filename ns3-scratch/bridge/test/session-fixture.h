@@ -264,7 +264,9 @@ class DescribedNetwork
         m_description.transports.clear();
         if (!m_transport.empty())
         {
-            m_description.AddTransport() = {static_cast<uint32_t>(m_npus.size()), m_transport};
+            TransportDimension& dimension = m_description.AddTransport();
+            dimension.npus = static_cast<uint32_t>(m_npus.size());
+            dimension.transport = m_transport;
         }
         return m_description;
     }

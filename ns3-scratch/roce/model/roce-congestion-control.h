@@ -87,22 +87,21 @@ class RoceSender
 class RoceControlParameters
 {
   public:
+    // In the library: the bridge compiles, in each process, what stands in a header.
+    RoceControlParameters();
+    ~RoceControlParameters();
+    RoceControlParameters(const RoceControlParameters& other);
+    RoceControlParameters& operator=(const RoceControlParameters& other);
+
     /// \param name its name \param value its value
-    void Set(const std::string& name, double value)
-    {
-        m_values[name] = value;
-    }
+    void Set(const std::string& name, double value);
 
     /**
      * \param name its name
      * \param fallback its value if it is not set
      * \return its value
      */
-    double Get(std::string_view name, double fallback) const
-    {
-        const auto found = m_values.find(name);
-        return found == m_values.end() ? fallback : found->second;
-    }
+    double Get(std::string_view name, double fallback) const;
 
   private:
     std::map<std::string, double, std::less<>> m_values; //!< the numbers
