@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from support.fake_backend import FakeBackend
-from support.small_run import NPUS, small_network, small_run, small_system
+from support.small_run import NPUS, small_run, small_system
 
 import astra_ns3
 from astra_ns3.errors import InputError
