@@ -12,6 +12,7 @@ from astra_ns3.config.topology.kinds import KINDS, FatTree, Hierarchical, LeafSp
 from astra_ns3.config.topology.routing import RoutingConfig
 from astra_ns3.errors import InputError
 from astra_ns3.topology import wiring
+from astra_ns3.topology.graph import MOST_LINKS
 from astra_ns3.topology.registry import build_graph
 
 G = 10**9
@@ -243,7 +244,7 @@ def test_a_mistake_in_a_nested_network_names_its_line(tmp_path: Path) -> None:
 
 def test_too_many_links_are_noticed_before_the_memory_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
     """With a hundredth of the links that a graph may have, since as many as that take ten seconds."""
-    monkeypatch.setattr(wiring, "MOST_LINKS", wiring.MOST_LINKS // 100)
+    monkeypatch.setattr(wiring, "MOST_LINKS", MOST_LINKS // 100)
     topology = {**LEAF_SPINE, "leaves": 100, "spines": 101, "hosts_per_leaf": 100, "links_per_spine": 2}
     with pytest.raises(InputError, match="has more than 20000 links"):
         build_graph(network(topology).topology)
