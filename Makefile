@@ -9,7 +9,7 @@ SEEDS   := 1000
 FIRST   := 1
 CMAKE    = $(VENV)/bin/cmake
 
-.PHONY: help setup setup-development demo test test-native test-python test-sanitize soak fuzz lint benchmark dev clean
+.PHONY: help setup setup-development demo test test-runner test-native test-python test-sanitize soak fuzz lint benchmark dev clean
 .DEFAULT_GOAL := help
 
 help:
@@ -36,14 +36,22 @@ demo: setup
 	    -n inputs/network/single-switch-16.yaml \
 	    -o $(RESULTS) --overwrite
 
-test: test-native test-python
+PYTEST = $(VENV)/bin/pytest -q -n auto --maxprocesses 4 --dist loadgroup
 
-test-native: setup-development
+# Both at once; the C++ suites write into a file, which is shown at the end.
+test: test-runner
+	@$(BUILD)/astra-ns3-test-runner >$(BUILD)/tests.log 2>&1 & native=$$!; trap "kill $$native" INT TERM; \
+	$(PYTEST); python=$$?; wait $$native; native=$$?; cat $(BUILD)/tests.log; \
+	exit $$((python > native ? python : native))
+
+test-runner: setup-development
 	@$(CMAKE) --build $(BUILD) --target astra-ns3-test-runner -- --quiet
+
+test-native: test-runner
 	$(BUILD)/astra-ns3-test-runner
 
 test-python: setup-development
-	$(VENV)/bin/pytest -q
+	$(PYTEST)
 
 test-sanitize: setup-development
 	@$(CMAKE) -S . -B build/sanitize -G Ninja -DPython_EXECUTABLE=$(CURDIR)/$(VENV)/bin/python \

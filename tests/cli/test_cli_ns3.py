@@ -20,6 +20,8 @@ BYTES = 400_000
 NPUS = 8
 SPLITS = 4
 
+pytestmark = pytest.mark.xdist_group("runs of the command")  # they share one
+
 NETWORK = f"""topology:
   kind: single-switch
   npus: {NPUS}
