@@ -139,7 +139,7 @@ struct CaptureDescription
 /// What is recorded while the run goes on. Ports are pairs of numbers: a node, a port of it.
 struct Observation
 {
-    bool flows{false};                      //!< every message, in FLOW_RECORDS
+    bool flows{false};                      //!< every message
     uint32_t connectionQuantities{0};       //!< sum of ConnectionQuantity
     uint32_t queuePairQuantities{0};        //!< sum of QueuePairQuantity
     int64_t queuePairIntervalPs{0};         //!< at its multiples; 0: on change
