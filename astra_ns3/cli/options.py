@@ -1,93 +1,101 @@
-"""Options that commands share, and the words they accept: sizes and times with a unit."""
+"""The command line of the options that a request declares, and those that several commands share."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
 import click
 
 from astra_ns3.cli.output import LOG_LEVELS
 from astra_ns3.errors import InputError
-from astra_ns3.units import PS_PER_SECOND, parse_bytes, parse_time_ps
+from astra_ns3.experiments.option import Flag, Option, options_of
+from astra_ns3.experiments.options import Options
+from astra_ns3.experiments.request import RunRequest
 
-_Function = TypeVar("_Function", bound=Callable[..., Any])
-
-
-def time_ps(text: str | int) -> int:
-    """A time with a unit, above 0, in picoseconds."""
-    return _quantity(text, parse_time_ps)
-
-
-def size_bytes(text: str | int) -> int:
-    """A size, above 0, in bytes."""
-    return _quantity(text, parse_bytes)
-
-
-def _quantity(text: str | int, parse: Callable[[str | int], int]) -> int:
-    try:
-        number = parse(text)
-    except InputError as error:
-        raise click.BadParameter(str(error)) from error
-    if number <= 0:
-        raise click.BadParameter(f"'{text}' is not above 0")
-    return number
+SAID = (
+    click.Option(["--json", "as_json"], is_flag=True, help="Print the summary as JSON, also after a failure."),
+    click.Option(
+        ["--log-level"],
+        type=click.Choice(LOG_LEVELS, case_sensitive=False),
+        default="warning",
+        show_default=True,
+        help="What is logged on standard error.",
+    ),
+)
+"""How much is said."""
 
 
-def seconds(limit_ps: int | None) -> float | None:
-    """Picoseconds, in seconds."""
-    return None if limit_ps is None else limit_ps / PS_PER_SECOND
+def files_of(request: type[RunRequest]) -> list[Option]:
+    """The files of a run: all that has no default."""
+    return [option for option in options_of(request) if option.needed]
 
 
-def input_options(function: _Function) -> _Function:
-    """The three files, how they are scaled and meant, and how much is said."""
-    decorators = [
-        click.option("-w", "--workload", "--workload-configuration", required=True, metavar="FILE", help="Workload."),
-        click.option("-s", "--system", "--system-configuration", required=True, metavar="FILE", help="System."),
-        click.option("-n", "--network", "--network-configuration", required=True, metavar="FILE", help="Network."),
-        click.option("-p", "--passes", "--num-passes", type=int, default=1, show_default=True, help="Training passes."),
-        click.option(
-            "--scale", type=float, default=1.0, show_default=True, help="Multiplies every size and compute time."
-        ),
-        click.option("--comm-scale", type=float, default=1.0, show_default=True, help="Multiplies every size."),
-        click.option("--compute-scale", type=float, default=1.0, show_default=True, help="Multiplies compute times."),
-        click.option("--backend", default="ns3", show_default=True, help="ns3, analytical or analytical-queues."),
-        click.option(
-            "--compat", default="none", show_default=True, help="Whose rules: none (ours), astra-sim-1.0, ..."
-        ),
-        click.option(
-            "--num-queues-per-dim",
-            "num_queues_per_dimension",
-            type=int,
-            help="Queues of each dimension that phases take in turns.",
-        ),
-        click.option(
-            "--injection-scale", type=float, default=1.0, show_default=True, help="Multiplies the endpoint delay."
-        ),
-        click.option(
-            "--rendezvous-protocol", "rendezvous", is_flag=True, help="Receivers invite messages (analytical only)."
-        ),
-        click.option("--scheduling-policy", help="Instead of the system file's: LIFO, FIFO or FILE.py:name."),
-        click.option("--intra-dimension-scheduling", help="Instead of the system file's; or FILE.py:name."),
-        click.option("--inter-dimension-scheduling", help="Instead of the system file's; or FILE.py:name."),
-        click.option("--congestion-control", metavar="NAME", help="RoCE's, instead of the file's; or FILE.hpp:Class."),
-        click.option(
-            "--report-npu",
-            type=int,
-            default=0,
-            show_default=True,
-            metavar="N",
-            help="Whose times EndToEnd.csv and detailed.csv tell of.",
-        ),
-        click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON, also after a failure."),
-        click.option(
-            "--log-level",
-            type=click.Choice(LOG_LEVELS, case_sensitive=False),
-            default="warning",
-            show_default=True,
-            help="What is logged on standard error.",
-        ),
-    ]
-    for decorator in reversed(decorators):
-        function = decorator(function)
-    return function
+def input_parameters(request: type[RunRequest]) -> list[click.Parameter]:
+    """The flags of the three files, of how they are scaled and meant, and of how much is said."""
+    return [*_parameters([*files_of(request), *options_of(Options)]), *SAID]
+
+
+def run_parameters(request: type[RunRequest], seeds: click.Option, *more: click.Option) -> list[click.Parameter]:
+    """All flags of a run, ``seeds`` behind that of its seed, ``more`` at the end."""
+    inputs = input_parameters(request)
+    known = {parameter.name for parameter in inputs}
+    others = [flag for flag in _parameters(options_of(request)) if flag.name not in known]
+    place = 1 + [flag.name for flag in others].index("seed")
+    return [*inputs, *others[:place], seeds, *others[place:], *more]
+
+
+def _parameters(options: Iterable[Option]) -> list[click.Option]:
+    return [_parameter(option, flag) for option in options for flag in option.flags]
+
+
+def values(options: Iterable[Option], words: Mapping[str, Any]) -> dict[str, Any]:
+    """What the words of a command line come to: a value for each option that has flags."""
+    found: dict[str, Any] = {}
+    for option in options:
+        given = [words[_place(flag)] for flag in option.flags]
+        if given and option.made is None:
+            (found[option.name],) = given
+        elif option.made is not None and any(word is not None for word in given):
+            found[option.name] = option.made(*given)
+    return found
+
+
+def _parameter(option: Option, flag: Flag) -> click.Option:
+    kind: Any = option.kind
+    if flag.quantity is not None:
+        kind = _quantity(flag.quantity)
+    elif flag.choices:
+        kind = click.Choice(flag.choices)
+    plain = option.made is None and not option.many
+    return click.Option(
+        [*flag.names.split(), _place(flag)],
+        type=None if option.kind is bool else kind,
+        is_flag=option.kind is bool,
+        multiple=option.many,
+        required=option.needed,
+        default=option.default if plain else None,
+        show_default=plain and option.kind is not bool and option.default is not None,
+        metavar=flag.metavar,
+        help=flag.help,
+    )
+
+
+def _place(flag: Flag) -> str:
+    """Under which name a flag's word is handed over."""
+    return flag.names.split()[-1].lstrip("-").replace("-", "_")
+
+
+def _quantity(read: Callable[[str | int], int]) -> Callable[[str | int], int]:
+    """Reads a number with a unit, above 0."""
+
+    def quantity(text: str | int) -> int:
+        try:
+            number = read(text)
+        except InputError as error:
+            raise click.BadParameter(str(error)) from error
+        if number <= 0:
+            raise click.BadParameter(f"'{text}' is not above 0")
+        return number
+
+    return quantity

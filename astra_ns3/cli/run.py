@@ -7,48 +7,34 @@ from typing import Any
 
 import click
 
-from astra_ns3.cli.options import input_options, seconds, size_bytes, time_ps
+from astra_ns3.cli.options import run_parameters, values
 from astra_ns3.cli.output import print_failure, print_json, show, show_logs, tell
 from astra_ns3.cli.progress import LiveLine
 from astra_ns3.cli.signals import run_is_over
 from astra_ns3.errors import InputError
-from astra_ns3.experiments.hooks import HookFile
-from astra_ns3.experiments.request import RECORDABLE, RunRequest
+from astra_ns3.experiments.option import options_of
+from astra_ns3.experiments.request import RunRequest
 from astra_ns3.experiments.run import Outcome, execute
-from astra_ns3.experiments.scaling import joint_scales
 from astra_ns3.experiments.seeds import execute_seeds
-from astra_ns3.network.api import Limits
 from astra_ns3.report.seeds import seeds_text
 from astra_ns3.report.summary import run_text, summary
 
+_SEEDS = click.Option(["--seeds"], type=int, metavar="N", help="Run N seeds, from --seed on, and say mean and spread.")
+_QUIET = click.Option(["--quiet"], is_flag=True, help="No progress line.")
 
-@click.command("run")
-@input_options
-@click.option("-o", "--path", "output", metavar="DIR", help="Folder for the results; without it only a table is shown.")
-@click.option("--overwrite", is_flag=True, help="Replace the run that the folder holds.")
-@click.option("--run-name", default="run", show_default=True, help="Name of the run in its files.")
-@click.option("--seed", type=int, default=1, show_default=True, help="Of all random numbers, 1 to 4294967295.")
-@click.option("--seeds", type=int, metavar="N", help="Run N seeds, from --seed on, and say mean and spread.")
-@click.option(
-    "--record",
-    type=click.Choice(RECORDABLE),
-    multiple=True,
-    help="Also write a table: of messages (flows.parquet), of every role's layers (layers.parquet). Needs --path.",
-)
-@click.option(
-    "--hook", metavar="FILE.py:name", help="Function called with a context before the first event; FILE.py: on_built."
-)
-@click.option("--limit-simulated-time", type=time_ps, metavar="TIME", help="Stop there, e.g. 10ms.")
-@click.option("--limit-wall-time", type=time_ps, metavar="TIME", help="Stop after so long, e.g. 60s.")
-@click.option("--limit-memory", type=size_bytes, metavar="SIZE", help="Stop when so much is resident, e.g. 4GiB.")
-@click.option("--quiet", is_flag=True, help="No progress line.")
-def run_command(as_json: bool, log_level: str, quiet: bool, seeds: int | None, **options: Any) -> int:
+
+@click.command("run", params=run_parameters(RunRequest, _SEEDS, _QUIET))
+def run_command(as_json: bool, log_level: str, quiet: bool, seeds: int | None, **words: Any) -> int:
     """Run a workload on a system and a network.
 
     Ctrl-C ends the run within a second; what is done so far is saved and marked incomplete.
     """
     show_logs(log_level)
-    request = _request(quiet=quiet, isolated=True, **options)
+    live = not quiet and sys.stderr.isatty()
+    progress = LiveLine(sys.stderr) if live else None
+    request = RunRequest(**values(options_of(RunRequest), words), progress=progress, isolated=True)
+    if request.record and request.output is None:
+        raise InputError("--record needs an output folder: add --path DIR")
     if seeds is not None:
         return _run_seeds(request, seeds, as_json)
     outcome = execute(request)
@@ -64,42 +50,6 @@ def run_command(as_json: bool, log_level: str, quiet: bool, seeds: int | None, *
         return status
     _show(outcome, as_json)
     return 0
-
-
-def _request(
-    *,
-    workload: str,
-    system: str,
-    network: str,
-    output: str | None,
-    hook: str | None,
-    record: tuple[str, ...],
-    limit_simulated_time: int | None,
-    limit_wall_time: int | None,
-    limit_memory: int | None,
-    quiet: bool,
-    scale: float,
-    comm_scale: float,
-    compute_scale: float,
-    **options: Any,
-) -> RunRequest:
-    if record and output is None:
-        raise InputError("--record needs an output folder: add --path DIR")
-    comm_scale, compute_scale = joint_scales(scale, comm_scale, compute_scale)
-    live = not quiet and sys.stderr.isatty()
-    return RunRequest(
-        workload=workload,
-        system=system,
-        network=network,
-        output=output,
-        on_built=None if hook is None else HookFile(hook),
-        record=record,
-        comm_scale=comm_scale,
-        compute_scale=compute_scale,
-        limits=Limits(limit_simulated_time, seconds(limit_wall_time), limit_memory),
-        progress=LiveLine(sys.stderr) if live else None,
-        **options,
-    )
 
 
 def _show(outcome: Outcome, as_json: bool) -> None:

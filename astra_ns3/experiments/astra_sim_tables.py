@@ -7,8 +7,11 @@ no cost is modelled.
 
 from __future__ import annotations
 
-from astra_ns3.experiments.tables import Cell, Table, decimal, mean_microseconds, microseconds
-from astra_ns3.network.records import LayerDetail, LayerTimes, RunRecords
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from astra_ns3.experiments.tables import Cell, CellColumn, Table, decimal, mean_microseconds, microseconds
+from astra_ns3.network.records import LayerDetail, LayerTimes, NpuRecord, PhaseTimes, RunRecords
 from astra_ns3.units import PS_PER_US
 
 END_TO_END = "EndToEnd.csv"
@@ -34,55 +37,94 @@ def astra_sim_tables(records: RunRecords, run_name: str) -> list[Table]:
     ]
 
 
+class _LayerRow(NamedTuple):
+    """What a row of EndToEnd.csv is made of; ``npu`` only in the first one, which has the totals too."""
+
+    layer: LayerTimes
+    run_name: str
+    finish_ps: int
+    npu: NpuRecord | None
+
+
+_PARTS = (
+    ("compute", "compute_ps"),
+    ("exposed comm", "exposed_ps"),
+    ("total comm", "comm_ps"),
+)
+_PASSES = (("fwd", "forward"), ("wg", "weight_gradient"), ("ig", "input_gradient"))
+
+
+def _pass_time(of_pass: str, of_times: str) -> Callable[[_LayerRow], Cell]:
+    return lambda row: microseconds(getattr(getattr(row.layer, of_pass), of_times))
+
+
+END_TO_END_COLUMNS: tuple[CellColumn[_LayerRow], ...] = (
+    ("layer name", lambda row: row.layer.name),
+    ("run name", lambda row: row.run_name),
+    *((f"{short} {what}", _pass_time(of_pass, of_times)) for what, of_times in _PARTS for short, of_pass in _PASSES),
+    ("workload finished at", lambda row: microseconds(row.finish_ps)),
+    ("total comp", lambda row: None if row.npu is None else microseconds(row.npu.compute_ps)),
+    (
+        "total exposed comm",
+        lambda row: None if row.npu is None else microseconds(row.npu.finish_ps - row.npu.compute_ps),
+    ),
+)
+
+
 def _end_to_end(records: RunRecords, run_name: str) -> Table:
-    header = [*_NAMES]
-    for what in ("compute", "exposed comm", "total comm"):
-        header += [f"{phase} {what}" for phase in ("fwd", "wg", "ig")]
-    header += ["workload finished at", "total comp", "total exposed comm"]
     npu = records.npus[records.reported_npu]
-    finish = microseconds(npu.finish_ps)
-    rows: list[list[Cell]] = []
-    for number, layer in enumerate(records.layers):
-        totals: list[Cell] = [None, None]
-        if number == 0:
-            totals = [microseconds(npu.compute_ps), microseconds(npu.finish_ps - npu.compute_ps)]
-        rows.append([layer.name, run_name, *(microseconds(time) for time in _layer_times(layer)), finish, *totals])
-    return Table(END_TO_END, header, rows)
+    rows = (
+        _LayerRow(layer, run_name, npu.finish_ps, None if number else npu)
+        for number, layer in enumerate(records.layers)
+    )
+    return Table.of(END_TO_END, END_TO_END_COLUMNS, rows)
 
 
-def _layer_times(layer: LayerTimes) -> list[int]:
-    passes = (layer.forward, layer.weight_gradient, layer.input_gradient)
+class _DetailRow(NamedTuple):
+    """What a row of detailed.csv is made of; ``delays`` of each dimension, only in the first one."""
+
+    detail: LayerDetail
+    run_name: str
+    delays: Sequence[Cell]
+
+
+def _phase_mean(phase: int, sum_of: Callable[[PhaseTimes], int]) -> Callable[[_DetailRow], Cell]:
+    def cell(row: _DetailRow) -> Cell:
+        phases = row.detail.phases
+        return _mean(sum_of(phases[phase]), phases[phase].chunks) if phase < len(phases) else None
+
+    return cell
+
+
+def _dimension_delay(dimension: int) -> Callable[[_DetailRow], Cell]:
+    return lambda row: row.delays[dimension] if row.delays else None
+
+
+def _detailed_columns(phases: int, dimensions: int) -> list[CellColumn[_DetailRow]]:
+    """Mean wait before phase 0, 1, ..., then mean network delay of each phase, then those of dimensions."""
+    found: list[CellColumn[_DetailRow]] = [
+        ("layer name", lambda row: row.detail.name),
+        ("run name", lambda row: row.run_name),
+    ]
+    if phases:
+        found.append(("queuing delay phase 0", lambda row: _mean(row.detail.creation_ps, row.detail.chunks)))
     return [
-        *(times.compute_ps for times in passes),
-        *(times.exposed_ps for times in passes),
-        *(times.comm_ps for times in passes),
+        *found,
+        *((f"queuing delay phase {phase + 1}", _phase_mean(phase, lambda it: it.queue_ps)) for phase in range(phases)),
+        *(
+            (f"network delay phase {phase + 1}", _phase_mean(phase, lambda it: it.network_ps))
+            for phase in range(phases)
+        ),
+        *((f"avg chunk delay dimension {place + 1}", _dimension_delay(place)) for place in range(dimensions)),
     ]
 
 
 def _detailed(records: RunRecords, run_name: str) -> Table:
     phases = max((len(detail.phases) for detail in records.details), default=0)
     dimensions = max((len(detail.dimensions) for detail in records.details), default=0)
-    queues = phases + 1 if phases else 0
-    header = [
-        *_NAMES,
-        *(f"queuing delay phase {phase}" for phase in range(queues)),
-        *(f"network delay phase {phase + 1}" for phase in range(phases)),
-        *(f"avg chunk delay dimension {dimension + 1}" for dimension in range(dimensions)),
-    ]
-    rows: list[list[Cell]] = []
-    for number, detail in enumerate(records.details):
-        delays = _chunk_delays(records, dimensions) if number == 0 else [None] * dimensions
-        rows.append([detail.name, run_name, *_queue_and_network_delays(detail, phases), *delays])
-    return Table(DETAILED, header, rows)
-
-
-def _queue_and_network_delays(detail: LayerDetail, phases: int) -> list[Cell]:
-    """Mean wait before phase 0, 1, ..., then mean network delay of each phase."""
-    creation = [_mean(detail.creation_ps, detail.chunks)] if phases else []
-    queue = [_mean(phase.queue_ps, phase.chunks) for phase in detail.phases]
-    network = [_mean(phase.network_ps, phase.chunks) for phase in detail.phases]
-    missing: list[Cell] = [None] * (phases - len(detail.phases))
-    return [*creation, *queue, *missing, *network, *missing]
+    delays = _chunk_delays(records, dimensions)
+    rows = (_DetailRow(detail, run_name, () if number else delays) for number, detail in enumerate(records.details))
+    return Table.of(DETAILED, _detailed_columns(phases, dimensions), rows)
 
 
 def _chunk_delays(records: RunRecords, dimensions: int) -> list[Cell]:
@@ -98,21 +140,37 @@ def _mean(sum_ps: int, count: int) -> str | None:
     return mean_microseconds(sum_ps, count) if count else None
 
 
+class _RunRow(NamedTuple):
+    """What the row of backend_end_to_end.csv is made of."""
+
+    run_name: str
+    npu: NpuRecord
+    sent_bytes: tuple[int, ...]
+
+
+def _payload(dimension: int) -> Callable[[_RunRow], Cell]:
+    def cell(row: _RunRow) -> Cell:
+        sent = row.sent_bytes
+        return decimal(sent[dimension], _BYTES_PER_MIB) if dimension < len(sent) else _NO_DIMENSION
+
+    return cell
+
+
+BACKEND_COLUMNS: tuple[CellColumn[_RunRow], ...] = (
+    ("RunName", lambda row: row.run_name),
+    ("CommsTime", lambda row: microseconds(row.npu.finish_ps)),
+    ("ComputeTime", lambda row: microseconds(row.npu.compute_ps)),
+    ("ExposedCommsTime", lambda row: microseconds(row.npu.finish_ps - row.npu.compute_ps)),
+    ("Cost", lambda _: None),
+    ("TotalPayloadSize", lambda row: decimal(sum(row.sent_bytes), _BYTES_PER_MIB)),
+)
+
+
 def _backend_end_to_end(records: RunRecords, run_name: str) -> Table:
-    npu = records.npus[records.reported_npu]
-    header = ["RunName", "CommsTime", "ComputeTime", "ExposedCommsTime", "Cost", "TotalPayloadSize"]
-    header += [f"PayloadSize_Dim{dimension}" for dimension in range(_PAYLOAD_COLUMNS)]
-    times = (npu.finish_ps, npu.compute_ps, npu.finish_ps - npu.compute_ps)
-    payload = [decimal(sent, _BYTES_PER_MIB) for sent in records.sent_bytes]
-    row: list[Cell] = [
-        run_name,
-        *(microseconds(time) for time in times),
-        None,
-        decimal(sum(records.sent_bytes), _BYTES_PER_MIB),
-        *payload,
-        *[_NO_DIMENSION] * (_PAYLOAD_COLUMNS - len(payload)),
-    ]
-    return Table(BACKEND_END_TO_END, header, [row])
+    row = _RunRow(run_name, records.npus[records.reported_npu], records.sent_bytes)
+    dimensions = range(max(_PAYLOAD_COLUMNS, len(records.sent_bytes)))
+    payload = [(f"PayloadSize_Dim{dimension}", _payload(dimension)) for dimension in dimensions]
+    return Table.of(BACKEND_END_TO_END, [*BACKEND_COLUMNS, *payload], [row])
 
 
 def _utilization(records: RunRecords, run_name: str) -> Table:

@@ -88,10 +88,8 @@ def load_inputs(
     workload: FilePath | Workload,
     system: FilePath | SystemConfig,
     network: FilePath | AnyNetwork,
-    *,
-    comm_scale: float = 1.0,
-    compute_scale: float = 1.0,
     options: Options = USUAL,
+    *,
     tell: Tell = silent,
 ) -> Inputs:
     """Read what is given as a path, take what is given as an object, and check that the three fit together.
@@ -106,6 +104,7 @@ def load_inputs(
     system_config = system_with_options(_given(system, (SystemConfig,), read_system), options)
     with _named(network):
         network_config = network_with_options(read_in_network.network, options)
+    comm_scale, compute_scale = options.scales
     scaled = read_in_workload.scaled(comm_scale, compute_scale)
     system_config = system_with_rules(system_config, compatibility)
     dimensions, bandwidths = network_config.dimensions, network_config.bandwidths
@@ -118,7 +117,7 @@ def load_inputs(
     with _named(network, read_in_network):
         plan, warnings = _network(network_config, options, endpoint_model(system_config))
         _check_durations(network_config, expected)
-        check_backend(options.backend, plan)
+        check_backend(options.backend_name, plan)
     return Inputs(
         scaled,
         system_config,
@@ -181,7 +180,7 @@ def _check_durations(network: AnyNetwork, expected: ExpectedRun) -> None:
 def _network(network: AnyNetwork, options: Options, endpoint: EndpointModel) -> tuple[AnyPlan, list[str]]:
     """The plan of a network, and what to warn of."""
     if isinstance(network, AnalyticalNetwork):
-        if options.backend == "ns3":
+        if options.backend_name == "ns3":
             raise InputError(
                 "describes an analytical network, without packets; add --backend analytical, or name it in a network "
                 "file with 'topology: {kind: file, path: ..., switch: {buffer: ...}}', which makes it one of packets"

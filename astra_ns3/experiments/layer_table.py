@@ -2,14 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
-from astra_ns3.network.records import PassTimes, RoleTimes
+from astra_ns3.network.parquet import schema_of
+from astra_ns3.network.recorded import Column, RecordedTable
+from astra_ns3.network.records import LayerTimes, PassTimes, RoleTimes
 
-LAYERS = "layers.parquet"
 TAIL = "tail"
 """The part in which a layer's collectives are waited for after the last pass."""
+
+
+class _Row(NamedTuple):
+    role: RoleTimes
+    layer: LayerTimes
+    part: str
+    times: PassTimes
+
+
+_COLUMNS: tuple[tuple[Column, Callable[[_Row], str | int]], ...] = (
+    (Column("role", "string", "", "the role"), lambda row: row.role.role),
+    (Column("npu", "int32", "", "the NPU that stands for it"), lambda row: row.role.npu),
+    (Column("layer", "string", "", "its name"), lambda row: row.layer.name),
+    (Column("part", "string", "", "which part of it"), lambda row: row.part),
+    (Column("compute_ps", "int64", "ps", "computing"), lambda row: row.times.compute_ps),
+    (Column("exposed_ps", "int64", "ps", "waiting"), lambda row: row.times.exposed_ps),
+    (Column("communication_ps", "int64", "ps", "from issue until done"), lambda row: row.times.comm_ps),
+)
+LAYERS = RecordedTable(
+    "layers",
+    'the layers of every role, if ``record`` had "layers"; raises InputError otherwise',
+    tuple(column for column, _ in _COLUMNS),
+)
 
 
 def write_layers(path: Path, roles: Sequence[RoleTimes]) -> None:
@@ -17,24 +42,14 @@ def write_layers(path: Path, roles: Sequence[RoleTimes]) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    rows = [
-        (role.role, role.npu, layer.name, part, times.compute_ps, times.exposed_ps, times.comm_ps)
-        for role in roles
-        for layer in role.layers
-        for part, times in (*layer.parts.items(), (TAIL, PassTimes(exposed_ps=layer.tail_ps)))
-    ]
-    texts, numbers = pa.string(), pa.int64()
-    schema = pa.schema(
-        [
-            ("role", texts),
-            ("npu", pa.int32()),
-            ("layer", texts),
-            ("part", texts),
-            ("compute_ps", numbers),
-            ("exposed_ps", numbers),
-            ("communication_ps", numbers),
-        ]
-    )
-    columns = [list(column) for column in zip(*rows, strict=True)] or [[] for _ in schema]
-    table = pa.table([pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)], schema)
+    rows, schema = list(_rows(roles)), schema_of(LAYERS)
+    cells = [[cell(row) for row in rows] for _, cell in _COLUMNS]
+    table = pa.table([pa.array(column, field.type) for column, field in zip(cells, schema, strict=True)], schema)
     pq.write_table(table, path, compression="zstd")
+
+
+def _rows(roles: Sequence[RoleTimes]) -> Iterator[_Row]:
+    for role in roles:
+        for layer in role.layers:
+            for part, times in (*layer.parts.items(), (TAIL, PassTimes(exposed_ps=layer.tail_ps))):
+                yield _Row(role, layer, part, times)

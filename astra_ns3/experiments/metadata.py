@@ -39,6 +39,7 @@ def run_document(
     request: RunRequest, description: Description, played: Played, watch: Watch, warnings: list[str]
 ) -> dict[str, Any]:
     """run.json of a run, but for its list of files. Its :data:`VARYING_KEYS` come last."""
+    comm_scale, compute_scale = request.scales
     return {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
@@ -53,14 +54,14 @@ def run_document(
         "seed": request.seed,
         "passes": request.passes,
         "report_npu": request.report_npu,
-        "comm_scale": request.comm_scale,
-        "compute_scale": request.compute_scale,
+        "comm_scale": comm_scale,
+        "compute_scale": compute_scale,
         "compat": description.compat,
         "num_queues_per_dimension": description.num_queues_per_dimension,
         "record": list(request.record),
         "hook": request.on_built is not None,
         "hook_result": played.hook_result,
-        "limits": asdict(request.limits),
+        "limits": asdict(request.end),
         "workload": description.workload,
         "system": description.system,
         "network": description.network,

@@ -7,43 +7,119 @@ from math import isfinite
 from pathlib import Path
 
 from astra_ns3.config.core.compatibility import Compatibility, preset
+from astra_ns3.config.core.model import shown
 from astra_ns3.config.network.file import AnyNetwork
 from astra_ns3.config.network.packet_network import NetworkConfig, parse_network
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.config.transports.roce_control import OwnControl
 from astra_ns3.errors import InputError
+from astra_ns3.experiments.option import Flag, option, options_of
+from astra_ns3.experiments.scaling import joint_scales
+from astra_ns3.network.api import NetworkBackend
+from astra_ns3.network.registry import Factory, check_backend_name, check_factory, check_given
 from astra_ns3.system.file import parse_system
+from astra_ns3.units import LARGEST_INTEGER
 from astra_ns3.user_code import check_user_file
 
-_NAMED = ("scheduling_policy", "intra_dimension_scheduling", "inter_dimension_scheduling", "congestion_control")
+_POLICY = 'instead of the system file\'s; also a function of your own, as "FILE.py:function".'
+_NAMES = ("str", "str | None")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Options:
-    """What a run's options say of its inputs; :func:`astra_ns3.run` explains them."""
+    """What a run's options say of its inputs. Each is declared here, once; see :mod:`astra_ns3.experiments.option`."""
 
-    backend: str = "ns3"
-    compat: str = "none"
-    num_queues_per_dimension: int | None = None
-    injection_scale: float = 1.0
-    rendezvous: bool = False
-    scheduling_policy: str | None = None
-    intra_dimension_scheduling: str | None = None
-    inter_dimension_scheduling: str | None = None
-    congestion_control: str | None = None
-    report_npu: int = 0
+    passes: int = option(1, "training passes, at least 1.", Flag("-p --passes --num-passes", help="Training passes."))
+    scale: float = option(
+        1.0,
+        "multiplies the size of every collective and every compute time, besides the next two; above 0.",
+        Flag("--scale", help="Multiplies every size and compute time."),
+    )
+    comm_scale: float = option(
+        1.0,
+        "multiplies the size of every collective; above 0. Alone it changes what is hidden by computation.",
+        Flag("--comm-scale", help="Multiplies every size."),
+    )
+    compute_scale: float = option(
+        1.0,
+        "multiplies every compute time; not negative.",
+        Flag("--compute-scale", help="Multiplies compute times."),
+    )
+    backend: str | NetworkBackend | Factory = option(
+        "ns3",
+        '"ns3", "analytical" (messages never meet) or "analytical-queues" (a link serves one at a time); also an '
+        "object that fulfils NetworkBackend, or a function that makes one from (network config, endpoint model, "
+        "seed, recorder options, on_built).",
+        Flag("--backend", help="ns3, analytical or analytical-queues."),
+    )
+    compat: str = option(
+        "none",
+        'a preset of another simulator\'s rules: "none", "astra-sim-1.0" or "astra-network-ns3", which a config.txt '
+        "as network brings with it.",
+        Flag("--compat", help="Whose rules: none (ours), astra-sim-1.0, ..."),
+    )
+    num_queues_per_dimension: int | None = option(
+        None,
+        "queues of each dimension that phases take in turns; None: the system file's, or 1.",
+        Flag("--num-queues-per-dim", help="Queues of each dimension that phases take in turns."),
+    )
+    injection_scale: float = option(
+        1.0,
+        "multiplies the endpoint delay; above 0.",
+        Flag("--injection-scale", help="Multiplies the endpoint delay."),
+    )
+    rendezvous: bool = option(
+        False,
+        'a receiver invites each message (backend "analytical" only).',
+        Flag("--rendezvous-protocol", help="Receivers invite messages (analytical only)."),
+    )
+    scheduling_policy: str | None = option(
+        None, _POLICY, Flag("--scheduling-policy", help="Instead of the system file's: LIFO, FIFO or FILE.py:name.")
+    )
+    intra_dimension_scheduling: str | None = option(
+        None, _POLICY, Flag("--intra-dimension-scheduling", help="Instead of the system file's; or FILE.py:name.")
+    )
+    inter_dimension_scheduling: str | None = option(
+        None, _POLICY, Flag("--inter-dimension-scheduling", help="Instead of the system file's; or FILE.py:name.")
+    )
+    congestion_control: str | None = option(
+        None,
+        "instead of the network file's, if its transport is RoCE: a name, or a class of your own, as "
+        '"FILE.hpp:Class" or "FILE.py:Class".',
+        Flag("--congestion-control", metavar="NAME", help="RoCE's, instead of the file's; or FILE.hpp:Class."),
+    )
+    report_npu: int = option(
+        0,
+        "whose layers EndToEnd.csv, detailed.csv and the other tables of one NPU tell of.",
+        Flag("--report-npu", metavar="N", help="Whose times EndToEnd.csv and detailed.csv tell of."),
+    )
+
+    @property
+    def scales(self) -> tuple[float, float]:
+        """Factors of sizes and of compute times, ``scale`` in both; raises InputError unless that is above 0."""
+        return joint_scales(self.scale, self.comm_scale, self.compute_scale)
+
+    @property
+    def backend_name(self) -> str:
+        """The backend's name, or that of its type."""
+        if isinstance(self.backend, str):
+            return self.backend
+        return getattr(self.backend, "__name__", type(self.backend).__name__)
 
     def check(self) -> None:
         """Raise InputError for the first option that is out of range."""
-        for name in ("backend", "compat"):
-            if not isinstance(getattr(self, name), str):
-                raise InputError(f"{name} is {getattr(self, name)!r}, expected a name")
-        if not isinstance(self.rendezvous, bool):
-            raise InputError(f"rendezvous is {self.rendezvous!r}, expected True or False")
-        for name in _NAMED:
-            value = getattr(self, name)
-            if value is not None and not isinstance(value, str):
-                raise InputError(f"{name.replace('_', '-')} is {value!r}, expected a name")
+        check_passes(self.passes)
+        self._check_backend()
+        for name, scale in (("comm-scale", self.comm_scale), ("compute-scale", self.compute_scale)):
+            if isinstance(scale, bool) or not isinstance(scale, (int, float)):
+                raise InputError(f"{name} is {scale!r}, expected a number")
+        joint_scales(self.scale, self.comm_scale, self.compute_scale)
+        for one in options_of(type(self)):
+            value = getattr(self, one.name)
+            if one.kind is bool and not isinstance(value, bool):
+                raise InputError(f"{one.name} is {value!r}, expected True or False")
+            if one.annotation in _NAMES and value is not None and not isinstance(value, str):
+                raise InputError(f"{one.name.replace('_', '-')} is {value!r}, expected a name")
         preset(self.compat)
         queues, scale = self.num_queues_per_dimension, self.injection_scale
         if queues is not None and (isinstance(queues, bool) or not isinstance(queues, int) or queues < 1):
@@ -54,23 +130,35 @@ class Options:
         if not number or not (isfinite(scale) and scale > 0):
             raise InputError(f"injection-scale is {scale!r}, expected a number above 0")
 
+    def _check_backend(self) -> None:
+        if isinstance(self.backend, str):
+            check_backend_name(self.backend)
+        elif callable(self.backend):
+            check_factory(self.backend)
+        elif not hasattr(self.backend, "npus"):
+            raise InputError(
+                f"backend is {shown(self.backend)}, expected a name, a NetworkBackend or a function that makes one"
+            )
+        else:
+            check_given(self.backend)
+
 
 USUAL = Options()
 
 
+def check_passes(passes: int) -> None:
+    """Raise InputError unless ``passes`` is a whole number from 1."""
+    if isinstance(passes, bool) or not isinstance(passes, int) or passes < 1:
+        raise InputError(f"passes is {passes!r}, expected a whole number, at least 1")
+    if passes > LARGEST_INTEGER:
+        raise InputError(f"passes is too large, expected at most {LARGEST_INTEGER}")
+
+
 def system_with_options(system: SystemConfig, options: Options) -> SystemConfig:
-    """The system with what the command line says of it."""
-    changes: dict[str, object] = {}
-    if options.num_queues_per_dimension is not None:
-        changes["num_queues_per_dimension"] = options.num_queues_per_dimension
-    if options.injection_scale != 1.0:
-        changes["injection_scale"] = options.injection_scale
-    if options.rendezvous:
-        changes["rendezvous"] = True
-    for name in ("scheduling_policy", "intra_dimension_scheduling", "inter_dimension_scheduling"):
-        if (policy := getattr(options, name)) is not None:
-            changes[name] = policy
-    if not changes:
+    """The system with what the options say of it: those of the same name as one of its keys, if they aren't usual."""
+    given = {one.name: getattr(options, one.name) for one in options_of(Options)}
+    changes = {name: value for name, value in given.items() if value != getattr(USUAL, name)}
+    if not changes.keys() & SystemConfig.model_fields.keys():
         return system
     file_keys = {field.alias or name: name for name, field in SystemConfig.model_fields.items()}
     document = system.document()

@@ -94,12 +94,21 @@ class LocalReporter:
         """Nothing to do."""
 
 
-def play(request: RunRequest, inputs: Inputs, recorder: RecorderOptions, watch: Watch, reporter: Reporter) -> Played:
+def play(
+    request: RunRequest,
+    inputs: Inputs,
+    recorder: RecorderOptions,
+    watch: Watch,
+    reporter: Reporter,
+    *,
+    process_ends: bool = False,
+) -> Played:
     """Run to the end, to a limit, to a stall or to Ctrl-C; the backend is closed, its files finished.
 
+    ``process_ends``: the process ends right after it, so the simulation's memory need not be freed.
     Raises InputError, BackendError, LimitReached and KeyboardInterrupt if that happens before the first event.
     """
-    limits = request.limits
+    limits = request.end
     to_its_end = limits.simulated_ps is None and limits.wall_seconds is None
     check_run_fits(inputs, request.passes, limit_bytes=limits.memory_bytes, to_its_end=to_its_end)
     reporter.stage("building the network")
@@ -135,7 +144,7 @@ def play(request: RunRequest, inputs: Inputs, recorder: RecorderOptions, watch: 
         )
         reporter.results(played)
     finally:
-        network.close(process_ends=request.process_ends)
+        network.close(process_ends=process_ends)
     return _with_hook_result(played, network.hook_result)
 
 
@@ -171,7 +180,7 @@ def _build(request: RunRequest, inputs: Inputs, recorder: RecorderOptions) -> Ne
 def _run(driver: TrainingDriver, request: RunRequest, inputs: Inputs, reporter: Reporter) -> AstraNs3Error | None:
     """Play to the end; the error that stopped it, if it is one of ours."""
     try:
-        driver.run(request.limits)
+        driver.run(request.end)
     except KeyboardInterrupt:
         return Interrupted("interrupted")
     except InputError:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +13,14 @@ from astra_ns3.config.network.file import AnyNetwork
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.config.workload import Workload
 from astra_ns3.errors import InputError, nearest
-from astra_ns3.experiments.inputs import FilePath, Options
+from astra_ns3.experiments.hooks import HookFile
+from astra_ns3.experiments.inputs import FilePath
+from astra_ns3.experiments.option import Flag, needed, option
+from astra_ns3.experiments.options import Options
 from astra_ns3.experiments.progress import ProgressSink
-from astra_ns3.experiments.validate import check_passes
-from astra_ns3.network.api import Limits, NetworkBackend
-from astra_ns3.network.registry import Factory, check_backend_name, check_factory, check_given, takes
+from astra_ns3.network.api import Limits
+from astra_ns3.network.registry import takes
+from astra_ns3.units import PS_PER_SECOND, parse_bytes, parse_time_ps
 
 LARGEST_SEED = 2**32 - 1
 """ns-3's seeds have 32 bits, and 0 is not one."""
@@ -28,43 +31,99 @@ _LONGEST_FILE_NAME_BYTES = 240
 """File systems take 255; some bytes are for the names that files have while they are put in place."""
 
 
-@dataclass(frozen=True)
-class RunRequest:
-    """Everything about one run; :func:`astra_ns3.run` explains the fields."""
+def _limits(simulated_ps: int | None, wall_ps: int | None, memory_bytes: int | None) -> Limits:
+    """Of the command line's words."""
+    return Limits(simulated_ps, None if wall_ps is None else wall_ps / PS_PER_SECOND, memory_bytes)
 
-    workload: FilePath | Workload
-    system: FilePath | SystemConfig
-    network: FilePath | AnyNetwork
-    backend: str | NetworkBackend | Factory = "ns3"
-    passes: int = 1
-    comm_scale: float = 1.0
-    compute_scale: float = 1.0
-    seed: int = 1
-    output: FilePath | None = None
-    on_built: Callable[..., Any] | None = None
-    limits: Limits = field(default_factory=Limits)
-    run_name: str = "run"
-    record: tuple[str, ...] = ()
-    overwrite: bool = False
-    progress: ProgressSink | None = None
-    compat: str = "none"
-    num_queues_per_dimension: int | None = None
-    injection_scale: float = 1.0
-    rendezvous: bool = False
-    scheduling_policy: str | None = None
-    intra_dimension_scheduling: str | None = None
-    inter_dimension_scheduling: str | None = None
-    congestion_control: str | None = None
-    report_npu: int = 0
-    isolated: bool = False
-    process_ends: bool = False
-    """The process ends right after this run, so the simulation's memory need not be freed."""
 
-    @property
-    def options(self) -> Options:
-        """What the options say of the three files."""
-        same = {option.name: getattr(self, option.name) for option in fields(Options) if option.name != "backend"}
-        return Options(backend=self.backend_name, **same)
+@dataclass(frozen=True, kw_only=True)
+class RunRequest(Options):
+    """Everything about one run. A field is an option of :func:`astra_ns3.run`, and of the command line if it has flags.
+
+    ``record`` is a tuple once the request is made; raises InputError if it has no names.
+    """
+
+    workload: FilePath | Workload = field(
+        metadata=needed(
+            "path of a workload file, or a Workload.",
+            Flag("-w --workload --workload-configuration", metavar="FILE", help="Workload."),
+        )
+    )
+    system: FilePath | SystemConfig = field(
+        metadata=needed(
+            "path of a system file, or a SystemConfig.",
+            Flag("-s --system --system-configuration", metavar="FILE", help="System."),
+        )
+    )
+    network: FilePath | AnyNetwork = field(
+        metadata=needed(
+            "path of a network file, or a NetworkConfig, or an AnalyticalNetwork.",
+            Flag("-n --network --network-configuration", metavar="FILE", help="Network."),
+        )
+    )
+    output: FilePath | None = option(
+        None,
+        "folder for the results; None writes none.",
+        Flag("-o --path", metavar="DIR", help="Folder for the results; without it only a table is shown."),
+    )
+    overwrite: bool = option(
+        False,
+        "replace the run that ``output`` holds; other files there stay.",
+        Flag("--overwrite", help="Replace the run that the folder holds."),
+    )
+    run_name: str = option(
+        "run", "name of the run in its tables.", Flag("--run-name", help="Name of the run in its files.")
+    )
+    seed: int = option(
+        1,
+        "of all random numbers, 1 to 2**32 - 1. The same files and seed give the same results.",
+        Flag("--seed", help=f"Of all random numbers, 1 to {LARGEST_SEED}."),
+    )
+    record: Iterable[str] = option(
+        (),
+        'further tables: "flows", a row per message; "layers", the layers of every role.',
+        Flag(
+            "--record",
+            choices=RECORDABLE,
+            help="Also write a table: of messages (flows.parquet), of every role's layers (layers.parquet). "
+            "Needs --path.",
+        ),
+    )
+    on_built: Callable[..., Any] | None = option(
+        None,
+        "called with what the backend built, before the first event.",
+        Flag(
+            "--hook",
+            metavar="FILE.py:name",
+            help="Function called with a context before the first event; FILE.py: on_built.",
+        ),
+        made=HookFile,
+    )
+    limits: Limits | None = option(
+        None,
+        "when to give up; what is done by then is saved.",
+        Flag("--limit-simulated-time", quantity=parse_time_ps, metavar="TIME", help="Stop there, e.g. 10ms."),
+        Flag("--limit-wall-time", quantity=parse_time_ps, metavar="TIME", help="Stop after so long, e.g. 60s."),
+        Flag("--limit-memory", quantity=parse_bytes, metavar="SIZE", help="Stop when so much is resident, e.g. 4GiB."),
+        made=_limits,
+    )
+    progress: ProgressSink | None = option(None, "is told about ten times a second how far the run is.")
+    isolated: bool = option(
+        False,
+        "play the run in a child process. Whatever it dies of is a BackendError here, and what it had done is saved; "
+        "limits and Ctrl-C also end a set-up or a callback that takes long. Hooks, policies, congestion controls and a "
+        "backend given as an object then live in the child: what they gather comes back only as what the function "
+        "returns that ``on_built`` returned, if it is JSON (:attr:`Result.hook`).",
+    )
+
+    def __post_init__(self) -> None:
+        if isinstance(self.record, str):
+            names: tuple[str, ...] = (self.record,)
+        elif isinstance(self.record, Iterable):
+            names = tuple(self.record)
+        else:
+            raise InputError(f"record is {self.record!r}, expected names of tables: {', '.join(RECORDABLE)}")
+        object.__setattr__(self, "record", names)
 
     @property
     def output_path(self) -> Path | None:
@@ -72,35 +131,16 @@ class RunRequest:
         return None if self.output is None else Path(self.output)
 
     @property
-    def backend_name(self) -> str:
-        """The backend's name, or that of its type."""
-        if isinstance(self.backend, str):
-            return self.backend
-        return getattr(self.backend, "__name__", type(self.backend).__name__)
+    def end(self) -> Limits:
+        """When to give up, none given: never."""
+        return Limits() if self.limits is None else self.limits
 
     def check(self) -> None:
         """Raise InputError for the first argument that is out of range."""
-        check_passes(self.passes)
-        if isinstance(self.backend, str):
-            check_backend_name(self.backend)
-        elif callable(self.backend):
-            check_factory(self.backend)
-        elif not hasattr(self.backend, "npus"):
-            raise InputError(
-                f"backend is {shown(self.backend)}, expected a name, a NetworkBackend or a function that makes one"
-            )
-        else:
-            check_given(self.backend)
+        super().check()
         if isinstance(self.seed, bool) or not isinstance(self.seed, int) or not 1 <= self.seed <= LARGEST_SEED:
             raise InputError(f"seed is {self.seed!r}, expected a whole number from 1 to {LARGEST_SEED}")
-        for name, scale in (("comm-scale", self.comm_scale), ("compute-scale", self.compute_scale)):
-            if isinstance(scale, bool) or not isinstance(scale, (int, float)):
-                raise InputError(f"{name} is {scale!r}, expected a number")
-        self.options.check()
-        for name, flag in (("overwrite", self.overwrite), ("isolated", self.isolated)):
-            if not isinstance(flag, bool):
-                raise InputError(f"{name} is {flag!r}, expected True or False")
-        if not isinstance(self.limits, Limits):
+        if not isinstance(self.end, Limits):
             raise InputError(f"limits is {self.limits!r}, expected a Limits")
         if self.on_built is not None and not callable(self.on_built):
             raise InputError(f"on_built is {self.on_built!r}, expected a function")
@@ -118,7 +158,7 @@ class RunRequest:
                 )
         _check_output(self.output)
         _check_run_name(self.run_name)
-        _check_limits(self.limits)
+        _check_limits(self.end)
 
 
 def _check_output(output: object) -> None:

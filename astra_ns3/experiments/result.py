@@ -9,7 +9,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn, overload
 
 from astra_ns3.errors import InputError
 from astra_ns3.experiments.astra_sim_tables import BACKEND_END_TO_END, DETAILED, END_TO_END, UTILIZATION_SUFFIX
@@ -18,6 +18,15 @@ from astra_ns3.experiments.metadata import FORMAT_VERSION
 from astra_ns3.experiments.replacing import RUN_FILE, whole_run
 from astra_ns3.experiments.run_tables import COLLECTIVES, NPUS, SWITCH
 from astra_ns3.experiments.store import FORMAT, SEEDS_FORMAT
+from astra_ns3.network.recorded import (
+    CONNECTIONS,
+    FLOWS,
+    PAUSES,
+    QUEUE_PAIRS,
+    QUEUES,
+    UTILISATION,
+    RecordedTable,
+)
 from astra_ns3.units import PS_PER_NS
 
 if TYPE_CHECKING:
@@ -47,6 +56,35 @@ class Files:
         if self.folder is None or not (self.folder / name).is_file():
             raise InputError(f"{self.folder or 'this run'}: there is no {name}; was it recorded?")
         return self.folder / name
+
+
+def explained(table: RecordedTable) -> str:
+    """What a recorded table and its columns say, a line each."""
+    lines = [f"{column.name}{f' ({column.unit})' * bool(column.unit)}: {column.words}" for column in table.columns]
+    return "\n".join([f"{table.file}: {table.words}.", "", *lines])
+
+
+class Frame:
+    """A table of a :class:`Result` as its attribute."""
+
+    def __init__(self, table: RecordedTable | str, words: str = "") -> None:
+        """``table``: one that was recorded, or the name of a CSV file, with what it says."""
+        self._table = table
+        self.__doc__ = f"{table}: {words}." if isinstance(table, str) else explained(table)
+
+    @overload
+    def __get__(self, result: None, owner: type[Result]) -> Frame: ...
+
+    @overload
+    def __get__(self, result: Result, owner: type[Result]) -> pd.DataFrame: ...
+
+    def __get__(self, result: Result | None, owner: type[Result]) -> pd.DataFrame | Frame:
+        """The table, read when it is first asked for; raises InputError if there is none."""
+        return self if result is None else result.frame(self._table)
+
+    def __set__(self, result: Result, value: object) -> NoReturn:
+        """A result stays what it is."""
+        raise AttributeError("a result's tables can't be set")
 
 
 class Result:
@@ -127,20 +165,16 @@ class Result:
         """detailed.csv: mean delays of a layer's chunks on the reported NPU."""
         return self._microsecond_frame(DETAILED)
 
-    @property
-    def npus(self) -> pd.DataFrame:
-        """npus.csv: a row per NPU."""
-        return self._frame(NPUS)
-
-    @property
-    def collectives(self) -> pd.DataFrame:
-        """collectives.csv: a row per collective."""
-        return self._frame(COLLECTIVES)
-
-    @property
-    def switches(self) -> pd.DataFrame:
-        """switch.csv: a row per port of a switch."""
-        return self._frame(SWITCH)
+    npus = Frame(NPUS, "a row per NPU")
+    collectives = Frame(COLLECTIVES, "a row per collective")
+    switches = Frame(SWITCH, "a row per port of the network")
+    flows = Frame(FLOWS)
+    layers = Frame(LAYERS)
+    connections = Frame(CONNECTIONS)
+    queues = Frame(QUEUES)
+    queue_pairs = Frame(QUEUE_PAIRS)
+    pauses = Frame(PAUSES)
+    utilisation = Frame(UTILISATION)
 
     @property
     def backend_end_to_end(self) -> pd.DataFrame:
@@ -155,44 +189,13 @@ class Result:
         dimensions = {column: f"{column.split()[0]}_percent" for column in columns if column.endswith(" util")}
         return self._frame(name, {" time (us) ": "time_us", **dimensions})
 
-    @property
-    def flows(self) -> pd.DataFrame:
-        """flows.parquet: a row per message, if ``record`` had "flows"; raises InputError otherwise."""
-        return self._parquet("flows.parquet")
-
-    @property
-    def layers(self) -> pd.DataFrame:
-        """layers.parquet: the layers of every role, if ``record`` had "layers"; raises InputError otherwise."""
-        return self._parquet(LAYERS)
-
-    @property
-    def connections(self) -> pd.DataFrame:
-        """connections.parquet: what the network file asked to observe of TCP connections."""
-        return self._parquet("connections.parquet")
-
-    @property
-    def queues(self) -> pd.DataFrame:
-        """queues.parquet: lengths of the queues that the network file asked to observe."""
-        return self._parquet("queues.parquet")
-
-    @property
-    def queue_pairs(self) -> pd.DataFrame:
-        """queue_pairs.parquet: what the network file asked to observe of RoCE queue pairs."""
-        return self._parquet("queue_pairs.parquet")
-
-    @property
-    def pauses(self) -> pd.DataFrame:
-        """pauses.parquet: when ports were stopped by PFC and let go on."""
-        return self._parquet("pauses.parquet")
-
-    @property
-    def utilisation(self) -> pd.DataFrame:
-        """utilisation.parquet: bytes on the line of the observed ports in each interval."""
-        return self._parquet("utilisation.parquet")
-
     def rows(self, name: str) -> list[dict[str, str]]:
         """Rows of the CSV file ``name`` as text, without pandas."""
         return list(csv.DictReader(io.StringIO(self._files.text(name))))
+
+    def frame(self, table: RecordedTable | str) -> pd.DataFrame:
+        """A recorded table, or that of a CSV file; raises InputError if there is none."""
+        return self._frame(table) if isinstance(table, str) else self._parquet(table.file)
 
     def _microsecond_frame(self, name: str) -> pd.DataFrame:
         """A table of ASTRA-sim's: all but its first two columns are microseconds."""

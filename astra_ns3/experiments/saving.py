@@ -59,9 +59,9 @@ class Destination:
         assert self._directory is not None
         assert self._tables is not None
         try:
-            write_layers(self._directory / LAYERS, roles)
+            write_layers(self._directory / LAYERS.file, roles)
         except OSError as error:
-            self._tables.failed(LAYERS, reason_of(error))
+            self._tables.failed(LAYERS.file, reason_of(error))
 
     def recorded(self) -> list[str]:
         """Names of the files that the backend wrote."""

@@ -14,6 +14,8 @@ import shutil
 from pathlib import Path
 
 from astra_ns3.errors import InputError
+from astra_ns3.experiments.astra_sim_tables import BACKEND_END_TO_END, DETAILED, END_TO_END
+from astra_ns3.experiments.layer_table import LAYERS
 from astra_ns3.experiments.replacing import (
     PENDING,
     RUN_FILE,
@@ -24,24 +26,21 @@ from astra_ns3.experiments.replacing import (
     replace_folder,
     whole_run,
 )
+from astra_ns3.experiments.run_tables import COLLECTIVES, NPUS, SWITCH
+from astra_ns3.network.recorded import RECORDED_TABLES
 
 FORMAT = "astra-ns3 run"
 """What run.json says it is."""
 SEEDS_FORMAT = "astra-ns3 seeds"
 """What it says where it tells of the runs of several seeds, which lie in folders beside it."""
 RESULT_FILES = (
-    "EndToEnd.csv",
-    "detailed.csv",
-    "backend_end_to_end.csv",
-    "npus.csv",
-    "collectives.csv",
-    "switch.csv",
-    "flows.parquet",
-    "connections.parquet",
-    "queues.parquet",
-    "queue_pairs.parquet",
-    "pauses.parquet",
-    "utilisation.parquet",
+    END_TO_END,
+    DETAILED,
+    BACKEND_END_TO_END,
+    NPUS,
+    COLLECTIVES,
+    SWITCH,
+    *(table.file for table in (*RECORDED_TABLES, LAYERS)),
     RUN_FILE,
 )
 

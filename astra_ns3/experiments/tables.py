@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import TypeVar
 
 from astra_ns3.units import PS_PER_US
 
 _DECIMALS = 6
 
 Cell = str | int | None
+
+Row = TypeVar("Row")
+CellColumn = tuple[str, Callable[[Row], Cell]]
+"""A column: its name, and its cell in the row of something."""
 
 _FORMULA = ("=", "@")
 
@@ -24,6 +29,12 @@ class Table:
     name: str
     header: Sequence[str]
     rows: Sequence[Sequence[Cell]]
+
+    @classmethod
+    def of(cls, name: str, columns: Sequence[CellColumn[Row]], things: Iterable[Row]) -> Table:
+        """A row for each thing."""
+        header = [column for column, _ in columns]
+        return cls(name, header, [[cell(thing) for _, cell in columns] for thing in things])
 
     def text(self) -> str:
         """The file's content: comma separated, one line a row, Unix line ends."""

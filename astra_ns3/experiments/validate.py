@@ -19,11 +19,10 @@ from astra_ns3.experiments.forecast import Forecast, forecast
 from astra_ns3.experiments.in_force import in_force_document
 from astra_ns3.experiments.inputs import USUAL, FilePath, Inputs, Options, load_inputs
 from astra_ns3.experiments.isolated.trial import try_in_child
-from astra_ns3.network.registry import check_backend_name, check_own_control
+from astra_ns3.network.registry import check_own_control
 from astra_ns3.system.intra_dimension import join_rule
 from astra_ns3.system.own_policies import find_policy, is_own
 from astra_ns3.system.policies import POLICIES
-from astra_ns3.units import LARGEST_INTEGER
 
 
 @dataclass(frozen=True)
@@ -51,19 +50,11 @@ def validate(
     workload: FilePath | Workload,
     system: FilePath | SystemConfig,
     network: FilePath | AnyNetwork,
-    *,
-    passes: int = 1,
-    comm_scale: float = 1.0,
-    compute_scale: float = 1.0,
     options: Options = USUAL,
 ) -> Validation:
     """Read and check everything, build graph, loop and schedules, run nothing; raises InputError."""
-    check_passes(passes)
     options.check()
-    check_backend_name(options.backend)
-    load = partial(
-        load_inputs, workload, system, network, comm_scale=comm_scale, compute_scale=compute_scale, options=options
-    )
+    load = partial(load_inputs, workload, system, network, options)
     if any(map(_may_name_code, (workload, system, network, options))):
         try_in_child(load)  # it may call the user's functions
     inputs = load()
@@ -72,14 +63,14 @@ def validate(
     return Validation(
         loop=inputs.workload.loop,
         layers=len(inputs.workload.layers),
-        passes=passes,
+        passes=options.passes,
         npus=inputs.network.npus,
         hosts=inputs.graph.hosts,
         switches=inputs.graph.switches,
         links=len(inputs.graph.links),
-        forecast=forecast(inputs, passes),
+        forecast=forecast(inputs, options.passes),
         in_force=in_force_document(inputs.plan),
-        warnings=(*inputs.warnings, *_does_not_fit(inputs, passes)),
+        warnings=(*inputs.warnings, *_does_not_fit(inputs, options.passes)),
     )
 
 
@@ -112,11 +103,3 @@ def _has_own_code(inputs: Inputs) -> bool:
     policies = inputs.system.scheduling_policy, inputs.system.intra_dimension_scheduling
     roce = inputs.network.roce if isinstance(inputs.network, NetworkConfig) else None
     return any(map(is_own, policies)) or (roce is not None and isinstance(roce.congestion_control, OwnControl))
-
-
-def check_passes(passes: int) -> None:
-    """Raise InputError unless ``passes`` is a whole number from 1."""
-    if isinstance(passes, bool) or not isinstance(passes, int) or passes < 1:
-        raise InputError(f"passes is {passes!r}, expected a whole number, at least 1")
-    if passes > LARGEST_INTEGER:
-        raise InputError(f"passes is too large, expected at most {LARGEST_INTEGER}")

@@ -25,11 +25,16 @@ def unpack_instance(instance: int) -> tuple[int, int, int]:
     return instance >> (CHUNK_BITS + PHASE_BITS), chunk, instance & (MOST_PHASES - 1)
 
 
-def unpack_instances(
-    instances: npt.NDArray[np.int64],
-) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], npt.NDArray[np.int32]]:
-    """The same for a column of numbers; each of shape ``(rows,)``."""
-    collective = instances >> (CHUNK_BITS + PHASE_BITS)
-    chunk = (instances >> PHASE_BITS) & (MOST_CHUNKS - 1)
-    phase = instances & (MOST_PHASES - 1)
-    return collective.astype(np.int32), chunk.astype(np.int32), phase.astype(np.int32)
+def collectives_of(instances: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
+    """The collective of each instance; shape ``(rows,)``."""
+    return (instances >> (CHUNK_BITS + PHASE_BITS)).astype(np.int32)
+
+
+def chunks_of(instances: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
+    """The chunk of each instance; shape ``(rows,)``."""
+    return ((instances >> PHASE_BITS) & (MOST_CHUNKS - 1)).astype(np.int32)
+
+
+def phases_of(instances: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
+    """The phase of each instance; shape ``(rows,)``."""
+    return (instances & (MOST_PHASES - 1)).astype(np.int32)

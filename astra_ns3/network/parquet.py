@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from astra_ns3.network.instance import unpack_instances
-from astra_ns3.network.recorded import Columns, FlowTable, PairTable, PortTable, RecordedTable
+from astra_ns3.network.recorded import Column, Columns, Labels, Numbers, RecordedTable
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -37,7 +36,7 @@ class ParquetTables:
 
     def open(self, table: RecordedTable) -> None:
         """Make the file of ``table``."""
-        self._guarded(table.name, lambda: self._writers.update({table.name: writer_of(table, self._directory)}))
+        self._guarded(table.name, lambda: self._writers.update({table.name: TableWriter(self._directory, table)}))
 
     def write(self, name: str, columns: Columns) -> None:
         """Append rows."""
@@ -80,23 +79,17 @@ def reason_of(error: OSError) -> str:
 
 
 class TableWriter:
-    """One Parquet file with a fixed schema, in row groups of :data:`GROUP_ROWS`, however the rows come."""
+    """The Parquet file of a table, in row groups of :data:`GROUP_ROWS`, however the rows come."""
 
-    columns = 0
-    """How many columns :meth:`write` takes."""
-
-    def __init__(self, path: Path, schema: pa.Schema) -> None:
+    def __init__(self, directory: Path, table: RecordedTable) -> None:
         import pyarrow.parquet as pq
 
-        self._schema = schema
+        self._table = table
+        self._labels = {name: _Labelled(labels) for name, labels in table.labels.items()}
+        self._schema = schema_of(table)
         self._waiting: list[Columns] = []
         self._waiting_rows = 0
-        self._writer: pq.ParquetWriter = pq.ParquetWriter(path, schema, compression="zstd")
-
-    @property
-    def schema(self) -> pa.Schema:
-        """Names and types of the file's columns."""
-        return self._schema
+        self._writer: pq.ParquetWriter = pq.ParquetWriter(directory / table.file, self._schema, compression="zstd")
 
     def write(self, columns: Columns) -> None:
         """Append rows, given by column."""
@@ -126,110 +119,53 @@ class TableWriter:
 
     def _put(self, columns: Columns) -> None:
         """Write a row group."""
-        raise NotImplementedError
-
-    def _append(self, columns: dict[str, Any]) -> None:
         import pyarrow as pa
 
-        self._writer.write_table(pa.table(columns, schema=self._schema))
+        recorded = dict(zip(self._table.recorded, columns, strict=True))
+        cells = {
+            column.name: self._cells(column, [recorded[source] for source in column.sources])
+            for column in self._table.columns
+        }
+        self._writer.write_table(pa.table(cells, schema=self._schema))
+
+    def _cells(self, column: Column, sources: Columns) -> Any:
+        if column.labelled:
+            return self._labels[column.name].array(sources, column.kind)
+        (numbers,) = sources
+        return numbers if column.made is None else column.made(numbers)
 
 
-class FlowWriter(TableWriter):
-    """``flows.parquet``."""
+class _Labelled:
+    """Texts in the place of numbers."""
 
-    columns = FlowTable.columns
-    """As :class:`FlowTable` has them."""
+    def __init__(self, labels: Labels) -> None:
+        self._texts = list(labels.values())
+        self._keys = _joined(list(np.array(list(labels), dtype=np.int64).T)) if labels else np.zeros(0, np.int64)
+        self._order = np.argsort(self._keys)
 
-    def __init__(self, directory: Path) -> None:
+    def array(self, sources: Columns, kind: str) -> pa.DictionaryArray:
+        """The texts of rows; raises KeyError for a row without one."""
         import pyarrow as pa
 
-        names = ["source", "destination", "collective", "chunk", "phase", "row"]
-        fields = [(name, pa.int32()) for name in names]
-        fields += [(name, pa.int64()) for name in ("bytes", "start_ps", "end_ps", "ideal_ps")]
-        super().__init__(directory / "flows.parquet", pa.schema(fields))
-
-    def _put(self, columns: Columns) -> None:
-        source, destination, size, start, end, instance, row, ideal = columns
-        collective, chunk, phase = unpack_instances(instance)
-        self._append(
-            {
-                "source": source,
-                "destination": destination,
-                "collective": collective,
-                "chunk": chunk,
-                "phase": phase,
-                "row": row,
-                "bytes": size,
-                "start_ps": start,
-                "end_ps": end,
-                "ideal_ps": ideal,
-            }
-        )
+        wanted = _joined(sources)
+        places = np.searchsorted(self._keys, wanted, sorter=self._order)
+        codes = self._order[np.minimum(places, len(self._order) - 1)]
+        if (self._keys[codes] != wanted).any():
+            raise KeyError(f"numbers without a text among {self._texts}")
+        return pa.DictionaryArray.from_arrays(codes.astype(kind), self._texts)
 
 
-class PairWriter(TableWriter):
-    """``connections.parquet`` and ``queue_pairs.parquet``."""
-
-    columns = PairTable.columns
-    """Time, source, destination, quantity, value."""
-
-    def __init__(self, path: Path, quantities: dict[int, str]) -> None:
-        """``quantities``: name of each of the native library's numbers."""
-        import pyarrow as pa
-
-        self._quantities = dict(sorted(quantities.items()))
-        fields = [
-            ("time_ps", pa.int64()),
-            ("source", pa.int32()),
-            ("destination", pa.int32()),
-            ("quantity", pa.dictionary(pa.int8(), pa.string())),
-            ("value", pa.int64()),
-        ]
-        super().__init__(path, pa.schema(fields))
-
-    def _put(self, columns: Columns) -> None:
-        import pyarrow as pa
-
-        time, source, destination, quantity, value = columns
-        codes = np.searchsorted(list(self._quantities), quantity).astype(np.int8)
-        names = pa.DictionaryArray.from_arrays(codes, list(self._quantities.values()))
-        self._append({"time_ps": time, "source": source, "destination": destination, "quantity": names, "value": value})
+def _joined(columns: Columns) -> Numbers:
+    """One number for those of each row, which have 32 bits each if there are two."""
+    return columns[0] if len(columns) == 1 else (columns[0] << 32) | columns[1]
 
 
-class PortWriter(TableWriter):
-    """``queues.parquet``, ``pauses.parquet`` and ``utilisation.parquet``."""
+def schema_of(table: RecordedTable) -> pa.Schema:
+    """Names and types of a table's columns."""
+    import pyarrow as pa
 
-    columns = PortTable.columns
-    """Time, node, port, value."""
+    def kind(column: Column) -> Any:
+        plain = pa.type_for_alias(column.kind)
+        return pa.dictionary(plain, pa.string()) if column.labelled else plain
 
-    def __init__(self, path: Path, value: str, port_names: dict[tuple[int, int], str]) -> None:
-        """``value`` names the last column, ``port_names`` the port of each node and number."""
-        import pyarrow as pa
-
-        self._value = value
-        self._names = list(port_names.values())
-        self._codes = {port: code for code, port in enumerate(port_names)}
-        fields = [
-            ("time_ps", pa.int64()),
-            ("port", pa.dictionary(pa.int32(), pa.string())),
-            (value, pa.int64()),
-        ]
-        super().__init__(path, pa.schema(fields))
-
-    def _put(self, columns: Columns) -> None:
-        import pyarrow as pa
-
-        time, node, port, value = columns
-        codes = np.array([self._codes[key] for key in zip(node.tolist(), port.tolist(), strict=True)], dtype=np.int32)
-        names = pa.DictionaryArray.from_arrays(codes, self._names)
-        self._append({"time_ps": time, "port": names, self._value: value})
-
-
-def writer_of(table: RecordedTable, directory: Path) -> TableWriter:
-    """The writer of a table's file in ``directory``."""
-    if isinstance(table, FlowTable):
-        return FlowWriter(directory)
-    path = directory / f"{table.name}.parquet"
-    if isinstance(table, PairTable):
-        return PairWriter(path, dict(table.quantities))
-    return PortWriter(path, table.value, dict(table.ports))
+    return pa.schema([(column.name, kind(column)) for column in table.columns])

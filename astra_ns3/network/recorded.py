@@ -1,56 +1,129 @@
 """What a run may stream while it goes on: tables of integers, described as plain data, and who takes their rows.
 
-A backend opens a table, hands over rows in batches, column by column, and never knows where they go: into files
+A table is described once, here: the native session is asked for the columns that it is made of, by their names
+(``record-rows.h``), and the file, its documentation and :class:`~astra_ns3.experiments.result.Result` follow. A backend
+opens a table, hands over rows in batches, column by column, and never knows where they go: into files
 (:mod:`astra_ns3.network.parquet`) or to another process.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-Columns = list[npt.NDArray[np.int64]]
+from astra_ns3.network.instance import chunks_of, collectives_of, phases_of
+
+Numbers = npt.NDArray[np.int64]
+Columns = list[Numbers]
+Labels = Mapping[tuple[int, ...], str]
+"""What numbers, one of each recorded column, are called."""
 
 
 @dataclass(frozen=True)
-class FlowTable:
-    """One row per message, in the order of arrival.
+class Column:
+    """A column of a file: its name, Arrow's word for its type, its unit, and what it says.
 
-    Columns handed over: source, destination, bytes, start, end, instance, row, time alone on the network.
-    """
-
-    name: str = "flows"
-    columns: int = 8
-
-
-@dataclass(frozen=True)
-class PairTable:
-    """What was observed of pairs of NPUs, one value a row: time, source, destination, quantity, value.
-
-    ``quantities``: name of each quantity by its number.
+    ``of``: the recorded columns that it is made of; none: that of its name. ``made``: makes it of that; None: as it is.
+    ``labelled``: a text stands for the numbers, of which there are few; the type is that of its index.
     """
 
     name: str
-    quantities: Mapping[int, str]
-    columns: int = 5
+    kind: str
+    unit: str
+    words: str
+    of: tuple[str, ...] = ()
+    made: Callable[[Numbers], npt.NDArray[np.int32]] | None = None
+    labelled: bool = False
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The recorded columns that it is made of."""
+        return self.of or (self.name,)
 
 
 @dataclass(frozen=True)
-class PortTable:
-    """One value of observed ports over time: time, node, port, value. ``value`` names the last column."""
+class RecordedTable:
+    """A table in a file of its own: its name, what it says, and its columns.
+
+    ``labels``: of each labelled column, known when the table is opened.
+    """
 
     name: str
-    value: str
-    ports: Mapping[tuple[int, int], str]
-    """Name of each port, by node and number."""
-    columns: int = 4
+    words: str
+    columns: tuple[Column, ...]
+    labels: Mapping[str, Labels] = field(default_factory=dict)
+
+    @property
+    def file(self) -> str:
+        """Name of its file."""
+        return f"{self.name}.parquet"
+
+    @property
+    def recorded(self) -> tuple[str, ...]:
+        """Names of the columns that are handed over, in this order."""
+        return tuple(dict.fromkeys(source for column in self.columns for source in column.sources))
+
+    def labelled(self, column: str, labels: Labels) -> RecordedTable:
+        """The table with the texts of a column."""
+        return replace(self, labels={**self.labels, column: labels})
 
 
-RecordedTable = FlowTable | PairTable | PortTable
+_PAIR_COLUMNS = (
+    Column("time_ps", "int64", "ps", "when"),
+    Column("source", "int32", "", "NPU that sends"),
+    Column("destination", "int32", "", "NPU that receives"),
+    Column("quantity", "int8", "", "what the value is", labelled=True),
+    Column("value", "int64", "", "the number"),
+)
+
+
+def _port_columns(value: Column) -> tuple[Column, ...]:
+    return (
+        Column("time_ps", "int64", "ps", "when"),
+        Column("port", "int32", "", "name of the port", of=("node", "port"), labelled=True),
+        value,
+    )
+
+
+FLOWS = RecordedTable(
+    "flows",
+    'a row per message, if ``record`` had "flows"; raises InputError otherwise',
+    (
+        Column("source", "int32", "", "NPU that sends"),
+        Column("destination", "int32", "", "NPU that receives"),
+        Column("collective", "int32", "", "number of its collective", of=("instance",), made=collectives_of),
+        Column("chunk", "int32", "", "number of its chunk", of=("instance",), made=chunks_of),
+        Column("phase", "int32", "", "number of its phase", of=("instance",), made=phases_of),
+        Column("row", "int32", "", "row of the schedule"),
+        Column("bytes", "int64", "B", "size"),
+        Column("start_ps", "int64", "ps", "when it was handed to the transport"),
+        Column("end_ps", "int64", "ps", "when its last byte had arrived"),
+        Column("ideal_ps", "int64", "ps", "time alone on the network, of RoCE; else 0"),
+    ),
+)
+CONNECTIONS = RecordedTable("connections", "what the network file asked to observe of TCP connections", _PAIR_COLUMNS)
+QUEUE_PAIRS = RecordedTable("queue_pairs", "what the network file asked to observe of RoCE queue pairs", _PAIR_COLUMNS)
+QUEUES = RecordedTable(
+    "queues",
+    "lengths of the queues that the network file asked to observe",
+    _port_columns(Column("queue_bytes", "int64", "B", "waiting, in all priorities")),
+)
+PAUSES = RecordedTable(
+    "pauses",
+    "when ports were stopped by PFC and let go on",
+    _port_columns(Column("paused_priorities", "int64", "", "bits of the priorities that are stopped")),
+)
+UTILISATION = RecordedTable(
+    "utilisation",
+    "bytes on the line of the observed ports in each interval",
+    _port_columns(Column("wire_bytes", "int64", "B", "put on the line, preamble and gap counted")),
+)
+RECORDED_TABLES = (FLOWS, CONNECTIONS, QUEUES, QUEUE_PAIRS, PAUSES, UTILISATION)
+"""All that a backend may stream."""
 
 
 class TableSink(Protocol):
@@ -60,7 +133,7 @@ class TableSink(Protocol):
         """Rows of ``table`` will come."""
 
     def write(self, name: str, columns: Columns) -> None:
-        """Take rows of the table ``name``, given by column, each of shape ``(rows,)``."""
+        """Take rows of the table ``name``, given by its recorded columns, each of shape ``(rows,)``."""
 
     def failed(self, file: str, reason: str) -> None:
         """A file that the backend writes itself (a capture) could not be written whole."""

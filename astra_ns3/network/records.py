@@ -27,7 +27,7 @@ PORT_COUNTERS = (
     "paused_ps",
     "pause_frames",
 )
-"""What is counted at each port, in the native session's order; results.md says what they are."""
+"""What is counted at each port, in the table's order; results.md says what they are."""
 
 
 class PassKind(str, Enum):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,13 +13,13 @@ from support.star_network import star
 from astra_ns3.errors import BackendError
 from astra_ns3.network.api import EndpointModel
 from astra_ns3.network.door import session as door
-from astra_ns3.network.door.filling import native_name
 from astra_ns3.network.door.library import load
 from astra_ns3.network.door.session import Description
 from astra_ns3.network.ns3 import backend as ns3_backend
 from astra_ns3.network.ns3.backend import Ns3Backend
 from astra_ns3.network.plan import plan_network
-from astra_ns3.network.records import PORT_COUNTERS
+from astra_ns3.network.recorded import FLOWS, RECORDED_TABLES, Column
+from astra_ns3.network.records import PORT_COUNTERS, RecorderOptions
 
 
 def test_a_field_that_the_struct_lacks_is_refused_with_the_nearest() -> None:
@@ -70,5 +72,33 @@ def test_the_typed_statistics_name_exactly_what_cpp_has() -> None:
 
 
 def test_the_counters_of_a_port_are_those_of_cpp() -> None:
-    native = {name for name in vars(load().PortStatistics) if not name.startswith("_")}
-    assert {native_name(counter) for counter in PORT_COUNTERS} == native
+    backend = Ns3Backend(plan_network(star(2)))
+    session: door.Session = vars(backend)["_session"]
+    native = {session.GetPortCounterName(counter) for counter in range(session.CountPortCounters())}
+    rows = backend.switch_table()
+    backend.close()
+    assert native == set(PORT_COUNTERS)
+    assert [set(row) for row in rows] == [{"port", "link_to", *PORT_COUNTERS}] * 4
+
+
+def test_the_columns_of_recorded_tables_are_those_of_cpp() -> None:
+    backend = Ns3Backend(plan_network(star(2)))
+    session: door.Session = vars(backend)["_session"]
+    native = {
+        session.GetRecordTableName(table): {
+            session.GetRecordColumnName(table, column) for column in range(session.CountRecordColumns(table))
+        }
+        for table in range(session.CountRecordTables())
+    }
+    backend.close()
+    assert native == {table.name: set(table.recorded) for table in RECORDED_TABLES}
+
+
+def test_a_column_that_cpp_has_not_is_an_error_before_the_first_event(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    longer = replace(FLOWS, columns=(*FLOWS.columns, Column("colour", "int64", "", "none")))
+    monkeypatch.setattr("astra_ns3.network.door.recording.FLOWS", longer)
+    with pytest.raises(BackendError, match="records no column of flows 'colour', it has source, destination, bytes"):
+        Ns3Backend(plan_network(star(2)), recorder=RecorderOptions(tmp_path, flows=True))
+    Ns3Backend(plan_network(star(2))).close()

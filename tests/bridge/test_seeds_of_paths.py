@@ -35,7 +35,9 @@ def test_seeds_draw_the_paths_or_say_what_holds_them_fixed(
     """Two leaves of two hosts, and two ways between them: four flows each way share these fairly or not."""
     topology = leaf_spine(leaves=2, spines=2, hosts_per_leaf=NPUS // 2, uplink={}, routing=routing)
     network = parse_network({"topology": topology, "transport": transport})
-    outcome = execute_seeds(RunRequest(small_workload(), small_system(**DIRECT), network, comm_scale=100.0), 6)
+    outcome = execute_seeds(
+        RunRequest(workload=small_workload(), system=small_system(**DIRECT), network=network, comm_scale=100.0), 6
+    )
     assert outcome.document["held_fixed"] == fixed
     times = {run["finish_ps"] for run in outcome.document["runs"]}
     assert (len(times) == 1) == bool(fixed)

@@ -163,12 +163,9 @@ def _called(words: list[str], draw: random.Random) -> int:
     files: dict[str, Any] = dict(zip(("workload", "system", "network"), words[2::2], strict=True))
     try:
         if draw.random() < 0.5:
-            scales: dict[str, Any] = {
-                draw.choice(("passes", "comm_scale", "compute_scale", *files)): draw.choice(_VALUES)
-            }
-            option = draw.choice([*Options.__dataclass_fields__])
-            wrong: dict[str, Any] = {option: draw.choice(_VALUES)}
-            validate(**{**files, **scales}, options=Options(**wrong))
+            wrong: dict[str, Any] = {draw.choice([*Options.__dataclass_fields__]): draw.choice(_VALUES) for _ in "12"}
+            changed_file = {draw.choice([*files]): draw.choice(_VALUES)} if draw.random() < 0.3 else {}
+            validate(**{**files, **changed_file}, options=Options(**wrong))
         else:
             names = [name for name in astra_ns3.run.__annotations__ if name not in ("return", "isolated", "progress")]
             changed: dict[str, Any] = {draw.choice(names): draw.choice(_VALUES) for _ in range(draw.randint(1, 2))}

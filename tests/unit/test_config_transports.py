@@ -183,7 +183,7 @@ def test_the_forecast_counts_each_dimension_in_packets_of_its_transport() -> Non
         workload,
         parse_system({**system, **{f"{name}-implementation": ["direct", "direct"] for name in names}}),
         found,
-        comm_scale=120_000 / 1_048_576,
+        Options(comm_scale=120_000 / 1_048_576),
     ).forecast
     assert forecast.messages == 12 * 3 + 12 * 2
     assert forecast.packets == 12 * 3 * 8 + 12 * 2 * 40

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, get_args
 
 import click
-import pyarrow.parquet as pq
 import pytest
 import yaml
 from support.fake_backend import FakeBackend
@@ -28,10 +27,11 @@ from astra_ns3.config.topology.kinds import AnyTopology
 from astra_ns3.config.transports.roce_control import KINDS
 from astra_ns3.config.transports.tcp import CONGESTION_CONTROLS, TcpTransport
 from astra_ns3.errors import AstraNs3Error
-from astra_ns3.experiments.result import Result
+from astra_ns3.experiments.layer_table import LAYERS
+from astra_ns3.experiments.result import Frame, Result
 from astra_ns3.experiments.store import RESULT_FILES
 from astra_ns3.network.door.recording import QUANTITIES, QUEUE_PAIR_QUANTITIES
-from astra_ns3.network.parquet import FlowWriter, PairWriter, PortWriter
+from astra_ns3.network.recorded import RECORDED_TABLES, RecordedTable
 from astra_ns3.report.validation import validation_text
 from astra_ns3.system.file import json_schema as system_schema
 from astra_ns3.workload.loops import LOOPS
@@ -41,7 +41,6 @@ PAGES += sorted(ROOT.glob("ns3-scratch/*/doc/*.md"))
 FILE_IN_REPOSITORY = re.compile(
     r"`((?:inputs|docs|tests|ns3-scratch|astra_ns3|benchmarks|docker|cmake)/[\w./*-]*|\w+\.(?:cff|md))`"
 )
-Writer = FlowWriter | PairWriter | PortWriter
 REFERENCE = ROOT.parent / "shared" / "reference"
 
 
@@ -176,10 +175,6 @@ def test_workloads_page_names_every_loop() -> None:
     assert mentions("docs/workloads.md", LOOPS) == []
 
 
-def _columns(quantities: Mapping[str, tuple[str, str]]) -> dict[int, str]:
-    return {number: column for number, (_, column) in enumerate(quantities.values())}
-
-
 def test_every_file_and_column_of_a_run_is_documented(tmp_path: Path) -> None:
     result = astra_ns3.run(**small_run(), output=tmp_path / "out", record=["flows"])
     columns = set(result.metadata)
@@ -187,25 +182,27 @@ def test_every_file_and_column_of_a_run_is_documented(tmp_path: Path) -> None:
         columns |= {column.strip() for column in file.read_text(encoding="utf-8").splitlines()[0].split(",")} - {""}
     columns = {re.sub(r"(delay phase|delay dimension) \d+", r"\1", column) for column in columns}
     columns -= {f"PayloadSize_Dim{dimension}" for dimension in range(1, 6)}
-    writers: list[Writer] = [
-        FlowWriter(tmp_path),
-        PairWriter(tmp_path / "connections.parquet", _columns(QUANTITIES)),
-        PairWriter(tmp_path / "queue_pairs.parquet", _columns(QUEUE_PAIR_QUANTITIES)),
-        PortWriter(tmp_path / "queues.parquet", "queue_bytes", {}),
-        PortWriter(tmp_path / "pauses.parquet", "paused_priorities", {}),
-        PortWriter(tmp_path / "utilisation.parquet", "wire_bytes", {}),
-    ]
-    for writer in writers:
-        writer.close()
-    for file in tmp_path.glob("*.parquet"):
-        columns |= set(pq.read_schema(file).names)
-    assert mentions("docs/results.md", sorted(columns)) == []
+    quantities = [*QUANTITIES.values(), *QUEUE_PAIR_QUANTITIES.values()]
+    assert mentions("docs/results.md", sorted(columns | {column for _, column in quantities})) == []
     assert [name for name in RESULT_FILES if name not in text_of("docs/results.md")] == []
     assert mentions("README.md", RESULT_FILES) == []
 
 
+@pytest.mark.parametrize("table", [*RECORDED_TABLES, LAYERS], ids=lambda table: table.name)
+def test_every_column_of_a_recorded_table_is_documented_with_its_unit(table: RecordedTable) -> None:
+    heading = f"## {table.file} (`Result.{table.name}`)\n"
+    section = text_of("docs/results.md").partition(heading)[2].partition("\n## ")[0]
+    documented: dict[str, str] = {}
+    for names, units in re.findall(r"^\| (`.*?`) \|([^|]*)\|[^|]*\|$", section, re.MULTILINE):
+        columns, alike = re.findall(r"`(\w+)`", names), [unit.strip() for unit in units.split(",")]
+        documented |= zip(columns, alike if len(alike) == len(columns) else alike * len(columns), strict=True)
+    assert {column.name: column.unit for column in table.columns}.items() <= documented.items()
+    assert isinstance(vars(Result)[table.name], Frame)
+    assert all(f"\n{column.name}" in (vars(Result)[table.name].__doc__ or "") for column in table.columns)
+
+
 def test_every_table_of_a_result_is_documented() -> None:
-    tables = [name for name, value in vars(Result).items() if isinstance(value, property)]
+    tables = [name for name, value in vars(Result).items() if isinstance(value, (property, Frame))]
     words = [f"Result.{name}" for name in tables if name not in ("complete", "folder", "finish_ps", "finish_ns")]
     assert mentions("docs/results.md", words) == []
 

@@ -36,7 +36,7 @@ from astra_ns3.experiments.isolated.snapshot import Accumulated, SnapshotTaker
 from astra_ns3.experiments.metadata import VARYING_KEYS
 from astra_ns3.experiments.saving import save
 from astra_ns3.network.api import Limits, NetworkListener
-from astra_ns3.network.recorded import FlowTable
+from astra_ns3.network.recorded import FLOWS
 from astra_ns3.workload.driver import TrainingDriver
 
 DYING_BEAT = 20
@@ -184,9 +184,9 @@ def test_rows_that_were_streamed_before_the_end_are_kept(tmp_path: Path) -> None
     rows = 100_000  # more than a row group, and not a multiple of it
 
     def factory(_config: object, _endpoint: object, _seed: int, recorder: Any, _hook: object) -> DyingBackend:
-        recorder.sink.open(FlowTable())
+        recorder.sink.open(FLOWS)
         for start in range(0, rows, 12_500):
-            recorder.sink.write("flows", [np.arange(start, start + 12_500, dtype=np.int64)] * FlowTable.columns)
+            recorder.sink.write("flows", [np.arange(start, start + 12_500, dtype=np.int64)] * len(FLOWS.recorded))
         return DyingBackend(kill_with(signal.SIGSEGV))
 
     with pytest.raises(BackendError):

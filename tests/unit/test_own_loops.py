@@ -11,6 +11,7 @@ from support.small_run import NPUS, WORKLOAD, small_network, small_system
 import astra_ns3
 from astra_ns3.config.workload import Workload
 from astra_ns3.errors import InputError
+from astra_ns3.experiments.inputs import Options
 from astra_ns3.experiments.result import Result
 from astra_ns3.experiments.validate import validate
 from astra_ns3.workload.dry_run import collective_requests, counted_requests
@@ -54,7 +55,7 @@ def test_gradients_are_accumulated_over_four_passes(
     monkeypatch.chdir(repository)
     loop = read_workload("inputs/extending/accumulate.txt")
     assert len(play(loop, passes).collectives) == 2 * exchanges
-    found = validate(loop, small_system(), small_network(), passes=passes)
+    found = validate(loop, small_system(), small_network(), Options(passes=passes))
     assert (found.forecast.collectives, found.warnings) == (2 * exchanges, ())
     assert [count for _, count in counted_requests(Programs.of(loop, passes, (4,)))] == [exchanges, exchanges]
 
@@ -102,8 +103,11 @@ def test_more_passes_than_can_be_played_beforehand_are_refused(mine: Path) -> No
     with pytest.raises(
         InputError, match="the number of passes is 100001, expected at most 100000 with a loop of your own"
     ):
-        validate(workload(), small_system(), small_network(), passes=100_001)
-    assert validate(workload("DATA"), small_system(), small_network(), passes=100_001).forecast.collectives == 200_002
+        validate(workload(), small_system(), small_network(), Options(passes=100_001))
+    assert (
+        validate(workload("DATA"), small_system(), small_network(), Options(passes=100_001)).forecast.collectives
+        == 200_002
+    )
 
 
 def test_a_first_line_that_names_no_loop_says_what_may_stand_there() -> None:

@@ -15,7 +15,7 @@ from astra_ns3 import memory
 from astra_ns3.errors import InputError
 from astra_ns3.experiments.capacity import check_run_fits, run_need
 from astra_ns3.experiments.costs import TRANSPORTS
-from astra_ns3.experiments.inputs import Inputs, load_inputs
+from astra_ns3.experiments.inputs import Inputs, Options, load_inputs
 from astra_ns3.experiments.validate import validate
 from astra_ns3.memory import Available, available_memory, require_memory
 from astra_ns3.system.file import parse_system
@@ -162,7 +162,9 @@ def test_control_groups_of_both_versions_are_read(files: dict[str, str], left: i
 
 
 def test_a_plan_of_many_passes_is_that_of_one_times_their_number() -> None:
-    one, many = (validate(small_workload(), small_system(), small_network(), passes=n).forecast for n in (1, 10**12))
+    one, many = (
+        validate(small_workload(), small_system(), small_network(), Options(passes=n)).forecast for n in (1, 10**12)
+    )
     assert (many.collectives, many.messages, many.bytes, many.launches) == tuple(
         10**12 * number for number in (one.collectives, one.messages, one.bytes, one.launches)
     )

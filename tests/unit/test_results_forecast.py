@@ -13,7 +13,7 @@ import astra_ns3
 from astra_ns3.config.network.packet_network import parse_network
 from astra_ns3.errors import InputError
 from astra_ns3.experiments import traffic
-from astra_ns3.experiments.inputs import load_inputs
+from astra_ns3.experiments.inputs import Options, load_inputs
 from astra_ns3.experiments.traffic import carried
 from astra_ns3.experiments.validate import validate
 from astra_ns3.report.validation import validation_text
@@ -25,7 +25,7 @@ ALL_TO_ALL = "MICRO\n1\nx -1 0 NONE 0 0 NONE 0 0 ALLTOALL 40000 0\n"
 def test_ring_all_reduce_is_counted_by_its_closed_form() -> None:
     # Per pass two collectives of two chunks; a ring of n: 2(n-1) messages a rank. 4000 bytes: 2 chunks of 2000, so
     # messages of 500, one packet each; 8000 bytes: messages of 1000, one packet each.
-    found = validate(small_workload(), small_system(), small_network(), passes=3).forecast
+    found = validate(small_workload(), small_system(), small_network(), Options(passes=3)).forecast
     messages = 3 * 2 * 2 * NPUS * 2 * (NPUS - 1)
     assert found.collectives == 6
     assert found.messages == found.packets == messages
@@ -66,12 +66,14 @@ def test_what_joins_a_pair_is_named_as_its_transport_names_it() -> None:
 def test_the_backend_is_launched_as_often_as_foretold() -> None:
     backend = FakeBackend(NPUS)
     astra_ns3.run(**{**small_run(), "backend": backend}, passes=2)
-    foretold = validate(small_workload(), small_system(), small_network(), passes=2).forecast
+    foretold = validate(small_workload(), small_system(), small_network(), Options(passes=2)).forecast
     assert len(backend.launched) == foretold.launches
 
 
 def test_estimates_grow_with_the_run() -> None:
-    few, many = (validate(small_workload(), small_system(), small_network(), passes=n).forecast for n in (1, 1000))
+    few, many = (
+        validate(small_workload(), small_system(), small_network(), Options(passes=n)).forecast for n in (1, 1000)
+    )
     assert few.wall_seconds < many.wall_seconds
     assert few.memory_bytes <= many.memory_bytes
 
@@ -112,7 +114,7 @@ def test_warnings_of_the_transport_are_passed_on(tmp_path: Path) -> None:
 
 def test_bad_passes_are_refused() -> None:
     with pytest.raises(InputError, match="passes is 0"):
-        validate(small_workload(), small_system(), small_network(), passes=0)
+        validate(small_workload(), small_system(), small_network(), Options(passes=0))
 
 
 def test_the_backend_is_launched_as_often_as_foretold_where_groups_play_side_by_side() -> None:

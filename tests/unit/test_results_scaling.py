@@ -12,7 +12,7 @@ from support.small_run import NPUS, small_network, small_run, small_system, smal
 import astra_ns3
 from astra_ns3.config.workload import Workload
 from astra_ns3.errors import InputError
-from astra_ns3.experiments.inputs import load_inputs
+from astra_ns3.experiments.inputs import Options, load_inputs
 from astra_ns3.experiments.scaling import joint_scales, scaled_apart
 from astra_ns3.experiments.validate import validate
 from astra_ns3.workload.files.astra_sim import parse_workload
@@ -40,8 +40,8 @@ def test_nor_is_a_workload_that_has_one_of_the_two_only(workload: Workload) -> N
 
 def test_run_and_validate_pass_the_warning_on(caplog: pytest.LogCaptureFixture) -> None:
     files = (small_workload(), small_system(), small_network())
-    assert "scaled by 0.01" in validate(*files, comm_scale=0.01).warnings[0]
-    assert load_inputs(*files, comm_scale=0.01, compute_scale=0.01).warnings == ()
+    assert "scaled by 0.01" in validate(*files, Options(comm_scale=0.01)).warnings[0]
+    assert load_inputs(*files, Options(comm_scale=0.01, compute_scale=0.01)).warnings == ()
     with caplog.at_level(logging.WARNING):
         result = astra_ns3.run(**small_run(), comm_scale=0.01)
     assert "scaled by 0.01" in caplog.text

@@ -66,7 +66,7 @@ def serve(request: RunRequest, watch: Watch, connection: socket.socket, clock: m
 def _send_outcome(request: RunRequest, watch: Watch, line: Line, clock: mmap.mmap) -> None:
     try:
         watch.begin_in_child()
-        line.send(channel.Done(_play(replace(request, process_ends=True, progress=None), watch, line, clock)))
+        line.send(channel.Done(_play(replace(request, progress=None), watch, line, clock)))
     except KeyboardInterrupt:
         line.send(channel.Failed(Interrupted("interrupted while the run was set up; nothing was saved"), ""))
     except AstraNs3Error as error:
@@ -85,15 +85,13 @@ def _play(request: RunRequest, watch: Watch, line: Line, clock: mmap.mmap) -> Pl
         request.workload,
         request.system,
         request.network,
-        comm_scale=request.comm_scale,
-        compute_scale=request.compute_scale,
-        options=request.options,
+        request,
         tell=reporter.stage,
     )
     line.send(describe(inputs))
     answer: Recorder = Inbox(line.connection).receive()
     recorder = RecorderOptions(answer.directory, answer.flows, ParentTables(line))
-    return _without_ties(play(request, inputs, recorder, watch, reporter))
+    return _without_ties(play(request, inputs, recorder, watch, reporter, process_ends=True))
 
 
 def _without_ties(played: Played) -> Played:

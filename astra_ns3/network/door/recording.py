@@ -9,11 +9,20 @@ import numpy as np
 import numpy.typing as npt
 
 from astra_ns3.config.network.packet_network import Observe
-from astra_ns3.errors import InputError
+from astra_ns3.errors import BackendError, InputError
 from astra_ns3.network.door.library import load
 from astra_ns3.network.door.session import Description, Session, Struct, numbers_of
 from astra_ns3.network.parquet import ParquetTables
-from astra_ns3.network.recorded import FlowTable, PairTable, PortTable, RecordedTable
+from astra_ns3.network.recorded import (
+    CONNECTIONS,
+    FLOWS,
+    PAUSES,
+    QUEUE_PAIRS,
+    QUEUES,
+    UTILISATION,
+    Labels,
+    RecordedTable,
+)
 from astra_ns3.network.records import RecorderOptions
 from astra_ns3.topology.graph import Graph
 from astra_ns3.topology.ports import all_ports, port_name, resolve_ports
@@ -24,7 +33,7 @@ QUANTITIES = {
     "retransmissions": ("RETRANSMISSION", "retransmitted_bytes"),
     "timeouts": ("TIMEOUT", "timeouts"),
 }
-"""What is recorded of a connection: its name in C++, and that of its column."""
+"""What is recorded of a connection: its name in C++, and that in its column."""
 
 QUEUE_PAIR_QUANTITIES = {
     "rate": ("QUEUE_PAIR_RATE", "rate_bps"),
@@ -49,7 +58,8 @@ class Recording:
         self._description = description
         self._graph = graph
         self._native = load()
-        self._tables: dict[int, RecordedTable] = {}
+        self._opened: dict[str, RecordedTable] = {}
+        self._numbered: dict[int, tuple[RecordedTable, list[int]]] = {}  # with the places of its columns
         queues = resolve_ports(graph, observe.queues)
         busy = resolve_ports(graph, observe.utilisation)
         captures = resolve_ports(graph, observe.pcap)
@@ -59,18 +69,18 @@ class Recording:
         self._sink = options.sink or ParquetTables(directory)
         if options.flows:
             self._observe(flows=True)
-            self._open(self._native.FLOW_RECORDS, FlowTable())
+            self._open(FLOWS)
         self._observe_pairs(observe)
         if queues:
             self._observe(queues=_flat(queues), queueIntervalPs=observe.queue_interval_ps)
-            self._open_ports(self._native.QUEUE_RECORDS, "queues", "queue_bytes", queues)
+            self._open_ports(QUEUES, queues)
         if observe.pauses:
             ports = all_ports(graph)
             self._observe(pauses=_flat(ports))
-            self._open_ports(self._native.PAUSE_RECORDS, "pauses", "paused_priorities", ports)
+            self._open_ports(PAUSES, ports)
         if busy:
             self._observe(utilisation=_flat(busy), utilisationIntervalPs=observe.utilisation_interval_ps)
-            self._open_ports(self._native.UTILISATION_RECORDS, "utilisation", "wire_bytes", busy)
+            self._open_ports(UTILISATION, busy)
         self._capture(captures, directory)
 
     def _observe(self, **values: object) -> Struct:
@@ -79,40 +89,47 @@ class Recording:
     def _observe_pairs(self, observe: Observe) -> None:
         if observe.connections:
             self._observe(connectionQuantities=self._sum(QUANTITIES, observe.connections))
-            columns = self._columns(QUANTITIES)
-            self._open(self._native.CONNECTION_RECORDS, PairTable("connections", columns))
+            self._open(CONNECTIONS.labelled("quantity", self._labels(QUANTITIES)))
         if observe.queue_pairs:
             quantities = self._sum(QUEUE_PAIR_QUANTITIES, observe.queue_pairs)
             self._observe(queuePairQuantities=quantities, queuePairIntervalPs=observe.queue_pair_interval_ps)
-            columns = self._columns(QUEUE_PAIR_QUANTITIES)
-            self._open(self._native.QUEUE_PAIR_RECORDS, PairTable("queue_pairs", columns))
+            self._open(QUEUE_PAIRS.labelled("quantity", self._labels(QUEUE_PAIR_QUANTITIES)))
 
     def _sum(self, quantities: Quantities, names: Iterable[str]) -> int:
         return sum(int(getattr(self._native, quantities[name][0])) for name in set(names))
 
-    def _columns(self, quantities: Quantities) -> dict[int, str]:
-        return {int(getattr(self._native, native)): column for native, column in quantities.values()}
+    def _labels(self, quantities: Quantities) -> Labels:
+        return {(int(getattr(self._native, native)),): column for native, column in quantities.values()}
 
     def _capture(self, ports: Ports, directory: Path) -> None:
         for node, port in ports:
             path = directory / f"{_file_name(port_name(self._graph, node, port))}.pcap"
             self._description.add("Capture", {"node": node, "port": port, "path": str(path)}, to=self._observe())
 
-    def _open_ports(self, number: int, name: str, value: str, ports: Ports) -> None:
-        self._open(number, PortTable(name, value, {key: port_name(self._graph, *key) for key in ports}))
+    def _open_ports(self, table: RecordedTable, ports: Ports) -> None:
+        self._open(table.labelled("port", {key: port_name(self._graph, *key) for key in ports}))
 
-    def _open(self, number: int, table: RecordedTable) -> None:
-        self._tables[int(number)] = table
+    def _open(self, table: RecordedTable) -> None:
+        self._opened[table.name] = table
         self._sink.open(table)
+
+    def begin(self, session: Session) -> None:
+        """Find the opened tables and their columns in the session; raises BackendError for what it lacks."""
+        names = [str(session.GetRecordTableName(number)) for number in range(int(session.CountRecordTables()))]
+        for table in self._opened.values():
+            number = _place(table.name, names, "table")
+            count = int(session.CountRecordColumns(number))
+            columns = [str(session.GetRecordColumnName(number, column)) for column in range(count)]
+            places = [_place(column, columns, f"column of {table.name}") for column in table.recorded]
+            self._numbered[number] = table, places
 
     def fetch(self, session: Session, number: int) -> None:
         """Hand on the rows that wait in the session's table."""
-        table = self._tables.get(number)
-        if table is None:
+        if number not in self._numbered:
             raise InputError(f"the session recorded a table {number} that nobody asked for")
+        table, places = self._numbered[number]
         rows = int(session.GetRecordRows(number))
-        columns = [numbers_of(session.GetRecordColumn(number, column), rows) for column in range(table.columns)]
-        self._sink.write(table.name, columns)
+        self._sink.write(table.name, [numbers_of(session.GetRecordColumn(number, place), rows) for place in places])
 
     def close_captures(self, session: Session) -> None:
         """Finish the captures, and tell of those that have not all of their packets."""
@@ -123,8 +140,14 @@ class Recording:
 
     def close(self) -> None:
         """Finish all tables."""
-        if self._tables:
+        if self._opened:
             self._sink.close()
+
+
+def _place(name: str, names: list[str], what: str) -> int:
+    if name not in names:
+        raise BackendError(f"the native library records no {what} '{name}', it has {', '.join(names)}")
+    return names.index(name)
 
 
 def _file_name(port: str) -> str:

@@ -27,7 +27,7 @@ from astra_ns3.network.door.library import load
 from astra_ns3.network.door.listener import Listener
 from astra_ns3.network.door.recording import Recording
 from astra_ns3.network.door.session import Description, Session, close_session, numbers_of
-from astra_ns3.network.records import PORT_COUNTERS, RecorderOptions
+from astra_ns3.network.records import RecorderOptions
 from astra_ns3.topology.graph import Graph
 from astra_ns3.topology.ports import all_ports, port_name
 from astra_ns3.units import format_time
@@ -80,6 +80,7 @@ class SessionBackend:
             self._session: Session = description.open(seed, self._native_listener.native)
         self._live = True
         try:
+            self._recording.begin(self._session)
             if self._raised is not None:  # by a user's code that was called while the session was made
                 raise self._raised
             if on_built is not None:
@@ -191,7 +192,7 @@ class SessionBackend:
 
     def _statistics(self, ports: _Numbers) -> dict[str, int | float]:
         native = self._session.GetStatistics()
-        sums = dict(zip(PORT_COUNTERS, ports.sum(axis=0).tolist(), strict=True))
+        sums = dict(zip(self._counters, ports.sum(axis=0).tolist(), strict=True))
         return {
             "events": int(native.events),
             "messages": int(native.messages),
@@ -225,7 +226,7 @@ class SessionBackend:
 
     def _switch_table(self, numbers: _Numbers) -> list[dict[str, object]]:
         return [
-            {**names, **dict(zip(PORT_COUNTERS, counters, strict=True))}
+            {**names, **dict(zip(self._counters, counters, strict=True))}
             for names, counters in zip(self._ports, numbers.tolist(), strict=True)
         ]
 
@@ -242,11 +243,17 @@ class SessionBackend:
             for node, port, peer in peers
         ]
 
+    @cached_property
+    def _counters(self) -> list[str]:
+        """Names of what is counted at each port."""
+        count = int(self._session.CountPortCounters())
+        return [str(self._session.GetPortCounterName(counter)) for counter in range(count)]
+
     def _port_numbers(self, *, exact: bool) -> _Numbers:
-        """The counters of all ports, shape ``(ports, len(PORT_COUNTERS))``."""
+        """The counters of all ports, shape ``(ports, counters)``."""
         ports = int(self._session.CountPorts(exact))
-        numbers = numbers_of(self._session.GetPortNumbers(), ports * len(PORT_COUNTERS))
-        return numbers.reshape(ports, len(PORT_COUNTERS))
+        numbers = numbers_of(self._session.GetPortNumbers(), ports * len(self._counters))
+        return numbers.reshape(ports, len(self._counters))
 
     def sent_bytes(self, npu: int) -> int:
         """Bytes of the messages that ``npu`` has sent so far."""

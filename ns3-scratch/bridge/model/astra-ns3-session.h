@@ -31,7 +31,7 @@ class SessionListener
     virtual void TimerDue(uint64_t token, int64_t timePs) = 0;
     /// About every 100 ms of wall time; `events` are those of the simulation so far.
     virtual void Heartbeat(int64_t timePs, uint64_t events) = 0;
-    /// The rows recorded in `table` (RecordTableId) should be fetched; they are dropped when this
+    /// The rows recorded in the table number `table` should be fetched; they are dropped when this
     /// returns.
     virtual void RecordsReady(uint32_t table) = 0;
 };
@@ -117,9 +117,12 @@ class Session
     uint64_t GetDeliveredBytes() const;
     /// \return the longest pause above the watchdog's limit in words, or nothing
     std::string DescribeLongestPause() const;
+    /// \return how many numbers are taken down of each port; they are in record-rows.h
+    uint32_t CountPortCounters() const;
+    /// \return name of one of them
+    std::string GetPortCounterName(uint32_t counter) const;
     /**
-     * Take down what all ports have done, node by node, PORT_COUNTERS numbers a
-     * port, in the order of PortStatistics.
+     * Take down what all ports have done, node by node, CountPortCounters numbers a port.
      * \param exact as of now; else what was settled last, which changes nothing in the simulation
      * \return how many ports there are; read the numbers with GetPortNumbers
      */
@@ -128,6 +131,14 @@ class Session
     const int64_t* GetPortNumbers() const;
     /// \return ns-3 id of a node, for ns3::NodeList::GetNode
     uint32_t GetNs3NodeId(uint32_t node) const;
+    /// \return how many tables can be recorded; their columns are in record-rows.h
+    uint32_t CountRecordTables() const;
+    /// \return name of a table
+    std::string GetRecordTableName(uint32_t table) const;
+    /// \return how many columns a table has
+    uint32_t CountRecordColumns(uint32_t table) const;
+    /// \return name of a column
+    std::string GetRecordColumnName(uint32_t table, uint32_t column) const;
     /// \return rows that wait in a table
     uint64_t GetRecordRows(uint32_t table) const;
     /// \return a column of a table, GetRecordRows long

@@ -163,7 +163,7 @@ struct Observation
     Observation(const Observation& other);
     Observation& operator=(const Observation& other);
 
-    bool flows{false};                      //!< every message, in FLOW_RECORDS
+    bool flows{false};                      //!< every message
     uint32_t connectionQuantities{0};       //!< sum of ConnectionQuantity
     uint32_t queuePairQuantities{0};        //!< sum of QueuePairQuantity
     int64_t queuePairIntervalPs{0};         //!< at its multiples; 0: on change

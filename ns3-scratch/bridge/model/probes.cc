@@ -12,7 +12,7 @@ namespace astra_ns3
 
 using namespace ns3;
 
-QueueProbe::QueueProbe(RecordTable& table, uint32_t node, uint32_t port, int64_t intervalPs)
+QueueProbe::QueueProbe(PortTable& table, uint32_t node, uint32_t port, int64_t intervalPs)
     : m_table(table),
       m_node(node),
       m_port(port),
@@ -25,7 +25,7 @@ QueueProbe::Sample(int64_t timePs)
 {
     if (m_queueBytes != m_reported)
     {
-        m_table.Append<4>({timePs, m_node, m_port, m_queueBytes});
+        m_table.Append({timePs, m_node, m_port, m_queueBytes});
         m_reported = m_queueBytes;
     }
 }
@@ -62,7 +62,7 @@ QueueProbe::Flush(int64_t nowPs)
     }
 }
 
-UtilisationProbe::UtilisationProbe(RecordTable& table,
+UtilisationProbe::UtilisationProbe(PortTable& table,
                                    uint32_t node,
                                    uint32_t port,
                                    int64_t intervalPs)
@@ -90,12 +90,12 @@ UtilisationProbe::Flush()
 {
     if (m_bytes > 0)
     {
-        m_table.Append<4>({(m_interval + 1) * m_intervalPs, m_node, m_port, m_bytes});
+        m_table.Append({(m_interval + 1) * m_intervalPs, m_node, m_port, m_bytes});
         m_bytes = 0;
     }
 }
 
-ConnectionProbe::ConnectionProbe(RecordTable& table,
+ConnectionProbe::ConnectionProbe(PairTable& table,
                                  uint32_t quantities,
                                  Time connectTimeout,
                                  const TcpConnection& connection)
@@ -173,7 +173,7 @@ ConnectionProbe::Record(uint32_t quantity, int64_t value)
 {
     if (m_quantities & quantity)
     {
-        m_table.Append<5>({Simulator::Now().GetTimeStep(), m_sender, m_receiver, quantity, value});
+        m_table.Append({Simulator::Now().GetTimeStep(), m_sender, m_receiver, quantity, value});
     }
 }
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "fabric-port.h"
-#include "record-table.h"
+#include "record-rows.h"
 #include "tcp-connection.h"
 
 #include "ns3/nstime.h"
@@ -22,12 +22,12 @@ class QueueProbe
 {
   public:
     /**
-     * \param table where the rows go: time, node, port, bytes
+     * \param table where the rows go
      * \param node the port's node
      * \param port its number
      * \param intervalPs interval of the samples, or 0
      */
-    QueueProbe(RecordTable& table, uint32_t node, uint32_t port, int64_t intervalPs);
+    QueueProbe(PortTable& table, uint32_t node, uint32_t port, int64_t intervalPs);
     /// \param time time of a change \param queueBytes bytes waiting from then on
     void Changed(ns3::Time time, uint64_t queueBytes);
     /// Report the samples up to `nowPs`.
@@ -37,7 +37,7 @@ class QueueProbe
     /// Report a sample unless it repeats the last.
     void Sample(int64_t timePs);
 
-    RecordTable& m_table;    //!< where the rows go
+    PortTable& m_table;      //!< where the rows go
     int64_t m_node;          //!< the port's node
     int64_t m_port;          //!< its number
     int64_t m_intervalPs;    //!< interval, or 0
@@ -51,19 +51,19 @@ class UtilisationProbe
 {
   public:
     /**
-     * \param table where the rows go: end of the interval, node, port, bytes
+     * \param table where the rows go
      * \param node the port's node
      * \param port its number
      * \param intervalPs the interval
      */
-    UtilisationProbe(RecordTable& table, uint32_t node, uint32_t port, int64_t intervalPs);
+    UtilisationProbe(PortTable& table, uint32_t node, uint32_t port, int64_t intervalPs);
     /// \param time when bytes go on the line \param wireBytes how many
     void Sent(ns3::Time time, uint32_t wireBytes);
     /// Report the interval that has begun.
     void Flush();
 
   private:
-    RecordTable& m_table;  //!< where the rows go
+    PortTable& m_table;    //!< where the rows go
     int64_t m_node;        //!< the port's node
     int64_t m_port;        //!< its number
     int64_t m_intervalPs;  //!< the interval
@@ -76,12 +76,12 @@ class ConnectionProbe
 {
   public:
     /**
-     * \param table where the rows go: time, sender, receiver, quantity, value
+     * \param table where the rows go
      * \param quantities sum of ConnectionQuantity to record
      * \param connectTimeout first timeout of the handshake
      * \param connection what to watch
      */
-    ConnectionProbe(RecordTable& table,
+    ConnectionProbe(PairTable& table,
                     uint32_t quantities,
                     ns3::Time connectTimeout,
                     const ns3::TcpConnection& connection);
@@ -100,7 +100,7 @@ class ConnectionProbe
     const ns3::TcpConnection& m_connection; //!< what it watches
     ns3::Time m_synTimeout;                 //!< timer of the last connection request
     ns3::Time m_synSent;                    //!< when it left
-    RecordTable& m_table;                   //!< where the rows go
+    PairTable& m_table;                     //!< where the rows go
     uint32_t m_quantities;                  //!< what to record
     int64_t m_sender;                       //!< NPU that sends
     int64_t m_receiver;                     //!< NPU that receives

@@ -36,16 +36,16 @@ Recorder::Recorder(const Observation& observation,
                    FabricNetwork& fabric,
                    Ready ready)
     : m_fabric(fabric),
-      m_flows(observation.flows),
+      m_recordsFlows(observation.flows),
       m_connectionQuantities(observation.connectionQuantities)
 {
-    for (uint32_t table = 0; table < RECORD_TABLES; ++table)
+    for (uint32_t table = 0; table < GetNTables(); ++table)
     {
-        m_tables[table].SetReady([ready, table] { ready(table); });
+        m_tables[table]->SetReady([ready, table] { ready(table); });
     }
     if (observation.queuePairQuantities != 0)
     {
-        m_queuePairProbe = std::make_unique<QueuePairProbe>(m_tables[QUEUE_PAIR_RECORDS],
+        m_queuePairProbe = std::make_unique<QueuePairProbe>(m_queuePairs,
                                                             observation.queuePairQuantities,
                                                             observation.queuePairIntervalPs);
     }
@@ -66,8 +66,7 @@ Recorder::Recorder(const Observation& observation,
 void
 Recorder::ObserveQueue(uint32_t node, uint32_t port, int64_t intervalPs)
 {
-    m_queueProbes.push_back(
-        std::make_unique<QueueProbe>(m_tables[QUEUE_RECORDS], node, port, intervalPs));
+    m_queueProbes.push_back(std::make_unique<QueueProbe>(m_queues, node, port, intervalPs));
     m_fabric.GetPort(node, port)
         ->TraceConnectWithoutContext(
             "Queue",
@@ -77,12 +76,12 @@ Recorder::ObserveQueue(uint32_t node, uint32_t port, int64_t intervalPs)
 void
 Recorder::ObservePauses(uint32_t node, uint32_t port)
 {
-    RecordTable* table = &m_tables[PAUSE_RECORDS];
+    PortTable* table = &m_pauses;
     m_fabric.GetPort(node, port)
         ->TraceConnectWithoutContext(
             "Pause",
             Callback<void, Time, uint8_t>([table, node, port](Time time, uint8_t paused) {
-                table->Append<4>({time.GetTimeStep(), node, port, paused});
+                table->Append({time.GetTimeStep(), node, port, paused});
             }));
 }
 
@@ -90,7 +89,7 @@ void
 Recorder::ObserveUtilisation(uint32_t node, uint32_t port, int64_t intervalPs)
 {
     m_utilisationProbes.push_back(
-        std::make_unique<UtilisationProbe>(m_tables[UTILISATION_RECORDS], node, port, intervalPs));
+        std::make_unique<UtilisationProbe>(m_utilisation, node, port, intervalPs));
     m_fabric.GetPort(node, port)
         ->TraceConnectWithoutContext(
             "Line",
@@ -126,23 +125,16 @@ Recorder::Capture(const CaptureDescription& capture, bool ethernet)
 void
 Recorder::MessageArrived(const CollectiveMessage& message)
 {
-    if (m_flows)
+    if (m_recordsFlows)
     {
-        m_tables[FLOW_RECORDS].Append<8>({message.sender,
-                                          message.receiver,
-                                          static_cast<int64_t>(message.bytes),
-                                          message.startPs,
-                                          Simulator::Now().GetTimeStep(),
-                                          static_cast<int64_t>(message.instance),
-                                          message.row,
-                                          message.idealPs});
+        m_flows.Append({message, Simulator::Now().GetTimeStep()});
     }
 }
 
-RecordTable&
+PairTable&
 Recorder::GetConnectionTable()
 {
-    return m_tables[CONNECTION_RECORDS];
+    return m_connections;
 }
 
 uint32_t
@@ -161,7 +153,7 @@ uint32_t
 Recorder::CountPorts(bool exact)
 {
     const int64_t nowPs = Simulator::Now().GetTimeStep();
-    m_portStatistics.clear();
+    m_portNumbers.clear();
     for (uint32_t node = 0; node < m_fabric.GetNNodes(); ++node)
     {
         for (uint32_t number = 0; number < m_fabric.GetNPorts(node); ++number)
@@ -169,31 +161,37 @@ Recorder::CountPorts(bool exact)
             const Ptr<FabricPort> port = m_fabric.GetPort(node, number);
             const FabricPortCounters& counters =
                 exact ? port->GetCounters() : port->GetSettledCounters();
-            m_portStatistics.push_back({counters.sentFrames,
-                                        counters.sentBytes,
-                                        counters.droppedFrames,
-                                        counters.droppedBytes,
-                                        counters.markedFrames,
-                                        counters.highestQueueBytes,
-                                        counters.lostFrames,
-                                        counters.pauses,
-                                        port->GetPausedPs(nowPs),
-                                        counters.pauseFrames});
+            for (const RecordColumn<PortState>& counter : m_portCounters)
+            {
+                m_portNumbers.push_back(counter.value({counters, port->GetPausedPs(nowPs)}));
+            }
         }
     }
-    return static_cast<uint32_t>(m_portStatistics.size());
+    return static_cast<uint32_t>(m_portNumbers.size() / m_portCounters.size());
 }
 
-const std::vector<PortStatistics>&
-Recorder::GetPortStatistics() const
+const std::vector<RecordColumn<PortState>>&
+Recorder::GetPortCounters() const
 {
-    return m_portStatistics;
+    return m_portCounters;
+}
+
+const std::vector<int64_t>&
+Recorder::GetPortNumbers() const
+{
+    return m_portNumbers;
+}
+
+uint32_t
+Recorder::GetNTables() const
+{
+    return static_cast<uint32_t>(m_tables.size());
 }
 
 const RecordTable&
 Recorder::GetTable(uint32_t table) const
 {
-    return ElementOf(m_tables, table, "table");
+    return *ElementOf(m_tables, table, "table");
 }
 
 void
@@ -225,9 +223,9 @@ Recorder::Flush()
 void
 Recorder::HandOver()
 {
-    for (auto& table : m_tables)
+    for (RecordTable* table : m_tables)
     {
-        table.Flush();
+        table->Flush();
     }
 }
 

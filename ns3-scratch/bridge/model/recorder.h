@@ -5,7 +5,7 @@
 #include "message-transport.h"
 #include "network-description.h"
 #include "probes.h"
-#include "record-table.h"
+#include "record-rows.h"
 #include "roce-probe.h"
 
 #include "ns3/pcap-file-wrapper.h"
@@ -25,7 +25,7 @@ namespace astra_ns3
 class Recorder
 {
   public:
-    /// Called with the number of a table (RecordTableId) whose rows should be fetched.
+    /// Called with the number of a table whose rows should be fetched.
     using Ready = std::function<void(uint32_t table)>;
 
     /**
@@ -39,7 +39,7 @@ class Recorder
     /// \param message one that has just arrived
     void MessageArrived(const ns3::CollectiveMessage& message);
     /// \return where connections are recorded
-    RecordTable& GetConnectionTable();
+    PairTable& GetConnectionTable();
     /// \return sum of ConnectionQuantity to record
     uint32_t GetConnectionQuantities() const;
     /// \return what records queue pairs, or none
@@ -47,8 +47,12 @@ class Recorder
 
     /// \param exact as of now; else as last settled. \return how many ports were taken down
     uint32_t CountPorts(bool exact);
-    /// \return what CountPorts took down
-    const std::vector<PortStatistics>& GetPortStatistics() const;
+    /// \return what it takes down of each
+    const std::vector<RecordColumn<PortState>>& GetPortCounters() const;
+    /// \return what CountPorts took down, port by port
+    const std::vector<int64_t>& GetPortNumbers() const;
+    /// \return how many tables there are
+    uint32_t GetNTables() const;
     /// \return a table
     const RecordTable& GetTable(uint32_t table) const;
     /// Report what is due in every probe, and have all tables fetched.
@@ -70,16 +74,29 @@ class Recorder
     /// Write the packets of a port.
     void Capture(const CaptureDescription& capture, bool ethernet);
 
-    FabricNetwork& m_fabric;                                //!< what is looked at
-    bool m_flows;                                           //!< messages are recorded
-    uint32_t m_connectionQuantities;                        //!< sum of ConnectionQuantity
-    std::array<RecordTable, RECORD_TABLES> m_tables;        //!< rows not yet fetched
-    std::vector<std::unique_ptr<QueueProbe>> m_queueProbes; //!< of ports
+    FabricNetwork& m_fabric;                                        //!< what is looked at
+    bool m_recordsFlows;                                            //!< messages are recorded
+    uint32_t m_connectionQuantities;                                //!< sum of ConnectionQuantity
+    FlowTable m_flows{"flows", FlowColumns()};                      //!< messages
+    PairTable m_connections{"connections", PairColumns()};          //!< of TCP
+    PairTable m_queuePairs{"queue_pairs", PairColumns()};           //!< of RoCE
+    PortTable m_queues{"queues", PortColumns("queue_bytes")};       //!< of ports
+    PortTable m_pauses{"pauses", PortColumns("paused_priorities")}; //!< of ports
+    PortTable m_utilisation{"utilisation", PortColumns("wire_bytes")}; //!< of ports
+    /// All tables, by number.
+    std::array<RecordTable*, 6> m_tables{&m_flows,
+                                         &m_connections,
+                                         &m_queues,
+                                         &m_queuePairs,
+                                         &m_pauses,
+                                         &m_utilisation};
+    std::vector<std::unique_ptr<QueueProbe>> m_queueProbes;             //!< of ports
     std::vector<std::unique_ptr<UtilisationProbe>> m_utilisationProbes; //!< of ports
     std::unique_ptr<QueuePairProbe> m_queuePairProbe;                   //!< of all queue pairs
     std::vector<std::pair<std::string, ns3::Ptr<ns3::PcapFileWrapper>>> m_captures; //!< open
-    std::vector<std::string> m_failedCaptures;    //!< not written whole
-    std::vector<PortStatistics> m_portStatistics; //!< taken down last
+    std::vector<std::string> m_failedCaptures;                           //!< not written whole
+    std::vector<RecordColumn<PortState>> m_portCounters{PortCounters()}; //!< of each port
+    std::vector<int64_t> m_portNumbers;                                  //!< taken down last
 };
 
 } // namespace astra_ns3

@@ -26,7 +26,7 @@ EndsOf(const RoceQueuePair& pair)
 }
 } // namespace
 
-QueuePairProbe::QueuePairProbe(RecordTable& table, uint32_t quantities, int64_t intervalPs)
+QueuePairProbe::QueuePairProbe(PairTable& table, uint32_t quantities, int64_t intervalPs)
     : m_table(table),
       m_quantities(quantities),
       m_intervalPs(intervalPs)
@@ -41,7 +41,7 @@ QueuePairProbe::Sample(const Ends& ends, Series& series, uint32_t quantity, int6
     const int64_t samplePs = (series.changedPs + step - 1) / step * step;
     if (samplePs <= nowPs && series.value != series.reported)
     {
-        m_table.Append<5>({samplePs, ends.first, ends.second, quantity, series.value});
+        m_table.Append({samplePs, ends.first, ends.second, quantity, series.value});
         series.reported = series.value;
     }
 }
@@ -95,7 +95,7 @@ QueuePairProbe::Retransmitted(const RoceQueuePair& pair, uint32_t bytes, int64_t
     if (m_quantities & QUEUE_PAIR_RETRANSMISSION)
     {
         const Ends ends = EndsOf(pair);
-        m_table.Append<5>({timePs, ends.first, ends.second, QUEUE_PAIR_RETRANSMISSION, bytes});
+        m_table.Append({timePs, ends.first, ends.second, QUEUE_PAIR_RETRANSMISSION, bytes});
     }
 }
 
@@ -106,7 +106,7 @@ QueuePairProbe::Notified(const RoceQueuePair& pair)
     {
         const Ends ends = EndsOf(pair);
         const int64_t nowPs = Simulator::Now().GetTimeStep();
-        m_table.Append<5>({nowPs, ends.first, ends.second, QUEUE_PAIR_CNP, 1});
+        m_table.Append({nowPs, ends.first, ends.second, QUEUE_PAIR_CNP, 1});
     }
 }
 

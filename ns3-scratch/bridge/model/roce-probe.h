@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #pragma once
 
-#include "record-table.h"
+#include "record-rows.h"
 #include "roce-context.h"
 
 #include <array>
@@ -21,11 +21,11 @@ class QueuePairProbe : public ns3::RoceObserver
 {
   public:
     /**
-     * \param table where the rows go: time, sender, receiver, quantity, value
+     * \param table where the rows go
      * \param quantities sum of QueuePairQuantity
      * \param intervalPs interval of samples, or 0
      */
-    QueuePairProbe(RecordTable& table, uint32_t quantities, int64_t intervalPs);
+    QueuePairProbe(PairTable& table, uint32_t quantities, int64_t intervalPs);
 
     void ControlChanged(const ns3::RoceQueuePair& pair) override;
     void Retransmitted(const ns3::RoceQueuePair& pair, uint32_t bytes, int64_t timePs) override;
@@ -52,7 +52,7 @@ class QueuePairProbe : public ns3::RoceObserver
     /// Write the sample that is due by `nowPs`, if it is new.
     void Sample(const Ends& ends, Series& series, uint32_t quantity, int64_t nowPs);
 
-    RecordTable& m_table;                                 //!< where the rows go
+    PairTable& m_table;                                   //!< where the rows go
     uint32_t m_quantities;                                //!< what to record
     int64_t m_intervalPs;                                 //!< interval, or 0
     std::map<Ends, std::array<Series, SAMPLED>> m_series; //!< by queue pair

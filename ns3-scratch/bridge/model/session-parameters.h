@@ -18,18 +18,6 @@ namespace astra_ns3
 /// RoCE's parameters are its own.
 using RoceParameters = ns3::RoceParameters;
 
-/// What is recorded as tables of 64-bit numbers.
-enum RecordTableId : uint32_t
-{
-    FLOW_RECORDS = 0, //!< sender, receiver, bytes, start, end, instance, row, time alone (or 0)
-    CONNECTION_RECORDS = 1,  //!< time, sender, receiver, quantity (ConnectionQuantity), value
-    QUEUE_RECORDS = 2,       //!< time, node, port, bytes
-    QUEUE_PAIR_RECORDS = 3,  //!< time, sender, receiver, quantity (QueuePairQuantity), value
-    PAUSE_RECORDS = 4,       //!< time, node, port, stopped priorities (bits)
-    UTILISATION_RECORDS = 5, //!< end of an interval, node, port, bytes on the line in it
-    RECORD_TABLES = 6        //!< how many there are
-};
-
 /// What is recorded of a connection; bits of Observation::connectionQuantities.
 enum ConnectionQuantity : uint32_t
 {
@@ -134,24 +122,6 @@ struct RoutingParameters
     uint32_t seed{0};                  //!< of all choices
     int64_t flowletGapPs{50'000'000};  //!< pause after which a flow may change its path
 };
-
-/// What one port has done.
-struct PortStatistics
-{
-    uint64_t sentFrames{0};        //!< frames put on the line
-    uint64_t sentBytes{0};         //!< their bytes, without preamble and gap
-    uint64_t droppedFrames{0};     //!< frames that found no buffer
-    uint64_t droppedBytes{0};      //!< their bytes
-    uint64_t markedFrames{0};      //!< frames given a congestion mark
-    uint64_t highestQueueBytes{0}; //!< most bytes that ever waited
-    uint64_t lostFrames{0};        //!< frames lost by the link's error rate
-    uint64_t pauses{0};            //!< times a priority was told to stop
-    int64_t pausedPs{0};           //!< time during which any priority was stopped
-    uint64_t pauseFrames{0};       //!< pause frames sent, to stop and to go on
-};
-
-/// Numbers in PortStatistics.
-constexpr uint32_t PORT_COUNTERS = 10;
 
 /// What a run has done so far, all transports together.
 struct SessionStatistics

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "astra-ns3-session.h"
 #include "collective-executor.h"
+#include "element-of.h"
 #include "fabric-builder.h"
 #include "fabric-pause-watchdog.h"
 #include "message-router.h"
@@ -17,9 +18,6 @@ namespace astra_ns3
 {
 
 using namespace ns3;
-
-static_assert(sizeof(PortStatistics) == PORT_COUNTERS * sizeof(int64_t),
-              "Python reads it as so many numbers");
 
 namespace
 {
@@ -264,6 +262,18 @@ Session::DescribeLongestPause() const
 }
 
 uint32_t
+Session::CountPortCounters() const
+{
+    return static_cast<uint32_t>(m_parts->recorder->GetPortCounters().size());
+}
+
+std::string
+Session::GetPortCounterName(uint32_t counter) const
+{
+    return ElementOf(m_parts->recorder->GetPortCounters(), counter, "counter").name;
+}
+
+uint32_t
 Session::CountPorts(bool exact)
 {
     return m_parts->recorder->CountPorts(exact);
@@ -272,13 +282,37 @@ Session::CountPorts(bool exact)
 const int64_t*
 Session::GetPortNumbers() const
 {
-    return reinterpret_cast<const int64_t*>(m_parts->recorder->GetPortStatistics().data());
+    return m_parts->recorder->GetPortNumbers().data();
 }
 
 uint32_t
 Session::GetNs3NodeId(uint32_t node) const
 {
     return m_parts->fabric->GetNode(node)->GetId();
+}
+
+uint32_t
+Session::CountRecordTables() const
+{
+    return m_parts->recorder->GetNTables();
+}
+
+std::string
+Session::GetRecordTableName(uint32_t table) const
+{
+    return m_parts->recorder->GetTable(table).GetName();
+}
+
+uint32_t
+Session::CountRecordColumns(uint32_t table) const
+{
+    return static_cast<uint32_t>(m_parts->recorder->GetTable(table).GetColumnNames().size());
+}
+
+std::string
+Session::GetRecordColumnName(uint32_t table, uint32_t column) const
+{
+    return ElementOf(m_parts->recorder->GetTable(table).GetColumnNames(), column, "column");
 }
 
 uint64_t

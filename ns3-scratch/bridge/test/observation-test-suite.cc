@@ -3,6 +3,7 @@
  * \file
  * What a session records on request: queues, connections, packets of a port.
  */
+#include "record-table.h"
 #include "session-fixture.h"
 
 #include "ns3/test.h"
@@ -25,7 +26,7 @@ using Rows = std::vector<std::vector<int64_t>>;
 
 constexpr uint32_t SWITCH = 2; // node number in a star of two hosts
 
-/// Rows of QUEUE_RECORDS of one message of 40 segments between two hosts, at the sender's port and
+/// Rows of the queues, of one message of 40 segments between two hosts, at the sender's port and
 /// at the switch's.
 Rows
 RecordQueues(int64_t intervalPs)
@@ -40,8 +41,42 @@ RecordQueues(int64_t intervalPs)
     session.Send(0, 1, 58'400);
     session.Get().Run(-1);
     session.Get().FlushRecords();
-    return session.GetRows(QUEUE_RECORDS); // reports nothing twice
+    return session.GetRows("queues"); // reports nothing twice
 }
+
+class TableOfManyColumns : public TestCase
+{
+  public:
+    TableOfManyColumns()
+        : TestCase("a table has as many columns as are described, and hands its rows over in time")
+    {
+    }
+
+  private:
+    void DoRun() override
+    {
+        const RecordColumn<int64_t> square{"square", [](const int64_t& row) { return row * row; }};
+        std::vector<RecordColumn<int64_t>> columns(11, square);
+        columns.push_back({"row", [](const int64_t& row) { return row; }});
+        RecordTableOf<int64_t> table("wide", columns);
+        std::vector<std::size_t> handedOver;
+        table.SetReady([&] { handedOver.push_back(table.GetRows()); });
+        for (int64_t row = 0; row <= static_cast<int64_t>(RecordTable::ROWS); ++row)
+        {
+            table.Append(row);
+        }
+        const int64_t last = RecordTable::ROWS;
+        NS_TEST_EXPECT_MSG_EQ(table.GetColumnNames().size(), 12U, "columns");
+        NS_TEST_EXPECT_MSG_EQ(table.GetColumnNames().back(), "row", "name");
+        NS_TEST_EXPECT_MSG_EQ(table.GetColumn(10)[0], last * last, "the eleventh column");
+        NS_TEST_EXPECT_MSG_EQ(table.GetColumn(11)[0], last, "the last column");
+        table.Flush();
+        NS_TEST_EXPECT_MSG_EQ((handedOver == std::vector<std::size_t>{RecordTable::ROWS, 1}),
+                              true,
+                              "handed over");
+        NS_TEST_EXPECT_MSG_EQ(table.GetRows(), 0U, "and dropped");
+    }
+};
 
 class QueueRecords : public TestCase
 {
@@ -119,7 +154,7 @@ class QueueRecords : public TestCase
 /// What was observed of an incast that loses packets.
 struct LossyRun
 {
-    Rows rows;                   //!< CONNECTION_RECORDS
+    Rows rows;                   //!< of connections
     uint64_t retransmissions{0}; //!< counted by the session
     uint64_t timeouts{0};        //!< counted by the session
     int64_t endPs{0};            //!< end of the run
@@ -143,7 +178,7 @@ RunLossy(uint32_t quantities)
     }
     session.Run(-1);
     session.FlushRecords();
-    return {built.GetRows(CONNECTION_RECORDS),
+    return {built.GetRows("connections"),
             session.GetStatistics().retransmissions,
             session.GetStatistics().timeouts,
             session.GetNowPs()};
@@ -269,7 +304,7 @@ class PcapOfAPort : public TestCase
     void DoRun() override
     {
         const std::string path = CreateTempDirFilename("port.pcap");
-        PortStatistics statistics;
+        PortNumbers statistics;
         {
             TcpParameters tcp;
             tcp.initialWindowSegments = 100;
@@ -290,8 +325,10 @@ class PcapOfAPort : public TestCase
             CheckPacket(file, 2'034'240 + segment * 123'040, 1'500);
         }
         NS_TEST_EXPECT_MSG_EQ(file.IsAtEnd(), true, "nothing more");
-        NS_TEST_EXPECT_MSG_EQ(statistics.sentFrames, 42U, "frames counted");
-        NS_TEST_EXPECT_MSG_EQ(statistics.sentBytes, 66U + 64U + 40U * 1'518U, "bytes counted");
+        NS_TEST_EXPECT_MSG_EQ(statistics.at("sent_frames"), 42U, "frames counted");
+        NS_TEST_EXPECT_MSG_EQ(statistics.at("sent_bytes"),
+                              66U + 64U + 40U * 1'518U,
+                              "bytes counted");
     }
 
     void CheckHeader(PcapReader& file)
@@ -332,6 +369,7 @@ class ObservationTestSuite : public TestSuite
     ObservationTestSuite()
         : TestSuite("astra-session-observation", Type::SYSTEM)
     {
+        AddTestCase(new TableOfManyColumns);
         AddTestCase(new QueueRecords);
         AddTestCase(new PcapOfAPort);
         AddTestCase(new ConnectionRecords);

@@ -51,7 +51,7 @@ class FlowsNameTheirTimeAlone : public TestCase
         OpenSession star(DescribeRoceStar({}, std::vector<LinkParameters>(2)));
         star.Send(0, 1, 100'001, 7);
         NS_TEST_EXPECT_MSG_EQ(star.Get().Run(-1), RUN_DRAINED, "all done");
-        const auto& rows = star.GetRows(FLOW_RECORDS);
+        const auto& rows = star.GetRows("flows");
         NS_TEST_ASSERT_MSG_EQ(rows.size(), 1U, "one message");
         // 100 full packets and one of a byte at 80 ps a byte, which waits for the last full one.
         const int64_t expectedPs = (101 * 1'082 + 84) * 80 + 2 * 500'000;
@@ -86,7 +86,7 @@ class LinesAreMeasured : public TestCase
             {INTERVAL_PS, 0, 0, 10 * PACKET_WIRE_BYTES},
             {2 * INTERVAL_PS, 0, 0, 10 * PACKET_WIRE_BYTES},
             {3 * INTERVAL_PS, 0, 0, 5 * PACKET_WIRE_BYTES}};
-        NS_TEST_EXPECT_MSG_EQ((star.GetRows(UTILISATION_RECORDS) == expected), true, "intervals");
+        NS_TEST_EXPECT_MSG_EQ((star.GetRows("utilisation") == expected), true, "intervals");
     }
 };
 
@@ -116,11 +116,11 @@ class PausesAreRecorded : public TestCase
             star.Send(host, 0, 1'000'000, host);
         }
         NS_TEST_EXPECT_MSG_EQ(star.Get().Run(-1), RUN_DRAINED, "no deadlock");
-        NS_TEST_EXPECT_MSG_EQ(star.GetRows(FLOW_RECORDS).size(), 4U, "messages");
-        const auto& rows = star.GetRows(PAUSE_RECORDS);
-        const PortStatistics statistics = star.GetPortStatistics(1, 0);
+        NS_TEST_EXPECT_MSG_EQ(star.GetRows("flows").size(), 4U, "messages");
+        const auto& rows = star.GetRows("pauses");
+        const PortNumbers statistics = star.GetPortStatistics(1, 0);
         NS_TEST_ASSERT_MSG_GT(rows.size(), 2U, "there are pauses");
-        NS_TEST_ASSERT_MSG_EQ(rows.size(), 2 * statistics.pauses, "begin and end of each");
+        NS_TEST_ASSERT_MSG_EQ(rows.size(), 2 * statistics.at("pauses"), "begin and end of each");
         int64_t pausedPs = 0;
         for (std::size_t row = 0; row < rows.size(); ++row)
         {
@@ -130,11 +130,11 @@ class PausesAreRecorded : public TestCase
             NS_TEST_EXPECT_MSG_EQ(rows[row][3], priorities, "priorities");
             pausedPs += row % 2 == 0 ? -rows[row][0] : rows[row][0];
         }
-        NS_TEST_EXPECT_MSG_EQ(pausedPs, statistics.pausedPs, "time");
-        NS_TEST_EXPECT_MSG_EQ(star.GetPortStatistics(5, 1).pauseFrames,
+        NS_TEST_EXPECT_MSG_EQ(static_cast<uint64_t>(pausedPs), statistics.at("paused_ps"), "time");
+        NS_TEST_EXPECT_MSG_EQ(star.GetPortStatistics(5, 1).at("pause_frames"),
                               rows.size(),
                               "the switch sent as many");
-        NS_TEST_EXPECT_MSG_EQ(star.GetPortStatistics(5, 0).droppedFrames, 0U, "no drop");
+        NS_TEST_EXPECT_MSG_EQ(star.GetPortStatistics(5, 0).at("dropped_frames"), 0U, "no drop");
     }
 };
 
@@ -158,10 +158,10 @@ class QueuePairsAreObserved : public TestCase
         OpenSession star(std::move(network));
         star.Send(0, 1, 300'000, 1);
         star.Get().Run(-1);
-        NS_TEST_EXPECT_MSG_EQ(star.GetRows(FLOW_RECORDS).size(), 1U, "it arrives");
+        NS_TEST_EXPECT_MSG_EQ(star.GetRows("flows").size(), 1U, "it arrives");
         int64_t again = 0;
         std::vector<int64_t> rates;
-        for (const auto& row : star.GetRows(QUEUE_PAIR_RECORDS))
+        for (const auto& row : star.GetRows("queue_pairs"))
         {
             NS_TEST_EXPECT_MSG_EQ(row[1], 0, "sender");
             NS_TEST_EXPECT_MSG_EQ(row[2], 1, "receiver");
@@ -206,7 +206,7 @@ class TwoPlanes
     /// \return data packets that went by one of host 0's ports
     uint64_t CountSent(uint32_t port)
     {
-        return m_session.GetPortStatistics(0, port).sentFrames;
+        return m_session.GetPortStatistics(0, port).at("sent_frames");
     }
 
     /// \return when the last message arrived

@@ -11,9 +11,9 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <cstring>
 #include <functional>
 #include <list>
+#include <map>
 #include <numeric>
 #include <string>
 #include <utility>
@@ -22,7 +22,7 @@
 namespace astra_ns3::test
 {
 
-/// A row of FLOW_RECORDS.
+/// A row of the table of messages.
 struct Flow
 {
     int64_t sender;     //!< NPU that sent
@@ -36,6 +36,9 @@ struct Flow
 
     bool operator==(const Flow&) const = default;
 };
+
+/// What a port has done, by name.
+using PortNumbers = std::map<std::string, uint64_t>;
 
 /// Keeps everything a session tells, and does what a test asks for when it is told.
 class RecordingListener : public astra_ns3::SessionListener
@@ -88,11 +91,12 @@ class RecordingListener : public astra_ns3::SessionListener
 
     void RecordsReady(uint32_t table) override
     {
-        constexpr std::array<uint32_t, RECORD_TABLES> COLUMNS{8, 5, 4, 5, 4, 4};
+        const uint32_t columns = m_session->CountRecordColumns(table);
+        auto& rows = m_rows[m_session->GetRecordTableName(table)];
         for (uint64_t row = 0; row < m_session->GetRecordRows(table); ++row)
         {
-            auto& values = m_rows.at(table).emplace_back();
-            for (uint32_t column = 0; column < COLUMNS.at(table); ++column)
+            auto& values = rows.emplace_back();
+            for (uint32_t column = 0; column < columns; ++column)
             {
                 values.push_back(m_session->GetRecordColumn(table, column)[row]);
             }
@@ -112,16 +116,18 @@ class RecordingListener : public astra_ns3::SessionListener
     }
 
     /// \return all rows of a table fetched so far
-    const std::vector<std::vector<int64_t>>& GetRows(uint32_t table) const
+    const std::vector<std::vector<int64_t>>& GetRows(const std::string& table) const
     {
-        return m_rows.at(table);
+        static const std::vector<std::vector<int64_t>> none;
+        const auto found = m_rows.find(table);
+        return found == m_rows.end() ? none : found->second;
     }
 
     /// \return messages arrived, in order; Session::FlushRecords must have been called
     std::vector<Flow> GetFlows() const
     {
         std::vector<Flow> flows;
-        for (const auto& row : GetRows(FLOW_RECORDS))
+        for (const auto& row : GetRows("flows"))
         {
             flows.push_back({row[0], row[1], row[2], row[3], row[4], row[5], row[6], row[7]});
         }
@@ -129,12 +135,12 @@ class RecordingListener : public astra_ns3::SessionListener
     }
 
   private:
-    const Session* m_session{nullptr};                                   //!< source of the rows
-    std::function<void(const Phase&)> m_onPhase;                         //!< asked for
-    std::function<void(const Timer&)> m_onTimer;                         //!< asked for
-    std::vector<Phase> m_phases;                                         //!< phases done
-    std::vector<Timer> m_timers;                                         //!< timers due
-    std::array<std::vector<std::vector<int64_t>>, RECORD_TABLES> m_rows; //!< rows fetched
+    const Session* m_session{nullptr};                               //!< source of the rows
+    std::function<void(const Phase&)> m_onPhase;                     //!< asked for
+    std::function<void(const Timer&)> m_onTimer;                     //!< asked for
+    std::vector<Phase> m_phases;                                     //!< phases done
+    std::vector<Timer> m_timers;                                     //!< timers due
+    std::map<std::string, std::vector<std::vector<int64_t>>> m_rows; //!< fetched, by table
 };
 
 /// Hosts around one switch, one NPU on each.
@@ -431,20 +437,24 @@ class OpenSession
     }
 
     /// \return all rows of a table
-    const std::vector<std::vector<int64_t>>& GetRows(uint32_t table)
+    const std::vector<std::vector<int64_t>>& GetRows(const std::string& table)
     {
         m_session.FlushRecords();
         return m_listener.GetRows(table);
     }
 
     /// \return what a port has done so far
-    PortStatistics GetPortStatistics(uint32_t node, uint32_t port)
+    PortNumbers GetPortStatistics(uint32_t node, uint32_t port)
     {
         m_session.CountPorts(true);
-        PortStatistics statistics;
-        std::memcpy(static_cast<void*>(&statistics),
-                    m_session.GetPortNumbers() + PORT_COUNTERS * m_network.PlaceOf(node, port),
-                    sizeof(statistics));
+        const uint32_t counters = m_session.CountPortCounters();
+        const int64_t* numbers =
+            m_session.GetPortNumbers() + counters * m_network.PlaceOf(node, port);
+        PortNumbers statistics;
+        for (uint32_t counter = 0; counter < counters; ++counter)
+        {
+            statistics[m_session.GetPortCounterName(counter)] = numbers[counter];
+        }
         return statistics;
     }
 

@@ -70,11 +70,11 @@ RunIncast(const Star& star, const TcpParameters& tcp, uint64_t bytes)
     }
     for (uint32_t port = 0; port < star.hosts; ++port)
     {
-        outcome.drops += built.GetPortStatistics(star.hosts, port).droppedFrames;
-        outcome.marks += built.GetPortStatistics(star.hosts, port).markedFrames;
+        outcome.drops += built.GetPortStatistics(star.hosts, port).at("dropped_frames");
+        outcome.marks += built.GetPortStatistics(star.hosts, port).at("marked_frames");
     }
     outcome.retransmissions = session.GetStatistics().retransmissions;
-    outcome.highestQueueBytes = built.GetPortStatistics(star.hosts, 0).highestQueueBytes;
+    outcome.highestQueueBytes = built.GetPortStatistics(star.hosts, 0).at("highest_queue_bytes");
     outcome.shareOfLine = static_cast<double>(outcome.bytes) * 8 * PS_PER_SECOND /
                           static_cast<double>(endPs) / static_cast<double>(star.rateBps);
     return outcome;

@@ -127,7 +127,7 @@ class FirstMessageMatchesClosedForm : public TestCase
                               expected.endPs,
                               bytes << " bytes at " << rateBps);
         NS_TEST_EXPECT_MSG_EQ((listener.GetFlows()[0] == expected), true, bytes << " bytes");
-        NS_TEST_EXPECT_MSG_EQ(built.GetPortStatistics(0, 0).sentFrames,
+        NS_TEST_EXPECT_MSG_EQ(built.GetPortStatistics(0, 0).at("sent_frames"),
                               1 + packets.size(),
                               "frames");
         NS_TEST_EXPECT_MSG_EQ(session.GetSentBytes(0), carried, "bytes sent by NPU 0");

@@ -1,0 +1,130 @@
+"""An option of a run is a field of a dataclass that carries its words and its flags; all else is made of these."""
+
+from __future__ import annotations
+
+import inspect
+import textwrap
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import MISSING, dataclass, field, fields
+from itertools import groupby
+from typing import Any, TypeVar
+
+_DECLARED = "astra_ns3.option"
+_KINDS = (bool, int, float)
+_DOCSTRING_WIDTH = 112
+_INDENT = "    "
+
+Value = TypeVar("Value")
+
+
+@dataclass(frozen=True)
+class Flag:
+    """How the command line asks for an option, or for a part of one; plain data.
+
+    ``names``: all of it, with blanks between them. ``choices``: the words there are. ``quantity``: reads a number with
+    a unit, which has to be above 0.
+    """
+
+    names: str
+    help: str
+    metavar: str | None = None
+    choices: tuple[str, ...] = ()
+    quantity: Callable[[str | int], int] | None = None
+
+
+@dataclass(frozen=True)
+class Declared:
+    """What a field says of its option besides name, type and default."""
+
+    words: str
+    flags: tuple[Flag, ...]
+    made: Callable[..., object] | None
+
+
+@dataclass(frozen=True)
+class Option:
+    """An option as its field declares it; ``default`` is None if it is ``needed``.
+
+    ``kind``: bool, int, float, or str for all else; read off the ``annotation``. ``many``: it is an iterable of these.
+    ``made``: makes its value of those of its flags, each None if it was not given; without it the value is that of its
+    one flag.
+    """
+
+    name: str
+    annotation: str
+    kind: type
+    many: bool
+    needed: bool
+    default: Any
+    words: str
+    flags: tuple[Flag, ...]
+    made: Callable[..., object] | None
+
+    @property
+    def parameter(self) -> inspect.Parameter:
+        """As a parameter of a function."""
+        default = inspect.Parameter.empty if self.needed else self.default
+        return inspect.Parameter(self.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=self.annotation)
+
+
+def option(default: Value, words: str, *flags: Flag, made: Callable[..., object] | None = None) -> Value:
+    """A dataclass's field that is an option: what ``help`` says of it, and the command line's ways to it.
+
+    Its type is said to be that of ``default``, so that type checkers see a plain field with that default.
+    """
+    return field(default=default, metadata=needed(words, *flags, made=made))
+
+
+def needed(words: str, *flags: Flag, made: Callable[..., object] | None = None) -> Mapping[str, object]:
+    """Metadata for the field of an option without a default, which type checkers have to see as one."""
+    return {_DECLARED: Declared(words, flags, made)}
+
+
+def options_of(request: type) -> tuple[Option, ...]:
+    """The options that the fields of a dataclass are, in their order, but those that are needed first."""
+    found = []
+    for place in fields(request):
+        declared: Declared = place.metadata[_DECLARED]
+        annotation = str(place.type)
+        without_default = place.default is MISSING
+        found.append(
+            Option(
+                name=place.name,
+                annotation=annotation,
+                kind=next((kind for kind in _KINDS if kind.__name__ in annotation.split(" | ")), str),
+                many=annotation.startswith(Iterable.__name__),
+                needed=without_default,
+                default=None if without_default else place.default,
+                words=declared.words,
+                flags=declared.flags,
+                made=declared.made,
+            )
+        )
+    return tuple(sorted(found, key=lambda found: not found.needed))
+
+
+def explain(function: Callable[..., Any], request: type, returns: str, before: str, after: str) -> None:
+    """Give ``function`` the signature of a request's fields, and a docstring of their words between two texts."""
+    options = options_of(request)
+    described: Any = function
+    described.__signature__ = inspect.Signature([one.parameter for one in options], return_annotation=returns)
+    described.__annotations__ = {**{one.name: one.annotation for one in options}, "return": returns}
+    described.__doc__ = f"{before}\n\nArgs:\n{_arguments_text(options)}\n\n{after}"
+
+
+def _arguments_text(options: Iterable[Option]) -> str:
+    """A paragraph for each option; neighbours of the same words share one."""
+    paragraphs = []
+    for words, alike in groupby(options, key=lambda one: one.words):
+        names = ", ".join(one.name for one in alike)
+        paragraphs.append(
+            textwrap.fill(
+                f"{names}: {words}",
+                _DOCSTRING_WIDTH,
+                initial_indent=_INDENT,
+                subsequent_indent=2 * _INDENT,
+                break_long_words=False,
+                break_on_hyphens=False,
+            )
+        )
+    return "\n".join(paragraphs)

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/**
+ * \file
+ * What is recorded as tables: the rows, and their columns, a line each. What a file makes of a
+ * column is said in astra_ns3/network/recorded.py, by its name. Times are picoseconds.
+ */
+#pragma once
+
+#include "fabric-port.h"
+#include "message-transport.h"
+#include "record-table.h"
+
+#include <cstdint>
+#include <vector>
+
+namespace astra_ns3
+{
+
+/// A message that has arrived.
+struct FlowRow
+{
+    const ns3::CollectiveMessage& message; //!< the message
+    int64_t endPs;                         //!< when
+};
+
+/// A value of a pair of NPUs.
+struct PairRow
+{
+    int64_t timePs;   //!< when
+    int64_t sender;   //!< NPU that sends
+    int64_t receiver; //!< NPU that receives
+    int64_t quantity; //!< a ConnectionQuantity or QueuePairQuantity
+    int64_t value;    //!< the number
+};
+
+/// A value of a port.
+struct PortRow
+{
+    int64_t timePs; //!< when
+    int64_t node;   //!< the port's node
+    int64_t port;   //!< its number
+    int64_t value;  //!< the number
+};
+
+/// What one port has done.
+struct PortState
+{
+    const ns3::FabricPortCounters& counters; //!< what it counted
+    int64_t pausedPs;                        //!< time during which any priority was stopped
+};
+
+using FlowTable = RecordTableOf<FlowRow>; //!< of messages
+using PairTable = RecordTableOf<PairRow>; //!< of pairs of NPUs
+using PortTable = RecordTableOf<PortRow>; //!< of ports
+
+/// \return columns of messages
+inline std::vector<RecordColumn<FlowRow>>
+FlowColumns()
+{
+    return {
+        {"source", [](const FlowRow& row) -> int64_t { return row.message.sender; }},
+        {"destination", [](const FlowRow& row) -> int64_t { return row.message.receiver; }},
+        {"bytes", [](const FlowRow& row) -> int64_t { return row.message.bytes; }},
+        {"start_ps", [](const FlowRow& row) -> int64_t { return row.message.startPs; }},
+        {"end_ps", [](const FlowRow& row) -> int64_t { return row.endPs; }},
+        {"instance", [](const FlowRow& row) -> int64_t { return row.message.instance; }},
+        {"row", [](const FlowRow& row) -> int64_t { return row.message.row; }},
+        {"ideal_ps", [](const FlowRow& row) -> int64_t { return row.message.idealPs; }},
+    };
+}
+
+/// \return columns of values of pairs
+inline std::vector<RecordColumn<PairRow>>
+PairColumns()
+{
+    return {
+        {"time_ps", [](const PairRow& row) { return row.timePs; }},
+        {"source", [](const PairRow& row) { return row.sender; }},
+        {"destination", [](const PairRow& row) { return row.receiver; }},
+        {"quantity", [](const PairRow& row) { return row.quantity; }},
+        {"value", [](const PairRow& row) { return row.value; }},
+    };
+}
+
+/// \param value name of the values \return columns of values of ports
+inline std::vector<RecordColumn<PortRow>>
+PortColumns(const char* value)
+{
+    return {
+        {"time_ps", [](const PortRow& row) { return row.timePs; }},
+        {"node", [](const PortRow& row) { return row.node; }},
+        {"port", [](const PortRow& row) { return row.port; }},
+        {value, [](const PortRow& row) { return row.value; }},
+    };
+}
+
+/// \return what is counted at each port
+inline std::vector<RecordColumn<PortState>>
+PortCounters()
+{
+    return {
+        {"sent_frames", [](const PortState& port) -> int64_t { return port.counters.sentFrames; }},
+        {"sent_bytes", [](const PortState& port) -> int64_t { return port.counters.sentBytes; }},
+        {"dropped_frames",
+         [](const PortState& port) -> int64_t { return port.counters.droppedFrames; }},
+        {"dropped_bytes",
+         [](const PortState& port) -> int64_t { return port.counters.droppedBytes; }},
+        {"marked_frames",
+         [](const PortState& port) -> int64_t { return port.counters.markedFrames; }},
+        {"highest_queue_bytes",
+         [](const PortState& port) -> int64_t { return port.counters.highestQueueBytes; }},
+        {"lost_frames", [](const PortState& port) -> int64_t { return port.counters.lostFrames; }},
+        {"pauses", [](const PortState& port) -> int64_t { return port.counters.pauses; }},
+        {"paused_ps", [](const PortState& port) { return port.pausedPs; }},
+        {"pause_frames",
+         [](const PortState& port) -> int64_t { return port.counters.pauseFrames; }},
+    };
+}
+
+} // namespace astra_ns3
