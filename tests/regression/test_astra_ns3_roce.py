@@ -55,10 +55,8 @@ def test_first_and_last_finish_are_met(case: Row, tmp_path: Path) -> None:
 def wires(network: NetworkConfig) -> tuple[object, ...]:
     """Hosts, switches and links, in whatever order and direction they are written."""
     graph = build_graph(network.topology)
-    links = Counter(
-        (frozenset((link.a, link.b)), link.rate_bps, link.delay_ps, link.error_rate) for link in graph.links
-    )
-    return graph.hosts, graph.switches, graph.rank_host, links, network.topology.switch
+    links = [(frozenset((link.a, link.b)), link.rate_bps, link.delay_ps, link.error_rate) for link in graph.links]
+    return graph.hosts, graph.switches, graph.rank_host, Counter(links), network.document()["topology"]["switch"]
 
 
 def sample(case: Row, folder: Path) -> Path:
