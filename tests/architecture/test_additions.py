@@ -19,7 +19,6 @@ DONE_ELSEWHERE = {
     "observed quantity": "tests/bridge/test_ns3_observation.py",
     "something that changes during a run": "tests/unit/test_topology_changes.py",
     "background traffic": "tests/bridge/test_ns3_hooks.py",
-    "result table": "tests/unit/test_results_own_tables.py",
 }
 """Rows that a test of the suite does: a part of the user's, or what the row names."""
 

@@ -56,7 +56,7 @@ def wires(network: NetworkConfig) -> tuple[object, ...]:
     """Hosts, switches and links, in whatever order and direction they are written."""
     graph = build_graph(network.topology)
     links = [(frozenset((link.a, link.b)), link.rate_bps, link.delay_ps, link.error_rate) for link in graph.links]
-    return graph.hosts, graph.switches, graph.rank_host, Counter(links), network.document()["topology"]["switch"]
+    return graph.hosts, graph.switches, graph.npu_host, Counter(links), network.document()["topology"]["switch"]
 
 
 def sample(case: Row, folder: Path) -> Path:

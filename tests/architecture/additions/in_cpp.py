@@ -240,4 +240,29 @@ assert "steady" in KINDS
     compiled=("ns3-scratch/roce/model/roce-control-steady.cc", "ns3-scratch/roce/model/roce-control-registry.cc"),
 )
 
-RECIPES = (PATH_CHOICE, SCHEDULER, TRANSPORT, ROCE_CONTROL)
+RECORDED_COLUMN = Recipe(
+    row="column of a recorded table",
+    lines={
+        "ns3-scratch/bridge/model/record-rows.h": (
+            (
+                '        {"ideal_ps", ',
+                '        {"twice", [](const FlowRow& row) -> int64_t { return 2 * row.message.bytes; }},\n'
+                '        {"ideal_ps", ',
+            ),
+        ),
+        "astra_ns3/network/recorded.py": (
+            (
+                '        Column("bytes", "int64", "B", "size"),',
+                '        Column("bytes", "int64", "B", "size"),\n        Column("twice", "int64", "B", "for a test"),',
+            ),
+        ),
+    },
+    check="""
+from astra_ns3.network.recorded import FLOWS
+assert "twice" in FLOWS.recorded
+assert "twice" in astra_ns3.Result.flows.__doc__
+""",
+    compiled=("ns3-scratch/bridge/model/recorder.cc",),
+)
+
+RECIPES = (PATH_CHOICE, SCHEDULER, TRANSPORT, ROCE_CONTROL, RECORDED_COLUMN)

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from architecture.additions.recipe import Recipe
+
+TESTS = str(Path(__file__).resolve().parents[2])
 
 ALGORITHM = Recipe(
     row="collective algorithm",
@@ -345,4 +349,83 @@ assert tcp_parameters(TcpTransport(congestion_control="cruise")).type_id == "ns3
 """,
 )
 
-RECIPES = (ALGORITHM, LOOP, OPERATION, LABEL, POLICY, RULE, TOPOLOGY, GRAPH_FORMAT, TCP_CONTROL, BACKEND)
+OPTION = Recipe(
+    row="option of a run",
+    lines={
+        "astra_ns3/experiments/options.py": (
+            (
+                "    injection_scale: float = option(",
+                """    patience: int = option(3, "for a test.", Flag("--patience", help="For a test."))
+    injection_scale: float = option(""",
+            ),
+        )
+    },
+    check="""
+import inspect
+from click.testing import CliRunner
+from astra_ns3.cli.main import cli
+from astra_ns3.experiments.request import RunRequest
+
+assert inspect.signature(astra_ns3.run).parameters["patience"].default == 3
+assert "patience: for a test." in " ".join(astra_ns3.run.__doc__.split())
+for command in ("run", "validate"):
+    assert "--patience INTEGER" in CliRunner().invoke(cli, [command, "--help"]).output
+assert RunRequest(workload="w", system="s", network="n", patience=4).patience == 4
+""",
+)
+
+RESULT_TABLE = Recipe(
+    row="result table",
+    lines={
+        "astra_ns3/experiments/run_tables.py": (
+            (
+                "def npu_table(",
+                "def end_table(records: RunRecords) -> Table:\n"
+                '    """When each NPU ends."""\n    return Table.of(ENDS, END_COLUMNS, records.npus)\n\n\ndef npu_table(',
+            ),
+            (
+                'SWITCH = "switch.csv"',
+                'SWITCH = "switch.csv"\nENDS = "ends.csv"\nEND_COLUMNS: tuple[CellColumn[NpuRecord], ...] = (\n'
+                '    ("npu", lambda npu: npu.npu),\n    ("end_ps", lambda npu: npu.finish_ps),\n)',
+            ),
+        ),
+        "astra_ns3/experiments/saving.py": (
+            ("import collective_table, npu_table", "import collective_table, end_table, npu_table"),
+            (
+                "        npu_table(played.records),",
+                "        npu_table(played.records),\n        end_table(played.records),",
+            ),
+        ),
+        "astra_ns3/experiments/result.py": (
+            ("import COLLECTIVES, NPUS, SWITCH", "import COLLECTIVES, ENDS, NPUS, SWITCH"),
+            ("    npus = Frame(", '    ends = Frame(ENDS, "when each NPU ends")\n    npus = Frame('),
+        ),
+        "astra_ns3/experiments/store.py": (
+            ("import COLLECTIVES, NPUS, SWITCH", "import COLLECTIVES, ENDS, NPUS, SWITCH"),
+            ("    NPUS,\n", "    NPUS,\n    ENDS,\n"),
+        ),
+    },
+    check=f"""
+sys.path.insert(0, {TESTS!r})
+from support.small_run import small_run
+
+result = astra_ns3.run(**small_run(), output="out")
+assert result.ends.columns.tolist() == ["npu", "end_ps"]
+assert astra_ns3.Result.load("out").ends.equals(result.ends)
+""",
+)
+
+RECIPES = (
+    ALGORITHM,
+    LOOP,
+    OPERATION,
+    LABEL,
+    POLICY,
+    RULE,
+    TOPOLOGY,
+    GRAPH_FORMAT,
+    TCP_CONTROL,
+    BACKEND,
+    OPTION,
+    RESULT_TABLE,
+)
