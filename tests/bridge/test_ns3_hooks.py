@@ -14,7 +14,7 @@ import pytest
 from oracles.tcp_times import HEADERS, Star, segment_sizes
 from support.command import NEEDS_HEADERS, Finished, run_command
 from support.small_run import write_inputs
-from support.star_network import OPEN_WINDOW_SEGMENTS, incast, one_message, play, star
+from support.star_network import OPEN_WINDOW_SEGMENTS, Played, incast, one_message, play, star
 
 from astra_ns3.errors import InputError
 from astra_ns3.experiments.hooks import load_hook
@@ -22,6 +22,7 @@ from astra_ns3.experiments.hooks import load_hook
 SEGMENT = 1460
 PACKET_SIGNATURE = "void(ns3::Time, ns3::Ptr<const ns3::Packet>)"
 BULK_BYTES = 50_000
+SMALL: dict[str, Any] = {"buffer": "100KB", "min_rto": "1ms"}
 
 pytestmark = NEEDS_HEADERS
 
@@ -36,10 +37,15 @@ def sample_queue(repository: Path) -> ModuleType:
     return module
 
 
-def test_the_example_samples_the_queue_and_counts_drops(repository: Path) -> None:
+@pytest.fixture(scope="module")
+def watched(repository: Path) -> tuple[ModuleType, Played]:
+    """The example, and the run that it has watched."""
     example = sample_queue(repository)
-    network = star(5, buffer="100KB", min_rto="1ms")
-    played = play(network, incast(4), 300_000, on_built=example.on_built)
+    return example, play(star(5, **SMALL), incast(4), 300_000, on_built=example.on_built)
+
+
+def test_the_example_samples_the_queue_and_counts_drops(watched: tuple[ModuleType, Played]) -> None:
+    example, played = watched
     times = [time_ps for time_ps, _ in example.SAMPLES]
     assert times == [index * example.INTERVAL_PS for index in range(len(times))]
     assert len(times) == min(example.MOST_SAMPLES, played.end_ps // example.INTERVAL_PS + 1)
@@ -49,12 +55,11 @@ def test_the_example_samples_the_queue_and_counts_drops(repository: Path) -> Non
     assert all(before <= after for before, after in itertools.pairwise(example.DROPS))
 
 
-def test_the_example_changes_no_result(repository: Path) -> None:
-    network = star(5, buffer="100KB", min_rto="1ms")
-    watched = play(network, incast(4), 300_000, on_built=sample_queue(repository).on_built)
-    plain = play(network, incast(4), 300_000)
-    assert watched.listener.done == plain.listener.done
-    assert watched.ports == plain.ports
+def test_the_example_changes_no_result(watched: tuple[ModuleType, Played]) -> None:
+    _, played = watched
+    plain = play(star(5, **SMALL), incast(4), 300_000)
+    assert played.listener.done == plain.listener.done
+    assert played.ports == plain.ports
 
 
 def test_the_command_line_takes_the_example(repository: Path, tmp_path: Path) -> None:

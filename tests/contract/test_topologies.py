@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pandas as pd
@@ -46,19 +48,21 @@ def main_job(network: NetworkConfig, folder: Path) -> tuple[Result, pd.DataFrame
     return result, flows_of(folder)
 
 
-def planned_messages(network: NetworkConfig, folder: Path) -> Counter[tuple[int, ...]]:
+@cache
+def planned_messages(npus: int, dimensions: tuple[int, ...]) -> Counter[tuple[int, ...]]:
     """Every message of the job, taken down where none can be lost: on the analytical network, one switch."""
-    star = {"npus": network.npus, "dimensions": list(network.dimensions)}
+    star = {"npus": npus, "dimensions": list(dimensions)}
     wires = {"link": {"rate": "100Gbps", "delay": "500ns"}, "switch": {"buffer": "1GB"}}
-    astra_ns3.run(
-        workload=small_dlrm(),
-        system=system_for(len(network.dimensions)),
-        network=parse_network({"topology": {**star, **wires}}),
-        backend="analytical",
-        output=folder,
-        record=["flows"],
-    )
-    return messages_in(flows_of(folder))
+    with TemporaryDirectory() as folder:
+        astra_ns3.run(
+            workload=small_dlrm(),
+            system=system_for(len(dimensions)),
+            network=parse_network({"topology": {**star, **wires}}),
+            backend="analytical",
+            output=Path(folder) / "run",
+            record=["flows"],
+        )
+        return messages_in(flows_of(Path(folder) / "run"))
 
 
 def messages_in(flows: pd.DataFrame) -> Counter[tuple[int, ...]]:
@@ -73,7 +77,7 @@ def test_there_is_a_file_of_every_kind() -> None:
 def test_the_main_job_runs_on_each_file(name: str, tmp_path: Path) -> None:
     network = parse_network(FILES[name])
     _, flows = main_job(network, tmp_path / "run")
-    assert messages_in(flows) == planned_messages(network, tmp_path / "planned")
+    assert messages_in(flows) == planned_messages(network.npus, network.dimensions)
 
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
@@ -83,7 +87,7 @@ def test_the_main_job_runs_on_each_topology_over_each_transport_again_and_again_
 ) -> None:
     network = on_transport(brought_network(tmp_path) if name == "file" else FILES[name], TRANSPORTS[transport])
     first, flows = main_job(network, tmp_path / "first")
-    assert messages_in(flows) == planned_messages(network, tmp_path / "planned")
+    assert messages_in(flows) == planned_messages(network.npus, network.dimensions)
     second, again = main_job(network, tmp_path / "second")
     assert first.finish_ps == second.finish_ps
     assert flows.equals(again)
@@ -135,7 +139,7 @@ def test_each_topology_has_an_analytical_network_but_a_mesh(name: str, backend: 
             astra_ns3.run(**arguments, backend=backend)
         return
     astra_ns3.run(**arguments, backend=backend, output=tmp_path / "run", record=["flows"])
-    assert messages_in(flows_of(tmp_path / "run")) == planned_messages(network, tmp_path / "planned")
+    assert messages_in(flows_of(tmp_path / "run")) == planned_messages(network.npus, network.dimensions)
 
 
 ROUTINGS: dict[str, dict[str, Any]] = {

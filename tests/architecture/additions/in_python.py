@@ -381,7 +381,8 @@ RESULT_TABLE = Recipe(
             (
                 "def npu_table(",
                 "def end_table(records: RunRecords) -> Table:\n"
-                '    """When each NPU ends."""\n    return Table.of(ENDS, END_COLUMNS, records.npus)\n\n\ndef npu_table(',
+                '    """When each NPU ends."""\n    return Table.of(ENDS, END_COLUMNS, records.npus)\n\n\n'
+                "def npu_table(",
             ),
             (
                 'SWITCH = "switch.csv"',
