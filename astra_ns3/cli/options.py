@@ -67,17 +67,18 @@ def _parameter(option: Option, flag: Flag) -> click.Option:
         kind = _quantity(flag.quantity)
     elif flag.choices:
         kind = click.Choice(flag.choices)
-    plain = option.made is None and not option.many
+    default: dict[str, Any] = {}  # for click, a None that is given is one
+    if option.made is None and not option.many and option.default is not None:
+        default = {"default": option.default, "show_default": option.kind is not bool}
     return click.Option(
         [*flag.names.split(), _place(flag)],
         type=None if option.kind is bool else kind,
-        is_flag=option.kind is bool,
+        is_flag=True if option.kind is bool else None,
         multiple=option.many,
         required=option.needed,
-        default=option.default if plain else None,
-        show_default=plain and option.kind is not bool and option.default is not None,
         metavar=flag.metavar,
         help=flag.help,
+        **default,
     )
 
 

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,8 +22,7 @@ class RecordTable
     /// \param name its name \param columns those of its columns, one at least
     RecordTable(std::string name, std::vector<std::string> columns)
         : m_name(std::move(name)),
-          m_names(std::move(columns)),
-          m_columns(m_names.size())
+          m_names(std::move(columns))
     {
     }
 
@@ -34,14 +35,11 @@ class RecordTable
     /// Have the rows fetched, and drop them.
     void Flush()
     {
-        if (GetRows() > 0 && m_ready)
+        if (m_rows > 0 && m_ready)
         {
             m_ready();
         }
-        for (auto& column : m_columns)
-        {
-            column.clear();
-        }
+        m_rows = 0;
     }
 
     /// \return its name
@@ -59,27 +57,48 @@ class RecordTable
     /// \return rows kept
     std::size_t GetRows() const
     {
-        return m_columns.front().size();
+        return m_rows;
     }
 
     /// \return a column
     const int64_t* GetColumn(std::size_t column) const
     {
-        return m_columns.at(column).data();
+        if (column >= m_names.size())
+        {
+            throw std::out_of_range("table " + m_name + " has no column " + std::to_string(column));
+        }
+        return m_numbers.get() + column * STRIDE;
     }
 
   protected:
-    /// Add a value to a column; the others have to follow.
-    void Append(std::size_t column, int64_t value)
+    /// \param value gives the value of a column of the new row
+    template <typename VALUE>
+    void AppendRow(const VALUE& value)
     {
-        m_columns[column].push_back(value);
+        if (!m_numbers)
+        {
+            m_numbers = std::make_unique_for_overwrite<int64_t[]>(m_names.size() * STRIDE);
+        }
+        int64_t* place = m_numbers.get() + m_rows;
+        for (std::size_t column = 0; column < m_names.size(); ++column, place += STRIDE)
+        {
+            *place = value(column);
+        }
+        if (++m_rows >= ROWS)
+        {
+            Flush();
+        }
     }
 
   private:
-    std::string m_name;                          //!< its name
-    std::vector<std::string> m_names;            //!< of the columns
-    std::vector<std::vector<int64_t>> m_columns; //!< the rows, by column
-    std::function<void()> m_ready;               //!< fetches them
+    /// From a column to the next; a line of the cache more, lest all columns fall on the same ones.
+    static constexpr std::size_t STRIDE = ROWS + 8;
+
+    std::string m_name;                   //!< its name
+    std::vector<std::string> m_names;     //!< of the columns
+    std::unique_ptr<int64_t[]> m_numbers; //!< the rows, by column; made with the first one
+    std::size_t m_rows{0};                //!< rows kept
+    std::function<void()> m_ready;        //!< fetches them
 };
 
 /// A column: its name, and its value in what becomes a row.
@@ -105,14 +124,7 @@ class RecordTableOf : public RecordTable
     /// \param row one row
     void Append(const ROW& row)
     {
-        for (std::size_t column = 0; column < m_values.size(); ++column)
-        {
-            RecordTable::Append(column, m_values[column].value(row));
-        }
-        if (GetRows() >= ROWS)
-        {
-            Flush();
-        }
+        AppendRow([&](std::size_t column) { return m_values[column].value(row); });
     }
 
   private:
