@@ -27,7 +27,7 @@ every_pair = pytest.mark.parametrize(
 
 
 @every_pair
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(data=st.data())
 def test_every_algorithm_does_what_its_collective_promises(
     kind: CollectiveKind, name: str, data: st.DataObject
