@@ -40,7 +40,7 @@ PYTEST = $(VENV)/bin/pytest -q -n auto --maxprocesses 4 --dist loadgroup
 
 # Both at once; the C++ suites write into a file, which is shown at the end.
 test: test-runner
-	@$(BUILD)/astra-ns3-test-runner >$(BUILD)/tests.log 2>&1 & native=$$!; trap "kill $$native" INT TERM; \
+	@$(BUILD)/astra-ns3-test-runner >$(BUILD)/tests.log 2>&1 & native=$$!; trap "kill $$native 2>/dev/null" INT TERM; \
 	$(PYTEST); python=$$?; wait $$native; native=$$?; cat $(BUILD)/tests.log; \
 	exit $$((python > native ? python : native))
 
