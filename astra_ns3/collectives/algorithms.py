@@ -19,13 +19,15 @@ class Algorithm:
     """``builders``: for each collective the variants, between which chunks take turns, of ``ranks -> Schedule``.
 
     ``windowed``: the collectives that take a window, whose builders accept it as a second argument. ``anticlockwise``:
-    the algorithm that is this one the other way round.
+    the algorithm that is this one the other way round. ``cuts_in_ranks``: the data are cut into as many parts as there
+    are ranks, so that all its messages shrink where these are rounded down.
     """
 
     builders: Mapping[CollectiveKind, tuple[Builder, ...]]
     windowed: tuple[CollectiveKind, ...] = ()
     needs_power_of_two: bool = False
     anticlockwise: str | None = None
+    cuts_in_ranks: bool = False
 
 
 def _ring(ways: tuple[int, ...], anticlockwise: str | None = None) -> Algorithm:
@@ -40,7 +42,9 @@ def _ring(ways: tuple[int, ...], anticlockwise: str | None = None) -> Algorithm:
         CollectiveKind.POINT_TO_POINT: chain.ring_point_to_point,
     }
     return Algorithm(
-        {kind: (partial(builder, ways=ways),) for kind, builder in builders.items()}, anticlockwise=anticlockwise
+        {kind: (partial(builder, ways=ways),) for kind, builder in builders.items()},
+        anticlockwise=anticlockwise,
+        cuts_in_ranks=len(ways) == 1,
     )
 
 
@@ -66,6 +70,7 @@ ALGORITHMS: Mapping[str, Algorithm] = {
             CollectiveKind.ALL_TO_ALL,
             CollectiveKind.BARRIER,
         ),
+        cuts_in_ranks=True,
     ),
     "doubleBinaryTree": Algorithm(
         {

@@ -16,6 +16,7 @@ from astra_ns3.collectives.names import FILE_PREFIX, parse_name, split_names
 from astra_ns3.collectives.own_algorithms import own_schedule
 from astra_ns3.collectives.schedule import Schedule
 from astra_ns3.collectives.schedule_files import Tell, load_schedule_cached, silent
+from astra_ns3.config.core.model import shown
 from astra_ns3.errors import InputError, nearest
 from astra_ns3.user_code import FORM
 
@@ -72,15 +73,21 @@ def algorithm_names(value: object) -> tuple[str, ...]:
     """``ring_direct3`` or a list to one name for each dimension, or ``oneRing`` for all; raises ValueError."""
     names = split_names(value) if isinstance(value, str) else value
     if not isinstance(names, (list, tuple)) or not names:
-        raise ValueError(f"found {value!r:.60}, expected one algorithm for each dimension, joined by '_'")
+        raise ValueError(f"found {shown(value)}, expected one algorithm for each dimension, joined by '_'")
     for name in names:
         if not isinstance(name, str) or not _is_known(name):
             hint = nearest(str(name), (*ALGORITHMS, "oneRing", "oneDirect", "oneHalvingDoubling"))
             allowed = f"{', '.join(ALGORITHMS)}, direct<window>, one<Algorithm>, {FILE_PREFIX}PATH, {FORM}"
             raise ValueError(f"found {name!r}, allowed: {allowed}{hint}")
         if parse_name(name).flat and len(names) > 1:
-            raise ValueError(f"found {value!r:.60}, but {name!r} is for all dimensions and stands alone")
+            raise ValueError(f"found {shown(value)}, but {name!r} is for all dimensions and stands alone")
     return tuple(names)
+
+
+def cuts_in_ranks(algorithm: str) -> bool:
+    """Whether an algorithm of ours cuts the data into as many parts as there are ranks."""
+    entry = ALGORITHMS.get(parse_name(algorithm).base or "")
+    return entry is not None and entry.cuts_in_ranks
 
 
 def pairs() -> list[tuple[CollectiveKind, str]]:

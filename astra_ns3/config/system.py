@@ -57,7 +57,7 @@ def policy_name(value: object, info: ValidationInfo) -> object:
     """A policy's name, one of those that the context has for its key, or ``FILE.py:name``; else ValueError."""
     alias = str(info.field_name).replace("_", "-")
     allowed = ((info.context or {}).get(POLICIES) or {}).get(alias)
-    if allowed is None or value in allowed or user_part(value) is not None:
+    if allowed is None or user_part(value) is not None or (isinstance(value, str) and value in allowed):
         return value
     raise ValueError(f"found {shown(value)}, allowed: {', '.join(allowed)}, {FORM}{nearest(str(value), allowed)}")
 

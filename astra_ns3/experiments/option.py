@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from itertools import groupby
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_type_hints
 
 _DECLARED = "astra_ns3.option"
 _KINDS = (bool, int, float)
@@ -108,7 +108,8 @@ def explain(function: Callable[..., Any], request: type, returns: str, before: s
     options = options_of(request)
     described: Any = function
     described.__signature__ = inspect.Signature([one.parameter for one in options], return_annotation=returns)
-    described.__annotations__ = {**{one.name: one.annotation for one in options}, "return": returns}
+    hints = get_type_hints(request)
+    described.__annotations__ = {**{one.name: hints[one.name] for one in options}, "return": returns}
     described.__doc__ = f"{before}\n\nArgs:\n{_arguments_text(options)}\n\n{after}"
 
 

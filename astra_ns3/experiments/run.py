@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import logging
 import signal
 import threading
@@ -13,7 +14,6 @@ from typing import ParamSpec
 
 from astra_ns3.errors import AstraNs3Error, Interrupted, ResultsNotSaved
 from astra_ns3.experiments.description import Description, describe
-from astra_ns3.experiments.garbage import only_new_garbage
 from astra_ns3.experiments.inputs import load_inputs
 from astra_ns3.experiments.isolated.channel import Recorder
 from astra_ns3.experiments.isolated.child import serve
@@ -58,6 +58,10 @@ def run_of(request: Callable[Asked, RunRequest]) -> Callable[Asked, Result]:
     """The function that plays a request made of its arguments; ``request`` is a class of them."""
 
     def run(*files: Asked.args, **options: Asked.kwargs) -> Result:
+        try:
+            signature.bind(*files, **options)
+        except TypeError as error:  # in the words of a call of this function, not of the class behind it
+            raise TypeError(f"run(): {error}") from None
         outcome = execute(request(*files, **options))
         if outcome.error is not None:
             outcome.error.result = outcome.result
@@ -65,6 +69,7 @@ def run_of(request: Callable[Asked, RunRequest]) -> Callable[Asked, Result]:
         return outcome.result
 
     assert isinstance(request, type)
+    signature = inspect.signature(request)
     run.__qualname__ = run.__name__
     explain(run, request, "Result", before=_SUMMARY, after=_RAISES)
     return run
@@ -83,8 +88,7 @@ def execute(request: RunRequest) -> Outcome:
     destination = Destination(request.output_path, overwrite=request.overwrite)
     with Interruption(noting=request.isolated) as interruption:
         try:
-            with only_new_garbage():
-                outcome = (_in_a_child if request.isolated else _here)(request, watch, destination, interruption)
+            outcome = (_in_a_child if request.isolated else _here)(request, watch, destination, interruption)
             asked_to_stop = interruption.noted_at is not None
             if asked_to_stop and outcome.error is None:
                 # It came when everything was played: nothing is missing, but who asked for an end gets one.

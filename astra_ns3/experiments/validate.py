@@ -22,7 +22,7 @@ from astra_ns3.experiments.isolated.trial import try_in_child
 from astra_ns3.network.registry import check_own_control
 from astra_ns3.system.intra_dimension import join_rule
 from astra_ns3.system.own_policies import find_policy, is_own
-from astra_ns3.system.policies import POLICIES
+from astra_ns3.system.policies import USUAL_POLICIES
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ def _does_not_fit(inputs: Inputs, passes: int) -> list[str]:
 
 def check_own_code(inputs: Inputs) -> None:
     """Load the user's policies and congestion control, as a run does; raises InputError if that fails."""
-    find_policy(inputs.system.scheduling_policy, POLICIES)
+    find_policy(inputs.system.scheduling_policy, USUAL_POLICIES)
     join_rule(inputs.system.intra_dimension_scheduling)
     check_own_control(inputs.plan)
 

@@ -28,13 +28,38 @@ def transport_shapes(
 
     ``tables``: the routes, if known. Model limits: all NPUs are taken to see what NPU 0 sees.
     """
-    if network.tcp is None or network.roce is None or network.transports is None:
+    npus = _npus_by_transport(network)
+    if not npus:
         return {}
     tables = tables or shortest_paths(graph)
+    return {kind: _seen_from_first(graph, tables, others) for kind, others in npus.items() if others}
+
+
+def transport_switches(network: NetworkConfig, graph: Graph, tables: RouteTables) -> Mapping[str, frozenset[int]]:
+    """By kind, the switches that each of several transports passes on its way from NPU 0; nothing if there is one."""
+    return {
+        kind: frozenset(_switches(graph, tables, others))
+        for kind, others in _npus_by_transport(network).items()
+        if others
+    }
+
+
+def _npus_by_transport(network: NetworkConfig) -> Mapping[str, list[int]]:
+    """The NPUs to which NPU 0 has each of several transports."""
+    if network.tcp is None or network.roce is None or network.transports is None:
+        return {}
     npus: dict[str, list[int]] = {}
     for transport, others in zip(network.transports, _nearest_others(network.dimensions), strict=True):
         npus.setdefault(transport.kind, []).extend(others)
-    return {kind: _seen_from_first(graph, tables, others) for kind, others in npus.items() if others}
+    return npus
+
+
+def _switches(graph: Graph, tables: RouteTables, npus: Sequence[int]) -> list[int]:
+    """Those on shortest paths from NPU 0 to others."""
+    source = graph.npu_host[0]
+    targets = {graph.npu_host[npu] for npu in npus} - {source}
+    nodes = {node for target in targets for node in _between(graph, tables, source, target)}
+    return sorted(node - graph.hosts for node in nodes if node >= graph.hosts)
 
 
 def _nearest_others(dimensions: Sequence[int]) -> list[range]:
@@ -51,9 +76,13 @@ def _seen_from_first(graph: Graph, tables: RouteTables, npus: Sequence[int]) -> 
     source = graph.npu_host[0]
     targets = sorted({graph.npu_host[npu] for npu in npus} - {source})
     paths = [path_links(graph, path(graph, tables, source, target)) for target in targets]
-    nodes = {node for target in targets for node in _between(graph, tables, source, target)}
-    switches = sorted(node - graph.hosts for node in nodes if node >= graph.hosts)
-    return _shape(graph, len(npus) + 1, switches, [source, *targets], max(paths, key=_propagation_ps, default=()))
+    return _shape(
+        graph,
+        len(npus) + 1,
+        _switches(graph, tables, npus),
+        [source, *targets],
+        max(paths, key=_propagation_ps, default=()),
+    )
 
 
 def _propagation_ps(links: Sequence[Link]) -> tuple[int, int]:

@@ -17,7 +17,7 @@ from astra_ns3.config.network.packet_network import NetworkConfig, Observe
 from astra_ns3.config.topology.switch import SwitchConfig
 from astra_ns3.network.api import EndpointModel
 from astra_ns3.network.grid import NpuGrid, npu_grid
-from astra_ns3.network.outline import network_shape, port_shape, transport_shapes
+from astra_ns3.network.outline import network_shape, port_shape, transport_shapes, transport_switches
 from astra_ns3.topology.graph import Graph, Link
 from astra_ns3.topology.paths import longest_path, slowest_path
 from astra_ns3.topology.registry import build_graph
@@ -114,7 +114,7 @@ def plan_network(config: AnyNetwork, endpoint: EndpointModel | None = None) -> A
     slowest = slowest_path(graph, tables, longest)
     outline = network_shape(graph, slowest)
     shapes = transport_shapes(config, graph, tables)
-    marked = _with_marking(config, graph, outline, shapes)
+    marked = _with_marking(config, graph, tables, outline, shapes)
     if marked is not graph:
         graph, outline = marked, network_shape(marked, slowest)
         shapes = transport_shapes(config, graph, tables)
@@ -134,7 +134,7 @@ def plan_network(config: AnyNetwork, endpoint: EndpointModel | None = None) -> A
 
 
 def _with_marking(
-    config: NetworkConfig, graph: Graph, outline: NetworkShape, shapes: Mapping[str, NetworkShape]
+    config: NetworkConfig, graph: Graph, tables: RouteTables, outline: NetworkShape, shapes: Mapping[str, NetworkShape]
 ) -> Graph:
     """The graph with the thresholds that the file leaves open; the same graph if it leaves none.
 
@@ -146,22 +146,27 @@ def _with_marking(
         for kind in ("tcp", "roce")
     ):
         return graph
-    only_tcp = set(shapes["tcp"].switches) - set(shapes["roce"].switches) if {"tcp", "roce"} <= shapes.keys() else set()
+    # A switch that NPU 0 doesn't see is taken for what one like it is, RoCE's if both have such.
+    seen = transport_switches(config, graph, tables)
+    seen_by_tcp = seen.get("tcp", frozenset()) - seen.get("roce", frozenset())
+    unseen = set(range(graph.switches)).difference(*seen.values())
+    like_tcp = set(shapes["tcp"].switches) - set(shapes["roce"].switches) if {"tcp", "roce"} <= shapes.keys() else set()
     usual = "tcp" if config.roce is None else "roce"
     round_trips = {kind: _round_trip_ps(config, shapes.get(kind, outline), kind) for kind in (usual, *shapes)}
     ports = [port_shape(link) for link in graph.links]
-    made: dict[SwitchShape, SwitchConfig] = {}
+    made: dict[tuple[SwitchShape, str], SwitchConfig] = {}
     found: list[SwitchConfig] = []
     for number, switch in enumerate(graph.switch_configs):
         shape = SwitchShape(switch, tuple(sorted(ports[port.link] for port in graph.ports[graph.hosts + number])))
-        if shape not in made:
-            kind = "tcp" if shape in only_tcp else usual
-            made[shape] = switch
+        only_tcp = number in seen_by_tcp or (number in unseen and shape in like_tcp)
+        key = shape, kind = shape, "tcp" if only_tcp else usual
+        if key not in made:
+            made[key] = switch
             if switch.ecn == "off":
-                made[shape] = switch.model_copy(update={"ecn": None})
+                made[key] = switch.model_copy(update={"ecn": None})
             elif is_open(config, switch, kind):
-                made[shape] = with_marking(config, shape, round_trips[kind], kind)
-        found.append(made[shape])
+                made[key] = with_marking(config, shape, round_trips[kind], kind)
+        found.append(made[key])
     marked = copy(graph)  # with all that it has already worked out of its links
     object.__setattr__(marked, "switch_configs", tuple(found))
     return marked

@@ -16,8 +16,8 @@ from astra_ns3.network.records import RecorderOptions
 
 #: Called with what a backend built, before the first event; its arguments are the backend's own affair.
 BuiltHook = Callable[..., object]
-Factory = Callable[[AnyNetwork, EndpointModel, int, RecorderOptions, "BuiltHook | None"], NetworkBackend]
-_Maker = Callable[[AnyPlan, int, RecorderOptions, "BuiltHook | None", Compatibility], NetworkBackend]
+Factory = Callable[[AnyNetwork, EndpointModel, int, RecorderOptions, BuiltHook | None], NetworkBackend]
+_Maker = Callable[[AnyPlan, int, RecorderOptions, BuiltHook | None, Compatibility], NetworkBackend]
 
 
 def create_backend(

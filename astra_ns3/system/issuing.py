@@ -15,7 +15,7 @@ from astra_ns3.system.communicator import Communicator
 from astra_ns3.system.groups import Grid
 from astra_ns3.system.launches import Launch, LaunchTable, ScheduleNumbers
 from astra_ns3.system.own_policies import find_policy
-from astra_ns3.system.policies import POLICIES
+from astra_ns3.system.policies import POLICIES, USUAL_POLICIES
 from astra_ns3.system.request import CollectiveRequest
 from astra_ns3.system.task import Collective, Task
 
@@ -55,7 +55,7 @@ class CollectiveMaker:
         self._roles = roles
         self._schedules = schedules
         self._plans: dict[Communicator | None, _Plans] = {}
-        self._usual_policy = find_policy(config.scheduling_policy, POLICIES)
+        self._usual_policy = find_policy(config.scheduling_policy, USUAL_POLICIES)
         self._counter = 0
 
     def prepare(self, request: CollectiveRequest) -> None:

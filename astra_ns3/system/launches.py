@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple
 
-from astra_ns3.collectives.registry import lookup, variants
+from astra_ns3.collectives.names import parse_name
+from astra_ns3.collectives.registry import cuts_in_ranks, lookup, variants
 from astra_ns3.collectives.schedule import Schedule
 from astra_ns3.collectives.schedule_files import Tell, silent
 from astra_ns3.collectives.volume import rank_costs
@@ -19,10 +19,6 @@ from astra_ns3.system.communicator import PerNpu
 from astra_ns3.system.groups import Grid, GroupTable
 from astra_ns3.system.phases import Phase
 from astra_ns3.units import PS_PER_NS
-
-_WINDOW = re.compile(r"(?i:(one)?direct)([0-9]+)")
-# Halving and doubling cuts its data in two again and again, so the parts don't all shrink to floor(bytes / ranks).
-_CUTS_IN_RANKS = re.compile(r"(?i:(one)?(ring|direct))")
 
 
 class Costs(NamedTuple):
@@ -90,7 +86,7 @@ class LaunchTable:
         ranks = self._grid.ranks_in(phase.dimensions)
         schedule = schedule_of(phase, ranks, turn, anticlockwise=anticlockwise)
         bytes = phase.bytes
-        if self._truncates and _CUTS_IN_RANKS.match(phase.algorithm):
+        if self._truncates and cuts_in_ranks(phase.algorithm):
             bytes = max(bytes - bytes % ranks, 1)
         groups = self._groups.of_npus(phase.dimensions)
 
@@ -116,5 +112,5 @@ def turns(phase: Phase) -> int:
 
 def _fitting(algorithm: str, ranks: int) -> str:
     """A window wider than the other ranks is none."""
-    match = _WINDOW.fullmatch(algorithm)
-    return algorithm[: match.start(2)] if match and int(match[2]) >= ranks else algorithm
+    window = parse_name(algorithm).window
+    return algorithm if window is None or window < ranks else algorithm.removesuffix(str(window))

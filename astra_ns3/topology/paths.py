@@ -84,7 +84,8 @@ def longest_path(graph: Graph, tables: RouteTables | None = None) -> tuple[Link,
 def slowest_path(graph: Graph, tables: RouteTables, longest: tuple[Link, ...]) -> tuple[Link, ...]:
     """The links of a path between two hosts that takes longest, ``longest`` if that does.
 
-    Model limits: a packet of 1,000 bytes is taken, and of a pair's equal paths one with the least delay is looked for.
+    Model limits: only the path of most propagation delay is compared with ``longest``, by a packet of 1,000 bytes; of a
+    pair's equal paths the quickest counts. With one delay everywhere it is ``longest``, whatever the rates.
     """
     if len({link.delay_ps for link in graph.links}) < 2:
         return longest

@@ -145,6 +145,22 @@ def test_switches_that_only_tcp_passes_are_marked_as_tcp_wants_it() -> None:
         assert ecn.kmax_bytes == 4 * ecn.kmin_bytes
 
 
+def test_a_switch_of_tcps_that_looks_like_one_of_roces_is_tcps() -> None:
+    link, switch = {"rate": "100Gbps", "delay": "500ns"}, {"buffer": "1GB"}
+    scale_out = {"kind": "leaf-spine", "leaves": 4, "spines": 2, "hosts_per_leaf": 4, "link": link, "switch": switch}
+    topology = {
+        "kind": "hierarchical",
+        "nodes": 4,
+        "npus_per_node": 4,
+        "scale_up": {"link": link, "switch": switch},
+        "scale_out": scale_out,
+    }
+    plan = plan_network(network({"kind": "roce", "congestion_control": "dcqcn"}, "tcp", topology=topology))
+    marked = [bool(config.marking) for config in plan.graph.switch_configs]
+    assert marked.count(True) == 4  # one inside each node; four leaves and two spines are TCP's
+    assert marked.count(False) == 6
+
+
 @pytest.mark.parametrize("place", ["scale_up", "scale_out"])
 def test_pfc_keeps_room_for_the_largest_frame_of_any_transport_on_every_switch(place: str) -> None:
     """Also where only TCP's frames come along, which TCP's own checks don't look at."""

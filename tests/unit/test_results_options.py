@@ -6,7 +6,7 @@ import inspect
 import re
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import click
 import pytest
@@ -106,3 +106,13 @@ def test_no_option_is_named_in_a_second_place() -> None:
     others += [path for path in PACKAGE.glob("experiments/**/*.py") if path not in declared]
     texts = {path.name: path.read_text(encoding="utf-8") for path in others}
     assert [(name, word) for name, text in texts.items() for word in flags if f'"{word}"' in text] == []
+
+
+def test_run_tells_of_its_arguments_by_its_own_name_and_types() -> None:
+    any_run: Any = astra_ns3.run
+    for files, options in ((("w", "s", "n"), {}), ((), {"workload": "w", "spead": 1})):
+        with pytest.raises(TypeError, match=r"^run\(\): "):
+            any_run(*files, **options)
+    hints = get_type_hints(astra_ns3.run)
+    assert hints["passes"] is int
+    assert hints["return"] is astra_ns3.Result

@@ -36,6 +36,9 @@ def test_files_may_name_every_policy_there_is() -> None:
             assert small_system(**{key: name}).document()[key] == name
         with pytest.raises(InputError, match=f"key '{key}': found 'HIGHES', allowed: {', '.join(names)}"):
             small_system(**{key: "HIGHES"})
+        for wrong in (["LIFO"], {"LIFO": 1}, 5, None):
+            with pytest.raises(InputError, match=f"key '{key}': found .*allowed: {', '.join(names)}"):
+                small_system(**{key: wrong})
 
 
 def test_lifo_counts_up_fifo_down_on_one_counter_and_highest_leaves_it_alone() -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import codecs
 import ctypes
+import gc
 import logging
 import mmap
 import os
@@ -50,6 +51,9 @@ def serve(request: RunRequest, watch: Watch, connection: socket.socket, clock: m
     ``clock``: 8 bytes shared with the parent, the simulated time as an int64.
     """
     status = 1
+    # What the parent held lives as long as this process: a search for garbage need not look through it, nor copy its
+    # pages by doing so.
+    gc.freeze()
     try:
         _follow(parent)
         line = Line(connection)

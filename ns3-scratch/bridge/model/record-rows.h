@@ -26,11 +26,11 @@ struct FlowRow
 /// A value of a pair of NPUs.
 struct PairRow
 {
-    int64_t timePs;   //!< when
-    int64_t sender;   //!< NPU that sends
-    int64_t receiver; //!< NPU that receives
-    int64_t quantity; //!< a ConnectionQuantity or QueuePairQuantity
-    int64_t value;    //!< the number
+    int64_t timePs;      //!< when
+    int64_t source;      //!< NPU that sends
+    int64_t destination; //!< NPU that receives
+    int64_t quantity;    //!< a ConnectionQuantity or QueuePairQuantity
+    int64_t value;       //!< the number
 };
 
 /// A value of a port.
@@ -75,8 +75,8 @@ PairColumns()
 {
     return {
         {"time_ps", [](const PairRow& row) { return row.timePs; }},
-        {"source", [](const PairRow& row) { return row.sender; }},
-        {"destination", [](const PairRow& row) { return row.receiver; }},
+        {"source", [](const PairRow& row) { return row.source; }},
+        {"destination", [](const PairRow& row) { return row.destination; }},
         {"quantity", [](const PairRow& row) { return row.quantity; }},
         {"value", [](const PairRow& row) { return row.value; }},
     };
