@@ -1,7 +1,9 @@
-"""Shared by all tests: where the repository is, so that inputs are found from any working folder."""
+"""Shared by all tests: where the repository is, so that inputs are found from any working folder; and Ctrl-C."""
 
 from __future__ import annotations
 
+import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,3 +13,13 @@ import pytest
 def repository() -> Path:
     """The folder that holds `astra_ns3/`, `inputs/` and `tests/`."""
     return Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _ctrl_c_is_heard() -> Iterator[None]:
+    """What a shell starts with ``&`` ignores Ctrl-C, and so would every run of these tests."""
+    before = signal.getsignal(signal.SIGINT)
+    if before is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
