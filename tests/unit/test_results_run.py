@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import subprocess
 import sys
@@ -335,6 +336,19 @@ def test_loading_what_is_no_run_is_an_error(tmp_path: Path, text: str | None, me
         (tmp_path / "run.json").write_text(text)
     with pytest.raises(InputError, match=message):
         astra_ns3.Result.load(tmp_path)
+
+
+def test_runs_leave_nothing_behind_in_the_process_of_their_caller() -> None:
+    """Nor do they keep the search for garbage from what the caller leaves."""
+
+    def objects() -> int:
+        astra_ns3.run(**small_run())
+        gc.collect()
+        return len(gc.get_objects())
+
+    first = [objects() for _ in range(3)][-1]
+    assert gc.get_freeze_count() == 0
+    assert abs([objects() for _ in range(5)][-1] - first) < 100
 
 
 class HalfABackend:
