@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple
 
+from astra_ns3.collectives.kind import CollectiveKind
 from astra_ns3.collectives.names import parse_name
 from astra_ns3.collectives.registry import cuts_in_ranks, lookup, variants
 from astra_ns3.collectives.schedule import Schedule
@@ -86,7 +87,8 @@ class LaunchTable:
         ranks = self._grid.ranks_in(phase.dimensions)
         schedule = schedule_of(phase, ranks, turn, anticlockwise=anticlockwise)
         bytes = phase.bytes
-        if self._truncates and cuts_in_ranks(phase.algorithm):
+        # An all-gather's messages are what a rank brings, whole (semantics 4).
+        if self._truncates and cuts_in_ranks(phase.algorithm) and phase.kind is not CollectiveKind.ALL_GATHER:
             bytes = max(bytes - bytes % ranks, 1)
         groups = self._groups.of_npus(phase.dimensions)
 

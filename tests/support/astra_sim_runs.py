@@ -24,8 +24,6 @@ LOOPS = (
 )
 LAYER_LOOPS = ("DATA", "MODEL", "HYBRID_DATA_MODEL", "HYBRID_MODEL_DATA")
 MOST_DRAWS = 100
-WHOLE_GATHERED = 60 * 24
-"""A chunk of a multiple of this is a multiple of the NPUs of each dimension, however many chunks there are."""
 LARGE_SHARE = 0.3
 """Of runs whose messages are so large that reducing them takes time; these have rings only."""
 
@@ -98,8 +96,6 @@ def _layer(draw: random.Random, loop: str, number: int, large: bool) -> Layer:
     def part(kinds: tuple[str, ...]) -> Part:
         kind = draw.choice(kinds)
         bytes = draw.randint(20_000, 1_000_000) * (20 if large else 1)
-        if kind == AG:
-            bytes -= bytes % WHOLE_GATHERED  # what doesn't divide is cut off twice here, and once there
         return Part(draw.randint(1, 40_000), kind, bytes if kind != NONE else 0)
 
     any_kind = (AR, RS, AG, A2A, NONE)
