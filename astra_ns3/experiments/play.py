@@ -13,6 +13,7 @@ from astra_ns3.config.network.packet_network import NetworkConfig
 from astra_ns3.config.transports.roce_control import OwnControl
 from astra_ns3.errors import AstraNs3Error, HookFailed, InputError, Interrupted
 from astra_ns3.experiments.capacity import check_run_fits
+from astra_ns3.experiments.garbage import no_search
 from astra_ns3.experiments.inputs import Inputs
 from astra_ns3.experiments.progress import Progress, ProgressMeter, ProgressSink, expected_work, tell_stage
 from astra_ns3.experiments.request import RunRequest
@@ -112,21 +113,23 @@ def play(
     to_its_end = limits.simulated_ps is None and limits.wall_seconds is None
     check_run_fits(inputs, request.passes, limit_bytes=limits.memory_bytes, to_its_end=to_its_end)
     reporter.stage("building the network")
-    network = _build(request, inputs, recorder)
+    with no_search():
+        network = _build(request, inputs, recorder)
     try:
         reporter.stage("planning the collectives")
-        driver = TrainingDriver(
-            network,
-            inputs.system,
-            inputs.workload,
-            request.passes,
-            dimensions=inputs.network.dimensions,
-            bandwidths=inputs.bandwidths,
-            compatibility=inputs.compatibility,
-            seed=request.seed,
-            report_npu=request.report_npu,
-            on_heartbeat=lambda time_ps, events: reporter.beat(meter.read(time_ps, events, watch.wall_seconds)),
-        )
+        with no_search():
+            driver = TrainingDriver(
+                network,
+                inputs.system,
+                inputs.workload,
+                request.passes,
+                dimensions=inputs.network.dimensions,
+                bandwidths=inputs.bandwidths,
+                compatibility=inputs.compatibility,
+                seed=request.seed,
+                report_npu=request.report_npu,
+                on_heartbeat=lambda time_ps, events: reporter.beat(meter.read(time_ps, events, watch.wall_seconds)),
+            )
         work = expected_work(inputs, request.passes)
         setup_seconds = watch.wall_seconds
         meter = ProgressMeter(driver, network, work, setup_seconds)

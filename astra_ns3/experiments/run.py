@@ -14,6 +14,7 @@ from typing import ParamSpec
 
 from astra_ns3.errors import AstraNs3Error, Interrupted, ResultsNotSaved
 from astra_ns3.experiments.description import Description, describe
+from astra_ns3.experiments.garbage import no_search
 from astra_ns3.experiments.inputs import load_inputs
 from astra_ns3.experiments.isolated.channel import Recorder
 from astra_ns3.experiments.isolated.child import serve
@@ -103,13 +104,8 @@ def execute(request: RunRequest) -> Outcome:
 def _here(request: RunRequest, watch: Watch, destination: Destination, _interruption: Interruption) -> Outcome:
     reporter = LocalReporter(watch, request.progress)
     reporter.stage("reading the files")
-    inputs = load_inputs(
-        request.workload,
-        request.system,
-        request.network,
-        request,
-        tell=reporter.stage,
-    )
+    with no_search():
+        inputs = load_inputs(request.workload, request.system, request.network, request, tell=reporter.stage)
     description = describe(inputs)
     warnings = _opened(request, description, destination)
     recorder = RecorderOptions(destination.directory, "flows" in request.record, destination.tables)

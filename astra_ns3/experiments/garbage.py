@@ -1,0 +1,24 @@
+"""Python's search for garbage, which stands still while a run is set up.
+
+What is made then is kept, and there is much of it: each full search looks through all of it, and through all that the
+interpreter holds, a tenth of a second where pandas and pydantic are loaded.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+@contextmanager
+def no_search() -> Iterator[None]:
+    """No search for garbage until the end; whoever has turned it off himself keeps it so."""
+    if not gc.isenabled():
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
