@@ -36,7 +36,7 @@ def draw_network(graph: Graph, path: str | os.PathLike[str], title: str) -> None
         from matplotlib.figure import Figure
     except ImportError as error:
         raise InputError(
-            "figures need matplotlib, which is not installed; in the project's folder: pip install '.[plots]'"
+            "figures need matplotlib, which is not installed; 'pip install matplotlib' gives it"
         ) from error
     drawn = layout(graph)
     if len(drawn.wires) > MOST_WIRES:

@@ -41,7 +41,7 @@ def draw_schedule(schedule: Schedule, path: str | os.PathLike[str]) -> None:
         from matplotlib.figure import Figure
     except ImportError as error:
         raise InputError(
-            "figures need matplotlib, which is not installed; in the project's folder: pip install '.[plots]'"
+            "figures need matplotlib, which is not installed; 'pip install matplotlib' gives it"
         ) from error
     rounds = message_rounds(schedule)
     last = int(rounds.max()) + 1 if schedule.messages else 1

@@ -124,7 +124,7 @@ def test_a_missing_matplotlib_names_the_extra(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     error = _show("ring").exception
     assert isinstance(error, InputError)
-    assert "pip install '.[plots]'" in str(error)
+    assert "pip install matplotlib" in str(error)
     assert _show("ring", "--no-figure").exception is None
 
 
