@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from astra_ns3.collectives.kind import CollectiveKind
 from astra_ns3.collectives.registry import lookup
 from astra_ns3.collectives.schedule import Schedule
+from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.network.packet_network import parse_network
 from astra_ns3.network.api import EndpointModel, Limits
 from astra_ns3.network.ns3.backend import Ns3Backend

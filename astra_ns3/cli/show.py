@@ -8,12 +8,12 @@ import click
 
 from astra_ns3.cli.output import print_json, show
 from astra_ns3.cli.show_network import show_network
-from astra_ns3.collectives.kind import CollectiveKind, parse_kind
-from astra_ns3.collectives.names import FILE_PREFIX
 from astra_ns3.collectives.own_algorithms import first_own_kind
 from astra_ns3.collectives.registry import lookup, pairs
 from astra_ns3.collectives.schedule import Schedule
 from astra_ns3.collectives.schedule_files import load_schedule, save_schedule
+from astra_ns3.config.core.algorithm_names import FILE_PREFIX
+from astra_ns3.config.core.collective_kind import CollectiveKind, parse_kind
 from astra_ns3.errors import InputError
 from astra_ns3.report.schedule_figure import SUFFIXES, draw_schedule
 from astra_ns3.report.schedule_text import schedule_counts, schedule_text

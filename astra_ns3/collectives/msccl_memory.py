@@ -6,8 +6,8 @@ A value is (block, ranks whose parts are summed, one bit each), with blocks numb
 
 from __future__ import annotations
 
-from astra_ns3.collectives.kind import CollectiveKind
 from astra_ns3.collectives.msccl_xml import MscclProgram
+from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.errors import InputError
 
 Cell = tuple[str, int]

@@ -19,11 +19,11 @@ import numpy as np
 
 from astra_ns3.collectives.agenda import orders
 from astra_ns3.collectives.columns import assemble
-from astra_ns3.collectives.kind import CollectiveKind
 from astra_ns3.collectives.msccl_machine import Message, MscclMachine
 from astra_ns3.collectives.msccl_memory import chunks_per_part
 from astra_ns3.collectives.msccl_xml import MscclProgram
 from astra_ns3.collectives.schedule import Content, Schedule
+from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.errors import InputError
 
 _SHUFFLES = 3

@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from xml.parsers import expat
 
-from astra_ns3.collectives.kind import CollectiveKind, parse_kind
+from astra_ns3.config.core.collective_kind import CollectiveKind, parse_kind
 from astra_ns3.errors import InputError, nearest
 
 COLLECTIVES = (

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from astra_ns3.collectives.columns import empty
-from astra_ns3.collectives.kind import CollectiveKind
 from astra_ns3.collectives.proof import ScheduleError, prove
 from astra_ns3.collectives.schedule import Content, Schedule
+from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.errors import InputError
 from astra_ns3.memory import require_memory
 from astra_ns3.user_code import UserPart, a_kind_of, load_pure_part

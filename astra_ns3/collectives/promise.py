@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from astra_ns3.collectives.kind import CollectiveKind
 from astra_ns3.collectives.schedule import Schedule
+from astra_ns3.config.core.collective_kind import CollectiveKind
 
 _ROOT = 0
 #: Kinds whose data are cut in one part for each rank.

@@ -26,10 +26,10 @@ from astra_ns3.collectives.holdings import (
     KnownHoldings,
     MergedHoldings,
 )
-from astra_ns3.collectives.kind import CollectiveKind
 from astra_ns3.collectives.play import Play
 from astra_ns3.collectives.promise import PARTED, own_blocks, start, wanted
 from astra_ns3.collectives.schedule import Schedule, ScheduleError
+from astra_ns3.config.core.collective_kind import CollectiveKind
 
 __all__ = ["Proof", "ScheduleError", "prove"]
 

@@ -11,11 +11,11 @@ from __future__ import annotations
 from functools import lru_cache
 
 from astra_ns3.collectives.algorithms import ALGORITHMS, Algorithm, Builder
-from astra_ns3.collectives.kind import CollectiveKind
-from astra_ns3.collectives.names import FILE_PREFIX, parse_name, split_names
 from astra_ns3.collectives.own_algorithms import own_schedule
 from astra_ns3.collectives.schedule import Schedule
 from astra_ns3.collectives.schedule_files import Tell, load_schedule_cached, silent
+from astra_ns3.config.core.algorithm_names import FILE_PREFIX, parse_name, split_names
+from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.core.model import shown
 from astra_ns3.errors import InputError, nearest
 from astra_ns3.user_code import FORM

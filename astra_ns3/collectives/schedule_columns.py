@@ -16,9 +16,9 @@ import json
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
-from astra_ns3.collectives.kind import CollectiveKind
 from astra_ns3.collectives.schedule import Schedule
 from astra_ns3.collectives.schedule_rows import COLUMNS, REQUIRED_KEYS, Table, table_schedule
+from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.errors import InputError
 
 _SPARSE_COLUMNS = ("content", "contributors")

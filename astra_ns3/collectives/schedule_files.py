@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 
-from astra_ns3.collectives.kind import CollectiveKind
 from astra_ns3.collectives.msccl_run import msccl_schedule
 from astra_ns3.collectives.msccl_xml import read_msccl
 from astra_ns3.collectives.proof import ScheduleError, prove
 from astra_ns3.collectives.schedule import Schedule
 from astra_ns3.collectives.schedule_columns import csv_schedule, csv_text, json_schedule, json_text
+from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.core.reading import read_text
 from astra_ns3.errors import InputError
 

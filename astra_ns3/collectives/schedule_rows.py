@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from astra_ns3.collectives.columns import MOST_MESSAGES
-from astra_ns3.collectives.kind import CollectiveKind, parse_kind
 from astra_ns3.collectives.schedule import Content, Int32Column, Schedule
+from astra_ns3.config.core.collective_kind import CollectiveKind, parse_kind
 from astra_ns3.errors import InputError, nearest
 
 REQUIRED_KEYS = ("collective", "ranks", "blocks")

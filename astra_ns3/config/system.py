@@ -1,21 +1,20 @@
 """What a system file says: collective algorithms, chunking, scheduling, by ASTRA-sim 1.0's keys.
 
-:mod:`astra_ns3.system.file` reads it, and knows which policies there are. Keys of that format which are not modelled
-are accepted only at the value that leaves them without effect.
+:mod:`astra_ns3.system.file` reads it, and knows which algorithms and policies there are. Keys of that format which are
+not modelled are accepted only at the value that leaves them without effect.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Annotated, Literal
 
 from annotated_types import Ge, Gt, Le
 from pydantic import BeforeValidator, Field, Strict, ValidationInfo, WithJsonSchema, model_validator
 
-from astra_ns3.collectives.kind import CollectiveKind
-from astra_ns3.collectives.names import is_flat
-from astra_ns3.collectives.registry import algorithm_names
+from astra_ns3.config.core.algorithm_names import is_flat, split_names
+from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.core.model import ConfigModel, key_error, shown
 from astra_ns3.errors import InputError, nearest
 from astra_ns3.units import LARGEST_INTEGER, PS_PER_NS
@@ -51,6 +50,16 @@ def _switch(value: object) -> object:
 
 POLICIES = "policies"
 """In the context of a validation: for each key of a policy (its alias) the names there are."""
+ALGORITHMS = "algorithms"
+"""In the context of a validation: what makes a list of names of it, and refuses those that there aren't."""
+
+
+def _algorithms(value: object, info: ValidationInfo) -> object:
+    """A name for each dimension, or one for all; without a context any name will do until a schedule is asked for."""
+    known: Callable[[object], object] | None = (info.context or {}).get(ALGORITHMS)
+    if known is not None:
+        return known(value)
+    return tuple(split_names(value)) if isinstance(value, str) else value
 
 
 def policy_name(value: object, info: ValidationInfo) -> object:
@@ -67,7 +76,7 @@ _Number = Annotated[int, Strict(), Ge(0), Le(LARGEST_INTEGER // PS_PER_NS), _Who
 _Positive = Annotated[int, Strict(), Ge(1), Le(LARGEST_INTEGER // PS_PER_NS), _Whole]
 _Algorithms = Annotated[
     tuple[str, ...],
-    BeforeValidator(algorithm_names),
+    BeforeValidator(_algorithms),
     WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}, "minItems": 1}]}),
 ]
 _Scale = Annotated[float, Gt(0), BeforeValidator(_decimal)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-from astra_ns3.collectives.kind import CollectiveKind
+from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.errors import InputError
 from astra_ns3.units import LARGEST_INTEGER, PS_PER_NS
 

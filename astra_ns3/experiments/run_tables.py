@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from operator import itemgetter
 
-from astra_ns3.collectives.kind import CollectiveKind
+from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.experiments.tables import Cell, CellColumn, Table, decimal, microseconds
 from astra_ns3.network.records import PORT_COUNTERS, CollectiveRecord, NpuRecord, RunRecords
 from astra_ns3.units import PS_PER_NS

@@ -5,10 +5,10 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
-from astra_ns3.collectives.kind import CollectiveKind
 from astra_ns3.collectives.rounds import message_rounds
 from astra_ns3.collectives.schedule import Schedule
 from astra_ns3.collectives.volume import sent_shares
+from astra_ns3.config.core.collective_kind import CollectiveKind
 
 
 def schedule_counts(schedule: Schedule, kind: CollectiveKind) -> dict[str, Any]:

@@ -7,11 +7,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from astra_ns3.collectives.registry import algorithm_names
 from astra_ns3.config.core.document import Document, KeyPath
 from astra_ns3.config.core.model import shown, validated
 from astra_ns3.config.core.reading import read_text
 from astra_ns3.config.core.yaml_document import parse_yaml
-from astra_ns3.config.system import POLICIES, SystemConfig
+from astra_ns3.config.system import ALGORITHMS, POLICIES, SystemConfig
 from astra_ns3.errors import InputError
 from astra_ns3.system.inter_dimension import INTER_DIMENSION
 from astra_ns3.system.intra_dimension import INTRA_DIMENSION
@@ -43,7 +44,7 @@ def json_schema() -> dict[str, Any]:
 
 
 def _system(document: Document) -> SystemConfig:
-    return validated(SystemConfig, document, {POLICIES: _REGISTRIES})
+    return validated(SystemConfig, document, {POLICIES: _REGISTRIES, ALGORITHMS: algorithm_names})
 
 
 def _parse_text(text: str, source: str) -> Document:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from astra_ns3.collectives.kind import CollectiveKind
+from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.network.records import CollectiveRecord, Label
 from astra_ns3.system.request import MessageRequest
 from astra_ns3.system.task import Collective

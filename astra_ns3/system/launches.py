@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple
 
-from astra_ns3.collectives.kind import CollectiveKind
-from astra_ns3.collectives.names import parse_name
 from astra_ns3.collectives.registry import cuts_in_ranks, lookup, variants
 from astra_ns3.collectives.schedule import Schedule
 from astra_ns3.collectives.schedule_files import Tell, silent
 from astra_ns3.collectives.volume import rank_costs
+from astra_ns3.config.core.algorithm_names import parse_name
+from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.core.compatibility import Compatibility
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.network.api import NetworkBackend

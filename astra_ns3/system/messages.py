@@ -11,9 +11,9 @@ from collections import deque
 from collections.abc import Callable, Hashable
 from dataclasses import replace
 
-from astra_ns3.collectives.kind import CollectiveKind
 from astra_ns3.collectives.registry import lookup
 from astra_ns3.collectives.schedule import Schedule
+from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.errors import InputError, ProgramMismatch
 from astra_ns3.network.api import NetworkBackend
 from astra_ns3.network.instance import pack_instance, unpack_instance

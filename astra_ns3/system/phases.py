@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from astra_ns3.collectives.kind import CollectiveKind
-from astra_ns3.collectives.names import is_flat
 from astra_ns3.collectives.registry import played_kind
+from astra_ns3.config.core.algorithm_names import is_flat
+from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.core.compatibility import Compatibility
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.errors import InputError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from astra_ns3.collectives.kind import CollectiveKind
+from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.system.communicator import PerNpu, per_npu
 from astra_ns3.system.launches import Launch
 from astra_ns3.system.request import CollectiveRequest, Handle

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 
-from astra_ns3.collectives.kind import CollectiveKind
+from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.workload import Workload
 from astra_ns3.errors import InputError, nearest
 from astra_ns3.user_code import FORM, UserPart, a_kind_of, user_part

@@ -13,8 +13,8 @@ from types import ModuleType
 
 import pytest
 
-from astra_ns3.collectives.kind import CollectiveKind
 from astra_ns3.collectives.registry import lookup
+from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.network.ns3.backend import Ns3Backend
 
 Script = Callable[[str], ModuleType]

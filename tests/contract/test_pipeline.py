@@ -10,7 +10,7 @@ import pytest
 from support.role_programs import pipeline, plain_workload
 from support.system_parts import system
 
-from astra_ns3.collectives.kind import CollectiveKind
+from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.network.packet_network import NetworkConfig, parse_network
 from astra_ns3.network.api import EndpointModel
 from astra_ns3.network.parquet import ParquetTables

@@ -12,8 +12,8 @@ from support.star_network import deadlock, star
 import astra_ns3
 from astra_ns3.collectives import registry
 from astra_ns3.collectives.algorithms import ALGORITHMS, Algorithm
-from astra_ns3.collectives.kind import CollectiveKind
 from astra_ns3.collectives.schedule import Schedule
+from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.errors import SimulationStalled
 from astra_ns3.network.registry import BACKENDS, Factory
 from astra_ns3.system.file import parse_system

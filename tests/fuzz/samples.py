@@ -6,9 +6,9 @@ import json
 
 from support.msccl_programs import ring_all_reduce
 
-from astra_ns3.collectives.kind import CollectiveKind
 from astra_ns3.collectives.registry import lookup
 from astra_ns3.collectives.schedule_columns import csv_text, json_text
+from astra_ns3.config.core.collective_kind import CollectiveKind
 
 _LAYERS = (
     "2\nfirst -1 1000 NONE 0 1000 NONE 0 1000 ALLREDUCE 4000 10\nsecond -1 20 ALLGATHER 800 9 NONE 0 2 ALLREDUCE 80 0\n"
@@ -116,7 +116,7 @@ GRAPHS = {
 }
 
 PARTS = """from astra_ns3.collectives.registry import lookup
-from astra_ns3.collectives.kind import CollectiveKind
+from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.topology.graph import Graph, Link
 from astra_ns3.workload.steps import FORWARD, WEIGHT_GRADIENT
 

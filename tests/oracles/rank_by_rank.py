@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from astra_ns3.collectives.kind import CollectiveKind
+from astra_ns3.config.core.collective_kind import CollectiveKind
 
 Row = tuple[int, int, int, int, int, bool, int, int]
 CLOCKWISE, ANTICLOCKWISE = 1, -1

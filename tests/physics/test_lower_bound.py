@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.star_network import Row, by_hand, play, star
 
-from astra_ns3.collectives.kind import CollectiveKind
 from astra_ns3.collectives.registry import lookup
+from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.network.packet_network import NetworkConfig, parse_network
 from astra_ns3.network.api import EndpointModel, Limits
 from astra_ns3.network.plan import plan_network

@@ -11,9 +11,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from astra_ns3.collectives.kind import CollectiveKind
 from astra_ns3.collectives.registry import lookup
 from astra_ns3.collectives.schedule import Schedule
+from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.network.file import read_network_file
 from astra_ns3.config.network.packet_network import NetworkConfig
 from astra_ns3.errors import AstraNs3Error, BackendError, InputError, SimulationStalled

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from astra_ns3.collectives.algorithms import ALGORITHMS
 from astra_ns3.collectives.halving_doubling import owned_blocks
-from astra_ns3.collectives.kind import CollectiveKind
 from astra_ns3.collectives.registry import lookup
 from astra_ns3.collectives.schedule import Content, Schedule
+from astra_ns3.config.core.collective_kind import CollectiveKind
 
 COLUMNS = ("sender", "receiver", "step", "first_block", "block_count", "reduces", "wait_step", "wait_count")
 

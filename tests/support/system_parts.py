@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from astra_ns3.collectives.kind import CollectiveKind
+from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.network.records import Label, PassKind
 from astra_ns3.system.file import parse_system

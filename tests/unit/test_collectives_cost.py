@@ -20,13 +20,13 @@ from support.msccl_programs import (
     ring_all_reduce,
 )
 
-from astra_ns3.collectives.kind import CollectiveKind
 from astra_ns3.collectives.proof import prove
 from astra_ns3.collectives.registry import lookup
 from astra_ns3.collectives.rounds import message_rounds
 from astra_ns3.collectives.schedule import Schedule
 from astra_ns3.collectives.schedule_files import load_schedule
 from astra_ns3.collectives.volume import rank_costs
+from astra_ns3.config.core.collective_kind import CollectiveKind
 
 MOST_GROWTH = 1.05
 """Of the cost of a message when the ranks double: a heap's logarithm, no more. (Quadratic in the ranks: 2.)"""

@@ -14,11 +14,11 @@ from oracles.collective_volumes import BARRIER_MESSAGES, ROUNDS, TOTAL_SENT
 from support.any_schedule import draw_schedule, owner_of, rank_counts
 
 from astra_ns3.collectives.algorithms import ALGORITHMS
-from astra_ns3.collectives.kind import CollectiveKind
 from astra_ns3.collectives.proof import prove
 from astra_ns3.collectives.registry import algorithm_names, lookup, pairs, variants
 from astra_ns3.collectives.rounds import message_rounds
 from astra_ns3.collectives.volume import sent_shares
+from astra_ns3.config.core.collective_kind import CollectiveKind
 
 FLAT_RANKS = 17  # odd, and a power of two and one
 every_pair = pytest.mark.parametrize(

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from oracles.rank_by_rank import KINDS, TURNED
 
-from astra_ns3.collectives.kind import CollectiveKind
 from astra_ns3.collectives.registry import lookup, pairs
 from astra_ns3.collectives.ring import ring_all_reduce
 from astra_ns3.collectives.schedule import COLUMNS, Schedule
 from astra_ns3.collectives.volume import rank_costs
+from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.errors import InputError
 
 RANKS = (2, 3, 4, 5, 6, 7, 8, 11, 16)

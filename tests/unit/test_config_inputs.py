@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from astra_ns3.collectives.kind import TEXT_FORMAT_KINDS
+from astra_ns3.config.core.collective_kind import TEXT_FORMAT_KINDS
 from astra_ns3.config.network.packet_network import RoceTransport, TcpTransport, read_network
 from astra_ns3.config.topology.kinds import SingleSwitch
 from astra_ns3.experiments.validate import validate

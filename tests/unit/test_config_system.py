@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from astra_ns3.collectives.kind import CollectiveKind
+from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.errors import InputError
 from astra_ns3.system.file import json_schema, parse_system, read_system

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from astra_ns3.collectives.kind import TEXT_FORMAT_KINDS, CollectiveKind
+from astra_ns3.config.core.collective_kind import TEXT_FORMAT_KINDS, CollectiveKind
 from astra_ns3.config.workload import Layer, Pass, Workload
 from astra_ns3.errors import InputError
 from astra_ns3.workload.files.astra_sim import format_workload, parse_workload, read_workload

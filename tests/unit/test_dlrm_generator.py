@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from astra_ns3.collectives.kind import CollectiveKind
+from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.workload import Workload
 from astra_ns3.workload.files.astra_sim import format_workload, parse_workload, read_workload
 from astra_ns3.workload.generators import dlrm

@@ -17,8 +17,8 @@ from support.small_run import NPUS, small_run
 
 import astra_ns3
 from astra_ns3.cli.main import cli
-from astra_ns3.collectives.kind import CollectiveKind
 from astra_ns3.config import system as system_config
+from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.core.compatibility import PRESETS, Compatibility
 from astra_ns3.config.formats.hpcc_keys import KEYS
 from astra_ns3.config.network import packet_network as network_file

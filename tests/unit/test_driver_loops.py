@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from oracles import collective_times
 from support.fake_backend import FakeBackend
 
-from astra_ns3.collectives.kind import TEXT_FORMAT_KINDS, CollectiveKind
+from astra_ns3.config.core.collective_kind import TEXT_FORMAT_KINDS, CollectiveKind
 from astra_ns3.config.core.compatibility import Compatibility
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.config.workload import Layer, Pass, Workload

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from astra_ns3.collectives.kind import CollectiveKind
+from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.experiments.run_tables import collective_table, npu_table, switch_table
 from astra_ns3.network.records import CollectiveRecord, Label, NpuRecord, PassKind, RunRecords
 

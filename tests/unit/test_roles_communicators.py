@@ -13,7 +13,7 @@ from support.fake_backend import FakeBackend
 from support.role_programs import Step, collective, loop_of_steps, plain_workload, wait
 from support.system_parts import request, system
 
-from astra_ns3.collectives.kind import CollectiveKind
+from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.errors import InputError, ProgramMismatch
 from astra_ns3.network.api import EndpointModel, Limits

@@ -10,7 +10,7 @@ from support.fake_backend import FakeBackend
 from support.role_programs import Await, Step, loop_of_steps, pipeline, plain_workload, wait
 from support.system_parts import system
 
-from astra_ns3.collectives.kind import CollectiveKind
+from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.errors import InputError, ProgramMismatch
 from astra_ns3.experiments.run_tables import collective_table
 from astra_ns3.network.api import EndpointModel

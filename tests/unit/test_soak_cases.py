@@ -18,7 +18,7 @@ from soak.topologies import KINDS
 from soak.traits import Traits, has_circle, traits_of
 from soak.verdict import faults
 
-from astra_ns3.collectives.kind import CollectiveKind
+from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.network.packet_network import parse_network
 from astra_ns3.config.topology.routing import ROUTING_KINDS
 from astra_ns3.config.transports.roce_control import KINDS as CONTROLS

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.system_parts import KINDS, request, system
 
-from astra_ns3.collectives.kind import CollectiveKind
+from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.core.compatibility import OURS, PRESETS, Compatibility
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.errors import InputError

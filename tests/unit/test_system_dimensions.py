@@ -14,7 +14,7 @@ from oracles import collective_times
 from support.fake_backend import FakeBackend
 from support.system_parts import request, system
 
-from astra_ns3.collectives.kind import CollectiveKind
+from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.core.compatibility import OURS, PRESETS, Compatibility
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.network.api import EndpointModel, Limits

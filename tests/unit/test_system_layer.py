@@ -10,7 +10,7 @@ import pytest
 from oracles import collective_times
 from support.fake_backend import FakeBackend
 
-from astra_ns3.collectives.kind import CollectiveKind
+from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.errors import InputError
 from astra_ns3.network.api import EndpointModel, Limits

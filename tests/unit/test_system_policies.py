@@ -8,7 +8,7 @@ import pytest
 from support.small_run import small_system
 from support.system_parts import request, task
 
-from astra_ns3.collectives.kind import CollectiveKind
+from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.core.compatibility import OURS, PRESETS, preset
 from astra_ns3.errors import InputError
 from astra_ns3.system.groups import Grid

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 
-from astra_ns3.collectives.kind import TEXT_FORMAT_KINDS, CollectiveKind
+from astra_ns3.config.core.collective_kind import TEXT_FORMAT_KINDS, CollectiveKind
 from astra_ns3.config.core.reading import read_text
 from astra_ns3.config.core.rows import Row, rows_of
 from astra_ns3.config.workload import LARGEST_COMPUTE_NS, Layer, Pass, Workload

@@ -33,7 +33,7 @@ def relay_broadcast(ranks: int) -> Schedule:
         )
     },
     check="""
-from astra_ns3.collectives.kind import CollectiveKind
+from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.collectives.proof import prove
 from astra_ns3.collectives.registry import lookup, pairs
 from astra_ns3.system.file import parse_system
@@ -143,7 +143,7 @@ Posting = Issue | Send | Receive
         ),
     },
     check="""
-from astra_ns3.collectives.kind import CollectiveKind
+from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.network.records import Label
 from astra_ns3.system.request import CollectiveRequest
 from astra_ns3.workload.deadlock import check_programs
