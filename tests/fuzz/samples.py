@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 from support.msccl_programs import ring_all_reduce
+from support.small_run import SYSTEM
 
 from astra_ns3.collectives.registry import lookup
 from astra_ns3.collectives.schedule_columns import csv_text, json_text
@@ -20,22 +21,12 @@ WORKLOADS = {
     "transformer.txt": f"HYBRID_TRANSFORMER model_parallel_NPU_group: 2\n{_LAYERS}",
     "own.txt": f"mine.py:loop\n{_LAYERS}",
 }
-_SYSTEM = """scheduling-policy: LIFO
-endpoint-delay: 10
-active-chunks-per-dimension: 1
-preferred-dataset-splits: 2
-all-reduce-implementation: ring
-reduce-scatter-implementation: ring
-all-gather-implementation: ring
-all-to-all-implementation: direct
-collective-optimization: baseline
-"""
 SYSTEMS = {
-    "system.txt": _SYSTEM,
-    "system.yaml": _SYSTEM
+    "system.txt": SYSTEM,
+    "system.yaml": SYSTEM
     + "intra-dimension-scheduling: SCF\ninter-dimension-scheduling: themis\ninjection-scale: 1.5\n",
-    "own.yaml": _SYSTEM.replace("implementation: ring", "implementation: ['file:ring.csv']"),
-    "parts.txt": _SYSTEM.replace("all-reduce-implementation: ring", "all-reduce-implementation: mine.py:algorithm")
+    "own.yaml": SYSTEM.replace("implementation: ring", "implementation: ['file:ring.csv']"),
+    "parts.txt": SYSTEM.replace("all-reduce-implementation: ring", "all-reduce-implementation: mine.py:algorithm")
     + "intra-dimension-scheduling: mine.py:place\n",
 }
 _LINK = "link: {rate: 100Gbps, delay: 500ns}"
