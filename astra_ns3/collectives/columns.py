@@ -86,45 +86,13 @@ def assemble(
     )
 
 
-def rotated(
-    name: str,
-    ranks: int,
-    blocks: int,
-    shape: tuple[int, ...],
-    *,
-    digits: int,
-    receiver: _Array,
-    step: _Array,
-    first_block: _Array,
-    wait_step: _Array,
-    wait_count: _Array,
-    block_count: _Array = 1,
-    reduces: _Array = False,
-    expansion: int = 1,
-    keep: npt.NDArray[np.bool_] | None = None,
-) -> Schedule:
-    """As :func:`assemble`, from the rows of rank 0, which the others' are turned by their ranks.
+def rotated(first: Schedule, *, digits: int) -> Schedule:
+    """The schedule in which every rank has the rows of ``first``, rank 0's, turned by its number.
 
     ``digits``: see :mod:`astra_ns3.collectives.rotation`.
     """
-    check_messages(name, ranks, ranks * prod(shape), kept=prod(shape))
-    first = assemble(
-        name,
-        ranks,
-        blocks,
-        shape,
-        sender=0,
-        receiver=receiver,
-        step=step,
-        first_block=first_block,
-        wait_step=wait_step,
-        wait_count=wait_count,
-        block_count=block_count,
-        reduces=reduces,
-        keep=keep,
-    )
-    columns = {column: getattr(first, column) for column in COLUMNS}
-    return Schedule.rotated(name, Rotation(ranks, blocks, digits, columns), expansion)
+    rotation = Rotation(first.ranks, first.blocks, digits, {name: getattr(first, name) for name in COLUMNS})
+    return Schedule.rotated(first.name, rotation, first.expansion)
 
 
 def empty(name: str) -> Schedule:

@@ -24,12 +24,12 @@ def direct_all_reduce(ranks: int, window: int | None = None) -> Schedule:
     target = 1 + place
     width = _width(ranks, window)
     opening, released = place < width, place - width + 1
-    return rotated(
+    first = assemble(
         name,
         ranks,
         ranks,
         (2, ranks - 1),
-        digits=1,
+        sender=0,
         receiver=target,
         step=second,
         first_block=np.where(second == 0, target, 0),
@@ -37,6 +37,7 @@ def direct_all_reduce(ranks: int, window: int | None = None) -> Schedule:
         wait_step=np.where(opening, second - 1, second),
         wait_count=np.where(opening, second * (ranks - 1), released),
     )
+    return rotated(first, digits=1)
 
 
 def direct_reduce_scatter(ranks: int, window: int | None = None) -> Schedule:
@@ -77,12 +78,12 @@ def direct_barrier(ranks: int, window: int | None = None) -> Schedule:
     check_messages(name, ranks, ranks * (ranks - 1), kept=ranks - 1)
     place = column(ranks - 1)
     width = _width(ranks, window)
-    return rotated(
+    first = assemble(
         name,
         ranks,
         1,
         (ranks - 1,),
-        digits=0,
+        sender=0,
         receiver=1 + place,
         step=0,
         first_block=0,
@@ -90,6 +91,7 @@ def direct_barrier(ranks: int, window: int | None = None) -> Schedule:
         wait_step=np.where(place < width, -1, 0),
         wait_count=np.maximum(place - width + 1, 0),
     )
+    return rotated(first, digits=0)
 
 
 def _star(
@@ -121,12 +123,12 @@ def _one_round(
     check_messages(name, ranks, ranks * (ranks - 1), kept=ranks - 1)
     place = column(ranks - 1)
     width = _width(ranks, window)
-    return rotated(
+    first = assemble(
         name,
         ranks,
         ranks,
         (ranks - 1,),
-        digits=1,
+        sender=0,
         receiver=1 + place,
         step=0,
         first_block=0 if own_block else 1 + place,
@@ -135,6 +137,7 @@ def _one_round(
         wait_count=np.maximum(place - width + 1, 0),
         expansion=expansion,
     )
+    return rotated(first, digits=1)
 
 
 def _width(ranks: int, window: int | None) -> int:

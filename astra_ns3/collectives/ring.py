@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from astra_ns3.collectives.columns import Int32Array, check_messages, column, empty, rotated
+from astra_ns3.collectives.columns import Int32Array, assemble, check_messages, column, empty, rotated
 from astra_ns3.collectives.schedule import Schedule
 
 #: What is added to a rank to get the next one, for each way that messages go round.
@@ -61,12 +61,12 @@ def ring_all_to_all(ranks: int, ways: tuple[int, ...] = CLOCKWISE) -> Schedule:
     destination = way * (1 + place[:, None]) % ranks
     halves = len(ways)
     opposite = (halves == 2) & (2 * (rounds + place + 1) == ranks)[:, None]
-    return rotated(
+    first = assemble(
         name,
         ranks,
         halves * ranks * ranks,
         (hops, halves),
-        digits=2,
+        sender=0,
         receiver=way % ranks,
         step=hop,
         first_block=halves * (source * ranks + destination) + np.where(opposite, column(halves), 0),
@@ -75,6 +75,7 @@ def ring_all_to_all(ranks: int, ways: tuple[int, ...] = CLOCKWISE) -> Schedule:
         wait_count=halves * (hop > 0),
         expansion=ranks,
     )
+    return rotated(first, digits=2)
 
 
 def ring_barrier(ranks: int, ways: tuple[int, ...] = CLOCKWISE) -> Schedule:
@@ -87,12 +88,12 @@ def ring_barrier(ranks: int, ways: tuple[int, ...] = CLOCKWISE) -> Schedule:
     step, way = column(steps)[:, None], _ways(ways)
     # Of an even number of ranks, the one opposite need be heard of from one side only.
     needed = (way == ways[0]) | (step < (ranks - 1) // 2)
-    return rotated(
+    first = assemble(
         name,
         ranks,
         1,
         (steps, len(ways)),
-        digits=0,
+        sender=0,
         receiver=way % ranks,
         step=step,
         first_block=0,
@@ -101,6 +102,7 @@ def ring_barrier(ranks: int, ways: tuple[int, ...] = CLOCKWISE) -> Schedule:
         wait_count=len(ways) * (step > 0),
         keep=needed,
     )
+    return rotated(first, digits=0)
 
 
 def _ring(
@@ -120,12 +122,12 @@ def _ring(
     halves = len(ways)
     check_messages(name, ranks, ranks * steps * halves, kept=steps * halves)
     step, way = column(steps)[:, None], _ways(ways)
-    return rotated(
+    first = assemble(
         name,
         ranks,
         halves * ranks,
         (steps, halves),
-        digits=1,
+        sender=0,
         receiver=way % ranks,
         step=step,
         first_block=halves * (-way * (first_offset + step) % ranks) + column(halves),
@@ -134,6 +136,7 @@ def _ring(
         wait_count=halves * (step > 0),
         expansion=expansion,
     )
+    return rotated(first, digits=1)
 
 
 def _ways(ways: tuple[int, ...]) -> Int32Array:
