@@ -26,6 +26,8 @@ PORT_COUNTERS = (
     "pauses",
     "paused_ps",
     "pause_frames",
+    "cut_frames",
+    "down_frames",
 )
 """What is counted at each port, in the table's order; results.md says what they are."""
 
