@@ -79,11 +79,12 @@ def test_traffic_goes_round_a_spine_that_dies(tmp_path: Path, kind: str, target:
     network = parse_network({"topology": LEAF_SPINE, "transport": {"kind": kind, **transport}})
     played = play_flows(network, [Flow(0, 3, BYTES)], tmp_path, changes=[Change(20 * US, target, State(up=False))])
     assert len(played.table("flows")) == 1
-    assert sum(row["cut_frames"] + row["down_frames"] for row in played.ports.values()) > 0
     through = {name: row["sent_bytes"] for name, row in played.ports.items() if name.startswith("switch")}
     dead, alive = (sum(v for k, v in through.items() if k.startswith(f"switch{n}:")) for n in _both(target))
     assert dead < 0.3 * BYTES  # what the line takes in 20 us is a quarter
     assert alive > 0.7 * BYTES
+    lost = sum(row["cut_frames"] + row["down_frames"] for row in played.ports.values())
+    assert (lost > 0) == (dead > 0)
 
 
 def _both(dead: SwitchTarget) -> tuple[int, int]:
