@@ -84,7 +84,7 @@ def test_traffic_goes_round_a_spine_that_dies(tmp_path: Path, kind: str, target:
     assert dead < 0.3 * BYTES  # what the line takes in 20 us is a quarter
     assert alive > 0.7 * BYTES
     lost = sum(row["cut_frames"] + row["down_frames"] for row in played.ports.values())
-    assert (lost > 0) == (dead > 0.1 * BYTES)  # the acknowledgements' way has seldom something on it
+    assert lost > 0 or dead < 0.05 * BYTES  # the way of the acknowledgements has seldom something on it
 
 
 def _both(dead: SwitchTarget) -> tuple[int, int]:
