@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 import click
 
+from astra_ns3.cli.explain import explain_command
 from astra_ns3.cli.output import output_failed, print_failure
 from astra_ns3.cli.run import run_command
 from astra_ns3.cli.show import show_group
@@ -59,6 +60,7 @@ def cli(context: click.Context) -> None:
 
 cli.add_command(run_command)
 cli.add_command(validate_command)
+cli.add_command(explain_command)
 cli.add_command(show_group)
 
 
