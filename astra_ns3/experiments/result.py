@@ -193,6 +193,10 @@ class Result:
         dimensions = {column: f"{column.split()[0]}_percent" for column in columns if column.endswith(" util")}
         return self._frame(name, {" time (us) ": "time_us", **dimensions})
 
+    def file(self, name: str) -> Path:
+        """Where the file ``name`` of the run lies; raises InputError if it has none."""
+        return self._files.path(name)
+
     def rows(self, name: str) -> list[dict[str, str]]:
         """Rows of the CSV file ``name`` as text, without pandas."""
         return list(csv.DictReader(io.StringIO(self._files.text(name))))
