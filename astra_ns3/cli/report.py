@@ -1,0 +1,26 @@
+"""``astra-ns3 report``: one HTML page of one run or several."""
+
+from __future__ import annotations
+
+import click
+
+from astra_ns3.cli.output import show
+from astra_ns3.experiments.option import options_of
+from astra_ns3.experiments.request import RunRequest
+from astra_ns3.experiments.result import Result
+from astra_ns3.report.page.page import write_report
+
+_DEFAULT_OUTPUT = "report.html"
+
+
+@click.command("report")
+@click.argument("folders", metavar="DIR...", nargs=-1, required=True)
+@click.option(
+    "-o", "--output", metavar="FILE", default=_DEFAULT_OUTPUT, show_default=True, help="Where to write the page."
+)
+def report_command(folders: tuple[str, ...], output: str) -> int:
+    """Write one page of figures, numbers and words about the runs in the folders, which opens without a network."""
+    defaults = {option.name: option.default for option in options_of(RunRequest)}
+    write_report([Result.load(folder) for folder in folders], output, defaults)
+    show(f"written to {output}")
+    return 0
