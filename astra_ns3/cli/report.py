@@ -5,8 +5,7 @@ from __future__ import annotations
 import click
 
 from astra_ns3.cli.output import show
-from astra_ns3.experiments.option import options_of
-from astra_ns3.experiments.request import RunRequest
+from astra_ns3.experiments.metadata import usual_options
 from astra_ns3.experiments.result import Result
 from astra_ns3.report.page.page import write_report
 
@@ -20,7 +19,6 @@ _DEFAULT_OUTPUT = "report.html"
 )
 def report_command(folders: tuple[str, ...], output: str) -> int:
     """Write one page of figures, numbers and words about the runs in the folders, which opens without a network."""
-    defaults = {option.name: option.default for option in options_of(RunRequest)}
-    write_report([Result.load(folder) for folder in folders], output, defaults)
+    write_report([Result.load(folder) for folder in folders], output, usual_options())
     show(f"written to {output}")
     return 0

@@ -97,3 +97,13 @@ def recorded(run: Run, name: str) -> Recorded | None:
         if f"{name}.parquet" in run.metadata["files"]:
             raise
         return None
+
+
+def by_value(column: npt.NDArray[Any]) -> Iterator[tuple[Any, npt.NDArray[np.int64]]]:
+    """Each value of a column and the rows that have it, in order."""
+    import pandas as pd
+
+    codes, values = pd.factorize(column)
+    order = np.argsort(codes, kind="stable")
+    bounds = np.searchsorted(codes[order], np.arange(1, len(values)))
+    yield from zip(values.tolist(), np.split(order, bounds), strict=True) if len(column) else ()

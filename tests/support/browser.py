@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import fcntl
 import json
 import os
 import shutil
@@ -16,6 +17,7 @@ from typing import Any
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 WIDTH, HEIGHT = 1200, 900
 _SECONDS = 60.0
+_FIRST_FREE = 10
 # Descriptors 3 and 4 are what --remote-debugging-pipe reads and writes.
 _COMMAND = (
     'exec "$0" --headless=new --remote-debugging-pipe --no-sandbox --disable-gpu --no-first-run --disable-extensions '
@@ -49,6 +51,7 @@ class Page:
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self._call("Emulation.setEmulatedMedia", features=[scheme])
         self._call("Page.navigate", url=file.absolute().as_uri())
+        self.wait_for("document.readyState === 'complete'")
 
     def resize(self, width: int, height: int) -> None:
         self._call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
@@ -106,14 +109,23 @@ class Page:
                 self.requests.append(parameters["request"]["url"])
 
 
+def _pipe() -> tuple[int, int]:
+    """Two ends above what the shell is about to put there."""
+    low = os.pipe()
+    high = tuple(fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, _FIRST_FREE) for end in low)
+    for end in low:
+        os.close(end)
+    return high[0], high[1]
+
+
 @contextmanager
 def opened(file: Path, profile: Path, *, dark: bool = False) -> Iterator[Page]:
     """The page of a file, without a network; ``profile`` is a folder for the browser."""
     program = browser()
     assert program is not None
-    there, write = os.pipe()
-    read, back = os.pipe()
-    command = ["sh", "-c", _COMMAND, program, str(profile), str(there), str(back)]
+    there, write = _pipe()
+    read, back = _pipe()
+    command = ["bash", "-c", _COMMAND, program, str(profile), str(there), str(back)]
     with subprocess.Popen(command, pass_fds=(there, back), stdin=subprocess.DEVNULL,
                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:  # fmt: skip
         try:

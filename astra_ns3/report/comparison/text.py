@@ -57,7 +57,10 @@ def value_text(value: object) -> str:
     """What a setting is, as a file would have it, shortened."""
     if value is ABSENT:
         return "-"
-    words = "none" if value is None else "on" if value is True else "off" if value is False else str(value)
+    if isinstance(value, list):
+        words = ", ".join(map(str, value)) or "none"
+    else:
+        words = "none" if value is None else "on" if value is True else "off" if value is False else str(value)
     return words if len(words) <= _LONGEST_VALUE else f"...{words[3 - _LONGEST_VALUE :]}"
 
 

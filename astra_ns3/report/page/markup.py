@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import html
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
+
+_TEMPLATE = "hovertemplate"
 
 
 class Markup(str):
@@ -40,6 +42,15 @@ def table(head: Sequence[object], rows: Iterable[Sequence[object]], numbers: Seq
 
     body = tag("tbody", *(tag("tr", cells("td", row)) for row in rows))
     return tag("div", tag("table", tag("thead", tag("tr", cells("th", head))), body), class_="scrolls")
+
+
+def plain_labels(data: Any) -> Any:
+    """Data for plotly.js, which takes text for HTML, with all of it escaped but for templates, which are ours."""
+    if isinstance(data, Mapping):
+        return {key: value if key == _TEMPLATE else plain_labels(value) for key, value in data.items()}
+    if isinstance(data, (list, tuple)):
+        return [plain_labels(value) for value in data]
+    return html.escape(data, quote=False) if isinstance(data, str) else data
 
 
 def data_script(name: str, data: Any) -> Markup:

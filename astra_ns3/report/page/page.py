@@ -11,7 +11,7 @@ from astra_ns3.errors import InputError
 from astra_ns3.report.page.configuration import Defaults
 from astra_ns3.report.page.figure import Figure, Missing, Shown
 from astra_ns3.report.page.figures.registry import FIGURES, Kind
-from astra_ns3.report.page.markup import Markup, data_script, escaped, joined, tag
+from astra_ns3.report.page.markup import Markup, data_script, escaped, joined, plain_labels, tag
 from astra_ns3.report.page.sections import comparisons, in_force, numbers_on_top, slowest, warnings, words
 from astra_ns3.report.records import Run, name_of
 
@@ -19,6 +19,7 @@ MOST_DATA_BYTES = 1_000_000
 """Of a page, besides plotly.js, which has about 4.8 MB."""
 MOST_DETAIL, LEAST_DETAIL = 400, 25
 """About how many points a curve may have; halved until the page is small enough."""
+_MOST_COLUMNS = 3
 _POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:"
 """The page loads nothing, whatever is written in it."""
 
@@ -78,7 +79,7 @@ def _content(runs: Sequence[Shown], defaults: Defaults, detail: int) -> Markup:
             warnings(runs),
             _section("In words", words(runs)),
             *(_section(heading, body) for heading, body in comparisons(runs)),
-            *(_figure(kind, figure, alone=len(runs) == 1) for kind, figure in made),
+            *(_figure(kind, figure, len(runs)) for kind, figure in made),
             tag("section", slowest(runs)),
             _section("Configuration in force", hint, in_force(runs, defaults, detail)),
             data_script("figures", [panel for _, figure in made for panel in _data(figure)]),
@@ -95,8 +96,8 @@ def _section(heading: str, *body: object, name: str | None = None) -> Markup:
     return tag("section", tag("h2", heading), *body, id=name)
 
 
-def _figure(kind: Kind, made: Figure | Missing, *, alone: bool) -> Markup:
-    """A section with the places of its panels. ``alone``: there is one run, which need not be named."""
+def _figure(kind: Kind, made: Figure | Missing, runs: int) -> Markup:
+    """A section with the places of its panels. A run that is alone need not be named."""
     intro = tag("p", kind.words, class_="words")
     if isinstance(made, Missing):
         return _section(kind.heading, intro, tag("p", f"No data: {made.remedy}.", class_="missing"), name=kind.name)
@@ -104,15 +105,21 @@ def _figure(kind: Kind, made: Figure | Missing, *, alone: bool) -> Markup:
     for panel in made.panels:
         label = f"{kind.heading}: {panel.title}"
         place = tag("div", class_="panel", style=f"height:{panel.height}px", role="img", aria_label=label)
-        panels.append(tag("figure", "" if alone and panel.of_run else tag("figcaption", panel.title), place))
+        panels.append(tag("figure", "" if runs == 1 and panel.of_run else tag("figcaption", panel.title), place))
     notes = [tag("p", note, class_="note") for note in made.notes]
-    return _section(kind.heading, intro, tag("div", *panels, class_="panels"), *notes, name=kind.name)
+    grid = tag("div", *panels, class_="panels", style=f"--columns:{_columns(len(panels), runs)}")
+    return _section(kind.heading, intro, grid, *notes, name=kind.name)
+
+
+def _columns(panels: int, runs: int) -> int:
+    """Panels side by side: those of all runs, if there are not too many."""
+    return runs if 1 < runs <= _MOST_COLUMNS and panels % runs == 0 else max(1, min(_MOST_COLUMNS, panels))
 
 
 def _data(made: Figure | Missing) -> list[dict[str, object]]:
     """What the script draws, panel by panel."""
     panels = () if isinstance(made, Missing) else made.panels
-    return [{"data": list(panel.traces), "layout": panel.layout} for panel in panels]
+    return [{"data": plain_labels(panel.traces), "layout": plain_labels(panel.layout)} for panel in panels]
 
 
 def _title(runs: Sequence[Shown]) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 from astra_ns3.report.page.figure import VERMILION, Data, Figure, Missing, Panel, Shown, axis, line
 from astra_ns3.report.page.intervals import Numbers, Steps, joined
 from astra_ns3.report.page.scale import time_scale
-from astra_ns3.report.records import Recorded, recorded
+from astra_ns3.report.records import Recorded, by_value, recorded
 
 _MOST_PORTS = 6
 _MOST_PAUSED = 24
@@ -33,8 +33,7 @@ def queues(runs: Sequence[Shown], detail: int) -> Figure | Missing:
             continue
         steps = Steps(end_ps, min(_MOST_BINS, 2 * detail))
         for batch in table.batches(["time_ps", "port", "queue_bytes"]):
-            for port in np.unique(batch["port"].astype(str)):
-                chosen = batch["port"] == port
+            for port, chosen in by_value(batch["port"]):
                 steps.add(port, batch["time_ps"][chosen], batch["queue_bytes"][chosen].astype(np.float64))
         if len(steps.keys()) > _MOST_PORTS:
             notes.append(f"{shown.name}: the {_MOST_PORTS} ports with the longest queues of {len(steps.keys())}.")
@@ -91,8 +90,7 @@ def _stops(table: Recorded, end_ps: int) -> dict[str, tuple[Numbers, Numbers]]:
     """From when until when any priority of a port was stopped."""
     whole: dict[str, list[tuple[Numbers, Numbers]]] = {}
     for batch in table.batches(["time_ps", "port", "paused_priorities"]):
-        for port in np.unique(batch["port"].astype(str)):
-            chosen = batch["port"] == port
+        for port, chosen in by_value(batch["port"]):
             whole.setdefault(port, []).append((batch["time_ps"][chosen], batch["paused_priorities"][chosen]))
     found = {}
     for port, parts in whole.items():
@@ -113,6 +111,7 @@ def _pause_panel(shown: Shown, stops: dict[str, tuple[Numbers, Numbers]], end_ps
         "base": [time for port in ports for time in scale.of(stops[port][0])],
         "x": [time for port in ports for time in scale.of(stops[port][1] - stops[port][0])],
         "y": [place for place, port in enumerate(ports) for _ in stops[port][0]],
+        "width": 0.8,
         "marker": {"color": VERMILION, "line": {"width": 0}},
         "hovertemplate": f"from %{{base}} for %{{x}} {scale.unit}<extra></extra>",
     }

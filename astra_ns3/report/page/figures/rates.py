@@ -33,23 +33,24 @@ def rates(runs: Sequence[Shown], detail: int) -> Figure | Missing:
     end_ps = max(1, *(shown.run.metadata["finish_ps"] for shown in runs))
     scale = time_scale(end_ps)
     bins = min(_MOST_BINS, detail)
-    panels, notes = [], []
+    panels: list[Panel] = []
+    notes: list[str] = []
     for quantity, (title, factor) in _QUANTITIES.items():
         found = [(shown, *_curves(shown, quantity, end_ps, bins)) for shown in runs]
         highest = max((float(np.nanmax(steps.curve(pair))) for _, steps, pairs in found for pair in pairs), default=0)
-        if any(pairs for _, _, pairs in found) and not highest:
-            notes.append(f"No {title.partition(' (')[0]} was ever limited.")
-            continue
         for shown, steps, pairs in found:
-            if pairs:
+            name = title.partition(" (")[0]
+            if pairs and not any(np.nanmax(steps.curve(pair)) for pair in pairs):
+                notes.append(f"{shown.name}: no {name} was ever limited.")
+            elif pairs:
                 axes = {
                     "xaxis": axis(f"time ({scale.unit})", range=[0, end_ps / scale.ps]),
-                    "yaxis": axis(title, range=[0, 1.05 * max(highest, 1) / factor]),
+                    "yaxis": axis(title, range=[0, 1.05 * highest / factor]),
                 }
-                name = f"{shown.name}: {title.partition(' (')[0]}"
-                panels.append(Panel(name, _lines(steps, pairs[:_MOST_PAIRS], factor, scale), axes, 300, of_run=False))
-            if len(pairs) > _MOST_PAIRS:
-                notes.append(f"{shown.name}, {title}: {_MOST_PAIRS} pairs of {len(pairs)}, those with most changes.")
+                lines = _lines(steps, pairs[:_MOST_PAIRS], factor, scale)
+                panels.append(Panel(f"{shown.name}: {name}", lines, axes, 300, of_run=False))
+                if len(pairs) > _MOST_PAIRS:
+                    notes.append(f"{shown.name}, {name}: {_MOST_PAIRS} pairs of {len(pairs)}, those with most changes.")
     if not panels and not notes:
         return Missing(_REMEDY)
     return Figure(panels, [*notes, f"The highest value in each {bins}th of the time."])

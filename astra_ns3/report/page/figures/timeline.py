@@ -23,7 +23,7 @@ from astra_ns3.report.page.figure import (
 )
 from astra_ns3.report.page.intervals import Numbers, joined
 from astra_ns3.report.page.scale import TimeScale, sample, time_scale
-from astra_ns3.report.records import Recorded, recorded
+from astra_ns3.report.records import Recorded, by_value, recorded
 
 _MOST_NPUS = 12
 _WIDTH = 1000
@@ -96,8 +96,7 @@ def _phases(table: Recorded | None, npus: Numbers) -> Iterator[tuple[Track, Numb
 
 
 def _by_npu(what: str, npus: Numbers, starts: Numbers, ends: Numbers) -> Iterator[tuple[Track, Numbers, Numbers]]:
-    for npu in np.unique(npus):
-        chosen = npus == npu
+    for npu, chosen in by_value(npus):
         yield (int(npu), what), starts[chosen].astype(np.int64), ends[chosen].astype(np.int64)
 
 
@@ -120,7 +119,6 @@ def _panel(shown: Shown, tracks: Tracks, scale: TimeScale, end_ps: int) -> Panel
         traces.append(_bars(what, colour, base, length, places, scale))
     layout = {
         "barmode": "overlay",
-        "bargap": 0.12,
         "xaxis": axis(f"time ({scale.unit})", range=[0, end_ps / scale.ps]),
         "yaxis": {"autorange": "reversed", "tickmode": "array", "tickvals": list(range(len(lanes))), "ticktext": lanes,
                   "showgrid": False, "zeroline": False},
@@ -136,6 +134,7 @@ def _bars(name: str, colour: str, base: list[float], length: list[float], places
         "base": base,
         "x": length,
         "y": places,
+        "width": 0.8 if name in _KINDS else 0.5,
         "marker": {"color": colour, "line": {"width": 0}},
         "hovertemplate": f"{name}<br>from %{{base}} for %{{x}} {scale.unit}",
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
@@ -11,7 +12,7 @@ import numpy.typing as npt
 from astra_ns3.report.page.figure import Figure, Missing, Panel, Shown, axis
 from astra_ns3.report.page.port_rates import port_rates
 from astra_ns3.report.page.scale import time_scale
-from astra_ns3.report.records import SWITCH, Recorded, recorded
+from astra_ns3.report.records import SWITCH, Recorded, by_value, recorded
 from astra_ns3.units import PS_PER_SECOND, parse_time_ps
 
 _MOST_PORTS = 96
@@ -43,7 +44,7 @@ def _panel(shown: Shown, table: Recorded, end_ps: int, detail: int, notes: list[
     intervals = -(-end_ps // interval_ps)
     together = -(-intervals // min(_MOST_BINS, detail))
     sums = _sums(table, interval_ps, together, -(-intervals // together))
-    ports = _ports(shown, sums, min(_MOST_PORTS, detail))
+    ports = _ports(sums, min(_MOST_PORTS, detail))
     if len(ports) < len(sums):
         notes.append(f"{shown.name}: the {len(ports)} busiest ports of {len(sums)}.")
     if together > 1:
@@ -77,17 +78,15 @@ def _sums(table: Recorded, interval_ps: int, together: int, bins: int) -> dict[s
     sums: dict[str, Matrix] = defaultdict(lambda: np.zeros(bins))
     for batch in table.batches(["time_ps", "port", "wire_bytes"]):
         places = np.minimum((batch["time_ps"] // interval_ps - 1) // together, bins - 1)
-        for port in np.unique(batch["port"].astype(str)):
-            chosen = batch["port"] == port
+        for port, chosen in by_value(batch["port"]):
             sums[port] += np.bincount(places[chosen], weights=batch["wire_bytes"][chosen], minlength=bins)
     return sums
 
 
-def _ports(shown: Shown, sums: Mapping[str, Matrix], most: int) -> list[str]:
-    """The busiest, in the order of switch.csv: NICs first, then switch by switch."""
+def _ports(sums: Mapping[str, Matrix], most: int) -> list[str]:
+    """The busiest, NICs first, then switch by switch."""
     busiest = sorted(sums, key=lambda port: -float(sums[port].sum()))[:most]
-    order = {row["port"]: place for place, row in enumerate(shown.run.rows(SWITCH))}
-    return sorted(busiest, key=lambda port: order.get(port, len(order)))
+    return sorted(busiest, key=lambda port: ("switch" in port, [int(number) for number in re.findall("[0-9]+", port)]))
 
 
 def _row(sums: Matrix, bin_ps: int, rate_bps: int | None) -> list[float]:
