@@ -13,6 +13,8 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "validate": ("validate:validate_command", "Check the three files and say how large their run would be."),
     "show": ("show:show_group", "Look at what a run is made of."),
     "explain": ("explain:explain_command", "Say why the run in DIR took as long as it did."),
+    "compare": ("compare:compare_command", "Print what differs between the runs in the folders A and B."),
+    "report": ("report:report_command", "Write one HTML page about the runs in the folders."),
 }
 """Name -> where in this folder it is, and the first line of its help."""
 

@@ -15,7 +15,10 @@ from astra_ns3.report.comparison.text import comparison_text
 @click.argument("b", metavar="B")
 @click.option("--json", "as_json", is_flag=True, help="Print all that differs as JSON.")
 def compare_command(a: str, b: str, as_json: bool) -> int:
-    """Print what differs between the runs in the folders A and B: settings, times, counters."""
+    """Print what differs between the runs in the folders A and B.
+
+    Settings with both values, times and counters with their change, the largest first.
+    """
     comparison = compare(Result.load(a), Result.load(b))
     if as_json:
         print_json({**comparison.document(), "exit_status": 0})

@@ -18,7 +18,10 @@ _DEFAULT_OUTPUT = "report.html"
     "-o", "--output", metavar="FILE", default=_DEFAULT_OUTPUT, show_default=True, help="Where to write the page."
 )
 def report_command(folders: tuple[str, ...], output: str) -> int:
-    """Write one page of figures, numbers and words about the runs in the folders, which opens without a network."""
+    """Write one HTML page about the runs in the folders.
+
+    Figures, numbers, words and the configuration in force, of several runs side by side; it opens without a network.
+    """
     write_report([Result.load(folder) for folder in folders], output, usual_options())
     show(f"written to {output}")
     return 0

@@ -77,7 +77,7 @@ def _content(runs: Sequence[Shown], defaults: Defaults, detail: int) -> Markup:
             _header(runs),
             numbers_on_top(runs),
             warnings(runs),
-            _section("In words", words(runs)),
+            _section("Why it took so long", words(runs)),
             *(_section(heading, body) for heading, body in comparisons(runs)),
             *(_figure(kind, figure, len(runs)) for kind, figure in made),
             tag("section", slowest(runs)),

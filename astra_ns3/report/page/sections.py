@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from astra_ns3.report.alignment import clock, percent
 from astra_ns3.report.comparison.compare import compare
 from astra_ns3.report.comparison.text import difference_row, value_text
+from astra_ns3.report.explanation.explain import explain
 from astra_ns3.report.page.configuration import Defaults, Key, configuration
-from astra_ns3.report.page.explained import MISHAPS, explained
 from astra_ns3.report.page.figure import Shown
 from astra_ns3.report.page.markup import Markup, joined, table, tag
 from astra_ns3.report.page.slowest import slowest_collectives, slowest_messages
@@ -16,7 +16,10 @@ from astra_ns3.report.records import Run
 from astra_ns3.units import format_time
 
 _MOST_DIFFERENCES = 15
+_MISHAPS = ("dropped_frames", "lost_frames", "retransmissions", "timeouts", "pauses", "marked_frames")
+"""Counters of a run that are 0 where nothing went wrong."""
 _MOST_KEYS = 400
+_OPEN_PARAGRAPHS = 3
 
 
 def numbers_on_top(runs: Sequence[Shown]) -> Markup:
@@ -52,15 +55,20 @@ def _numbers(run: Run) -> list[tuple[str, str, str]]:
         ("messages", f"{statistics['messages']:,}" if "messages" in statistics else "-", ""),
         ("wall time", clock(timing["wall_seconds"]), f"{statistics.get('events', 0):,} events"),
     ]
-    return found + [(name.replace("_", " "), f"{statistics[name]:,}", "") for name in MISHAPS if statistics.get(name)]
+    return found + [(name.replace("_", " "), f"{statistics[name]:,}", "") for name in _MISHAPS if statistics.get(name)]
 
 
 def words(runs: Sequence[Shown]) -> Markup:
-    """What made each run as long as it was."""
-    return joined(
-        joined([tag("h3", shown.name) if len(runs) > 1 else "", tag("p", explained(shown.run), class_="explanation")])
-        for shown in runs
-    )
+    """What made each run as long as it was; the beginning is open, the rest a click away."""
+    parts: list[object] = []
+    for shown in runs:
+        paragraphs = explain(shown.run).text().split("\n\n")
+        parts.append(tag("h3", shown.name) if len(runs) > 1 else "")
+        parts.append(tag("pre", "\n\n".join(paragraphs[:_OPEN_PARAGRAPHS])))
+        if paragraphs[_OPEN_PARAGRAPHS:]:
+            rest = tag("pre", "\n\n".join(paragraphs[_OPEN_PARAGRAPHS:]))
+            parts.append(tag("details", tag("summary", "Messages, links and NPUs"), rest))
+    return joined(parts)
 
 
 def warnings(runs: Sequence[Shown]) -> Markup:
