@@ -18,7 +18,17 @@ from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.fake_backend import FakeBackend
-from support.recorded_run import ACCOUNT_PARTS, COLLECTIVES, INTERVAL_PS, MESSAGES, PORTS, US, recorded_run, write_table
+from support.recorded_run import (
+    ACCOUNT_PARTS,
+    COLLECTIVES,
+    INTERVAL_PS,
+    MESSAGES,
+    PORTS,
+    US,
+    recorded_run,
+    tables,
+    write_table,
+)
 from support.small_run import NPUS, InterruptedBackend, small_run, small_system
 
 import astra_ns3
@@ -239,6 +249,19 @@ def test_what_one_of_two_runs_lacks_is_said_beside_the_others_figure(tmp_path: P
         assert isinstance(figure, Figure)
         if kind.name not in {*ALWAYS, "rates"}:
             assert any(note.startswith("run 1: not recorded; ") for note in figure.notes), kind.name
+
+
+def test_a_table_without_rows_is_no_figure_and_no_missing_record(tmp_path: Path) -> None:
+    run = recorded_run(tmp_path / "run")
+    for name, columns in tables(run.finish_ps).items():
+        write_table(tmp_path / "run", name, {key: values[:0] for key, values in columns.items()})
+    for name in ("accounts", "completion", "utilisation", "queues", "pauses", "rates"):
+        figure = made(name, run)
+        assert isinstance(figure, Figure)
+        assert figure.panels == []
+        (note,) = figure.notes
+        assert re.search(r"\bno\b", note, re.IGNORECASE)
+    assert page_of(run)
 
 
 def test_names_are_text_and_never_markup(tmp_path: Path) -> None:

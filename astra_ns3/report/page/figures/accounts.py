@@ -23,9 +23,11 @@ from astra_ns3.report.page.figure import (
     Shown,
     axis,
 )
+from astra_ns3.report.page.having import having
 from astra_ns3.report.page.scale import short, time_scale
-from astra_ns3.report.records import COLLECTIVES, Recorded, recorded
+from astra_ns3.report.records import COLLECTIVES, Recorded
 
+_REMEDY = "run with --record accounts"
 _MOST_BARS = 24
 _NOT_PARTS = ("start_ps", "end_ps")
 _COLOURS: Mapping[str, str] = {
@@ -49,25 +51,21 @@ Sums = dict[str, npt.NDArray[np.float64]]
 
 def accounts(runs: Sequence[Shown], detail: int) -> Figure | Missing:
     """A bar per layer, pass and kind of collective: the mean over its messages."""
-    tables = {shown.place: recorded(shown.run, "accounts") for shown in runs}
-    if not any(tables.values()):
-        return Missing("run with --record accounts")
-    notes: list[str] = []
+    having_rows = having(runs, "accounts", _REMEDY, "no message arrived")
+    if isinstance(having_rows, Missing):
+        return having_rows
+    tables, notes = having_rows
     bars = []
-    for shown in runs:
-        table = tables[shown.place]
-        if table is None:
-            notes.append(f"{shown.name}: not recorded; run with --record accounts.")
-            continue
+    for shown, table in tables:
         names, sums, counts = _sums(shown, table)
-        totals = np.array(sum(sums.values()))
+        totals = np.sum(list(sums.values()), axis=0)
         ranked = [int(place) for place in np.argsort(-totals, kind="stable") if counts[place]]
         if len(ranked) > min(_MOST_BARS, detail):
-            notes.append(f"{shown.name}: the {_MOST_BARS} with the most time of {len(ranked)}.")
+            notes.append(f"{shown.name}: the {min(_MOST_BARS, detail)} with the most time of {len(ranked)}.")
         kept = ranked[: min(_MOST_BARS, detail)]
         bars.append((shown, [names[place] for place in kept],
                      {part: values[kept] / counts[kept] for part, values in sums.items()}))  # fmt: skip
-    longest = max((float(sum(means.values()).max()) for _, names, means in bars if names), default=1.0)  # type: ignore[union-attr]
+    longest = max((float(np.sum(list(means.values()), axis=0).max()) for _, _, means in bars), default=1.0)
     return Figure([_panel(shown, names, means, longest) for shown, names, means in bars], notes)
 
 

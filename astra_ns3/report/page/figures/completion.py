@@ -9,10 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from astra_ns3.report.page.figure import COLOURS, Data, Figure, Missing, Panel, Shown, axis, line
+from astra_ns3.report.page.having import having
 from astra_ns3.report.page.scale import shares, significant, time_scale
-from astra_ns3.report.records import recorded
 from astra_ns3.units import format_bytes
 
+_REMEDY = "run with --record flows"
 _MOST_ROWS = 200_000
 _COLUMNS = ("bytes", "start_ps", "end_ps", "ideal_ps")
 _PERCENTILES = {"median": 50, "99th percentile": 99}
@@ -22,19 +23,17 @@ Flows = dict[str, npt.NDArray[Any]]
 
 def completion(runs: Sequence[Shown], detail: int) -> Figure | Missing:
     """Distributions of completion time and slowdown, and the slowdown by size; all runs in one plot."""
+    having_rows = having(runs, "flows", _REMEDY, "no message arrived")
+    if isinstance(having_rows, Missing):
+        return having_rows
+    tables, notes = having_rows
     found: list[tuple[Shown, Flows]] = []
-    notes = []
-    for shown in runs:
-        table = recorded(shown.run, "flows")
-        if table is None:
-            notes.append(f"{shown.name}: not recorded; run with --record flows.")
-        elif table.rows:
-            flows = table.whole(_COLUMNS, _MOST_ROWS)
-            if len(flows["bytes"]) < table.rows:
-                notes.append(f"{shown.name}: every {-(-table.rows // _MOST_ROWS)}th of {table.rows:,} messages.")
-            found.append((shown, flows))
+    for shown, table in tables:
+        found.append((shown, table.whole(_COLUMNS, _MOST_ROWS)))
+        if len(found[-1][1]["bytes"]) < table.rows:
+            notes.append(f"{shown.name}: every {-(-table.rows // _MOST_ROWS)}th of {table.rows:,} messages.")
     if not found:
-        return Missing("run with --record flows")
+        return Figure([], notes)
     panels = [_times(found, detail)]
     ideal = [(shown, _with_ideal(flows)) for shown, flows in found]
     known = [(shown, flows) for shown, flows in ideal if len(flows["bytes"])]

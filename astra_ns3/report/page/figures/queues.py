@@ -7,10 +7,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from astra_ns3.report.page.figure import VERMILION, Data, Figure, Missing, Panel, Shown, axis, line
+from astra_ns3.report.page.having import having
 from astra_ns3.report.page.intervals import Numbers, Steps, joined
 from astra_ns3.report.page.scale import time_scale
-from astra_ns3.report.records import Recorded, by_value, recorded
+from astra_ns3.report.records import Recorded, by_value
 
+_QUEUES_REMEDY = "set observe.queues in the network file, as 'observe: {queues: [all]}'"
+_PAUSES_REMEDY = "set observe.pauses in the network file, as 'observe: {pauses: on}' (RoCE with switch.pfc)"
 _MOST_PORTS = 6
 _MOST_PAUSED = 24
 _MOST_BINS = 400
@@ -19,18 +22,14 @@ _BYTES_PER_KB = 1000
 
 def queues(runs: Sequence[Shown], detail: int) -> Figure | Missing:
     """A line for each of the ports with the longest queues."""
-    tables = {shown.place: recorded(shown.run, "queues") for shown in runs}
-    if not any(tables.values()):
-        return Missing("set observe.queues in the network file, as 'observe: {queues: [all]}'")
+    having_rows = having(runs, "queues", _QUEUES_REMEDY, "no queue was ever seen")
+    if isinstance(having_rows, Missing):
+        return having_rows
+    tables, notes = having_rows
     end_ps = max(1, *(shown.run.metadata["finish_ps"] for shown in runs))
     scale = time_scale(end_ps)
-    notes: list[str] = []
     found: list[tuple[Shown, Steps]] = []
-    for shown in runs:
-        table = tables[shown.place]
-        if table is None:
-            notes.append(f"{shown.name}: not recorded; set observe.queues in the network file.")
-            continue
+    for shown, table in tables:
         steps = Steps(end_ps, min(_MOST_BINS, 2 * detail))
         for batch in table.batches(["time_ps", "port", "queue_bytes"]):
             for port, chosen in by_value(batch["port"]):
@@ -39,7 +38,8 @@ def queues(runs: Sequence[Shown], detail: int) -> Figure | Missing:
             notes.append(f"{shown.name}: the {_MOST_PORTS} ports with the longest queues of {len(steps.keys())}.")
         found.append((shown, steps))
     highest = max((float(np.nanmax(steps.curve(key))) for _, steps in found for key in steps.keys()[:1]), default=1.0)
-    notes.append(f"The longest that a queue was in each {found[0][1].bins}th of the time.")
+    if found:
+        notes.append(f"The longest that a queue was in each {found[0][1].bins}th of the time.")
     panels = []
     for shown, steps in found:
         x = scale.of(steps.edges_ps)
@@ -61,22 +61,15 @@ def _kilobytes(steps: Steps, port: object) -> list[float | None]:
 
 def pauses(runs: Sequence[Shown], detail: int) -> Figure | Missing:
     """When ports were stopped: a lane for each of those that were stopped longest."""
-    tables = {shown.place: recorded(shown.run, "pauses") for shown in runs}
-    if not any(tables.values()):
-        return Missing("set observe.pauses in the network file, as 'observe: {pauses: on}' (RoCE with switch.pfc)")
+    having_rows = having(runs, "pauses", _PAUSES_REMEDY, "no port was ever stopped")
+    if isinstance(having_rows, Missing):
+        return having_rows
+    tables, notes = having_rows
     end_ps = max(1, *(shown.run.metadata["finish_ps"] for shown in runs))
-    notes: list[str] = []
     panels = []
-    for shown in runs:
-        table = tables[shown.place]
-        if table is None:
-            notes.append(f"{shown.name}: not recorded; set observe.pauses in the network file.")
-            continue
+    for shown, table in tables:
         stops = _stops(table, shown.run.metadata["finish_ps"])
         ports = sorted(stops, key=lambda port: -int((stops[port][1] - stops[port][0]).sum()))
-        if not ports:
-            notes.append(f"{shown.name}: no port was ever stopped.")
-            continue
         if len(ports) > _MOST_PAUSED:
             notes.append(f"{shown.name}: the {_MOST_PAUSED} ports that were stopped longest of {len(ports)}.")
         gap_ps = end_ps // (2 * detail)

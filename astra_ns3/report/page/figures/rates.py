@@ -11,6 +11,7 @@ from astra_ns3.report.page.intervals import Steps
 from astra_ns3.report.page.scale import TimeScale, significant, time_scale
 from astra_ns3.report.records import Recorded, recorded
 
+_TABLES = ("queue_pairs", "connections")
 _MOST_PAIRS = 6
 _MOST_BINS = 300
 _QUANTITIES = {
@@ -51,8 +52,10 @@ def rates(runs: Sequence[Shown], detail: int) -> Figure | Missing:
                 panels.append(Panel(f"{shown.name}: {name}", lines, axes, 300, of_run=False))
                 if len(pairs) > _MOST_PAIRS:
                     notes.append(f"{shown.name}, {name}: {_MOST_PAIRS} pairs of {len(pairs)}, those with most changes.")
-    if not panels and not notes:
+    if not panels and not any(recorded(shown.run, name) for shown in runs for name in _TABLES):
         return Missing(_REMEDY)
+    if not panels:
+        return Figure([], notes or ["No rate or window was ever seen."])
     return Figure(panels, [*notes, f"The highest value in each {bins}th of the time."])
 
 
@@ -68,7 +71,7 @@ def _lines(steps: Steps, pairs: list[Pair], factor: int, scale: TimeScale) -> li
 def _curves(shown: Shown, quantity: str, end_ps: int, bins: int) -> tuple[Steps, list[Pair]]:
     """The values of each pair, and the pairs, those with most of them first."""
     steps, counts = Steps(end_ps, bins), dict[Pair, int]()
-    for table in filter(None, (recorded(shown.run, name) for name in ("queue_pairs", "connections"))):
+    for table in filter(None, (recorded(shown.run, name) for name in _TABLES)):
         _add(table, quantity, steps, counts)
     return steps, sorted(counts, key=lambda pair: (-counts[pair], pair))
 

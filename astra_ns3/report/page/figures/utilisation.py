@@ -10,11 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 from astra_ns3.report.page.figure import Figure, Missing, Panel, Shown, axis
+from astra_ns3.report.page.having import having
 from astra_ns3.report.page.port_rates import port_rates
 from astra_ns3.report.page.scale import time_scale
-from astra_ns3.report.records import SWITCH, Recorded, by_value, recorded
+from astra_ns3.report.records import SWITCH, Recorded, by_value
 from astra_ns3.units import PS_PER_SECOND, parse_time_ps
 
+_REMEDY = "set observe.utilisation in the network file, as 'observe: {utilisation: [all]}'"
 _MOST_PORTS = 96
 _MOST_BINS = 160
 _BITS_PER_BYTE = 8
@@ -24,19 +26,12 @@ Matrix = npt.NDArray[np.float64]
 
 def utilisation(runs: Sequence[Shown], detail: int) -> Figure | Missing:
     """A heat map per run: percent of each port's rate, or Gb/s where the rate is not known."""
-    tables = {shown.place: recorded(shown.run, "utilisation") for shown in runs}
-    if not any(tables.values()):
-        return Missing("set observe.utilisation in the network file, as 'observe: {utilisation: [all]}'")
+    found = having(runs, "utilisation", _REMEDY, "no port sent anything")
+    if isinstance(found, Missing):
+        return found
     end_ps = max(1, *(shown.run.metadata["finish_ps"] for shown in runs))
-    notes: list[str] = []
-    panels = []
-    for shown in runs:
-        table = tables[shown.place]
-        if table is None:
-            notes.append(f"{shown.name}: not recorded; set observe.utilisation in the network file.")
-        else:
-            panels.append(_panel(shown, table, end_ps, detail, notes))
-    return Figure(panels, notes)
+    tables, notes = found
+    return Figure([_panel(shown, table, end_ps, detail, notes) for shown, table in tables], notes)
 
 
 def _panel(shown: Shown, table: Recorded, end_ps: int, detail: int, notes: list[str]) -> Panel:
