@@ -12,6 +12,10 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "run": ("run:run_command", "Run a workload on a system and a network."),
     "validate": ("validate:validate_command", "Check the three files and say how large their run would be."),
     "show": ("show:show_group", "Look at what a run is made of."),
+    "example": (
+        "example:example_command",
+        "Copy the examples into DIR: workloads, systems, networks, hooks, parts of your own.",
+    ),
     "explain": ("explain:explain_command", "Say why the run in DIR took as long as it did."),
 }
 """Name -> where in this folder it is, and the first line of its help."""
