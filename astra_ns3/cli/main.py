@@ -13,6 +13,7 @@ from collections.abc import Sequence
 import click
 
 from astra_ns3.cli.output import output_failed, print_failure
+from astra_ns3.cli.plot import plot_command
 from astra_ns3.cli.run import run_command
 from astra_ns3.cli.show import show_group
 from astra_ns3.cli.validate import validate_command
@@ -60,6 +61,7 @@ def cli(context: click.Context) -> None:
 cli.add_command(run_command)
 cli.add_command(validate_command)
 cli.add_command(show_group)
+cli.add_command(plot_command)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
