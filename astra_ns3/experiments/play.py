@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -19,6 +19,7 @@ from astra_ns3.experiments.progress import Progress, ProgressMeter, ProgressSink
 from astra_ns3.experiments.request import RunRequest
 from astra_ns3.experiments.watch import Watch
 from astra_ns3.network.api import NetworkBackend
+from astra_ns3.network.recorded import TableSink
 from astra_ns3.network.records import RecorderOptions, RunRecords
 from astra_ns3.network.registry import check_given, create_backend
 from astra_ns3.workload.driver import TrainingDriver
@@ -61,6 +62,12 @@ class Reporter(Protocol):
 
     def results(self, played: Played) -> None:
         """What the run left; only the hook's end function is still to be called."""
+
+
+def recorder_options(directory: Path | None, record: Iterable[str], sink: TableSink | None) -> RecorderOptions:
+    """What the words of ``record`` ask for; ``sink`` takes the rows."""
+    words = set(record)
+    return RecorderOptions(directory, flows="flows" in words, timeline="timeline" in words, sink=sink)
 
 
 class LocalReporter:
@@ -128,6 +135,7 @@ def play(
                 compatibility=inputs.compatibility,
                 seed=request.seed,
                 report_npu=request.report_npu,
+                journal_to=recorder.sink if recorder.timeline else None,
                 on_heartbeat=lambda time_ps, events: reporter.beat(meter.read(time_ps, events, watch.wall_seconds)),
             )
         work = expected_work(inputs, request.passes)
@@ -135,6 +143,7 @@ def play(
         meter = ProgressMeter(driver, network, work, setup_seconds)
         reporter.begun(driver, network, setup_seconds)
         error = _run(driver, request, inputs, reporter)
+        driver.close_journal()
         played = Played(
             records=driver.records(),
             statistics=dict(network.statistics()),
@@ -148,6 +157,8 @@ def play(
         reporter.results(played)
     finally:
         network.close(process_ends=process_ends)
+        if recorder.sink is not None:
+            recorder.sink.close()
     return _with_hook_result(played, network.hook_result)
 
 

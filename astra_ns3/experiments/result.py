@@ -21,7 +21,9 @@ from astra_ns3.experiments.store import FORMAT, SEEDS_FORMAT
 from astra_ns3.network.recorded import (
     CONNECTIONS,
     FLOWS,
+    OPERATIONS,
     PAUSES,
+    PHASES,
     QUEUE_PAIRS,
     QUEUES,
     UTILISATION,
@@ -177,6 +179,8 @@ class Result:
     queue_pairs = Frame(QUEUE_PAIRS)
     pauses = Frame(PAUSES)
     utilisation = Frame(UTILISATION)
+    operations = Frame(OPERATIONS)
+    phases = Frame(PHASES)
 
     @property
     def backend_end_to_end(self) -> pd.DataFrame:

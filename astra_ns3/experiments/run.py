@@ -21,13 +21,12 @@ from astra_ns3.experiments.isolated.child import serve
 from astra_ns3.experiments.isolated.interruption import Interruption
 from astra_ns3.experiments.isolated.supervisor import Supervisor
 from astra_ns3.experiments.option import explain
-from astra_ns3.experiments.play import LocalReporter, Played, play
+from astra_ns3.experiments.play import LocalReporter, Played, play, recorder_options
 from astra_ns3.experiments.request import RunRequest
 from astra_ns3.experiments.result import Result
 from astra_ns3.experiments.saving import Destination, save
 from astra_ns3.experiments.watch import Watch
 from astra_ns3.network.recorded import TableSink
-from astra_ns3.network.records import RecorderOptions
 
 _LOG = logging.getLogger(__name__)
 Asked = ParamSpec("Asked")
@@ -108,7 +107,7 @@ def _here(request: RunRequest, watch: Watch, destination: Destination, _interrup
         inputs = load_inputs(request.workload, request.system, request.network, request, tell=reporter.stage)
     description = describe(inputs)
     warnings = _opened(request, description, destination)
-    recorder = RecorderOptions(destination.directory, "flows" in request.record, destination.tables)
+    recorder = recorder_options(destination.directory, request.record, destination.tables)
     played = play(request, inputs, recorder, watch, reporter)
     with _undisturbed():
         return _saved(request, description, played, watch, destination, warnings)
@@ -119,7 +118,7 @@ def _in_a_child(request: RunRequest, watch: Watch, destination: Destination, int
 
     def open_destination(description: Description) -> tuple[Recorder, TableSink | None]:
         described.append((description, _opened(request, description, destination)))
-        return Recorder(destination.directory, "flows" in request.record), destination.tables
+        return Recorder(destination.directory, tuple(request.record)), destination.tables
 
     played = Supervisor(
         partial(serve, request, watch), watch, request.end, request.progress, interruption, open_destination

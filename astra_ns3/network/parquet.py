@@ -38,6 +38,11 @@ class ParquetTables:
         """Make the file of ``table``."""
         self._guarded(table.name, lambda: self._writers.update({table.name: TableWriter(self._directory, table)}))
 
+    def label(self, name: str, column: str, number: int, text: str) -> None:
+        """A further text of a labelled column."""
+        if name in self._writers:
+            self._writers[name].label(column, number, text)
+
     def write(self, name: str, columns: Columns) -> None:
         """Append rows."""
         if name in self._writers:
@@ -85,11 +90,17 @@ class TableWriter:
         import pyarrow.parquet as pq
 
         self._table = table
-        self._labels = {name: _Labelled(labels) for name, labels in table.labels.items()}
+        self._labels = {
+            column.name: _Labelled(table.labels.get(column.name, {})) for column in table.columns if column.labelled
+        }
         self._schema = schema_of(table)
         self._waiting: list[Columns] = []
         self._waiting_rows = 0
         self._writer: pq.ParquetWriter = pq.ParquetWriter(directory / table.file, self._schema, compression="zstd")
+
+    def label(self, column: str, number: int, text: str) -> None:
+        """A further text of a labelled column."""
+        self._labels[column].add(number, text)
 
     def write(self, columns: Columns) -> None:
         """Append rows, given by column."""
@@ -141,6 +152,12 @@ class _Labelled:
     def __init__(self, labels: Labels) -> None:
         self._texts = list(labels.values())
         self._keys = _joined(list(np.array(list(labels), dtype=np.int64).T)) if labels else np.zeros(0, np.int64)
+        self._order = np.argsort(self._keys)
+
+    def add(self, number: int, text: str) -> None:
+        """One more."""
+        self._texts.append(text)
+        self._keys = np.append(self._keys, number)
         self._order = np.argsort(self._keys)
 
     def array(self, sources: Columns, kind: str) -> pa.DictionaryArray:

@@ -5,7 +5,7 @@ Validation, forecasts, pictures and every backend take it, so that the graph is 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,9 +15,11 @@ from astra_ns3.config.network.analytical_network import AnalyticalNetwork
 from astra_ns3.config.network.file import AnyNetwork
 from astra_ns3.config.network.packet_network import NetworkConfig, Observe
 from astra_ns3.config.topology.switch import SwitchConfig
+from astra_ns3.errors import InputError
 from astra_ns3.network.api import EndpointModel
 from astra_ns3.network.grid import NpuGrid, npu_grid
 from astra_ns3.network.outline import network_shape, port_shape, transport_shapes, transport_switches
+from astra_ns3.topology.changes import Change, Epoch, epochs
 from astra_ns3.topology.graph import Graph, Link
 from astra_ns3.topology.paths import longest_path, slowest_path
 from astra_ns3.topology.registry import build_graph
@@ -35,8 +37,9 @@ class NetworkPlan:
 
     ``graph``: its switches have the marking in force. ``tables``: the routes as ``topology.routing`` asks for them.
     ``longest``: the links of a shortest path of most links; ``slowest``: of one that takes as long as any.
-    ``endpoint``: what NPUs spend on messages. ``shape``: the outline of all; ``shapes``: by kind of transport what that
-    travels over, where there are two. ``tcp``, ``roce``: the numbers of a transport that is used.
+    ``changes``: what changes and when; the graph is that before all of them, tables and numbers are those of the first
+    epoch. ``endpoint``: what NPUs spend on messages. ``shape``: the outline of all; ``shapes``: by kind of transport
+    what that travels over, where there are two. ``tcp``, ``roce``: the numbers of a transport that is used.
     """
 
     config: NetworkConfig
@@ -44,6 +47,7 @@ class NetworkPlan:
     tables: RouteTables
     longest: tuple[Link, ...]
     slowest: tuple[Link, ...]
+    changes: tuple[Change, ...]
     endpoint: EndpointModel
     shape: NetworkShape
     shapes: Mapping[str, NetworkShape]
@@ -62,6 +66,10 @@ class NetworkPlan:
     def observe(self) -> Observe:
         """What is recorded of ports, connections and queue pairs while a run goes on."""
         return self.config.observe
+
+    def epochs(self) -> Iterator[Epoch]:
+        """The network between its changes, worked out one after the other; see :func:`topology.changes.epochs`."""
+        return epochs(self.graph, self.changes, weighted=self.config.topology.routing.weighted)
 
     @cached_property
     def grid(self) -> NpuGrid:
@@ -96,20 +104,25 @@ AnyPlan = NetworkPlan | AnalyticalPlan
 
 
 @overload
-def plan_network(config: NetworkConfig, endpoint: EndpointModel | None = None) -> NetworkPlan: ...
+def plan_network(
+    config: NetworkConfig, endpoint: EndpointModel | None = None, changes: Sequence[Change] = ()
+) -> NetworkPlan: ...
 @overload
 def plan_network(config: AnalyticalNetwork, endpoint: EndpointModel | None = None) -> AnalyticalPlan: ...
 @overload
 def plan_network(config: AnyNetwork, endpoint: EndpointModel | None = None) -> AnyPlan: ...
-def plan_network(config: AnyNetwork, endpoint: EndpointModel | None = None) -> AnyPlan:
+def plan_network(config: AnyNetwork, endpoint: EndpointModel | None = None, changes: Sequence[Change] = ()) -> AnyPlan:
     """Build the graph, find the routes, fill in what the file left open; by default NPUs spend nothing on messages.
 
-    Raises InputError if the topology or a number is impossible.
+    Raises InputError if the topology, a number or a change is impossible.
     """
     if isinstance(config, AnalyticalNetwork):
+        if changes:
+            raise InputError("an analytical network doesn't change: expected no changes, or a network of packets")
         return AnalyticalPlan(config, endpoint or EndpointModel())
     graph = build_graph(config.topology)
-    tables = shortest_paths(graph, weighted=config.topology.routing.weighted)
+    weighted = config.topology.routing.weighted
+    tables = _first_tables(graph, changes, weighted) if changes else shortest_paths(graph, weighted=weighted)
     longest = longest_path(graph, tables)
     slowest = slowest_path(graph, tables, longest)
     outline = network_shape(graph, slowest)
@@ -125,12 +138,18 @@ def plan_network(config: AnyNetwork, endpoint: EndpointModel | None = None) -> A
         tables=tables,
         longest=longest,
         slowest=slowest,
+        changes=tuple(changes),
         endpoint=endpoint or EndpointModel(),
         shape=outline,
         shapes=shapes,
         tcp=None if config.tcp is None else tcp_parameters(config.tcp),
         roce=None if roce is None else roce_parameters(roce, roce_line(roce, shapes.get("roce", outline))),
     )
+
+
+def _first_tables(graph: Graph, changes: Sequence[Change], weighted: bool) -> RouteTables:
+    """The tables of the first epoch, with the groups of all; raises InputError for an impossible change."""
+    return next(epochs(graph, changes, weighted=weighted)).tables
 
 
 def _with_marking(

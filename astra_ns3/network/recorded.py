@@ -28,7 +28,8 @@ class Column:
     """A column of a file: its name, Arrow's word for its type, its unit, and what it says.
 
     ``of``: the recorded columns that it is made of; none: that of its name. ``made``: makes it of that; None: as it is.
-    ``labelled``: a text stands for the numbers, of which there are few; the type is that of its index.
+    ``labelled``: a text stands for the numbers, of which there are few; the type is that of its index. Texts that are
+    not known when the table is opened come by :meth:`TableSink.label`.
     """
 
     name: str
@@ -122,8 +123,36 @@ UTILISATION = RecordedTable(
     "bytes on the line of the observed ports in each interval",
     _port_columns(Column("wire_bytes", "int64", "B", "put on the line, preamble and gap counted")),
 )
-RECORDED_TABLES = (FLOWS, CONNECTIONS, QUEUES, QUEUE_PAIRS, PAUSES, UTILISATION)
-"""All that a backend may stream."""
+OPERATIONS = RecordedTable(
+    "operations",
+    'what the program of every NPU did, if ``record`` had "timeline"; raises InputError otherwise',
+    (
+        Column("npu", "int32", "", "whose program it is"),
+        Column("kind", "int8", "", "compute, wait, issue, send, receive or step", labelled=True),
+        Column("layer", "int32", "", "what the training loop calls it: its layer", labelled=True),
+        Column("iteration", "int32", "", "its training pass, from 0"),
+        Column("part", "int16", "", "its part of the layer's work", labelled=True),
+        Column("collective", "int32", "", "number of what was issued or waited for; -1: none"),
+        Column("start_ps", "int64", "ps", "when it began"),
+        Column("end_ps", "int64", "ps", "when the program went on"),
+    ),
+)
+PHASES = RecordedTable(
+    "phases",
+    'when chunks waited and ran on every NPU, if ``record`` had "timeline"; raises InputError otherwise',
+    (
+        Column("npu", "int32", "", "where"),
+        Column("collective", "int32", "", "number of its collective", of=("instance",), made=collectives_of),
+        Column("chunk", "int32", "", "number of its chunk", of=("instance",), made=chunks_of),
+        Column("phase", "int32", "", "number of its phase", of=("instance",), made=phases_of),
+        Column("dimension", "int32", "", "which dimension of the network it runs over"),
+        Column("queued_ps", "int64", "ps", "when it joined its queue"),
+        Column("start_ps", "int64", "ps", "when it got a slot"),
+        Column("end_ps", "int64", "ps", "when the NPU had finished it"),
+    ),
+)
+RECORDED_TABLES = (FLOWS, CONNECTIONS, QUEUES, QUEUE_PAIRS, PAUSES, UTILISATION, OPERATIONS, PHASES)
+"""All that is streamed while a run goes on: by its backend, the last two by the system."""
 
 
 class TableSink(Protocol):
@@ -131,6 +160,9 @@ class TableSink(Protocol):
 
     def open(self, table: RecordedTable) -> None:
         """Rows of ``table`` will come."""
+
+    def label(self, name: str, column: str, number: int, text: str) -> None:
+        """From now on ``number`` may stand in a labelled column of the table ``name``, for ``text``."""
 
     def write(self, name: str, columns: Columns) -> None:
         """Take rows of the table ``name``, given by its recorded columns, each of shape ``(rows,)``."""

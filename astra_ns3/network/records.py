@@ -26,6 +26,8 @@ PORT_COUNTERS = (
     "pauses",
     "paused_ps",
     "pause_frames",
+    "cut_frames",
+    "down_frames",
 )
 """What is counted at each port, in the table's order; results.md says what they are."""
 
@@ -57,13 +59,15 @@ class Label(NamedTuple):
 
 @dataclass(frozen=True)
 class RecorderOptions:
-    """Where a backend streams its tables (None: nowhere), and whether every message gets a row there.
+    """Where tables are streamed to (None: nowhere), and what is recorded besides what the network file asks for.
 
-    ``sink`` takes the rows; None: Parquet files in ``directory``.
+    ``flows``: every message, by the backend; ``timeline``: what NPUs do, by the system. ``sink`` takes the rows; None:
+    Parquet files in ``directory``.
     """
 
     directory: Path | None = None
     flows: bool = False
+    timeline: bool = False
     sink: TableSink | None = None
 
 

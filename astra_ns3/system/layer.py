@@ -25,6 +25,7 @@ from astra_ns3.system.groups import Grid
 from astra_ns3.system.history import History
 from astra_ns3.system.intra_dimension import join_rule
 from astra_ns3.system.issuing import CollectiveMaker
+from astra_ns3.system.journal import Journal
 from astra_ns3.system.launch_order import LaunchOrder
 from astra_ns3.system.launches import ScheduleNumbers
 from astra_ns3.system.matching import Matching
@@ -40,7 +41,8 @@ class SystemLayer:
     """``dimensions``: NPUs along each, the one first in which neighbours' ranks differ by one; ``bandwidths``: of each,
     in any unit (None: not known). ``finished(handle, time_ps)`` is called when an NPU ends a collective or its end of a
     message. ``seed``: of the random delays before phases, where the system has any. ``roles``: the number of each NPU's
-    role (None: all have the same). ``observed``: the NPUs whose details are kept; the first is the one reported."""
+    role (None: all have the same). ``observed``: the NPUs whose details are kept; the first is the one reported.
+    ``journal``: where chunks' phases on all NPUs are written down."""
 
     def __init__(
         self,
@@ -55,11 +57,13 @@ class SystemLayer:
         seed: int = 1,
         roles: Sequence[int] | None = None,
         observed: Sequence[int] = (0,),
+        journal: Journal | None = None,
     ) -> None:
         _check(network, config, dimensions)
         self._network = network
         self._layer_names = list(layer_names)
         self._finished = finished
+        self._journal = journal
         self._roles = roles
         self._grid = Grid(tuple(dimensions), None if bandwidths is None else tuple(bandwidths))
         schedules = ScheduleNumbers(network)
@@ -222,6 +226,8 @@ class SystemLayer:
         if npu in self._observers:
             layer = collective.request.label.layer
             self._observers[npu].finished(task.instance, task.phase, layer, task.launch, time_ps)
+        if self._journal is not None:
+            self._journal.finished(npu, task.instance, task.launch.dimension, time_ps)
         following = task.following
         if following is not None:
             self._enter(npu, following, time_ps)
@@ -238,6 +244,8 @@ class SystemLayer:
         self._queues[task.queue][npu].add(task)
         if npu in self._observers:
             self._observers[npu].entered(task.instance, task.launch.dimension, now_ps)
+        if self._journal is not None:
+            self._journal.queued(npu, task.instance, now_ps)
 
     def _fill(self, npu: int, queue_number: int, now_ps: int) -> None:
         """Start chunks while there are free slots and chunks that may start."""
@@ -245,6 +253,8 @@ class SystemLayer:
         while (task := queue.start_next()) is not None:
             if npu in self._observers:
                 self._observers[npu].started(task.instance, now_ps)
+            if self._journal is not None:
+                self._journal.started(npu, task.instance, now_ps)
             if self._jitter is None:
                 self._launch(npu, task)
             else:

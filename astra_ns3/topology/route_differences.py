@@ -24,8 +24,8 @@ class LinkDifference:
     """Links that differ, and what each is from then on; all arrays ``(links that differ,)``."""
 
     links: _Numbers
-    up: npt.NDArray[np.uint8]
-    rates_bps: npt.NDArray[np.uint64]
+    up: _Numbers
+    rates_bps: npt.NDArray[np.int64]
     delays_ps: npt.NDArray[np.int64]
     error_rates: npt.NDArray[np.float64]
 
@@ -73,8 +73,8 @@ def link_difference(before: Graph, after: Graph) -> LinkDifference:
     ]
     return LinkDifference(
         np.array([number for number, _ in changed], dtype=np.uint32),
-        np.array([link.up for _, link in changed], dtype=np.uint8),
-        np.array([link.rate_bps for _, link in changed], dtype=np.uint64),
+        np.array([link.up for _, link in changed], dtype=np.uint32),
+        np.array([link.rate_bps for _, link in changed], dtype=np.int64),
         np.array([link.delay_ps for _, link in changed], dtype=np.int64),
         np.array([link.error_rate for _, link in changed], dtype=np.float64),
     )

@@ -14,7 +14,9 @@ from astra_ns3.config.system import SystemConfig
 from astra_ns3.config.workload import Workload
 from astra_ns3.errors import InputError, SimulationStalled
 from astra_ns3.network.api import Limits, NetworkBackend
+from astra_ns3.network.recorded import TableSink
 from astra_ns3.network.records import LayerTimes, PassKind, PassTimes, RoleTimes, RunRecords
+from astra_ns3.system.journal import Journal
 from astra_ns3.system.layer import SystemLayer
 from astra_ns3.system.request import CollectiveRequest, Handle, MessageRequest
 from astra_ns3.units import PS_PER_NS
@@ -37,8 +39,8 @@ class TrainingDriver:
     cuts it in two, for the system, not for the network. ``bandwidths``: of each dimension, in any unit, for policies
     that ask (None: not known). ``seed``: of the system's random delays. ``on_heartbeat(time_ps, events)`` is called
     about ten times a second; what it raises ends the run. ``loop``: instead of the workload's own. ``report_npu``:
-    whose layers the records tell of. Raises InputError if the system can't do what the workload asks, and
-    ProgramsDeadlock or ProgramMismatch if the programs of the roles don't go together.
+    whose layers the records tell of. ``journal_to``: takes what every NPU does. Raises InputError if the system can't
+    do what the workload asks, and ProgramsDeadlock or ProgramMismatch if the programs of the roles don't go together.
     """
 
     def __init__(
@@ -55,6 +57,7 @@ class TrainingDriver:
         on_heartbeat: Heartbeat | None = None,
         loop: Loop | None = None,
         report_npu: int = 0,
+        journal_to: TableSink | None = None,
     ) -> None:
         programs = Programs.of(
             workload,
@@ -73,23 +76,26 @@ class TrainingDriver:
         self._place_of = {npu: place for role in programs.roles for place, npu in enumerate(role.ranks)}
         self._observed = _observed(programs.roles, self._role_of, report_npu)
         self._reported = report_npu
+        names = [layer.name for layer in workload.layers]
+        self._journal = None if journal_to is None else Journal(journal_to, names)
         parallelism = programs.parallelism
         self._system = SystemLayer(
             network,
             system if parallelism.cut is None else system.for_dimensions(parallelism.cut),
             parallelism.dimensions,
-            [layer.name for layer in workload.layers],
+            names,
             self._handle_ended,
             compatibility=compatibility,
             bandwidths=None if bandwidths is None else parallelism.of_each(bandwidths),
             seed=seed,
             roles=_role_numbers(programs),
             observed=[report_npu, *(npu for npu in self._observed if npu != report_npu)],
+            journal=self._journal,
         )
         self._prepare(programs)
         self._sums = {npu: sums_by_layer(len(workload.layers)) for npu in self._observed}
         self._npus = [
-            NpuProgram(npu, programs.program(role), self._tick_ps, self._sums.get(npu))
+            NpuProgram(npu, programs.program(role), self._tick_ps, self._sums.get(npu), self._journal)
             for npu, role in enumerate(self._role_of)
         ]
         self._resume = [partial(self._go_on, npu) for npu in self._npus]
@@ -127,6 +133,20 @@ class TrainingDriver:
         waiting = [npu for npu in self._npus if not npu.done]
         if waiting:
             raise SimulationStalled(describe_stall(self._network, self._system, self._workload, waiting))
+
+    def hand_over_rows(self) -> None:
+        """Hand on all that was recorded so far, so that it is safe if this process dies."""
+        self._network.hand_over_rows()
+        if self._journal is not None:
+            self._journal.hand_over()
+
+    def close_journal(self) -> None:
+        """Nothing more will happen: write down what NPUs are busy with, and hand all on."""
+        if self._journal is not None:
+            for npu in self._npus:
+                if npu.blocking is not None:
+                    npu.write_down(self._journal, npu.blocking, self._network.now_ps())
+            self._journal.hand_over()
 
     def phase_done(self, npu: int, instance: int, time_ps: int) -> None:
         """From the network: an NPU finished a phase of a chunk."""

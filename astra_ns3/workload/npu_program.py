@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from astra_ns3.network.records import Label, NpuRecord, PassKind
+from astra_ns3.system.journal import Journal
 from astra_ns3.system.request import Handle
-from astra_ns3.workload.operations import Blocking, Compute, Move, Posting, Program, Waiting
+from astra_ns3.workload.operations import Blocking, Compute, Move, Posting, Program, Wait, WaitAny, Waiting
+
+KINDS: Mapping[type, str] = {Compute: "compute", Wait: "wait", WaitAny: "wait", Move: "step"}
+"""What blocks, as a journal calls it."""
 
 
 @dataclass
@@ -34,15 +38,24 @@ def sums_by_layer(layers: int) -> SumsByLayer:
 class NpuProgram:
     """Runs ``program`` from one blocking operation to the next.
 
-    ``move_ps``: what a move to the next step takes. ``layers`` gets the sums (None: totals only).
+    ``move_ps``: what a move to the next step takes. ``layers`` gets the sums (None: totals only), ``journal`` each
+    operation (None: nobody does).
     """
 
-    def __init__(self, number: int, program: Program, move_ps: int, layers: SumsByLayer | None) -> None:
+    def __init__(
+        self,
+        number: int,
+        program: Program,
+        move_ps: int,
+        layers: SumsByLayer | None,
+        journal: Journal | None = None,
+    ) -> None:
         self.number = number
         self.finish_ps: int | None = None
         self._program = program
         self._move_ps = move_ps
         self._layers = layers
+        self._journal = journal
         self._blocking: Blocking | None = None
         self._since_ps = 0
         self._compute_ps = 0
@@ -87,6 +100,10 @@ class NpuProgram:
                     return self._block(operation, time_ps)
             else:
                 answer = post(operation)
+                if self._journal is not None and answer.collective >= 0:
+                    kind = type(operation).__name__.lower()
+                    label = answer.request.label
+                    self._journal.operation(self.number, kind, label, answer.collective, time_ps, time_ps)
 
     def handle_done(self, handle: Handle, time_ps: int) -> bool:
         """A collective or a message counts as done; True if the program waited for it."""
@@ -109,6 +126,16 @@ class NpuProgram:
             self._exposed_ps + (0 if computes else running_ps),
             self.done,
         )
+
+    def write_down(self, journal: Journal, operation: Blocking, time_ps: int) -> None:
+        """Put what has blocked until now into ``journal``."""
+        label, collective = Label(), -1
+        if isinstance(operation, Waiting):
+            label, collective = operation.handle.request.label, operation.handle.collective
+        elif isinstance(operation, Compute):
+            label = operation.label
+        kind = KINDS[type(operation)]
+        journal.operation(self.number, kind, label, collective, self._since_ps, time_ps)
 
     def position(self, layers: int, passes: int) -> tuple[int, int]:
         """Passes done, and steps done of the ``2 * layers`` of the present pass (forward, then backward)."""
@@ -134,6 +161,8 @@ class NpuProgram:
     def _book(self, time_ps: int) -> None:
         operation, self._blocking = self._blocking, None
         elapsed_ps = time_ps - self._since_ps
+        if operation is not None and self._journal is not None:
+            self.write_down(self._journal, operation, time_ps)
         if isinstance(operation, Compute):
             self._compute_ps += elapsed_ps
             if self._layers is not None:

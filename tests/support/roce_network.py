@@ -15,6 +15,7 @@ from astra_ns3.network.api import EndpointModel, Limits
 from astra_ns3.network.plan import plan_network
 from astra_ns3.network.records import RecorderOptions
 from astra_ns3.network.registry import create_backend
+from astra_ns3.topology.changes import Change
 from support.star_network import Listener, Played, Row, by_hand
 
 LOSSLESS: Mapping[str, object] = {"priorities": [3]}
@@ -63,11 +64,17 @@ class Flow:
 
 
 def play_flows(
-    config: NetworkConfig, flows: Sequence[Flow], directory: Path, *, until_ps: int | None = None, seed: int = 1
+    config: NetworkConfig,
+    flows: Sequence[Flow],
+    directory: Path,
+    *,
+    until_ps: int | None = None,
+    seed: int = 1,
+    changes: Sequence[Change] = (),
 ) -> Played:
     """Play flows until all have arrived, or until ``until_ps``; message m of flow f is instance f, row m."""
     recorder = RecorderOptions(directory, flows=True)
-    backend: Any = create_backend("ns3", plan_network(config, EndpointModel()), seed=seed, recorder=recorder)
+    backend: Any = create_backend("ns3", plan_network(config, EndpointModel(), changes), seed=seed, recorder=recorder)
     left = 2 * len(flows)
 
     def done(rank: int, instance: int, time_ps: int) -> None:

@@ -25,7 +25,7 @@ from astra_ns3.config.transports.roce_control import KINDS as CONTROLS
 from astra_ns3.topology.registry import BUILDERS, build_graph
 from astra_ns3.workload.loops import LOOPS
 
-MANY = 400
+MANY = 250
 LINK = {"rate": "100Gbps", "delay": "500ns"}
 SWITCH = {"buffer": "1MB"}
 SAFE = Traits("ring", "roce", "none", "ecmp", "go-back-n", True, True, True, True, True)

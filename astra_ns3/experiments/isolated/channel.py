@@ -65,6 +65,16 @@ class Rows:
 
 
 @dataclass(frozen=True)
+class NewLabel:
+    """A text that stands for a number in a column of a table."""
+
+    table: str
+    column: str
+    number: int
+    text: str
+
+
+@dataclass(frozen=True)
 class FileFailed:
     """A file that the child writes itself could not be written whole."""
 
@@ -75,6 +85,10 @@ class FileFailed:
 @dataclass(frozen=True)
 class CloseTables:
     """No more rows will come."""
+
+
+ForTables = OpenTable | Rows | NewLabel | FileFailed | CloseTables
+"""What is about recorded tables."""
 
 
 @dataclass(frozen=True)
@@ -134,6 +148,7 @@ Message = (
     | Finishing
     | OpenTable
     | Rows
+    | NewLabel
     | FileFailed
     | CloseTables
     | Log
@@ -147,10 +162,10 @@ Message = (
 
 @dataclass(frozen=True)
 class Recorder:
-    """The parent's answer to a Description: where files go (None: nowhere), and whether messages are recorded."""
+    """The parent's answer to a Description: where files go (None: nowhere), and what is recorded."""
 
     directory: Path | None
-    flows: bool
+    record: tuple[str, ...]
 
 
 class Line:

@@ -31,13 +31,12 @@ from astra_ns3.experiments.isolated import channel
 from astra_ns3.experiments.isolated.channel import Inbox, Line, Recorder
 from astra_ns3.experiments.isolated.interruption import STOP_SIGNALS
 from astra_ns3.experiments.isolated.snapshot import SnapshotTaker
-from astra_ns3.experiments.play import Played, play
+from astra_ns3.experiments.play import Played, play, recorder_options
 from astra_ns3.experiments.progress import Progress
 from astra_ns3.experiments.request import RunRequest
 from astra_ns3.experiments.watch import Watch
 from astra_ns3.network.api import NetworkBackend
 from astra_ns3.network.recorded import Columns, RecordedTable
-from astra_ns3.network.records import RecorderOptions
 from astra_ns3.workload.driver import TrainingDriver
 
 _PR_SET_PDEATHSIG = 1
@@ -94,7 +93,7 @@ def _play(request: RunRequest, watch: Watch, line: Line, clock: mmap.mmap) -> Pl
     )
     line.send(describe(inputs))
     answer: Recorder = Inbox(line.connection).receive()
-    recorder = RecorderOptions(answer.directory, answer.flows, ParentTables(line))
+    recorder = recorder_options(answer.directory, answer.record, ParentTables(line))
     return _without_ties(play(request, inputs, recorder, watch, reporter, process_ends=True))
 
 
@@ -130,7 +129,7 @@ class ParentReporter:
         """All is set up."""
         network.show_time_at(ctypes.addressof(ctypes.c_int64.from_buffer(self._clock)))
         self._snapshots = SnapshotTaker(driver, network)
-        self._hand_over_rows = network.hand_over_rows
+        self._hand_over_rows = driver.hand_over_rows
         network.before_hook = self._send_snapshot
         self._send_snapshot()
         self._line.send(channel.Begun(setup_seconds, self._start_bytes))
@@ -169,6 +168,10 @@ class ParentTables:
     def open(self, table: RecordedTable) -> None:
         """Rows of ``table`` will come."""
         self._line.send(channel.OpenTable(table))
+
+    def label(self, name: str, column: str, number: int, text: str) -> None:
+        """Hand over a text."""
+        self._line.send(channel.NewLabel(name, column, number, text))
 
     def write(self, name: str, columns: Columns) -> None:
         """Hand over rows."""

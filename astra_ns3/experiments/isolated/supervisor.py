@@ -226,7 +226,7 @@ class Supervisor:
             logging.getLogger(message.logger).log(message.level, "%s", message.message)
         elif isinstance(message, channel.Printed):
             self._pass_on(sys.stdout if message.stream == "stdout" else sys.stderr, message.text)
-        elif isinstance(message, channel.OpenTable | channel.Rows | channel.FileFailed | channel.CloseTables):
+        elif isinstance(message, channel.ForTables):
             self._record(message)
         else:
             self._follow_progress(message)
@@ -248,13 +248,15 @@ class Supervisor:
         else:
             raise TypeError(f"the child said {message!r}")
 
-    def _record(self, message: channel.OpenTable | channel.Rows | channel.FileFailed | channel.CloseTables) -> None:
+    def _record(self, message: channel.ForTables) -> None:
         if self._tables is None:
             return
         if isinstance(message, channel.Rows):
             self._tables.write(message.table, message.columns)
         elif isinstance(message, channel.OpenTable):
             self._tables.open(message.table)
+        elif isinstance(message, channel.NewLabel):
+            self._tables.label(message.table, message.column, message.number, message.text)
         elif isinstance(message, channel.FileFailed):
             self._tables.failed(message.file, message.reason)
         else:

@@ -10,7 +10,11 @@ import numpy.typing as npt
 
 from astra_ns3.errors import nearest
 
-KINDS = {"NumbersView<unsigned int>": np.uint32, "NumbersView<double>": np.float64}
+KINDS = {
+    "NumbersView<unsigned int>": np.uint32,
+    "NumbersView<long>": np.int64,
+    "NumbersView<double>": np.float64,
+}
 """The native views of somebody else's numbers, and what these must be."""
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import chain, pairwise
+
 import numpy as np
 import numpy.typing as npt
 
@@ -11,8 +13,10 @@ from astra_ns3.network.door.library import load
 from astra_ns3.network.door.session import Description
 from astra_ns3.network.ns3.native_transport import native_roce, native_tcp
 from astra_ns3.network.plan import NetworkPlan
+from astra_ns3.topology.changes import Epoch, Severed
 from astra_ns3.topology.graph import Graph, Link
 from astra_ns3.topology.pins import pinned_choices
+from astra_ns3.topology.route_differences import epoch_difference
 from astra_ns3.topology.routes import RouteTables
 from astra_ns3.transport.lossless import largest_wire_bytes
 from astra_ns3.transport.network_outline import PortShape
@@ -35,7 +39,8 @@ def describe_network(description: Description, plan: NetworkPlan, seed: int) -> 
         links=_links(description, graph, largest_wire_bytes(config)),
         nodeNames=_numbers(graph.node_ids or range(graph.nodes)),
     )
-    _describe_routes(description, plan.tables, graph.hosts)
+    _describe_routes(description, plan.tables)
+    _describe_changes(description, plan)
     routing = config.topology.routing
     murmur = roce is not None and roce.port_of_message
     _describe_routing(description, graph, plan.tables, routing, seed, murmur=murmur)
@@ -115,37 +120,62 @@ def _link_values(
     return values
 
 
-def _describe_routes(description: Description, tables: RouteTables, hosts: int) -> None:
-    """Tables as arrays, of which each is handed over once, however many nodes have it."""
-    places: dict[int, int] = {}
-    arrays: list[_Numbers] = []
+class _Tables:
+    """Rows of a node and its arrays, of which each is handed over once, however many nodes have it."""
 
-    def place(array: _Numbers) -> int:
-        found = places.get(id(array))
+    def __init__(self) -> None:
+        self._places: dict[int, int] = {}
+        self._arrays: list[_Numbers] = []
+        self._rows: list[tuple[int, ...]] = []
+
+    def add(self, node: int, *arrays: _Numbers) -> None:
+        """A row; the arrays must live until all are handed over."""
+        self._rows.append((node, *(self._place(array) for array in arrays)))
+
+    def values(self) -> dict[str, object]:
+        """What is handed over."""
+        return {
+            "numbers": np.concatenate(self._arrays) if self._arrays else _numbers([]),
+            "offsets": _numbers(np.cumsum([0, *map(len, self._arrays)])),
+            "tables": _numbers(self._rows),
+        }
+
+    def _place(self, array: _Numbers) -> int:
+        found = self._places.get(id(array))
         if found is None:
-            found = places[id(array)] = len(arrays)
-            arrays.append(array)
+            found = self._places[id(array)] = len(self._arrays)
+            self._arrays.append(array)
         return found
 
-    rows = [
-        (
-            node,
-            place(routes.set_of_group),
-            place(routes.set_offsets),
-            place(routes.set_ports),
-            place(routes.local_hosts),
-            place(routes.local_ports),
-        )
-        for node, routes in enumerate((*tables.hosts, *tables.switches))
-        if routes is not None
-    ]
-    values = {
-        "groupOfHost": tables.group_of_host,
-        "numbers": np.concatenate(arrays) if arrays else _numbers([]),
-        "offsets": _numbers(np.cumsum([0, *map(len, arrays)])),
-        "tables": _numbers(rows),
-    }
-    description.part("routes", values)
+
+def _describe_routes(description: Description, tables: RouteTables) -> None:
+    found = _Tables()
+    for node, of in enumerate((*tables.hosts, *tables.switches)):
+        if of is not None:
+            found.add(node, of.set_of_group, of.set_offsets, of.set_ports, of.local_hosts, of.local_ports)
+    description.part("routes", {"groupOfHost": tables.group_of_host, **found.values()})
+
+
+def _describe_changes(description: Description, plan: NetworkPlan) -> None:
+    """What each epoch differs in from the one before, the first from the network as it is built."""
+    if not plan.changes:
+        return
+    built = Epoch(0, plan.graph, plan.tables, Severed(0, ()))
+    for before, after in pairwise(chain([built], plan.epochs())):
+        different = epoch_difference(before, after)
+        links, found = different.links, _Tables()
+        for of in different.routes:
+            found.add(of.node, of.groups, of.sets, of.set_offsets, of.set_ports, of.local_hosts, of.local_ports)
+        if len(links.links) or different.routes:
+            values = {
+                "timePs": different.time_ps,
+                "links": links.links,
+                "up": links.up,
+                "ratesBps": links.rates_bps,
+                "delaysPs": links.delays_ps,
+                "errorRates": links.error_rates,
+            }
+            description.add("Change", {**values, **found.values()})
 
 
 def _describe_routing(

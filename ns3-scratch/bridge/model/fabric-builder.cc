@@ -8,7 +8,8 @@ using namespace ns3;
 
 namespace
 {
-constexpr int64_t MARKING_STREAMS = 1; // first random stream of the network
+constexpr int64_t MARKING_STREAMS = 1;                // first random stream of the network
+constexpr int64_t CHANGES_STREAMS = int64_t{1} << 41; // of links that begin to lose frames
 
 /// \return numbers of their own
 std::vector<uint32_t>
@@ -29,6 +30,15 @@ AddLinks(const NetworkDescription& description, FabricNetwork& fabric)
     }
 }
 
+/// \param tables tables with arrays \param number an array \return a copy of it
+template <typename TABLES>
+std::vector<uint32_t>
+ArrayOf(const TABLES& tables, uint32_t number)
+{
+    return {tables.numbers.values + tables.offsets[number],
+            tables.numbers.values + tables.offsets[number + 1]};
+}
+
 void
 SetRoutes(const RoutesDescription& routes, FabricNetwork& fabric)
 {
@@ -36,23 +46,70 @@ SetRoutes(const RoutesDescription& routes, FabricNetwork& fabric)
     {
         return;
     }
-    const auto array = [&routes](uint32_t number) {
-        return std::vector<uint32_t>(routes.numbers.values + routes.offsets[number],
-                                     routes.numbers.values + routes.offsets[number + 1]);
-    };
     fabric.SetHostGroups(Copy(routes.groupOfHost));
     for (uint64_t place = 0; place < routes.tables.count; place += 6)
     {
         const uint32_t* table = routes.tables.values + place;
         fabric.SetGroupRoutes(table[0],
-                              array(table[1]),
-                              array(table[2]),
-                              array(table[3]),
-                              array(table[4]),
-                              array(table[5]));
+                              ArrayOf(routes, table[1]),
+                              ArrayOf(routes, table[2]),
+                              ArrayOf(routes, table[3]),
+                              ArrayOf(routes, table[4]),
+                              ArrayOf(routes, table[5]));
     }
 }
+
+/// \return the links that differ
+std::vector<FabricLinkState>
+ChangedLinks(const ChangeDescription& change)
+{
+    std::vector<FabricLinkState> links;
+    for (uint64_t place = 0; place < change.links.count; ++place)
+    {
+        links.push_back({change.links[place],
+                         change.up[place] != 0,
+                         static_cast<uint64_t>(change.ratesBps[place]),
+                         change.delaysPs[place],
+                         change.errorRates[place]});
+    }
+    return links;
+}
+
+/// \return the tables that differ
+std::vector<FabricRoutesDifference>
+ChangedTables(const ChangeDescription& change)
+{
+    std::vector<FabricRoutesDifference> tables;
+    for (uint64_t place = 0; place < change.tables.count; place += 7)
+    {
+        const uint32_t* table = change.tables.values + place;
+        tables.push_back({table[0],
+                          ArrayOf(change, table[1]),
+                          ArrayOf(change, table[2]),
+                          ArrayOf(change, table[3]),
+                          ArrayOf(change, table[4]),
+                          ArrayOf(change, table[5]),
+                          ArrayOf(change, table[6])});
+    }
+    return tables;
+}
 } // namespace
+
+std::unique_ptr<FabricChanges>
+ScheduleChanges(const NetworkDescription& description, const FabricNetwork& fabric)
+{
+    if (description.changes.empty())
+    {
+        return nullptr;
+    }
+    auto changes = std::make_unique<FabricChanges>(CHANGES_STREAMS);
+    fabric.AddTo(*changes);
+    for (const ChangeDescription& change : description.changes)
+    {
+        changes->Schedule({change.timePs, ChangedLinks(change), ChangedTables(change)});
+    }
+    return changes;
+}
 
 void
 BuildFabric(const NetworkDescription& description, FabricNetwork& fabric)

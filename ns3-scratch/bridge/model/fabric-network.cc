@@ -189,6 +189,7 @@ FabricNetwork::AddLink(uint32_t nodeA, uint32_t nodeB, const LinkParameters& par
     const End b = MakeEnd(nodeB, far);
     a.port->Connect(b.receiver, b.number, m_nodes[nodeB]->GetId());
     b.port->Connect(a.receiver, a.number, m_nodes[nodeA]->GetId());
+    m_links.push_back({a.port, b.port});
     Ptr<FabricChannel> channel = CreateObject<FabricChannel>();
     for (uint32_t node : {nodeA, nodeB})
     {
@@ -209,6 +210,23 @@ FabricNetwork::MeasureUtilisation(int64_t averagingPs)
         {
             port->MeasureUtilisation(averagingPs);
         }
+    }
+}
+
+void
+FabricNetwork::AddTo(FabricChanges& changes) const
+{
+    for (const auto& [forth, back] : m_links)
+    {
+        changes.AddLink(forth, back);
+    }
+    for (const auto& device : m_devices)
+    {
+        changes.AddHost(device);
+    }
+    for (const auto& fabricSwitch : m_switches)
+    {
+        changes.AddSwitch(fabricSwitch);
     }
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #pragma once
 
+#include "fabric-changes.h"
 #include "fabric-murmur-choice.h"
 #include "fabric-net-device.h"
 #include "fabric-pinned-choice.h"
@@ -10,6 +11,7 @@
 
 #include "ns3/node.h"
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -62,6 +64,9 @@ class FabricNetwork
     /// number. \param stream the first
     void Finish(int64_t stream);
 
+    /// \param changes to which all links, hosts and switches are added, by their numbers
+    void AddTo(ns3::FabricChanges& changes) const;
+
     /// Raise an error if a host has no link.
     void RequireLinks() const;
     /// \return number of hosts
@@ -110,6 +115,7 @@ class FabricNetwork
     std::vector<ns3::Ptr<ns3::Node>> m_nodes;                              //!< all nodes
     std::vector<std::vector<ns3::Ptr<ns3::FabricPort>>> m_ports;           //!< ports of each node
     std::vector<std::vector<ns3::FabricSharedBuffer::PfcPort>> m_pfcPorts; //!< of each switch
+    std::vector<std::array<ns3::Ptr<ns3::FabricPort>, 2>> m_links;         //!< ends of each link
     std::vector<ns3::Ptr<ns3::FabricNetDevice>> m_devices;                 //!< NICs
     std::vector<ns3::Ptr<ns3::FabricSwitch>> m_switches;                   //!< switches
     std::vector<SwitchParameters> m_switchParameters;                      //!< what they are like

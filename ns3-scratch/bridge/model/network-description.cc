@@ -11,6 +11,7 @@ namespace
 {
 constexpr uint64_t NUMBERS_OF_LINK = 3;
 constexpr uint64_t NUMBERS_OF_TABLE = 6;
+constexpr uint64_t NUMBERS_OF_CHANGED_TABLE = 7;
 
 /// Raise an error unless something holds.
 void
@@ -49,6 +50,29 @@ CheckLinks(const NetworkDescription& description)
     }
 }
 
+/// \param tables tables of nodes, or what differs in them \param width numbers of each
+template <typename TABLES>
+void
+CheckTables(const TABLES& tables, uint64_t width, uint64_t nodes)
+{
+    if (tables.tables.count == 0)
+    {
+        return;
+    }
+    Require(std::is_sorted(tables.offsets.begin(), tables.offsets.end()) &&
+                tables.offsets.count > 0 && tables.offsets[0] == 0 &&
+                tables.offsets[tables.offsets.count - 1] == tables.numbers.count,
+            "the arrays of its routes do not lie one after the other");
+    Require(tables.tables.count % width == 0, "a table is " + std::to_string(width) + " numbers");
+    for (uint64_t place = 0; place < tables.tables.count; ++place)
+    {
+        const bool isNode = place % width == 0;
+        Require(tables.tables[place] < (isNode ? nodes : tables.offsets.count - 1),
+                std::string("a table names a ") + (isNode ? "node" : "array") +
+                    " that does not exist: " + std::to_string(tables.tables[place]));
+    }
+}
+
 void
 CheckRoutes(const NetworkDescription& description)
 {
@@ -61,17 +85,20 @@ CheckRoutes(const NetworkDescription& description)
     Require(routes.groupOfHost.count == description.hosts,
             "found groups for " + std::to_string(routes.groupOfHost.count) + " hosts, expected " +
                 std::to_string(description.hosts));
-    Require(std::is_sorted(routes.offsets.begin(), routes.offsets.end()) &&
-                routes.offsets.count > 0 && routes.offsets[0] == 0 &&
-                routes.offsets[routes.offsets.count - 1] == routes.numbers.count,
-            "the arrays of its routes do not lie one after the other");
-    Require(routes.tables.count % NUMBERS_OF_TABLE == 0, "a table is six numbers");
-    for (uint64_t place = 0; place < routes.tables.count; ++place)
+    CheckTables(routes, NUMBERS_OF_TABLE, nodes);
+}
+
+void
+CheckChanges(const NetworkDescription& description)
+{
+    const uint64_t nodes = description.hosts + description.switches.count;
+    for (const ChangeDescription& change : description.changes)
     {
-        const bool isNode = place % NUMBERS_OF_TABLE == 0;
-        Require(routes.tables[place] < (isNode ? nodes : routes.offsets.count - 1),
-                std::string("a table names a ") + (isNode ? "node" : "array") +
-                    " that does not exist: " + std::to_string(routes.tables[place]));
+        const uint64_t links = change.links.count;
+        Require(change.up.count == links && change.ratesBps.count == links &&
+                    change.delaysPs.count == links && change.errorRates.count == links,
+                "a change says too much or too little of its links");
+        CheckTables(change, NUMBERS_OF_CHANGED_TABLE, nodes);
     }
 }
 
@@ -142,6 +169,11 @@ Observation::~Observation() = default;
 Observation::Observation(const Observation& other) = default;
 Observation& Observation::operator=(const Observation& other) = default;
 
+ChangeDescription::ChangeDescription() = default;
+ChangeDescription::~ChangeDescription() = default;
+ChangeDescription::ChangeDescription(const ChangeDescription& other) = default;
+ChangeDescription& ChangeDescription::operator=(const ChangeDescription& other) = default;
+
 NetworkDescription::NetworkDescription() = default;
 NetworkDescription::~NetworkDescription() = default;
 NetworkDescription::NetworkDescription(NetworkDescription&&) noexcept = default;
@@ -156,6 +188,12 @@ LinkParameters&
 NetworkDescription::AddLinkKind()
 {
     return linkKinds.emplace_back();
+}
+
+ChangeDescription&
+NetworkDescription::AddChange()
+{
+    return changes.emplace_back();
 }
 
 PinnedPath&
@@ -182,6 +220,7 @@ CheckDescription(const NetworkDescription& description)
     RequireBelow(description.switches, description.switchKinds.size(), "kind of switch");
     CheckLinks(description);
     CheckRoutes(description);
+    CheckChanges(description);
     RequireBelow(description.hostOfNpu, description.hosts, "host");
     CheckTransports(description);
     const Observation& observation = description.observation;

@@ -54,6 +54,8 @@ struct NumbersView
 
 /// Whole numbers: of nodes, ports, kinds.
 using Numbers = NumbersView<uint32_t>;
+/// Rates and times.
+using Quantities = NumbersView<int64_t>;
 /// Numbers with a fraction.
 using Reals = NumbersView<double>;
 
@@ -69,6 +71,28 @@ struct RoutesDescription
     Numbers tables; //!< six numbers a table: a node, then five arrays: the set of ports towards
                     //!< each group (or 0xffffffff), where each set begins, the ports of the sets,
                     //!< hosts of groups without a set, the port of each
+};
+
+/// What is different in a network from a time on: see ns3::FabricChange.
+struct ChangeDescription
+{
+    // In the library, as SwitchParameters'.
+    ChangeDescription();
+    ~ChangeDescription();
+    ChangeDescription(const ChangeDescription& other);
+    ChangeDescription& operator=(const ChangeDescription& other);
+
+    int64_t timePs{0};   //!< when
+    Numbers links;       //!< number of each link that differs
+    Numbers up;          //!< 1 if it carries anything
+    Quantities ratesBps; //!< rate of each
+    Quantities delaysPs; //!< delay of each
+    Reals errorRates;    //!< error rate of each
+    Numbers numbers;     //!< arrays, one after the other
+    Numbers offsets;     //!< where each array begins, and where the last ends
+    Numbers tables; //!< seven numbers a table that differs: a node, then six arrays: groups, the
+                    //!< set of each, where each set begins, the ports of the sets, hosts of groups
+                    //!< without a set, the port of each
 };
 
 /// The path between two hosts, for ROUTE_BY_PIN.
@@ -197,6 +221,7 @@ struct NetworkDescription
     std::list<LinkParameters> linkKinds;     //!< kinds of full-duplex links
     Numbers links;                           //!< three numbers a link: two nodes, its kind
     RoutesDescription routes;                //!< tables
+    std::list<ChangeDescription> changes;    //!< what differs later, in order of time
     RoutingParameters routing;               //!< choice between equal paths
     Numbers nodeNames;           //!< number of each node in its file, which old simulators hash
     std::list<PinnedPath> pins;  //!< pinned paths
@@ -215,6 +240,8 @@ struct NetworkDescription
     SwitchParameters& AddSwitchKind();
     /// \return a new kind of link
     LinkParameters& AddLinkKind();
+    /// \return what differs from a later time on
+    ChangeDescription& AddChange();
     /// \return a new pinned path
     PinnedPath& AddPin();
     /// \return the next dimension outwards

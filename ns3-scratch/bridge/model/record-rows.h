@@ -114,6 +114,8 @@ PortCounters()
         {"paused_ps", [](const PortState& port) { return port.pausedPs; }},
         {"pause_frames",
          [](const PortState& port) -> int64_t { return port.counters.pauseFrames; }},
+        {"cut_frames", [](const PortState& port) -> int64_t { return port.counters.cutFrames; }},
+        {"down_frames", [](const PortState& port) -> int64_t { return port.counters.downFrames; }},
     };
 }
 

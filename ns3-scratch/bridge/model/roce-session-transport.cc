@@ -51,6 +51,10 @@ RoceSessionTransport::RoceSessionTransport(const TransportContext& context)
     {
         m_transport->SetObserver(probe);
     }
+    if (context.changes)
+    {
+        context.changes->AddListener(m_transport.get());
+    }
     if (measures)
     {
         context.fabric.MeasureUtilisation(m_transport->GetLongestRoundTripPs());

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #pragma once
 
+#include "fabric-changes.h"
 #include "fabric-network.h"
 #include "message-transport.h"
 #include "network-description.h"
@@ -16,6 +17,7 @@ struct TransportContext
     FabricNetwork& fabric;                 //!< hosts, switches and links, all set up
     Recorder& recorder;                    //!< records what there is to record
     ns3::MessageListener& listener;        //!< told of messages
+    ns3::FabricChanges* changes;           //!< of the network: tells who keeps paths; or none
 };
 
 /// One way of carrying messages between hosts, as a session keeps it. A new one is a class like

@@ -46,6 +46,7 @@ struct Session::Parts
     std::unique_ptr<CollectiveExecutor> executor;  //!< NPUs and what they play
     std::unique_ptr<MessageRouter> router;         //!< the transports
     std::unique_ptr<FabricPauseWatchdog> watchdog; //!< of pauses, if asked for
+    std::unique_ptr<FabricChanges> changes;        //!< of the network, if there are any
 };
 
 SessionListener::~SessionListener() = default;
@@ -103,6 +104,7 @@ Session::Build(const NetworkDescription& description, SessionListener& listener)
         });
     m_parts->fabric = std::make_unique<FabricNetwork>();
     BuildFabric(description, *m_parts->fabric);
+    m_parts->changes = ScheduleChanges(description, *m_parts->fabric);
     m_parts->recorder =
         std::make_unique<Recorder>(description.observation,
                                    ethernet,
@@ -110,8 +112,11 @@ Session::Build(const NetworkDescription& description, SessionListener& listener)
                                    [&listener](uint32_t table) { listener.RecordsReady(table); });
     m_parts->executor =
         std::make_unique<CollectiveExecutor>(listener, *m_parts->simulation, *m_parts->recorder);
-    m_parts->router = std::make_unique<MessageRouter>(
-        TransportContext{description, *m_parts->fabric, *m_parts->recorder, *m_parts->executor});
+    m_parts->router = std::make_unique<MessageRouter>(TransportContext{description,
+                                                                       *m_parts->fabric,
+                                                                       *m_parts->recorder,
+                                                                       *m_parts->executor,
+                                                                       m_parts->changes.get()});
     if (description.pauseWatchdogPs > 0 && m_parts->fabric->HasPfc())
     {
         Watch(description.pauseWatchdogPs);
@@ -143,6 +148,7 @@ Session::End()
 {
     m_parts->simulation->Quieten();
     m_parts->watchdog.reset();
+    m_parts->changes.reset();
     m_parts->router.reset();
     m_parts->simulation.reset();
 }

@@ -265,4 +265,262 @@ assert "twice" in astra_ns3.Result.flows.__doc__
     compiled=("ns3-scratch/bridge/model/recorder.cc",),
 )
 
-RECIPES = (PATH_CHOICE, SCHEDULER, TRANSPORT, ROCE_CONTROL, RECORDED_COLUMN)
+OBSERVED_QUANTITY = Recipe(
+    row="observed quantity",
+    files={
+        "ns3-scratch/bridge/model/drop-probe.h": """// SPDX-License-Identifier: GPL-2.0-only
+#pragma once
+
+#include "record-rows.h"
+
+#include "ns3/nstime.h"
+#include "ns3/packet.h"
+
+namespace astra_ns3
+{
+
+/// Takes down each frame that a port drops, for a test.
+class DropProbe
+{
+  public:
+    /// \\param table where to \\param node the port's node \\param port its number
+    DropProbe(PortTable& table, uint32_t node, uint32_t port)
+        : m_table(table),
+          m_node(node),
+          m_port(port)
+    {
+    }
+
+    /// \\param time when \\param packet what was dropped
+    void Dropped(ns3::Time time, ns3::Ptr<const ns3::Packet> packet)
+    {
+        m_table.Append({time.GetTimeStep(), m_node, m_port, packet->GetSize()});
+    }
+
+  private:
+    PortTable& m_table; //!< where to
+    uint32_t m_node;    //!< the port's node
+    uint32_t m_port;    //!< its number
+};
+
+} // namespace astra_ns3
+"""
+    },
+    lines={
+        "ns3-scratch/bridge/model/recorder.h": (
+            ('#include "fabric-network.h"', '#include "drop-probe.h"\n#include "fabric-network.h"'),
+            (
+                "    /// All tables, by number.",
+                '    PortTable m_drops{"drops", PortColumns("dropped_bytes")}; //!< of ports\n'
+                "    std::vector<std::unique_ptr<DropProbe>> m_dropProbes;     //!< of ports\n"
+                "    /// All tables, by number.",
+            ),
+            ("&m_utilisation};", "&m_utilisation,\n                                         &m_drops};"),
+            ("std::array<RecordTable*, 6>", "std::array<RecordTable*, 7>"),
+        ),
+        "ns3-scratch/bridge/model/recorder.cc": (
+            (
+                "    ForEachPort(observation.pauses,",
+                "    ForEachPort(observation.drops, [&](uint32_t node, uint32_t port) {\n"
+                "        m_dropProbes.push_back(std::make_unique<DropProbe>(m_drops, node, port));\n"
+                "        m_fabric.GetPort(node, port)->TraceConnectWithoutContext(\n"
+                '            "Drop", MakeCallback(&DropProbe::Dropped, m_dropProbes.back().get()));\n'
+                "    });\n    ForEachPort(observation.pauses,",
+            ),
+        ),
+        "ns3-scratch/bridge/model/network-description.h": (
+            (
+                "    Numbers utilisation;                    //!<",
+                "    Numbers drops; //!< ports whose drops are recorded\n    Numbers utilisation; //!<",
+            ),
+        ),
+        "astra_ns3/network/recorded.py": (
+            (
+                "UTILISATION = RecordedTable(",
+                'DROPS = RecordedTable(\n    "drops", "for a test", '
+                '_port_columns(Column("dropped_bytes", "int64", "B", "size"))\n)\n'
+                "UTILISATION = RecordedTable(",
+            ),
+        ),
+        "astra_ns3/network/door/recording.py": (
+            (
+                "        if observe.pauses:\n",
+                "        if observe.drops:\n            ports = all_ports(graph)\n"
+                "            self._observe(drops=_flat(ports))\n"
+                "            self._open_ports(DROPS, ports)\n        if observe.pauses:\n",
+            ),
+            ("    CONNECTIONS,\n    FLOWS,", "    CONNECTIONS,\n    DROPS,\n    FLOWS,"),
+        ),
+        "astra_ns3/experiments/result.py": (
+            ("    pauses = Frame(PAUSES)", "    drops = Frame(DROPS)\n    pauses = Frame(PAUSES)"),
+            ("    CONNECTIONS,\n    FLOWS,", "    CONNECTIONS,\n    DROPS,\n    FLOWS,"),
+        ),
+        "astra_ns3/config/network/packet_network.py": (
+            ("    pauses: OnOff = False\n", "    drops: OnOff = False\n    pauses: OnOff = False\n"),
+        ),
+    },
+    check="""
+import astra_ns3.network.door.recording
+from astra_ns3.config.network.packet_network import Observe
+assert Observe(drops=True).drops
+assert "dropped_bytes" in astra_ns3.Result.drops.__doc__
+""",
+    compiled=("ns3-scratch/bridge/model/recorder.cc",),
+)
+
+CHANGE = Recipe(
+    row="something that changes during a run",
+    lines={
+        "astra_ns3/topology/graph.py": (("    up: bool = True\n", "    up: bool = True\n    repeats: int = 1\n"),),
+        "astra_ns3/topology/changes.py": (
+            (
+                "    error_rate: float | None = None\n",
+                "    error_rate: float | None = None\n    repeats: int | None = None\n",
+            ),
+        ),
+        "astra_ns3/topology/route_differences.py": (
+            (
+                "    error_rates: npt.NDArray[np.float64]\n",
+                "    error_rates: npt.NDArray[np.float64]\n    repeats: _Numbers\n",
+            ),
+            (
+                "        np.array([link.error_rate for _, link in changed], dtype=np.float64),\n",
+                "        np.array([link.error_rate for _, link in changed], dtype=np.float64),\n"
+                "        np.array([link.repeats for _, link in changed], dtype=np.uint32),\n",
+            ),
+        ),
+        "astra_ns3/network/ns3/build.py": (
+            (
+                '                "errorRates": links.error_rates,\n',
+                '                "errorRates": links.error_rates,\n                "repeats": links.repeats,\n',
+            ),
+        ),
+        "ns3-scratch/bridge/model/network-description.h": (
+            (
+                "    Reals errorRates;    //!< error rate of each\n",
+                "    Reals errorRates;    //!< error rate of each\n"
+                "    Numbers repeats;     //!< sendings of each frame\n",
+            ),
+        ),
+        "ns3-scratch/bridge/model/fabric-builder.cc": (
+            (
+                "                         change.errorRates[place]});",
+                "                         change.errorRates[place],\n                         change.repeats[place]});",
+            ),
+        ),
+        "ns3-scratch/fabric/model/fabric-changes.h": (
+            (
+                "    double errorRate{0.0}; //!< probability that a frame is lost\n",
+                "    double errorRate{0.0}; //!< probability that a frame is lost\n"
+                "    uint32_t repeats{1};   //!< sendings of each frame\n",
+            ),
+        ),
+        "ns3-scratch/fabric/model/fabric-changes.cc": (
+            (
+                "    if (state.errorRate != port.GetErrorRate())",
+                "    if (state.repeats > 1)\n    {\n"
+                '        port.SetAttribute("DataRate", DataRateValue(DataRate(state.rateBps / state.repeats)));\n'
+                "    }\n    if (state.errorRate != port.GetErrorRate())",
+            ),
+        ),
+    },
+    check="""
+from astra_ns3.config.network.packet_network import parse_network
+from astra_ns3.network.plan import plan_network
+from astra_ns3.topology.changes import Change, LinkTarget, State
+from astra_ns3.topology.route_differences import epoch_difference
+
+topology = {"npus": 2, "link": {"rate": "100Gbps", "delay": "1us"}, "switch": {"buffer": "1MB"}}
+plan = plan_network(parse_network({"topology": topology}), None, [Change(5, LinkTarget(1), State(repeats=3))])
+before, after = plan.epochs()
+found = epoch_difference(before, after).links
+assert (found.links.tolist(), found.repeats.tolist()) == ([1], [3])
+""",
+    compiled=("ns3-scratch/fabric/model/fabric-changes.cc", "ns3-scratch/bridge/model/fabric-builder.cc"),
+)
+
+BACKGROUND = Recipe(
+    row="background traffic",
+    files={
+        "ns3-scratch/collective/model/background-application.h": """// SPDX-License-Identifier: GPL-2.0-only
+#pragma once
+
+#include "message-transport.h"
+
+#include "ns3/application.h"
+
+namespace ns3
+{
+
+/// Sends a message again and again, for a test.
+class BackgroundApplication : public Application
+{
+  public:
+    /// \\param transport what carries it \\param message what is sent \\param every from one to the next
+    BackgroundApplication(MessageTransport& transport, const CollectiveMessage& message, Time every);
+
+  private:
+    void StartApplication() override;
+
+    MessageTransport& m_transport; //!< what carries it
+    CollectiveMessage m_message;   //!< what is sent
+    Time m_every;                  //!< from one to the next
+};
+
+} // namespace ns3
+""",
+        "ns3-scratch/collective/model/background-application.cc": """// SPDX-License-Identifier: GPL-2.0-only
+#include "background-application.h"
+
+#include "ns3/simulator.h"
+
+namespace ns3
+{
+
+BackgroundApplication::BackgroundApplication(MessageTransport& transport,
+                                             const CollectiveMessage& message,
+                                             Time every)
+    : m_transport(transport),
+      m_message(message),
+      m_every(every)
+{
+}
+
+void
+BackgroundApplication::StartApplication()
+{
+    m_message.startPs = Simulator::Now().GetTimeStep();
+    m_transport.Send(m_message);
+    Simulator::Schedule(m_every, &BackgroundApplication::StartApplication, this);
+}
+
+} // namespace ns3
+""",
+    },
+    lines={
+        "astra_ns3/config/network/packet_network.py": (
+            (
+                "    observe: Observe = Observe()\n\n    @model_validator",
+                "    observe: Observe = Observe()\n    background: OnOff = False\n\n    @model_validator",
+            ),
+        ),
+    },
+    check="""
+from astra_ns3.config.network.packet_network import parse_network
+
+topology = {"npus": 2, "link": {"rate": "100Gbps", "delay": "1us"}, "switch": {"buffer": "1MB"}}
+assert parse_network({"topology": topology, "background": True}).background
+""",
+    compiled=("ns3-scratch/collective/model/background-application.cc",),
+)
+
+RECIPES = (
+    PATH_CHOICE,
+    SCHEDULER,
+    TRANSPORT,
+    ROCE_CONTROL,
+    RECORDED_COLUMN,
+    OBSERVED_QUANTITY,
+    CHANGE,
+    BACKGROUND,
+)

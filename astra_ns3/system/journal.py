@@ -1,0 +1,83 @@
+"""What every NPU does and when, written down while it happens: the operations of its program, the phases of chunks."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from astra_ns3.network.recorded import OPERATIONS, PHASES, Columns, TableSink
+from astra_ns3.network.records import Label
+
+BATCH_ROWS = 16_384
+"""So many rows are handed over at once."""
+
+
+class Journal:
+    """Hands rows of :data:`OPERATIONS` and :data:`PHASES` to ``sink``; layers are told by ``layer_names``.
+
+    A row is written when what it tells of has ended.
+    """
+
+    def __init__(self, sink: TableSink, layer_names: list[str]) -> None:
+        self._sink = sink
+        self._layer_names = layer_names
+        self._operations = _Rows(sink, OPERATIONS.name, len(OPERATIONS.recorded))
+        self._phases = _Rows(sink, PHASES.name, len(PHASES.recorded))
+        self._since: dict[tuple[int, int], tuple[int, int]] = {}
+        self._numbers: dict[tuple[str, str], int] = {}
+        sink.open(OPERATIONS)
+        sink.open(PHASES)
+
+    def operation(self, npu: int, kind: str, label: Label, collective: int, start_ps: int, end_ps: int) -> None:
+        """``npu`` did an operation of its program; ``collective``: number of what it issued or waited for, or -1."""
+        layer = self._layer_names[label.layer] if isinstance(label.layer, int) else label.layer
+        numbers = self._number("kind", kind), self._number("layer", layer), self._number("part", str(label.part))
+        self._operations.add((npu, numbers[0], numbers[1], label.iteration, numbers[2], collective, start_ps, end_ps))
+
+    def queued(self, npu: int, instance: int, time_ps: int) -> None:
+        """A chunk's phase joined its queue."""
+        self._since[npu, instance] = time_ps, -1
+
+    def started(self, npu: int, instance: int, time_ps: int) -> None:
+        """It got a slot."""
+        self._since[npu, instance] = self._since[npu, instance][0], time_ps
+
+    def finished(self, npu: int, instance: int, dimension: int, time_ps: int) -> None:
+        """It is over."""
+        self._phases.add((npu, instance, dimension, *self._since.pop((npu, instance)), time_ps))
+
+    def hand_over(self) -> None:
+        """Hand over what waits."""
+        self._operations.flush()
+        self._phases.flush()
+
+    def _number(self, column: str, text: str) -> int:
+        """The number that stands for a text in a column, made known when it is first needed."""
+        number = self._numbers.get((column, text))
+        if number is None:
+            number = self._numbers[column, text] = len(self._numbers)
+            self._sink.label(OPERATIONS.name, column, number, text)
+        return number
+
+
+class _Rows:
+    """Rows on their way to a table."""
+
+    def __init__(self, sink: TableSink, table: str, width: int) -> None:
+        self._sink = sink
+        self._table = table
+        self._width = width
+        self._rows: list[tuple[int, ...]] = []
+
+    def add(self, row: tuple[int, ...]) -> None:
+        """One more; a full batch is handed over."""
+        self._rows.append(row)
+        if len(self._rows) == BATCH_ROWS:
+            self.flush()
+
+    def flush(self) -> None:
+        """Hand over what there is."""
+        if self._rows:
+            numbers = np.array(self._rows, dtype=np.int64).reshape(-1, self._width)
+            columns: Columns = [np.ascontiguousarray(column) for column in numbers.T]
+            self._sink.write(self._table, columns)
+            self._rows = []
