@@ -16,6 +16,7 @@ from astra_ns3.cli.output import output_failed, print_failure
 from astra_ns3.cli.plot import plot_command
 from astra_ns3.cli.run import run_command
 from astra_ns3.cli.show import show_group
+from astra_ns3.cli.timeline import timeline_command
 from astra_ns3.cli.validate import validate_command
 from astra_ns3.errors import AstraNs3Error, Interrupted, ResultsNotSaved
 
@@ -62,6 +63,7 @@ cli.add_command(run_command)
 cli.add_command(validate_command)
 cli.add_command(show_group)
 cli.add_command(plot_command)
+cli.add_command(timeline_command)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -8,7 +8,6 @@ import numpy as np
 
 from astra_ns3.errors import InputError
 from astra_ns3.report.plots.kind import Choice, Kind
-from astra_ns3.report.plots.ports import chosen
 from astra_ns3.report.plots.style import (
     COLOURS,
     VERMILION,
@@ -23,6 +22,7 @@ from astra_ns3.report.plots.style import (
     stroke,
     time_unit,
 )
+from astra_ns3.report.ports import chosen
 from astra_ns3.report.tables import Numbers, Records, numbers, recorded, words
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from astra_ns3.report.plots.kind import Choice, Kind
-from astra_ns3.report.plots.ports import Level, chosen, levels, rates_bps
 from astra_ns3.report.plots.style import HEAT_MAP, evenly, new_figure, panels, say_empty, time_unit
+from astra_ns3.report.ports import Level, chosen, levels, rates_bps
 from astra_ns3.report.tables import Records, batches, words
 from astra_ns3.units import parse_time_ps
 
