@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -101,7 +102,8 @@ def batches(records: Records, table: str, columns: list[str], rows: int = 65_536
     """A recorded table in Arrow's record batches of at most ``rows`` rows, in order."""
     import pyarrow.parquet as pq
 
-    with pq.ParquetFile(recorded_file(records, table)) as file:
+    path = recorded_file(records, table)
+    with _reading(path), pq.ParquetFile(path) as file:
         yield from file.iter_batches(rows, columns=columns)
 
 
@@ -109,14 +111,18 @@ def columns_of(records: Records, table: str) -> tuple[str, ...]:
     """Names of a recorded table's columns."""
     import pyarrow.parquet as pq
 
-    return tuple(pq.read_schema(recorded_file(records, table)).names)
+    path = recorded_file(records, table)
+    with _reading(path):
+        return tuple(pq.read_schema(path).names)
 
 
 def rows_of(records: Records, table: str) -> int:
     """How many rows a recorded table has."""
     import pyarrow.parquet as pq
 
-    return int(pq.read_metadata(recorded_file(records, table)).num_rows)
+    path = recorded_file(records, table)
+    with _reading(path):
+        return int(pq.read_metadata(path).num_rows)
 
 
 def name_of(records: Records) -> str:
@@ -128,4 +134,17 @@ def name_of(records: Records) -> str:
 def _read(records: Records, table: str, columns: list[str]) -> Any:
     import pyarrow.parquet as pq
 
-    return pq.read_table(recorded_file(records, table), columns=columns)
+    path = recorded_file(records, table)
+    with _reading(path):
+        return pq.read_table(path, columns=columns)
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[None]:
+    """Raise InputError for a table that is there and can't be read."""
+    import pyarrow as pa
+
+    try:
+        yield
+    except (OSError, pa.ArrowException) as error:
+        raise InputError(f"{path}: cannot be read: {' '.join(str(error).split())}") from error

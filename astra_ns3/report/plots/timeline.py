@@ -48,7 +48,7 @@ def draw(records: Records, choice: Choice) -> Figure:
         return _draw_collectives(records, choice)
     npus = _npus(int(records.metadata["npus"]), choice.select)
     finish_ps = int(records.metadata["finish_ps"])
-    strips = _Strips(records)
+    strips = _Strips(records, npus)
     lanes = [(npu, lane) for npu in npus for lane in strips.lanes]
     heights = [1.0 if lane < 0 else 1.4 for _, lane in lanes]
     figure = new_figure(choice.width_inches, 0.75 + 0.12 * sum(heights) + 0.05 * len(npus))
@@ -77,17 +77,22 @@ def _npus(count: int, select: tuple[str, ...]) -> list[int]:
 
 
 class _Strips:
-    """Operations and phases of all NPUs, as far as they were recorded."""
+    """Operations and phases of some NPUs, as far as they were recorded."""
 
-    def __init__(self, records: Records) -> None:
+    def __init__(self, records: Records, npus: list[int]) -> None:
         self._kinds = Words(np.zeros(0, np.int64), ())
         self._operations: tuple[Numbers, ...] = (np.zeros(0, np.int64),) * 3
         if recorded(records, "operations") is not None:
-            self._kinds = words(records, "operations", "kind")
-            self._operations = numbers(records, "operations", "npu", "start_ps", "end_ps")
+            kinds, columns = words(records, "operations", "kind"), ("npu", "start_ps", "end_ps")
+            operations = numbers(records, "operations", *columns)
+            inside = np.isin(operations[0], npus)
+            self._kinds = Words(kinds.codes[inside], kinds.texts)
+            self._operations = tuple(column[inside] for column in operations)
         self._phases: tuple[Numbers, ...] = (np.zeros(0, np.int64),) * 4
         if recorded(records, "phases") is not None:
-            self._phases = numbers(records, "phases", "npu", "dimension", "start_ps", "end_ps")
+            phases = numbers(records, "phases", "npu", "dimension", "start_ps", "end_ps")
+            inside = np.isin(phases[0], npus)
+            self._phases = tuple(column[inside] for column in phases)
         self._dimensions = [int(number) for number in np.unique(self._phases[1])]
         self._most = {dimension: self._most_at_once(dimension) for dimension in self._dimensions}
         program = [-1] if recorded(records, "operations") is not None else []
@@ -95,7 +100,7 @@ class _Strips:
         """-1: the program; else a dimension."""
 
     def _most_at_once(self, dimension: int) -> int:
-        """Phases that any NPU has in flight at a time."""
+        """Phases that any of the NPUs has in flight at a time."""
         most = 1
         for npu in np.unique(self._phases[0]):
             _, counts = self._in_flight(int(npu), dimension)
@@ -143,7 +148,7 @@ class _Strips:
         found = [swatch(colour, word) for word, colour in program]
         for dimension in self._dimensions:
             colour = _DIMENSIONS[dimension % len(_DIMENSIONS)]
-            found.append(swatch(colour, f"phases, dimension {dimension + 1} (most {self._most[dimension]})"))
+            found.append(swatch(colour, f"phases, dimension {dimension} (at most {self._most[dimension]})"))
         return found
 
 

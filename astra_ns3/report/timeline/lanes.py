@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right, insort
+from bisect import bisect_right
 from collections.abc import Callable
 
 
@@ -12,16 +12,20 @@ class Lanes:
     def __init__(self, make: Callable[[], int]) -> None:
         """``make`` gives a further track."""
         self._make = make
-        self._last: list[tuple[int, int]] = []
-        """Of each track when its last slice ends, and its number; ascending."""
+        self._ends: list[int] = []
+        self._tracks: list[int] = []
+        """When the last slice of each track ends, ascending; and the tracks in the same order."""
 
     def track(self, start: int, end: int) -> int:
         """The track for a slice: of those that are free at its start, the one that was used last."""
-        place = bisect_right(self._last, start, key=_end) - 1
-        track = self._make() if place < 0 else self._last.pop(place)[1]
-        insort(self._last, (end, track))
+        ends, tracks = self._ends, self._tracks
+        place = bisect_right(ends, start) - 1
+        if place < 0:
+            track = self._make()
+        else:
+            track = tracks.pop(place)
+            del ends[place]
+        place = bisect_right(ends, end)
+        ends.insert(place, end)
+        tracks.insert(place, track)
         return track
-
-
-def _end(last: tuple[int, int]) -> int:
-    return last[0]

@@ -1,11 +1,11 @@
-"""Links: how busy each port's was and how long its queue, as counters; when PFC stopped it, as slices."""
+"""Links: how busy each port was and how long its queue, as counters; when PFC stopped it, as slices."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from astra_ns3.report.ports import levels, rates_bps
-from astra_ns3.report.tables import Records, batches, recorded, words
+from astra_ns3.report.tables import Records, batches, recorded
 from astra_ns3.report.timeline.writer import TraceWriter
 from astra_ns3.units import PS_PER_SECOND, parse_time_ps
 
@@ -97,11 +97,11 @@ def _paused(priorities: int) -> str:
     return f"priority {', '.join(numbers)}"
 
 
-def _ports_with_rows(records: Records, table: str) -> list[str]:
+def _ports_with_rows(records: Records, table: str) -> set[str]:
     if recorded(records, table) is None:
-        return []
-    found = words(records, table, "port")
-    return [found.texts[code] for code in sorted(set(found.codes.tolist()))]
+        return set()
+    columns = (batch.column("port") for batch in batches(records, table, ["port"]))
+    return {port for column in columns for port in column.unique().to_pylist()}
 
 
 def _rows(records: Records, table: str, value: str) -> Iterator[tuple[int, str, int]]:

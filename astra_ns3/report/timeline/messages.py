@@ -29,17 +29,20 @@ def write_messages(records: Records, writer: TraceWriter, npus: Npus, most: int)
         return 0, every
     parts = [name for name in columns_of(records, table) if name.endswith("_ps")][2:] if table == "accounts" else []
     noted = [*_NOTED, *parts]
-    keys = [writer.annotation(name) for name in noted]
-    start_ps, end_ps, source_npu = (writer.annotation(name) for name in ("start_ps", "end_ps", "source"))
+    keys, part_keys = ([writer.annotation(name) for name in names] for names in (_NOTED, parts))
+    end_ps = writer.annotation("end_ps")
+    count = int(records.metadata["npus"])
+    to_npu = [writer.name(f"to NPU {npu}") for npu in range(count)]
+    from_npu = [writer.name(f"from NPU {npu}") for npu in range(count)]
     shown = 0
     for flow, source, destination, values in _sampled(records, table, noted, every, most):
         start, end = values[0], values[1]
         track = npus.lane(source, "messages sent", _SENT, start, end)
-        notes = [(key, value) for key, value, name in zip(keys, values, noted, strict=True) if value or name in _NOTED]
-        writer.slice(track, writer.name(f"to NPU {destination}"), start, end, notes, flow)
+        notes = list(zip(keys, values[: len(_NOTED)], strict=False))
+        notes += [(key, value) for key, value in zip(part_keys, values[len(_NOTED) :], strict=True) if value]
+        writer.slice(track, to_npu[destination], start, end, notes, flow)
         arrived = npus.track(destination, "messages received", _RECEIVED)
-        arrival = ((start_ps, start), (end_ps, end), (source_npu, source))
-        writer.instant(arrived, writer.name(f"from NPU {source}"), end, arrival, flow)
+        writer.instant(arrived, from_npu[source], end, ((end_ps, end),), flow)
         shown += 1
     return shown, every
 

@@ -21,7 +21,7 @@ from astra_ns3.report.timeline.programs import (
 from astra_ns3.report.timeline.writer import TraceWriter, Written
 
 FILE = "timeline.pftrace"
-MESSAGES = 100_000
+MESSAGES = 20_000
 """At most so many messages are in a trace, unless it is said otherwise."""
 
 
