@@ -27,7 +27,7 @@ def __getattr__(name: str) -> object:
 
         return Result
     if name == "__version__":
-        from astra_ns3.experiments.metadata import package_version
+        from astra_ns3.experiments.versions import package_version
 
         return package_version()
     raise AttributeError(f"module 'astra_ns3' has no attribute '{name}'")

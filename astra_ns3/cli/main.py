@@ -12,12 +12,8 @@ from collections.abc import Sequence
 
 import click
 
+from astra_ns3.cli.commands import Commands
 from astra_ns3.cli.output import output_failed, print_failure
-from astra_ns3.cli.plot import plot_command
-from astra_ns3.cli.run import run_command
-from astra_ns3.cli.show import show_group
-from astra_ns3.cli.timeline import timeline_command
-from astra_ns3.cli.validate import validate_command
 from astra_ns3.errors import AstraNs3Error, Interrupted, ResultsNotSaved
 
 _NAME = "astra-ns3"
@@ -29,7 +25,7 @@ _JSON_OPTION = "--json"
 def _print_versions(context: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
     if not wanted or context.resilient_parsing:
         return
-    from astra_ns3.experiments.metadata import versions
+    from astra_ns3.experiments.versions import versions
 
     for name, version in versions().items():
         click.echo(f"{name} {version}")
@@ -38,6 +34,7 @@ def _print_versions(context: click.Context, _parameter: click.Parameter, wanted:
 
 @click.group(
     name=_NAME,
+    cls=Commands,
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="Exit status: 0 done, 2 bad input, 3 stalled, 4 a limit reached, 5 ns-3 failed, 6 the results could not be "
@@ -57,13 +54,6 @@ def cli(context: click.Context) -> None:
     if context.invoked_subcommand is None:
         click.echo(context.get_help(), err=True)
         context.exit(_USAGE_STATUS)
-
-
-cli.add_command(run_command)
-cli.add_command(validate_command)
-cli.add_command(show_group)
-cli.add_command(plot_command)
-cli.add_command(timeline_command)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -35,9 +35,10 @@ def plot_command(
     no_title: bool,
     as_json: bool,
 ) -> int:
-    """Draw a picture of the run in DIR. Without KIND, list what can be drawn of it, and what has to be recorded.
+    """Draw a picture of the run in DIR, or list what can be drawn.
 
-    KIND is layers, exposed, timeline, utilisation, queues, rates, completion, bandwidth or accounts.
+    KIND is layers, exposed, timeline, utilisation, queues, rates, completion, bandwidth or accounts. Without it, the
+    list says what has to be recorded for those that can't be drawn.
     """
     if no_title and title is not None:
         raise click.UsageError("--no-title and --title exclude each other")

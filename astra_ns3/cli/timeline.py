@@ -24,7 +24,10 @@ from astra_ns3.units import format_bytes
 )
 @click.option("--json", "as_json", is_flag=True, help="Print what was written as JSON.")
 def timeline_command(folder: str, output: str | None, messages: int, as_json: bool) -> int:
-    """Write the run in DIR as a trace that https://ui.perfetto.dev opens: NPUs, messages, links."""
+    """Write the run in DIR as a trace that Perfetto opens.
+
+    It shows what NPUs did, messages with arrows, and links; https://ui.perfetto.dev opens it in a browser.
+    """
     result = Result.load(folder)
     made = write_timeline(result, output, messages)
     advice = left_out(result)

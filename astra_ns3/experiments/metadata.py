@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import platform
 from collections.abc import Mapping
 from dataclasses import asdict
-from importlib import metadata
 from typing import Any
 
 from astra_ns3.errors import AstraNs3Error
@@ -13,26 +11,13 @@ from astra_ns3.experiments.description import Description
 from astra_ns3.experiments.play import Played
 from astra_ns3.experiments.request import RunRequest
 from astra_ns3.experiments.store import FORMAT
+from astra_ns3.experiments.versions import versions
 from astra_ns3.experiments.watch import Watch
 from astra_ns3.network.records import RunRecords
 
 FORMAT_VERSION = 1
 VARYING_KEYS = ("started", "timing", "memory", "versions")
 """Keys of run.json that differ between two runs of the same files and seed; nothing else does."""
-
-_PACKAGE = "astra-ns3"
-_COMPONENTS = ("ns3", "cppyy", "numpy", "pandas", "pyarrow", "pydantic")
-
-
-def package_version() -> str:
-    """The version of this package as installed."""
-    return _version(_PACKAGE)
-
-
-def versions() -> dict[str, str]:
-    """Versions of this package, of what it stands on and of Python, read without loading any of them."""
-    found = {_PACKAGE: package_version(), **{name: _version(name) for name in _COMPONENTS}}
-    return {**found, "python": platform.python_version(), "platform": platform.platform()}
 
 
 def run_document(
@@ -115,10 +100,3 @@ def _cost(played: Played, watch: Watch) -> dict[str, Any]:
 def _varies(statistic: str) -> bool:
     """Whether a backend's number differs between two equal runs; told from its unit."""
     return statistic.endswith(("_seconds", "_memory_bytes"))
-
-
-def _version(distribution: str) -> str:
-    try:
-        return metadata.version(distribution)
-    except metadata.PackageNotFoundError:
-        return "not installed"

@@ -183,7 +183,7 @@ def _build(request: RunRequest, inputs: Inputs, recorder: RecorderOptions) -> Ne
             compatibility=inputs.compatibility,
         )
     if callable(backend):
-        made = backend(config, inputs.plan.endpoint, request.seed, recorder, request.on_built)
+        made = backend(inputs.plan, request.seed, recorder, request.on_built)
         check_given(made, "what the backend function returned")
         return made
     if backend.npus != config.npus:

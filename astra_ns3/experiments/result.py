@@ -190,7 +190,7 @@ class Result:
     @property
     def dimension_utilization(self) -> pd.DataFrame:
         """Percent of each window of 10 us in which the reported NPU had something in the dimension's queue."""
-        name = f"{self._metadata['run_name']}{UTILIZATION_SUFFIX}"
+        name = next(name for name in self._metadata["files"] if name.endswith(UTILIZATION_SUFFIX))
         columns = next(csv.reader(io.StringIO(self._files.text(name))))
         dimensions = {column: f"{column.split()[0]}_percent" for column in columns if column.endswith(" util")}
         return self._frame(name, {" time (us) ": "time_us", **dimensions})

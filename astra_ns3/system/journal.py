@@ -7,6 +7,8 @@ import numpy as np
 from astra_ns3.network.recorded import OPERATIONS, PHASES, Columns, TableSink
 from astra_ns3.network.records import Label
 
+NO_DIMENSION = -1
+"""Of a message from one NPU to another, which stands in no queue."""
 BATCH_ROWS = 16_384
 """So many rows are handed over at once."""
 

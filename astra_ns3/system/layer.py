@@ -69,7 +69,7 @@ class SystemLayer:
         schedules = ScheduleNumbers(network)
         self._maker = CollectiveMaker(network, config, self._grid, compatibility, schedules, roles)
         self._history = History(self._layer_names)
-        self._messages = Messages(network, schedules, self._history, self._message_done)
+        self._messages = Messages(network, schedules, self._history, self._message_done, journal)
         self._barrier = PhaseBarrier() if compatibility.phase_barrier else None
         self._matchings: dict[Communicator | None, Matching] = {}
         self._collectives: dict[int, Collective] = {}  # those that some member hasn't finished

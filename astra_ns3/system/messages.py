@@ -18,6 +18,7 @@ from astra_ns3.errors import InputError, ProgramMismatch
 from astra_ns3.network.api import NetworkBackend
 from astra_ns3.network.instance import pack_instance, unpack_instance
 from astra_ns3.system.history import MESSAGE_ALGORITHM, History
+from astra_ns3.system.journal import NO_DIMENSION, Journal
 from astra_ns3.system.launches import ScheduleNumbers
 from astra_ns3.system.request import Handle, MessageRequest
 
@@ -40,7 +41,8 @@ class _Message:
 
 
 class Messages:
-    """All messages of a run. ``finished(handle, time_ps)`` is called when one end is done."""
+    """All messages of a run. ``finished(handle, time_ps)`` is called when one end is done. ``journal``: where what the
+    ends do is written down."""
 
     def __init__(
         self,
@@ -48,8 +50,10 @@ class Messages:
         schedules: ScheduleNumbers,
         history: History,
         finished: Callable[[Handle, int], None],
+        journal: Journal | None = None,
     ) -> None:
         self._network = network
+        self._journal = journal
         self._schedules = schedules
         self._history = history
         self._finished = finished
@@ -76,6 +80,8 @@ class Messages:
         """From the network: ``npu`` has done its part of an invitation or of a message."""
         number, _, phase = unpack_instance(instance)
         message = self._live[number]
+        if self._journal is not None:
+            self._journal.finished(npu, instance, NO_DIMENSION, time_ps)
         if phase == _INVITATION and message.request.rendezvous:
             self._launch(message, npu, _DATA)
             return
@@ -140,6 +146,10 @@ class Messages:
         if self._schedule is None:
             self._schedule = self._schedules.number(message_schedule())
         instance = pack_instance(message.number, 0, phase)
+        if self._journal is not None:
+            now_ps = self._network.now_ps()
+            self._journal.queued(npu, instance, now_ps)
+            self._journal.started(npu, instance, now_ps)
         self._network.launch(npu, self._schedule, self._groups[ends], instance, size)
 
 

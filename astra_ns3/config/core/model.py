@@ -36,7 +36,7 @@ FOLDER = "folder"
 class ConfigModel(BaseModel):
     """A frozen group of keys. In files a key is the field's alias: its name without the unit."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+    model_config = ConfigDict(frozen=True, defer_build=True, extra="forbid", allow_inf_nan=False)
 
     @classmethod
     def prepare(cls, data: dict[str, object]) -> dict[str, object]:

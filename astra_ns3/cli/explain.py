@@ -1,0 +1,33 @@
+"""``astra-ns3 explain``: why a run took as long as it did."""
+
+from __future__ import annotations
+
+import click
+
+from astra_ns3.cli.output import print_json, show
+
+
+@click.command("explain")
+@click.argument("folder", metavar="DIR")
+@click.option("--iteration", type=click.IntRange(0), help="Explain one training pass.  [default: the whole run]")
+@click.option("--collective", type=click.IntRange(0), help="Explain one collective, by its number in collectives.csv.")
+@click.option("--top", type=click.IntRange(1), default=10, show_default=True, help="So many messages, links and NPUs.")
+@click.option("--json", "as_json", is_flag=True, help="Print it as JSON, every link of the chain included.")
+def explain_command(folder: str, iteration: int | None, collective: int | None, top: int, as_json: bool) -> int:
+    """Say why the run in DIR took as long as it did.
+
+    Follows the chain of computations, waits and messages that determines its end. Records that tell most:
+    --record timeline --record accounts.
+    """
+    from astra_ns3.errors import InputError
+    from astra_ns3.experiments.result import Result
+    from astra_ns3.report.explanation.explain import explain
+
+    if iteration is not None and collective is not None:
+        raise InputError("--iteration and --collective: found both, expected one of them")
+    found = explain(Result.load(folder), iteration=iteration, collective=collective, top=top)
+    if as_json:
+        print_json(found.document())
+    else:
+        show(found.text())
+    return 0

@@ -1,0 +1,307 @@
+"""From the tables of a run to what made it so long: sums over the critical path, and what cost most."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from astra_ns3.errors import InputError
+from astra_ns3.report.explanation.parts import PARTS, UNAVOIDABLE, WHAT_IFS, WHOLE
+from astra_ns3.report.explanation.path import (
+    COMPUTE,
+    ENDPOINT,
+    HELD,
+    MESSAGE,
+    OTHER,
+    PHASE,
+    QUEUE,
+    STEP,
+    UPDATE,
+    Segment,
+    critical_path,
+    path_of_collective,
+)
+from astra_ns3.report.explanation.run_tables import RunResult, Tables, table_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+TOP = 10
+KINDS: Mapping[str, str] = {
+    COMPUTE: "computing",
+    STEP: "steps of the training loop",
+    UPDATE: "updates after collectives",
+    ENDPOINT: "NPUs' own delays",
+    QUEUE: "waiting for a slot",
+    HELD: "held until all roles had come",
+    OTHER: "not followed",
+}
+"""Links of the chain that are no messages, in words."""
+
+
+@dataclass(frozen=True)
+class Communication:
+    """What a collective has on the critical path. ``parts``: by account, by :data:`PARTS`' columns, or all in one."""
+
+    collective: int
+    name: str
+    time_ps: int
+    messages: int
+    parts: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class Message:
+    """One of the messages that lost most. ``excess_ps``: beyond what it would have taken alone."""
+
+    source: int
+    destination: int
+    bytes: int
+    collective: int
+    name: str
+    chunk: int
+    phase: int
+    start_ps: int
+    time_ps: int
+    excess_ps: int
+    parts: Mapping[str, int]
+    path: tuple[tuple[str, int], ...]
+    """Ports on its way, and what it waited at each."""
+    critical: bool
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Why a run, an iteration or a collective took as long as it did; all times in ps.
+
+    ``kinds``: of the critical path that are no messages, by :data:`KINDS`; with ``communications`` they add up to
+    ``time_ps``. ``what_ifs``: how much sooner the end would come at most, were all else the same. ``npus``: time of the
+    path on each NPU, those with most first. ``ports``: what deciding packets waited there. ``congested``: ports with
+    pauses, marks, drops or long queues. ``missing``: what would tell more. Without the tables of the timeline there is
+    no path: ``segments`` is empty, and ``exposed`` all there is.
+    """
+
+    subject: str
+    time_ps: int
+    compute_ps: int
+    exposed_ps: int
+    segments: tuple[Segment, ...] = ()
+    kinds: Mapping[str, int] = field(default_factory=dict)
+    communications: tuple[Communication, ...] = ()
+    what_ifs: tuple[tuple[str, int], ...] = ()
+    exposed: tuple[tuple[str, int], ...] = ()
+    slowest: tuple[Message, ...] = ()
+    npus: tuple[tuple[int, int], ...] = ()
+    ports: tuple[tuple[str, int], ...] = ()
+    congested: tuple[Mapping[str, Any], ...] = ()
+    missing: tuple[str, ...] = ()
+
+    def text(self) -> str:
+        """For people."""
+        from astra_ns3.report.explanation.text import text_of
+
+        return text_of(self)
+
+    def document(self) -> dict[str, Any]:
+        """For scripts."""
+        from astra_ns3.report.explanation.text import document_of
+
+        return document_of(self)
+
+
+def explain(
+    run: RunResult, *, iteration: int | None = None, collective: int | None = None, top: int = TOP
+) -> Explanation:
+    """Why the run took so long; ``iteration``: why one training pass did; ``collective``: why one collective did.
+
+    ``top``: so many messages, links and NPUs. What was not recorded is left out, and named. Raises InputError for an
+    iteration or collective that is not there, or that the tables don't tell of.
+    """
+    metadata = run.metadata
+    names = _names(run)
+    missing = []
+    try:
+        tables = Tables(run)
+    except InputError as error:
+        if iteration is not None or collective is not None:
+            raise
+        missing.append(str(error))
+        tables = None
+    segments: tuple[Segment, ...] = ()
+    subject = f"run {metadata['run_name']}"
+    if tables is not None and collective is not None:
+        segments, subject = path_of_collective(tables, collective), f"collective {collective}"
+    elif tables is not None:
+        segments = critical_path(tables, iteration)
+        subject = subject if iteration is None else f"iteration {iteration}"
+    messages = tables.messages if tables is not None else _messages(run)
+    accounts = table_of(run, "accounts")
+    if messages is None:
+        missing.append("single messages: run with --record flows")
+    if accounts is None:
+        missing.append("what messages waited for, and where: run with --record accounts")
+    communications = _communications(segments, tables, names) if tables is not None else ()
+    kinds = Counter[str]()
+    for segment in segments:
+        if segment.kind in KINDS:
+            kinds[segment.kind] += segment.time_ps
+    return Explanation(
+        subject,
+        sum(segment.time_ps for segment in segments) if segments else int(metadata["finish_ps"]),
+        int(metadata["compute_ps"]),
+        int(metadata["exposed_ps"]),
+        segments,
+        dict(kinds.most_common()),
+        communications,
+        _what_ifs(kinds, communications),
+        tuple((each["layer"], each["exposed_ps"]) for each in metadata["exposed_by_layer"]),
+        _slowest(run, messages, accounts, segments, names, top),
+        _by_npu(segments, top),
+        _by_port(run, top),
+        _congested(run, top),
+        tuple(missing),
+    )
+
+
+def _messages(run: RunResult) -> pd.DataFrame | None:
+    accounts = table_of(run, "accounts")
+    return accounts if accounts is not None else table_of(run, "flows")
+
+
+def _names(run: RunResult) -> dict[int, str]:
+    """What a collective is called: its layer, part and iteration, what it is and how large."""
+    table = table_of(run, "collectives")
+    if table is None:
+        return {}
+    columns = (table[name].tolist() for name in ("collective", "layer", "iteration", "part", "kind", "algorithm"))
+    return {
+        number: f"{layer} {part} {kind} {algorithm}" + (f", pass {iteration}" if run.metadata["passes"] > 1 else "")
+        for number, layer, iteration, part, kind, algorithm in zip(*columns, strict=True)
+    }
+
+
+def _communications(segments: Sequence[Segment], tables: Tables, names: Mapping[int, str]) -> tuple[Communication, ...]:
+    """What each collective has on the path, the most first."""
+    times, counts = Counter[int](), Counter[int]()
+    parts: dict[int, Counter[str]] = {}
+    rows: dict[int, list[int]] = {}
+    for segment in segments:
+        if segment.kind not in (MESSAGE, PHASE):
+            continue
+        times[segment.collective] += segment.time_ps
+        counts[segment.collective] += segment.kind == MESSAGE
+        found = parts.setdefault(segment.collective, Counter())
+        if tables.accounts is not None and segment.whole and segment.message >= 0:
+            rows.setdefault(segment.collective, []).append(segment.message)
+        else:
+            found[WHOLE] += segment.time_ps
+    for collective, messages in rows.items():
+        assert tables.accounts is not None
+        sums = tables.accounts[list(PARTS)].to_numpy(dtype=np.int64)[messages].sum(axis=0)
+        parts[collective].update({name: int(ps) for name, ps in zip(PARTS, sums.tolist(), strict=True) if ps})
+    return tuple(
+        Communication(number, names.get(number, f"collective {number}"), ps, counts[number], dict(_most(parts[number])))
+        for number, ps in times.most_common()
+    )
+
+
+def _most(found: Counter[str]) -> list[tuple[str, int]]:
+    return [(name, ps) for name, ps in found.most_common() if ps]
+
+
+def _what_ifs(kinds: Mapping[str, int], communications: Sequence[Communication]) -> tuple[tuple[str, int], ...]:
+    parts = Counter[str]()
+    for each in communications:
+        parts.update(each.parts)
+    found = {words: sum(parts[name] for name in gone) for words, gone in WHAT_IFS}
+    found["with lines twice as fast"] = parts["serialisation_ps"] // 2
+    found["with NPUs that compute twice as fast"] = kinds.get(COMPUTE, 0) // 2
+    found["without NPUs' own delays"] = kinds.get(ENDPOINT, 0)
+    return tuple(sorted(((words, ps) for words, ps in found.items() if ps), key=lambda each: -each[1]))
+
+
+def _slowest(
+    run: RunResult,
+    messages: pd.DataFrame | None,
+    accounts: pd.DataFrame | None,
+    segments: Sequence[Segment],
+    names: Mapping[int, str],
+    top: int,
+) -> tuple[Message, ...]:
+    if messages is None or not len(messages):
+        return ()
+    took = (messages["end_ps"] - messages["start_ps"]).to_numpy(dtype=np.int64)
+    if accounts is not None:
+        alone = accounts[list(UNAVOIDABLE)].to_numpy(dtype=np.int64).sum(axis=1)
+    else:
+        ideal = messages["ideal_ps"].to_numpy(dtype=np.int64)
+        alone = np.where(ideal > 0, ideal, 0)
+    excess = took - alone
+    count = min(top, len(took))
+    rows = np.argpartition(-excess, count - 1)[:count]
+    rows = rows[np.lexsort((rows, -excess[rows]))]
+    critical = {segment.message for segment in segments if segment.message >= 0}
+    hops = table_of(run, "account_hops")
+    found = []
+    for row in rows.tolist():
+        cells = messages.iloc[row]
+        parts = Counter({name: int(cells[name]) for name in PARTS}) if accounts is not None else Counter[str]()
+        number = int(cells["collective"])
+        found.append(
+            Message(
+                int(cells["source"]),
+                int(cells["destination"]),
+                int(cells["bytes"]),
+                number,
+                names.get(number, f"collective {number}"),
+                int(cells["chunk"]),
+                int(cells["phase"]),
+                int(cells["start_ps"]),
+                int(took[row]),
+                int(excess[row]),
+                dict(_most(parts)),
+                () if hops is None else _path(hops, row),
+                row in critical,
+            )
+        )
+    return tuple(found)
+
+
+def _path(hops: pd.DataFrame, message: int) -> tuple[tuple[str, int], ...]:
+    rows = hops[hops["message"] == message].sort_values("hop")
+    waited = rows["queue_ps"] + rows["paused_ps"]
+    return tuple(zip(rows["port"].astype(str).tolist(), waited.tolist(), strict=True))
+
+
+def _by_npu(segments: Sequence[Segment], top: int) -> tuple[tuple[int, int], ...]:
+    times = Counter[int]()
+    for segment in segments:
+        times[segment.npu] += segment.time_ps
+    return tuple(times.most_common(top))
+
+
+def _by_port(run: RunResult, top: int) -> tuple[tuple[str, int], ...]:
+    hops = table_of(run, "account_hops")
+    if hops is None or not len(hops):
+        return ()
+    sums = (hops["queue_ps"] + hops["paused_ps"]).groupby(hops["port"].astype(str)).sum()
+    most = sums[sums > 0].sort_values(ascending=False, kind="stable").head(top)
+    return tuple((str(port), int(ps)) for port, ps in most.items())
+
+
+def _congested(run: RunResult, top: int) -> tuple[Mapping[str, Any], ...]:
+    """Ports with drops, pauses, marks or queues, the worst first."""
+    table = table_of(run, "switches")
+    if table is None or not len(table):
+        return ()
+    order = ["dropped_frames", "paused_ps", "marked_frames", "highest_queue_bytes"]
+    worst = table[(table[order] > 0).any(axis=1)].sort_values(order, ascending=False, kind="stable").head(top)
+    names = ["port", "link_to", *order]
+    return tuple(
+        {name: value if isinstance(value, str) else int(value) for name, value in zip(names, row, strict=True)}
+        for row in worst[names].itertuples(index=False)
+    )

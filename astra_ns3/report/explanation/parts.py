@@ -1,0 +1,36 @@
+"""What a message's time is made of, in words: the columns of accounts.parquet that add up to it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+WHOLE = "message"
+PARTS: Mapping[str, str] = {
+    "turn_ps": "behind other messages",
+    "window_ps": "window closed",
+    "pacing_ps": "held by its rate",
+    "nic_paused_ps": "NIC paused",
+    "nic_queue_ps": "NIC busy",
+    "transport_ps": "held by TCP",
+    "lost_ps": "lost and sent again",
+    "switch_queue_ps": "queues of switches",
+    "switch_paused_ps": "switches paused",
+    "serialisation_ps": "on the line",
+    "propagation_ps": "on the way",
+    "acknowledgement_ps": "until acknowledged",
+}
+"""Columns of accounts.parquet and what they are called; of one message they add up to end less start."""
+
+UNAVOIDABLE = ("serialisation_ps", "propagation_ps")
+"""What a message alone on the network takes, too."""
+
+WHAT_IFS: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("without pauses", ("nic_paused_ps", "switch_paused_ps")),
+    ("without queues in switches", ("switch_queue_ps", "switch_paused_ps")),
+    ("at line rate always", ("pacing_ps",)),
+    ("with a window that never closes", ("window_ps",)),
+    ("without losses", ("lost_ps",)),
+    ("with a NIC for each stream", ("nic_queue_ps", "turn_ps")),
+    ("without waiting for acknowledgements", ("acknowledgement_ps",)),
+)
+"""Changes, and the parts of messages that would go."""

@@ -1,0 +1,146 @@
+"""An explanation in words, and as plain data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from astra_ns3.report.alignment import aligned, counted, percent
+from astra_ns3.report.explanation.explain import KINDS, Communication, Explanation, Message
+from astra_ns3.report.explanation.parts import PARTS, WHOLE
+from astra_ns3.units import format_bytes, format_time
+
+MOST_COLLECTIVES = 8
+MOST_PARTS = 4
+
+
+def text_of(found: Explanation) -> str:
+    """The whole explanation, for a terminal."""
+    sections = [_head(found), _path(found), _what_ifs(found), _slowest(found), _links(found), _npus(found)]
+    sections += [_congested(found), _missing(found)]
+    return "\n\n".join(section for section in sections if section)
+
+
+def document_of(found: Explanation) -> dict[str, Any]:
+    """The explanation as plain data; the links of the path in order of time."""
+    document = asdict(found)
+    document["kinds"] = [{"kind": kind, "words": KINDS[kind], "time_ps": ps} for kind, ps in found.kinds.items()]
+    for name, key in (("what_ifs", "change"), ("exposed", "layer"), ("npus", "npu"), ("ports", "port")):
+        document[name] = [{key: what, "time_ps": ps} for what, ps in getattr(found, name)]
+    for message, slow in zip(document["slowest"], found.slowest, strict=True):
+        message["path"] = [{"port": port, "waited_ps": ps} for port, ps in slow.path]
+    return document
+
+
+def _head(found: Explanation) -> str:
+    rows = [("explained", f"{found.subject}: {format_time(found.time_ps)}")]
+    if found.subject.startswith("run"):
+        whole = found.compute_ps + found.exposed_ps
+        rows += [
+            ("computing", f"{format_time(found.compute_ps)}  ({percent(found.compute_ps, whole)})"),
+            ("exposed", f"{format_time(found.exposed_ps)}  ({percent(found.exposed_ps, whole)})"),
+        ]
+    return aligned(rows)
+
+
+def _path(found: Explanation) -> str:
+    if not found.segments:
+        rows = [(layer, format_time(ps)) for layer, ps in sorted(found.exposed, key=lambda each: -each[1]) if ps]
+        return f"exposed communication by layer\n{aligned(rows[:MOST_COLLECTIVES], '  ')}" if rows else ""
+    lines = [f"the chain that determines the end: {counted(len(found.segments), 'link', 'links')}"]
+    rows = [(KINDS[kind], _share(ps, found.time_ps)) for kind, ps in found.kinds.items() if ps]
+    rows += [(f"messages of {each.name}", _share(each.time_ps, found.time_ps)) for each in _shown(found)]
+    hidden = found.communications[MOST_COLLECTIVES:]
+    if hidden:
+        rest = sum(each.time_ps for each in hidden)
+        rows.append((f"messages of {counted(len(hidden), 'more', 'more')}", _share(rest, found.time_ps)))
+    lines.append(aligned(rows, "  "))
+    for each in _shown(found):
+        inner = [(_named(part), _share(ps, found.time_ps)) for part, ps in each.parts.items() if part != WHOLE]
+        if inner:
+            lines += [f"  {each.name}: {counted(each.messages, 'message', 'messages')}", aligned(inner, "    ")]
+    return "\n".join(lines)
+
+
+def _shown(found: Explanation) -> tuple[Communication, ...]:
+    return found.communications[:MOST_COLLECTIVES]
+
+
+def _share(ps: int, whole_ps: int) -> str:
+    return f"{format_time(ps):>10}  {percent(ps, whole_ps):>6}"
+
+
+def _named(part: str) -> str:
+    return PARTS.get(part, part)
+
+
+def _what_ifs(found: Explanation) -> str:
+    if not found.what_ifs:
+        return ""
+    rows = []
+    for words, ps in found.what_ifs:
+        left = found.time_ps - ps
+        faster = f"{100 * ps / left:.1f}% faster" if left > 0 else "nothing left"
+        rows.append((words, f"at most {faster}  ({format_time(ps)} less)"))
+    return f"what would help, were all else the same\n{aligned(rows, '  ')}"
+
+
+def _slowest(found: Explanation) -> str:
+    if not found.slowest:
+        return ""
+    lines = ["messages that lost most"]
+    for message in found.slowest:
+        lines.append(f"  {_message(message)}")
+        if message.parts:
+            parts = list(message.parts.items())[:MOST_PARTS]
+            lines.append("    " + ", ".join(f"{_named(part)} {format_time(ps)}" for part, ps in parts))
+        if message.path:
+            ports = (f"{port} ({format_time(ps)})" if ps else port for port, ps in message.path)
+            lines.append("    " + " > ".join(ports))
+    return "\n".join(lines)
+
+
+def _message(message: Message) -> str:
+    mark = "  on the critical path" if message.critical else ""
+    return (
+        f"NPU {message.source} to {message.destination}, {format_bytes(message.bytes)} of {message.name}, "
+        f"chunk {message.chunk}, phase {message.phase}, at {format_time(message.start_ps)}: "
+        f"{format_time(message.time_ps)}, {format_time(message.excess_ps)} more than alone{mark}"
+    )
+
+
+def _links(found: Explanation) -> str:
+    if not found.ports:
+        return ""
+    rows = [(port, format_time(ps)) for port, ps in found.ports]
+    return f"where messages waited, all of them together\n{aligned(rows, '  ')}"
+
+
+def _npus(found: Explanation) -> str:
+    if not found.npus:
+        return ""
+    rows = [(f"NPU {npu}", _share(ps, found.time_ps)) for npu, ps in found.npus]
+    return f"NPUs on the chain\n{aligned(rows, '  ')}"
+
+
+def _congested(found: Explanation) -> str:
+    if not found.congested:
+        return ""
+    rows = [(f"{port['port']} to {port['link_to']}", _of_port(port)) for port in found.congested]
+    return f"ports with most trouble\n{aligned(rows, '  ')}"
+
+
+def _of_port(port: Mapping[str, Any]) -> str:
+    words = [f"queue up to {format_bytes(port['highest_queue_bytes'])}"]
+    if port["dropped_frames"]:
+        words.append(counted(port["dropped_frames"], "frame dropped", "frames dropped"))
+    if port["paused_ps"]:
+        words.append(f"paused for {format_time(port['paused_ps'])}")
+    if port["marked_frames"]:
+        words.append(counted(port["marked_frames"], "frame marked", "frames marked"))
+    return ", ".join(words)
+
+
+def _missing(found: Explanation) -> str:
+    return "not told: " + "; ".join(found.missing) if found.missing else ""

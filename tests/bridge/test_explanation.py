@@ -1,0 +1,152 @@
+"""The critical path: its links follow each other and add up to the run exactly, whatever is run on whatever network."""
+
+from __future__ import annotations
+
+import random
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.small_run import small_system
+
+import astra_ns3
+from astra_ns3.config.network.packet_network import parse_network
+from astra_ns3.errors import InputError
+from astra_ns3.report.explanation.explain import Explanation, explain
+from astra_ns3.report.explanation.path import COMPUTE, ENDPOINT, MESSAGE, OTHER, QUEUE, critical_path
+from astra_ns3.report.explanation.run_tables import Tables
+from astra_ns3.workload.files.astra_sim import parse_workload
+
+US = 1_000_000
+LAYER = "{name} -1 {time} {forward} {size} {time} ALLREDUCE {size} {time} ALLREDUCE {size} {update}"
+SWITCH = {"buffer": "200KB", "pfc": {"priorities": [3]}, "ecn": {"kmin": "20KB", "kmax": "60KB", "pmax": 0.2}}
+LINK = {"rate": "100Gbps", "delay": "500ns"}
+TOPOLOGIES: dict[str, dict[str, Any]] = {
+    "star": {"kind": "single-switch", "npus": 8, "link": LINK, "switch": SWITCH},
+    "leaves": {"kind": "leaf-spine", "leaves": 4, "spines": 2, "hosts_per_leaf": 2, "link": LINK, "switch": SWITCH},
+    "nodes": {
+        "kind": "hierarchical",
+        "nodes": 4,
+        "npus_per_node": 2,
+        "scale_up": {"link": {"rate": "1Tbps", "delay": "25ns"}, "switch": SWITCH},
+        "scale_out": {"kind": "single-switch", "link": LINK, "switch": SWITCH},
+    },
+}
+
+
+def run(tmp_path: Path, seed: int, *, topology: str = "star", **options: Any) -> astra_ns3.Result:
+    """A run of two layers, drawn by ``seed``."""
+    draw = random.Random(seed)
+    layers = [
+        LAYER.format(
+            name=name,
+            time=draw.choice((0, 700, 20_000)),
+            forward=draw.choice(("ALLGATHER", "ALLTOALL")),
+            size=draw.choice((1, 4_000, 300_000)),
+            update=draw.choice((0, 40)),
+        )
+        for name in ("first", "second")
+    ]
+    workload = parse_workload("\n".join([draw.choice(("DATA", "MODEL")), "2", *layers]), "two")
+    dimensions = 2 if topology == "nodes" else 1
+    keys = ("all-reduce", "reduce-scatter", "all-gather", "all-to-all")
+    algorithms = {f"{key}-implementation": [draw.choice(("ring", "direct")) for _ in range(dimensions)] for key in keys}
+    system = small_system(
+        **algorithms,
+        **{
+            "endpoint-delay": draw.choice((0, 10, 300)),
+            "scheduling-policy": draw.choice(("LIFO", "FIFO")),
+            "preferred-dataset-splits": draw.choice((1, 5)),
+            "active-chunks-per-dimension": draw.choice((1, 2)),
+            "collective-optimization": draw.choice(("baseline", "localBWAware")),
+            "start-jitter": draw.choice((0, 0, 90)),
+        },
+    )
+    transport = draw.choice(
+        (
+            {"kind": "tcp"},
+            {"kind": "roce", "congestion_control": "dcqcn"},
+            {"kind": "roce", "congestion_control": "hpcc"},
+        )
+    )
+    network = parse_network({"topology": TOPOLOGIES[topology], "transport": transport})
+    arguments = {"passes": draw.choice((1, 3)), "record": ["timeline", "flows"], "output": tmp_path / "out", **options}
+    return astra_ns3.run(workload=workload, system=system, network=network, seed=seed, **arguments)
+
+
+def check(result: astra_ns3.Result) -> Explanation:
+    """The chain has no hole and nothing unknown in it, and the explanation adds up to it."""
+    tables = Tables(result)
+    links = critical_path(tables)
+    finishes = tables.operation_end.max()
+    assert (links[0].start_ps, links[-1].end_ps) == (0, finishes)
+    assert all(before.end_ps == after.start_ps for before, after in pairwise(links))
+    assert OTHER not in {link.kind for link in links}
+    found = explain(result)
+    assert found.time_ps == finishes == sum(found.kinds.values()) + sum(each.time_ps for each in found.communications)
+    assert all(sum(each.parts.values()) == each.time_ps for each in found.communications)
+    for iteration in range(result.metadata["passes"]):
+        one = explain(result, iteration=iteration)
+        assert one.time_ps == sum(link.time_ps for link in one.segments)
+        rows = result.operations[(result.operations["iteration"] == iteration) & (result.operations["kind"] != "issue")]
+        assert one.time_ps == rows["end_ps"].max() - rows["start_ps"].min()
+    return found
+
+
+@pytest.mark.parametrize("topology", TOPOLOGIES)
+@pytest.mark.parametrize("seed", range(1, 9))
+def test_the_chain_adds_up_to_the_run_exactly(topology: str, seed: int, tmp_path: Path) -> None:
+    check(run(tmp_path, seed, topology=topology))
+
+
+@pytest.mark.parametrize("options", [{"compat": "astra-sim-1.0"}, {"backend": "analytical"}])
+def test_also_by_the_rules_of_others_and_by_formula(options: dict[str, Any], tmp_path: Path) -> None:
+    for seed in range(1, 4):
+        check(run(tmp_path / str(seed), seed, **options))
+
+
+def test_every_delay_of_an_npu_on_the_chain_is_one_that_it_has(tmp_path: Path) -> None:
+    # No link is a guess: a message is handled so long after it came, and a chunk sends so long after its start.
+    for seed in range(1, 7):
+        result = run(tmp_path / str(seed), seed, topology="nodes")
+        if result.metadata["system"]["start-jitter"]:
+            continue
+        delay_ps = result.metadata["system"]["endpoint-delay"] * 1000
+        links = critical_path(Tables(result))
+        assert {link.time_ps for link in links if link.kind == ENDPOINT} <= {delay_ps}
+        assert QUEUE not in {link.kind for link in links}
+
+
+def test_a_ring_by_hand(tmp_path: Path) -> None:
+    # One chunk round a ring of 4: computing, then 6 steps of a message and its handling, nothing else.
+    system = small_system(**{"preferred-dataset-splits": 1, "endpoint-delay": 10})
+    workload = parse_workload("DATA\n1\none -1 0 NONE 0 0 NONE 0 5 ALLREDUCE 40000 0\n", "one")
+    topology = {**TOPOLOGIES["star"], "npus": 4}
+    network = parse_network({"topology": topology, "transport": {"kind": "roce"}})
+    result = astra_ns3.run(
+        workload=workload, system=system, network=network, record=["timeline", "flows"], output=tmp_path / "out"
+    )
+    links = critical_path(Tables(result))
+    assert [link.kind for link in links] == [COMPUTE, ENDPOINT, *[MESSAGE, ENDPOINT] * 6]
+    assert [link.time_ps for link in links if link.kind == ENDPOINT] == [10_000] * 7
+    messages = [link for link in links if link.kind == MESSAGE]
+    assert [link.npu for link in messages] == [(messages[0].npu + step) % 4 for step in range(6)]
+    found = explain(result, collective=0)
+    assert found.time_ps == sum(link.time_ps for link in links[1:])
+
+
+def test_without_records_it_says_what_would_tell_more(tmp_path: Path) -> None:
+    found = explain(run(tmp_path, 1, record=[]))
+    assert (found.segments, found.slowest) == ((), ())
+    assert [word in found.text() for word in ("--record timeline", "--record flows", "--record accounts")] == [True] * 3
+    with pytest.raises(InputError, match="run with --record timeline"):
+        explain(run(tmp_path / "again", 1, record=[]), iteration=0)
+
+
+def test_what_is_not_there_is_named(tmp_path: Path) -> None:
+    result = run(tmp_path, 2)
+    with pytest.raises(InputError, match=r"there is no iteration 7, expected 0\.\."):
+        explain(result, iteration=7)
+    with pytest.raises(InputError, match="there is no collective 99"):
+        explain(result, collective=99)

@@ -1,0 +1,52 @@
+"""Help, versions and Tab come at once: what they load is named here; the list of commands is that of the commands."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import click
+import pytest
+
+from astra_ns3.cli.commands import COMMANDS, load_command
+from astra_ns3.cli.main import cli
+
+LIGHT = {"cli", "errors", "experiments.versions", "experiments"}
+"""Rooms that help, versions and Tab may load."""
+
+
+def loaded_by(words: list[str], environment: dict[str, str] | None = None) -> set[str]:
+    """Modules that a command line loads."""
+    program = (
+        "import sys\nfrom astra_ns3.cli.main import status_of\nstatus = status_of(sys.argv[1:])\n"
+        "print('\\n'.join(sys.modules), file=sys.stderr)"
+    )
+    command = [sys.executable, "-c", program, *words]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+    assert done.stdout
+    return set(done.stderr.split())
+
+
+@pytest.mark.parametrize("words", [["--help"], ["--version"]])
+def test_help_and_versions_load_no_more_than_they_need(words: list[str]) -> None:
+    loaded = loaded_by(words)
+    ours = {name.removeprefix("astra_ns3.") for name in loaded if name.startswith("astra_ns3.")}
+    assert {name for name in ours if not name.startswith("cli.")} <= LIGHT
+    assert loaded.isdisjoint({"numpy", "pydantic", "yaml", "pandas", "pyarrow", "cppyy", "matplotlib"})
+
+
+def test_tab_names_the_commands_and_their_help() -> None:
+    context = click.Context(cli)
+    found = {item.value: item.help for item in cli.shell_complete(context, "")}
+    assert found == {name: words for name, (_, words) in COMMANDS.items()}
+    assert [item.value for item in cli.shell_complete(context, "ru")] == ["run"]
+    assert "--version" in [item.value for item in cli.shell_complete(context, "--")]
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_words_of_a_command_are_the_first_line_of_its_own_help(name: str) -> None:
+    place, words = COMMANDS[name]
+    command = load_command(place)
+    assert command.name == name
+    assert (command.help or "").partition("\n")[0] == words
+    assert cli.get_command(click.Context(cli), name) is command
