@@ -16,6 +16,8 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
         "example:example_command",
         "Copy the examples into DIR: workloads, systems, networks, hooks, parts of your own.",
     ),
+    "plot": ("plot:plot_command", "Draw a picture of the run in DIR, or list what can be drawn."),
+    "timeline": ("timeline:timeline_command", "Write the run in DIR as a trace that Perfetto opens."),
     "explain": ("explain:explain_command", "Say why the run in DIR took as long as it did."),
 }
 """Name -> where in this folder it is, and the first line of its help."""
