@@ -19,6 +19,8 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "plot": ("plot:plot_command", "Draw a picture of the run in DIR, or list what can be drawn."),
     "timeline": ("timeline:timeline_command", "Write the run in DIR as a trace that Perfetto opens."),
     "explain": ("explain:explain_command", "Say why the run in DIR took as long as it did."),
+    "compare": ("compare:compare_command", "Print what differs between the runs in the folders A and B."),
+    "report": ("report:report_command", "Write one HTML page about the runs in the folders."),
 }
 """Name -> where in this folder it is, and the first line of its help."""
 

@@ -32,7 +32,6 @@ def run_document(
     request: RunRequest, description: Description, played: Played, watch: Watch, warnings: list[str]
 ) -> dict[str, Any]:
     """run.json of a run, but for its list of files. Its :data:`VARYING_KEYS` come last."""
-    comm_scale, compute_scale = request.scales
     return {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
@@ -43,18 +42,10 @@ def run_document(
         **_totals(played.records),
         "statistics": {name: value for name, value in played.statistics.items() if not _varies(name)},
         "warnings": warnings,
-        "backend": request.backend_name,
-        "seed": request.seed,
-        "passes": request.passes,
-        "report_npu": request.report_npu,
-        "comm_scale": comm_scale,
-        "compute_scale": compute_scale,
         "compat": description.compat,
         "num_queues_per_dimension": description.num_queues_per_dimension,
-        "record": list(request.record),
-        "hook": request.on_built is not None,
+        **options_document(request),
         "hook_result": played.hook_result,
-        "limits": asdict(request.end),
         "workload": description.workload,
         "system": description.system,
         "network": description.network,
@@ -62,6 +53,27 @@ def run_document(
         **_cost(played, watch),
         "versions": versions(),
     }
+
+
+def options_document(request: RunRequest) -> dict[str, Any]:
+    """The options of a run that nothing of its files can go before."""
+    comm_scale, compute_scale = request.scales
+    return {
+        "backend": request.backend_name,
+        "seed": request.seed,
+        "passes": request.passes,
+        "report_npu": request.report_npu,
+        "comm_scale": comm_scale,
+        "compute_scale": compute_scale,
+        "record": list(request.record),
+        "hook": request.on_built is not None,
+        "limits": asdict(request.end),
+    }
+
+
+def usual_options() -> dict[str, Any]:
+    """What :func:`options_document` is of a run that was given its files and nothing else."""
+    return options_document(RunRequest(workload="", system="", network=""))
 
 
 def _stop_document(error: AstraNs3Error | None) -> dict[str, Any] | None:
