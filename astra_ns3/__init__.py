@@ -12,10 +12,11 @@ if TYPE_CHECKING:
     from astra_ns3.experiments.result import Result as Result
     from astra_ns3.experiments.run import run as run
     from astra_ns3.report.comparison.compare import compare as compare
+    from astra_ns3.report.explanation.explain import explain as explain
 
     __version__: str
 
-__all__ = ["Result", "__version__", "compare", "run"]
+__all__ = ["Result", "__version__", "compare", "explain", "run"]
 
 
 def __getattr__(name: str) -> object:
@@ -24,6 +25,10 @@ def __getattr__(name: str) -> object:
         from astra_ns3.experiments.run import run
 
         return run
+    if name == "explain":
+        from astra_ns3.report.explanation.explain import explain
+
+        return explain
     if name == "Result":
         from astra_ns3.experiments.result import Result
 

@@ -113,6 +113,13 @@ def roce(rounds: int) -> None:
         row("  memory above the idle program", f"{memory:.0f} MB", "")
 
 
+def timeline() -> None:
+    """A trace of a million events for Perfetto."""
+    found = measured(sys.executable, HERE / "timeline.py")
+    row(f"timeline of {found['events'] / 1e6:.1f} M events", f"{found['cpu_seconds']:.1f} s", "at most 20 s a million")
+    row("  memory above the program's", f"{found['memory_above_mb']:.0f} MB", "at most 100 MB")
+
+
 def topologies() -> None:
     """Large networks built, a collective on one, and TCP over more hops."""
     for hosts, target in ((1024, "at most 3 s and 300 MB"), (8192, "at most 30 s and 2 GB")):
@@ -145,6 +152,7 @@ def main() -> None:
     us_per_packet = tcp_cost(options.stock, options.rounds)
     roce(options.rounds)
     topologies()
+    timeline()
     python_share()
     case_study(options.comm_scale)
     full_size(us_per_packet)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 from astra_ns3.errors import AstraNs3Error
@@ -20,6 +21,13 @@ VARYING_KEYS = ("started", "timing", "memory", "versions")
 """Keys of run.json that differ between two runs of the same files and seed; nothing else does."""
 
 
+def name_of(request: RunRequest, description: Description) -> str:
+    """The run's name: the one that was given, else that of its workload."""
+    if request.run_name != RunRequest.run_name:
+        return request.run_name
+    return Path(str(description.workload["source"])).stem or request.run_name
+
+
 def run_document(
     request: RunRequest, description: Description, played: Played, watch: Watch, warnings: list[str]
 ) -> dict[str, Any]:
@@ -27,7 +35,7 @@ def run_document(
     return {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
-        "run_name": request.run_name,
+        "run_name": name_of(request, description),
         "complete": played.records.complete and played.error is None,
         "stopped": _stop_document(played.error),
         "finish_ps": max(played.records.finish_ps, played.reached_ps),

@@ -48,8 +48,8 @@ class Options:
     backend: str | NetworkBackend | Factory = option(
         "ns3",
         '"ns3", "analytical" (messages never meet) or "analytical-queues" (a link serves one at a time); also an '
-        "object that fulfils NetworkBackend, or a function that makes one from (network config, endpoint model, "
-        "seed, recorder options, on_built).",
+        "object that fulfils NetworkBackend, or a function that makes one from (network plan, seed, "
+        "recorder options, on_built).",
         Flag("--backend", help="ns3, analytical or analytical-queues."),
     )
     compat: str = option(

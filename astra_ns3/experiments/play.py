@@ -140,7 +140,7 @@ def play(
             )
         work = expected_work(inputs, request.passes)
         setup_seconds = watch.wall_seconds
-        meter = ProgressMeter(driver, network, work, setup_seconds)
+        meter = ProgressMeter(driver, network, work, setup_seconds, live=request.live)
         reporter.begun(driver, network, setup_seconds)
         error = _run(driver, request, inputs, reporter)
         driver.close_journal()
@@ -183,7 +183,7 @@ def _build(request: RunRequest, inputs: Inputs, recorder: RecorderOptions) -> Ne
             compatibility=inputs.compatibility,
         )
     if callable(backend):
-        made = backend(config, inputs.plan.endpoint, request.seed, recorder, request.on_built)
+        made = backend(inputs.plan, request.seed, recorder, request.on_built)
         check_given(made, "what the backend function returned")
         return made
     if backend.npus != config.npus:

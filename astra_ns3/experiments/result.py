@@ -34,6 +34,8 @@ from astra_ns3.units import PS_PER_NS
 if TYPE_CHECKING:
     import pandas as pd
 
+    from astra_ns3.report.plots.accessor import Plots
+
 _NAME_COLUMNS = ("layer name", "run name")
 
 
@@ -192,6 +194,16 @@ class Result:
         columns = next(csv.reader(io.StringIO(self._files.text(name))))
         dimensions = {column: f"{column.split()[0]}_percent" for column in columns if column.endswith(" util")}
         return self._frame(name, {" time (us) ": "time_us", **dimensions})
+
+    @property
+    def plot(self) -> Plots:
+        """Pictures of this run as Figures of matplotlib: ``result.plot.layers()``, and so on.
+
+        ``dir(result.plot)`` names them.
+        """
+        from astra_ns3.report.plots.accessor import Plots
+
+        return Plots(self)
 
     def file(self, name: str) -> Path:
         """Where the file ``name`` of the run lies; raises InputError if it has none."""

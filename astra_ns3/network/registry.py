@@ -8,15 +8,14 @@ from functools import partial
 
 from astra_ns3.config.core.compatibility import OURS, Compatibility
 from astra_ns3.config.core.model import shown
-from astra_ns3.config.network.file import AnyNetwork
 from astra_ns3.errors import InputError, nearest
-from astra_ns3.network.api import EndpointModel, NetworkBackend
+from astra_ns3.network.api import NetworkBackend
 from astra_ns3.network.plan import AnyPlan, NetworkPlan
 from astra_ns3.network.records import RecorderOptions
 
 #: Called with what a backend built, before the first event; its arguments are the backend's own affair.
 BuiltHook = Callable[..., object]
-Factory = Callable[[AnyNetwork, EndpointModel, int, RecorderOptions, BuiltHook | None], NetworkBackend]
+Factory = Callable[[AnyPlan, int, RecorderOptions, BuiltHook | None], NetworkBackend]
 _Maker = Callable[[AnyPlan, int, RecorderOptions, BuiltHook | None, Compatibility], NetworkBackend]
 
 
@@ -66,10 +65,9 @@ def check_given(backend: object, given_as: str = "backend") -> None:
 
 def check_factory(factory: Callable[..., object]) -> None:
     """Raise InputError if ``factory`` can't be called as a function that makes a backend."""
-    if not takes(factory, 5):
+    if not takes(factory, 4):
         raise InputError(
-            f"backend is {shown(factory)}, which can't be called with "
-            "(network config, endpoint model, seed, recorder options, on_built)"
+            f"backend is {shown(factory)}, which can't be called with (network plan, seed, recorder options, on_built)"
         )
 
 

@@ -49,6 +49,13 @@ def test_startup_hears_of_the_first_event_in_the_child(repository: Path) -> None
     assert 0 < json.loads(done.stdout.splitlines()[-1])["first_event_seconds"] < 60
 
 
+def test_timeline_measures_a_trace_of_the_size_asked_for(repository: Path) -> None:
+    words = [sys.executable, str(repository / "benchmarks" / "timeline.py"), "--events", "5000"]
+    found = json.loads(subprocess.run(words, check=True, capture_output=True, text=True).stdout)
+    assert 5000 <= found["events"] < 10_000
+    assert found["trace_bytes"] > 20 * found["events"]
+
+
 def test_roce_measures_a_collective(script: Script) -> None:
     benchmark = script("roce")
     schedule = lookup(CollectiveKind.ALL_REDUCE, "ring", 2)

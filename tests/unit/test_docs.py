@@ -16,6 +16,7 @@ from support.pages import OWN_PARTS, ROOT, blocks, text_of
 from support.small_run import NPUS, small_run
 
 import astra_ns3
+from astra_ns3.cli.commands import COMMANDS, load_command
 from astra_ns3.cli.main import cli
 from astra_ns3.config import system as system_config
 from astra_ns3.config.core.collective_kind import CollectiveKind
@@ -32,6 +33,8 @@ from astra_ns3.experiments.result import Frame, Result
 from astra_ns3.experiments.store import RESULT_FILES
 from astra_ns3.network.door.recording import QUANTITIES, QUEUE_PAIR_QUANTITIES
 from astra_ns3.network.recorded import RECORDED_TABLES, RecordedTable
+from astra_ns3.report.plots.registry import KINDS as PICTURES
+from astra_ns3.report.tables import HOW_TO_RECORD
 from astra_ns3.report.validation import validation_text
 from astra_ns3.system.file import json_schema as system_schema
 from astra_ns3.workload.loops import LOOPS
@@ -75,13 +78,17 @@ def test_links_and_files_named_are_there(page: Path) -> None:
 
 def options(command: click.Command) -> Iterator[str]:
     for parameter in command.params:
-        yield from parameter.opts
+        if isinstance(parameter, click.Option):
+            yield from parameter.opts
     yield from command.context_settings.get("help_option_names", ())
 
 
 def test_every_option_of_every_command_is_documented() -> None:
-    words = {*options(cli), *(option for command in cli.commands.values() for option in options(command))}
-    assert mentions("docs/cli.md", sorted(words | set(cli.commands))) == []
+    commands = {name: load_command(place) for name, (place, _) in COMMANDS.items()}
+    for command in list(commands.values()):
+        commands |= getattr(command, "commands", {})
+    words = {*options(cli), *(option for command in commands.values() for option in options(command))}
+    assert mentions("docs/cli.md", sorted(words | set(commands))) == []
 
 
 def test_every_exit_status_is_documented() -> None:
@@ -295,6 +302,19 @@ def test_every_picture_of_roce_is_small_and_shown() -> None:
     assert len(pictures) >= 3
     assert [picture.name for picture in pictures if picture.stat().st_size > 80_000] == []
     assert [picture.name for picture in pictures if f"images/{picture.name}" not in text_of("docs/roce.md")] == []
+
+
+def test_every_picture_of_a_run_is_small_and_shown() -> None:
+    page = text_of("docs/pictures.md")
+    for kind in PICTURES:
+        picture = ROOT / "docs" / "images" / f"picture-{kind.name}.png"
+        assert picture.stat().st_size < 60_000
+        assert f"## {kind.name}\n\n![{kind.name}](images/{picture.name})" in page
+        (row,) = re.findall(rf"^\| \[`{kind.name}`\]\(#{kind.name}\) \|(.*)\|$", page, re.MULTILINE)
+        needs, more, select, beside = (cell.strip() for cell in row.split("|"))
+        assert all(HOW_TO_RECORD[table].split(" in ")[0] in needs for table in kind.any_of)
+        assert bool(needs) == bool(kind.any_of)
+        assert (bool(more), bool(select), bool(beside)) == (bool(kind.more), bool(kind.selects), kind.compares)
 
 
 def test_compatibility_page_has_every_option_and_preset() -> None:

@@ -183,7 +183,7 @@ def test_warnings_and_prints_of_the_child_are_those_of_the_caller(
 def test_rows_that_were_streamed_before_the_end_are_kept(tmp_path: Path) -> None:
     rows = 100_000  # more than a row group, and not a multiple of it
 
-    def factory(_config: object, _endpoint: object, _seed: int, recorder: Any, _hook: object) -> DyingBackend:
+    def factory(_plan: object, _seed: int, recorder: Any, _hook: object) -> DyingBackend:
         recorder.sink.open(FLOWS)
         for start in range(0, rows, 12_500):
             recorder.sink.write("flows", [np.arange(start, start + 12_500, dtype=np.int64)] * len(FLOWS.recorded))
@@ -435,7 +435,7 @@ def test_a_reader_that_has_gone_costs_no_results(tmp_path: Path, monkeypatch: py
 
 
 def test_an_output_folder_that_is_removed_meanwhile_costs_no_table(tmp_path: Path) -> None:
-    def removing(_config: object, _endpoint: object, _seed: int, recorder: Any, _hook: object) -> FakeBackend:
+    def removing(_plan: object, _seed: int, recorder: Any, _hook: object) -> FakeBackend:
         shutil.rmtree(recorder.directory)
         return FakeBackend(NPUS)
 

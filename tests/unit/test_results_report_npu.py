@@ -13,11 +13,9 @@ from support.small_run import NPUS, small_network, small_run, small_system
 from support.system_parts import system
 
 from astra_ns3 import run
-from astra_ns3.config.network.packet_network import NetworkConfig
 from astra_ns3.errors import InputError
 from astra_ns3.experiments.layer_table import write_layers
-from astra_ns3.network.api import EndpointModel
-from astra_ns3.network.recorded import TableSink
+from astra_ns3.network.plan import NetworkPlan
 from astra_ns3.workload.driver import TrainingDriver
 
 PS_PER_US = 1_000_000
@@ -124,7 +122,7 @@ def test_a_file_of_layers_that_can_not_be_written_ends_no_run(tmp_path: Path, mo
 def test_the_network_is_asked_for_no_table_of_messages_for_the_sake_of_layers() -> None:
     asked: list[bool] = []
 
-    def factory(network: NetworkConfig, endpoint: EndpointModel, seed: int, recorder: Any, _: TableSink) -> FakeBackend:
+    def factory(_plan: NetworkPlan, _seed: int, recorder: Any, _hook: object) -> FakeBackend:
         asked.append(recorder.flows)
         return FakeBackend(NPUS)
 

@@ -146,9 +146,9 @@ def test_a_factory_gets_what_a_backend_is_made_from() -> None:
         """Never called: the factory ignores it."""
 
     astra_ns3.run(**{**small_run(), "backend": factory}, seed=3, on_built=hook)
-    network, endpoint, seed, recorder, on_built = seen
-    assert (network, seed, on_built) == (small_network(), 3, hook)
-    assert endpoint.delay_ps == 10_000
+    plan, seed, recorder, on_built = seen
+    assert (plan.config, seed, on_built) == (small_network(), 3, hook)
+    assert plan.endpoint.delay_ps == 10_000
     assert (recorder.directory, recorder.flows) == (None, False)
 
 
@@ -312,7 +312,7 @@ def test_tables_that_were_not_recorded_are_an_error() -> None:
 def test_flows_without_an_output_folder_live_as_long_as_the_result() -> None:
     pandas = pytest.importorskip("pandas")
 
-    def factory(_config: object, _endpoint: object, _seed: int, recorder: Any, _hook: object) -> FakeBackend:
+    def factory(_plan: object, _seed: int, recorder: Any, _hook: object) -> FakeBackend:
         assert recorder.flows
         pandas.DataFrame({"source": [0], "bytes": [5]}).to_parquet(recorder.directory / "flows.parquet")
         return FakeBackend(NPUS)
@@ -361,8 +361,8 @@ class HalfABackend:
         ("backend", 5, "backend is 5, expected a name, a NetworkBackend or a function"),
         ("backend", object(), "backend is <object object .*, expected a name"),
         ("backend", HalfABackend(), "which is no NetworkBackend: it has no register_schedule, register_group, launch"),
-        ("backend", lambda: 1, r"which can't be called with \(network config, endpoint model"),
-        ("backend", int, r"which can't be called with \(network config"),
+        ("backend", lambda: 1, r"which can't be called with \(network plan, seed"),
+        ("backend", int, r"which can't be called with \(network plan"),
         ("backend", lambda *_: None, "what the backend function returned is None, which is no NetworkBackend"),
         ("workload", 5, "found a int, expected the path of a file or a Workload"),
         ("network", [], "found a list, expected the path of a file or a NetworkConfig or AnalyticalNetwork"),

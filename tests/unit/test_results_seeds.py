@@ -53,7 +53,7 @@ def inputs() -> dict[str, Any]:
 
 
 def seeds(count: int, make: Make = by_seed, **more: Any) -> SeedsOutcome:
-    def factory(network: object, endpoint: object, seed: int, *_: object) -> Any:
+    def factory(_plan: object, seed: int, *_: object) -> Any:
         return make(seed)
 
     return execute_seeds(RunRequest(**{**inputs(), "backend": factory, **more}), count)

@@ -416,6 +416,45 @@ assert astra_ns3.Result.load("out").ends.equals(result.ends)
 """,
 )
 
+PICTURE = Recipe(
+    row="picture of a run",
+    files={
+        "astra_ns3/report/plots/finish.py": '''"""When each NPU was done, for a test."""
+
+from astra_ns3.report.plots.kind import Choice, Kind
+from astra_ns3.report.plots.style import new_figure, panels
+from astra_ns3.report.tables import Records
+
+
+def draw(records: Records, choice: Choice):
+    """A bar per NPU."""
+    figure = new_figure(choice.width_inches, 2)
+    rows = records.rows("npus.csv")
+    panels(figure, [1])[0].bar(range(len(rows)), [float(row["finish_us"]) for row in rows])
+    return figure
+
+
+KIND = Kind("finish", "when each NPU was done", draw)
+'''
+    },
+    lines={
+        "astra_ns3/report/plots/registry.py": (
+            ("    exposed,\n", "    exposed,\n    finish,\n"),
+            ("    accounts.KIND,\n", "    accounts.KIND,\n    finish.KIND,\n"),
+        )
+    },
+    check=f"""
+sys.path.insert(0, {TESTS!r})
+from support.small_run import small_run
+from astra_ns3.cli.main import status_of
+
+result = astra_ns3.run(**small_run(), output="out")
+bars = result.plot.finish().axes[0].patches
+assert [round(bar.get_height(), 6) for bar in bars] == result.npus["finish_us"].tolist()
+assert status_of(["plot", "out", "finish", "-o", "finish.png"]) == 0
+""",
+)
+
 REPORT_FIGURE = Recipe(
     row="figure of the report",
     files={
@@ -469,5 +508,6 @@ RECIPES = (
     BACKEND,
     OPTION,
     RESULT_TABLE,
+    PICTURE,
     REPORT_FIGURE,
 )

@@ -1,0 +1,83 @@
+"""``astra-ns3 plot``: pictures of runs from their folders."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from astra_ns3.cli.output import print_json, show
+from astra_ns3.experiments.result import Result
+from astra_ns3.report.alignment import aligned
+from astra_ns3.report.plots.drawing import check_target, drawn, write
+from astra_ns3.report.plots.kind import Choice, width_of
+from astra_ns3.report.plots.registry import KINDS, kind_of
+
+
+@click.command("plot")
+@click.argument("folder", metavar="DIR")
+@click.argument("kind", required=False)
+@click.option("-o", "--output", metavar="FILE", help="Where to write (.png, .svg, .pdf).  [default: KIND.png]")
+@click.option("--width", default="column", show_default=True, help="'column' (3.3 inches), 'double' (7), or inches.")
+@click.option("--select", multiple=True, metavar="NAME", help="A port, NPU, role or pair to show; may be repeated.")
+@click.option("--beside", multiple=True, metavar="DIR", help="Another run in the same axes; may be repeated.")
+@click.option("--title", help="The title.  [default: the run's name and KIND]")
+@click.option("--no-title", is_flag=True, help="No title.")
+@click.option("--json", "as_json", is_flag=True, help="Print what was done, or can be, as JSON.")
+def plot_command(
+    folder: str,
+    kind: str | None,
+    output: str | None,
+    width: str,
+    select: tuple[str, ...],
+    beside: tuple[str, ...],
+    title: str | None,
+    no_title: bool,
+    as_json: bool,
+) -> int:
+    """Draw a picture of the run in DIR, or list what can be drawn.
+
+    KIND is layers, exposed, timeline, utilisation, queues, rates, completion, bandwidth or accounts. Without it, the
+    list says what has to be recorded for those that can't be drawn.
+    """
+    if no_title and title is not None:
+        raise click.UsageError("--no-title and --title exclude each other")
+    wanted = None if kind is None else kind_of(kind)
+    result = Result.load(folder)
+    if wanted is None:
+        if output or select or beside or title or no_title:
+            raise click.UsageError("which picture? name a KIND behind DIR")
+        _list(result, as_json)
+        return 0
+    target = output or f"{wanted.name}.png"
+    check_target(target)
+    others = tuple(Result.load(other) for other in beside)
+    choice = Choice(width_of(width), select, "" if no_title else title, others)
+    write(drawn(wanted, result, choice), target)
+    advice = wanted.advice(result)
+    if as_json:
+        print_json({"kind": wanted.name, "written": target, "more_with": advice or None, "exit_status": 0})
+        return 0
+    show(f"written to {target}")
+    if advice:
+        show(f"more is shown with {advice}")
+    return 0
+
+
+def _list(result: Result, as_json: bool) -> None:
+    """What can be drawn of the run."""
+    if as_json:
+        kinds: list[dict[str, Any]] = [
+            {"kind": kind.name, "shows": kind.words, "needs": kind.missing(result) or None} for kind in KINDS
+        ]
+        print_json({"kinds": kinds, "exit_status": 0})
+        return
+    can = [(kind.name, _words(kind.words, kind.advice(result))) for kind in KINDS if not kind.missing(result)]
+    cannot = [(kind.name, f"needs {kind.missing(result)}") for kind in KINDS if kind.missing(result)]
+    show(aligned(can))
+    if cannot:
+        show(f"not recorded:\n{aligned(cannot, indent='  ')}")
+
+
+def _words(words: str, advice: str) -> str:
+    return f"{words} (more with {advice})" if advice else words

@@ -1,0 +1,56 @@
+"""``astra-ns3 timeline``: a run as a trace for Perfetto's user interface."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+import click
+
+from astra_ns3.cli.output import print_json, show
+from astra_ns3.experiments.result import Result
+from astra_ns3.report.timeline.timeline import FILE, MESSAGES, left_out, write_timeline
+from astra_ns3.units import format_bytes
+
+
+@click.command("timeline")
+@click.argument("folder", metavar="DIR")
+@click.option("-o", "--output", metavar="FILE", help=f"Where to write.  [default: DIR/{FILE}]")
+@click.option(
+    "--messages",
+    type=click.IntRange(0),
+    default=MESSAGES,
+    show_default=True,
+    help="At most so many messages, evenly among all.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print what was written as JSON.")
+def timeline_command(folder: str, output: str | None, messages: int, as_json: bool) -> int:
+    """Write the run in DIR as a trace that Perfetto opens.
+
+    It shows what NPUs did, messages with arrows, and links; https://ui.perfetto.dev opens it in a browser.
+    """
+    result = Result.load(folder)
+    made = write_timeline(result, output, messages)
+    advice = left_out(result)
+    if as_json:
+        print_json(
+            {
+                "written": str(made.path),
+                "bytes": made.bytes,
+                **asdict(made.written),
+                "messages_shown": made.messages_shown,
+                "messages": made.messages,
+                "more_with": advice,
+                "exit_status": 0,
+            }
+        )
+        return 0
+    written = made.written
+    show(
+        f"written to {made.path}: {written.slices:,} slices, {written.instants:,} instants, "
+        f"{written.samples:,} samples on {written.tracks:,} tracks, {format_bytes(made.bytes)}"
+    )
+    if made.sampled:
+        show(f"{made.sampled}; --messages shows more or fewer")
+    if advice:
+        show(f"more is shown with {'; '.join(advice)}")
+    return 0

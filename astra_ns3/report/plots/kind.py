@@ -1,0 +1,82 @@
+"""What a kind of picture is, and what a user chooses of one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from astra_ns3.errors import InputError
+from astra_ns3.report.tables import HOW_TO_RECORD, Records, recorded
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+COLUMN_INCHES = 3.3
+DOUBLE_INCHES = 7.0
+WIDTHS = {"column": COLUMN_INCHES, "double": DOUBLE_INCHES}
+"""Of a column of a two-column paper, and of both."""
+_LEAST_INCHES, _MOST_INCHES = 2.0, 40.0
+
+
+@dataclass(frozen=True)
+class Choice:
+    """How a picture is to be: its width; the ports, NPUs, roles or pairs to show, none: a choice of its own; its title,
+    None: the run's name, empty: none; other runs in the same axes.
+    """
+
+    width_inches: float = COLUMN_INCHES
+    select: tuple[str, ...] = ()
+    title: str | None = None
+    beside: tuple[Records, ...] = ()
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of picture: what it shows and what draws it.
+
+    ``any_of``: tables of which one is needed, none: the CSV files do; ``more``: tables with which it shows more;
+    ``selects``: what ``--select`` names, empty: nothing; ``compares``: whether other runs may stand beside.
+    """
+
+    name: str
+    words: str
+    draw: Callable[[Records, Choice], Figure]
+    any_of: tuple[str, ...] = ()
+    more: tuple[str, ...] = ()
+    selects: str = ""
+    compares: bool = False
+
+    def missing(self, records: Records) -> str:
+        """What has to be recorded for this picture; empty if it can be drawn."""
+        if not self.any_of or any(recorded(records, table) for table in self.any_of):
+            return ""
+        return " or ".join(dict.fromkeys(HOW_TO_RECORD[table] for table in self.any_of))
+
+    def advice(self, records: Records) -> str:
+        """What would show more than is recorded; empty if all is."""
+        lacking = [table for table in self.more if recorded(records, table) is None]
+        return " and ".join(dict.fromkeys(HOW_TO_RECORD[table] for table in lacking))
+
+    def check(self, records: Records, choice: Choice) -> None:
+        """Raise InputError if the picture can't be drawn so."""
+        for each in (records, *choice.beside):
+            if missing := self.missing(each):
+                where = each.folder or "this run"
+                raise InputError(f"{where}: has nothing for '{self.name}': run again with {missing}")
+        if choice.select and not self.selects:
+            raise InputError(f"'{self.name}' has nothing to select")
+        if choice.beside and not self.compares:
+            raise InputError(f"'{self.name}' shows one run; none can stand beside it")
+
+
+def width_of(word: str | float) -> float:
+    """Inches: a number from 2 to 40, or "column" or "double"; raises InputError for anything else."""
+    try:
+        inches = float(WIDTHS.get(str(word), word))
+    except ValueError:
+        inches = 0.0
+    if not _LEAST_INCHES <= inches <= _MOST_INCHES:
+        allowed = f"{', '.join(WIDTHS)} or inches from {_LEAST_INCHES:g} to {_MOST_INCHES:g}"
+        raise InputError(f"width '{word}' is not one of {allowed}")
+    return inches

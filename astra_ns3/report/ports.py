@@ -1,0 +1,90 @@
+"""Ports in the order of the network's levels, and their rates, from what a run says of its network."""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from astra_ns3.config.network.packet_network import parse_network
+from astra_ns3.errors import InputError, nearest
+from astra_ns3.report.tables import Records
+from astra_ns3.topology.ports import all_ports, port_name
+from astra_ns3.topology.registry import build_graph
+
+_NAME = re.compile(r"(host|switch)(\d+)(?::(\d+))?")
+
+
+@dataclass(frozen=True)
+class Level:
+    """Ports that stand at the same place of the network: a name, and theirs."""
+
+    name: str
+    ports: tuple[str, ...]
+
+
+def levels(records: Records, ports: Iterable[str]) -> list[Level]:
+    """``ports``, NICs first, then those of switches by their distance to hosts, downwards before upwards."""
+    rows = records.rows("switch.csv")
+    peers = {row["port"]: row["link_to"] for row in rows}
+    distance = _distances(peers)
+    found: dict[tuple[int, int], list[str]] = {}
+    for port in sorted(ports, key=_order):
+        node, peer = port.partition(":")[0], peers[port]
+        here, there = distance.get(node, 0), distance.get(peer, 0)
+        found.setdefault((here, 0 if there < here else 1 if there == here else 2), []).append(port)
+    return [Level(_level_name(*key), tuple(found[key])) for key in sorted(found)]
+
+
+def rates_bps(records: Records) -> dict[str, int]:
+    """The rate of each port; empty if the network can't be built again, as from a file that has gone."""
+    try:
+        graph = build_graph(parse_network(records.metadata["network"]).topology)
+    except InputError:
+        return {}
+    rate = [link.rate_bps for link in graph.links]
+    return {port_name(graph, node, port): rate[graph.ports[node][port].link] for node, port in all_ports(graph)}
+
+
+def chosen(known: Iterable[str], select: tuple[str, ...], what: str = "port") -> list[str]:
+    """All that are known, or those selected; a node's name stands for all of its ports. Raises InputError."""
+    every = list(known)
+    if not select:
+        return every
+    found: dict[str, None] = {}
+    for word in select:
+        of_word = [name for name in every if word in (name, name.partition(":")[0])]
+        if not of_word:
+            raise InputError(f"{what} '{word}' was not recorded{nearest(word, every)}")
+        found.update(dict.fromkeys(of_word))
+    return list(found)
+
+
+def _distances(peers: dict[str, str]) -> dict[str, int]:
+    """Links from each node to the nearest host."""
+    beside: dict[str, set[str]] = {}
+    for port, peer in peers.items():
+        beside.setdefault(port.partition(":")[0], set()).add(peer)
+    found = {node: 0 for node in beside if node.startswith("host")}
+    waiting = deque(found)
+    while waiting:
+        node = waiting.popleft()
+        for peer in beside.get(node, ()):
+            if peer not in found:
+                found[peer] = found[node] + 1
+                waiting.append(peer)
+    return found
+
+
+def _level_name(level: int, way: int) -> str:
+    if level == 0:
+        return "NICs"
+    return f"level {level} {('down', 'across', 'up')[way]}"
+
+
+def _order(port: str) -> tuple[int, int, int]:
+    match = _NAME.fullmatch(port)
+    if match is None:
+        raise InputError(f"'{port}' is not the name of a port")
+    return int(match[1] == "switch"), int(match[2]), int(match[3] or 0)

@@ -1,0 +1,1 @@
+"""A run as a trace of Perfetto's, from its records only, streamed."""

@@ -1,0 +1,159 @@
+"""What NPUs did: operations of their programs, collectives, and the phases of their chunks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from astra_ns3.report.tables import Records, batches, recorded
+from astra_ns3.report.timeline.lanes import Lanes
+from astra_ns3.report.timeline.writer import TraceWriter
+from astra_ns3.units import PS_PER_US
+
+MOST_CELLS = 1_000_000
+"""NPUs times collectives of which the times are kept at once; of more the table is read several times."""
+_OWN_TRACKS = {"compute": ("compute", 0), "wait": ("waits", 1), "step": ("steps", 2)}
+"""Kinds of operations that take time: their track, and its place."""
+_ISSUES, _COLLECTIVES, _PHASES = 3, 4, 5
+"""Places of the other tracks of an NPU."""
+
+
+class Npus:
+    """The group of tracks of each NPU, made when it is first needed."""
+
+    def __init__(self, writer: TraceWriter) -> None:
+        self._writer = writer
+        self._groups: dict[int, int] = {}
+        self._tracks: dict[tuple[int, str], int] = {}
+        self._lanes: dict[tuple[int, str], Lanes] = {}
+
+    def group(self, npu: int) -> int:
+        """The group of an NPU's tracks."""
+        if npu not in self._groups:
+            self._groups[npu] = self._writer.process(f"NPU {npu}", npu + 1)
+        return self._groups[npu]
+
+    def track(self, npu: int, name: str, rank: int) -> int:
+        """A track of an NPU."""
+        key = (npu, name)
+        if key not in self._tracks:
+            self._tracks[key] = self._writer.track(self.group(npu), name, rank)
+        return self._tracks[key]
+
+    def lane(self, npu: int, name: str, rank: int, start: int, end: int) -> int:
+        """One of several tracks of that name, on which nothing overlaps a slice."""
+        key = (npu, name)
+        lanes = self._lanes.get(key)
+        if lanes is None:
+            lanes = self._lanes[key] = Lanes(lambda: self._writer.track(self.group(npu), name, rank))
+        return lanes.track(start, end)
+
+
+def write_operations(records: Records, writer: TraceWriter, npus: Npus) -> None:
+    """Slices of computing and waiting; instants where something was issued."""
+    columns = ["npu", "kind", "layer", "iteration", "part", "collective", "start_ps", "end_ps"]
+    iteration, number, start_ps, end_ps = (
+        writer.annotation(text) for text in ("iteration", "collective", "start_ps", "end_ps")
+    )
+    for batch in batches(records, "operations", columns):
+        kinds, layers, parts = (_texts(batch, name) for name in ("kind", "layer", "part"))
+        rows = zip(kinds, layers, parts, *(batch.column(name).to_pylist() for name in (
+            "npu", "iteration", "collective", "start_ps", "end_ps")), strict=True)  # fmt: skip
+        for kind, layer, part, npu, training_pass, collective, start, end in rows:
+            notes = [(start_ps, start), (end_ps, end), (iteration, training_pass)]
+            if collective >= 0:
+                notes.append((number, collective))
+            own = _OWN_TRACKS.get(kind)
+            if own is None:
+                track = npus.track(npu, "issues", _ISSUES)
+                writer.instant(track, writer.name(f"{kind} {layer}, {part}"), start, notes)
+            else:
+                writer.slice(npus.track(npu, *own), writer.name(f"{layer}, {part}"), start, end, notes)
+
+
+def write_phases(records: Records, writer: TraceWriter, npus: Npus) -> None:
+    """A slice for each phase of a chunk, on the tracks of its dimension."""
+    names = [writer.name(text) for text in collective_names(records)]
+    keys = [writer.annotation(text) for text in ("start_ps", "end_ps", "queued_ps", "collective", "chunk", "phase")]
+    columns = ["start_ps", "end_ps", "queued_ps", "collective", "chunk", "phase", "npu", "dimension"]
+    for batch in batches(records, "phases", columns):
+        for row in zip(*(batch.column(name).to_pylist() for name in columns), strict=True):
+            start, end, _, collective, _, _, npu, dimension = row
+            track = npus.lane(npu, f"phases, dimension {dimension}", _PHASES + dimension, start, end)
+            writer.slice(track, names[collective], start, end, zip(keys, row, strict=False))
+
+
+def write_collectives(records: Records, writer: TraceWriter, npus: Npus) -> None:
+    """A slice for each collective on each NPU: from when its first chunk joined a queue until its last phase ended."""
+    names = [writer.name(text) for text in collective_names(records)]
+    start_ps, end_ps, number = (writer.annotation(text) for text in ("start_ps", "end_ps", "collective"))
+    for npu, collective, start, end in _spans(records, int(records.metadata["npus"]), len(names)):
+        track = npus.lane(npu, "collectives", _COLLECTIVES, start, end)
+        notes = ((start_ps, start), (end_ps, end), (number, collective))
+        writer.slice(track, names[collective], start, end, notes)
+
+
+def write_run(records: Records, writer: TraceWriter) -> int:
+    """The group of the whole run, with a slice for each collective of ``collectives.csv``; returns it."""
+    group = writer.process("run", 0)
+    lanes = Lanes(lambda: writer.track(group, "collectives", 1))
+    start_ps, end_ps, number, size = (writer.annotation(text) for text in ("start_ps", "end_ps", "collective", "bytes"))
+    finish_ps = int(records.metadata["finish_ps"])
+    names = collective_names(records)
+    for row, name in zip(records.rows("collectives.csv"), names, strict=True):
+        start = _picoseconds(row["start_us"])
+        end = _picoseconds(row["end_us"]) if row["end_us"] else max(finish_ps, start)
+        notes = ((start_ps, start), (end_ps, end), (number, int(row["collective"])), (size, int(row["bytes"])))
+        writer.slice(lanes.track(start, end), writer.name(name), start, end, notes)
+    return group
+
+
+def collective_names(records: Records) -> list[str]:
+    """What the trace calls each collective: its layer, part and kind."""
+    return [f"{row['layer']}, {row['part']}: {row['kind']}" for row in records.rows("collectives.csv")]
+
+
+def has_timeline(records: Records) -> bool:
+    """Whether the run recorded what its NPUs did."""
+    return recorded(records, "operations") is not None and recorded(records, "phases") is not None
+
+
+def _spans(records: Records, npus: int, collectives: int) -> Iterator[tuple[int, int, int, int]]:
+    """NPU, collective, start and end, by NPU and start; of some NPUs at a time."""
+    together = max(1, MOST_CELLS // max(1, collectives))
+    for first in range(0, npus, together):
+        count = min(together, npus - first)
+        starts = np.full((count, collectives), np.iinfo(np.int64).max)
+        ends = np.full((count, collectives), -1)
+        for batch in batches(records, "phases", ["npu", "collective", "queued_ps", "end_ps"]):
+            columns = [batch.column(name).to_numpy() for name in ("npu", "collective", "queued_ps", "end_ps")]
+            inside = (columns[0] >= first) & (columns[0] < first + count)
+            npu, collective, queued, end = (column[inside] for column in columns)
+            np.minimum.at(starts, (npu - first, collective), queued)
+            np.maximum.at(ends, (npu - first, collective), end)
+        yield from _by_start(starts, ends, first)
+
+
+def _by_start(
+    starts: npt.NDArray[np.int64], ends: npt.NDArray[np.int64], first: int
+) -> Iterator[tuple[int, int, int, int]]:
+    for place, (start, end) in enumerate(zip(starts, ends, strict=True)):
+        for collective in np.argsort(start, kind="stable").tolist():
+            if end[collective] >= 0:
+                yield first + place, collective, int(start[collective]), int(end[collective])
+
+
+def _texts(batch: Any, name: str) -> list[str]:
+    """A column of texts."""
+    column = batch.column(name)
+    texts = column.dictionary.to_pylist()
+    return [texts[code] for code in column.indices.to_pylist()]
+
+
+def _picoseconds(microseconds: str) -> int:
+    """A time of a CSV file, which has six decimals."""
+    whole, _, rest = microseconds.partition(".")
+    return int(whole) * PS_PER_US + int(rest.ljust(6, "0")[:6] or 0)

@@ -1,0 +1,98 @@
+"""Writes a run as a trace for Perfetto's user interface: what NPUs did, messages with arrows, links."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from astra_ns3.errors import InputError
+from astra_ns3.report.tables import HOW_TO_RECORD, Records, recorded
+from astra_ns3.report.timeline import messages
+from astra_ns3.report.timeline.links import write_links
+from astra_ns3.report.timeline.programs import (
+    Npus,
+    has_timeline,
+    write_collectives,
+    write_operations,
+    write_phases,
+    write_run,
+)
+from astra_ns3.report.timeline.writer import TraceWriter, Written
+
+FILE = "timeline.pftrace"
+MESSAGES = 20_000
+"""At most so many messages are in a trace, unless it is said otherwise."""
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """A trace that was written: its file and size, what is in it, and of how many messages it shows how many."""
+
+    path: Path
+    bytes: int
+    written: Written
+    messages_shown: int
+    messages: int
+
+    @property
+    def sampled(self) -> str:
+        """That not all messages are shown, in words; empty if all are."""
+        if self.messages_shown == self.messages:
+            return ""
+        return f"{self.messages_shown:,} of {self.messages:,} messages are shown, evenly among all"
+
+
+def write_timeline(records: Records, path: str | os.PathLike[str] | None = None, most: int = MESSAGES) -> Timeline:
+    """Write the trace to ``path``, or ``timeline.pftrace`` in the run's folder; of messages at most ``most``.
+
+    What was not recorded is left out (:func:`left_out`). The file appears when it is whole. Raises InputError if
+    protobuf is missing, if ``path`` can't be written, or if there is neither path nor folder.
+    """
+    target = _target(records, path)
+    partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
+    try:
+        try:
+            with partial.open("wb") as file:
+                written, shown, every = _write(records, TraceWriter(file), most)
+            size = partial.stat().st_size
+            partial.replace(target)
+        finally:
+            partial.unlink(missing_ok=True)
+    except OSError as error:
+        raise InputError(f"{target}: cannot be written: {error.strerror or error}") from error
+    return Timeline(target, size, written, shown, every)
+
+
+def left_out(records: Records) -> list[str]:
+    """What has to be recorded for a trace to show more."""
+    wanted = ["operations", "utilisation", "queues", "pauses"]
+    if messages.table_of(records) is None:
+        wanted.append("flows")
+    return [HOW_TO_RECORD[table] for table in wanted if recorded(records, table) is None]
+
+
+def _target(records: Records, path: str | os.PathLike[str] | None) -> Path:
+    if path is not None:
+        return Path(path)
+    if records.folder is None:
+        raise InputError("this run was not saved: say where the timeline is to go")
+    return records.folder / FILE
+
+
+def _write(records: Records, writer: TraceWriter, most: int) -> tuple[Written, int, int]:
+    group = write_run(records, writer)
+    npus = Npus(writer)
+    for npu in range(int(records.metadata["npus"])):
+        npus.group(npu)
+    if has_timeline(records):
+        write_operations(records, writer, npus)
+        write_collectives(records, writer, npus)
+        write_phases(records, writer, npus)
+    shown, every = messages.write_messages(records, writer, npus, most)
+    write_links(records, writer, int(records.metadata["npus"]) + 1)
+    if shown < every:
+        note = f"{shown:,} of {every:,} messages are shown"
+        writer.instant(writer.track(group, "notes"), writer.name(note), 0)
+    writer.flush()
+    return writer.written, shown, every
