@@ -176,7 +176,7 @@ def test_utilisation_without_a_known_rate_is_in_gigabits(tmp_path: Path) -> None
     document = json.loads((tmp_path / "run" / "run.json").read_text(encoding="utf-8"))
     own = tmp_path / "own.py"  # a report runs nobody's code
     own.write_text("from pathlib import Path\nPath(__file__).with_suffix('.loaded').touch()\ndef graph(): pass\n")
-    document["network"]["topology"] = {"kind": f"{own}:graph", "switch": {}}
+    document["network"]["topology"] = {"kind": f"{own}:graph"}
     (tmp_path / "run" / "run.json").write_text(json.dumps(document), encoding="utf-8")
     assert run.folder is not None
     (panel,) = panels("utilisation", astra_ns3.Result.load(run.folder))
