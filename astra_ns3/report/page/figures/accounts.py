@@ -47,7 +47,7 @@ def accounts(runs: Sequence[Shown], detail: int) -> Figure | Missing:
         ranked = [int(place) for place in np.argsort(-totals, kind="stable") if counts[place]]
         if len(ranked) > min(_MOST_BARS, detail):
             notes.append(f"{shown.name}: the {min(_MOST_BARS, detail)} with the most time of {len(ranked)}.")
-        kept = ranked[: min(_MOST_BARS, detail)]
+        kept = sorted(ranked[: min(_MOST_BARS, detail)])
         bars.append((shown, [names[place] for place in kept],
                      {part: values[kept] / counts[kept] for part, values in sums.items()}))  # fmt: skip
     longest = max((float(np.sum(list(means.values()), axis=0).max()) for _, _, means in bars), default=1.0)
@@ -97,4 +97,4 @@ def _panel(shown: Shown, names: list[str], means: Sums, longest_ps: float) -> Pa
         "yaxis": {"autorange": "reversed", "tickmode": "array", "tickvals": list(range(len(names))),
                   "ticktext": short(names, 40), "showgrid": False, "zeroline": False},
     }  # fmt: skip
-    return Panel(shown.name, traces, layout, 180 + 19 * len(names))
+    return Panel(shown.name, traces, layout, 130 + 13 * len(traces) + 19 * len(names))

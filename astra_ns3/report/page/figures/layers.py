@@ -81,4 +81,4 @@ def _panel(shown: Shown, rows: Rows, scale: TimeScale, longest_ps: int) -> Panel
         "yaxis": {"autorange": "reversed", "tickmode": "array", "tickvals": list(range(len(rows))),
                   "ticktext": short(names), "showgrid": False, "zeroline": False},
     }  # fmt: skip
-    return Panel(shown.name, traces, layout, 170 + 19 * len(rows))
+    return Panel(shown.name, traces, layout, 120 + 13 * len(traces) + 19 * len(rows))
