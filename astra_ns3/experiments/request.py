@@ -24,7 +24,7 @@ from astra_ns3.units import PS_PER_SECOND, parse_bytes, parse_time_ps
 
 LARGEST_SEED = 2**32 - 1
 """ns-3's seeds have 32 bits, and 0 is not one."""
-RECORDABLE = ("flows", "layers")
+RECORDABLE = ("flows", "accounts", "layers")
 _LONGEST_NAME = 100
 _LONGEST_ENDING = "_dimension_utilization.csv"
 _LONGEST_FILE_NAME_BYTES = 240
@@ -81,12 +81,13 @@ class RunRequest(Options):
     )
     record: Iterable[str] = option(
         (),
-        'further tables: "flows", a row per message; "layers", the layers of every role.',
+        'further tables: "flows", a row per message; "accounts", where the time of each went; "layers", the layers of '
+        "every role.",
         Flag(
             "--record",
             choices=RECORDABLE,
-            help="Also write a table: of messages (flows.parquet), of every role's layers (layers.parquet). "
-            "Needs --path.",
+            help="Also write tables: of messages (flows.parquet), of where their time went (accounts.parquet, "
+            "account_hops.parquet), of every role's layers (layers.parquet). Needs --path.",
         ),
     )
     on_built: Callable[..., Any] | None = option(

@@ -20,6 +20,8 @@ from astra_ns3.experiments.run_tables import COLLECTIVES, NPUS, SWITCH
 from astra_ns3.experiments.store import FORMAT, SEEDS_FORMAT
 from astra_ns3.network.recorded import (
     CONNECTIONS,
+    ACCOUNT_HOPS,
+    ACCOUNTS,
     FLOWS,
     PAUSES,
     QUEUE_PAIRS,
@@ -169,6 +171,8 @@ class Result:
     collectives = Frame(COLLECTIVES, "a row per collective")
     switches = Frame(SWITCH, "a row per port of the network")
     flows = Frame(FLOWS)
+    accounts = Frame(ACCOUNTS)
+    account_hops = Frame(ACCOUNT_HOPS)
     layers = Frame(LAYERS)
     connections = Frame(CONNECTIONS)
     queues = Frame(QUEUES)

@@ -108,7 +108,9 @@ def _here(request: RunRequest, watch: Watch, destination: Destination, _interrup
         inputs = load_inputs(request.workload, request.system, request.network, request, tell=reporter.stage)
     description = describe(inputs)
     warnings = _opened(request, description, destination)
-    recorder = RecorderOptions(destination.directory, "flows" in request.record, destination.tables)
+    recorder = RecorderOptions(
+        destination.directory, "flows" in request.record, "accounts" in request.record, destination.tables
+    )
     played = play(request, inputs, recorder, watch, reporter)
     with _undisturbed():
         return _saved(request, description, played, watch, destination, warnings)
@@ -119,7 +121,8 @@ def _in_a_child(request: RunRequest, watch: Watch, destination: Destination, int
 
     def open_destination(description: Description) -> tuple[Recorder, TableSink | None]:
         described.append((description, _opened(request, description, destination)))
-        return Recorder(destination.directory, "flows" in request.record), destination.tables
+        recorder = Recorder(destination.directory, "flows" in request.record, "accounts" in request.record)
+        return recorder, destination.tables
 
     played = Supervisor(
         partial(serve, request, watch), watch, request.end, request.progress, interruption, open_destination

@@ -57,13 +57,14 @@ class Label(NamedTuple):
 
 @dataclass(frozen=True)
 class RecorderOptions:
-    """Where a backend streams its tables (None: nowhere), and whether every message gets a row there.
+    """Where a backend streams its tables (None: nowhere), and whether every message gets a row, and an account, there.
 
     ``sink`` takes the rows; None: Parquet files in ``directory``.
     """
 
     directory: Path | None = None
     flows: bool = False
+    accounts: bool = False
     sink: TableSink | None = None
 
 

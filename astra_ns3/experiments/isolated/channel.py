@@ -147,10 +147,11 @@ Message = (
 
 @dataclass(frozen=True)
 class Recorder:
-    """The parent's answer to a Description: where files go (None: nowhere), and whether messages are recorded."""
+    """The parent's answer to a Description: where files go (None: nowhere), and whether messages are recorded, and accounts."""
 
     directory: Path | None
     flows: bool
+    accounts: bool
 
 
 class Line:

@@ -94,7 +94,7 @@ def _play(request: RunRequest, watch: Watch, line: Line, clock: mmap.mmap) -> Pl
     )
     line.send(describe(inputs))
     answer: Recorder = Inbox(line.connection).receive()
-    recorder = RecorderOptions(answer.directory, answer.flows, ParentTables(line))
+    recorder = RecorderOptions(answer.directory, answer.flows, answer.accounts, ParentTables(line))
     return _without_ties(play(request, inputs, recorder, watch, reporter, process_ends=True))
 
 
