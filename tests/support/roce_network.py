@@ -63,10 +63,16 @@ class Flow:
 
 
 def play_flows(
-    config: NetworkConfig, flows: Sequence[Flow], directory: Path, *, until_ps: int | None = None, seed: int = 1
+    config: NetworkConfig,
+    flows: Sequence[Flow],
+    directory: Path,
+    *,
+    until_ps: int | None = None,
+    seed: int = 1,
+    accounts: bool = False,
 ) -> Played:
     """Play flows until all have arrived, or until ``until_ps``; message m of flow f is instance f, row m."""
-    recorder = RecorderOptions(directory, flows=True)
+    recorder = RecorderOptions(directory, flows=True, accounts=accounts)
     backend: Any = create_backend("ns3", plan_network(config, EndpointModel()), seed=seed, recorder=recorder)
     left = 2 * len(flows)
 

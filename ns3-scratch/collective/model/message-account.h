@@ -48,6 +48,13 @@ struct AccountHop
 class MessageAccount
 {
   public:
+    /// Begin anew.
+    void Clear()
+    {
+        m_parts.fill(0);
+        m_path.clear();
+    }
+
     /// \param part a part \param timePs what is added to it
     void Add(AccountPart part, int64_t timePs)
     {

@@ -55,6 +55,7 @@ struct RoceContext
     Ptr<UniformRandomVariable> random;            //!< their random numbers
     RoceObserver* observer{nullptr};              //!< who watches, if anyone
     MessageAccountant* accountant{nullptr};       //!< who keeps accounts of messages, if anyone
+    MessageAccount account;                       //!< the one that is worked out
     RoceStatistics statistics;                    //!< what they have done
 };
 

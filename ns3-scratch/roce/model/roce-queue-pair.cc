@@ -168,14 +168,16 @@ RoceQueuePair::MakePacket(const FabricFrame& frame) const
     return MakeRocePacket(frame, m_address.receiverNpu, m_address.senderNpu);
 }
 
-MessageAccount
-RoceQueuePair::AccountFor(const RoceMessage& message, const FabricTrail& trail)
+void
+RoceQueuePair::AccountFor(const RoceMessage& message,
+                          const FabricTrail& trail,
+                          MessageAccount& account)
 {
     const int64_t postedPs = message.message.startPs;
     const RoceMessageTimes& times = *message.times;
     const int64_t firstPs = trail.GetFirstPs();
     const int64_t sentPs = trail.GetHops().front().startPs;
-    MessageAccount account;
+    account.Clear();
     account.Add(AccountPart::TURN, std::max(std::min(times.nextPs, firstPs), postedPs) - postedPs);
     if (times.nextPs <= firstPs) // else the deciding packet is of an earlier message
     {
@@ -190,7 +192,6 @@ RoceQueuePair::AccountFor(const RoceMessage& message, const FabricTrail& trail)
     }
     account.Add(AccountPart::LOST, std::max(sentPs, postedPs) - std::max(firstPs, postedPs));
     account.AddWay(trail, postedPs);
-    return account;
 }
 
 void
@@ -199,14 +200,14 @@ RoceQueuePair::Delivered(RoceMessage& message, const FabricTrail* trail)
     const bool arrived = !m_context.parameters.acknowledged;
     if (m_context.accountant) [[unlikely]]
     {
-        MessageAccount account = AccountFor(message, *trail);
+        MessageAccount& account = arrived ? m_context.account : message.times->account;
+        AccountFor(message, *trail, account);
         if (arrived)
         {
             m_context.accountant->MessageAccounted(message.message, account);
         }
         else
         {
-            message.times->account = std::move(account);
             message.times->deliveredPs = Simulator::Now().GetTimeStep();
         }
     }

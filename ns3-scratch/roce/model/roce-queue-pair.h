@@ -105,9 +105,11 @@ class RoceQueuePair : public FabricFlow
     void GiveUp(uint32_t timeouts);
 
   private:
-    /// \return where the time of a message went that has arrived. \param trail of the packet that
-    /// completed it
-    static MessageAccount AccountFor(const RoceMessage& message, const FabricTrail& trail);
+    /// Work out where the time of a message went that has arrived. \param trail of the packet that
+    /// completed it \param account filled with that
+    static void AccountFor(const RoceMessage& message,
+                           const FabricTrail& trail,
+                           MessageAccount& account);
     /// Tell the owner if there is nothing left to do.
     void CheckIdle();
     /// Fill in what every frame has. \param bufferBytes its size without padding

@@ -16,7 +16,11 @@ RoceSenderAccount::RoceSenderAccount(bool anyDecides)
 void
 RoceSenderAccount::Posted(RoceMessage& message, bool isNext, int64_t nowPs)
 {
-    message.times = std::make_unique<RoceMessageTimes>();
+    if (!message.times)
+    {
+        message.times = std::make_unique<RoceMessageTimes>(); // and used again with the node
+    }
+    message.times->nextPs = RoceMessageTimes::NEVER;
     if (isNext)
     {
         BecomeNext(message, nowPs);
