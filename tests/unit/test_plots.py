@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.figure import Figure
-from matplotlib.patches import Rectangle
+from matplotlib.patches import Rectangle, StepPatch
 from matplotlib.text import Text
 from support.recorded_tables import (
     PARTS,
@@ -38,6 +38,8 @@ from astra_ns3.report.plots.completion import classes
 from astra_ns3.report.plots.kind import width_of
 from astra_ns3.report.plots.queues import pauses
 from astra_ns3.report.plots.registry import KINDS
+from astra_ns3.report.plots.timeline import covered
+from astra_ns3.report.plots.utilisation import apart
 from astra_ns3.report.ports import levels, rates_bps
 from astra_ns3.workload.files.astra_sim import parse_workload
 
@@ -263,6 +265,32 @@ def test_the_timeline_has_each_npus_computing_and_waiting(folder: Path) -> None:
             assert length == pytest.approx((rows["end_ps"] - rows["start_ps"]).sum() / US)
 
 
+def test_a_timeline_of_too_many_bars_shows_what_share_of_each_moment_went_into_what(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("astra_ns3.report.plots.timeline.MOST_BARS", 5)
+    result = astra_ns3.Result.load(folder)
+    operations = result.operations[result.operations["npu"] == 3]
+    figure = picture(folder, "timeline", select="3")
+    stairs = [patch for patch in figure.axes[0].patches if isinstance(patch, StepPatch)]
+    for kind, drawn in zip(("compute", "wait"), stairs, strict=True):
+        values, edges, baseline = drawn.get_data()
+        rows = operations[operations["kind"] == kind]
+        area = ((values - np.asarray(baseline)) * np.diff(edges)).sum() / 0.9
+        assert area == pytest.approx((rows["end_ps"] - rows["start_ps"]).sum() / US)
+        assert len(values) == 5
+
+
+@given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=12), st.integers(1, 7))
+def test_what_intervals_cover_is_what_they_have_of_each_span(gaps: list[tuple[int, int]], spans: int) -> None:
+    times = np.cumsum([number for pair in gaps for number in pair] or [0, 0]).reshape(-1, 2)
+    edges = np.linspace(0, 100, spans + 1)
+    starts, ends = times.T
+    inside = np.minimum(ends, edges[1:, None]) - np.maximum(starts, edges[:-1, None])
+    expected = np.maximum(inside, 0).sum(axis=1) / np.diff(edges)
+    assert covered(starts, ends, edges) == pytest.approx(expected)
+
+
 def test_the_timeline_has_as_many_phases_as_are_in_flight(folder: Path) -> None:
     phases = astra_ns3.Result.load(folder).phases.query("npu == 1")
     figure = picture(folder, "timeline", select="1")
@@ -318,6 +346,27 @@ def test_fifty_layers_with_long_names_stay_on_the_page_and_apart(kind: str, tmp_
     check_page(figure)
     names = [text.get_text() for text in figure.axes[0].get_yticklabels()]
     assert len(set(names)) == len(names)
+
+
+def test_levels_of_few_ports_beside_levels_of_many_have_names_apart(tmp_path: Path) -> None:
+    path = run_folder(tmp_path)
+    links = [f"host{host},switch{host // 30}" for host in range(60)]
+    links += [f"switch{host // 30}:{host % 30},host{host}" for host in range(60)]
+    links += ["switch0:30,switch2", "switch1:30,switch2", "switch2:0,switch0", "switch2:1,switch1"]
+    (path / "switch.csv").write_text("\n".join(["port,link_to", *links]) + "\n", encoding="utf-8")
+    rows = [(10 * US, link.partition(",")[0], 1000) for link in links]
+    write_ports(path, "utilisation", "wire_bytes", rows)
+    figure = picture(path, "utilisation")
+    check_page(figure)
+    names = [text.get_text() for text in figure.axes[0].get_yticklabels()]
+    assert names == ["NICs (60)", "level 1 down (60)", "level 1 up (2)", "level 2 down (2)"]
+
+
+@given(st.lists(st.integers(0, 100), max_size=9))
+def test_names_are_moved_apart_and_stay_within(places: list[int]) -> None:
+    moved = apart(sorted(places), 10.0, 100.0)
+    assert all(low + 10 <= high + 1e-9 for low, high in pairwise(moved))
+    assert all(5 - 1e-9 <= place <= 95 + 1e-9 for place in moved)
 
 
 def test_many_layers_are_the_largest_and_one_bar_for_the_others(

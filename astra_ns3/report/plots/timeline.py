@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from astra_ns3.errors import InputError
 from astra_ns3.report.plots.kind import Choice, Kind
@@ -19,7 +20,6 @@ from astra_ns3.report.plots.style import (
     evenly,
     labels,
     legend_below,
-    merged,
     new_figure,
     panels,
     say_empty,
@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 MOST_NPUS = 8
 """Without ``select``: evenly apart."""
 MOST_COLLECTIVES = 40
+MOST_BARS = 600
+"""Of an NPU's program."""
 _PROGRAM = {"compute": BLUE, "wait": VERMILION}
 _DIMENSIONS = (GREEN, ORANGE, PURPLE, SKY)
 
@@ -135,12 +137,23 @@ class _Strips:
         axes.tick_params(axis="x", length=2)
 
     def _draw_program(self, axes: Axes, npu: int, bottom: int, finish_ps: int, factor: int) -> None:
-        for kind, colour in _PROGRAM.items():
+        """Bars, or where there are too many for the width, which share of each moment went into what."""
+        spans = []
+        for kind in _PROGRAM:
             code = self._kinds.texts.index(kind) if kind in self._kinds.texts else -1
             inside = (self._operations[0] == npu) & (self._kinds.codes == code)
-            starts, ends = merged(self._operations[1][inside], self._operations[2][inside], finish_ps / 4_000)
-            bars = list(zip(starts / factor, (ends - starts) / factor, strict=True))
-            axes.broken_barh(bars, (bottom, 0.9), color=colour, linewidth=0)
+            spans.append((self._operations[1][inside], self._operations[2][inside]))
+        if sum(len(starts) for starts, _ in spans) <= MOST_BARS:
+            for (starts, ends), colour in zip(spans, _PROGRAM.values(), strict=True):
+                bars = list(zip(starts / factor, (ends - starts) / factor, strict=True))
+                axes.broken_barh(bars, (bottom, 0.9), color=colour, linewidth=0)
+            return
+        edges = np.linspace(0, finish_ps, MOST_BARS + 1)
+        below = np.full(MOST_BARS, float(bottom))
+        for (starts, ends), colour in zip(spans, _PROGRAM.values(), strict=True):
+            above = below + 0.9 * covered(starts, ends, edges)
+            axes.stairs(above, edges / factor, baseline=below, fill=True, color=colour, linewidth=0)
+            below = above
 
     def legend(self) -> list[object]:
         """What the colours mean."""
@@ -150,6 +163,17 @@ class _Strips:
             colour = _DIMENSIONS[dimension % len(_DIMENSIONS)]
             found.append(swatch(colour, f"phases, dimension {dimension} (at most {self._most[dimension]})"))
         return found
+
+
+def covered(starts: Numbers, ends: Numbers, edges: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Which share of each span between ``edges`` lies in one of the intervals, which don't overlap."""
+    order = np.argsort(starts, kind="stable")
+    starts, ends = starts[order], ends[order]
+    until = np.concatenate([[0], np.cumsum(ends - starts)])
+    times = np.stack([starts, ends], axis=1).ravel()
+    so_far = np.interp(edges, times, np.repeat(until, 2)[1:-1]) if len(times) else np.zeros(len(edges))
+    shares: npt.NDArray[np.float64] = np.diff(so_far) / np.diff(edges)
+    return shares
 
 
 def _draw_collectives(records: Records, choice: Choice) -> Figure:
