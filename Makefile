@@ -27,7 +27,7 @@ setup:
 	@scripts/setup.sh --venv $(VENV)
 
 setup-development:
-	@scripts/setup.sh --venv $(VENV) --extras development,plots
+	@scripts/setup.sh --venv $(VENV) --extras development,plots,report
 
 demo: setup
 	$(VENV)/bin/astra-ns3 run \
@@ -76,7 +76,7 @@ benchmark: setup
 	$(VENV)/bin/python benchmarks/run.py --stock $(BUILD)/stock-tcp
 
 dev:
-	@scripts/setup.sh --venv $(VENV) --extras development,plots --editable
+	@scripts/setup.sh --venv $(VENV) --extras development,plots,report --editable
 	@if git rev-parse --git-dir >/dev/null 2>&1; then $(VENV)/bin/pre-commit install; fi
 
 clean:

@@ -1,6 +1,7 @@
 """Training loops on packet-level networks: ASTRA-sim's system model over ns-3's TCP and over RoCE.
 
-``run`` and ``Result`` are loaded when first used, so that ``import astra_ns3`` stays free of ns-3, pandas and pyarrow.
+``run``, ``Result`` and ``compare`` are loaded when first used, so that ``import astra_ns3`` stays free of ns-3, pandas
+and pyarrow.
 """
 
 from __future__ import annotations
@@ -10,10 +11,12 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from astra_ns3.experiments.result import Result as Result
     from astra_ns3.experiments.run import run as run
+    from astra_ns3.report.comparison.compare import compare as compare
+    from astra_ns3.report.explanation.explain import explain as explain
 
     __version__: str
 
-__all__ = ["Result", "__version__", "run"]
+__all__ = ["Result", "__version__", "compare", "explain", "run"]
 
 
 def __getattr__(name: str) -> object:
@@ -22,10 +25,18 @@ def __getattr__(name: str) -> object:
         from astra_ns3.experiments.run import run
 
         return run
+    if name == "explain":
+        from astra_ns3.report.explanation.explain import explain
+
+        return explain
     if name == "Result":
         from astra_ns3.experiments.result import Result
 
         return Result
+    if name == "compare":
+        from astra_ns3.report.comparison.compare import compare
+
+        return compare
     if name == "__version__":
         from astra_ns3.experiments.versions import package_version
 

@@ -9,5 +9,5 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 (($# == 1)) || { echo "usage: docker/build.sh PREFIX" >&2; exit 2; }
 build=$(mktemp -d)
 trap 'rm -rf "$build"' EXIT
-scripts/setup.sh --venv "$1" --extras plots --build-folder "$build"
+scripts/setup.sh --venv "$1" --extras plots,report --build-folder "$build"
 "$1/bin/astra-ns3" --version

@@ -82,7 +82,7 @@ install_requirements() {
 install_package() {
     local sources=(CMakeLists.txt cmake pyproject.toml README.md LICENSE ns3-scratch) target=.
     mode=${mode:-$(cat "$venv/.astra-ns3/mode" 2>/dev/null || echo installed)}
-    [[ "$mode" == editable ]] || sources+=(astra_ns3)
+    [[ "$mode" == editable ]] || sources+=(astra_ns3 inputs)
     local wanted
     wanted="$(fingerprint "${sources[@]}") $mode"
     if [[ -z "${needs_install:-}" ]] && remembered package "$wanted"; then

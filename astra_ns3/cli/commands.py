@@ -12,9 +12,15 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "run": ("run:run_command", "Run a workload on a system and a network."),
     "validate": ("validate:validate_command", "Check the three files and say how large their run would be."),
     "show": ("show:show_group", "Look at what a run is made of."),
+    "example": (
+        "example:example_command",
+        "Copy the examples into DIR: workloads, systems, networks, hooks, parts of your own.",
+    ),
     "plot": ("plot:plot_command", "Draw a picture of the run in DIR, or list what can be drawn."),
     "timeline": ("timeline:timeline_command", "Write the run in DIR as a trace that Perfetto opens."),
     "explain": ("explain:explain_command", "Say why the run in DIR took as long as it did."),
+    "compare": ("compare:compare_command", "Print what differs between the runs in the folders A and B."),
+    "report": ("report:report_command", "Write one HTML page about the runs in the folders."),
 }
 """Name -> where in this folder it is, and the first line of its help."""
 

@@ -1,4 +1,4 @@
-"""The live line on a terminal: the stage of the set-up, then how much is done, the speed and the estimated end."""
+"""The live lines on a terminal: the stage of the set-up, then how much is done, the speed and the estimated end."""
 
 from __future__ import annotations
 
@@ -6,14 +6,17 @@ import shutil
 from typing import TextIO
 
 from astra_ns3.experiments.progress import Progress
-from astra_ns3.units import format_time
+from astra_ns3.units import format_bytes, format_time
 
 _SHORTEST_INTERVAL_SECONDS = 0.15
 _CLEAR_LINE = "\r\x1b[2K"
 
 
 class LiveLine:
-    """Draws one line over and over on ``stream``, at most seven times a second; whole after each write."""
+    """Draws a line over and over on ``stream``, at most seven times a second; whole after each write.
+
+    With what a run with ``--live`` tells, three lines.
+    """
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -21,6 +24,7 @@ class LiveLine:
         self._last_events = 0
         self._last_seconds = 0.0
         self._events_per_second = 0.0
+        self._lines = 1
 
     def update(self, progress: Progress) -> None:
         """Draw ``progress`` unless the line was drawn just now."""
@@ -30,24 +34,29 @@ class LiveLine:
         if now > self._last_seconds:
             self._events_per_second = (progress.events - self._last_events) / (now - self._last_seconds)
         self._last_events, self._last_seconds, self._drawn_at = progress.events, now, now
-        columns = shutil.get_terminal_size().columns
-        self._stream.write(_CLEAR_LINE + progress_text(progress, self._events_per_second)[: columns - 1])
-        self._stream.flush()
+        self._draw([progress_text(progress, self._events_per_second), *live_texts(progress)])
 
     def stage(self, name: str, wall_seconds: float) -> None:
         """Draw the stage of the set-up that begins, or that goes on."""
         self._last_seconds = self._drawn_at = wall_seconds
-        columns = shutil.get_terminal_size().columns
-        self._stream.write(_CLEAR_LINE + stage_text(name, wall_seconds)[: columns - 1])
-        self._stream.flush()
+        self._draw([stage_text(name, wall_seconds)])
 
     def finish(self) -> None:
         """Take the line away; another run may use it then."""
         self._last_events, self._last_seconds, self._events_per_second = 0, 0.0, 0.0
         if self._drawn_at is not None:
-            self._stream.write(_CLEAR_LINE)
-            self._stream.flush()
+            self._draw([""])
             self._drawn_at = None
+
+    def _draw(self, lines: list[str]) -> None:
+        """Put lines in the place of those before, in one write; the cursor stays in the first."""
+        columns = shutil.get_terminal_size().columns
+        count = max(len(lines), self._lines)
+        shown = [line[: columns - 1] for line in lines] + [""] * (count - len(lines))
+        up = f"\x1b[{count - 1}A\r" if count > 1 else ""
+        self._stream.write("\n".join(_CLEAR_LINE + line for line in shown) + up)
+        self._stream.flush()
+        self._lines = len(lines)
 
 
 def stage_text(name: str, wall_seconds: float) -> str:
@@ -69,6 +78,18 @@ def progress_text(progress: Progress, events_per_second: float) -> str:
             f"left {_clock(left)}" if left is not None else "left --:--",
         ]
     )
+
+
+def live_texts(progress: Progress) -> list[str]:
+    """Two more lines, of a run that tells what they say."""
+    if progress.longest_queue is None and progress.oldest_collective is None:
+        return []
+    port, size = progress.longest_queue or ("", 0)
+    queue = f"      longest queue  {format_bytes(size)} at {port}" if port else "      no queues"
+    if progress.oldest_collective is None:
+        return [queue, "      no collective goes on"]
+    name, since_ps = progress.oldest_collective
+    return [queue, f"      oldest collective  {name}, for {format_time(progress.time_ps - since_ps)}"]
 
 
 def _count(number: float) -> str:

@@ -6,8 +6,8 @@ import click
 
 from astra_ns3.cli.output import log_warning, print_json, show, show_logs
 from astra_ns3.experiments.network_summary import load_network, network_summary, wire_sizes
-from astra_ns3.report.network_figure import draw_network
-from astra_ns3.report.network_text import network_text
+from astra_ns3.report.network.figure import draw_network
+from astra_ns3.report.network.text import network_text
 from astra_ns3.topology.checks import check_topology
 from astra_ns3.topology.files.writing import export
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 from astra_ns3.errors import AstraNs3Error
@@ -20,33 +21,31 @@ VARYING_KEYS = ("started", "timing", "memory", "versions")
 """Keys of run.json that differ between two runs of the same files and seed; nothing else does."""
 
 
+def name_of(request: RunRequest, description: Description) -> str:
+    """The run's name: the one that was given, else that of its workload."""
+    if request.run_name != RunRequest.run_name:
+        return request.run_name
+    return Path(str(description.workload["source"])).stem or request.run_name
+
+
 def run_document(
     request: RunRequest, description: Description, played: Played, watch: Watch, warnings: list[str]
 ) -> dict[str, Any]:
     """run.json of a run, but for its list of files. Its :data:`VARYING_KEYS` come last."""
-    comm_scale, compute_scale = request.scales
     return {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
-        "run_name": request.run_name,
+        "run_name": name_of(request, description),
         "complete": played.records.complete and played.error is None,
         "stopped": _stop_document(played.error),
         "finish_ps": max(played.records.finish_ps, played.reached_ps),
         **_totals(played.records),
         "statistics": {name: value for name, value in played.statistics.items() if not _varies(name)},
         "warnings": warnings,
-        "backend": request.backend_name,
-        "seed": request.seed,
-        "passes": request.passes,
-        "report_npu": request.report_npu,
-        "comm_scale": comm_scale,
-        "compute_scale": compute_scale,
         "compat": description.compat,
         "num_queues_per_dimension": description.num_queues_per_dimension,
-        "record": list(request.record),
-        "hook": request.on_built is not None,
+        **options_document(request),
         "hook_result": played.hook_result,
-        "limits": asdict(request.end),
         "workload": description.workload,
         "system": description.system,
         "network": description.network,
@@ -54,6 +53,27 @@ def run_document(
         **_cost(played, watch),
         "versions": versions(),
     }
+
+
+def options_document(request: RunRequest) -> dict[str, Any]:
+    """The options of a run that nothing of its files can go before."""
+    comm_scale, compute_scale = request.scales
+    return {
+        "backend": request.backend_name,
+        "seed": request.seed,
+        "passes": request.passes,
+        "report_npu": request.report_npu,
+        "comm_scale": comm_scale,
+        "compute_scale": compute_scale,
+        "record": list(request.record),
+        "hook": request.on_built is not None,
+        "limits": asdict(request.end),
+    }
+
+
+def usual_options() -> dict[str, Any]:
+    """What :func:`options_document` is of a run that was given its files and nothing else."""
+    return options_document(RunRequest(workload="", system="", network=""))
 
 
 def _stop_document(error: AstraNs3Error | None) -> dict[str, Any] | None:

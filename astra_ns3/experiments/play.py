@@ -140,7 +140,7 @@ def play(
             )
         work = expected_work(inputs, request.passes)
         setup_seconds = watch.wall_seconds
-        meter = ProgressMeter(driver, network, work, setup_seconds)
+        meter = ProgressMeter(driver, network, work, setup_seconds, live=request.live)
         reporter.begun(driver, network, setup_seconds)
         error = _run(driver, request, inputs, reporter)
         driver.close_journal()

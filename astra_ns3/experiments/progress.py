@@ -34,7 +34,9 @@ class Progress:
     """Where a run is: NPU 0's passes and layer steps (forward and backward count one each), and what it cost so far.
 
     ``delivered_bytes``: of messages, whole or not, over all NPUs; None if the backend doesn't count them.
-    ``computed_ps``: of NPU 0. ``setup_seconds``: what of ``wall_seconds`` had passed before the first event.
+    ``computed_ps``: of NPU 0. ``setup_seconds``: what of ``wall_seconds`` had passed before the first event. Of a run
+    with ``live``: ``longest_queue``, a port and the bytes that wait there, and ``oldest_collective``, what of all that
+    goes on was issued first, and when; None where there is none.
     """
 
     passes_done: int
@@ -48,6 +50,8 @@ class Progress:
     computed_ps: int = 0
     expected: ExpectedWork = NOTHING_EXPECTED
     setup_seconds: float = 0.0
+    longest_queue: tuple[str, int] | None = None
+    oldest_collective: tuple[str, int] | None = None
 
     @property
     def fraction(self) -> float:
@@ -94,13 +98,20 @@ class ProgressMeter:
     """Reads off a run how far it is. What has been delivered never goes down, though a receiver may throw away."""
 
     def __init__(
-        self, driver: TrainingDriver, network: NetworkBackend, expected: ExpectedWork, setup_seconds: float
+        self,
+        driver: TrainingDriver,
+        network: NetworkBackend,
+        expected: ExpectedWork,
+        setup_seconds: float,
+        *,
+        live: bool = False,
     ) -> None:
         self._driver = driver
         self._expected = expected
         self._setup_seconds = setup_seconds
         self._highest_bytes = 0
         self._count = network.delivered_bytes
+        self._longest_queue = network.longest_queue if live else None
 
     def read(self, time_ps: int, events: int, wall_seconds: float) -> Progress:
         """The progress now."""
@@ -115,6 +126,8 @@ class ProgressMeter:
             self._driver.computed_ps(),
             self._expected,
             self._setup_seconds,
+            None if self._longest_queue is None else self._longest_queue(),
+            None if self._longest_queue is None else self._driver.system.oldest_collective(),
         )
 
 

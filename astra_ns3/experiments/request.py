@@ -108,6 +108,11 @@ class RunRequest(Options):
         Flag("--limit-memory", quantity=parse_bytes, metavar="SIZE", help="Stop when so much is resident, e.g. 4GiB."),
         made=_limits,
     )
+    live: bool = option(
+        False,
+        "tell ``progress`` of the longest queue and of the oldest collective, too.",
+        Flag("--live", help="On a terminal, show the longest queue and the oldest collective, too."),
+    )
     progress: ProgressSink | None = option(None, "is told about ten times a second how far the run is.")
     isolated: bool = option(
         False,

@@ -135,7 +135,7 @@ def _document(
     return {
         "format": SEEDS_FORMAT,
         "format_version": SEEDS_FORMAT_VERSION,
-        "run_name": request.run_name,
+        "run_name": first.get("run_name", request.run_name),
         "complete": len(complete) == len(seeds),
         "seed": seeds.start,
         "seeds": len(seeds),

@@ -117,6 +117,10 @@ class NetworkBackend(Protocol):
         """
         return None
 
+    def longest_queue(self) -> tuple[str, int] | None:
+        """The port at which most bytes wait, and how many, about now; None where there are no queues."""
+        return None
+
     def statistics(self) -> Mapping[str, int | float]:
         """Counters of the run so far, by name; which there are is the backend's affair."""
         return {}

@@ -28,3 +28,10 @@ def clock(seconds: float) -> str:
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours} h {minutes:02d} min" if hours else f"{minutes} min {rest:02d} s"
+
+
+def table(rows: Sequence[Sequence[str]], indent: str = "") -> str:
+    """One line per row; every column begins in one place. All rows have the same number of cells."""
+    widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
+    lines = ["  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)) for row in rows]
+    return "\n".join(f"{indent}{line}".rstrip() for line in lines)

@@ -62,16 +62,18 @@ class History:
 
     def end(self, number: int, time_ps: int) -> None:
         """It is over for everybody."""
+        self._records[number] = replace(self.record(number), end_ps=time_ps)
+        self._changes.append(number)
+
+    def record(self, number: int) -> CollectiveRecord:
+        """The record of what has something to do."""
         record = self._records[number]
         assert record is not None
-        self._records[number] = replace(record, end_ps=time_ps)
-        self._changes.append(number)
+        return record
 
     def label(self, number: int) -> Label:
         """The label of what has something to do, with the layer's name."""
-        record = self._records[number]
-        assert record is not None
-        return record.label
+        return self.record(number).label
 
     def all(self) -> tuple[CollectiveRecord, ...]:
         """Every record, in the order of the numbers."""

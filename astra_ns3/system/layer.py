@@ -94,6 +94,14 @@ class SystemLayer:
         """Every collective issued so far, in the order of the first issues; those with nothing to do are left out."""
         return self._history.all()
 
+    def oldest_collective(self) -> tuple[str, int] | None:
+        """What of all collectives that go on was issued first, in words, and when; None if there is none."""
+        for number in self._collectives:
+            record = self._history.record(number)
+            part = f" {record.label.part}" if record.label.part else ""
+            return f"{record.kind.value} {number}, {record.layer}{part}", record.start_ps
+        return None
+
     def collective_changes(self, since: int) -> tuple[int, list[CollectiveRecord]]:
         """Records made or changed since an earlier call returned ``since`` (0: all), and the number to give next."""
         return self._history.changes(since)

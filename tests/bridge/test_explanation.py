@@ -13,7 +13,8 @@ from support.small_run import small_system
 import astra_ns3
 from astra_ns3.config.network.packet_network import parse_network
 from astra_ns3.errors import InputError
-from astra_ns3.report.explanation.explain import Explanation, explain
+from astra_ns3.report.explanation.explain import explain
+from astra_ns3.report.explanation.explanation import Explanation
 from astra_ns3.report.explanation.path import COMPUTE, ENDPOINT, MESSAGE, OTHER, QUEUE, critical_path
 from astra_ns3.report.explanation.run_tables import Tables
 from astra_ns3.workload.files.astra_sim import parse_workload

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 from click.testing import CliRunner, Result
+from support.imported_graphs import clos, hpn, spectrum_x
 
 from astra_ns3.cli.show import show_group
 from astra_ns3.config.network.packet_network import parse_network
 from astra_ns3.errors import InputError
-from astra_ns3.report.network_figure import draw_network
-from astra_ns3.report.network_layout import MOST_IN_A_ROW, layout
-from astra_ns3.topology.graph import Graph
+from astra_ns3.report.network.figure import draw_network
+from astra_ns3.report.network.layout import MOST_IN_A_ROW, layout
+from astra_ns3.report.network.structure import NONE, structure
+from astra_ns3.topology.graph import Graph, Link
 from astra_ns3.topology.registry import build_graph
 
 NETWORKS = Path(__file__).parents[2] / "inputs" / "network"
@@ -221,3 +224,102 @@ def test_a_missing_matplotlib_names_the_extra(monkeypatch: pytest.MonkeyPatch) -
     assert isinstance(error, InputError)
     assert "pip install matplotlib" in str(error)
     assert _show(LEAF_SPINE).exception is None
+
+
+IMPORTED = {
+    "spectrum-x-128.txt": spectrum_x(16, 16),
+    "spectrum-x-1024.txt": spectrum_x(128, 32, 16),
+    "hpn-128.graphml": hpn(2, 8),
+    "hpn-1024.graphml": hpn(4, 32, spines=8),
+    "clos-128.json": clos(4, 4, 8, 4, 8),
+    "clos-1024.json": clos(16, 8, 8, 8, 16),
+}
+"""Graph files that say nothing of levels, pods and planes."""
+
+
+def _imported(name: str) -> Graph:
+    Path(name).write_text(IMPORTED[name], encoding="utf-8")
+    topology = {"kind": "file", "path": name, "switch": SWITCH}
+    return build_graph(parse_network({"topology": topology}).topology)
+
+
+@pytest.mark.parametrize(
+    ("name", "rows", "pods", "planes"),
+    [
+        ("spectrum-x-128.txt", {"scale-up": 16, "NPUs": 128, "level 1": 8, "level 2": 8}, 0, 0),
+        ("spectrum-x-1024.txt", {"scale-up": 128, "NPUs": 1024, "level 1": 32, "level 2": 16}, 4, 0),
+        ("hpn-128.graphml", {"nvswitch": 16, "NPUs": 128, "tor": 32, "agg": 8}, 2, 2),
+        ("hpn-1024.graphml", {"nvswitch": 128, "NPUs": 1024, "tor": 64, "agg": 16}, 4, 2),
+        ("clos-128.json", {"NPUs": 128, "level 1": 16, "level 2": 16, "level 3": 8}, 4, 0),
+        ("clos-1024.json", {"NPUs": 1024, "level 1": 128, "level 2": 128, "level 3": 16}, 16, 0),
+    ],
+)
+def test_levels_pods_and_planes_of_an_imported_graph_are_found(
+    name: str, rows: dict[str, int], pods: int, planes: int
+) -> None:
+    graph = _imported(name)
+    built, drawn = structure(graph), layout(graph)
+    assert [row for row, _ in drawn.rows] == list(rows)
+    counts = [sum(mark.count for mark in drawn.marks if mark.y == height) for _, height in drawn.rows]
+    assert counts == list(rows.values())
+    assert len(set(built.pods) - {NONE}) == pods
+    assert len(set(built.planes) - {NONE}) == planes
+    labels = [frame.label for frame in drawn.frames]
+    assert {label for label in labels if label.startswith("pod")} == {f"pod {pod}" for pod in range(pods)}
+    assert {label for label in labels if label.startswith("plane")} == {f"plane {plane}" for plane in range(planes)}
+    for height in {mark.y for mark in drawn.marks}:
+        assert sum(mark.y == height for mark in drawn.marks) <= MOST_IN_A_ROW
+    assert sum(wire.count for wire in drawn.wires) == len(graph.links)
+
+
+@pytest.mark.parametrize("name", [name for name in IMPORTED if "1024" in name])
+def test_a_mark_stands_for_nodes_of_one_pod_and_plane_and_inside_their_frames(name: str) -> None:
+    graph = _imported(name)
+    built, drawn = structure(graph), layout(graph)
+    hosts = [mark for mark in drawn.marks if mark.is_host]
+    for mark in hosts:
+        first, last = (int(number) for number in mark.label.split("-"))
+        assert last - first + 1 == mark.count
+        assert len({built.pods[host] for host in range(first, last + 1)}) == 1
+        frames = [
+            frame for frame in drawn.frames if frame.left < mark.x < frame.right and frame.bottom < mark.y < frame.top
+        ]
+        assert [frame.label for frame in frames] == [f"pod {built.pods[first]}"]
+    for mark in drawn.marks:
+        around = [frame.label for frame in drawn.frames if frame.left < mark.x < frame.right
+                  and frame.bottom < mark.y < frame.top and frame.label.startswith("plane")]  # fmt: skip
+        assert len(around) == (1 if name.startswith("hpn") and mark.y >= 2 else 0)
+
+
+def test_pods_of_one_leaf_and_planes_of_one_switch_are_no_groups() -> None:
+    leaf_spine = structure(_graph("leaf-spine-32"))
+    assert set(leaf_spine.pods) == {NONE}
+    rails = structure(_graph("hier"))
+    assert set(rails.planes) == {NONE}
+    assert layout(_graph("leaf-spine-32")).frames == []
+
+
+def test_the_levels_that_a_graph_has_go_before_those_of_its_links() -> None:
+    graph = _graph("fat-tree-16")
+    built = structure(graph)
+    assert built.levels[graph.hosts :] == graph.switch_levels
+    assert not built.inferred
+    forgotten = structure(replace(graph, switch_levels=(), switch_names=()))
+    assert forgotten.levels == built.levels
+    assert forgotten.pods == built.pods
+
+
+def test_switches_of_rails_alone_are_no_scale_up_but_the_faster_ones_inside_servers_are() -> None:
+    links = [Link(host, 8 + host // 4, 10**12, 0) for host in range(8)]  # two servers
+    links += [Link(host, 10 + host % 4, 10**11, 0) for host in range(8)]  # four rails
+    graph = Graph(hosts=8, switches=6, links=tuple(links), npu_host=tuple(range(8)), switch_buffer_bytes=(1,) * 6)
+    assert structure(graph).levels[8:] == (-1, -1, 1, 1, 1, 1)
+    assert structure(graph).boxes == (0, 0, 0, 0, 1, 1, 1, 1)
+    flat = replace(graph, links=tuple(replace(link, rate_bps=10**11) for link in links))
+    assert set(structure(flat).levels[8:]) == {1}
+
+
+@pytest.mark.parametrize("name", list(IMPORTED))
+def test_imported_graphs_are_drawn(name: str) -> None:
+    draw_network(_imported(name), "picture.png", name)
+    assert Path("picture.png").read_bytes().startswith(PNG_BEGINS)

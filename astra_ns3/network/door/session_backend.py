@@ -263,6 +263,14 @@ class SessionBackend:
         """Bytes of messages, whole or not, that all NPUs have got so far."""
         return int(self._session.GetDeliveredBytes())
 
+    def longest_queue(self) -> tuple[str, int] | None:
+        """The port at which most bytes waited when it was last settled, and how many; None without ports."""
+        queues = self._port_numbers(exact=False)[:, self._counters.index("queue_bytes")]
+        if not len(queues):
+            return None
+        row = int(queues.argmax())
+        return self._ports[row]["port"], int(queues[row])
+
     def close(self, *, process_ends: bool = False) -> None:
         """Finish the files and free the simulation (or leave that to the end of the process); safe to call twice."""
         if not self._live:

@@ -4,23 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from astra_ns3.errors import InputError
-from astra_ns3.report.explanation.parts import PARTS, UNAVOIDABLE, WHAT_IFS, WHOLE
+from astra_ns3.report.explanation.explanation import Communication, Explanation, Message
+from astra_ns3.report.explanation.parts import KINDS, PARTS, UNAVOIDABLE, WHAT_IFS, WHOLE
 from astra_ns3.report.explanation.path import (
     COMPUTE,
     ENDPOINT,
-    HELD,
     MESSAGE,
-    OTHER,
     PHASE,
-    QUEUE,
-    STEP,
-    UPDATE,
     Segment,
     critical_path,
     path_of_collective,
@@ -31,86 +26,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 TOP = 10
-KINDS: Mapping[str, str] = {
-    COMPUTE: "computing",
-    STEP: "steps of the training loop",
-    UPDATE: "updates after collectives",
-    ENDPOINT: "NPUs' own delays",
-    QUEUE: "waiting for a slot",
-    HELD: "held until all roles had come",
-    OTHER: "not followed",
-}
-"""Links of the chain that are no messages, in words."""
-
-
-@dataclass(frozen=True)
-class Communication:
-    """What a collective has on the critical path. ``parts``: by account, by :data:`PARTS`' columns, or all in one."""
-
-    collective: int
-    name: str
-    time_ps: int
-    messages: int
-    parts: Mapping[str, int]
-
-
-@dataclass(frozen=True)
-class Message:
-    """One of the messages that lost most. ``excess_ps``: beyond what it would have taken alone."""
-
-    source: int
-    destination: int
-    bytes: int
-    collective: int
-    name: str
-    chunk: int
-    phase: int
-    start_ps: int
-    time_ps: int
-    excess_ps: int
-    parts: Mapping[str, int]
-    path: tuple[tuple[str, int], ...]
-    """Ports on its way, and what it waited at each."""
-    critical: bool
-
-
-@dataclass(frozen=True)
-class Explanation:
-    """Why a run, an iteration or a collective took as long as it did; all times in ps.
-
-    ``kinds``: of the critical path that are no messages, by :data:`KINDS`; with ``communications`` they add up to
-    ``time_ps``. ``what_ifs``: how much sooner the end would come at most, were all else the same. ``npus``: time of the
-    path on each NPU, those with most first. ``ports``: what deciding packets waited there. ``congested``: ports with
-    pauses, marks, drops or long queues. ``missing``: what would tell more. Without the tables of the timeline there is
-    no path: ``segments`` is empty, and ``exposed`` all there is.
-    """
-
-    subject: str
-    time_ps: int
-    compute_ps: int
-    exposed_ps: int
-    segments: tuple[Segment, ...] = ()
-    kinds: Mapping[str, int] = field(default_factory=dict)
-    communications: tuple[Communication, ...] = ()
-    what_ifs: tuple[tuple[str, int], ...] = ()
-    exposed: tuple[tuple[str, int], ...] = ()
-    slowest: tuple[Message, ...] = ()
-    npus: tuple[tuple[int, int], ...] = ()
-    ports: tuple[tuple[str, int], ...] = ()
-    congested: tuple[Mapping[str, Any], ...] = ()
-    missing: tuple[str, ...] = ()
-
-    def text(self) -> str:
-        """For people."""
-        from astra_ns3.report.explanation.text import text_of
-
-        return text_of(self)
-
-    def document(self) -> dict[str, Any]:
-        """For scripts."""
-        from astra_ns3.report.explanation.text import document_of
-
-        return document_of(self)
 
 
 def explain(

@@ -1,8 +1,10 @@
-"""What a message's time is made of, in words: the columns of accounts.parquet that add up to it."""
+"""What links of the chain and parts of a message's time are called."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+
+from astra_ns3.report.explanation.path import COMPUTE, ENDPOINT, HELD, OTHER, QUEUE, STEP, UPDATE
 
 WHOLE = "message"
 PARTS: Mapping[str, str] = {
@@ -34,3 +36,14 @@ WHAT_IFS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("without waiting for acknowledgements", ("acknowledgement_ps",)),
 )
 """Changes, and the parts of messages that would go."""
+
+KINDS: Mapping[str, str] = {
+    COMPUTE: "computing",
+    STEP: "steps of the training loop",
+    UPDATE: "updates after collectives",
+    ENDPOINT: "NPUs' own delays",
+    QUEUE: "waiting for a slot",
+    HELD: "held until all roles had come",
+    OTHER: "not followed",
+}
+"""Links of the chain that are no messages, in words."""

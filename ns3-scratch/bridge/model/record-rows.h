@@ -47,6 +47,7 @@ struct PortState
 {
     const ns3::FabricPortCounters& counters; //!< what it counted
     int64_t pausedPs;                        //!< time during which any priority was stopped
+    uint64_t queueBytes;                     //!< waiting when the port was last settled
 };
 
 using FlowTable = RecordTableOf<FlowRow>; //!< of messages
@@ -115,6 +116,7 @@ PortCounters()
         {"pause_frames",
          [](const PortState& port) -> int64_t { return port.counters.pauseFrames; }},
         {"cut_frames", [](const PortState& port) -> int64_t { return port.counters.cutFrames; }},
+        {"queue_bytes", [](const PortState& port) -> int64_t { return port.queueBytes; }},
         {"down_frames", [](const PortState& port) -> int64_t { return port.counters.downFrames; }},
     };
 }

@@ -163,7 +163,8 @@ Recorder::CountPorts(bool exact)
                 exact ? port->GetCounters() : port->GetSettledCounters();
             for (const RecordColumn<PortState>& counter : m_portCounters)
             {
-                m_portNumbers.push_back(counter.value({counters, port->GetPausedPs(nowPs)}));
+                m_portNumbers.push_back(counter.value(
+                    {counters, port->GetPausedPs(nowPs), port->GetSettledQueueBytes()}));
             }
         }
     }

@@ -214,6 +214,13 @@ class FabricPort : public Object
 
     /// \return bytes waiting now
     uint64_t GetQueueBytes();
+
+    /// \return bytes that waited when the port was last settled; nothing is played for it
+    uint64_t GetSettledQueueBytes() const
+    {
+        return m_queueBytes;
+    }
+
     /// \return the counters, exact as of now
     const FabricPortCounters& GetCounters();
     /// \return the counters as of when the port was last settled; nothing is played for it

@@ -455,6 +455,46 @@ assert status_of(["plot", "out", "finish", "-o", "finish.png"]) == 0
 """,
 )
 
+REPORT_FIGURE = Recipe(
+    row="figure of the report",
+    files={
+        "astra_ns3/report/page/figures/ends.py": '''"""When NPUs ended, for a test."""
+
+from collections.abc import Sequence
+
+from astra_ns3.report.page.figure import Figure, Panel, Shown, axis, line
+from astra_ns3.report.records import NPUS
+
+
+def ends(runs: Sequence[Shown], detail: int) -> Figure:
+    """A line per run."""
+    panels = []
+    for shown in runs:
+        rows = shown.run.rows(NPUS)
+        x, y = [row["npu"] for row in rows], [float(row["finish_us"]) for row in rows]
+        panels.append(Panel(shown.name, [line("finish", x, y, shown.place)], {"yaxis": axis("finish (us)")}))
+    return Figure(panels)
+'''
+    },
+    lines={
+        "astra_ns3/report/page/figures/registry.py": (
+            (
+                "from astra_ns3.report.page.figures.exposed",
+                "from astra_ns3.report.page.figures.ends import ends\nfrom astra_ns3.report.page.figures.exposed",
+            ),
+            ("FIGURES = (\n", 'FIGURES = (\n    Kind("ends", "Ends of NPUs", "When each was done.", ends),\n'),
+        )
+    },
+    check=f"""
+sys.path.insert(0, {TESTS!r})
+from support.small_run import small_run
+from astra_ns3.report.page.page import report_page
+
+page = report_page([astra_ns3.run(**small_run())], {{}})
+assert "Ends of NPUs" in page and '"finish (us)"' in page
+""",
+)
+
 RECIPES = (
     ALGORITHM,
     LOOP,
@@ -469,4 +509,5 @@ RECIPES = (
     OPTION,
     RESULT_TABLE,
     PICTURE,
+    REPORT_FIGURE,
 )

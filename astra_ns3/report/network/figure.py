@@ -7,8 +7,8 @@ from math import log2
 from typing import TYPE_CHECKING, Any
 
 from astra_ns3.errors import InputError
-from astra_ns3.report.network_layout import layout
-from astra_ns3.report.network_marks import Layout, Mark
+from astra_ns3.report.network.layout import layout
+from astra_ns3.report.network.marks import Layout, Mark
 from astra_ns3.topology.graph import Graph
 from astra_ns3.units import format_rate
 
@@ -20,6 +20,9 @@ MOST_WIRES = 20_000
 """More lines than this are a grey area, and a huge file."""
 _COLOURS = ("#1d4ed8", "#c2410c", "#15803d", "#7e22ce", "#b45309", "#0e7490", "#be123c", "#4d7c0f")
 _HOST, _SWITCH = "#e4e4e7", "#27272a"
+_FRAME = "#71717a14"
+"""A tint, darker where one frame lies in another."""
+_MARGIN = 0.3
 _DOTS_PER_INCH = 110
 
 
@@ -122,6 +125,21 @@ def _draw_marks(axes: Axes, drawn: Layout) -> None:
                 (left, bottom), right - left, top - bottom, fill=False, edgecolor="#a1a1aa", linewidth=0.8, zorder=0
             )
         )
+    for frame in drawn.frames:
+        width, height = frame.right - frame.left, frame.top - frame.bottom
+        axes.add_patch(
+            Rectangle(
+                (frame.left, frame.bottom),
+                width,
+                height,
+                facecolor=_FRAME,
+                edgecolor="#a1a1aa",
+                linewidth=0.6,
+                zorder=0,
+            )
+        )
+        y = frame.bottom + 0.03 if frame.below else frame.top
+        axes.text(frame.left + 0.12, y, frame.label, fontsize=6.5, color="#52525b", va="bottom", ha="left", zorder=3)
     for mark in drawn.marks:
         size = 7 if drawn.height is not None or _in_row(drawn, mark.y) <= 40 else 5.5
         axes.text(
@@ -144,7 +162,7 @@ def _draw_marks(axes: Axes, drawn: Layout) -> None:
 
 def _label(axes: Axes, drawn: Layout, title: str) -> None:
     axes.set_title(title, fontsize=10)
-    axes.set_xlim(-0.2, drawn.width + 0.2)
+    axes.set_xlim(-_MARGIN, drawn.width + _MARGIN)
     if drawn.height is not None:
         axes.set_ylim(-0.4, drawn.height + 0.4)
         axes.set_aspect("equal")

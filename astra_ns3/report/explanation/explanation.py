@@ -1,36 +1,92 @@
-"""An explanation in words, and as plain data."""
+"""What an explanation says, in words and as plain data."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from astra_ns3.report.alignment import aligned, counted, percent
-from astra_ns3.report.explanation.explain import KINDS, Communication, Explanation, Message
-from astra_ns3.report.explanation.parts import PARTS, WHOLE
+from astra_ns3.report.explanation.parts import KINDS, PARTS, WHOLE
+from astra_ns3.report.explanation.path import Segment
 from astra_ns3.units import format_bytes, format_time
 
 MOST_COLLECTIVES = 8
 MOST_PARTS = 4
 
 
-def text_of(found: Explanation) -> str:
-    """The whole explanation, for a terminal."""
-    sections = [_head(found), _path(found), _what_ifs(found), _slowest(found), _links(found), _npus(found)]
-    sections += [_congested(found), _missing(found)]
-    return "\n\n".join(section for section in sections if section)
+@dataclass(frozen=True)
+class Communication:
+    """What a collective has on the critical path. ``parts``: by account, by :data:`PARTS`' columns, or all in one."""
+
+    collective: int
+    name: str
+    time_ps: int
+    messages: int
+    parts: Mapping[str, int]
 
 
-def document_of(found: Explanation) -> dict[str, Any]:
-    """The explanation as plain data; the links of the path in order of time."""
-    document = asdict(found)
-    document["kinds"] = [{"kind": kind, "words": KINDS[kind], "time_ps": ps} for kind, ps in found.kinds.items()]
-    for name, key in (("what_ifs", "change"), ("exposed", "layer"), ("npus", "npu"), ("ports", "port")):
-        document[name] = [{key: what, "time_ps": ps} for what, ps in getattr(found, name)]
-    for message, slow in zip(document["slowest"], found.slowest, strict=True):
-        message["path"] = [{"port": port, "waited_ps": ps} for port, ps in slow.path]
-    return document
+@dataclass(frozen=True)
+class Message:
+    """One of the messages that lost most. ``excess_ps``: beyond what it would have taken alone."""
+
+    source: int
+    destination: int
+    bytes: int
+    collective: int
+    name: str
+    chunk: int
+    phase: int
+    start_ps: int
+    time_ps: int
+    excess_ps: int
+    parts: Mapping[str, int]
+    path: tuple[tuple[str, int], ...]
+    """Ports on its way, and what it waited at each."""
+    critical: bool
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Why a run, an iteration or a collective took as long as it did; all times in ps.
+
+    ``kinds``: of the critical path that are no messages, by :data:`KINDS`; with ``communications`` they add up to
+    ``time_ps``. ``what_ifs``: how much sooner the end would come at most, were all else the same. ``npus``: time of the
+    path on each NPU, those with most first. ``ports``: what deciding packets waited there. ``congested``: ports with
+    pauses, marks, drops or long queues. ``missing``: what would tell more. Without the tables of the timeline there is
+    no path: ``segments`` is empty, and ``exposed`` all there is.
+    """
+
+    subject: str
+    time_ps: int
+    compute_ps: int
+    exposed_ps: int
+    segments: tuple[Segment, ...] = ()
+    kinds: Mapping[str, int] = field(default_factory=dict)
+    communications: tuple[Communication, ...] = ()
+    what_ifs: tuple[tuple[str, int], ...] = ()
+    exposed: tuple[tuple[str, int], ...] = ()
+    slowest: tuple[Message, ...] = ()
+    npus: tuple[tuple[int, int], ...] = ()
+    ports: tuple[tuple[str, int], ...] = ()
+    congested: tuple[Mapping[str, Any], ...] = ()
+    missing: tuple[str, ...] = ()
+
+    def text(self) -> str:
+        """For people."""
+        sections = [_head(self), _path(self), _what_ifs(self), _slowest(self), _links(self), _npus(self)]
+        sections += [_congested(self), _missing(self)]
+        return "\n\n".join(section for section in sections if section)
+
+    def document(self) -> dict[str, Any]:
+        """For scripts."""
+        document = asdict(self)
+        document["kinds"] = [{"kind": kind, "words": KINDS[kind], "time_ps": ps} for kind, ps in self.kinds.items()]
+        for name, key in (("what_ifs", "change"), ("exposed", "layer"), ("npus", "npu"), ("ports", "port")):
+            document[name] = [{key: what, "time_ps": ps} for what, ps in getattr(self, name)]
+        for message, slow in zip(document["slowest"], self.slowest, strict=True):
+            message["path"] = [{"port": port, "waited_ps": ps} for port, ps in slow.path]
+        return document
 
 
 def _head(found: Explanation) -> str:

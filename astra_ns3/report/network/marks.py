@@ -30,13 +30,29 @@ class Wire:
     kind: str
 
 
+@dataclass(frozen=True)
+class Frame:
+    """A frame around what belongs together, with words above it, or ``below`` all that it holds."""
+
+    left: float
+    right: float
+    bottom: float
+    top: float
+    label: str
+    below: bool = False
+
+
 @dataclass
 class Layout:
-    """``boxes``: frames around marks as (left, right, bottom, top); ``rows``: the name and height of each row."""
+    """``boxes``: frames around NPUs as (left, right, bottom, top); ``frames``: those with words.
+
+    ``rows``: the name and height of each row.
+    """
 
     marks: list[Mark] = field(default_factory=list)
     wires: list[Wire] = field(default_factory=list)
     boxes: list[tuple[float, float, float, float]] = field(default_factory=list)
+    frames: list[Frame] = field(default_factory=list)
     rows: list[tuple[str, float]] = field(default_factory=list)
     width: float = 1.0
     height: float | None = None

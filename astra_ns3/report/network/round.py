@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import cos, pi, sin
 
-from astra_ns3.report.network_marks import Layout, Mark, wires_between
+from astra_ns3.report.network.marks import Layout, Mark, wires_between
 from astra_ns3.topology.graph import Graph
 
 _MOST_IN_A_CIRCLE = 72

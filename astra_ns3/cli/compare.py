@@ -1,0 +1,27 @@
+"""``astra-ns3 compare``: what differs between two runs."""
+
+from __future__ import annotations
+
+import click
+
+from astra_ns3.cli.output import print_json, show
+from astra_ns3.experiments.result import Result
+from astra_ns3.report.comparison.compare import compare
+from astra_ns3.report.comparison.text import comparison_text
+
+
+@click.command("compare")
+@click.argument("a", metavar="A")
+@click.argument("b", metavar="B")
+@click.option("--json", "as_json", is_flag=True, help="Print all that differs as JSON.")
+def compare_command(a: str, b: str, as_json: bool) -> int:
+    """Print what differs between the runs in the folders A and B.
+
+    Settings with both values, times and counters with their change, the largest first.
+    """
+    comparison = compare(Result.load(a), Result.load(b))
+    if as_json:
+        print_json({**comparison.document(), "exit_status": 0})
+    else:
+        show(comparison_text(comparison))
+    return 0

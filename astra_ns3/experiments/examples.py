@@ -1,0 +1,36 @@
+"""The examples that come with the program: the repository's ``inputs``, which an installed package has, too."""
+
+from __future__ import annotations
+
+import shutil
+from contextlib import suppress
+from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
+
+from astra_ns3.errors import InputError
+
+EXAMPLE = ("workload/DLRM_HybridParallel.txt", "system/flat.yaml", "network/roce-16.yaml")
+"""A workload, a system and a network that go together."""
+
+
+def examples_folder() -> Path:
+    """Where they lie; raises InputError if they are missing."""
+    places = [Path(__file__).parents[2] / "inputs"]
+    with suppress(PackageNotFoundError):
+        places.append(Path(str(distribution("astra-ns3").locate_file("astra_ns3/examples"))))
+    for place in places:
+        if (place / EXAMPLE[0]).is_file():
+            return place
+    raise InputError(f"the examples are missing, expected them in {places[-1]}: install the package again")
+
+
+def copy_examples(folder: Path) -> list[Path]:
+    """Copy all of them into ``folder``, which is made; the files. Raises InputError if it is there and not empty."""
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise InputError(f"{folder}: is there already, expected a new or an empty folder")
+    source = examples_folder()
+    try:
+        shutil.copytree(source, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
+    except OSError as error:
+        raise InputError(f"{folder}: can't be written: {error.strerror or error}") from error
+    return sorted(path for path in folder.rglob("*") if path.is_file())

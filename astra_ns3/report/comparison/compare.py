@@ -1,0 +1,60 @@
+"""The comparison itself: a function of two runs' records."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from astra_ns3.report.comparison.comparison import ABSENT, Comparison, Difference, Group, Setting, by_importance
+from astra_ns3.report.comparison.quantities import GROUPS, Quantities
+from astra_ns3.report.comparison.settings import settings
+from astra_ns3.report.records import Run, name_of
+
+
+def compare(a: Run, b: Run) -> Comparison:
+    """What differs between two results, in configuration and in what came out; the largest changes first.
+
+    Raises :class:`~astra_ns3.errors.InputError` if a table of theirs can't be read.
+    """
+    keys_a, keys_b = settings(a.metadata), settings(b.metadata)
+    pairs = {key: (keys_a.get(key, ABSENT), keys_b.get(key, ABSENT)) for key in {**keys_a, **keys_b}}
+    differing = [Setting(key, *values) for key, values in pairs.items() if values[0] != values[1]]
+    differing.sort(key=lambda setting: ABSENT in (setting.a, setting.b))
+    groups = []
+    notes = list(_states(a, b))
+    for name, quantities in GROUPS.items():
+        found_a, found_b = quantities(a), quantities(b)
+        if found_a is None or found_b is None:
+            if found_a is not None or found_b is not None:
+                notes.append(f"only {'B' if found_a is None else 'A'} recorded {name}")
+            continue
+        groups.append(Group(name, by_importance(list(_differences(found_a, found_b)))))
+    return Comparison(
+        name_of(a),
+        name_of(b),
+        tuple(differing),
+        tuple(groups),
+        tuple(notes),
+    )
+
+
+def _differences(a: Quantities, b: Quantities) -> Iterator[Difference]:
+    for name in {**a, **b}:
+        unit = (a.get(name) or b[name])[0]
+        yield Difference(name, unit, a[name][1] if name in a else None, b[name][1] if name in b else None)
+
+
+def _states(a: Run, b: Run) -> Iterator[str]:
+    """How the runs ended, if they did not end alike."""
+    if _stopped(a) == _stopped(b):
+        return
+    for name, run in (("A", a), ("B", b)):
+        why = _stopped(run)
+        if why is not None:
+            yield f"{name} did not come to its end: {why}"
+
+
+def _stopped(run: Run) -> str | None:
+    if run.metadata["complete"]:
+        return None
+    stopped = run.metadata["stopped"]
+    return f"{stopped['kind']}: {stopped['message']}" if stopped else "not all NPUs were done"

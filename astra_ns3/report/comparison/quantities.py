@@ -1,0 +1,92 @@
+"""The numbers of a run that comparisons look at, by group: name -> (unit, number)."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+
+from astra_ns3.report.records import COLLECTIVES, END_TO_END, Run, ps_of, recorded
+
+Quantities = dict[str, tuple[str, float]]
+
+_PASSES = {"fwd": "forward", "ig": "input gradient", "wg": "weight gradient"}
+NOT_PARTS = ("start_ps", "end_ps")
+"""Times of accounts.parquet that are no part of a message's time."""
+
+
+def totals(run: Run) -> Quantities:
+    """Finish of the run; computing and waiting of the reported NPU."""
+    metadata = run.metadata
+    return {name: ("ps", metadata[f"{name}_ps"]) for name in ("finish", "compute", "exposed")}
+
+
+def layers(run: Run) -> Quantities:
+    """Computing and waiting of the reported NPU by layer and pass, and its waiting after the last pass."""
+    found: Quantities = {}
+    tails = {each["layer"]: 0 for each in run.metadata["exposed_by_layer"]}
+    for each in run.metadata["exposed_by_layer"]:
+        tails[each["layer"]] += each["exposed_ps"]
+    for row in run.rows(END_TO_END):
+        for short, name in _PASSES.items():
+            compute_ps, exposed_ps = ps_of(row[f"{short} compute"]) or 0, ps_of(row[f"{short} exposed comm"]) or 0
+            _add(found, f"{row['layer name']}, {name} compute", compute_ps)
+            _add(found, f"{row['layer name']}, {name} exposed", exposed_ps)
+            tails[row["layer name"]] = tails.get(row["layer name"], 0) - exposed_ps
+    for layer, tail_ps in tails.items():
+        _add(found, f"{layer}, exposed after the last pass", tail_ps)
+    return found
+
+
+def collectives(run: Run) -> Quantities:
+    """Of each kind of collective: how many ended, their durations together, their mean bus bandwidth."""
+    durations: dict[str, list[int]] = defaultdict(list)
+    bandwidths: dict[str, list[float]] = defaultdict(list)
+    for row in run.rows(COLLECTIVES):
+        duration_ps = ps_of(row["duration_us"])
+        if duration_ps is not None:
+            durations[row["kind"]].append(duration_ps)
+        if row["bus_bandwidth_gbytes_per_s"]:
+            bandwidths[row["kind"]].append(float(row["bus_bandwidth_gbytes_per_s"]))
+    found: Quantities = {}
+    for kind, times in durations.items():
+        found[f"{kind}, durations together"] = ("ps", sum(times))
+        found[f"{kind}, ended"] = ("", len(times))
+    for kind, rates in bandwidths.items():
+        found[f"{kind}, mean bus bandwidth"] = ("gbytes_per_s", round(sum(rates) / len(rates), 6))
+    return found
+
+
+def account_parts(run: Run) -> Quantities | None:
+    """Where the time of all messages together went, by part; None if the run has no accounts."""
+    table = recorded(run, "accounts")
+    if table is None:
+        return None
+    names = [name for name in table.columns if name.endswith("_ps") and name not in NOT_PARTS]
+    sums = dict.fromkeys(names, 0)
+    for batch in table.batches(names):
+        for name in names:
+            sums[name] += int(batch[name].sum())
+    return {name.removesuffix("_ps").replace("_", " "): ("ps", value) for name, value in sums.items()}
+
+
+def counters(run: Run) -> Quantities:
+    """Counts of what the run did."""
+    counts: Mapping[str, int] = {
+        **{name: run.metadata[name] for name in ("collectives", "collectives_ended", "chunks", "npus", "npus_done")},
+        **run.metadata["statistics"],
+    }
+    return {name.replace("_", " "): ("", value) for name, value in counts.items() if value is not None}
+
+
+GROUPS: Mapping[str, Callable[[Run], Quantities | None]] = {
+    "totals": totals,
+    "layers": layers,
+    "collectives": collectives,
+    "accounts": account_parts,
+    "counters": counters,
+}
+"""None: the run has no such numbers."""
+
+
+def _add(found: Quantities, name: str, time_ps: int) -> None:
+    found[name] = ("ps", found.get(name, ("ps", 0))[1] + time_ps)

@@ -1,0 +1,72 @@
+"""What ``astra-ns3 compare`` prints."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import floor
+
+from astra_ns3.report.alignment import aligned, table
+from astra_ns3.report.comparison.comparison import ABSENT, Comparison, Difference
+from astra_ns3.units import format_time
+
+MOST_ROWS = 20
+"""Of each group; the rest is counted, and in the JSON."""
+_LONGEST_VALUE = 40
+
+
+def comparison_text(comparison: Comparison) -> str:
+    """The tables, for people."""
+    parts = [aligned([("A", comparison.a), ("B", comparison.b)])]
+    if comparison.equal:
+        return "\n".join([*parts, "nothing differs"])
+    parts += list(comparison.notes)
+    rows = [(setting.key, value_text(setting.a), value_text(setting.b)) for setting in comparison.settings]
+    parts.append(_part("settings", ("", "A", "B"), rows) or "settings: none differs")
+    results = [
+        _part(group.name, ("", "A", "B", "change", ""), [difference_row(one) for one in group.differences])
+        for group in comparison.groups
+    ]
+    parts += [part for part in results if part] or ["results: none differs"]
+    return "\n".join(parts)
+
+
+def difference_row(difference: Difference) -> tuple[str, str, str, str, str]:
+    """A difference in words: name, A, B, change, and that in percent of A."""
+    change, ratio = difference.change, difference.ratio
+    return (
+        difference.name,
+        quantity_text(difference.a, difference.unit),
+        quantity_text(difference.b, difference.unit),
+        "" if change is None else quantity_text(change, difference.unit, signed=True),
+        "" if ratio is None else f"{100 * ratio:+.1f}%",
+    )
+
+
+def quantity_text(value: float | None, unit: str, *, signed: bool = False) -> str:
+    """A number with its unit; a dash if there is none."""
+    if value is None:
+        return "-"
+    sign = "-" if value < 0 else "+" if signed else ""
+    if unit == "ps":
+        return f"{sign}{format_time(floor(abs(value)))}"
+    number = f"{abs(value):,}" if isinstance(value, int) else f"{abs(value):.4g}"
+    return f"{sign}{number} GB/s" if unit == "gbytes_per_s" else f"{sign}{number}"
+
+
+def value_text(value: object) -> str:
+    """What a setting is, as a file would have it, shortened."""
+    if value is ABSENT:
+        return "-"
+    if isinstance(value, list):
+        words = ", ".join(map(str, value)) or "none"
+    else:
+        words = "none" if value is None else "on" if value is True else "off" if value is False else str(value)
+    return words if len(words) <= _LONGEST_VALUE else f"...{words[3 - _LONGEST_VALUE :]}"
+
+
+def _part(name: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    if not rows:
+        return ""
+    shown = table([head, *rows[:MOST_ROWS]], indent="  ")
+    left_out = len(rows) - MOST_ROWS
+    return f"{name}\n{shown}" + (f"\n  and {left_out:,} more (--json has all)" if left_out > 0 else "")

@@ -1,0 +1,1 @@
+"""Pictures of networks, and what is said of them."""

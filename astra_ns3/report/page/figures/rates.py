@@ -1,0 +1,89 @@
+"""How fast senders were allowed to send: rate, window and round trip of pairs of NPUs over time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from astra_ns3.report.page.figure import Data, Figure, Missing, Panel, Shown, axis, line
+from astra_ns3.report.page.intervals import Steps
+from astra_ns3.report.page.scale import TimeScale, significant, time_scale
+from astra_ns3.report.records import Recorded, recorded
+
+_TABLES = ("queue_pairs", "connections")
+_MOST_PAIRS = 6
+_MOST_BINS = 300
+_QUANTITIES = {
+    "rate_bps": ("rate (Gb/s)", 10**9),
+    "window_bytes": ("window (KB)", 10**3),
+    "congestion_window_bytes": ("congestion window (KB)", 10**3),
+    "rtt_ps": ("round trip (us)", 10**6),
+}
+"""What is drawn of ``queue_pairs`` and ``connections``: axis, and how many of the table's units it counts in."""
+_REMEDY = (
+    "set observe.queue_pairs (RoCE), as 'observe: {queue_pairs: [rate, window]}', or observe.connections (TCP), as "
+    "'observe: {connections: [congestion_window, rtt]}', in the network file"
+)
+
+Pair = tuple[int, int]
+
+
+def rates(runs: Sequence[Shown], detail: int) -> Figure | Missing:
+    """A plot for each quantity of each run, a line for each of the pairs of which it changed most often."""
+    end_ps = max(1, *(shown.run.metadata["finish_ps"] for shown in runs))
+    scale = time_scale(end_ps)
+    bins = min(_MOST_BINS, detail)
+    panels: list[Panel] = []
+    notes: list[str] = []
+    for quantity, (title, factor) in _QUANTITIES.items():
+        found = [(shown, *_curves(shown, quantity, end_ps, bins)) for shown in runs]
+        highest = max((float(np.nanmax(steps.curve(pair))) for _, steps, pairs in found for pair in pairs), default=0)
+        for shown, steps, pairs in found:
+            name = title.partition(" (")[0]
+            if pairs and not any(np.nanmax(steps.curve(pair)) for pair in pairs):
+                notes.append(f"{shown.name}: no {name} was ever limited.")
+            elif pairs:
+                axes = {
+                    "xaxis": axis(f"time ({scale.unit})", range=[0, end_ps / scale.ps]),
+                    "yaxis": axis(title, range=[0, 1.05 * highest / factor]),
+                }
+                lines = _lines(steps, pairs[:_MOST_PAIRS], factor, scale)
+                panels.append(Panel(f"{shown.name}: {name}", lines, axes, 300, of_run=False))
+                if len(pairs) > _MOST_PAIRS:
+                    notes.append(f"{shown.name}, {name}: {_MOST_PAIRS} pairs of {len(pairs)}, those with most changes.")
+    if not panels and not any(recorded(shown.run, name) for shown in runs for name in _TABLES):
+        return Missing(_REMEDY)
+    if not panels:
+        return Figure([], notes or ["No rate or window was ever seen."])
+    return Figure(panels, [*notes, f"The highest value in each {bins}th of the time."])
+
+
+def _lines(steps: Steps, pairs: list[Pair], factor: int, scale: TimeScale) -> list[Data]:
+    x = scale.of(steps.edges_ps)
+    lines = []
+    for place, pair in enumerate(pairs):
+        y = [None if np.isnan(value) else significant(float(value) / factor) for value in steps.curve(pair)]
+        lines.append(line(f"{pair[0]} → {pair[1]}", x, y, place, line_shape="hv"))
+    return lines
+
+
+def _curves(shown: Shown, quantity: str, end_ps: int, bins: int) -> tuple[Steps, list[Pair]]:
+    """The values of each pair, and the pairs, those with most of them first."""
+    steps, counts = Steps(end_ps, bins), dict[Pair, int]()
+    for table in filter(None, (recorded(shown.run, name) for name in _TABLES)):
+        _add(table, quantity, steps, counts)
+    return steps, sorted(counts, key=lambda pair: (-counts[pair], pair))
+
+
+def _add(table: Recorded, quantity: str, steps: Steps, counts: dict[Pair, int]) -> None:
+    for batch in table.batches(["time_ps", "source", "destination", "quantity", "value"]):
+        rows = batch["quantity"] == quantity
+        source, destination = batch["source"][rows].astype(np.int64), batch["destination"][rows].astype(np.int64)
+        times, values = batch["time_ps"][rows], batch["value"][rows].astype(np.float64)
+        order = np.lexsort((np.arange(len(times)), destination, source))
+        edges = np.flatnonzero(np.diff(source[order]) | np.diff(destination[order])) + 1
+        for part in np.split(order, edges) if len(order) else ():
+            pair = (int(source[part[0]]), int(destination[part[0]]))
+            steps.add(pair, times[part], values[part])
+            counts[pair] = counts.get(pair, 0) + len(part)

@@ -1,0 +1,61 @@
+"""HTML out of text: everything that goes in is escaped, unless it is markup already."""
+
+from __future__ import annotations
+
+import html
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+_TEMPLATE = "hovertemplate"
+
+
+class Markup(str):
+    """Text that is HTML already."""
+
+
+def escaped(text: object) -> str:
+    """Text as HTML."""
+    return text if isinstance(text, Markup) else html.escape(str(text), quote=True)
+
+
+def tag(name: str, *content: object, **attributes: object) -> Markup:
+    """An element; ``class_`` is ``class``, an attribute that is None is left out."""
+    words = "".join(
+        f' {key.rstrip("_").replace("_", "-")}="{escaped(value)}"'
+        for key, value in attributes.items()
+        if value is not None
+    )
+    return Markup(f"<{name}{words}>{''.join(escaped(each) for each in content)}</{name}>")
+
+
+def joined(parts: Iterable[object]) -> Markup:
+    """One after the other."""
+    return Markup("".join(escaped(part) for part in parts))
+
+
+def table(head: Sequence[object], rows: Iterable[Sequence[object]], numbers: Sequence[int] = ()) -> Markup:
+    """A table; the columns whose places are in ``numbers`` are set right. It scrolls by itself where it is too wide."""
+
+    def cells(kind: str, row: Sequence[object]) -> Markup:
+        return joined(tag(kind, cell, class_="number" if place in numbers else None) for place, cell in enumerate(row))
+
+    body = tag("tbody", *(tag("tr", cells("td", row)) for row in rows))
+    return tag("div", tag("table", tag("thead", tag("tr", cells("th", head))), body), class_="scrolls")
+
+
+def plain_labels(data: Any) -> Any:
+    """Data for plotly.js, which takes text for HTML, with all of it escaped but for templates, which are ours."""
+    if isinstance(data, Mapping):
+        return {key: value if key == _TEMPLATE else plain_labels(value) for key, value in data.items()}
+    if isinstance(data, (list, tuple)):
+        return [plain_labels(value) for value in data]
+    return html.escape(data, quote=False) if isinstance(data, str) else data
+
+
+def data_script(name: str, data: Any) -> Markup:
+    """Data for scripts, in a form that can't end its element."""
+    text = json.dumps(data, separators=(",", ":"), allow_nan=False, ensure_ascii=False)
+    return Markup(
+        f'<script type="application/json" id="{escaped(name)}">{text.replace("<", chr(92) + "u003c")}</script>'
+    )

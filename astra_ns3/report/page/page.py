@@ -1,0 +1,165 @@
+"""The page as a whole, and its size: at most so many bytes of data, whatever the runs were."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from importlib.resources import files
+from pathlib import Path
+
+from astra_ns3.errors import InputError
+from astra_ns3.report.page.configuration import Defaults
+from astra_ns3.report.page.figure import Figure, Missing, Shown
+from astra_ns3.report.page.figures.registry import FIGURES, Kind
+from astra_ns3.report.page.markup import Markup, data_script, escaped, joined, plain_labels, tag
+from astra_ns3.report.page.sections import comparisons, in_force, numbers_on_top, slowest, warnings, words
+from astra_ns3.report.records import Run, name_of
+
+MOST_DATA_BYTES = 1_000_000
+"""Of a page, besides plotly.js, which has about 4.8 MB."""
+MOST_DETAIL, LEAST_DETAIL = 400, 25
+"""About how many points a curve may have; halved until the page is small enough."""
+_MOST_COLUMNS = 3
+_POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:"
+"""The page loads nothing, whatever is written in it."""
+
+
+def report_page(runs: Sequence[Run], defaults: Defaults) -> str:
+    """One HTML page of the runs, side by side; the same runs give the same page.
+
+    ``defaults``: of the options of a run, by name. Raises :class:`~astra_ns3.errors.InputError` if plotly is missing, a
+    table can't be read, or the runs are too many for one page.
+    """
+    script = _plotly()
+    shown = _named(runs)
+    detail = MOST_DETAIL
+    while True:
+        content = _content(shown, defaults, detail)
+        if len(content.encode()) <= MOST_DATA_BYTES:
+            return _document(shown, content, script)
+        if detail <= LEAST_DETAIL:
+            raise InputError(f"{len(runs)} runs make more than {MOST_DATA_BYTES:,} bytes of figures; report fewer")
+        detail //= 2
+
+
+def write_report(runs: Sequence[Run], path: str | os.PathLike[str], defaults: Defaults) -> None:
+    """Write the page; raises InputError as :func:`report_page` does, and if the file can't be written."""
+    text = report_page(runs, defaults)
+    try:
+        Path(path).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"{os.fspath(path)}: cannot be written: {error.strerror or error}") from error
+
+
+def _plotly() -> str:
+    try:
+        from plotly.offline import get_plotlyjs
+    except ImportError as error:
+        raise InputError("reports need plotly, which is not installed; 'pip install plotly' gives it") from error
+    return str(get_plotlyjs())
+
+
+def _named(runs: Sequence[Run]) -> list[Shown]:
+    """The runs by the names of their folders; by whole paths where these are alike, and numbered where those are."""
+    whole = [name_of(run) for run in runs]
+    last = [Path(name).absolute().name for name in whole]
+    names = [name if last.count(name) == 1 else path for name, path in zip(last, whole, strict=True)]
+    names = [name if names.count(name) == 1 else f"{name} ({place + 1})" for place, name in enumerate(names)]
+    return [Shown(run, name, place) for place, (run, name) in enumerate(zip(runs, names, strict=True))]
+
+
+def _content(runs: Sequence[Shown], defaults: Defaults, detail: int) -> Markup:
+    """All that depends on the runs: text first, then the data of figures."""
+    made = [(kind, kind.make(runs, detail)) for kind in FIGURES]
+    hint = tag("p", "Marked values differ from their default, or have none.", class_="note")
+    return joined(
+        [
+            _header(runs),
+            numbers_on_top(runs),
+            warnings(runs),
+            _section("Why it took so long", words(runs)),
+            *(_section(heading, body) for heading, body in comparisons(runs)),
+            *(_figure(kind, figure, len(runs)) for kind, figure in made),
+            tag("section", slowest(runs)),
+            _section("Configuration in force", hint, in_force(runs, defaults, detail)),
+            data_script("figures", [panel for _, figure in made for panel in _data(figure)]),
+        ]
+    )
+
+
+def _header(runs: Sequence[Shown]) -> Markup:
+    kicker = tag("p", "astra-ns3 report", class_="kicker")
+    return tag("header", kicker, tag("h1", _title(runs)), tag("p", _line(runs)))
+
+
+def _section(heading: str, *body: object, name: str | None = None) -> Markup:
+    return tag("section", tag("h2", heading), *body, id=name)
+
+
+def _figure(kind: Kind, made: Figure | Missing, runs: int) -> Markup:
+    """A section with the places of its panels. A run that is alone need not be named."""
+    intro = tag("p", kind.words, class_="words")
+    if isinstance(made, Missing):
+        return _section(kind.heading, intro, tag("p", f"No data: {made.remedy}.", class_="missing"), name=kind.name)
+    panels = []
+    for panel in made.panels:
+        label = f"{kind.heading}: {panel.title}"
+        place = tag("div", class_="panel", style=f"height:{panel.height}px", role="img", aria_label=label)
+        panels.append(tag("figure", "" if runs == 1 and panel.of_run else tag("figcaption", panel.title), place))
+    notes = [tag("p", note, class_="note") for note in made.notes]
+    grid = tag("div", *panels, class_="panels", style=f"--columns:{_columns(len(panels), runs)}")
+    return _section(kind.heading, intro, grid, *notes, name=kind.name)
+
+
+def _columns(panels: int, runs: int) -> int:
+    """Panels side by side: those of all runs, if there are not too many."""
+    return runs if 1 < runs <= _MOST_COLUMNS and panels % runs == 0 else max(1, min(_MOST_COLUMNS, panels))
+
+
+def _data(made: Figure | Missing) -> list[dict[str, object]]:
+    """What the script draws, panel by panel."""
+    panels = () if isinstance(made, Missing) else made.panels
+    return [{"data": plain_labels(panel.traces), "layout": plain_labels(panel.layout)} for panel in panels]
+
+
+def _title(runs: Sequence[Shown]) -> str:
+    return " · ".join(shown.name for shown in runs)
+
+
+def _line(runs: Sequence[Shown]) -> str:
+    """What was run, where it is the same for all."""
+    told = {}
+    for shown in runs:
+        run, workload = shown.run.metadata, shown.run.metadata["workload"]
+        told[f"{Path(workload['source']).name} ({workload['loop']}) on {run['npus']} NPUs, {run['backend']}"] = True
+    return "; ".join(told)
+
+
+def _document(runs: Sequence[Shown], content: Markup, plotly: str) -> str:
+    own = files("astra_ns3.report.page")
+    style, script = (own.joinpath(name).read_text(encoding="utf-8") for name in ("page.css", "page.js"))
+    versions = runs[0].run.metadata["versions"]
+    foot = (
+        f"astra-ns3 {versions['astra-ns3']}, ns-3 {versions['ns3']}. Figures by plotly.js (MIT licence), in this file."
+    )
+    return "\n".join(
+        [
+            "<!DOCTYPE html>",
+            '<html lang="en">',
+            "<head>",
+            '<meta charset="utf-8">',
+            '<meta name="viewport" content="width=device-width, initial-scale=1">',
+            f'<meta http-equiv="Content-Security-Policy" content="{escaped(_POLICY)}">',
+            f"<title>{escaped(_title(runs))}: astra-ns3 report</title>",
+            f"<style>\n{style}</style>",
+            f"<script>{plotly}</script>",
+            "</head>",
+            "<body>",
+            f"<main>{content}</main>",
+            tag("footer", foot),
+            f"<script>\n{script}</script>",
+            "</body>",
+            "</html>",
+            "",
+        ]
+    )

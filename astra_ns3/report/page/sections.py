@@ -1,0 +1,151 @@
+"""The page's parts besides figures: numbers on top, words, warnings, comparison, tables, configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from astra_ns3.report.alignment import clock, percent
+from astra_ns3.report.comparison.compare import compare
+from astra_ns3.report.comparison.text import difference_row, value_text
+from astra_ns3.report.explanation.explain import explain
+from astra_ns3.report.page.configuration import Defaults, Key, configuration
+from astra_ns3.report.page.figure import Shown
+from astra_ns3.report.page.markup import Markup, joined, table, tag
+from astra_ns3.report.page.slowest import slowest_collectives, slowest_messages
+from astra_ns3.report.records import Run
+from astra_ns3.units import format_time
+
+_MOST_DIFFERENCES = 15
+_MISHAPS = ("dropped_frames", "lost_frames", "retransmissions", "timeouts", "pauses", "marked_frames")
+"""Counters of a run that are 0 where nothing went wrong."""
+_MOST_KEYS = 400
+_OPEN_PARAGRAPHS = 3
+
+
+def numbers_on_top(runs: Sequence[Shown]) -> Markup:
+    """The numbers that everybody asks for first: cards of one run, a table of several."""
+    if len(runs) == 1:
+        cards = (
+            tag("div", tag("dt", name), tag("dd", value, tag("small", more) if more else ""))
+            for name, value, more in _numbers(runs[0].run)
+        )
+        return tag("dl", *cards, class_="cards")
+    columns = [_numbers(shown.run) for shown in runs]
+    names = list(dict.fromkeys(name for column in columns for name, _, _ in column))
+    by_name = [{name: (value, more) for name, value, more in column} for column in columns]
+    rows = [[name, *(_cell(*column.get(name, ("-", ""))) for column in by_name)] for name in names]
+    return table(["", *(shown.name for shown in runs)], rows, range(1, len(runs) + 1))
+
+
+def _cell(value: str, more: str) -> Markup:
+    return joined([value, tag("small", more) if more else ""])
+
+
+def _numbers(run: Run) -> list[tuple[str, str, str]]:
+    """Name, number, and what stands small beside it."""
+    metadata = run.metadata
+    whole_ps = metadata["compute_ps"] + metadata["exposed_ps"]
+    statistics, timing = metadata["statistics"], metadata["timing"]
+    found = [
+        ("finish", format_time(metadata["finish_ps"]), "" if metadata["complete"] else "incomplete"),
+        ("compute", format_time(metadata["compute_ps"]), percent(metadata["compute_ps"], whole_ps)),
+        ("exposed communication", format_time(metadata["exposed_ps"]), percent(metadata["exposed_ps"], whole_ps)),
+        ("NPUs", f"{metadata['npus']:,}", f"times are NPU {metadata['report_npu']}'s"),
+        ("collectives", f"{metadata['collectives']:,}", f"{metadata['chunks']:,} chunks"),
+        ("messages", f"{statistics['messages']:,}" if "messages" in statistics else "-", ""),
+        ("wall time", clock(timing["wall_seconds"]), f"{statistics.get('events', 0):,} events"),
+    ]
+    return found + [(name.replace("_", " "), f"{statistics[name]:,}", "") for name in _MISHAPS if statistics.get(name)]
+
+
+def words(runs: Sequence[Shown]) -> Markup:
+    """What made each run as long as it was; the beginning is open, the rest a click away."""
+    parts: list[object] = []
+    for shown in runs:
+        paragraphs = explain(shown.run).text().split("\n\n")
+        parts.append(tag("h3", shown.name) if len(runs) > 1 else "")
+        parts.append(tag("pre", "\n\n".join(paragraphs[:_OPEN_PARAGRAPHS])))
+        if paragraphs[_OPEN_PARAGRAPHS:]:
+            rest = tag("pre", "\n\n".join(paragraphs[_OPEN_PARAGRAPHS:]))
+            parts.append(tag("details", tag("summary", "Messages, links and NPUs"), rest))
+    return joined(parts)
+
+
+def warnings(runs: Sequence[Shown]) -> Markup:
+    """What was warned of, and how a run was stopped; nothing if there is nothing."""
+    lines = []
+    for shown in runs:
+        stopped = shown.run.metadata["stopped"]
+        said = [*([f"stopped: {stopped['message']}"] if stopped else []), *shown.run.metadata["warnings"]]
+        lines += [f"{shown.name}: {line}" if len(runs) > 1 else line for line in said]
+    return tag("ul", *(tag("li", line) for line in lines), class_="warnings") if lines else Markup()
+
+
+def comparisons(runs: Sequence[Shown]) -> Iterator[tuple[str, Markup]]:
+    """Heading and tables of each further run against the first."""
+    for other in runs[1:]:
+        comparison = compare(runs[0].run, other.run)
+        heading = f"{other.name} against {runs[0].name}"
+        if comparison.equal:
+            yield heading, tag("p", "Nothing differs.")
+            continue
+        head = ("", runs[0].name, other.name)
+        parts: list[object] = [tag("p", note) for note in comparison.notes]
+        keys = [(each.key, value_text(each.a), value_text(each.b)) for each in comparison.settings]
+        parts.append(_cut("settings", head, keys, ()))
+        for group in comparison.groups:
+            rows = [difference_row(one) for one in group.differences]
+            parts.append(_cut(group.name, (*head, "change", ""), rows, (1, 2, 3, 4)))
+        yield heading, joined(parts)
+
+
+def _cut(name: str, head: Sequence[str], rows: Sequence[Sequence[str]], numbers: Sequence[int]) -> Markup:
+    if not rows:
+        return Markup()
+    more = len(rows) - _MOST_DIFFERENCES
+    left_out = tag("p", f"and {more:,} more: astra-ns3 compare --json has all", class_="note") if more > 0 else ""
+    return joined([tag("h3", name), table(head, rows[:_MOST_DIFFERENCES], numbers), left_out])
+
+
+def slowest(runs: Sequence[Shown]) -> Markup:
+    """The collectives and messages that took longest."""
+    parts: list[object] = []
+    for heading, find, remedy in (
+        ("Slowest collectives", slowest_collectives, "no collective ended"),
+        ("Slowest messages", slowest_messages, "not recorded: run with --record flows or --record accounts"),
+    ):
+        parts.append(tag("h2", heading))
+        for shown in runs:
+            parts.append(tag("h3", shown.name) if len(runs) > 1 else "")
+            found = find(shown.run)
+            parts.append(table(*found) if found else tag("p", f"{remedy}.", class_="note"))
+    return joined(parts)
+
+
+def in_force(runs: Sequence[Shown], defaults: Defaults, detail: int) -> Markup:
+    """What each key was, those that differ from their default marked, those that differ between runs too."""
+    head = ["", *(shown.name if len(runs) > 1 else "value" for shown in runs)]
+    parts = []
+    for name, keys in configuration(runs, defaults).items():
+        kept = keys[: min(_MOST_KEYS, 2 * detail)]
+        changed = sum(any(key.changed) for key in keys)
+        told = any(mark is not None for key in keys for mark in key.changed)
+        said = f"{len(keys)} keys" + (f", {changed} not at their default" if told else "")
+        rows = [[_name(key), *(_value(key, place) for place in range(len(runs)))] for key in kept]
+        left_out = f"and {len(keys) - len(kept):,} more in run.json" if len(kept) < len(keys) else ""
+        parts.append(
+            tag("details", tag("summary", name.replace("_", " "), tag("small", said)), table(head, rows),
+                tag("p", left_out, class_="note") if left_out else "")
+        )  # fmt: skip
+    return joined(parts)
+
+
+def _name(key: Key) -> Markup:
+    return tag("code", key.name, class_="differs" if key.differs else None)
+
+
+def _value(key: Key, place: int) -> Markup:
+    text = value_text(key.values[place])
+    mark = key.changed[place]
+    title = "differs from the default, or has none" if mark else None
+    return tag("span", text, class_="changed" if mark else None, title=title)

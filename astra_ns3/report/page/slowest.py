@@ -1,0 +1,80 @@
+"""Tables of what took longest: collectives, and messages."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+
+import numpy as np
+
+from astra_ns3.report.records import COLLECTIVES, Run, ps_of, recorded
+from astra_ns3.units import format_bytes, format_time
+
+MOST_ROWS = 12
+
+Found = tuple[Sequence[str], Sequence[Sequence[str]], Sequence[int]]
+"""Head, rows, and the columns that hold numbers."""
+
+_COLUMNS = ("source", "destination", "collective", "chunk", "phase", "bytes", "start_ps", "end_ps")
+
+
+def slowest_collectives(run: Run) -> Found | None:
+    """Those that took longest, of all that ended; None if there is none."""
+    ended = [row for row in run.rows(COLLECTIVES) if row["duration_us"]]
+    if not ended:
+        return None
+    rows = [
+        (
+            row["collective"],
+            row["layer"],
+            row["iteration"],
+            row["part"],
+            f"{row['kind']} {row['algorithm']}",
+            row["npus"],
+            format_bytes(int(row["bytes"])),
+            format_time(ps_of(row["start_us"]) or 0),
+            format_time(ps_of(row["duration_us"]) or 0),
+            row["bus_bandwidth_gbytes_per_s"] and f"{float(row['bus_bandwidth_gbytes_per_s']):.4g}",
+        )
+        for row in heapq.nlargest(MOST_ROWS, ended, key=lambda row: ps_of(row["duration_us"]) or 0)
+    ]
+    head = ("", "layer", "pass", "part", "kind", "NPUs", "bytes", "start", "duration", "bus GB/s")
+    return head, rows, (0, 2, 5, 6, 7, 8, 9)
+
+
+def slowest_messages(run: Run) -> Found | None:
+    """Those that took longest, with what a message alone takes where that is known; None if none was recorded."""
+    table = recorded(run, "flows") or recorded(run, "accounts")
+    if table is None:
+        return None
+    ideal = "ideal_ps" in table.columns
+    columns = (*_COLUMNS, "ideal_ps") if ideal else _COLUMNS
+    longest: list[tuple[int, int, tuple[int, ...]]] = []
+    done = 0
+    for batch in table.batches(columns):
+        times = batch["end_ps"] - batch["start_ps"]
+        for place in np.argsort(-times, kind="stable")[:MOST_ROWS]:
+            longest.append(
+                (int(times[place]), -(done + int(place)), tuple(int(batch[name][place]) for name in columns))
+            )
+        longest = heapq.nlargest(MOST_ROWS, longest)
+        done += len(times)
+    layers = {row["collective"]: f"{row['layer']} {row['kind']}" for row in run.rows(COLLECTIVES)}
+    rows = []
+    for time_ps, _, values in longest:
+        of = dict(zip(columns, values, strict=True))
+        alone = (f"{time_ps / of['ideal_ps']:.3g}" if of["ideal_ps"] else "-",) if ideal else ()
+        rows.append(
+            (
+                f"{of['source']} → {of['destination']}",
+                f"{of['collective']} {layers.get(str(of['collective']), '')}",
+                str(of["chunk"]),
+                str(of["phase"]),
+                format_bytes(of["bytes"]),
+                format_time(of["start_ps"]),
+                format_time(time_ps),
+                *alone,
+            )
+        )
+    head = ("NPUs", "collective", "chunk", "phase", "bytes", "start", "time", *(("slowdown",) if ideal else ()))
+    return head, rows, (2, 3, 4, 5, 6, 7)

@@ -1,0 +1,35 @@
+"""Draws docs/images/report.png of a page: ``PYTHONPATH=tests python docs/images/draw_report.py PAGE``."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from pathlib import Path
+
+from PIL import Image
+from support.browser import opened
+
+TARGET = Path(__file__).resolve().parent / "report.png"
+COLOURS = 200
+WIDTH = 900
+
+
+def main() -> None:
+    """Write the picture: the page down to the end of its timeline."""
+    with (
+        tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder,
+        opened(Path(sys.argv[1]), Path(folder)) as page,
+    ):
+        panels = page.evaluate("document.querySelectorAll('.panel').length")
+        page.wait_for(f"document.documentElement.dataset.drawn === '{panels}'")
+        page.evaluate("document.querySelectorAll('.modebar').forEach(bar => bar.remove())")
+        bottom = page.evaluate("document.getElementById('timeline').getBoundingClientRect().bottom")
+        page.screenshot(TARGET, whole=False, height=round(bottom))
+    with Image.open(TARGET) as opened_picture:
+        picture = opened_picture.convert("RGB")
+    picture = picture.resize((WIDTH, round(picture.height * WIDTH / picture.width)), Image.Resampling.LANCZOS)
+    picture.quantize(COLOURS, dither=Image.Dither.NONE).save(TARGET, optimize=True)
+
+
+if __name__ == "__main__":
+    main()

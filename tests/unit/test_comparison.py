@@ -1,0 +1,210 @@
+"""``compare``: what differs between two runs, and nothing else."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from click.testing import CliRunner
+from pyarrow import parquet
+from support.fake_backend import FakeBackend
+from support.small_run import NPUS, InterruptedBackend, small_network, small_run, small_system, small_workload
+
+import astra_ns3
+from astra_ns3.cli.compare import compare_command
+from astra_ns3.errors import InputError, Interrupted
+from astra_ns3.experiments.metadata import VARYING_KEYS
+from astra_ns3.report.comparison.comparison import ABSENT, Comparison, Difference, Setting, by_importance
+from astra_ns3.report.comparison.settings import FILES, PARTS, settings
+from astra_ns3.report.comparison.text import MOST_ROWS, comparison_text
+
+LATENCY_PS = 1_000_000
+RESULTS = {
+    "format",
+    "format_version",
+    "run_name",
+    "complete",
+    "stopped",
+    "finish_ps",
+    "npus",
+    "npus_done",
+    "compute_ps",
+    "exposed_ps",
+    "exposed_by_layer",
+    "collectives",
+    "collectives_ended",
+    "chunks",
+    "statistics",
+    "warnings",
+    "hook_result",
+    "files",
+}
+
+
+def played(latency_ps: int = LATENCY_PS, output: Path | None = None, **options: Any) -> astra_ns3.Result:
+    backend = FakeBackend(NPUS, latency_ps=latency_ps)
+    return astra_ns3.run(**{**small_run(), "backend": backend, "output": output, **options})
+
+
+def changes(comparison: Comparison, group: str) -> Mapping[str, tuple[float | None, float | None]]:
+    (found,) = [each for each in comparison.groups if each.name == group]
+    return {one.name: (one.a, one.b) for one in found.differences}
+
+
+def test_nothing_differs_between_a_run_and_itself(tmp_path: Path) -> None:
+    run = played(output=tmp_path / "one", record=["flows", "layers"])
+    again = played(output=tmp_path / "two", record=["flows", "layers"])
+    for other in (run, again, astra_ns3.Result.load(tmp_path / "one")):
+        comparison = astra_ns3.compare(run, other)
+        assert comparison.equal
+        assert comparison_text(comparison).splitlines()[-1] == "nothing differs"
+        assert comparison.document()["equal"] is True
+
+
+def test_every_changed_setting_is_named_with_both_values_and_no_other() -> None:
+    a = played()
+    b = played(system=small_system(**{"endpoint-delay": 20, "all-reduce-implementation": "direct"}), seed=7)
+    found = {setting.key: (setting.a, setting.b) for setting in astra_ns3.compare(a, b).settings}
+    assert found == {
+        "seed": (1, 7),
+        "system.endpoint-delay": (10, 20),
+        "system.all-reduce-implementation": (["ring"], ["direct"]),
+    }
+
+
+def test_a_setting_that_one_run_lacks_stands_behind_those_of_both_and_has_no_value_there() -> None:
+    a, b = played().metadata, {**played().metadata, "compat": "astra-sim-1.0"}
+    b["network"] = {**b["network"], "more": {"of": [{"name": "x", "level": 1}, {"name": "y", "level": 2}]}}
+    comparison = astra_ns3.compare(_Told(a), _Told(b))
+    assert [(setting.key, setting.a) for setting in comparison.settings] == [
+        ("compat", "none"),
+        ("network.more.of.x.level", ABSENT),
+        ("network.more.of.y.level", ABSENT),
+    ]
+    assert comparison.settings[1].document() == {"key": "network.more.of.x.level", "b": 1}
+
+
+class _Told:
+    """A run whose run.json is another one."""
+
+    folder = None
+
+    def __init__(self, metadata: Mapping[str, Any]) -> None:
+        self.metadata, self._run = metadata, played()
+
+    def rows(self, name: str) -> list[dict[str, str]]:
+        return self._run.rows(name)
+
+    def file(self, name: str) -> Path:
+        return self._run.file(name)
+
+
+def test_layers_go_by_their_names() -> None:
+    keys = settings(played().metadata)
+    assert keys["workload.layers.second.forward.compute_ns"] == 2000
+    assert keys["workload.layers.first.update_ns"] == 10
+
+
+def test_all_of_a_runs_file_is_compared_but_for_what_varies() -> None:
+    known = set(PARTS) | RESULTS | (set(VARYING_KEYS) - {"versions"})
+    assert set(played().metadata) - known == set(), "a new key of run.json is a setting or a result"
+
+
+def test_times_differ_by_what_the_network_was_slower() -> None:
+    a, b = played(), played(latency_ps=5 * LATENCY_PS)
+    comparison = astra_ns3.compare(a, b)
+    assert comparison.settings == ()
+    assert changes(comparison, "totals") == {
+        "finish": (a.finish_ps, b.finish_ps),
+        "exposed": (a.metadata["exposed_ps"], b.metadata["exposed_ps"]),
+    }
+    durations = [sum(int(us * 10**6 + 0.5) for us in run.collectives["duration_us"]) for run in (a, b)]
+    assert changes(comparison, "collectives")["ALLREDUCE, durations together"] == tuple(durations)
+
+
+def test_the_exposed_times_of_layers_add_up_to_those_of_the_run() -> None:
+    a, b = played(), played(latency_ps=5 * LATENCY_PS)
+    layers = changes(astra_ns3.compare(a, b), "layers")
+    change = sum((after or 0) - (before or 0) for name, (before, after) in layers.items() if "exposed" in name)
+    assert change == sum(sign * each["exposed_ps"] for sign, run in ((1, b), (-1, a))
+                         for each in run.metadata["exposed_by_layer"])  # fmt: skip
+    assert change == b.metadata["exposed_ps"] - a.metadata["exposed_ps"]
+
+
+def test_the_largest_change_stands_first() -> None:
+    shuffled = [
+        Difference("small", "ps", 10, 11),
+        Difference("same", "ps", 10, 10),
+        Difference("large", "ps", 10, 2),
+        Difference("new", "ps", None, 1),
+        Difference("middle", "ps", 10, 15),
+    ]
+    assert [one.name for one in by_importance(shuffled)] == ["new", "large", "middle", "small"]
+
+
+def test_accounts_are_compared_by_part_if_both_have_them(tmp_path: Path) -> None:
+    folders = [tmp_path / "a", tmp_path / "b"]
+    for folder, waited in zip(folders, ([5, 6], [50, 60]), strict=True):
+        played(output=folder)
+        parts = {"start_ps": [0, 1], "end_ps": [100, 200], "turn_ps": [1, 2], "switch_queue_ps": waited}
+        parquet.write_table(pa.table(parts), folder / "accounts.parquet")
+    a, b = (astra_ns3.Result.load(folder) for folder in folders)
+    assert changes(astra_ns3.compare(a, b), "accounts") == {"switch queue": (11, 110)}
+    (folders[1] / "accounts.parquet").unlink()
+    comparison = astra_ns3.compare(a, astra_ns3.Result.load(folders[1]))
+    assert comparison.notes == ("only A recorded accounts",)
+    assert not comparison.equal
+
+
+def test_a_run_that_was_stopped_is_said_to_be() -> None:
+    with pytest.raises(Interrupted) as caught:
+        astra_ns3.run(**{**small_run(), "backend": InterruptedBackend(NPUS)}, passes=2)
+    assert caught.value.result is not None
+    (note,) = astra_ns3.compare(played(), caught.value.result).notes
+    assert note.startswith("B did not come to its end: Interrupted: ")
+
+
+def test_text_has_units_percent_and_counts_what_it_leaves_out() -> None:
+    many = tuple(Setting(f"key.{number}", number, True) for number in range(MOST_ROWS + 3))
+    text = comparison_text(Comparison("one", "two", many, (), ()))
+    assert text.splitlines()[-2:] == ["  and 3 more (--json has all)", "results: none differs"]
+    lines = comparison_text(astra_ns3.compare(played(), played(latency_ps=5 * LATENCY_PS))).splitlines()
+    assert "settings: none differs" in lines
+    (finish,) = [line.split() for line in lines if line.startswith("  finish ")]
+    assert finish[2] == finish[4] == finish[6] == "us"
+    assert finish[5].startswith("+")
+    assert finish[7].endswith("%")
+
+
+def test_the_command_prints_text_and_json(tmp_path: Path) -> None:
+    played(output=tmp_path / "a")
+    played(output=tmp_path / "b", latency_ps=2 * LATENCY_PS)
+    words = [str(tmp_path / "a"), str(tmp_path / "b")]
+    printed = CliRunner().invoke(compare_command, words, standalone_mode=False)
+    assert (printed.exception, printed.return_value) == (None, 0)
+    assert printed.output.startswith(f"A  {tmp_path}/a\nB  {tmp_path}/b\n")
+    document = json.loads(CliRunner().invoke(compare_command, [*words, "--json"], standalone_mode=False).output)
+    a, b = (astra_ns3.Result.load(folder) for folder in words)
+    assert document.pop("exit_status") == 0
+    assert document == astra_ns3.compare(a, b).document()
+    assert set(document["results"]) == {"totals", "layers", "collectives", "counters"}
+
+
+def test_a_folder_without_a_run_is_refused(tmp_path: Path) -> None:
+    error = CliRunner().invoke(compare_command, [str(tmp_path), str(tmp_path)], standalone_mode=False).exception
+    assert isinstance(error, InputError)
+    assert str(error) == f"{tmp_path}: is not the folder of a run: it has no run.json"
+
+
+def test_inputs_of_the_small_run_are_among_the_settings() -> None:
+    keys = settings(played().metadata)
+    assert {key.partition(".")[0] for key in keys} == set(PARTS)
+    documents = {"system": small_system().document(), "network": small_network().document()}
+    assert keys["system.endpoint-delay"] == documents["system"]["endpoint-delay"]
+    assert keys["network.topology.npus"] == documents["network"]["topology"]["npus"]
+    assert keys["workload.source"] == small_workload().source
+    assert set(FILES) < set(PARTS)

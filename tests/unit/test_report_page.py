@@ -1,0 +1,462 @@
+"""The HTML report: what its figures show, what it says where there is nothing to show, and how large it gets."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+import sys
+from collections.abc import Mapping
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+import pytest
+from click.testing import CliRunner
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.fake_backend import FakeBackend
+from support.recorded_run import (
+    ACCOUNT_PARTS,
+    COLLECTIVES,
+    INTERVAL_PS,
+    MESSAGES,
+    PORTS,
+    US,
+    recorded_run,
+    tables,
+    write_table,
+)
+from support.small_run import NPUS, InterruptedBackend, small_run, small_system
+
+import astra_ns3
+from astra_ns3.cli.report import report_command
+from astra_ns3.config.workload import Workload
+from astra_ns3.errors import InputError, Interrupted
+from astra_ns3.experiments.metadata import usual_options
+from astra_ns3.report.page import page
+from astra_ns3.report.page.configuration import configuration
+from astra_ns3.report.page.figure import Figure, Missing, Panel, Shown
+from astra_ns3.report.page.figures.registry import FIGURES
+from astra_ns3.report.page.intervals import Steps, joined
+from astra_ns3.report.page.markup import Markup, data_script, tag
+from astra_ns3.report.page.page import LEAST_DETAIL, MOST_DATA_BYTES, MOST_DETAIL, report_page
+from astra_ns3.report.page.scale import sample, shares, time_scale
+from astra_ns3.report.page.slowest import MOST_ROWS, slowest_collectives, slowest_messages
+from astra_ns3.report.records import Recorded, recorded
+
+ALWAYS = {"layers", "exposed", "bandwidth"}
+"""Figures that every run has the data of."""
+NASTY = "</script><script>alert('x')</script>&\"<b>"
+PS_DIGITS = 1e-4
+"""Numbers of figures keep five digits."""
+
+
+def played(output: Path | None = None, **options: Any) -> astra_ns3.Result:
+    return astra_ns3.run(**{**small_run(), "output": output, **options})
+
+
+def made(name: str, *runs: astra_ns3.Result, detail: int = MOST_DETAIL) -> Figure | Missing:
+    (kind,) = [kind for kind in FIGURES if kind.name == name]
+    return kind.make([Shown(run, f"run {place}", place) for place, run in enumerate(runs)], detail)
+
+
+def panels(name: str, *runs: astra_ns3.Result, detail: int = MOST_DETAIL) -> list[Panel]:
+    figure = made(name, *runs, detail=detail)
+    assert isinstance(figure, Figure)
+    return list(figure.panels)
+
+
+def trace(panel: Panel, name: str) -> Mapping[str, Any]:
+    (found,) = [each for each in panel.traces if each.get("name") == name]
+    return found
+
+
+def page_of(*runs: astra_ns3.Result) -> str:
+    """The page without plotly.js, which is most of it."""
+    return report_page(runs, usual_options()).replace(page._plotly(), "")
+
+
+def data_of(text: str) -> list[dict[str, Any]]:
+    """What the page's script draws."""
+    found = re.search(r'<script type="application/json" id="figures">(.*?)</script>', text, re.DOTALL)
+    assert found is not None
+    data: list[dict[str, Any]] = json.loads(found[1])
+    return data
+
+
+class Text(HTMLParser):
+    """The elements and the text of a page, scripts left out."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.elements: list[str] = []
+        self.words: list[str] = []
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        self.elements.append(tag)
+
+    def handle_data(self, data: str) -> None:
+        if not self.elements or self.elements[-1] not in ("script", "style"):
+            self.words.append(data)
+
+
+def test_a_run_that_recorded_nothing_has_the_figures_of_every_run_and_says_what_to_record() -> None:
+    run = played()
+    found = {kind.name: made(kind.name, run) for kind in FIGURES}
+    assert {name for name, figure in found.items() if isinstance(figure, Figure)} == ALWAYS
+    text = page_of(run)
+    for figure in found.values():
+        if isinstance(figure, Missing):
+            assert re.search(r"--record \w+|observe\.\w+", figure.remedy)
+            assert figure.remedy in " ".join(Text(text).words)
+
+
+def test_a_run_that_recorded_everything_has_every_figure_and_plotly_knows_every_word(tmp_path: Path) -> None:
+    text = page_of(recorded_run(tmp_path / "all"))
+    figures = data_of(text)
+    assert text.count('class="panel"') == len(figures)
+    assert len(figures) >= len(FIGURES)
+    assert "No data" not in text
+    for figure in figures:
+        assert figure["data"]
+        go.Figure(figure)  # refuses an attribute that there isn't
+
+
+def test_bars_of_a_layer_are_its_times(tmp_path: Path) -> None:
+    run = recorded_run(tmp_path / "run")
+    (panel,) = panels("layers", run)
+    scale = time_scale(run.finish_ps)
+    exposed = [sum(each["x"][layer] for each in panel.traces if each["name"].startswith("exposed")) for layer in (0, 1)]
+    expected = [layer["exposed_ps"] / scale.ps for layer in run.metadata["exposed_by_layer"]]
+    assert exposed == pytest.approx(expected, rel=PS_DIGITS, abs=1e-3)
+    computed = sum(sum(each["x"]) for each in panel.traces if each["name"].startswith("compute"))
+    assert computed == pytest.approx(run.metadata["compute_ps"] / scale.ps, rel=PS_DIGITS)
+
+
+def test_bars_of_an_npu_add_up_to_its_finish(tmp_path: Path) -> None:
+    run = played()
+    (panel,) = panels("exposed", run)
+    sums = [sum(times) for times in zip(*(each["y"] for each in panel.traces), strict=True)]
+    scale = time_scale(run.finish_ps)
+    assert sums == pytest.approx([us * US / scale.ps for us in run.npus["finish_us"]], rel=PS_DIGITS)
+
+
+def test_the_timeline_has_what_an_npu_computed_and_waited(tmp_path: Path) -> None:
+    run = recorded_run(tmp_path / "run")
+    (panel,) = panels("timeline", run)
+    assert set(panel.layout["yaxis"]["ticktext"]) == {f"NPU {npu}" for npu in range(NPUS)} | {
+        f"{npu}, dimension 0" for npu in range(NPUS)
+    }
+    scale = time_scale(run.finish_ps)
+    lane = panel.layout["yaxis"]["ticktext"].index("NPU 0")
+    compute = trace(panel, "compute")
+    length = sum(x for x, y in zip(compute["x"], compute["y"], strict=True) if y == lane)
+    assert length == pytest.approx(run.metadata["compute_ps"] / scale.ps, rel=0.02)  # what touches is drawn as one
+    waits = trace(panel, "wait")
+    assert max(base + x for base, x in zip(waits["base"], waits["x"], strict=True)) <= run.finish_ps / scale.ps + 1e-3
+
+
+def test_utilisation_is_the_share_of_the_ports_rate(tmp_path: Path) -> None:
+    (panel,) = panels("utilisation", recorded_run(tmp_path / "run"))
+    (heat,) = panel.traces
+    # 12,500 bytes in 10 us are 10 Gb/s, a tenth of the port's rate; the third port sends three times as much.
+    assert INTERVAL_PS == 10 * US
+    assert [port.partition(" ")[0] for port in heat["y"]] == list(PORTS)
+    assert [row[0] for row in heat["z"]] == [10, 20, 30]
+    assert heat["colorbar"]["title"]["text"] == "%"
+
+
+def test_utilisation_without_a_known_rate_is_in_gigabits(tmp_path: Path) -> None:
+    run = recorded_run(tmp_path / "run")
+    document = json.loads((tmp_path / "run" / "run.json").read_text(encoding="utf-8"))
+    document["network"]["topology"]["kind"] = "elsewhere.py:graph"  # must not be loaded from a report
+    (tmp_path / "run" / "run.json").write_text(json.dumps(document), encoding="utf-8")
+    assert run.folder is not None
+    (panel,) = panels("utilisation", astra_ns3.Result.load(run.folder))
+    assert [row[0] for row in panel.traces[0]["z"]] == [10.0, 20.0, 30.0]
+    assert panel.traces[0]["colorbar"]["title"]["text"] == "Gb/s"
+
+
+def test_a_port_is_stopped_from_a_pause_until_it_may_go_on_or_the_end(tmp_path: Path) -> None:
+    run = recorded_run(tmp_path / "run")
+    (panel,) = panels("pauses", run)
+    (bars,) = panel.traces
+    scale = time_scale(run.finish_ps)
+    found = {
+        (panel.layout["yaxis"]["ticktext"][y], round(base * scale.ps / US), round((base + x) * scale.ps / US, 1))
+        for base, x, y in zip(bars["base"], bars["x"], bars["y"], strict=True)
+    }
+    end = round(run.finish_ps / US, 1)
+    assert found == {("host0", 1, 3.0), ("host0", 6, end), ("switch0:1", 4, end)}
+
+
+def test_rates_are_those_of_the_pair(tmp_path: Path) -> None:
+    found = panels("rates", recorded_run(tmp_path / "run"))
+    assert {panel.title for panel in found} == {"run 0: rate", "run 0: congestion window", "run 0: round trip"}
+    (rate,) = [panel for panel in found if panel.title == "run 0: rate"]
+    assert (trace(rate, "0 → 1")["y"][0], trace(rate, "0 → 1")["y"][-1]) == (100, 50)
+    assert trace(rate, "1 → 2")["y"][-1] == 20
+
+
+def test_accounts_are_means_over_the_messages_of_a_collective(tmp_path: Path) -> None:
+    run = recorded_run(tmp_path / "run")
+    (panel,) = panels("accounts", run)
+    labels = [f"{row['layer']} {row['part']} {row['kind']}" for row in run.rows("collectives.csv")]
+    assert len(labels) == len(set(labels)) == COLLECTIVES
+    means = [sum(range(first, MESSAGES, COLLECTIVES)) / (MESSAGES // COLLECTIVES) for first in range(COLLECTIVES)]
+    longest = max(means) * sum(ACCOUNT_PARTS.values())
+    for part, each_ps in ACCOUNT_PARTS.items():
+        bars = trace(panel, part.removesuffix("_ps").replace("_", " "))
+        found = dict(zip(bars["hovertext"], bars["x"], strict=True))
+        for label, mean in zip(labels, means, strict=True):
+            assert found[label] == pytest.approx(mean * each_ps / time_scale(longest).ps, rel=PS_DIGITS)
+
+
+def test_curves_of_completion_are_the_distribution(tmp_path: Path) -> None:
+    times, slowdown, by_size = panels("completion", recorded_run(tmp_path / "run"))
+    took = np.arange(MESSAGES) * sum(ACCOUNT_PARTS.values())
+    scale = time_scale(float(np.median(took)))
+    for x, y in zip(times.traces[0]["x"], times.traces[0]["y"], strict=True):
+        assert (took / scale.ps <= x * (1 + PS_DIGITS)).mean() >= y - PS_DIGITS
+        assert (took / scale.ps < x * (1 - PS_DIGITS)).mean() <= y + PS_DIGITS
+    assert slowdown.traces[0]["x"][-1] == pytest.approx(took.max() / (US // 2), rel=PS_DIGITS)
+    medians = by_size.traces[0]
+    # 1 KB and 2 KB are alone in their classes, 3 KB and 4 KB share one.
+    classes = [np.arange(MESSAGES)[[n % 4 in chosen for n in range(MESSAGES)]] for chosen in ({0}, {1}, {2, 3})]
+    expected = [float(np.median(each)) * sum(ACCOUNT_PARTS.values()) / (US // 2) for each in classes]
+    assert medians["y"] == pytest.approx(expected, rel=PS_DIGITS)
+
+
+def test_runs_side_by_side_have_the_same_axes(tmp_path: Path) -> None:
+    runs = [recorded_run(tmp_path / "a"), recorded_run(tmp_path / "b", latency_ps=7 * US)]
+    for name in ("layers", "exposed", "timeline", "utilisation", "queues", "pauses", "accounts"):
+        first, second = panels(name, *runs)
+        for key in ("xaxis", "yaxis"):
+            assert first.layout[key].get("range") == second.layout[key].get("range")
+            assert first.layout[key].get("title") == second.layout[key].get("title")
+        assert any("range" in first.layout[key] for key in ("xaxis", "yaxis"))
+    assert len(panels("completion", *runs)[0].traces) == len(panels("completion", *runs)[1].traces) == 2
+
+
+def test_what_one_of_two_runs_lacks_is_said_beside_the_others_figure(tmp_path: Path) -> None:
+    runs = recorded_run(tmp_path / "all"), played(tmp_path / "less")
+    for kind in FIGURES:
+        figure = made(kind.name, *runs)
+        assert isinstance(figure, Figure)
+        if kind.name not in {*ALWAYS, "rates"}:
+            assert any(note.startswith("run 1: not recorded; ") for note in figure.notes), kind.name
+
+
+def test_a_table_without_rows_is_no_figure_and_no_missing_record(tmp_path: Path) -> None:
+    run = recorded_run(tmp_path / "run")
+    for name, columns in tables(run.finish_ps).items():
+        write_table(tmp_path / "run", name, {key: values[:0] for key, values in columns.items()})
+    for name in ("accounts", "completion", "utilisation", "queues", "pauses", "rates"):
+        figure = made(name, run)
+        assert isinstance(figure, Figure)
+        assert figure.panels == []
+        (note,) = figure.notes
+        assert re.search(r"\bno\b", note, re.IGNORECASE)
+    assert page_of(run)
+
+
+def test_names_are_text_and_never_markup(tmp_path: Path) -> None:
+    workload = small_run()["workload"]
+    layers = tuple(
+        layer.__class__(**{**vars(layer), "name": f"{NASTY}{place}"}) for place, layer in enumerate(workload.layers)
+    )
+    nasty = Workload(**{**vars(workload), "layers": layers, "source": NASTY})
+    run = played(tmp_path / "run", workload=nasty)
+    text = page_of(run, run)
+    plain = page_of(played(tmp_path / "plain"), played())
+    assert NASTY not in text
+    assert Text(text).elements.count("script") == Text(plain).elements.count("script")
+    assert Text(text).elements.count("b") == 0
+    assert NASTY in " ".join(Text(text).words)
+    labels = [label for figure in data_of(text) for each in figure["data"] for label in each.get("hovertext", ())]
+    assert html.escape(f"{NASTY}0", quote=False) in labels
+    assert [label for label in labels if "<" in label] == []
+
+
+def test_markup_escapes_content_and_attributes_but_not_itself() -> None:
+    assert tag("p", "<", tag("b", "&"), title='"') == '<p title="&quot;">&lt;<b>&amp;</b></p>'
+    assert isinstance(tag("p"), Markup)
+    assert data_script("x", ["</script>"]).count("</script>") == 1
+
+
+def test_the_page_asks_for_nothing_from_elsewhere() -> None:
+    own = html.unescape(page_of(played()))
+    assert "default-src 'none'" in own
+    assert re.findall(r"(?:src|href)=|url\(|@import|https?://", own) == []
+
+
+def test_the_same_runs_give_the_same_page(tmp_path: Path) -> None:
+    run = recorded_run(tmp_path / "run")
+    assert report_page([run], usual_options()) == report_page([run], usual_options())
+
+
+def test_a_large_run_is_made_coarser_says_so_and_stays_small(tmp_path: Path) -> None:
+    run = recorded_run(tmp_path / "large")
+    rows, ports = 400_000, 2_000
+    numbers = np.arange(rows)
+    times = np.sort(numbers % 997 * run.finish_ps // 997)
+    flows = {"source": numbers % 4, "destination": (numbers + 1) % 4, "collective": numbers % 4, "chunk": numbers % 2,
+             "phase": numbers % 2, "row": numbers, "bytes": numbers + 1, "start_ps": times,
+             "end_ps": times + 1 + numbers * 7919 % 100_003, "ideal_ps": np.full(rows, 10)}  # fmt: skip
+    write_table(tmp_path / "large", "flows", {key: values.tolist() for key, values in flows.items()})
+    names = [f"switch{number % ports}:0" for number in numbers]
+    for table, column in (("queues", "queue_bytes"), ("utilisation", "wire_bytes")):
+        write_table(tmp_path / "large", table, {"time_ps": (times + INTERVAL_PS).tolist(), "port": names,
+                                                column: (numbers % 1000).tolist()})  # fmt: skip
+    text = page_of(run)
+    assert len(text.encode()) < MOST_DATA_BYTES + 20_000
+    assert len(page._plotly().encode()) < 5_000_000 - 20_000
+    words = " ".join(Text(text).words)
+    assert "every 2th of 400,000 messages" in words
+    assert "busiest ports of 2000" in words
+    found = slowest_messages(run)
+    assert found is not None
+    longest = np.lexsort((numbers, -(flows["end_ps"] - flows["start_ps"])))[:MOST_ROWS]
+    assert [row[0] for row in found[1]] == [f"{number % 4} → {(number + 1) % 4}" for number in longest]
+
+
+def test_a_page_that_would_be_too_large_has_fewer_points_or_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = recorded_run(tmp_path / "run", passes=20)
+    whole = len(page._content(page._named([run]), usual_options(), MOST_DETAIL).encode())
+    least = len(page._content(page._named([run]), usual_options(), LEAST_DETAIL).encode())
+    assert least < whole
+    monkeypatch.setattr(page, "MOST_DATA_BYTES", whole - 1)
+    assert data_of(page_of(run))
+    monkeypatch.setattr(page, "MOST_DATA_BYTES", least - 1)
+    with pytest.raises(InputError, match=r"1 runs make more than .* bytes of figures; report fewer"):
+        page_of(run)
+
+
+def test_keys_that_differ_from_their_default_are_marked_and_no_others() -> None:
+    run = played(system=small_system(**{"endpoint-delay": 20}), seed=7)
+    parts = configuration([Shown(run, "run", 0)], usual_options())
+    assert [key.name for key in parts["options"] if key.changed[0]] == ["backend", "seed"]  # the fake backend
+    marks = {key.name: key.changed[0] for part in ("system", "network") for key in parts[part]}
+    assert marks["network.topology.link.rate"] is True  # has no default
+    assert marks["network.topology.routing.kind"] is False
+    assert marks["network.transport.mtu"] is False
+    assert marks["system.endpoint-delay"] is True
+    assert marks["system.injection-scale"] is False
+    assert {key.changed for key in parts["workload"]} == {(None,)}
+
+
+def test_a_stopped_run_and_its_warnings_are_on_top() -> None:
+    with pytest.raises(Interrupted) as caught:
+        played(backend=InterruptedBackend(NPUS), passes=2)
+    words = " ".join(Text(page_of(caught.value.result)).words)
+    assert "stopped: " in words
+    assert "incomplete" in words
+
+
+def test_runs_of_folders_with_one_name_are_told_apart(tmp_path: Path) -> None:
+    folders = [tmp_path / "a" / "run", tmp_path / "b" / "run"]
+    runs = [played(folder) for folder in folders]
+    assert [shown.name for shown in page._named(runs)] == [str(folder) for folder in folders]
+    assert [shown.name for shown in page._named([runs[0], runs[0]])] == [f"{folders[0]} (1)", f"{folders[0]} (2)"]
+
+
+def test_two_equal_runs_differ_in_nothing_and_two_others_do(tmp_path: Path) -> None:
+    same = " ".join(Text(page_of(played(), played())).words)
+    other = played(backend=FakeBackend(NPUS, latency_ps=5 * US))
+    different = " ".join(Text(page_of(played(), other)).words)
+    assert "Nothing differs." in same
+    assert "Nothing differs." not in different
+    assert "durations together" in different
+
+
+def test_the_slowest_collectives_stand_first() -> None:
+    run = played(passes=9)
+    found = slowest_collectives(run)
+    assert found is not None
+    durations = sorted(run.collectives["duration_us"], reverse=True)[:MOST_ROWS]
+    numbers = [int(row[0]) for row in found[1]]
+    assert [run.collectives["duration_us"][number] for number in numbers] == durations
+
+
+def test_a_table_that_should_be_there_and_is_not_is_an_error(tmp_path: Path) -> None:
+    run = played(tmp_path / "run", record=["timeline"])
+    (tmp_path / "run" / "phases.parquet").write_bytes(b"no table")
+    with pytest.raises(InputError, match=r"phases\.parquet: cannot be read: "):
+        recorded(run, "phases")
+    (tmp_path / "run" / "phases.parquet").unlink()
+    with pytest.raises(InputError, match=r"there is no phases"):
+        recorded(run, "phases")
+    assert recorded(run, "accounts") is None
+
+
+def test_every_kth_row_is_read_across_batches(tmp_path: Path) -> None:
+    rows = 150_001
+    write_table(tmp_path, "table", {"number": list(range(rows))})
+    read = Recorded(tmp_path / "table.parquet").whole(["number"], 1000)["number"]
+    assert read.tolist() == list(range(0, rows, 151))
+
+
+def test_a_missing_plotly_is_one_line_that_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "plotly", None)
+    monkeypatch.setitem(sys.modules, "plotly.offline", None)
+    with pytest.raises(InputError) as caught:
+        page_of(played())
+    assert str(caught.value) == "reports need plotly, which is not installed; 'pip install plotly' gives it"
+
+
+def test_the_command_writes_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    played(tmp_path / "run")
+    printed = CliRunner().invoke(report_command, ["run"], standalone_mode=False)
+    assert (printed.exception, printed.output) == (None, "written to report.html\n")
+    assert Path("report.html").read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+    error = CliRunner().invoke(report_command, ["run", "-o", "none/page.html"], standalone_mode=False).exception
+    assert isinstance(error, InputError)
+    assert str(error) == "none/page.html: cannot be written: No such file or directory"
+
+
+INTERVALS = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 12)), max_size=30)
+
+
+@settings(max_examples=200, deadline=None)
+@given(INTERVALS, st.integers(0, 5))
+def test_joined_intervals_cover_the_same_time_and_stand_apart(found: list[tuple[int, int]], gap: int) -> None:
+    starts = np.array([start for start, _ in found], dtype=np.int64)
+    ends = np.array([start + length for start, length in found], dtype=np.int64)
+    began, ended = joined(starts, ends, gap)
+    covered = {tick for start, length in found for tick in range(start, start + length)}
+    drawn = {tick for start, end in zip(began, ended, strict=True) for tick in range(start, end)}
+    assert covered <= drawn
+    assert (began[1:] > ended[:-1] + gap).all()
+    if gap == 0:
+        assert drawn == covered
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 99), st.integers(0, 9)), min_size=1, max_size=40), st.integers(1, 12))
+def test_steps_are_the_highest_value_that_held_in_each_bin(rows: list[tuple[int, int]], bins: int) -> None:
+    rows.sort(key=lambda row: row[0])
+    steps = Steps(100, bins)
+    for part in (rows[: len(rows) // 2], rows[len(rows) // 2 :]):
+        if part:
+            steps.add("port", np.array([time for time, _ in part]), np.array([value for _, value in part], dtype=float))
+    curve = steps.curve("port")
+    for number in range(bins):
+        inside = [time for time in range(100) if min(int(time * bins / 100), bins - 1) == number]
+        before = [value for time, value in rows if time < inside[0]]
+        held = [value for time, value in rows if time in inside] + before[-1:]
+        assert (max(held) if held else None) == (None if np.isnan(curve[number]) else curve[number])
+
+
+def test_shares_end_at_the_largest_and_samples_keep_both_ends() -> None:
+    values, share = shares(np.arange(1.0, 1001.0))
+    assert (values[0], share[0], values[-1], share[-1]) == (1, 0, 1000, 1)
+    assert values[share.index(0.9)] == 900
+    assert sample(list(range(100)), 5) == [0, 25, 50, 74, 99]
+    assert sample([1, 2], 5) == [1, 2]
