@@ -28,7 +28,7 @@ from support.recorded_tables import (
     write_ports,
     write_table,
 )
-from support.small_run import small_network, small_system
+from support.small_run import small_network, small_run, small_system
 
 import astra_ns3
 from astra_ns3.cli.main import main
@@ -41,6 +41,7 @@ from astra_ns3.report.plots.registry import KINDS
 from astra_ns3.report.plots.timeline import covered
 from astra_ns3.report.plots.utilisation import apart
 from astra_ns3.report.ports import levels, rates_bps
+from astra_ns3.report.tables import names_of
 from astra_ns3.workload.files.astra_sim import parse_workload
 
 NAMES = [kind.name for kind in KINDS]
@@ -424,8 +425,6 @@ def test_a_result_names_its_pictures(folder: Path) -> None:
 
 
 def test_a_result_that_was_not_saved_has_pictures(folder: Path) -> None:
-    from support.small_run import small_run
-
     result = astra_ns3.run(**small_run())
     assert len(bars(result.plot.layers())) > 0
     with pytest.raises(InputError, match="this run: has nothing for 'completion': run again with --record flows"):
@@ -463,6 +462,15 @@ def test_other_runs_stand_beside(kind: str, folder: Path, tmp_path: Path) -> Non
     assert any("second" in word for word in words_of(figure))
     with pytest.raises(InputError, match="shows one run; none can stand beside it"):
         picture(folder, "layers", beside=[astra_ns3.Result.load(other)])
+
+
+def test_runs_of_one_name_are_told_apart_by_their_folders(folder: Path, tmp_path: Path) -> None:
+    twins = [astra_ns3.Result.load(shutil.copytree(folder, tmp_path / name)) for name in ("tcp", "roce")]
+    again = astra_ns3.Result.load(shutil.copytree(folder, tmp_path / "other" / "roce"))
+    unsaved = astra_ns3.run(**small_run(), run_name="another")
+    assert names_of([twins[0], unsaved]) == [str(twins[0].metadata["run_name"]), "another"]
+    assert names_of(twins) == ["tcp", "roce"]
+    assert names_of([*twins, again]) == ["1: tcp", "2: roce", "3: roce"]
 
 
 def test_widths_are_words_or_inches() -> None:
