@@ -2,6 +2,8 @@
 
 ``process_cpu_seconds`` is the whole process from its start: what to compare with another program's whole process.
 
+``--accounts`` records where the time of each message went, into Parquet files that are thrown away: all that they cost.
+
 One case a process, so that each starts afresh; prints one JSON line. The cases and their targets are those that
 docs/roce.md lists.
 """
@@ -11,8 +13,10 @@ from __future__ import annotations
 import argparse
 import json
 import resource
+import tempfile
 import time
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,19 +28,24 @@ from astra_ns3.config.network.packet_network import parse_network
 from astra_ns3.network.api import EndpointModel, Limits
 from astra_ns3.network.ns3.backend import Ns3Backend
 from astra_ns3.network.plan import plan_network
+from astra_ns3.network.records import RecorderOptions
 
 MIB = 1 << 20
 LINK = {"rate": "400Gbps", "delay": "500ns"}
 SWITCH = {"buffer": "32MiB", "pfc": {"priorities": [3]}, "ecn": {"kmin": "800KB", "kmax": "3200KB", "pmax": 0.2}}
 
 
-def ring(topology: Mapping[str, Any], npus: int, size: int, chunks: int) -> Callable[[str], dict[str, Any]]:
+Case = Callable[[str, RecorderOptions], dict[str, Any]]
+"""Measures under a congestion control; where its messages' accounts go."""
+
+
+def ring(topology: Mapping[str, Any], npus: int, size: int, chunks: int) -> Case:
     """A ring all-reduce, chunk after chunk."""
     schedule = lookup(CollectiveKind.ALL_REDUCE, "ring", npus)
-    return lambda control: measure(topology, control, schedule, size // chunks, chunks)
+    return lambda control, recorder: measure(topology, schedule, size // chunks, chunks, control, recorder)
 
 
-def permutation(topology: Mapping[str, Any], npus: int, size: int) -> Callable[[str], dict[str, Any]]:
+def permutation(topology: Mapping[str, Any], npus: int, size: int) -> Case:
     """Every host sends one message to another, as far away as can be, and receives one."""
     ranks = np.arange(npus, dtype=np.int32)
     zeros = np.zeros(npus, dtype=np.int32)
@@ -53,7 +62,7 @@ def permutation(topology: Mapping[str, Any], npus: int, size: int) -> Callable[[
         wait_step=zeros - 1,
         wait_count=zeros,
     )
-    return lambda control: measure(topology, control, schedule, size, 1)
+    return lambda control, recorder: measure(topology, schedule, size, 1, control, recorder)
 
 
 def single_switch(npus: int) -> dict[str, Any]:
@@ -94,10 +103,17 @@ class Chunks:
         """Nothing to see."""
 
 
-def measure(topology: Mapping[str, Any], control: str, schedule: Schedule, size: int, chunks: int) -> dict[str, Any]:
+def measure(
+    topology: Mapping[str, Any],
+    schedule: Schedule,
+    size: int,
+    chunks: int,
+    control: str,
+    recorder: RecorderOptions,
+) -> dict[str, Any]:
     network = parse_network({"topology": topology, "transport": {"kind": "roce", "congestion_control": control}})
     begin = time.process_time()
-    backend = Ns3Backend(plan_network(network, EndpointModel(10_000)))
+    backend = Ns3Backend(plan_network(network, EndpointModel(10_000)), recorder=recorder)
     built = time.process_time() - begin
     chunks_in_turn = Chunks(backend, schedule, size, chunks)
     begin = time.process_time()
@@ -126,8 +142,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("case", choices=sorted(CASES))
     parser.add_argument("--congestion-control", default="dcqcn", help="a name, or FILE:CLASS")
+    parser.add_argument("--accounts", action="store_true", help="record where the time of each message went")
     options = parser.parse_args()
-    print(json.dumps({"case": options.case, **CASES[options.case](options.congestion_control)}))
+    with tempfile.TemporaryDirectory(prefix="astra-ns3-benchmark-") as folder:
+        recorder = RecorderOptions(Path(folder) if options.accounts else None, accounts=options.accounts)
+        measured = CASES[options.case](options.congestion_control, recorder)
+    print(json.dumps({"case": options.case, "accounts": options.accounts, **measured}))
 
 
 if __name__ == "__main__":

@@ -67,7 +67,9 @@ class Reporter(Protocol):
 def recorder_options(directory: Path | None, record: Iterable[str], sink: TableSink | None) -> RecorderOptions:
     """What the words of ``record`` ask for; ``sink`` takes the rows."""
     words = set(record)
-    return RecorderOptions(directory, flows="flows" in words, timeline="timeline" in words, sink=sink)
+    return RecorderOptions(
+        directory, flows="flows" in words, timeline="timeline" in words, accounts="accounts" in words, sink=sink
+    )
 
 
 class LocalReporter:

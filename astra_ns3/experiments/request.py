@@ -24,7 +24,8 @@ from astra_ns3.units import PS_PER_SECOND, parse_bytes, parse_time_ps
 
 LARGEST_SEED = 2**32 - 1
 """ns-3's seeds have 32 bits, and 0 is not one."""
-RECORDABLE = ("flows", "layers", "timeline")
+RECORDED = ("flows", "accounts", "layers", "timeline")
+RECORDABLE = (*RECORDED, "all")
 _LONGEST_NAME = 100
 _LONGEST_ENDING = "_dimension_utilization.csv"
 _LONGEST_FILE_NAME_BYTES = 240
@@ -81,13 +82,14 @@ class RunRequest(Options):
     )
     record: Iterable[str] = option(
         (),
-        'further tables: "flows", a row per message; "layers", the layers of every role; "timeline", what every NPU '
-        "does and when.",
+        'further tables: "flows", a row per message; "accounts", where the time of each went; "layers", the layers of '
+        'every role; "timeline", what every NPU does and when; "all" of these.',
         Flag(
             "--record",
             choices=RECORDABLE,
-            help="Also write tables: of messages (flows.parquet), of every role's layers (layers.parquet), of what "
-            "every NPU does (timeline: operations.parquet, phases.parquet). Needs --path.",
+            help="Also write tables: of messages (flows.parquet), of where their time went (accounts.parquet, "
+            "account_hops.parquet), of every role's layers (layers.parquet), of what every NPU does (timeline: "
+            "operations.parquet, phases.parquet); or all. Needs --path.",
         ),
     )
     on_built: Callable[..., Any] | None = option(
@@ -129,6 +131,8 @@ class RunRequest(Options):
             names = tuple(self.record)
         else:
             raise InputError(f"record is {self.record!r}, expected names of tables: {', '.join(RECORDABLE)}")
+        if "all" in names:
+            names = tuple(dict.fromkeys((*RECORDED, *(name for name in names if name != "all"))))
         object.__setattr__(self, "record", names)
 
     @property

@@ -19,6 +19,8 @@ from astra_ns3.experiments.replacing import RUN_FILE, whole_run
 from astra_ns3.experiments.run_tables import COLLECTIVES, NPUS, SWITCH
 from astra_ns3.experiments.store import FORMAT, SEEDS_FORMAT
 from astra_ns3.network.recorded import (
+    ACCOUNT_HOPS,
+    ACCOUNTS,
     CONNECTIONS,
     FLOWS,
     OPERATIONS,
@@ -173,6 +175,8 @@ class Result:
     collectives = Frame(COLLECTIVES, "a row per collective")
     switches = Frame(SWITCH, "a row per port of the network")
     flows = Frame(FLOWS)
+    accounts = Frame(ACCOUNTS)
+    account_hops = Frame(ACCOUNT_HOPS)
     layers = Frame(LAYERS)
     connections = Frame(CONNECTIONS)
     queues = Frame(QUEUES)

@@ -90,20 +90,54 @@ def _port_columns(value: Column) -> tuple[Column, ...]:
     )
 
 
+_MESSAGE_COLUMNS = (
+    Column("source", "int32", "", "NPU that sends"),
+    Column("destination", "int32", "", "NPU that receives"),
+    Column("collective", "int32", "", "number of its collective", of=("instance",), made=collectives_of),
+    Column("chunk", "int32", "", "number of its chunk", of=("instance",), made=chunks_of),
+    Column("phase", "int32", "", "number of its phase", of=("instance",), made=phases_of),
+    Column("row", "int32", "", "row of the schedule"),
+    Column("bytes", "int64", "B", "size"),
+    Column("start_ps", "int64", "ps", "when it was handed to the transport"),
+    Column("end_ps", "int64", "ps", "when its last byte had arrived"),
+)
 FLOWS = RecordedTable(
     "flows",
     'a row per message, if ``record`` had "flows"; raises InputError otherwise',
+    (*_MESSAGE_COLUMNS, Column("ideal_ps", "int64", "ps", "time alone on the network, of RoCE; else 0")),
+)
+PARTS = (
+    Column("turn_ps", "int64", "ps", "waiting behind earlier messages of its queue pair or connection"),
+    Column("window_ps", "int64", "ps", "the window was closed"),
+    Column("pacing_ps", "int64", "ps", "held by its rate"),
+    Column("nic_paused_ps", "int64", "ps", "the NIC's priority was stopped by PFC"),
+    Column("nic_queue_ps", "int64", "ps", "waiting for the NIC's line behind others"),
+    Column("transport_ps", "int64", "ps", "of TCP: until the NIC had the deciding segment; else 0"),
+    Column("lost_ps", "int64", "ps", "lost and sent again"),
+    Column("switch_queue_ps", "int64", "ps", "waiting in switches behind others"),
+    Column("switch_paused_ps", "int64", "ps", "waiting in switches while the priority was stopped"),
+    Column("serialisation_ps", "int64", "ps", "on a line"),
+    Column("propagation_ps", "int64", "ps", "along a cable"),
+    Column("acknowledgement_ps", "int64", "ps", "from the arrival to the acknowledgement that completes it"),
+)
+"""What a message's time is made of: from start to end each picosecond is in one of them."""
+ACCOUNTS = RecordedTable(
+    "accounts",
+    'where the time of each message went, if ``record`` had "accounts"; raises InputError otherwise',
+    (*_MESSAGE_COLUMNS, *PARTS),
+)
+ACCOUNT_HOPS = RecordedTable(
+    "account_hops",
+    'the way of each message\'s deciding packet, if ``record`` had "accounts"; raises InputError otherwise',
     (
-        Column("source", "int32", "", "NPU that sends"),
-        Column("destination", "int32", "", "NPU that receives"),
-        Column("collective", "int32", "", "number of its collective", of=("instance",), made=collectives_of),
-        Column("chunk", "int32", "", "number of its chunk", of=("instance",), made=chunks_of),
-        Column("phase", "int32", "", "number of its phase", of=("instance",), made=phases_of),
-        Column("row", "int32", "", "row of the schedule"),
-        Column("bytes", "int64", "B", "size"),
-        Column("start_ps", "int64", "ps", "when it was handed to the transport"),
-        Column("end_ps", "int64", "ps", "when its last byte had arrived"),
-        Column("ideal_ps", "int64", "ps", "time alone on the network, of RoCE; else 0"),
+        Column("message", "int64", "", "number of the message's row in accounts, from 0"),
+        Column("hop", "int8", "", "number of the line, from 0"),
+        Column("port", "int32", "", "name of the port that sends on it", of=("node", "port"), labelled=True),
+        Column("arrival_ps", "int64", "ps", "when the packet had come to the port"),
+        Column("queue_ps", "int64", "ps", "waiting there behind others"),
+        Column("paused_ps", "int64", "ps", "waiting there while the priority was stopped"),
+        Column("serialisation_ps", "int64", "ps", "on the line"),
+        Column("propagation_ps", "int64", "ps", "along the cable"),
     ),
 )
 CONNECTIONS = RecordedTable("connections", "what the network file asked to observe of TCP connections", _PAIR_COLUMNS)
@@ -151,7 +185,18 @@ PHASES = RecordedTable(
         Column("end_ps", "int64", "ps", "when the NPU had finished it"),
     ),
 )
-RECORDED_TABLES = (FLOWS, CONNECTIONS, QUEUES, QUEUE_PAIRS, PAUSES, UTILISATION, OPERATIONS, PHASES)
+RECORDED_TABLES = (
+    FLOWS,
+    ACCOUNTS,
+    ACCOUNT_HOPS,
+    CONNECTIONS,
+    QUEUES,
+    QUEUE_PAIRS,
+    PAUSES,
+    UTILISATION,
+    OPERATIONS,
+    PHASES,
+)
 """All that is streamed while a run goes on: by its backend, the last two by the system."""
 
 

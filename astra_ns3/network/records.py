@@ -61,13 +61,15 @@ class Label(NamedTuple):
 class RecorderOptions:
     """Where tables are streamed to (None: nowhere), and what is recorded besides what the network file asks for.
 
-    ``flows``: every message, by the backend; ``timeline``: what NPUs do, by the system. ``sink`` takes the rows; None:
+    ``flows``: every message, and ``accounts``: where its time went, by the backend; ``timeline``: what NPUs do, by the
+    system. ``sink`` takes the rows; None:
     Parquet files in ``directory``.
     """
 
     directory: Path | None = None
     flows: bool = False
     timeline: bool = False
+    accounts: bool = False
     sink: TableSink | None = None
 
 

@@ -7,8 +7,9 @@ from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from astra_ns3.config.network.packet_network import parse_network
+from astra_ns3.config.network.packet_network import NetworkConfig
 from astra_ns3.errors import InputError, nearest
+from astra_ns3.report.network_of import network_of
 from astra_ns3.report.tables import Records
 from astra_ns3.topology.ports import all_ports, port_name
 from astra_ns3.topology.registry import build_graph
@@ -38,11 +39,11 @@ def levels(records: Records, ports: Iterable[str]) -> list[Level]:
 
 
 def rates_bps(records: Records) -> dict[str, int]:
-    """The rate of each port; empty if the network can't be built again, as from a file that has gone."""
-    try:
-        graph = build_graph(parse_network(records.metadata["network"]).topology)
-    except InputError:
+    """The rate of each port; empty if the network can't be told from run.json alone."""
+    config = network_of(records.metadata)
+    if not isinstance(config, NetworkConfig):
         return {}
+    graph = build_graph(config.topology)
     rate = [link.rate_bps for link in graph.links]
     return {port_name(graph, node, port): rate[graph.ports[node][port].link] for node, port in all_ports(graph)}
 

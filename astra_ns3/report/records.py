@@ -1,4 +1,4 @@
-"""What a report reads of a run: its ``run.json``, rows of its CSV files, and columns of its recorded tables in batches.
+"""What the report and comparisons read of a run besides what pictures do: recorded tables in batches.
 
 A recorded table may have more rows than memory holds, so it is read a batch at a time, only the columns asked for.
 """
@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from astra_ns3.errors import InputError
+from astra_ns3.report.tables import Records, recorded
 from astra_ns3.units import PS_PER_US
 
 END_TO_END, NPUS, COLLECTIVES, SWITCH = "EndToEnd.csv", "npus.csv", "collectives.csv", "switch.csv"
@@ -22,26 +23,8 @@ _ROWS_IN_A_BATCH = 65_536
 Batch = Mapping[str, npt.NDArray[Any]]
 
 
-class Run(Protocol):
-    """A result as reports see it; :class:`astra_ns3.Result` is one."""
-
-    @property
-    def metadata(self) -> Mapping[str, Any]:
-        """All of run.json."""
-
-    @property
-    def folder(self) -> Path | None:
-        """Where the run was saved, if it was."""
-
-    def rows(self, name: str) -> list[dict[str, str]]:
-        """Rows of the CSV file ``name`` as text; raises InputError if there is none."""
-
-    def file(self, name: str) -> Path:
-        """Where the file ``name`` lies; raises InputError if there is none."""
-
-
-def name_of(run: Run) -> str:
-    """What a run is called: its folder, or its name if it was not saved."""
+def place_of(run: Records) -> str:
+    """Where a run lies: its folder, or its name if it was not saved."""
     return str(run.metadata["run_name"]) if run.folder is None else str(run.folder)
 
 
@@ -89,14 +72,10 @@ class Recorded:
         return {name: np.concatenate(found) if found else np.zeros(0) for name, found in parts.items()}
 
 
-def recorded(run: Run, name: str) -> Recorded | None:
+def table_of(run: Records, name: str) -> Recorded | None:
     """The recorded table ``name``, as ``flows``; None if the run has none."""
-    try:
-        return Recorded(run.file(f"{name}.parquet"))
-    except InputError:
-        if f"{name}.parquet" in run.metadata["files"]:
-            raise
-        return None
+    path = recorded(run, name)
+    return None if path is None else Recorded(path)
 
 
 def by_value(column: npt.NDArray[Any]) -> Iterator[tuple[Any, npt.NDArray[np.int64]]]:

@@ -86,6 +86,8 @@ def _pool(books: Books) -> Iterator[str]:
         yield f"{books.frames} frames are out; {seen} wait or travel"
     if books.telemetry > books.frames:
         yield f"{books.telemetry} pieces of telemetry are out, with {books.frames} frames"
+    if books.trails > books.frames:
+        yield f"{books.trails} trails are out, with {books.frames} frames"
     if books.roce_frames > books.frames:
         yield f"queue pairs count {books.roce_frames} frames in the network; {books.frames} are out"
 
@@ -94,6 +96,7 @@ def _still_there(books: Books) -> Iterator[str]:
     counts = {
         "frames": books.frames,
         "pieces of telemetry": books.telemetry,
+        "trails": books.trails,
         "frames of queue pairs": books.roce_frames,
         "queue pairs with something to do": books.busy_queue_pairs,
     }

@@ -75,8 +75,8 @@ class NpuBook:
 class Books:
     """All of a simulation at one instant.
 
-    ``frames`` and ``telemetry``: taken from their pools and not given back. ``roce_frames``: those of queue pairs.
-    ``busy_queue_pairs``: those with a message that isn't both delivered and acknowledged.
+    ``frames``, ``telemetry`` and ``trails``: taken from their pools and not given back. ``roce_frames``: those of queue
+    pairs. ``busy_queue_pairs``: those with a message that isn't both delivered and acknowledged.
     """
 
     time_ps: int
@@ -86,6 +86,7 @@ class Books:
     npus: tuple[NpuBook, ...]
     frames: int
     telemetry: int
+    trails: int
     roce_frames: int
     busy_queue_pairs: int
 
@@ -107,6 +108,7 @@ def read_books(context: Any) -> Books:
         npus=tuple(_npu_book(application) for application in context.applications),
         frames=int(pool.CountFrames()),
         telemetry=int(pool.CountTelemetry()),
+        trails=int(pool.CountTrails()),
         roce_frames=int(session.roceFrames),
         busy_queue_pairs=int(session.busyQueuePairs),
     )

@@ -62,8 +62,10 @@ def random_case(seed: int) -> Case:
     network["observe"] = _observe(draw, graph, config)
     packets = draw.between(2000, 25_000) if not is_in_python(roce) else draw.between(500, 3000)
     job = _job(draw, config, packets * packet_bytes)
-    record = ("flows",) if draw.chance(0.2) else ()
-    return Case(f"seed {seed}", network, job, files, draw.randint(1, 1000), record, look=draw.chance(0.25))
+    record: tuple[str, ...] = ("flows",) if draw.chance(0.2) else ()
+    simulation, look = draw.randint(1, 1000), draw.chance(0.25)
+    record += ("accounts",) if draw.chance(0.3) else ()
+    return Case(f"seed {seed}", network, job, files, simulation, record, look=look)
 
 
 def _imported(seed: int, draw: Draw) -> Case:

@@ -11,6 +11,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from support.accounts import problems_of, read_accounts
+
 from astra_ns3.collectives.registry import lookup
 from astra_ns3.collectives.schedule import Schedule
 from astra_ns3.config.core.collective_kind import CollectiveKind
@@ -21,6 +23,7 @@ from astra_ns3.experiments.request import RunRequest
 from astra_ns3.experiments.run import execute
 from astra_ns3.network.api import EndpointModel, Limits
 from astra_ns3.network.plan import plan_network
+from astra_ns3.network.recorded import ACCOUNTS
 from astra_ns3.network.records import RecorderOptions
 from astra_ns3.network.registry import create_backend
 from astra_ns3.system.file import parse_system
@@ -100,12 +103,18 @@ def _played(case: Case, auditor: Auditor) -> Outcome:
             numbers, end, message = None, REFUSED, str(error)
         except AstraNs3Error as error:
             numbers, end, message = None, _end_of(error), str(error)
-    problems = [*auditor.problems]
+        problems = [*auditor.problems, *_problems_of_accounts(case, folder / "out")]
     if not auditor.audited and end != REFUSED:
         problems.append("the run was not audited")
     return Outcome(
         end, message, tuple(problems), numbers, auditor.pauses, auditor.lost, auditor.dropped, auditor.drain_ps
     )
+
+
+def _problems_of_accounts(case: Case, folder: Path) -> list[str]:
+    if "accounts" not in case.record or not (folder / ACCOUNTS.file).exists():
+        return []
+    return problems_of(*read_accounts(folder))
 
 
 def _end_of(error: AstraNs3Error) -> str:
@@ -219,7 +228,7 @@ def _play_launches(case: Case, folder: Path, auditor: Auditor, launches: Callabl
     config: Any = network if isinstance(network, NetworkConfig) else read_network_file(folder / CONFIG_FILE).network
     (folder / "out").mkdir(exist_ok=True)
     endpoint = EndpointModel(delay_ps=case.job.get("endpoint_ps", 0))
-    recorder = RecorderOptions(folder / "out", flows="flows" in case.record)
+    recorder = RecorderOptions(folder / "out", flows="flows" in case.record, accounts="accounts" in case.record)
     backend: Any = create_backend(
         "ns3", plan_network(config, endpoint), seed=case.seed, recorder=recorder, on_built=auditor.on_built
     )

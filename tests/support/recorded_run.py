@@ -14,7 +14,8 @@ from support.fake_backend import FakeBackend
 from support.small_run import NPUS, small_run
 
 US = 1_000_000
-PORTS = ("host0", "switch0:0", "switch0:1")
+PORTS = {"host0": "switch0", "switch0:0": "host0", "switch0:1": "host1"}
+"""And what they lead to."""
 INTERVAL_PS = 10 * US
 TENTHS = (12_500, 25_000, 37_500)
 """Bytes of each port in an interval: one, two and three tenths of 100 Gb/s."""
@@ -69,6 +70,7 @@ def recorded_run(folder: Path, latency_ps: int = US, **options: Any) -> astra_ns
     result = astra_ns3.run(**{**small_run(), "backend": backend, "output": folder, "record": record, **options})
     for name, columns in tables(result.finish_ps).items():
         write_table(folder, name, columns)
+    write_ports(folder, PORTS)
     return astra_ns3.Result.load(folder)
 
 
@@ -78,3 +80,11 @@ def write_table(folder: Path, name: str, columns: Columns) -> None:
     table = pa.table({key: pa.array(values).dictionary_encode() if key in texts else pa.array(values)
                       for key, values in columns.items()})  # fmt: skip
     parquet.write_table(table, folder / f"{name}.parquet")
+
+
+def write_ports(folder: Path, links: Mapping[str, str]) -> None:
+    """Ports to what each leads to, as the rows of switch.csv, with all counters 0."""
+    file = folder / "switch.csv"
+    head = file.read_text(encoding="utf-8").splitlines()[0]
+    rows = [f"{port},{peer}" + ",0" * (head.count(",") - 1) for port, peer in links.items()]
+    file.write_text("\n".join([head, *rows, ""]), encoding="utf-8")

@@ -71,9 +71,10 @@ def play_flows(
     until_ps: int | None = None,
     seed: int = 1,
     changes: Sequence[Change] = (),
+    accounts: bool = False,
 ) -> Played:
     """Play flows until all have arrived, or until ``until_ps``; message m of flow f is instance f, row m."""
-    recorder = RecorderOptions(directory, flows=True)
+    recorder = RecorderOptions(directory, flows=True, accounts=accounts)
     backend: Any = create_backend("ns3", plan_network(config, EndpointModel(), changes), seed=seed, recorder=recorder)
     left = 2 * len(flows)
 

@@ -27,6 +27,7 @@ from support.recorded_run import (
     US,
     recorded_run,
     tables,
+    write_ports,
     write_table,
 )
 from support.small_run import NPUS, InterruptedBackend, small_run, small_system
@@ -45,7 +46,7 @@ from astra_ns3.report.page.markup import Markup, data_script, tag
 from astra_ns3.report.page.page import LEAST_DETAIL, MOST_DATA_BYTES, MOST_DETAIL, report_page
 from astra_ns3.report.page.scale import sample, shares, time_scale
 from astra_ns3.report.page.slowest import MOST_ROWS, slowest_collectives, slowest_messages
-from astra_ns3.report.records import Recorded, recorded
+from astra_ns3.report.records import Recorded, table_of
 
 ALWAYS = {"layers", "exposed", "bandwidth"}
 """Figures that every run has the data of."""
@@ -173,12 +174,16 @@ def test_utilisation_is_the_share_of_the_ports_rate(tmp_path: Path) -> None:
 def test_utilisation_without_a_known_rate_is_in_gigabits(tmp_path: Path) -> None:
     run = recorded_run(tmp_path / "run")
     document = json.loads((tmp_path / "run" / "run.json").read_text(encoding="utf-8"))
-    document["network"]["topology"]["kind"] = "elsewhere.py:graph"  # must not be loaded from a report
+    own = tmp_path / "own.py"  # a report runs nobody's code
+    own.write_text("from pathlib import Path\nPath(__file__).with_suffix('.loaded').touch()\ndef graph(): pass\n")
+    document["network"]["topology"] = {"kind": f"{own}:graph"}
     (tmp_path / "run" / "run.json").write_text(json.dumps(document), encoding="utf-8")
     assert run.folder is not None
     (panel,) = panels("utilisation", astra_ns3.Result.load(run.folder))
     assert [row[0] for row in panel.traces[0]["z"]] == [10.0, 20.0, 30.0]
     assert panel.traces[0]["colorbar"]["title"]["text"] == "Gb/s"
+    assert page_of(astra_ns3.Result.load(run.folder))
+    assert not own.with_suffix(".loaded").exists()
 
 
 def test_a_port_is_stopped_from_a_pause_until_it_may_go_on_or_the_end(tmp_path: Path) -> None:
@@ -309,6 +314,7 @@ def test_a_large_run_is_made_coarser_says_so_and_stays_small(tmp_path: Path) -> 
              "end_ps": times + 1 + numbers * 7919 % 100_003, "ideal_ps": np.full(rows, 10)}  # fmt: skip
     write_table(tmp_path / "large", "flows", {key: values.tolist() for key, values in flows.items()})
     names = [f"switch{number % ports}:0" for number in numbers]
+    write_ports(tmp_path / "large", {f"switch{port}:0": "host0" for port in range(ports)})
     for table, column in (("queues", "queue_bytes"), ("utilisation", "wire_bytes")):
         write_table(tmp_path / "large", table, {"time_ps": (times + INTERVAL_PS).tolist(), "port": names,
                                                 column: (numbers % 1000).tolist()})  # fmt: skip
@@ -388,11 +394,11 @@ def test_a_table_that_should_be_there_and_is_not_is_an_error(tmp_path: Path) -> 
     run = played(tmp_path / "run", record=["timeline"])
     (tmp_path / "run" / "phases.parquet").write_bytes(b"no table")
     with pytest.raises(InputError, match=r"phases\.parquet: cannot be read: "):
-        recorded(run, "phases")
+        table_of(run, "phases")
     (tmp_path / "run" / "phases.parquet").unlink()
     with pytest.raises(InputError, match=r"there is no phases"):
-        recorded(run, "phases")
-    assert recorded(run, "accounts") is None
+        table_of(run, "phases")
+    assert table_of(run, "accounts") is None
 
 
 def test_every_kth_row_is_read_across_batches(tmp_path: Path) -> None:

@@ -37,7 +37,7 @@ class AnalyticalModel:
 class AnalyticalBackend(SessionBackend):
     """Messages by formula; arguments and errors as for :class:`SessionBackend`.
 
-    Raises InputError if the network file asks to observe what only packets have.
+    Raises InputError if the network file asks to observe, or the run to record, what only packets have.
     """
 
     def __init__(
@@ -50,6 +50,10 @@ class AnalyticalBackend(SessionBackend):
         on_built: Callable[[HookContext], object] | None = None,
     ) -> None:
         grid = checked_grid(plan, queues=model.queues)
+        if recorder is not None and recorder.accounts:
+            raise InputError(
+                "record 'accounts': an analytical network has no packets whose time could be accounted for"
+            )
         npus = grid.network.npus
         super().__init__(
             Graph(npus, 0, (), tuple(range(npus)), ()),

@@ -14,6 +14,8 @@ from astra_ns3.network.door.library import load
 from astra_ns3.network.door.session import Description, Session, Struct, numbers_of
 from astra_ns3.network.parquet import ParquetTables
 from astra_ns3.network.recorded import (
+    ACCOUNT_HOPS,
+    ACCOUNTS,
     CONNECTIONS,
     FLOWS,
     PAUSES,
@@ -70,6 +72,10 @@ class Recording:
         if options.flows:
             self._observe(flows=True)
             self._open(FLOWS)
+        if options.accounts:
+            self._observe(accounts=True)
+            self._open(ACCOUNTS)
+            self._open_ports(ACCOUNT_HOPS, all_ports(graph))
         self._observe_pairs(observe)
         if queues:
             self._observe(queues=_flat(queues), queueIntervalPs=observe.queue_interval_ps)

@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from astra_ns3.report.comparison.comparison import ABSENT, Comparison, Difference, Group, Setting, by_importance
 from astra_ns3.report.comparison.quantities import GROUPS, Quantities
 from astra_ns3.report.comparison.settings import settings
-from astra_ns3.report.records import Run, name_of
+from astra_ns3.report.records import place_of
+from astra_ns3.report.tables import Records
 
 
-def compare(a: Run, b: Run) -> Comparison:
+def compare(a: Records, b: Records) -> Comparison:
     """What differs between two results, in configuration and in what came out; the largest changes first.
 
     Raises :class:`~astra_ns3.errors.InputError` if a table of theirs can't be read.
@@ -29,8 +30,8 @@ def compare(a: Run, b: Run) -> Comparison:
             continue
         groups.append(Group(name, by_importance(list(_differences(found_a, found_b)))))
     return Comparison(
-        name_of(a),
-        name_of(b),
+        place_of(a),
+        place_of(b),
         tuple(differing),
         tuple(groups),
         tuple(notes),
@@ -43,7 +44,7 @@ def _differences(a: Quantities, b: Quantities) -> Iterator[Difference]:
         yield Difference(name, unit, a[name][1] if name in a else None, b[name][1] if name in b else None)
 
 
-def _states(a: Run, b: Run) -> Iterator[str]:
+def _states(a: Records, b: Records) -> Iterator[str]:
     """How the runs ended, if they did not end alike."""
     if _stopped(a) == _stopped(b):
         return
@@ -53,7 +54,7 @@ def _states(a: Run, b: Run) -> Iterator[str]:
             yield f"{name} did not come to its end: {why}"
 
 
-def _stopped(run: Run) -> str | None:
+def _stopped(run: Records) -> str | None:
     if run.metadata["complete"]:
         return None
     stopped = run.metadata["stopped"]

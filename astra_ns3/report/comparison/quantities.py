@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 
-from astra_ns3.report.records import COLLECTIVES, END_TO_END, Run, ps_of, recorded
+from astra_ns3.report.records import COLLECTIVES, END_TO_END, ps_of, table_of
+from astra_ns3.report.tables import Records
 
 Quantities = dict[str, tuple[str, float]]
 
@@ -14,13 +15,13 @@ NOT_PARTS = ("start_ps", "end_ps")
 """Times of accounts.parquet that are no part of a message's time."""
 
 
-def totals(run: Run) -> Quantities:
+def totals(run: Records) -> Quantities:
     """Finish of the run; computing and waiting of the reported NPU."""
     metadata = run.metadata
     return {name: ("ps", metadata[f"{name}_ps"]) for name in ("finish", "compute", "exposed")}
 
 
-def layers(run: Run) -> Quantities:
+def layers(run: Records) -> Quantities:
     """Computing and waiting of the reported NPU by layer and pass, and its waiting after the last pass."""
     found: Quantities = {}
     tails = {each["layer"]: 0 for each in run.metadata["exposed_by_layer"]}
@@ -37,7 +38,7 @@ def layers(run: Run) -> Quantities:
     return found
 
 
-def collectives(run: Run) -> Quantities:
+def collectives(run: Records) -> Quantities:
     """Of each kind of collective: how many ended, their durations together, their mean bus bandwidth."""
     durations: dict[str, list[int]] = defaultdict(list)
     bandwidths: dict[str, list[float]] = defaultdict(list)
@@ -56,9 +57,9 @@ def collectives(run: Run) -> Quantities:
     return found
 
 
-def account_parts(run: Run) -> Quantities | None:
+def account_parts(run: Records) -> Quantities | None:
     """Where the time of all messages together went, by part; None if the run has no accounts."""
-    table = recorded(run, "accounts")
+    table = table_of(run, "accounts")
     if table is None:
         return None
     names = [name for name in table.columns if name.endswith("_ps") and name not in NOT_PARTS]
@@ -69,7 +70,7 @@ def account_parts(run: Run) -> Quantities | None:
     return {name.removesuffix("_ps").replace("_", " "): ("ps", value) for name, value in sums.items()}
 
 
-def counters(run: Run) -> Quantities:
+def counters(run: Records) -> Quantities:
     """Counts of what the run did."""
     counts: Mapping[str, int] = {
         **{name: run.metadata[name] for name in ("collectives", "collectives_ended", "chunks", "npus", "npus_done")},
@@ -78,7 +79,7 @@ def counters(run: Run) -> Quantities:
     return {name.replace("_", " "): ("", value) for name, value in counts.items() if value is not None}
 
 
-GROUPS: Mapping[str, Callable[[Run], Quantities | None]] = {
+GROUPS: Mapping[str, Callable[[Records], Quantities | None]] = {
     "totals": totals,
     "layers": layers,
     "collectives": collectives,

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from astra_ns3.report.records import Run
+from astra_ns3.report.plots.style import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION, YELLOW
+from astra_ns3.report.tables import Records
 
 Data = dict[str, Any]
 
@@ -15,7 +16,7 @@ Data = dict[str, Any]
 class Shown:
     """A run on the page: its short name, unlike those of the others, and its place among them."""
 
-    run: Run
+    run: Records
     name: str
     place: int
 
@@ -49,18 +50,8 @@ class Missing:
     remedy: str
 
 
-BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, YELLOW = (
-    "#0072B2",
-    "#D55E00",
-    "#009E73",
-    "#CC79A7",
-    "#E69F00",
-    "#56B4E9",
-    "#F0E442",
-)
-GREY = "#8C8C8C"
 COLOURS = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, YELLOW, GREY)
-"""Of Okabe and Ito, "Color Universal Design" (2008): all eyes can tell them apart, on white and on black."""
+"""All eyes can tell them apart, on white and on black."""
 LINES = ("solid", "dash", "dot", "dashdot")
 
 

@@ -13,7 +13,8 @@ from astra_ns3.report.page.figure import Figure, Missing, Shown
 from astra_ns3.report.page.figures.registry import FIGURES, Kind
 from astra_ns3.report.page.markup import Markup, data_script, escaped, joined, plain_labels, tag
 from astra_ns3.report.page.sections import comparisons, in_force, numbers_on_top, slowest, warnings, words
-from astra_ns3.report.records import Run, name_of
+from astra_ns3.report.records import place_of
+from astra_ns3.report.tables import Records
 
 MOST_DATA_BYTES = 1_000_000
 """Of a page, besides plotly.js, which has about 4.8 MB."""
@@ -24,7 +25,7 @@ _POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inl
 """The page loads nothing, whatever is written in it."""
 
 
-def report_page(runs: Sequence[Run], defaults: Defaults) -> str:
+def report_page(runs: Sequence[Records], defaults: Defaults) -> str:
     """One HTML page of the runs, side by side; the same runs give the same page.
 
     ``defaults``: of the options of a run, by name. Raises :class:`~astra_ns3.errors.InputError` if plotly is missing, a
@@ -42,7 +43,7 @@ def report_page(runs: Sequence[Run], defaults: Defaults) -> str:
         detail //= 2
 
 
-def write_report(runs: Sequence[Run], path: str | os.PathLike[str], defaults: Defaults) -> None:
+def write_report(runs: Sequence[Records], path: str | os.PathLike[str], defaults: Defaults) -> None:
     """Write the page; raises InputError as :func:`report_page` does, and if the file can't be written."""
     text = report_page(runs, defaults)
     try:
@@ -59,9 +60,9 @@ def _plotly() -> str:
     return str(get_plotlyjs())
 
 
-def _named(runs: Sequence[Run]) -> list[Shown]:
+def _named(runs: Sequence[Records]) -> list[Shown]:
     """The runs by the names of their folders; by whole paths where these are alike, and numbered where those are."""
-    whole = [name_of(run) for run in runs]
+    whole = [place_of(run) for run in runs]
     last = [Path(name).absolute().name for name in whole]
     names = [name if last.count(name) == 1 else path for name, path in zip(last, whole, strict=True)]
     names = [name if names.count(name) == 1 else f"{name} ({place + 1})" for place, name in enumerate(names)]

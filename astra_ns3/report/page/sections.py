@@ -12,7 +12,7 @@ from astra_ns3.report.page.configuration import Defaults, Key, configuration
 from astra_ns3.report.page.figure import Shown
 from astra_ns3.report.page.markup import Markup, joined, table, tag
 from astra_ns3.report.page.slowest import slowest_collectives, slowest_messages
-from astra_ns3.report.records import Run
+from astra_ns3.report.tables import Records
 from astra_ns3.units import format_time
 
 _MOST_DIFFERENCES = 15
@@ -41,7 +41,7 @@ def _cell(value: str, more: str) -> Markup:
     return joined([value, tag("small", more) if more else ""])
 
 
-def _numbers(run: Run) -> list[tuple[str, str, str]]:
+def _numbers(run: Records) -> list[tuple[str, str, str]]:
     """Name, number, and what stands small beside it."""
     metadata = run.metadata
     whole_ps = metadata["compute_ps"] + metadata["exposed_ps"]

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from astra_ns3.report.records import COLLECTIVES, Run, ps_of, recorded
+from astra_ns3.report.records import COLLECTIVES, ps_of, table_of
+from astra_ns3.report.tables import Records
 from astra_ns3.units import format_bytes, format_time
 
 MOST_ROWS = 12
@@ -18,7 +19,7 @@ Found = tuple[Sequence[str], Sequence[Sequence[str]], Sequence[int]]
 _COLUMNS = ("source", "destination", "collective", "chunk", "phase", "bytes", "start_ps", "end_ps")
 
 
-def slowest_collectives(run: Run) -> Found | None:
+def slowest_collectives(run: Records) -> Found | None:
     """Those that took longest, of all that ended; None if there is none."""
     ended = [row for row in run.rows(COLLECTIVES) if row["duration_us"]]
     if not ended:
@@ -42,9 +43,9 @@ def slowest_collectives(run: Run) -> Found | None:
     return head, rows, (0, 2, 5, 6, 7, 8, 9)
 
 
-def slowest_messages(run: Run) -> Found | None:
+def slowest_messages(run: Records) -> Found | None:
     """Those that took longest, with what a message alone takes where that is known; None if none was recorded."""
-    table = recorded(run, "flows") or recorded(run, "accounts")
+    table = table_of(run, "flows") or table_of(run, "accounts")
     if table is None:
         return None
     ideal = "ideal_ps" in table.columns

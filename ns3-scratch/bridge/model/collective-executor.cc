@@ -59,6 +59,12 @@ CollectiveExecutor::TransportFailed(const char* reason)
     m_simulation.Fail(reason);
 }
 
+MessageAccountant*
+CollectiveExecutor::GetAccountant()
+{
+    return m_recorder.GetAccountant();
+}
+
 void
 CollectiveExecutor::PhaseDone(uint32_t npu, uint64_t instance)
 {

@@ -39,6 +39,7 @@ class CollectiveExecutor : public ns3::MessageListener, public ns3::PhaseListene
     void MessageArrived(const ns3::CollectiveMessage& message) override;
     void BytesArrived(int64_t bytes) override;
     void TransportFailed(const char* reason) override;
+    ns3::MessageAccountant* GetAccountant() override;
     void PhaseDone(uint32_t npu, uint64_t instance) override;
 
     /// \return number of a schedule. \param columns see Session::RegisterSchedule

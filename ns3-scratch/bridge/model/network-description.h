@@ -188,6 +188,7 @@ struct Observation
     Observation& operator=(const Observation& other);
 
     bool flows{false};                      //!< every message
+    bool accounts{false};                   //!< where the time of every message went
     uint32_t connectionQuantities{0};       //!< sum of ConnectionQuantity
     uint32_t queuePairQuantities{0};        //!< sum of QueuePairQuantity
     int64_t queuePairIntervalPs{0};         //!< at its multiples; 0: on change

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "fabric-port.h"
+#include "message-account.h"
 #include "message-transport.h"
 #include "record-table.h"
 
@@ -21,6 +22,24 @@ struct FlowRow
 {
     const ns3::CollectiveMessage& message; //!< the message
     int64_t endPs;                         //!< when
+};
+
+/// Where the time of a message that has arrived went.
+struct AccountRow
+{
+    const ns3::CollectiveMessage& message; //!< the message
+    const ns3::MessageAccount& account;    //!< its time
+    int64_t endPs;                         //!< when it was complete
+};
+
+/// A line on the way of a message's deciding packet.
+struct AccountHopRow
+{
+    int64_t message;            //!< number of the message's row among the accounts
+    int64_t hop;                //!< the how manieth line
+    int64_t node;               //!< node of the port that sends on it
+    int64_t port;               //!< its number
+    const ns3::AccountHop& way; //!< its times
 };
 
 /// A value of a pair of NPUs.
@@ -50,9 +69,11 @@ struct PortState
     uint64_t queueBytes;                     //!< waiting when the port was last settled
 };
 
-using FlowTable = RecordTableOf<FlowRow>; //!< of messages
-using PairTable = RecordTableOf<PairRow>; //!< of pairs of NPUs
-using PortTable = RecordTableOf<PortRow>; //!< of ports
+using FlowTable = RecordTableOf<FlowRow>;             //!< of messages
+using AccountTable = RecordTableOf<AccountRow>;       //!< of messages
+using AccountHopTable = RecordTableOf<AccountHopRow>; //!< of messages
+using PairTable = RecordTableOf<PairRow>;             //!< of pairs of NPUs
+using PortTable = RecordTableOf<PortRow>;             //!< of ports
 
 /// \return columns of messages
 inline std::vector<RecordColumn<FlowRow>>
@@ -67,6 +88,59 @@ FlowColumns()
         {"instance", [](const FlowRow& row) -> int64_t { return row.message.instance; }},
         {"row", [](const FlowRow& row) -> int64_t { return row.message.row; }},
         {"ideal_ps", [](const FlowRow& row) -> int64_t { return row.message.idealPs; }},
+    };
+}
+
+/// \return column of a part of a message's time. \param name as Python knows it
+template <ns3::AccountPart PART>
+RecordColumn<AccountRow>
+AccountColumn(const char* name)
+{
+    return {name, [](const AccountRow& row) { return row.account.Get(PART); }};
+}
+
+/// \return columns of accounts of messages
+inline std::vector<RecordColumn<AccountRow>>
+AccountColumns()
+{
+    using ns3::AccountPart;
+    return {
+        {"source", [](const AccountRow& row) -> int64_t { return row.message.sender; }},
+        {"destination", [](const AccountRow& row) -> int64_t { return row.message.receiver; }},
+        {"bytes", [](const AccountRow& row) -> int64_t { return row.message.bytes; }},
+        {"start_ps", [](const AccountRow& row) -> int64_t { return row.message.startPs; }},
+        {"end_ps", [](const AccountRow& row) -> int64_t { return row.endPs; }},
+        {"instance", [](const AccountRow& row) -> int64_t { return row.message.instance; }},
+        {"row", [](const AccountRow& row) -> int64_t { return row.message.row; }},
+        AccountColumn<AccountPart::TURN>("turn_ps"),
+        AccountColumn<AccountPart::WINDOW>("window_ps"),
+        AccountColumn<AccountPart::PACING>("pacing_ps"),
+        AccountColumn<AccountPart::NIC_PAUSED>("nic_paused_ps"),
+        AccountColumn<AccountPart::NIC_QUEUE>("nic_queue_ps"),
+        AccountColumn<AccountPart::TRANSPORT>("transport_ps"),
+        AccountColumn<AccountPart::LOST>("lost_ps"),
+        AccountColumn<AccountPart::SWITCH_QUEUE>("switch_queue_ps"),
+        AccountColumn<AccountPart::SWITCH_PAUSED>("switch_paused_ps"),
+        AccountColumn<AccountPart::SERIALISATION>("serialisation_ps"),
+        AccountColumn<AccountPart::PROPAGATION>("propagation_ps"),
+        AccountColumn<AccountPart::ACKNOWLEDGEMENT>("acknowledgement_ps"),
+    };
+}
+
+/// \return columns of the lines of accounts
+inline std::vector<RecordColumn<AccountHopRow>>
+AccountHopColumns()
+{
+    return {
+        {"message", [](const AccountHopRow& row) { return row.message; }},
+        {"hop", [](const AccountHopRow& row) { return row.hop; }},
+        {"node", [](const AccountHopRow& row) { return row.node; }},
+        {"port", [](const AccountHopRow& row) { return row.port; }},
+        {"arrival_ps", [](const AccountHopRow& row) { return row.way.arrivalPs; }},
+        {"queue_ps", [](const AccountHopRow& row) { return row.way.queuePs; }},
+        {"paused_ps", [](const AccountHopRow& row) { return row.way.pausedPs; }},
+        {"serialisation_ps", [](const AccountHopRow& row) { return row.way.serialisationPs; }},
+        {"propagation_ps", [](const AccountHopRow& row) { return row.way.propagationPs; }},
     };
 }
 

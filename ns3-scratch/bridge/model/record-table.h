@@ -35,6 +35,7 @@ class RecordTable
     /// Have the rows fetched, and drop them.
     void Flush()
     {
+        PutInColumns();
         if (m_rows > 0 && m_ready)
         {
             m_ready();
@@ -54,7 +55,7 @@ class RecordTable
         return m_names;
     }
 
-    /// \return rows kept
+    /// \return rows kept, as of when they are handed over
     std::size_t GetRows() const
     {
         return m_rows;
@@ -78,13 +79,18 @@ class RecordTable
         if (!m_numbers)
         {
             m_numbers = std::make_unique_for_overwrite<int64_t[]>(m_names.size() * STRIDE);
+            m_fresh.resize(m_names.size() * FRESH_ROWS);
         }
-        int64_t* place = m_numbers.get() + m_rows;
-        for (std::size_t column = 0; column < m_names.size(); ++column, place += STRIDE)
+        int64_t* place = m_fresh.data() + m_freshRows * m_names.size();
+        for (std::size_t column = 0; column < m_names.size(); ++column)
         {
-            *place = value(column);
+            place[column] = value(column);
         }
-        if (++m_rows >= ROWS)
+        if (++m_freshRows == FRESH_ROWS)
+        {
+            PutInColumns();
+        }
+        if (m_rows >= ROWS)
         {
             Flush();
         }
@@ -93,11 +99,30 @@ class RecordTable
   private:
     /// From a column to the next; a line of the cache more, lest all columns fall on the same ones.
     static constexpr std::size_t STRIDE = ROWS + 8;
+    /// Rows that lie together before they go into the columns, which are far apart.
+    static constexpr std::size_t FRESH_ROWS = 32;
+
+    /// Put the newest rows into the columns.
+    void PutInColumns()
+    {
+        for (std::size_t column = 0; m_freshRows > 0 && column < m_names.size(); ++column)
+        {
+            int64_t* place = m_numbers.get() + column * STRIDE + m_rows;
+            for (std::size_t row = 0; row < m_freshRows; ++row)
+            {
+                place[row] = m_fresh[row * m_names.size() + column];
+            }
+        }
+        m_rows += m_freshRows;
+        m_freshRows = 0;
+    }
 
     std::string m_name;                   //!< its name
     std::vector<std::string> m_names;     //!< of the columns
     std::unique_ptr<int64_t[]> m_numbers; //!< the rows, by column; made with the first one
-    std::size_t m_rows{0};                //!< rows kept
+    std::size_t m_rows{0};                //!< rows in them
+    std::vector<int64_t> m_fresh;         //!< the newest rows, one after the other
+    std::size_t m_freshRows{0};           //!< how many
     std::function<void()> m_ready;        //!< fetches them
 };
 

@@ -37,11 +37,16 @@ Recorder::Recorder(const Observation& observation,
                    Ready ready)
     : m_fabric(fabric),
       m_recordsFlows(observation.flows),
+      m_recordsAccounts(observation.accounts),
       m_connectionQuantities(observation.connectionQuantities)
 {
     for (uint32_t table = 0; table < GetNTables(); ++table)
     {
         m_tables[table]->SetReady([ready, table] { ready(table); });
+    }
+    if (m_recordsAccounts)
+    {
+        NumberPorts();
     }
     if (observation.queuePairQuantities != 0)
     {
@@ -60,6 +65,18 @@ Recorder::Recorder(const Observation& observation,
     for (const CaptureDescription& capture : observation.captures)
     {
         Capture(capture, ethernet);
+    }
+}
+
+void
+Recorder::NumberPorts()
+{
+    for (uint32_t node = 0; node < m_fabric.GetNNodes(); ++node)
+    {
+        for (uint32_t port = 0; port < m_fabric.GetNPorts(node); ++port)
+        {
+            m_portNames[PeekPointer(m_fabric.GetPort(node, port))] = {node, port};
+        }
     }
 }
 
@@ -129,6 +146,27 @@ Recorder::MessageArrived(const CollectiveMessage& message)
     {
         m_flows.Append({message, Simulator::Now().GetTimeStep()});
     }
+}
+
+void
+Recorder::MessageAccounted(const CollectiveMessage& message, const MessageAccount& account)
+{
+    const int64_t nowPs = Simulator::Now().GetTimeStep();
+    account.Check(message, nowPs);
+    m_accounts.Append({message, account, nowPs});
+    int64_t hop = 0;
+    for (const AccountHop& way : account.GetPath())
+    {
+        const auto& [node, port] = m_portNames.at(way.port);
+        m_accountHops.Append({m_accountRows, hop++, node, port, way});
+    }
+    m_accountRows++;
+}
+
+MessageAccountant*
+Recorder::GetAccountant()
+{
+    return m_recordsAccounts ? this : nullptr;
 }
 
 PairTable&

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "fabric-network.h"
+#include "message-account.h"
 #include "message-transport.h"
 #include "network-description.h"
 #include "probes.h"
@@ -15,14 +16,16 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace astra_ns3
 {
 
-/// Records what a run does: tables of messages, queues, pauses, lines, connections and queue pairs,
-/// captures, and the counters of all ports.
-class Recorder
+/// Records what a run does: tables of messages, their accounts, queues, pauses, lines, connections
+/// and queue pairs, captures, and the counters of all ports.
+class Recorder : public ns3::MessageAccountant
 {
   public:
     /// Called with the number of a table whose rows should be fetched.
@@ -38,6 +41,10 @@ class Recorder
 
     /// \param message one that has just arrived
     void MessageArrived(const ns3::CollectiveMessage& message);
+    void MessageAccounted(const ns3::CollectiveMessage& message,
+                          const ns3::MessageAccount& account) override;
+    /// \return who keeps accounts of messages, if they are recorded
+    ns3::MessageAccountant* GetAccountant();
     /// \return where connections are recorded
     PairTable& GetConnectionTable();
     /// \return sum of ConnectionQuantity to record
@@ -65,6 +72,8 @@ class Recorder
     const std::string& GetFailedCapture(uint32_t index) const;
 
   private:
+    /// Number all ports.
+    void NumberPorts();
     /// Record the queue of a port.
     void ObserveQueue(uint32_t node, uint32_t port, int64_t intervalPs);
     /// Record what stops a port.
@@ -74,22 +83,30 @@ class Recorder
     /// Write the packets of a port.
     void Capture(const CaptureDescription& capture, bool ethernet);
 
-    FabricNetwork& m_fabric;                                        //!< what is looked at
-    bool m_recordsFlows;                                            //!< messages are recorded
-    uint32_t m_connectionQuantities;                                //!< sum of ConnectionQuantity
-    FlowTable m_flows{"flows", FlowColumns()};                      //!< messages
-    PairTable m_connections{"connections", PairColumns()};          //!< of TCP
-    PairTable m_queuePairs{"queue_pairs", PairColumns()};           //!< of RoCE
-    PortTable m_queues{"queues", PortColumns("queue_bytes")};       //!< of ports
-    PortTable m_pauses{"pauses", PortColumns("paused_priorities")}; //!< of ports
-    PortTable m_utilisation{"utilisation", PortColumns("wire_bytes")}; //!< of ports
+    FabricNetwork& m_fabric;                   //!< what is looked at
+    bool m_recordsFlows;                       //!< messages are recorded
+    uint32_t m_connectionQuantities;           //!< sum of ConnectionQuantity
+    FlowTable m_flows{"flows", FlowColumns()}; //!< messages
+    bool m_recordsAccounts;                    //!< so are their accounts
+    int64_t m_accountRows{0};                  //!< accounts so far
+    /// Node and number of each port, if accounts are recorded.
+    std::unordered_map<const ns3::FabricPort*, std::pair<uint32_t, uint32_t>> m_portNames;
+    AccountTable m_accounts{"accounts", AccountColumns()};              //!< of messages
+    AccountHopTable m_accountHops{"account_hops", AccountHopColumns()}; //!< of messages
+    PairTable m_connections{"connections", PairColumns()};              //!< of TCP
+    PairTable m_queuePairs{"queue_pairs", PairColumns()};               //!< of RoCE
+    PortTable m_queues{"queues", PortColumns("queue_bytes")};           //!< of ports
+    PortTable m_pauses{"pauses", PortColumns("paused_priorities")};     //!< of ports
+    PortTable m_utilisation{"utilisation", PortColumns("wire_bytes")};  //!< of ports
     /// All tables, by number.
-    std::array<RecordTable*, 6> m_tables{&m_flows,
+    std::array<RecordTable*, 8> m_tables{&m_flows,
                                          &m_connections,
                                          &m_queues,
                                          &m_queuePairs,
                                          &m_pauses,
-                                         &m_utilisation};
+                                         &m_utilisation,
+                                         &m_accounts,
+                                         &m_accountHops};
     std::vector<std::unique_ptr<QueueProbe>> m_queueProbes;             //!< of ports
     std::vector<std::unique_ptr<UtilisationProbe>> m_utilisationProbes; //!< of ports
     std::unique_ptr<QueuePairProbe> m_queuePairProbe;                   //!< of all queue pairs

@@ -135,7 +135,7 @@ class LooseFrames : public FabricFlow
 };
 
 /// A case that is being played.
-class NetworkPlayer : public MessageListener, public RoceQueuePairOwner
+class NetworkPlayer : public MessageListener, public MessageAccountant, public RoceQueuePairOwner
 {
   public:
     explicit NetworkPlayer(const NetworkCase& networkCase)
@@ -199,6 +199,26 @@ class NetworkPlayer : public MessageListener, public RoceQueuePairOwner
     void MessageArrived(const CollectiveMessage& message) override
     {
         Log(message.receiver, 0, LogKind::MESSAGE, NowPs(), message.row);
+    }
+
+    void MessageAccounted(const CollectiveMessage& message, const MessageAccount& account) override
+    {
+        account.Check(message, NowPs());
+        const auto log = [this, &message](int64_t value) {
+            Log(message.receiver, 0, LogKind::ACCOUNT, NowPs(), static_cast<uint64_t>(value));
+        };
+        for (uint32_t part = 0; part < static_cast<uint32_t>(AccountPart::PARTS); ++part)
+        {
+            log(account.Get(static_cast<AccountPart>(part)));
+        }
+        for (const AccountHop& hop : account.GetPath())
+        {
+            for (const int64_t timePs :
+                 {hop.arrivalPs, hop.queuePs, hop.pausedPs, hop.serialisationPs, hop.propagationPs})
+            {
+                log(timePs);
+            }
+        }
     }
 
     void TransportFailed(const char*) override
@@ -465,6 +485,7 @@ class NetworkPlayer : public MessageListener, public RoceQueuePairOwner
             RoceContext context;
             context.parameters = transport.parameters;
             context.listener = this;
+            context.accountant = this;
             context.random = CreateObject<UniformRandomVariable>();
             context.random->SetStream(stream++);
             context.makeControl = [name = transport.control, numbers] {

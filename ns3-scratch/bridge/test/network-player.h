@@ -24,6 +24,7 @@ enum class LogKind : uint32_t
     MARK,         //!< a packet marked: bytes
     DROP,         //!< a packet dropped or lost: bytes
     MESSAGE,      //!< a message has arrived: its number
+    ACCOUNT,      //!< where its time went: part by part, then line by line of its path
     COUNTER,      //!< a counter at the end
     TIE,          //!< several things in one picosecond whose order no rule gives
     DUE_DEPARTURE //!< a departure in a switch that has stopped a neighbour; tied with any arrival

@@ -2,6 +2,7 @@
 #include "local-message-transport.h"
 
 #include "fabric-delay.h"
+#include "message-account.h"
 
 #include "ns3/simulator.h"
 
@@ -35,11 +36,25 @@ LocalMessageTransport::Send(const CollectiveMessage& message)
         FabricRefuseTheLong("a message inside a host");
     }
     freePs = static_cast<int64_t>(endPs);
-    Simulator::Schedule(FabricDelay(freePs + m_delayPs - nowPs, "a message inside a host"),
-                        [this, message]() {
-                            m_listener.BytesArrived(static_cast<int64_t>(message.bytes));
-                            m_listener.MessageArrived(message);
-                        });
+    Simulator::Schedule(
+        FabricDelay(freePs + m_delayPs - nowPs, "a message inside a host"),
+        [this, message, linePs = static_cast<int64_t>(busyPs)]() { Arrive(message, linePs); });
+}
+
+void
+LocalMessageTransport::Arrive(const CollectiveMessage& message, int64_t linePs)
+{
+    m_listener.BytesArrived(static_cast<int64_t>(message.bytes));
+    if (MessageAccountant* accountant = m_listener.GetAccountant())
+    {
+        const int64_t timePs = Simulator::Now().GetTimeStep() - message.startPs;
+        MessageAccount account;
+        account.Add(AccountPart::TURN, timePs - linePs - m_delayPs);
+        account.Add(AccountPart::SERIALISATION, linePs);
+        account.Add(AccountPart::PROPAGATION, m_delayPs);
+        accountant->MessageAccounted(message, account);
+    }
+    m_listener.MessageArrived(message);
 }
 
 } // namespace ns3

@@ -30,6 +30,9 @@ class LocalMessageTransport : public MessageTransport
     void Send(const CollectiveMessage& message) override;
 
   private:
+    /// \param message one that has arrived \param linePs how long its sender was busy with it
+    void Arrive(const CollectiveMessage& message, int64_t linePs);
+
     std::vector<int64_t> m_freePs; //!< when each NPU can send its next message
     uint64_t m_rateBps;            //!< rate
     int64_t m_delayPs;             //!< delay

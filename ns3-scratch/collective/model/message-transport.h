@@ -18,6 +18,8 @@ struct CollectiveMessage
     int64_t idealPs{0};   //!< time it would take alone on the network; 0: not known
 };
 
+class MessageAccountant;
+
 /// Who is told of what a transport has done; one per simulation.
 class MessageListener
 {
@@ -30,6 +32,12 @@ class MessageListener
     virtual void BytesArrived(int64_t bytes) = 0;
     /// \param reason why a message can never arrive, in one line
     virtual void TransportFailed(const char* reason) = 0;
+
+    /// \return who keeps accounts of messages, the same all along, or none
+    virtual MessageAccountant* GetAccountant()
+    {
+        return nullptr;
+    }
 };
 
 /// Carries messages between NPUs: TCP, RoCE, a formula.

@@ -52,6 +52,12 @@ FabricFlow::FrameLost(FabricFrame* frame)
     FabricFramePool::Give(frame);
 }
 
+void
+FabricTrailGiver::operator()(FabricTrail* trail) const
+{
+    FabricFramePool::GiveTrail(trail);
+}
+
 Ptr<Packet>
 FabricFrame::GetPacket() const
 {
@@ -75,6 +81,12 @@ FabricFramePool::~FabricFramePool()
         FabricTelemetry* telemetry = m_freeTelemetry;
         m_freeTelemetry = telemetry->next;
         delete telemetry;
+    }
+    while (m_freeTrail)
+    {
+        FabricTrail* trail = m_freeTrail;
+        m_freeTrail = trail->m_next;
+        delete trail;
     }
 }
 
@@ -111,6 +123,10 @@ FabricFramePool::Give(FabricFrame* frame)
     {
         GiveTelemetry(frame->telemetry);
         frame->telemetry = nullptr;
+    }
+    if (frame->accounted) [[unlikely]]
+    {
+        frame->TakeTrail();
     }
     frame->flow = nullptr;
     frame->collects = false;
@@ -149,6 +165,37 @@ FabricFramePool::GiveTelemetry(FabricTelemetry* telemetry)
     pool.m_telemetry--;
     telemetry->next = pool.m_freeTelemetry;
     pool.m_freeTelemetry = telemetry;
+}
+
+FabricTrail*
+FabricFramePool::TakeTrail()
+{
+    FabricFramePool& pool = Get();
+    pool.m_trails++;
+    FabricTrail* trail = pool.m_freeTrail;
+    if (!trail)
+    {
+        return new FabricTrail;
+    }
+    pool.m_freeTrail = trail->m_next;
+    return trail;
+}
+
+void
+FabricFramePool::GiveTrail(FabricTrail* trail)
+{
+    trail->m_hops.clear();
+    trail->m_waits = false;
+    FabricFramePool& pool = Get();
+    pool.m_trails--;
+    trail->m_next = pool.m_freeTrail;
+    pool.m_freeTrail = trail;
+}
+
+uint64_t
+FabricFramePool::CountTrails()
+{
+    return Get().m_trails;
 }
 
 uint64_t

@@ -2,11 +2,14 @@
 #pragma once
 
 #include "fabric-telemetry.h"
+#include "fabric-trail.h"
 
 #include "ns3/packet.h"
 #include "ns3/ptr.h"
 
 #include <cstdint>
+#include <memory>
+#include <utility>
 #include <vector>
 
 namespace ns3
@@ -32,6 +35,16 @@ enum class FabricEcn : uint8_t
 };
 
 struct FabricFrame;
+
+/// Gives a trail back to its pool.
+struct FabricTrailGiver
+{
+    /// \param trail a trail that nobody uses any more
+    void operator()(FabricTrail* trail) const;
+};
+
+/// A trail of one's own.
+using FabricTrailPointer = std::unique_ptr<FabricTrail, FabricTrailGiver>;
 
 /// Whose frames travel without an ns-3 packet: it gets them at the destination host.
 class FabricFlow
@@ -71,13 +84,22 @@ struct alignas(64) FabricFrame // what switches touch lies in the first cache li
     uint8_t switches{0};         //!< switches passed so far
     uint8_t echoSwitches{0};     //!< the flow's: switches passed by what is answered
     bool wantsAnswer{false};     //!< the flow's: it must be answered at once
+    bool collects{false};        //!< switches write into the telemetry
+    bool accounted{false};       //!< ports write into the trail
     uint32_t payloadBytes{0};    //!< the flow's: bytes of data
     uint64_t sequence{0};        //!< the flow's: position of the data
     uint64_t echo{0};            //!< the flow's: position named by an answer
     int64_t sentPs{0};           //!< the flow's: when the first bit left the sender
     FabricTelemetry* telemetry{nullptr}; //!< what is collected on the way, or was
-    bool collects{false};                //!< switches write into the telemetry
+    FabricTrail* trail{nullptr};         //!< where it has been, if that is accounted for
     Ptr<Packet> packet;                  //!< the IP packet carried, if there is one
+
+    /// \return its trail, which nobody writes any more, or none
+    FabricTrailPointer TakeTrail()
+    {
+        accounted = false;
+        return FabricTrailPointer(std::exchange(trail, nullptr));
+    }
 
     /// \return the packet carried or stood for, for a trace
     Ptr<Packet> GetPacket() const;
@@ -134,23 +156,29 @@ class FabricFrameList
     FabricFrame* m_tail{nullptr}; //!< newest, meaningless when empty
 };
 
-/// Recycles frames and telemetry. ns-3 runs a simulation in one thread, so this is per thread and
-/// needs no lock.
+/// Recycles frames, telemetry and trails. ns-3 runs a simulation in one thread, so this is per
+/// thread and needs no lock.
 class FabricFramePool
 {
   public:
     /// \return a frame as if newly made
     static FabricFrame* Take();
-    /// \param frame a frame that nobody uses any more; its packet and telemetry are released
+    /// \param frame a frame that nobody uses any more; what it carries is released
     static void Give(FabricFrame* frame);
     /// \return telemetry as if newly made
     static FabricTelemetry* TakeTelemetry();
     /// \param telemetry telemetry that nobody uses any more
     static void GiveTelemetry(FabricTelemetry* telemetry);
+    /// \return a trail as if newly made
+    static FabricTrail* TakeTrail();
+    /// \param trail a trail that nobody uses any more
+    static void GiveTrail(FabricTrail* trail);
     /// \return frames taken and not given back
     static uint64_t CountFrames();
     /// \return telemetry taken and not given back
     static uint64_t CountTelemetry();
+    /// \return trails taken and not given back
+    static uint64_t CountTrails();
 
   private:
     ~FabricFramePool();
@@ -159,8 +187,10 @@ class FabricFramePool
 
     FabricFrame* m_free{nullptr};              //!< frames to hand out again
     FabricTelemetry* m_freeTelemetry{nullptr}; //!< telemetry to hand out again
+    FabricTrail* m_freeTrail{nullptr};         //!< trails to hand out again
     uint64_t m_frames{0};                      //!< frames that are out
     uint64_t m_telemetry{0};                   //!< telemetry that is out
+    uint64_t m_trails{0};                      //!< trails that are out
 };
 
 } // namespace ns3

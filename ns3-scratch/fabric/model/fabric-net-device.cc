@@ -179,6 +179,12 @@ FabricNetDevice::Send(Ptr<Packet> packet, const Address&, uint16_t protocol)
         std::max(packet->GetSize() + FABRIC_ETHERNET_BYTES, FABRIC_MINIMUM_FRAME_BYTES);
     frame->wireBytes = frame->bufferBytes + FABRIC_LINE_GAP_BYTES;
     frame->packet = packet;
+    if (m_followed) [[unlikely]]
+    {
+        frame->accounted = *m_followed == packet->GetUid();
+        frame->trail = frame->accounted ? FabricFramePool::TakeTrail() : nullptr;
+        m_followed.reset();
+    }
     m_ports[port]->Enqueue(frame);
     return true;
 }
@@ -198,6 +204,7 @@ FabricNetDevice::ReceiveFrame(FabricFrame* frame, uint32_t port)
         m_ports[port]->SetPaused(paused);
         return;
     }
+    const FabricTrailPointer trail = frame->TakeTrail();
     Ptr<Packet> packet = std::move(frame->packet);
     if (frame->marked)
     {
@@ -213,7 +220,21 @@ FabricNetDevice::ReceiveFrame(FabricFrame* frame, uint32_t port)
     {
         m_sniff(this, packet, IPV4_PROTOCOL, m_address, m_address, PACKET_HOST);
     }
+    m_trail = trail.get();
     m_receive(this, packet, IPV4_PROTOCOL, m_address);
+    m_trail = nullptr;
+}
+
+void
+FabricNetDevice::Follow(uint64_t uid)
+{
+    m_followed = uid;
+}
+
+const FabricTrail*
+FabricNetDevice::GetTrail() const
+{
+    return m_trail;
 }
 
 void

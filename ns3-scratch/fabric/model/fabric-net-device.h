@@ -10,6 +10,7 @@
 #include "ns3/node.h"
 #include "ns3/traced-callback.h"
 
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -57,6 +58,10 @@ class FabricNetDevice : public NetDevice, public FabricReceiver
     void SetChannel(Ptr<FabricChannel> channel);
     /// \param baseAddress IPv4 address of host 0, in host byte order
     void SetBaseAddress(uint32_t baseAddress);
+    /// \param uid of the packet that is handed over next, if it is: it gets a trail
+    void Follow(uint64_t uid);
+    /// \return where the packet has been that the IP stack is handed just now, or none
+    const FabricTrail* GetTrail() const;
     /// \return packets handed to the IP stack so far
     uint64_t GetReceivedPackets() const;
     /// \return packets of the IP stack that had no way and were discarded
@@ -110,6 +115,8 @@ class FabricNetDevice : public NetDevice, public FabricReceiver
     uint16_t m_mtu{1500};                             //!< largest IP packet
     uint64_t m_receivedPackets{0};                    //!< packets handed up
     uint64_t m_unroutedPackets{0};                    //!< packets without a way
+    std::optional<uint64_t> m_followed;               //!< a packet that gets a trail
+    const FabricTrail* m_trail{nullptr};              //!< of the packet that is handed up
     TracedCallback<Ptr<const Packet>> m_sendTrace;    //!< packet from the stack
     TracedCallback<Ptr<const Packet>> m_receiveTrace; //!< packet to the stack
 };

@@ -90,12 +90,17 @@ void
 FabricPort::StopPriorities(uint8_t pausedPriorities, int64_t nowPs)
 {
     const uint8_t stopped = pausedPriorities & ~m_paused;
+    const uint8_t released = m_paused & ~pausedPriorities;
     for (uint32_t priority = 0; priority < FABRIC_PRIORITIES; ++priority)
     {
         if (stopped >> priority & 1)
         {
             m_pausedSincePs[priority] = nowPs;
             m_counters.pauses++;
+        }
+        if (released >> priority & 1)
+        {
+            m_stoppedPs[priority] += nowPs - m_pausedSincePs[priority];
         }
     }
     if (m_paused == 0)
@@ -152,6 +157,10 @@ FabricPort::List()
 void
 FabricPort::Push(FabricFrame* frame, uint32_t queue, int64_t nowPs)
 {
+    if (frame->accounted) [[unlikely]]
+    {
+        frame->trail->Wait(nowPs, GetStoppedPs(queue, nowPs));
+    }
     List();
     m_queues[queue].PushBack(frame);
     m_occupied |= 1U << queue;
@@ -242,6 +251,11 @@ FabricPort::Transmit(FabricFrame* frame, int64_t startPs)
     m_lineFreePs = startPs + TransmissionPs(frame->wireBytes);
     // A cable keeps its order, also where it has just become shorter.
     m_lastArrivalPs = std::max(m_lineFreePs + m_delay.GetTimeStep(), m_lastArrivalPs);
+    if (frame->accounted) [[unlikely]]
+    {
+        const int64_t stoppedPs = GetStoppedPs(frame->priority, startPs);
+        frame->trail->Leave(this, startPs, m_lineFreePs, m_lastArrivalPs, stoppedPs);
+    }
     // The predecessor is told, so that its arrival need not touch this frame, which waits in
     // memory.
     (m_wire.IsEmpty() ? m_nextArrivalPs : m_wire.Back()->successorPs) = m_lastArrivalPs;

@@ -156,6 +156,15 @@ class FabricPort : public Object
     uint8_t GetPaused() const;
     /// \param priority a priority \return since when it is stopped; it must be
     int64_t GetPausedSincePs(uint32_t priority) const;
+
+    /// \param priority a priority \param timePs a time, not before its last stop or go
+    /// \return for how long it had been stopped by then, all stops together
+    int64_t GetStoppedPs(uint32_t priority, int64_t timePs) const
+    {
+        const bool stopped = m_paused >> priority & 1;
+        return m_stoppedPs[priority] + (stopped ? timePs - m_pausedSincePs[priority] : 0);
+    }
+
     /// \param priority a priority \return what waits in it
     const FabricFrameList& GetQueue(uint32_t priority) const;
 
@@ -378,6 +387,7 @@ class FabricPort : public Object
     std::array<FabricFrameList, QUEUES> m_queues;             //!< waiting
     std::array<uint64_t, QUEUES> m_bytes{};                   //!< bytes waiting
     std::array<int64_t, FABRIC_PRIORITIES> m_pausedSincePs{}; //!< start of each stop
+    std::array<int64_t, FABRIC_PRIORITIES> m_stoppedPs{};     //!< stops that are over, together
     int64_t m_anyPausedSincePs{0};                            //!< start of the first stop
     std::unique_ptr<FabricPortScheduler> m_scheduler;         //!< chooses the queue
     std::unique_ptr<FabricUtilisationMeter> m_meter;          //!< utilisation of the line

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #pragma once
 
+#include "message-account.h"
 #include "message-transport.h"
 #include "roce-congestion-control.h"
 #include "roce-parameters.h"
@@ -53,6 +54,8 @@ struct RoceContext
     RoceTelemetry telemetry{RoceTelemetry::NONE}; //!< what their data packets carry
     Ptr<UniformRandomVariable> random;            //!< their random numbers
     RoceObserver* observer{nullptr};              //!< who watches, if anyone
+    MessageAccountant* accountant{nullptr};       //!< who keeps accounts of messages, if anyone
+    MessageAccount account;                       //!< the one that is worked out
     RoceStatistics statistics;                    //!< what they have done
 };
 

@@ -31,6 +31,7 @@ RoceMessageTransport::RoceMessageTransport(RoceContext context,
       m_ports(m_hosts.size())
 {
     m_context.telemetry = m_context.makeControl()->GetTelemetry();
+    m_context.accountant = m_context.listener->GetAccountant();
     for (std::size_t host = 0; host < m_hosts.size(); ++host)
     {
         for (uint32_t port = 0; m_hosts[host] && port < m_hosts[host]->GetNPorts(); ++port)

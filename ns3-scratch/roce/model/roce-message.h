@@ -1,20 +1,38 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #pragma once
 
+#include "message-account.h"
 #include "message-transport.h"
 
 #include <cstdint>
+#include <limits>
+#include <memory>
 
 namespace ns3
 {
 
+/// What is kept of a message for its account. Times are picoseconds.
+struct RoceMessageTimes
+{
+    /// Not yet.
+    static constexpr int64_t NEVER = std::numeric_limits<int64_t>::max();
+
+    int64_t nextPs{NEVER};    //!< when all before it had been sent
+    FabricSenderTimes atNext; //!< of its sender by then
+    int64_t lastPs{0};        //!< when its last packet was first sent, if that one decides
+    FabricSenderTimes atLast; //!< of its sender by then
+    int64_t deliveredPs{0};   //!< when it had arrived
+    MessageAccount account;   //!< of its time until then
+};
+
 /// A message in the stream of bytes of a queue pair.
 struct RoceMessage
 {
-    CollectiveMessage message;  //!< the message
-    uint64_t begin{0};          //!< position of its first byte
-    uint64_t end{0};            //!< position behind its last byte
-    RoceMessage* next{nullptr}; //!< its successor
+    CollectiveMessage message;               //!< the message
+    uint64_t begin{0};                       //!< position of its first byte
+    uint64_t end{0};                         //!< position behind its last byte
+    RoceMessage* next{nullptr};              //!< its successor
+    std::unique_ptr<RoceMessageTimes> times; //!< for its account, if one is kept
 };
 
 /**

@@ -83,6 +83,30 @@ RoceNicPort::CheckTimeouts()
     ScheduleCheck();
 }
 
+const RocePauses&
+RoceNicPort::KeepPauses()
+{
+    if (!m_pauses)
+    {
+        m_pauses = std::make_unique<RocePauses>(*m_port, [this] { return FindLongestHeldPs(); });
+    }
+    return *m_pauses;
+}
+
+int64_t
+RoceNicPort::FindLongestHeldPs() const
+{
+    int64_t longestPs = Simulator::Now().GetTimeStep();
+    for (RoceQueueSender* sender : m_senders)
+    {
+        if (sender && sender->GetTurn().state != Turn::IDLE)
+        {
+            longestPs = std::min(longestPs, sender->GetHeldSincePs());
+        }
+    }
+    return longestPs;
+}
+
 void
 RoceNicPort::LineChanged()
 {

@@ -2,12 +2,14 @@
 #pragma once
 
 #include "fabric-port.h"
+#include "roce-pauses.h"
 #include "roce-turns.h"
 
 #include "ns3/event-id.h"
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 namespace ns3
@@ -59,6 +61,9 @@ class RoceNicPort : public FabricFrameSource
     /// \param sender a sender to watch no longer; it may not be watched
     void Unwatch(RoceQueueSender& sender);
 
+    /// \return what has stopped the port, kept since this was first called
+    const RocePauses& KeepPauses();
+
     /// The link has changed, or senders have come from another port: look anew when the first of
     /// them can time out.
     void LineChanged();
@@ -74,6 +79,8 @@ class RoceNicPort : public FabricFrameSource
         std::vector<RoceQueueSender*> paced; //!< heap, earliest first
     };
 
+    /// \return the earliest time since which a sender may have waited for the port alone
+    int64_t FindLongestHeldPs() const;
     /// One of the watched senders may have timed out.
     void CheckTimeouts();
     /// Look at them again when the first can have timed out.
@@ -102,6 +109,7 @@ class RoceNicPort : public FabricFrameSource
     int64_t m_timeoutPs;                           //!< without progress for so long
     std::vector<RoceQueueSender*> m_watched; //!< those with unacknowledged data, and some without
     EventId m_check;                         //!< looks at them
+    std::unique_ptr<RocePauses> m_pauses;    //!< kept for accounts
 };
 
 } // namespace ns3

@@ -169,9 +169,49 @@ RoceQueuePair::MakePacket(const FabricFrame& frame) const
 }
 
 void
-RoceQueuePair::Delivered(const RoceMessage& message)
+RoceQueuePair::AccountFor(const RoceMessage& message,
+                          const FabricTrail& trail,
+                          MessageAccount& account)
 {
-    if (!m_context.parameters.acknowledged)
+    const int64_t postedPs = message.message.startPs;
+    const RoceMessageTimes& times = *message.times;
+    const int64_t firstPs = trail.GetFirstPs();
+    const int64_t sentPs = trail.GetHops().front().startPs;
+    account.Clear();
+    account.Add(AccountPart::TURN, std::max(std::min(times.nextPs, firstPs), postedPs) - postedPs);
+    if (times.nextPs <= firstPs) // else the deciding packet is of an earlier message
+    {
+        const FabricSenderTimes& since = times.atNext;
+        const FabricSenderTimes& until = trail.GetTimes();
+        account.Add(AccountPart::WINDOW, until.windowPs - since.windowPs);
+        account.Add(AccountPart::PACING, until.pacingPs - since.pacingPs);
+        account.Add(AccountPart::NIC_PAUSED, until.pausedPs - since.pausedPs);
+        account.Add(AccountPart::NIC_QUEUE, until.queuePs - since.queuePs);
+        account.Add(AccountPart::LOST, until.lostPs - since.lostPs);
+        account.Add(AccountPart::SERIALISATION, until.serialisationPs - since.serialisationPs);
+    }
+    account.Add(AccountPart::LOST, std::max(sentPs, postedPs) - std::max(firstPs, postedPs));
+    account.AddWay(trail, postedPs);
+}
+
+void
+RoceQueuePair::Delivered(RoceMessage& message, const FabricTrail* trail)
+{
+    const bool arrived = !m_context.parameters.acknowledged;
+    if (m_context.accountant) [[unlikely]]
+    {
+        MessageAccount& account = arrived ? m_context.account : message.times->account;
+        AccountFor(message, *trail, account);
+        if (arrived)
+        {
+            m_context.accountant->MessageAccounted(message.message, account);
+        }
+        else
+        {
+            message.times->deliveredPs = Simulator::Now().GetTimeStep();
+        }
+    }
+    if (arrived)
     {
         m_context.listener->MessageArrived(message.message);
     }
@@ -183,6 +223,13 @@ RoceQueuePair::Acknowledged(uint64_t position)
     while (m_messages.GetFirst() && m_messages.GetFirst()->end <= position)
     {
         const CollectiveMessage message = m_messages.GetFirst()->message;
+        if (m_context.accountant && m_context.parameters.acknowledged) [[unlikely]]
+        {
+            RoceMessageTimes& times = *m_messages.GetFirst()->times;
+            times.account.Add(AccountPart::ACKNOWLEDGEMENT,
+                              Simulator::Now().GetTimeStep() - times.deliveredPs);
+            m_context.accountant->MessageAccounted(message, times.account);
+        }
         m_messages.DropFirst();
         if (m_context.parameters.acknowledged)
         {

@@ -96,14 +96,20 @@ class RoceQueuePair : public FabricFlow
     void SendCnp();
     /// \param frame a frame that needs no answer
     void FreeFrame(FabricFrame* frame);
-    /// \param message a message that has arrived whole
-    void Delivered(const RoceMessage& message);
+    /// \param message a message that has arrived whole \param trail of the packet that completed
+    /// it, if accounts are kept
+    void Delivered(RoceMessage& message, const FabricTrail* trail);
     /// \param position everything below it is acknowledged
     void Acknowledged(uint64_t position);
     /// \param timeouts in a row, too many
     void GiveUp(uint32_t timeouts);
 
   private:
+    /// Work out where the time of a message went that has arrived. \param trail of the packet that
+    /// completed it \param account filled with that
+    static void AccountFor(const RoceMessage& message,
+                           const FabricTrail& trail,
+                           MessageAccount& account);
     /// Tell the owner if there is nothing left to do.
     void CheckIdle();
     /// Fill in what every frame has. \param bufferBytes its size without padding

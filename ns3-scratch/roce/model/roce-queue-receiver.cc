@@ -42,9 +42,10 @@ RoceQueueReceiver::ReceiveData(FabricFrame* frame)
     {
         Notify(*frame);
     }
+    const FabricTrailPointer trail = frame->TakeTrail(); // its answer is not accounted for
     if (frame->sequence == m_expected)
     {
-        TakeInOrder(frame);
+        TakeInOrder(frame, trail.get());
     }
     else if (frame->sequence > m_expected)
     {
@@ -57,7 +58,7 @@ RoceQueueReceiver::ReceiveData(FabricFrame* frame)
 }
 
 void
-RoceQueueReceiver::TakeInOrder(FabricFrame* frame)
+RoceQueueReceiver::TakeInOrder(FabricFrame* frame, const FabricTrail* trail)
 {
     const uint64_t before = m_expected;
     m_expected += frame->payloadBytes;
@@ -91,7 +92,7 @@ RoceQueueReceiver::TakeInOrder(FabricFrame* frame)
     while (message != behind && message && message->end <= m_expected)
     {
         RoceMessage* next = message->next;
-        m_pair.Delivered(*message);
+        m_pair.Delivered(*message, trail);
         message = next;
     }
 }

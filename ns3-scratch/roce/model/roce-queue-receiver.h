@@ -30,8 +30,8 @@ class RoceQueueReceiver
     void ReceiveData(FabricFrame* frame);
 
   private:
-    /// The next packet in order has come.
-    void TakeInOrder(FabricFrame* frame);
+    /// The next packet in order has come. \param trail where it has been, if accounts are kept
+    void TakeInOrder(FabricFrame* frame, const FabricTrail* trail);
     /// A packet has come whose predecessor is missing.
     void TakeOutOfOrder(FabricFrame* frame);
     /// Go back 0: throw away what has come of the message, or of its last part.

@@ -46,6 +46,7 @@ RoceQueueSender::Open(RoceNicPort& port, const RocePathNumbers& path)
         m_recovery = std::make_unique<RoceRecovery>(uint64_t{parameters.reorderingPackets} *
                                                     parameters.payloadBytes);
     }
+    OpenAccount();
     UpdateLimit();
     m_control = m_context.makeControl();
     m_control->Start(*this);
@@ -76,6 +77,7 @@ RoceQueueSender::Move(RoceNicPort& port, const RocePathNumbers& path)
         m_port->Close(*this);
         m_port = &port;
         m_port->Open(*this);
+        m_pauses = m_account ? &m_port->KeepPauses() : nullptr;
         if (HasUnacknowledged())
         {
             m_port->Watch(*this);
@@ -114,6 +116,10 @@ RoceQueueSender::MessagePosted(RoceMessage* posted)
     {
         m_current = posted; // everything before it has been sent
     }
+    if (m_account) [[unlikely]]
+    {
+        m_account->Posted(*posted, m_highest == posted->begin, GetNowPs());
+    }
     if (m_turn.state == Turn::IDLE)
     {
         Reschedule(GetNowPs());
@@ -146,6 +152,10 @@ RoceQueueSender::MakeDataFrame(int64_t startPs)
         static_cast<uint32_t>(std::min<uint64_t>(parameters.payloadBytes, message->end - position));
     FabricFrame* frame = m_pair.MakeDataFrame(position, bytes, startPs);
     m_context.statistics.dataPackets++;
+    if (m_account) [[unlikely]]
+    {
+        AccountPacket(frame, message, startPs);
+    }
     if (position < m_highest)
     {
         m_context.statistics.retransmittedPackets++;
@@ -209,6 +219,10 @@ RoceQueueSender::Reschedule(int64_t nowPs)
     {
         m_port->Remove(*this);
     }
+    else if (m_account) [[unlikely]]
+    {
+        m_account->Opened(nowPs);
+    }
     m_port->Add(*this, m_readyPs, nowPs);
     m_port->GetPort().SourceChanged(nowPs);
 }
@@ -231,6 +245,10 @@ RoceQueueSender::Advance(uint64_t position, int64_t nowPs)
     if (m_recovery)
     {
         m_recovery->Acknowledged(position);
+    }
+    if (m_account) [[unlikely]]
+    {
+        m_account->Acknowledged(position);
     }
     m_progressPs = nowPs;
     m_pair.Acknowledged(position);
@@ -287,6 +305,7 @@ RoceQueueSender::HandleNack(const FabricFrame& frame)
     {
         if (m_recovery->ArrivedEarly(frame.echo, frame.payloadBytes, m_acknowledged, m_next))
         {
+            AccountLoss(GetNowPs());
             m_control->LossDetected(*this, false);
         }
         return;
@@ -310,6 +329,7 @@ RoceQueueSender::HandleNack(const FabricFrame& frame)
 void
 RoceQueueSender::GoBack()
 {
+    AccountLoss(GetNowPs());
     m_next = m_acknowledged;
     m_current = m_pair.GetMessages().Find(m_next);
 }
@@ -342,6 +362,7 @@ RoceQueueSender::TimedOut(int64_t nowPs)
     }
     if (m_recovery)
     {
+        AccountLoss(nowPs);
         m_recovery->TimedOut(m_acknowledged, m_next);
     }
     else

@@ -7,6 +7,7 @@
 #include "roce-message.h"
 #include "roce-nic-port.h"
 #include "roce-recovery.h"
+#include "roce-sender-account.h"
 
 #include "ns3/event-id.h"
 
@@ -116,6 +117,10 @@ class RoceQueueSender : public RoceSender
         return m_readyPs;
     }
 
+    /// \return the earliest time since which it may have waited for its port alone, if accounts are
+    /// kept
+    int64_t GetHeldSincePs() const;
+
     /// \param startPs when its first bit goes on the line \return the next packet
     FabricFrame* MakeDataFrame(int64_t startPs);
     /// \param frame an acknowledgement, positive or negative
@@ -175,6 +180,14 @@ class RoceQueueSender : public RoceSender
     void TimerDue(uint32_t timer);
     /// Tell the observer.
     void Report();
+    /// Begin to keep account of its time, if somebody wants that.
+    void OpenAccount();
+    /// \return what may hold the next packet, for its account
+    RoceSenderAccount::Hold GetHold() const;
+    /// It begins to send again: tell its account. \param nowPs the time
+    void AccountLoss(int64_t nowPs);
+    /// Tell its account of a packet. \param message whose \param startPs when it goes on the line
+    void AccountPacket(FabricFrame* frame, RoceMessage* message, int64_t startPs);
 
     RoceQueuePair& m_pair;                            //!< owner
     RoceContext& m_context;                           //!< what all share
@@ -197,6 +210,8 @@ class RoceQueueSender : public RoceSender
     RocePathNumbers m_path;                           //!< its path
     std::unique_ptr<RoceCongestionControl> m_control; //!< sets rate and window
     std::unique_ptr<RoceRecovery> m_recovery;         //!< selective repeat only
+    std::unique_ptr<RoceSenderAccount> m_account;     //!< of its time, if somebody wants that
+    const RocePauses* m_pauses{nullptr};              //!< of the port, for the same
     std::array<EventId, TIMERS> m_timers;             //!< of the congestion control
 };
 

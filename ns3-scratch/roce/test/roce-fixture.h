@@ -7,6 +7,7 @@
 #pragma once
 
 #include "fabric-network.h"
+#include "message-account.h"
 #include "roce-gate.h"
 #include "roce-message-transport.h"
 #include "roce-queue-sender.h"
@@ -33,6 +34,14 @@ constexpr uint64_t GBPS = 1'000'000'000;
 struct Arrival
 {
     CollectiveMessage message; //!< the message
+    int64_t timePs;            //!< when
+};
+
+/// A message that has arrived, and where its time went.
+struct Accounted
+{
+    CollectiveMessage message; //!< the message
+    MessageAccount account;    //!< its time
     int64_t timePs;            //!< when
 };
 
@@ -68,7 +77,7 @@ MakeLink(uint64_t rateBps, int64_t delayPs)
 }
 
 /// Hosts, switches and links with shortest routes, and a RoCE transport over them.
-class RoceBench : public MessageListener
+class RoceBench : public MessageListener, public MessageAccountant
 {
   public:
     /// \param hosts how many \param switches what each is like
@@ -136,6 +145,30 @@ class RoceBench : public MessageListener
     void SetControl(RoceContext::ControlFactory make)
     {
         m_context.makeControl = std::move(make);
+    }
+
+    /// Keep accounts of messages; before Build.
+    void KeepAccounts()
+    {
+        m_keepsAccounts = true;
+    }
+
+    MessageAccountant* GetAccountant() override
+    {
+        return m_keepsAccounts ? this : nullptr;
+    }
+
+    void MessageAccounted(const CollectiveMessage& message, const MessageAccount& account) override
+    {
+        const int64_t nowPs = Simulator::Now().GetTimeStep();
+        account.Check(message, nowPs);
+        m_accounts.push_back({message, account, nowPs});
+    }
+
+    /// \return accounts of messages, in order of arrival
+    const std::vector<Accounted>& GetAccounts() const
+    {
+        return m_accounts;
     }
 
     /// Send a message at a time.
@@ -301,6 +334,8 @@ class RoceBench : public MessageListener
     std::unique_ptr<RoceMessageTransport> m_transport;       //!< under test
     uint32_t m_sent{0};                                      //!< messages so far
     std::vector<Arrival> m_arrivals;                         //!< messages that have arrived
+    bool m_keepsAccounts{false};                             //!< somebody wants accounts
+    std::vector<Accounted> m_accounts;                       //!< of them
     int64_t m_deliveredBytes{0};                             //!< what receivers have got in order
     std::vector<std::pair<int64_t, std::string>> m_failures; //!< time and reason
 };

@@ -47,6 +47,10 @@ TcpConnection::Open(Ptr<Socket> socket, const Address& remote)
 {
     m_sendSocket = socket;
     m_bufferBytes = socket->GetTxAvailable();
+    if (m_account)
+    {
+        m_account->Watch(socket);
+    }
     socket->SetConnectCallback(MakeCallback(&TcpConnection::Connected, this),
                                MakeCallback(&TcpConnection::RefuseConnect, this));
     socket->SetCloseCallbacks(MakeCallback(&TcpConnection::GiveUp, this),
@@ -58,6 +62,12 @@ TcpConnection::Open(Ptr<Socket> socket, const Address& remote)
         return;
     }
     AddToTable(socket);
+}
+
+void
+TcpConnection::KeepAccounts(FabricNetDevice& from, const FabricNetDevice& to)
+{
+    m_account = std::make_unique<TcpAccount>(from, to);
 }
 
 void
@@ -80,7 +90,12 @@ TcpConnection::Accept(Ptr<Socket> socket)
 void
 TcpConnection::Send(const CollectiveMessage& message)
 {
+    const uint64_t begin = m_queuedBytes;
     m_queuedBytes += std::max<uint64_t>(message.bytes, 1);
+    if (m_account)
+    {
+        m_account->Posted(message, begin, m_queuedBytes);
+    }
     m_messages.push_back({m_queuedBytes, message});
     if (m_connected)
     {
@@ -143,6 +158,10 @@ TcpConnection::Read(Ptr<Socket> socket)
     {
         m_readBytes += socket->Recv()->GetSize();
     }
+    if (m_account)
+    {
+        m_account->Read(before, m_readBytes);
+    }
     m_listener.BytesArrived(static_cast<int64_t>(m_readBytes - before));
     if (!m_acknowledged)
     {
@@ -157,6 +176,10 @@ TcpConnection::Complete(uint64_t byte)
     {
         const CollectiveMessage message = m_messages.front().message;
         m_messages.pop_front();
+        if (m_account)
+        {
+            m_listener.GetAccountant()->MessageAccounted(message, m_account->TakeOldest());
+        }
         m_listener.MessageArrived(message);
     }
 }

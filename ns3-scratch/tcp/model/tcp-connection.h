@@ -2,6 +2,7 @@
 #pragma once
 
 #include "message-transport.h"
+#include "tcp-account.h"
 
 #include "ns3/address.h"
 #include "ns3/ptr.h"
@@ -9,6 +10,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <string>
 
 namespace ns3
@@ -41,6 +43,9 @@ class TcpConnection
      * \param remote address and port the receiver listens on
      */
     void Open(Ptr<Socket> socket, const Address& remote);
+    /// Keep accounts of its messages; before it is opened. \param from NIC of the sender
+    /// \param to NIC of the receiver
+    void KeepAccounts(FabricNetDevice& from, const FabricNetDevice& to);
     /// \param why reason for which it can't be opened, which is reported
     void FailToOpen(const std::string& why);
     /// \param socket the receiving end, just accepted
@@ -82,18 +87,19 @@ class TcpConnection
         CollectiveMessage message; //!< the message
     };
 
-    uint32_t m_sender;               //!< NPU that sends
-    uint32_t m_receiver;             //!< NPU that receives
-    bool m_acknowledged;             //!< messages complete when acknowledged
-    uint32_t m_bufferBytes{0};       //!< size of the send buffer
-    MessageListener& m_listener;     //!< who is told
-    Ptr<Socket> m_sendSocket;        //!< sending end
-    Ptr<Socket> m_receiveSocket;     //!< receiving end
-    bool m_connected{false};         //!< the handshake is done
-    uint64_t m_queuedBytes{0};       //!< end of the stream so far
-    uint64_t m_writtenBytes{0};      //!< handed to the socket
-    uint64_t m_readBytes{0};         //!< read at the receiver
-    std::deque<InFlight> m_messages; //!< not yet arrived, in order
+    uint32_t m_sender;                     //!< NPU that sends
+    uint32_t m_receiver;                   //!< NPU that receives
+    bool m_acknowledged;                   //!< messages complete when acknowledged
+    uint32_t m_bufferBytes{0};             //!< size of the send buffer
+    MessageListener& m_listener;           //!< who is told
+    Ptr<Socket> m_sendSocket;              //!< sending end
+    Ptr<Socket> m_receiveSocket;           //!< receiving end
+    bool m_connected{false};               //!< the handshake is done
+    uint64_t m_queuedBytes{0};             //!< end of the stream so far
+    uint64_t m_writtenBytes{0};            //!< handed to the socket
+    uint64_t m_readBytes{0};               //!< read at the receiver
+    std::deque<InFlight> m_messages;       //!< not yet arrived, in order
+    std::unique_ptr<TcpAccount> m_account; //!< where their time goes, if somebody wants that
 };
 
 } // namespace ns3

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "tcp-message-transport.h"
 
+#include "fabric-net-device.h"
+
 #include "ns3/inet-socket-address.h"
 #include "ns3/ipv4.h"
 #include "ns3/tcp-socket-factory.h"
@@ -25,6 +27,13 @@ Ipv4Address
 AddressOf(const Ptr<Node>& host)
 {
     return host->GetObject<Ipv4>()->GetAddress(1, 0).GetLocal();
+}
+
+/// \return a host's NIC
+FabricNetDevice&
+DeviceOf(const Ptr<Node>& host)
+{
+    return dynamic_cast<FabricNetDevice&>(*host->GetObject<Ipv4>()->GetNetDevice(1));
 }
 } // namespace
 
@@ -93,6 +102,10 @@ TcpMessageTransport::GetConnection(uint32_t sender, uint32_t receiver)
         connection = std::make_unique<TcpConnection>(sender, receiver, m_acknowledged, m_listener);
         const Ptr<Node>& from = m_hosts[m_hostOfNpu[sender]];
         const Ptr<Node>& to = m_hosts[m_hostOfNpu[receiver]];
+        if (m_listener.GetAccountant())
+        {
+            connection->KeepAccounts(DeviceOf(from), DeviceOf(to));
+        }
         Ptr<Socket> socket = Socket::CreateSocket(from, TcpSocketFactory::GetTypeId());
         if (socket->Bind(InetSocketAddress(AddressOf(from), 0)) != 0)
         {

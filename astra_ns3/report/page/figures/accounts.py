@@ -7,27 +7,12 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from astra_ns3.report.page.figure import (
-    BLUE,
-    GREEN,
-    GREY,
-    ORANGE,
-    PURPLE,
-    SKY,
-    VERMILION,
-    YELLOW,
-    Data,
-    Figure,
-    Missing,
-    Panel,
-    Shown,
-    axis,
-)
+from astra_ns3.report.page.figure import Data, Figure, Missing, Panel, Shown, axis
 from astra_ns3.report.page.having import having
 from astra_ns3.report.page.scale import short, time_scale
+from astra_ns3.report.plots.style import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION, YELLOW
 from astra_ns3.report.records import COLLECTIVES, Recorded
 
-_REMEDY = "run with --record accounts"
 _MOST_BARS = 24
 _NOT_PARTS = ("start_ps", "end_ps")
 _COLOURS: Mapping[str, str] = {
@@ -51,7 +36,7 @@ Sums = dict[str, npt.NDArray[np.float64]]
 
 def accounts(runs: Sequence[Shown], detail: int) -> Figure | Missing:
     """A bar per layer, pass and kind of collective: the mean over its messages."""
-    having_rows = having(runs, "accounts", _REMEDY, "no message arrived")
+    having_rows = having(runs, "accounts", "no message arrived")
     if isinstance(having_rows, Missing):
         return having_rows
     tables, notes = having_rows
@@ -62,7 +47,7 @@ def accounts(runs: Sequence[Shown], detail: int) -> Figure | Missing:
         ranked = [int(place) for place in np.argsort(-totals, kind="stable") if counts[place]]
         if len(ranked) > min(_MOST_BARS, detail):
             notes.append(f"{shown.name}: the {min(_MOST_BARS, detail)} with the most time of {len(ranked)}.")
-        kept = ranked[: min(_MOST_BARS, detail)]
+        kept = sorted(ranked[: min(_MOST_BARS, detail)])
         bars.append((shown, [names[place] for place in kept],
                      {part: values[kept] / counts[kept] for part, values in sums.items()}))  # fmt: skip
     longest = max((float(np.sum(list(means.values()), axis=0).max()) for _, _, means in bars), default=1.0)
@@ -112,4 +97,4 @@ def _panel(shown: Shown, names: list[str], means: Sums, longest_ps: float) -> Pa
         "yaxis": {"autorange": "reversed", "tickmode": "array", "tickvals": list(range(len(names))),
                   "ticktext": short(names, 40), "showgrid": False, "zeroline": False},
     }  # fmt: skip
-    return Panel(shown.name, traces, layout, 180 + 19 * len(names))
+    return Panel(shown.name, traces, layout, 130 + 13 * len(traces) + 19 * len(names))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from astra_ns3.report.page.figure import BLUE, VERMILION, Data, Figure, Panel, Shown, axis
+from astra_ns3.report.page.figure import Data, Figure, Panel, Shown, axis
 from astra_ns3.report.page.scale import TimeScale, sample, time_scale
+from astra_ns3.report.plots.style import BLUE, VERMILION
 from astra_ns3.report.records import NPUS, ps_of
 
 _MOST_NPUS = 128

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from astra_ns3.report.page.figure import BLUE, ORANGE, SKY, VERMILION, YELLOW, Data, Figure, Panel, Shown, axis
+from astra_ns3.report.page.figure import Data, Figure, Panel, Shown, axis
 from astra_ns3.report.page.scale import TimeScale, short, time_scale
-from astra_ns3.report.records import END_TO_END, Run, ps_of
+from astra_ns3.report.plots.style import BLUE, ORANGE, SKY, VERMILION, YELLOW
+from astra_ns3.report.records import END_TO_END, ps_of
+from astra_ns3.report.tables import Records
 
 _MOST_LAYERS = 60
 _COLUMNS = (
@@ -37,7 +39,7 @@ def layers(runs: Sequence[Shown], detail: int) -> Figure:
     return Figure(panels, notes)
 
 
-def _rows(run: Run) -> Rows:
+def _rows(run: Records) -> Rows:
     rows = [(row["layer name"], [ps_of(row[column]) or 0 for column, _, _ in _COLUMNS]) for row in run.rows(END_TO_END)]
     tails: dict[str, int] = {}
     for each in run.metadata["exposed_by_layer"]:
@@ -79,4 +81,4 @@ def _panel(shown: Shown, rows: Rows, scale: TimeScale, longest_ps: int) -> Panel
         "yaxis": {"autorange": "reversed", "tickmode": "array", "tickvals": list(range(len(rows))),
                   "ticktext": short(names), "showgrid": False, "zeroline": False},
     }  # fmt: skip
-    return Panel(shown.name, traces, layout, 170 + 19 * len(rows))
+    return Panel(shown.name, traces, layout, 120 + 13 * len(traces) + 19 * len(rows))

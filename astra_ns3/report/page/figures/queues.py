@@ -6,14 +6,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from astra_ns3.report.page.figure import VERMILION, Data, Figure, Missing, Panel, Shown, axis, line
+from astra_ns3.report.page.figure import Data, Figure, Missing, Panel, Shown, axis, line
 from astra_ns3.report.page.having import having
 from astra_ns3.report.page.intervals import Numbers, Steps, joined
 from astra_ns3.report.page.scale import time_scale
+from astra_ns3.report.plots.style import VERMILION
 from astra_ns3.report.records import Recorded, by_value
 
-_QUEUES_REMEDY = "set observe.queues in the network file, as 'observe: {queues: [all]}'"
-_PAUSES_REMEDY = "set observe.pauses in the network file, as 'observe: {pauses: on}' (RoCE with switch.pfc)"
 _MOST_PORTS = 6
 _MOST_PAUSED = 24
 _MOST_BINS = 400
@@ -22,7 +21,7 @@ _BYTES_PER_KB = 1000
 
 def queues(runs: Sequence[Shown], detail: int) -> Figure | Missing:
     """A line for each of the ports with the longest queues."""
-    having_rows = having(runs, "queues", _QUEUES_REMEDY, "no queue was ever seen")
+    having_rows = having(runs, "queues", "no queue was ever seen")
     if isinstance(having_rows, Missing):
         return having_rows
     tables, notes = having_rows
@@ -61,7 +60,7 @@ def _kilobytes(steps: Steps, port: object) -> list[float | None]:
 
 def pauses(runs: Sequence[Shown], detail: int) -> Figure | Missing:
     """When ports were stopped: a lane for each of those that were stopped longest."""
-    having_rows = having(runs, "pauses", _PAUSES_REMEDY, "no port was ever stopped")
+    having_rows = having(runs, "pauses", "no port was ever stopped")
     if isinstance(having_rows, Missing):
         return having_rows
     tables, notes = having_rows

@@ -7,9 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from astra_ns3.report.page.figure import Data, Figure, Missing, Panel, Shown, axis, line
+from astra_ns3.report.page.having import remedy_of
 from astra_ns3.report.page.intervals import Steps
 from astra_ns3.report.page.scale import TimeScale, significant, time_scale
-from astra_ns3.report.records import Recorded, recorded
+from astra_ns3.report.records import Recorded, table_of
+from astra_ns3.report.tables import HOW_TO_RECORD
 
 _TABLES = ("queue_pairs", "connections")
 _MOST_PAIRS = 6
@@ -21,10 +23,6 @@ _QUANTITIES = {
     "rtt_ps": ("round trip (us)", 10**6),
 }
 """What is drawn of ``queue_pairs`` and ``connections``: axis, and how many of the table's units it counts in."""
-_REMEDY = (
-    "set observe.queue_pairs (RoCE), as 'observe: {queue_pairs: [rate, window]}', or observe.connections (TCP), as "
-    "'observe: {connections: [congestion_window, rtt]}', in the network file"
-)
 
 Pair = tuple[int, int]
 
@@ -52,8 +50,8 @@ def rates(runs: Sequence[Shown], detail: int) -> Figure | Missing:
                 panels.append(Panel(f"{shown.name}: {name}", lines, axes, 300, of_run=False))
                 if len(pairs) > _MOST_PAIRS:
                     notes.append(f"{shown.name}, {name}: {_MOST_PAIRS} pairs of {len(pairs)}, those with most changes.")
-    if not panels and not any(recorded(shown.run, name) for shown in runs for name in _TABLES):
-        return Missing(_REMEDY)
+    if not panels and not any(table_of(shown.run, name) for shown in runs for name in _TABLES):
+        return Missing(f"{remedy_of('queue_pairs')} (RoCE), or {HOW_TO_RECORD['connections']} (TCP)")
     if not panels:
         return Figure([], notes or ["No rate or window was ever seen."])
     return Figure(panels, [*notes, f"The highest value in each {bins}th of the time."])
@@ -71,7 +69,7 @@ def _lines(steps: Steps, pairs: list[Pair], factor: int, scale: TimeScale) -> li
 def _curves(shown: Shown, quantity: str, end_ps: int, bins: int) -> tuple[Steps, list[Pair]]:
     """The values of each pair, and the pairs, those with most of them first."""
     steps, counts = Steps(end_ps, bins), dict[Pair, int]()
-    for table in filter(None, (recorded(shown.run, name) for name in _TABLES)):
+    for table in filter(None, (table_of(shown.run, name) for name in _TABLES)):
         _add(table, quantity, steps, counts)
     return steps, sorted(counts, key=lambda pair: (-counts[pair], pair))
 

@@ -7,23 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from astra_ns3.report.page.figure import (
-    BLUE,
-    GREEN,
-    ORANGE,
-    PURPLE,
-    SKY,
-    YELLOW,
-    Data,
-    Figure,
-    Missing,
-    Panel,
-    Shown,
-    axis,
-)
+from astra_ns3.report.page.figure import Data, Figure, Missing, Panel, Shown, axis
+from astra_ns3.report.page.having import remedy_of
 from astra_ns3.report.page.intervals import Numbers, joined
 from astra_ns3.report.page.scale import TimeScale, sample, time_scale
-from astra_ns3.report.records import Recorded, by_value, recorded
+from astra_ns3.report.plots.style import BLUE, GREEN, ORANGE, PURPLE, SKY, YELLOW
+from astra_ns3.report.records import Recorded, by_value, table_of
 
 _MOST_NPUS = 12
 _WIDTH = 1000
@@ -40,13 +29,13 @@ def timeline(runs: Sequence[Shown], detail: int) -> Figure | Missing:
     """Bars on a lane for each NPU and each of its dimensions."""
     found = {shown.place: _tracks(shown, detail) for shown in runs}
     if not any(found.values()):
-        return Missing("run with --record timeline")
+        return Missing(remedy_of("operations"))
     scale = time_scale(max(shown.run.metadata["finish_ps"] for shown in runs))
     notes, panels = [], []
     for shown in runs:
         tracks = found[shown.place]
         if tracks is None:
-            notes.append(f"{shown.name}: not recorded; run with --record timeline.")
+            notes.append(f"{shown.name}: not recorded; {remedy_of('operations')}.")
             continue
         shown_npus = len({npu for npu, _ in tracks})
         if shown_npus < shown.run.metadata["npus"]:
@@ -62,7 +51,7 @@ def _resolution(detail: int) -> int:
 
 def _tracks(shown: Shown, detail: int) -> Tracks | None:
     run = shown.run
-    operations, phases = recorded(run, "operations"), recorded(run, "phases")
+    operations, phases = table_of(run, "operations"), table_of(run, "phases")
     if operations is None and phases is None:
         return None
     every = sample(list(range(run.metadata["npus"])), max(2, min(_MOST_NPUS, detail // 16)))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
@@ -11,12 +10,12 @@ import numpy.typing as npt
 
 from astra_ns3.report.page.figure import Figure, Missing, Panel, Shown, axis
 from astra_ns3.report.page.having import having
-from astra_ns3.report.page.port_rates import port_rates
 from astra_ns3.report.page.scale import time_scale
+from astra_ns3.report.ports import levels, rates_bps
 from astra_ns3.report.records import SWITCH, Recorded, by_value
+from astra_ns3.report.tables import Records
 from astra_ns3.units import PS_PER_SECOND, parse_time_ps
 
-_REMEDY = "set observe.utilisation in the network file, as 'observe: {utilisation: [all]}'"
 _MOST_PORTS = 96
 _MOST_BINS = 160
 _BITS_PER_BYTE = 8
@@ -26,7 +25,7 @@ Matrix = npt.NDArray[np.float64]
 
 def utilisation(runs: Sequence[Shown], detail: int) -> Figure | Missing:
     """A heat map per run: percent of each port's rate, or Gb/s where the rate is not known."""
-    found = having(runs, "utilisation", _REMEDY, "no port sent anything")
+    found = having(runs, "utilisation", "no port sent anything")
     if isinstance(found, Missing):
         return found
     end_ps = max(1, *(shown.run.metadata["finish_ps"] for shown in runs))
@@ -39,13 +38,13 @@ def _panel(shown: Shown, table: Recorded, end_ps: int, detail: int, notes: list[
     intervals = -(-end_ps // interval_ps)
     together = -(-intervals // min(_MOST_BINS, detail))
     sums = _sums(table, interval_ps, together, -(-intervals // together))
-    ports = _ports(sums, min(_MOST_PORTS, detail))
+    ports = _ports(shown.run, sums, min(_MOST_PORTS, detail))
     if len(ports) < len(sums):
         notes.append(f"{shown.name}: the {len(ports)} busiest ports of {len(sums)}.")
     if together > 1:
         notes.append(f"{shown.name}: means over {together} intervals each.")
     bin_ps = interval_ps * together
-    rates = port_rates(shown.run)
+    rates = rates_bps(shown.run)
     known = all(port in rates for port in ports)
     z = [_row(sums[port], bin_ps, rates[port] if known else None) for port in ports]
     scale = time_scale(end_ps)
@@ -78,10 +77,10 @@ def _sums(table: Recorded, interval_ps: int, together: int, bins: int) -> dict[s
     return sums
 
 
-def _ports(sums: Mapping[str, Matrix], most: int) -> list[str]:
-    """The busiest, NICs first, then switch by switch."""
+def _ports(run: Records, sums: Mapping[str, Matrix], most: int) -> list[str]:
+    """The busiest, in the order of the network's levels, NICs first."""
     busiest = sorted(sums, key=lambda port: -float(sums[port].sum()))[:most]
-    return sorted(busiest, key=lambda port: ("switch" in port, [int(number) for number in re.findall("[0-9]+", port)]))
+    return [port for level in levels(run, busiest) for port in level.ports]
 
 
 def _row(sums: Matrix, bin_ps: int, rate_bps: int | None) -> list[float]:

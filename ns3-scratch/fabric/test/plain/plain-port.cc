@@ -169,6 +169,10 @@ FabricPort::StopPriorities(uint8_t pausedPriorities, int64_t nowPs)
             m_counters.pauses++;
             m_pausedSincePs[priority] = nowPs;
         }
+        if (was && !is)
+        {
+            m_stoppedPs[priority] += nowPs - m_pausedSincePs[priority];
+        }
     }
     if (m_paused != 0)
     {
@@ -204,6 +208,10 @@ FabricPort::List()
 void
 FabricPort::Push(FabricFrame* frame, uint32_t queue, int64_t nowPs)
 {
+    if (frame->accounted)
+    {
+        frame->trail->Wait(nowPs, GetStoppedPs(queue, nowPs));
+    }
     m_queues[queue].PushBack(frame);
     List();
     m_bytes[queue] += frame->bufferBytes;
@@ -284,6 +292,14 @@ FabricPort::Transmit(FabricFrame* frame, int64_t startPs)
     if (!m_wire.IsEmpty())
     {
         frame->successorPs = std::max(frame->successorPs, m_wire.Back()->successorPs);
+    }
+    if (frame->accounted)
+    {
+        frame->trail->Leave(this,
+                            startPs,
+                            m_lineFreePs,
+                            frame->successorPs,
+                            GetStoppedPs(frame->priority, startPs));
     }
     g_errorRates[frame] = m_errorRate;
     m_wire.PushBack(frame);

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace ns3
+{
+
+class FabricPort;
+
+/// A line on a frame's way: how it waited for it, and when it was on it. Times are picoseconds.
+struct FabricHop
+{
+    const FabricPort* port{nullptr}; //!< who sends on the line
+    int64_t arrivalPs{0};            //!< when the frame had come to the port
+    int64_t pausedPs{0};             //!< of its wait, while its priority was stopped
+    int64_t startPs{0};              //!< its first bit on the line
+    int64_t lineEndPs{0};            //!< its last bit on the line
+    int64_t endPs{0};                //!< its last bit at the far end
+};
+
+/// What has held a sender back so far, and what it has used its line for; picoseconds.
+struct FabricSenderTimes
+{
+    int64_t windowPs{0};        //!< its window was closed
+    int64_t pacingPs{0};        //!< its pace held it
+    int64_t pausedPs{0};        //!< it could have sent, but its priority was stopped
+    int64_t queuePs{0};         //!< it could have sent, but the line had others
+    int64_t lostPs{0};          //!< it sent again what was lost
+    int64_t serialisationPs{0}; //!< its line was busy with what it sent for the first time
+};
+
+/**
+ * Where a frame has been and when, for the account of the message that it may complete. Pooled with
+ * the frames (FabricFramePool); ports write into it while the frame's `accounted` is set.
+ */
+class FabricTrail
+{
+  public:
+    /// The frame waits in a port. \param nowPs when it came \param pausedPs for how long its
+    /// priority had been stopped there by then
+    void Wait(int64_t nowPs, int64_t pausedPs)
+    {
+        m_waits = true;
+        m_arrivalPs = nowPs;
+        m_pausedPs = pausedPs;
+    }
+
+    /**
+     * The frame goes on a line.
+     * \param port whose
+     * \param startPs its first bit on it
+     * \param lineEndPs its last bit
+     * \param endPs its last bit at the far end
+     * \param pausedPs for how long its priority had been stopped there by startPs
+     */
+    void Leave(const FabricPort* port,
+               int64_t startPs,
+               int64_t lineEndPs,
+               int64_t endPs,
+               int64_t pausedPs)
+    {
+        m_hops.push_back({port,
+                          m_waits ? m_arrivalPs : startPs,
+                          m_waits ? pausedPs - m_pausedPs : 0,
+                          startPs,
+                          lineEndPs,
+                          endPs});
+        m_waits = false;
+    }
+
+    /// \param firstPs when its sender first sent what is in it \param times of its sender by then
+    void SetFirst(int64_t firstPs, const FabricSenderTimes& times)
+    {
+        m_firstPs = firstPs;
+        m_times = times;
+    }
+
+    /// \return the lines, in turn
+    const std::vector<FabricHop>& GetHops() const
+    {
+        return m_hops;
+    }
+
+    /// \return when its sender first sent what is in it
+    int64_t GetFirstPs() const
+    {
+        return m_firstPs;
+    }
+
+    /// \return of its sender by then
+    const FabricSenderTimes& GetTimes() const
+    {
+        return m_times;
+    }
+
+  private:
+    friend class FabricFramePool;
+
+    FabricTrail* m_next{nullptr};  //!< next in the pool
+    bool m_waits{false};           //!< the frame waits in a port
+    int64_t m_arrivalPs{0};        //!< since when
+    int64_t m_pausedPs{0};         //!< for how long its priority had been stopped by then
+    int64_t m_firstPs{0};          //!< when its sender first sent what is in it
+    FabricSenderTimes m_times;     //!< of its sender by then
+    std::vector<FabricHop> m_hops; //!< the lines, in turn
+};
+
+} // namespace ns3

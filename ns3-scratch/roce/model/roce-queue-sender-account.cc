@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/**
+ * \file
+ * What a RoceQueueSender tells the account of its time.
+ */
+#include "roce-queue-pair.h"
+#include "roce-queue-sender.h"
+
+namespace ns3
+{
+
+void
+RoceQueueSender::OpenAccount()
+{
+    m_account.reset();
+    m_pauses = nullptr;
+    if (m_context.accountant)
+    {
+        const bool anyDecides =
+            m_context.parameters.reliability == RoceReliability::SELECTIVE_REPEAT;
+        m_account = std::make_unique<RoceSenderAccount>(anyDecides);
+        m_pauses = &m_port->KeepPauses();
+    }
+}
+
+RoceSenderAccount::Hold
+RoceQueueSender::GetHold() const
+{
+    return {m_readyPs, m_turn.priority, *m_pauses};
+}
+
+int64_t
+RoceQueueSender::GetHeldSincePs() const
+{
+    return m_account ? m_account->GetHeldSincePs(m_readyPs) : GetNowPs();
+}
+
+void
+RoceQueueSender::AccountLoss(int64_t nowPs)
+{
+    if (m_account) [[unlikely]]
+    {
+        m_account->GoesBack(GetHold(), m_turn.state == Turn::IDLE, nowPs);
+    }
+}
+
+void
+RoceQueueSender::AccountPacket(FabricFrame* frame, RoceMessage* message, int64_t startPs)
+{
+    m_account->Sent({frame,
+                     message,
+                     frame->sequence,
+                     startPs,
+                     m_port->GetPort().TransmissionPs(frame->wireBytes),
+                     frame->sequence < m_highest},
+                    GetHold());
+}
+
+} // namespace ns3
