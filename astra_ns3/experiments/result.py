@@ -19,9 +19,9 @@ from astra_ns3.experiments.replacing import RUN_FILE, whole_run
 from astra_ns3.experiments.run_tables import COLLECTIVES, NPUS, SWITCH
 from astra_ns3.experiments.store import FORMAT, SEEDS_FORMAT
 from astra_ns3.network.recorded import (
-    CONNECTIONS,
     ACCOUNT_HOPS,
     ACCOUNTS,
+    CONNECTIONS,
     FLOWS,
     PAUSES,
     QUEUE_PAIRS,

@@ -10,7 +10,9 @@ import time
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
+from support.accounts import problems_of
 from support.command import PROGRAM, TIMEOUT_SECONDS, Command
 
 import astra_ns3
@@ -100,7 +102,7 @@ def test_the_command_line_accounts_for_every_message(files: dict[str, Any], tmp_
     result = astra_ns3.Result.load(output)
     assert problems_of(result.accounts, result.account_hops) == []
     flows = result.flows
-    pandas.testing.assert_frame_equal(result.accounts[list(flows.columns[:-1])], flows.iloc[:, :-1])
+    pd.testing.assert_frame_equal(result.accounts[list(flows.columns[:-1])], flows.iloc[:, :-1])
     assert result.account_hops["port"].nunique() == 2 * NPUS  # each NIC, and the switch's port to each host
 
 

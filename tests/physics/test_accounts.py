@@ -81,7 +81,7 @@ REPAIRS = [
 @pytest.mark.parametrize(("reliability", "routing"), REPAIRS)
 @pytest.mark.parametrize("completion", ["arrival", "acknowledged"])
 def test_parts_add_up_with_losses(reliability: str, routing: dict[str, Any], completion: str, tmp_path: Path) -> None:
-    transport = {"reliability": {"kind": reliability, "retries": 0}, "completion": completion}
+    transport: dict[str, Any] = {"reliability": {"kind": reliability, "retries": 0}, "completion": completion}
     network = roce_network(two_tiers(routing, lossy=True), **transport)
     accounts = audited(play_flows(network, drawn_flows(1, 8), tmp_path, accounts=True))
     assert accounts.lost_ps.sum() > 0
@@ -133,7 +133,9 @@ def test_accounts_change_nothing(transport: str, tmp_path: Path) -> None:
         folder = tmp_path / str(accounts)
         folder.mkdir()
         played = play_flows(network, drawn_flows(4, 8), folder, accounts=accounts)
-        counted = {key: value for key, value in played.statistics.items() if isinstance(value, int) and "memory" not in key}
+        counted = {
+            key: value for key, value in played.statistics.items() if isinstance(value, int) and "memory" not in key
+        }
         outcomes.append((played.table("flows").to_dict("list"), played.ports, counted, played.listener.done))
     assert outcomes[0] == outcomes[1]
 

@@ -11,6 +11,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from support.accounts import problems_of, read_accounts
+
 from astra_ns3.collectives.registry import lookup
 from astra_ns3.collectives.schedule import Schedule
 from astra_ns3.config.core.collective_kind import CollectiveKind
@@ -28,7 +30,6 @@ from astra_ns3.system.file import parse_system
 from astra_ns3.workload.files.astra_sim import parse_workload
 from soak.auditor import Auditor
 from soak.case import CONFIG_FILE, Case, network_of, write_files
-from support.accounts import problems_of, read_accounts
 
 LOOKS = 25
 FINISHED, DEADLOCK, GAVE_UP, REFUSED, STALLED, FAILED = (

@@ -40,7 +40,9 @@ def _of_hops(accounts: pd.DataFrame, hops: pd.DataFrame) -> list[str]:
     left = hops.arrival_ps + spent
     follows = hops.message.eq(hops.message.shift(-1))
     gaps = hops[follows & (left != hops.arrival_ps.shift(-1))]
-    found = [f"hop {gaps.hop[row]} of message {gaps.message[row]} does not end where the next begins" for row in gaps.index]
+    found = [
+        f"hop {gaps.hop[row]} of message {gaps.message[row]} does not end where the next begins" for row in gaps.index
+    ]
     delivered = accounts.end_ps - accounts.acknowledgement_ps
     last = hops[~follows]
     late = last[left[~follows].to_numpy() != delivered[last.message].to_numpy()]

@@ -51,7 +51,9 @@ class AnalyticalBackend(SessionBackend):
     ) -> None:
         grid = checked_grid(plan, queues=model.queues)
         if recorder is not None and recorder.accounts:
-            raise InputError("record 'accounts': the analytical network has no packets whose time could be accounted for")
+            raise InputError(
+                "record 'accounts': the analytical network has no packets whose time could be accounted for"
+            )
         npus = grid.network.npus
         super().__init__(
             Graph(npus, 0, (), tuple(range(npus)), ()),
