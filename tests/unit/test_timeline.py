@@ -19,6 +19,7 @@ from support.trace import Trace, read_trace
 import astra_ns3
 from astra_ns3.cli.main import main
 from astra_ns3.errors import InputError
+from astra_ns3.report.plots.registry import KINDS
 from astra_ns3.report.timeline import perfetto, programs
 from astra_ns3.report.timeline.lanes import Lanes
 from astra_ns3.report.timeline.timeline import left_out, write_timeline
@@ -218,6 +219,19 @@ def test_a_bare_run_has_its_collectives_and_says_what_to_record(tmp_path: Path) 
     assert starts == dict(zip(collectives["collective"], (collectives["start_us"] * 1e6).round(), strict=True))
     assert "--record timeline" in left_out(result)
     assert "--record flows" in left_out(result)
+
+
+@pytest.mark.parametrize("pfc", [None, {"priorities": [3]}])
+def test_pauses_are_asked_for_only_where_something_can_pause(pfc: object, tmp_path: Path) -> None:
+    path = run_folder(tmp_path)
+    document = json.loads((path / "run.json").read_text(encoding="utf-8"))
+    document["network"]["topology"]["switch"]["pfc"] = pfc
+    (path / "run.json").write_text(json.dumps(document), encoding="utf-8")
+    result = astra_ns3.Result.load(path)
+    assert ("observe.pauses in the network file" in left_out(result)) == (pfc is not None)
+    write_ports(path, "queues", "queue_bytes", [])
+    (queues,) = (kind for kind in KINDS if kind.name == "queues")
+    assert bool(queues.advice(result)) == (pfc is not None)
 
 
 def test_two_traces_of_a_run_are_the_same_file(folder: Path, tmp_path: Path) -> None:
