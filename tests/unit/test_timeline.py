@@ -352,3 +352,15 @@ def test_a_missing_protobuf_says_how_to_install_it(
     with pytest.raises(InputError, match="'pip install protobuf' gives it"):
         write_timeline(astra_ns3.Result.load(folder), tmp_path / "x.pftrace")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_numbers_of_kinds_are_those_of_perfetto() -> None:
+    from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as pb
+
+    event, packet = pb.TrackEvent, pb.TracePacket
+    ours = (perfetto.SLICE_BEGIN, perfetto.SLICE_END, perfetto.INSTANT, perfetto.COUNTER)
+    assert ours == (event.TYPE_SLICE_BEGIN, event.TYPE_SLICE_END, event.TYPE_INSTANT, event.TYPE_COUNTER)
+    flags = (packet.SEQ_INCREMENTAL_STATE_CLEARED, packet.SEQ_NEEDS_INCREMENTAL_STATE)
+    assert (perfetto.STATE_CLEARED, perfetto.NEEDS_STATE) == flags
+    assert perfetto.ORDERED_BY_RANK == pb.TrackDescriptor.EXPLICIT
+    assert perfetto.UNIT_BYTES == pb.CounterDescriptor.UNIT_SIZE_BYTES
