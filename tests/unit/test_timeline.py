@@ -361,6 +361,6 @@ def test_numbers_of_kinds_are_those_of_perfetto() -> None:
     ours = (perfetto.SLICE_BEGIN, perfetto.SLICE_END, perfetto.INSTANT, perfetto.COUNTER)
     assert ours == (event.TYPE_SLICE_BEGIN, event.TYPE_SLICE_END, event.TYPE_INSTANT, event.TYPE_COUNTER)
     flags = (packet.SEQ_INCREMENTAL_STATE_CLEARED, packet.SEQ_NEEDS_INCREMENTAL_STATE)
-    assert (perfetto.STATE_CLEARED, perfetto.NEEDS_STATE) == flags
+    assert flags == (perfetto.STATE_CLEARED, perfetto.NEEDS_STATE)
     assert perfetto.ORDERED_BY_RANK == pb.TrackDescriptor.EXPLICIT
     assert perfetto.UNIT_BYTES == pb.CounterDescriptor.UNIT_SIZE_BYTES
