@@ -7,7 +7,6 @@ import click
 from astra_ns3.cli.output import print_json, show
 from astra_ns3.experiments.result import Result
 from astra_ns3.report.comparison.compare import compare
-from astra_ns3.report.comparison.text import comparison_text
 
 
 @click.command("compare")
@@ -23,5 +22,5 @@ def compare_command(a: str, b: str, as_json: bool) -> int:
     if as_json:
         print_json({**comparison.document(), "exit_status": 0})
     else:
-        show(comparison_text(comparison))
+        show(comparison.text())
     return 0

@@ -128,7 +128,7 @@ ACCOUNTS = RecordedTable(
 )
 ACCOUNT_HOPS = RecordedTable(
     "account_hops",
-    'the way of each message\'s deciding packet, if ``record`` had "accounts"; raises InputError otherwise',
+    'the lines of every deciding packet, if ``record`` had "accounts"; raises InputError otherwise',
     (
         Column("message", "int64", "", "number of the message's row in accounts, from 0"),
         Column("hop", "int8", "", "number of the line, from 0"),

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -125,10 +125,15 @@ def rows_of(records: Records, table: str) -> int:
         return int(pq.read_metadata(path).num_rows)
 
 
-def name_of(records: Records) -> str:
-    """What a person calls the run: its name, or that of its folder if nobody gave it one."""
-    name = str(records.metadata["run_name"])
-    return records.folder.name if name == "run" and records.folder is not None else name
+def names_of(runs: Sequence[Records]) -> list[str]:
+    """What a person calls each run: its name, its folder's where names are alike, a number before it if both are."""
+    names = [str(run.metadata["run_name"]) for run in runs]
+    if len(set(names)) == len(names):
+        return names
+    folders = [run.folder.name if run.folder is not None else "" for run in runs]
+    if len(set(folders)) == len(folders):
+        return [folder or name for folder, name in zip(folders, names, strict=True)]
+    return [f"{number}: {folder or name}" for number, (folder, name) in enumerate(zip(folders, names, strict=True), 1)]
 
 
 def _read(records: Records, table: str, columns: list[str]) -> Any:

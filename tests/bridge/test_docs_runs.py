@@ -25,7 +25,9 @@ def work(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/extending.md", "docs/hooks.md", "docs/workloads.md"])
+@pytest.mark.parametrize(
+    "page", ["README.md", "docs/extending.md", "docs/hooks.md", "docs/python.md", "docs/workloads.md"]
+)
 def test_python_examples_run_and_print_what_the_page_says(page: str, work: Path) -> None:
     program = "\n".join(blocks(page, "run"))
     assert program

@@ -10,7 +10,9 @@ import time
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
+from support.accounts import problems_of
 from support.command import PROGRAM, TIMEOUT_SECONDS, Command
 
 import astra_ns3
@@ -91,6 +93,17 @@ def test_every_message_of_the_ring_is_a_flow(finished: Path) -> None:
     assert set(zip(flows["source"], flows["destination"], strict=True)) == {(n, (n + 1) % NPUS) for n in range(NPUS)}
     assert (flows["start_ps"] < flows["end_ps"]).all()
     assert flows["end_ps"].max() <= result.finish_ps
+
+
+def test_the_command_line_accounts_for_every_message(files: dict[str, Any], tmp_path: Path) -> None:
+    output = tmp_path / "out"
+    ran = Command([*words(files, output), "--record=accounts"]).finish()
+    assert (ran.returncode, ran.stderr) == (0, "")
+    result = astra_ns3.Result.load(output)
+    assert problems_of(result.accounts, result.account_hops) == []
+    flows = result.flows
+    pd.testing.assert_frame_equal(result.accounts[list(flows.columns[:-1])], flows.iloc[:, :-1])
+    assert result.account_hops["port"].nunique() == 2 * NPUS  # each NIC, and the switch's port to each host
 
 
 def test_no_bus_bandwidth_is_above_the_link(finished: Path) -> None:

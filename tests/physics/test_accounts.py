@@ -27,9 +27,6 @@ SENDERS = (1, 2, 3)
 SIZES = (40_000, 1_001, 25_500)
 """Of the three messages that each host sends to host 0, one behind the other."""
 ROCE_HEADERS = 62
-BYTE_PS = 80
-WIRE_BYTES = 18 + 20
-"""Around an IP packet: Ethernet with FCS, preamble and gap."""
 PCAP = {"pcap": ["host1", "host2", "host3", "switch0:0"]}
 FLOWS = [Flow(sender, 0, size) for size in SIZES for sender in SENDERS]
 ROUTINGS: tuple[dict[str, Any], ...] = (
@@ -60,24 +57,31 @@ def drawn_flows(seed: int, npus: int) -> list[Flow]:
     return flows
 
 
-def two_tiers(routing: dict[str, Any], *, lossy: bool, npus_per_host: int = 1) -> dict[str, Any]:
+def two_tiers(routing: dict[str, Any], *, lossy: bool) -> dict[str, Any]:
     return {
         "kind": "leaf-spine",
         "leaves": 2,
         "spines": 3,
         "hosts_per_leaf": 4,
-        "npus_per_host": npus_per_host,
         "link": {"rate": "100Gbps", "delay": "500ns", "error_rate": 0.01 if lossy else 0.0},
         "switch": {"buffer": "1MB", **({} if lossy else {"pfc": LOSSLESS})},
         "routing": routing,
     }
 
 
-@pytest.mark.parametrize("reliability", RELIABILITIES)
-@pytest.mark.parametrize("routing", ROUTINGS, ids=lambda routing: str(routing["kind"]))
-@pytest.mark.parametrize("completion", ["delivered", "acknowledged"])
+REPAIRS = [
+    pytest.param(reliability, routing, id=f"{reliability}-{routing['kind']}")
+    for reliability in RELIABILITIES
+    for routing in ROUTINGS
+    if reliability != "go-back-0" or routing["kind"] == "ecmp"
+]
+"""go-back-0 starts a message over at every packet that is overtaken, so that none would ever arrive."""
+
+
+@pytest.mark.parametrize(("reliability", "routing"), REPAIRS)
+@pytest.mark.parametrize("completion", ["arrival", "acknowledged"])
 def test_parts_add_up_with_losses(reliability: str, routing: dict[str, Any], completion: str, tmp_path: Path) -> None:
-    transport = {"reliability": {"kind": reliability, "retries": 0}, "completion": completion}
+    transport: dict[str, Any] = {"reliability": {"kind": reliability, "retries": 0}, "completion": completion}
     network = roce_network(two_tiers(routing, lossy=True), **transport)
     accounts = audited(play_flows(network, drawn_flows(1, 8), tmp_path, accounts=True))
     assert accounts.lost_ps.sum() > 0
@@ -87,8 +91,8 @@ def test_parts_add_up_with_losses(reliability: str, routing: dict[str, Any], com
 
 @pytest.mark.parametrize("control", CONTROLS)
 def test_parts_add_up_with_pauses_under_every_control(control: str, tmp_path: Path) -> None:
-    network = roce_network(two_tiers({"kind": "ecmp"}, lossy=False, npus_per_host=2), congestion_control=control)
-    flows = [*drawn_flows(2, 16), *(Flow(sender, 0, 300_000) for sender in range(2, 16))]
+    network = roce_network(two_tiers({"kind": "ecmp"}, lossy=False), congestion_control=control)
+    flows = [*drawn_flows(2, 8), *(Flow(sender, 0, 300_000) for sender in range(1, 8))]
     accounts = audited(play_flows(network, flows, tmp_path, accounts=True))
     assert accounts.switch_queue_ps.sum() > 0
     assert not accounts.lost_ps.any()
@@ -102,22 +106,18 @@ def test_an_incast_under_pfc_is_held_by_pauses(tmp_path: Path) -> None:
     assert accounts.switch_paused_ps.sum() > 0
 
 
-@pytest.mark.parametrize("completion", ["delivered", "acknowledged"])
+@pytest.mark.parametrize("completion", ["arrival", "acknowledged"])
 def test_parts_of_tcp_add_up_with_losses(completion: str, tmp_path: Path) -> None:
     network = parse_network(
         {
-            "topology": two_tiers({"kind": "spray"}, lossy=True, npus_per_host=2),
+            "topology": two_tiers({"kind": "spray"}, lossy=True),
             "transport": {"kind": "tcp", "completion": completion},
         }
     )
-    accounts = audited(play_flows(network, drawn_flows(3, 16), tmp_path, accounts=True))
+    accounts = audited(play_flows(network, drawn_flows(3, 8), tmp_path, accounts=True))
     assert accounts.lost_ps.sum() > 0
     assert accounts.transport_ps.sum() > 0
-    local = accounts.source // 2 == accounts.destination // 2
-    assert local.any()
-    inside = accounts[local]
-    spent = inside.turn_ps + inside.serialisation_ps + inside.propagation_ps
-    assert (spent == inside.end_ps - inside.start_ps).all()
+    assert (accounts.acknowledgement_ps > 0).all() == (completion == "acknowledged")
 
 
 @pytest.mark.parametrize("transport", ["roce", "tcp"])
@@ -133,7 +133,9 @@ def test_accounts_change_nothing(transport: str, tmp_path: Path) -> None:
         folder = tmp_path / str(accounts)
         folder.mkdir()
         played = play_flows(network, drawn_flows(4, 8), folder, accounts=accounts)
-        counted = {key: value for key, value in played.statistics.items() if "memory" not in key}
+        counted = {
+            key: value for key, value in played.statistics.items() if isinstance(value, int) and "memory" not in key
+        }
         outcomes.append((played.table("flows").to_dict("list"), played.ports, counted, played.listener.done))
     assert outcomes[0] == outcomes[1]
 
@@ -184,9 +186,9 @@ def test_captures_of_roce_agree(reliability: str, tmp_path: Path) -> None:
         sent = roce_packets(tmp_path / f"host{sender}.pcap", ROCE_HEADERS)
         came = [packet for packet in arriving if packet.source == sender]
         found = completions(came, ends_of(own), keeps_early=reliability == "selective-repeat")
-        for (message, account), done in zip(own.iterrows(), found, strict=True):
+        for number, end, done in zip(own.index, ends_of(own), found, strict=True):
+            account, begin = own.loc[number], end - int(own.bytes[number])
             packet_ps = LINE.data_ps(done.packet.end - done.packet.begin)
-            number = int(str(message))
             assert left_ns(hops, number, 1) == done.packet.time_ns
             assert (account.end_ps - packet_ps - DELAY_PS) // 1000 == done.packet.time_ns
             tries = [packet.time_ns for packet in sent if packet.begin == done.packet.begin]
@@ -194,9 +196,9 @@ def test_captures_of_roce_agree(reliability: str, tmp_path: Path) -> None:
             # All between the first try and the one that arrived is loss, and there may have been more before.
             on_way_ps = left_ns(hops, number, 0) - first_ns(sent, done.packet.begin)
             assert account.lost_ps >= (on_way_ps - 1) * 1000
-            begin = account.end_ps and int(ends_of(own)[list(own.index).index(message)] - account.bytes)
-            mine = {p.begin: p.end for p in sent if begin <= p.begin < done.packet.begin}
-            before_ps = sum(LINE.data_ps(last - first) for first, last in mine.items() if done.missing >= begin)
+            # Of its own packets each before the deciding one counts, once; that one counts on both lines.
+            own_packets = {packet.begin: packet.end for packet in sent if begin <= packet.begin < done.packet.begin}
+            before_ps = sum(LINE.data_ps(last - first) for first, last in own_packets.items())
             assert account.serialisation_ps == before_ps + 2 * packet_ps
 
 
@@ -209,8 +211,8 @@ def test_captures_of_tcp_agree(tmp_path: Path) -> None:
         sent = tcp_packets(tmp_path / f"host{sender}.pcap")
         came = [packet for packet in arriving if packet.source == sender]
         found = completions(came, ends_of(own), keeps_early=True)
-        for (message, account), done in zip(own.iterrows(), found, strict=True):
-            number = int(str(message))
+        for number, done in zip(own.index, found, strict=True):
+            account = own.loc[number]
             assert left_ns(hops, number, 1) == done.packet.time_ns
             last = hops[(hops.message == number) & (hops.hop == 1)].iloc[0]
             line_ps = int(last.serialisation_ps)

@@ -75,8 +75,8 @@ class NpuBook:
 class Books:
     """All of a simulation at one instant.
 
-    ``frames``, ``telemetry`` and ``trails``: taken from their pools and not given back. ``roce_frames``: those of queue
-    pairs. ``busy_queue_pairs``: those with a message that isn't both delivered and acknowledged.
+    ``frames``, ``telemetry`` and ``trails``: taken from their pools and not given back. ``roce_frames``: those of
+    queue pairs. ``busy_queue_pairs``: those with a message that isn't both delivered and acknowledged.
     """
 
     time_ps: int

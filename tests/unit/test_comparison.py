@@ -18,9 +18,10 @@ import astra_ns3
 from astra_ns3.cli.compare import compare_command
 from astra_ns3.errors import InputError, Interrupted
 from astra_ns3.experiments.metadata import VARYING_KEYS
-from astra_ns3.report.comparison.comparison import ABSENT, Comparison, Difference, Setting, by_importance
+from astra_ns3.report.comparison.comparison import Comparison
+from astra_ns3.report.comparison.differences import ABSENT, Difference, Setting, by_importance
 from astra_ns3.report.comparison.settings import FILES, PARTS, settings
-from astra_ns3.report.comparison.text import MOST_ROWS, comparison_text
+from astra_ns3.report.comparison.text import MOST_ROWS
 
 LATENCY_PS = 1_000_000
 RESULTS = {
@@ -61,7 +62,7 @@ def test_nothing_differs_between_a_run_and_itself(tmp_path: Path) -> None:
     for other in (run, again, astra_ns3.Result.load(tmp_path / "one")):
         comparison = astra_ns3.compare(run, other)
         assert comparison.equal
-        assert comparison_text(comparison).splitlines()[-1] == "nothing differs"
+        assert comparison.text().splitlines()[-1] == "nothing differs"
         assert comparison.document()["equal"] is True
 
 
@@ -170,9 +171,9 @@ def test_a_run_that_was_stopped_is_said_to_be() -> None:
 
 def test_text_has_units_percent_and_counts_what_it_leaves_out() -> None:
     many = tuple(Setting(f"key.{number}", number, True) for number in range(MOST_ROWS + 3))
-    text = comparison_text(Comparison("one", "two", many, (), ()))
+    text = Comparison("one", "two", many, (), ()).text()
     assert text.splitlines()[-2:] == ["  and 3 more (--json has all)", "results: none differs"]
-    lines = comparison_text(astra_ns3.compare(played(), played(latency_ps=5 * LATENCY_PS))).splitlines()
+    lines = astra_ns3.compare(played(), played(latency_ps=5 * LATENCY_PS)).text().splitlines()
     assert "settings: none differs" in lines
     (finish,) = [line.split() for line in lines if line.startswith("  finish ")]
     assert finish[2] == finish[4] == finish[6] == "us"

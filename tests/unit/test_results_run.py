@@ -164,7 +164,10 @@ def test_a_factory_gets_what_a_backend_is_made_from() -> None:
         ({"comm_scale": float("inf")}, "comm-scale is inf"),
         ({"compute_scale": -1.0}, "compute-scale is -1.0"),
         ({"compute_scale": float("nan")}, "compute-scale is nan"),
-        ({"record": ("flow",)}, "record 'flow' is not one of flows, layers, timeline; did you mean 'flows'"),
+        (
+            {"record": ("flow",)},
+            "record 'flow' is not one of flows, accounts, layers, timeline, all; did you mean 'flows'",
+        ),
         ({"backend": []}, "backend is [], expected a name"),
         ({"compat": 3}, "compat is 3, expected a name"),
         ({"rendezvous": 1}, "rendezvous is 1, expected True or False"),

@@ -45,6 +45,7 @@ def busy() -> Books:
         npus=(NpuBook(5000, 2, 0, 0), NpuBook(0, 0, 2000, 1)),
         frames=7,
         telemetry=4,
+        trails=2,
         roce_frames=5,
         busy_queue_pairs=1,
     )
@@ -65,6 +66,7 @@ def at_rest() -> Books:
         npus=(NpuBook(5000, 2, 0, 0), NpuBook(0, 0, 5000, 2)),
         frames=0,
         telemetry=0,
+        trails=0,
         roce_frames=0,
         busy_queue_pairs=0,
     )
@@ -117,14 +119,16 @@ def test_a_wrong_buffer_is_found(field: str) -> None:
     assert problems_at_any_time(replace(books, switches=(switch,)))
 
 
-@pytest.mark.parametrize(("field", "change"), [("frames", 1), ("frames", -1), ("telemetry", 5), ("roce_frames", 4)])
+@pytest.mark.parametrize(
+    ("field", "change"), [("frames", 1), ("frames", -1), ("telemetry", 5), ("trails", 6), ("roce_frames", 4)]
+)
 def test_a_leak_is_found(field: str, change: int) -> None:
     books = busy()
     changed: Any = {field: getattr(books, field) + change}
     assert problems_at_any_time(replace(books, **changed))
 
 
-@pytest.mark.parametrize("field", ["frames", "telemetry", "roce_frames", "busy_queue_pairs"])
+@pytest.mark.parametrize("field", ["frames", "telemetry", "trails", "roce_frames", "busy_queue_pairs"])
 def test_what_is_left_at_rest_is_found(field: str) -> None:
     changed: Any = {field: 1}
     assert len(problems_at_rest(replace(at_rest(), **changed))) == 1

@@ -52,7 +52,7 @@ class AnalyticalBackend(SessionBackend):
         grid = checked_grid(plan, queues=model.queues)
         if recorder is not None and recorder.accounts:
             raise InputError(
-                "record 'accounts': an analytical network has no packets whose time could be accounted for"
+                "record 'accounts': the analytical network has no packets whose time could be accounted for"
             )
         npus = grid.network.npus
         super().__init__(

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from astra_ns3.report.comparison.comparison import ABSENT, Comparison, Difference, Group, Setting, by_importance
+from astra_ns3.report.comparison.comparison import Comparison
+from astra_ns3.report.comparison.differences import ABSENT, Difference, Group, Setting, by_importance
 from astra_ns3.report.comparison.quantities import GROUPS, Quantities
 from astra_ns3.report.comparison.settings import settings
 from astra_ns3.report.records import place_of

@@ -1,66 +1,13 @@
-"""What the comparison of two runs comes to, as plain data."""
+"""What differs between two runs."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import Enum
 from typing import Any
 
-
-class Absent(Enum):
-    """Stands for the value of a key that a run hasn't."""
-
-    ABSENT = "absent"
-
-
-ABSENT = Absent.ABSENT
-
-
-@dataclass(frozen=True)
-class Setting:
-    """A key of the configuration by its dotted path, and what it is in each run."""
-
-    key: str
-    a: Any
-    b: Any
-
-    def document(self) -> dict[str, Any]:
-        """Plain data; a run that hasn't the key has no entry."""
-        values = {"a": self.a, "b": self.b}
-        return {"key": self.key, **{run: value for run, value in values.items() if value is not ABSENT}}
-
-
-@dataclass(frozen=True)
-class Difference:
-    """A number that differs. ``unit``: ``ps``, ``bytes``, ``gbytes_per_s``, or nothing for a count."""
-
-    name: str
-    unit: str
-    a: float | None
-    b: float | None
-
-    @property
-    def change(self) -> float | None:
-        """By how much it is more in B; None where one run has no such number."""
-        return None if self.a is None or self.b is None else self.b - self.a
-
-    @property
-    def ratio(self) -> float | None:
-        """Change over what it is in A; None where that is nothing."""
-        return self.change / self.a if self.a and self.change is not None else None
-
-    def document(self) -> dict[str, Any]:
-        """Plain data."""
-        return {"name": self.name, "unit": self.unit, "a": self.a, "b": self.b, "change": self.change}
-
-
-@dataclass(frozen=True)
-class Group:
-    """Numbers of one sort that differ, the largest change first."""
-
-    name: str
-    differences: tuple[Difference, ...]
+from astra_ns3.report.alignment import aligned
+from astra_ns3.report.comparison.differences import Group, Setting
+from astra_ns3.report.comparison.text import difference_row, part_text, value_text
 
 
 @dataclass(frozen=True)
@@ -94,12 +41,17 @@ class Comparison:
             "notes": list(self.notes),
         }
 
-
-def by_importance(differences: Sequence[Difference]) -> tuple[Difference, ...]:
-    """Those that differ: first what only one run has, then the largest change; alike ones in the order given."""
-
-    def rank(difference: Difference) -> tuple[bool, float]:
-        change = difference.change
-        return (change is not None, -abs(change or 0))
-
-    return tuple(sorted((one for one in differences if one.a != one.b), key=rank))
+    def text(self) -> str:
+        """The tables, for people."""
+        parts = [aligned([("A", self.a), ("B", self.b)])]
+        if self.equal:
+            return "\n".join([*parts, "nothing differs"])
+        parts += list(self.notes)
+        rows = [(setting.key, value_text(setting.a), value_text(setting.b)) for setting in self.settings]
+        parts.append(part_text("settings", ("", "A", "B"), rows) or "settings: none differs")
+        results = [
+            part_text(group.name, ("", "A", "B", "change", ""), [difference_row(one) for one in group.differences])
+            for group in self.groups
+        ]
+        parts += [part for part in results if part] or ["results: none differs"]
+        return "\n".join(parts)

@@ -1,33 +1,17 @@
-"""What ``astra-ns3 compare`` prints."""
+"""Differences in words."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from math import floor
 
-from astra_ns3.report.alignment import aligned, table
-from astra_ns3.report.comparison.comparison import ABSENT, Comparison, Difference
+from astra_ns3.report.alignment import table
+from astra_ns3.report.comparison.differences import ABSENT, Difference
 from astra_ns3.units import format_time
 
 MOST_ROWS = 20
 """Of each group; the rest is counted, and in the JSON."""
 _LONGEST_VALUE = 40
-
-
-def comparison_text(comparison: Comparison) -> str:
-    """The tables, for people."""
-    parts = [aligned([("A", comparison.a), ("B", comparison.b)])]
-    if comparison.equal:
-        return "\n".join([*parts, "nothing differs"])
-    parts += list(comparison.notes)
-    rows = [(setting.key, value_text(setting.a), value_text(setting.b)) for setting in comparison.settings]
-    parts.append(_part("settings", ("", "A", "B"), rows) or "settings: none differs")
-    results = [
-        _part(group.name, ("", "A", "B", "change", ""), [difference_row(one) for one in group.differences])
-        for group in comparison.groups
-    ]
-    parts += [part for part in results if part] or ["results: none differs"]
-    return "\n".join(parts)
 
 
 def difference_row(difference: Difference) -> tuple[str, str, str, str, str]:
@@ -64,7 +48,8 @@ def value_text(value: object) -> str:
     return words if len(words) <= _LONGEST_VALUE else f"...{words[3 - _LONGEST_VALUE :]}"
 
 
-def _part(name: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def part_text(name: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Rows below their name and head; nothing if there are none."""
     if not rows:
         return ""
     shown = table([head, *rows[:MOST_ROWS]], indent="  ")

@@ -8,7 +8,7 @@ from typing import Any
 
 from astra_ns3.config.core.model import ConfigModel
 from astra_ns3.config.system import SystemConfig
-from astra_ns3.report.comparison.comparison import ABSENT
+from astra_ns3.report.comparison.differences import ABSENT
 from astra_ns3.report.comparison.settings import OPTIONS, flat, settings
 from astra_ns3.report.network_of import network_of
 from astra_ns3.report.page.figure import Shown

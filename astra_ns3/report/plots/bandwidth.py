@@ -19,7 +19,7 @@ from astra_ns3.report.plots.style import (
     shortened,
     stroke,
 )
-from astra_ns3.report.tables import Records, name_of
+from astra_ns3.report.tables import Records, names_of
 from astra_ns3.units import format_bytes
 
 if TYPE_CHECKING:
@@ -34,7 +34,8 @@ Found = dict[str, dict[int, list[float]]]
 
 def draw(records: Records, choice: Choice) -> Figure:
     """A point per collective, a line through the medians of each kind and run."""
-    runs = [(name_of(each), bandwidths(each)) for each in (records, *choice.beside)]
+    every = (records, *choice.beside)
+    runs = [(name, bandwidths(each)) for name, each in zip(names_of(every), every, strict=True)]
     kinds = list(dict.fromkeys(kind for _, found in runs for kind in found))
     for word in choice.select:
         if word not in kinds:
@@ -54,8 +55,8 @@ def draw(records: Records, choice: Choice) -> Figure:
                 _draw_kind(axes, found[kind], colour, line, _MARKS[number % len(_MARKS)])
                 label = " ".join(([shortened(run, 16)] if len(runs) > 1 else []) + [_word(kind)])
                 handles.append(stroke(colour, label, line, _MARKS[number % len(_MARKS)]))
-    every = [size for _, found in runs for kind in kinds for size in found.get(kind, ())]
-    _label(axes, narrow=max(every) < 200 * min(every))
+    sizes = [size for _, found in runs for kind in kinds for size in found.get(kind, ())]
+    _label(axes, narrow=max(sizes) < 200 * min(sizes))
     legend_below(figure, handles, 2 if choice.width_inches < 5 else 4)
     return figure
 

@@ -21,7 +21,7 @@ from astra_ns3.report.plots.style import (
     stroke,
     time_unit,
 )
-from astra_ns3.report.tables import Numbers, Records, name_of, numbers
+from astra_ns3.report.tables import Numbers, Records, names_of, numbers
 from astra_ns3.units import format_bytes
 
 if TYPE_CHECKING:
@@ -38,8 +38,9 @@ Classes = list[tuple[str, npt.NDArray[np.bool_]]]
 
 def draw(records: Records, choice: Choice) -> Figure:
     """The share of messages that had come by a time; below, if the transport knows what is ideal, the slowdown."""
-    runs = [(name_of(each), numbers(each, "flows", "bytes", "start_ps", "end_ps", "ideal_ps"))
-            for each in (records, *choice.beside)]  # fmt: skip
+    every = (records, *choice.beside)
+    columns = ("bytes", "start_ps", "end_ps", "ideal_ps")
+    runs = [(name, numbers(each, "flows", *columns)) for name, each in zip(names_of(every), every, strict=True)]
     ideal = any((found[3] > 0).any() for _, found in runs)
     figure = new_figure(choice.width_inches, 3.4 if ideal else 2.0)
     axes = panels(figure, [1, 1] if ideal else [1])

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from astra_ns3.errors import InputError
 from astra_ns3.report.plots.kind import Choice, Kind
 from astra_ns3.report.plots.style import SETTINGS
-from astra_ns3.report.tables import Records, name_of
+from astra_ns3.report.tables import Records
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -25,7 +25,7 @@ def drawn(kind: Kind, records: Records, choice: Choice) -> Figure:
 
     with mpl.rc_context(SETTINGS):
         figure = kind.draw(records, choice)
-        named = kind.name if choice.beside else f"{name_of(records)}: {kind.name}"
+        named = kind.name if choice.beside else f"{records.metadata['run_name']}: {kind.name}"
         title = named if choice.title is None else choice.title
         if title:
             figure.suptitle(title, fontsize=8)

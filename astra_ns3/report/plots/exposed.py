@@ -19,7 +19,7 @@ from astra_ns3.report.plots.style import (
     swatch,
     time_unit,
 )
-from astra_ns3.report.tables import Records, name_of
+from astra_ns3.report.tables import Records, names_of
 from astra_ns3.units import PS_PER_US
 
 if TYPE_CHECKING:
@@ -35,7 +35,11 @@ Spent = tuple[str, float, float]
 
 def draw(records: Records, choice: Choice) -> Figure:
     """Bars of means above, a bar per NPU below; with other runs beside it, a mean for each."""
-    bars = [bar for each in (records, *choice.beside) for bar in _means(each, named=bool(choice.beside))]
+    every = (records, *choice.beside)
+    if choice.beside:
+        bars = [(name, *_mean(each)) for name, each in zip(names_of(every), every, strict=True)]
+    else:
+        bars = _means(records)
     by_npu = not choice.beside and len(_npus(records)) > 1
     height = 0.6 + 0.17 * len(bars)
     figure = new_figure(choice.width_inches, height + 0.35 + 1.3 * by_npu)
@@ -53,12 +57,14 @@ def _npus(records: Records) -> npt.NDArray[np.float64]:
     return np.array([[PS_PER_US * float(row[name]) for name in ("compute_us", "exposed_us")] for row in rows])
 
 
-def _means(records: Records, *, named: bool) -> list[Spent]:
-    npus = _npus(records)
-    compute, exposed = npus.mean(axis=0)
-    if named:
-        return [(name_of(records), compute, exposed)]
-    bars = [("NPU 0" if len(npus) == 1 else "mean of NPUs", compute, exposed)]
+def _mean(records: Records) -> tuple[float, float]:
+    compute, exposed = _npus(records).mean(axis=0)
+    return float(compute), float(exposed)
+
+
+def _means(records: Records) -> list[Spent]:
+    alone = len(_npus(records)) == 1
+    bars: list[Spent] = [("NPU 0" if alone else "mean of NPUs", *_mean(records))]
     roles = layer_times(records)
     if len(roles) > 1:
         for role, times in roles.items():

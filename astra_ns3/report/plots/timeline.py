@@ -1,35 +1,30 @@
-"""What each NPU did when: computing, waiting, and the phases of collectives in flight; or, of less, the collectives."""
+"""What each NPU did when: computing, waiting, and the phases of collectives in flight."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from astra_ns3.errors import InputError
+from astra_ns3.report.plots.collectives import draw_collectives
 from astra_ns3.report.plots.kind import Choice, Kind
 from astra_ns3.report.plots.style import (
     BLUE,
-    COLOURS,
     GREEN,
     ORANGE,
     PURPLE,
     SKY,
     VERMILION,
     evenly,
-    labels,
     legend_below,
-    merged,
     new_figure,
-    panels,
-    say_empty,
-    short_part,
     steps,
     swatch,
     time_unit,
 )
 from astra_ns3.report.tables import Numbers, Records, Words, numbers, recorded, words
-from astra_ns3.units import PS_PER_US
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -37,7 +32,8 @@ if TYPE_CHECKING:
 
 MOST_NPUS = 8
 """Without ``select``: evenly apart."""
-MOST_COLLECTIVES = 40
+MOST_BARS = 600
+"""Of an NPU's program."""
 _PROGRAM = {"compute": BLUE, "wait": VERMILION}
 _DIMENSIONS = (GREEN, ORANGE, PURPLE, SKY)
 
@@ -45,7 +41,7 @@ _DIMENSIONS = (GREEN, ORANGE, PURPLE, SKY)
 def draw(records: Records, choice: Choice) -> Figure:
     """A strip per NPU: its program above, the phases in flight in each dimension below."""
     if recorded(records, "operations") is None and recorded(records, "phases") is None:
-        return _draw_collectives(records, choice)
+        return draw_collectives(records, choice)
     npus = _npus(int(records.metadata["npus"]), choice.select)
     finish_ps = int(records.metadata["finish_ps"])
     strips = _Strips(records, npus)
@@ -135,12 +131,23 @@ class _Strips:
         axes.tick_params(axis="x", length=2)
 
     def _draw_program(self, axes: Axes, npu: int, bottom: int, finish_ps: int, factor: int) -> None:
-        for kind, colour in _PROGRAM.items():
+        """Bars, or where there are too many for the width, which share of each moment went into what."""
+        spans = []
+        for kind in _PROGRAM:
             code = self._kinds.texts.index(kind) if kind in self._kinds.texts else -1
             inside = (self._operations[0] == npu) & (self._kinds.codes == code)
-            starts, ends = merged(self._operations[1][inside], self._operations[2][inside], finish_ps / 4_000)
-            bars = list(zip(starts / factor, (ends - starts) / factor, strict=True))
-            axes.broken_barh(bars, (bottom, 0.9), color=colour, linewidth=0)
+            spans.append((self._operations[1][inside], self._operations[2][inside]))
+        if sum(len(starts) for starts, _ in spans) <= MOST_BARS:
+            for (starts, ends), colour in zip(spans, _PROGRAM.values(), strict=True):
+                bars = list(zip(starts / factor, (ends - starts) / factor, strict=True))
+                axes.broken_barh(bars, (bottom, 0.9), color=colour, linewidth=0)
+            return
+        edges = np.linspace(0, finish_ps, MOST_BARS + 1)
+        below = np.full(MOST_BARS, float(bottom))
+        for (starts, ends), colour in zip(spans, _PROGRAM.values(), strict=True):
+            above = below + 0.9 * covered(starts, ends, edges)
+            axes.stairs(above, edges / factor, baseline=below, fill=True, color=colour, linewidth=0)
+            below = above
 
     def legend(self) -> list[object]:
         """What the colours mean."""
@@ -152,45 +159,15 @@ class _Strips:
         return found
 
 
-def _draw_collectives(records: Records, choice: Choice) -> Figure:
-    """A bar per collective, from its first issue to its end on the last NPU."""
-    if choice.select:
-        raise InputError("NPUs can be selected only with --record timeline; without it this shows collectives of all")
-    rows = records.rows("collectives.csv")
-    shown = rows[:MOST_COLLECTIVES]
-    figure = new_figure(choice.width_inches, 0.75 + 0.11 * max(len(shown), 4))
-    (axes,) = panels(figure, [1])
-    if not rows:
-        say_empty(axes, "no collective was issued")
-        return figure
-    finish_ps = int(records.metadata["finish_ps"])
-    factor, unit = time_unit(finish_ps)
-    kinds = list(dict.fromkeys(row["kind"] for row in shown))
-    for place, row in enumerate(shown):
-        start = PS_PER_US * float(row["start_us"])
-        end = PS_PER_US * float(row["end_us"]) if row["end_us"] else finish_ps
-        colour = _kind_colour(kinds, row["kind"])
-        axes.barh(place, (end - start) / factor, left=start / factor, color=colour, height=0.75)
-    passes = len({row["iteration"] for row in shown}) > 1
-    layers = list(dict.fromkeys(row["layer"] for row in rows))
-    called = dict(zip(layers, labels(layers, 16), strict=True))
-    names = [f"{called[row['layer']]}, {short_part(row['part'])}" for row in shown]
-    if passes:
-        names = [f"{name} {row['iteration']}" for name, row in zip(names, shown, strict=True)]
-    axes.set_yticks(range(len(shown)), names, fontsize=5)
-    axes.tick_params(axis="y", length=0)
-    axes.set_ylim(len(shown) - 0.4, -0.6)
-    axes.set_xlim(0, finish_ps / factor)
-    axes.set_xlabel(f"time ({unit})")
-    axes.grid(axis="x")
-    if len(shown) < len(rows):
-        axes.set_title(f"the first {len(shown)} of {len(rows)} collectives", loc="right", fontsize=6)
-    legend_below(figure, [swatch(_kind_colour(kinds, kind), kind) for kind in kinds], 3)
-    return figure
-
-
-def _kind_colour(kinds: list[str], kind: str) -> str:
-    return COLOURS[kinds.index(kind) % len(COLOURS)]
+def covered(starts: Numbers, ends: Numbers, edges: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Which share of each span between ``edges`` lies in one of the intervals, which don't overlap."""
+    order = np.argsort(starts, kind="stable")
+    starts, ends = starts[order], ends[order]
+    until = np.concatenate([[0], np.cumsum(ends - starts)])
+    times = np.stack([starts, ends], axis=1).ravel()
+    so_far = np.interp(edges, times, np.repeat(until, 2)[1:-1]) if len(times) else np.zeros(len(edges))
+    shares: npt.NDArray[np.float64] = np.diff(so_far) / np.diff(edges)
+    return shares
 
 
 KIND = Kind("timeline", "what each NPU did when", draw, more=("operations", "phases"), selects="NPUs")

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from astra_ns3.report.plots.kind import Choice, Kind
-from astra_ns3.report.plots.style import HEAT_MAP, evenly, new_figure, panels, say_empty, time_unit
+from astra_ns3.report.plots.style import HEAT_MAP, new_figure, panels, say_empty, time_unit
 from astra_ns3.report.ports import Level, chosen, levels, rates_bps
 from astra_ns3.report.tables import Records, batches, words
 from astra_ns3.units import parse_time_ps
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 MOST_COLUMNS = 400
 _MOST_NAMES = 24
 """Ports whose names find room; of more only the levels are named."""
+_NAME_INCHES = 0.13
+"""From the name of a level to that of the next, at least."""
 
 Grid = npt.NDArray[np.float64]
 
@@ -30,8 +32,8 @@ def draw(records: Records, choice: Choice) -> Figure:
     rows = levels(records, chosen(port.texts, choice.select))
     ports = [name for level in rows for name in level.ports]
     busy = len(port.codes) > 0
-    height = 1.2 + (0.11 * len(ports) if len(ports) <= _MOST_NAMES else min(0.008 * len(ports) + 1.6, 2.8))
-    figure = new_figure(choice.width_inches, height if busy else 1.5)
+    row_inches = 0.11 * len(ports) if len(ports) <= _MOST_NAMES else min(0.008 * len(ports) + 1.6, 2.8)
+    figure = new_figure(choice.width_inches, 1.2 + row_inches if busy else 1.5)
     (axes,) = panels(figure, [1])
     if not busy:
         say_empty(axes, "no observed port sent anything")
@@ -51,7 +53,7 @@ def draw(records: Records, choice: Choice) -> Figure:
         vmax=100 if known else None,
         extent=(0, sent.shape[1] * column_ps / factor, len(ports), 0),
     )
-    _name_rows(axes, rows)
+    _name_rows(axes, rows, row_inches)
     axes.set_xlabel(f"time ({unit})")
     bar = figure.colorbar(image, ax=axes, location="top", fraction=0.05, aspect=40)
     bar.set_label("link utilisation (%)" if known else "sent (Gb/s)")
@@ -76,7 +78,21 @@ def bytes_sent(records: Records, ports: list[str]) -> tuple[Grid, int]:
     return sent, together * interval_ps
 
 
-def _name_rows(axes: Axes, rows: list[Level]) -> None:
+def apart(places: list[float], gap: float, end: float) -> list[float]:
+    """Ascending places, moved as little as it takes to be ``gap`` apart and half of that away from 0 and ``end``."""
+    least = gap / 2
+    moved: list[float] = []
+    for place in places:
+        moved.append(max(place, least))
+        least = moved[-1] + gap
+    most = end - gap / 2
+    for number in reversed(range(len(moved))):
+        moved[number] = min(moved[number], most)
+        most = moved[number] - gap
+    return moved
+
+
+def _name_rows(axes: Axes, rows: list[Level], row_inches: float) -> None:
     """Names of ports, or of levels where there are too many; a line between levels."""
     ports = [name for level in rows for name in level.ports]
     edges = np.cumsum([0, *(len(level.ports) for level in rows)])
@@ -86,9 +102,9 @@ def _name_rows(axes: Axes, rows: list[Level]) -> None:
         axes.set_yticks(np.arange(len(ports)) + 0.5, ports, fontsize=5.5)
     else:
         middles = (edges[:-1] + edges[1:]) / 2
-        names = [f"{level.name}\n({len(level.ports)} ports)" for level in rows]
-        shown = evenly(range(len(rows)), 12)
-        axes.set_yticks(middles[shown], [names[place] for place in shown], fontsize=6)
+        places = apart(middles.tolist(), _NAME_INCHES * len(ports) / row_inches, len(ports))
+        names = [f"{level.name} ({len(level.ports)})" for level in rows]
+        axes.set_yticks(places, names, fontsize=6)
     axes.tick_params(axis="y", length=0)
 
 

@@ -252,8 +252,8 @@ RECORDED_COLUMN = Recipe(
         ),
         "astra_ns3/network/recorded.py": (
             (
-                '        Column("bytes", "int64", "B", "size"),',
-                '        Column("bytes", "int64", "B", "size"),\n        Column("twice", "int64", "B", "for a test"),',
+                '    (*_MESSAGE_COLUMNS, Column("ideal_ps", ',
+                '    (*_MESSAGE_COLUMNS, Column("twice", "int64", "B", "for a test"), Column("ideal_ps", ',
             ),
         ),
     },

@@ -1,0 +1,73 @@
+"""Settings and numbers in which two runs differ."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+
+class Absent(Enum):
+    """Stands for the value of a key that a run hasn't."""
+
+    ABSENT = "absent"
+
+
+ABSENT = Absent.ABSENT
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A key of the configuration by its dotted path, and what it is in each run."""
+
+    key: str
+    a: Any
+    b: Any
+
+    def document(self) -> dict[str, Any]:
+        """Plain data; a run that hasn't the key has no entry."""
+        values = {"a": self.a, "b": self.b}
+        return {"key": self.key, **{run: value for run, value in values.items() if value is not ABSENT}}
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A number that differs. ``unit``: ``ps``, ``bytes``, ``gbytes_per_s``, or nothing for a count."""
+
+    name: str
+    unit: str
+    a: float | None
+    b: float | None
+
+    @property
+    def change(self) -> float | None:
+        """By how much it is more in B; None where one run has no such number."""
+        return None if self.a is None or self.b is None else self.b - self.a
+
+    @property
+    def ratio(self) -> float | None:
+        """Change over what it is in A; None where that is nothing."""
+        return self.change / self.a if self.a and self.change is not None else None
+
+    def document(self) -> dict[str, Any]:
+        """Plain data."""
+        return {"name": self.name, "unit": self.unit, "a": self.a, "b": self.b, "change": self.change}
+
+
+@dataclass(frozen=True)
+class Group:
+    """Numbers of one sort that differ, the largest change first."""
+
+    name: str
+    differences: tuple[Difference, ...]
+
+
+def by_importance(differences: Sequence[Difference]) -> tuple[Difference, ...]:
+    """Those that differ: first what only one run has, then the largest change; alike ones in the order given."""
+
+    def rank(difference: Difference) -> tuple[bool, float]:
+        change = difference.change
+        return (change is not None, -abs(change or 0))
+
+    return tuple(sorted((one for one in differences if one.a != one.b), key=rank))

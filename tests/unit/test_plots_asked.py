@@ -1,0 +1,224 @@
+"""Pictures of runs: what may be asked for, of a result and on the command line, and what is said of the rest."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.pictures import bars, check_page, picture, words_of
+from support.recorded_tables import (
+    US,
+    full_folder,
+    run_folder,
+    write_messages,
+)
+from support.small_run import small_run, small_system
+
+import astra_ns3
+from astra_ns3.cli.main import main
+from astra_ns3.errors import InputError
+from astra_ns3.report.plots.kind import width_of
+from astra_ns3.report.plots.registry import KINDS
+from astra_ns3.report.ports import levels, rates_bps
+from astra_ns3.report.tables import names_of
+
+NAMES = [kind.name for kind in KINDS]
+GBPS = 10**9
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of which everything was recorded."""
+    return full_folder(tmp_path_factory.mktemp("whole"))
+
+
+@pytest.fixture
+def command(capsys: pytest.CaptureFixture[str]) -> Any:
+    def run(*words: str) -> tuple[int, str, str]:
+        with pytest.raises(SystemExit) as caught:
+            main(words)
+        captured = capsys.readouterr()
+        return int(caught.value.code or 0), captured.out, captured.err
+
+    return run
+
+
+def test_a_result_names_its_pictures(folder: Path) -> None:
+    result = astra_ns3.Result.load(folder)
+    assert dir(result.plot) == sorted(NAMES)
+    assert all(getattr(result.plot, name).__doc__ for name in NAMES)
+    with pytest.raises(AttributeError, match="no picture 'lairs'"):
+        _ = result.plot.lairs
+
+
+def test_a_result_that_was_not_saved_has_pictures(folder: Path) -> None:
+    result = astra_ns3.run(**small_run())
+    assert len(bars(result.plot.layers())) > 0
+    with pytest.raises(InputError, match="this run: has nothing for 'completion': run again with --record flows"):
+        result.plot.completion()
+
+
+@pytest.mark.parametrize(
+    ("kind", "select", "said"),
+    [
+        ("layers", "al", r"role 'al' is not one of all; did you mean 'all'\?"),
+        ("timeline", "4", "NPU '4' is not one of 0 to 3"),
+        ("utilisation", "host7", "port 'host7' was not recorded"),
+        ("rates", "01", "pair '01' is not two NPUs"),
+        ("rates", "1-0", "nothing was recorded from NPU 1 to NPU 0"),
+        ("bandwidth", "ALLTOAL", "collective 'ALLTOAL' is not one of ALLREDUCE"),
+        ("exposed", "0", "'exposed' has nothing to select"),
+    ],
+)
+def test_a_choice_that_is_not_there_is_refused(kind: str, select: str, said: str, folder: Path) -> None:
+    with pytest.raises(InputError, match=said):
+        picture(folder, kind, select=select)
+
+
+def test_a_node_stands_for_all_of_its_ports(folder: Path) -> None:
+    figure = picture(folder, "utilisation", select="switch0")
+    assert [text.get_text() for text in figure.axes[0].get_yticklabels()] == ["switch0:1"]
+
+
+@pytest.mark.parametrize("kind", ["bandwidth", "completion", "exposed"])
+def test_other_runs_stand_beside(kind: str, folder: Path, tmp_path: Path) -> None:
+    other = run_folder(tmp_path / "other", run_name="second", system=small_system(**{"endpoint-delay": 900}))
+    write_messages(other, [(0, 1, 0, 20 * US)], ideal_ps=US)
+    figure = picture(folder, kind, beside=[astra_ns3.Result.load(other)])
+    check_page(figure)
+    assert any("second" in word for word in words_of(figure))
+    with pytest.raises(InputError, match="shows one run; none can stand beside it"):
+        picture(folder, "layers", beside=[astra_ns3.Result.load(other)])
+
+
+def test_runs_of_one_name_are_told_apart_by_their_folders(folder: Path, tmp_path: Path) -> None:
+    twins = [astra_ns3.Result.load(shutil.copytree(folder, tmp_path / name)) for name in ("tcp", "roce")]
+    again = astra_ns3.Result.load(shutil.copytree(folder, tmp_path / "other" / "roce"))
+    unsaved = astra_ns3.run(**small_run(), run_name="another")
+    assert names_of([twins[0], unsaved]) == [str(twins[0].metadata["run_name"]), "another"]
+    assert names_of(twins) == ["tcp", "roce"]
+    assert names_of([*twins, again]) == ["1: tcp", "2: roce", "3: roce"]
+
+
+def test_widths_are_words_or_inches() -> None:
+    assert [width_of(word) for word in ("column", "double", "5", 4.5)] == [3.3, 7.0, 5.0, 4.5]
+    for word in ("wide", "0", "-1", "nan", "inf"):
+        with pytest.raises(InputError, match=f"width '{word}' is not one of column, double or inches"):
+            width_of(word)
+
+
+def test_the_levels_of_a_network_are_found_from_its_ports(tmp_path: Path) -> None:
+    path = run_folder(tmp_path)
+    links = [("host0", "switch0"), ("host1", "switch1"), ("switch0", "switch2"), ("switch1", "switch2")]
+    count = dict.fromkeys(("host0", "host1", "switch0", "switch1", "switch2"), 0)
+    ports = {}
+    for link in links:
+        for node, peer in (link, link[::-1]):
+            ports[f"{node}:{count[node]}".removesuffix(":0" if node.startswith("host") else "?")] = peer
+            count[node] += 1
+    lines = ["port,link_to", *(f"{port},{peer}" for port, peer in ports.items())]
+    (path / "switch.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    found = levels(astra_ns3.Result.load(path), reversed(list(ports)))
+    assert [(level.name, level.ports) for level in found] == [
+        ("NICs", ("host0", "host1")),
+        ("level 1 down", ("switch0:0", "switch1:0")),
+        ("level 1 up", ("switch0:1", "switch1:1")),
+        ("level 2 down", ("switch2:0", "switch2:1")),
+    ]
+
+
+def test_rates_of_ports_are_those_of_their_links(folder: Path) -> None:
+    ports = [f"host{npu}" for npu in range(4)] + [f"switch0:{npu}" for npu in range(4)]
+    assert rates_bps(astra_ns3.Result.load(folder)) == dict.fromkeys(ports, 100 * GBPS)
+
+
+def test_without_what_npus_did_the_timeline_has_collectives_and_says_so(tmp_path: Path, command: Any) -> None:
+    path = run_folder(tmp_path)
+    collectives = astra_ns3.Result.load(path).collectives
+    drawn = bars(picture(path, "timeline"))
+    assert drawn[:, 0].tolist() == pytest.approx(collectives["start_us"].tolist())
+    assert drawn[:, 2].tolist() == pytest.approx(collectives["duration_us"].tolist())
+    _, out, _ = command("plot", str(path), "timeline", "-o", str(tmp_path / "t.png"))
+    assert "more is shown with --record timeline" in out
+
+
+@pytest.mark.parametrize("ending", ["png", "svg", "pdf"])
+def test_the_command_writes_each_format_the_same_each_time(
+    ending: str, folder: Path, tmp_path: Path, command: Any
+) -> None:
+    heads = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}
+    files = [tmp_path / f"{name}.{ending}" for name in "ab"]
+    for file in files:
+        status, out, _ = command("plot", str(folder), "layers", "-o", str(file))
+        assert (status, out) == (0, f"written to {file}\n")
+        assert file.read_bytes().startswith(heads[ending])
+    assert files[0].read_bytes() == files[1].read_bytes()
+
+
+def test_without_a_file_the_picture_has_the_name_of_its_kind(
+    folder: Path, tmp_path: Path, command: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    status, out, _ = command("plot", str(folder), "exposed", "--json")
+    assert (status, json.loads(out)["written"]) == (0, "exposed.png")
+    assert (tmp_path / "exposed.png").is_file()
+
+
+def test_titles_may_be_given_or_left_out(folder: Path, tmp_path: Path, command: Any) -> None:
+    for words, shown in (
+        (["--title", "Mine & <yours>"], "Mine &amp; &lt;yours&gt;"),
+        (["--no-title"], None),
+        ([], ": layers"),
+    ):
+        file = tmp_path / "picture.svg"
+        assert command("plot", str(folder), "layers", "-o", str(file), *words)[0] == 0
+        text = file.read_text(encoding="utf-8")
+        assert (shown in text) if shown else (": layers" not in text)
+
+
+def test_without_a_kind_what_can_be_drawn_is_listed(tmp_path: Path, folder: Path, command: Any) -> None:
+    status, out, _ = command("plot", str(folder))
+    assert status == 0
+    assert [line.split()[0] for line in out.splitlines()] == NAMES
+    status, out, _ = command("plot", str(run_folder(tmp_path)))
+    can, cannot = out.split("not recorded:\n")
+    assert [line.split()[0] for line in can.splitlines()] == ["layers", "exposed", "timeline", "bandwidth"]
+    needs = {line.split()[0]: line.split("needs ")[1] for line in cannot.splitlines()}
+    assert needs["completion"] == "--record flows"
+    assert needs["queues"] == "observe.queues in the network file or observe.pauses in the network file"
+    status, out, _ = command("plot", str(tmp_path / "out"), "--json")
+    told = {kind["kind"]: kind["needs"] for kind in json.loads(out)["kinds"]}
+    assert told == {**dict.fromkeys(NAMES), **needs}
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["laiers"], "picture 'laiers' is not one of layers, exposed, .*; did you mean 'layers'?"),
+        (["layers", "-o", "x.gif"], r"x\.gif: a picture's file ends in \.png, \.svg, \.pdf"),
+        (["layers", "-o", "/none/x.png"], "/none/x.png: cannot be written"),
+        (["layers", "--width", "wide"], "width 'wide'"),
+        (["layers", "--title", "a", "--no-title"], "exclude each other"),
+        (["--select", "0"], "which picture"),
+    ],
+)
+def test_a_wrong_word_is_one_line(
+    words: list[str], said: str, folder: Path, command: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import re
+
+    monkeypatch.chdir(tmp_path)
+    status, _, err = command("plot", str(folder), *words)
+    assert (status, err.count("\n")) == (2, 1)
+    assert re.search(said, err)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_missing_matplotlib_says_how_to_install_it(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(InputError, match="'pip install matplotlib' gives it"):
+        picture(folder, "layers")

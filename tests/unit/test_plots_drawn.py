@@ -1,0 +1,287 @@
+"""Pictures of runs: what is drawn is what the tables say."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from matplotlib.patches import StepPatch
+from support.pictures import bars, lines, picture, words_of
+from support.recorded_tables import (
+    PARTS,
+    US,
+    full_folder,
+    write_messages,
+    write_pairs,
+    write_ports,
+    write_table,
+)
+
+import astra_ns3
+from astra_ns3.errors import InputError
+from astra_ns3.report.plots.completion import classes
+from astra_ns3.report.plots.queues import pauses
+from astra_ns3.report.plots.timeline import covered
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of which everything was recorded."""
+    return full_folder(tmp_path_factory.mktemp("whole"))
+
+
+@pytest.fixture
+def copy(folder: Path, tmp_path: Path) -> Path:
+    """The same, to be changed."""
+    return Path(shutil.copytree(folder, tmp_path / "copy"))
+
+
+def test_a_layers_bar_is_as_long_as_its_parts_take(folder: Path) -> None:
+    table = astra_ns3.Result.load(folder).layers
+    figure = picture(folder, "layers")
+    drawn = bars(figure)
+    rows = list(dict.fromkeys(table["layer"]))
+    spent = table.groupby("layer", sort=False, observed=True)[["compute_ps", "exposed_ps"]].sum().sum(axis=1)
+    (unit,) = {label.split("(")[1].rstrip(")") for label in [figure.axes[0].get_xlabel()]}
+    factor = {"us": US, "ns": 1000, "ms": 1000 * US}[unit]
+    for place, layer in enumerate(rows):
+        of_layer = drawn[np.isclose(drawn[:, 1] + drawn[:, 3] / 2, place)]
+        assert of_layer[:, 2].sum() == pytest.approx(spent[layer] / factor)
+        assert (of_layer[:, 0] + of_layer[:, 2]).max() == pytest.approx(spent[layer] / factor)
+
+
+def test_without_the_layers_of_roles_those_of_the_reported_npu_are_drawn(copy: Path) -> None:
+    with_table = bars(picture(copy, "layers"))
+    (copy / "layers.parquet").unlink()
+    _forget(copy, "layers.parquet")
+    without = bars(picture(copy, "layers"))
+    rows = astra_ns3.Result.load(copy).end_to_end
+    columns = [f"{part}_{what}_us" for part in ("fwd", "wg", "ig") for what in ("compute", "exposed_comm")]
+    assert without[:, 2].sum() == pytest.approx(rows[columns].to_numpy().sum())
+    assert with_table[:, 2].sum() >= without[:, 2].sum()  # the tail has no columns there
+
+
+def test_computing_and_exposed_are_drawn_for_every_npu_and_on_average(folder: Path) -> None:
+    npus = astra_ns3.Result.load(folder).npus
+    figure = picture(folder, "exposed")
+    mean, each = bars(figure), bars(figure, 1)
+    assert mean[:, 2].tolist() == pytest.approx([npus["compute_us"].mean(), npus["exposed_us"].mean()])
+    assert each[:, 3].tolist() == pytest.approx([*npus["compute_us"], *npus["exposed_us"]])
+    share = 100 * npus["exposed_us"].sum() / (npus["exposed_us"].sum() + npus["compute_us"].sum())
+    assert f" {share:.1f}% exposed" in words_of(figure)
+
+
+def test_the_heat_map_has_the_utilisation_of_each_port_and_time(folder: Path) -> None:
+    figure = picture(folder, "utilisation")
+    (image,) = figure.axes[0].get_images()
+    shown = np.asarray(image.get_array())
+    # 125,000 bytes are what 100 Gb/s send in 10 us. NICs stand above the switch's ports.
+    assert [text.get_text() for text in figure.axes[0].get_yticklabels()] == ["host0", "switch0:1"]
+    assert shown[:, :2].tolist() == [[100.0, 50.0], [0.0, 20.0]]
+    assert (image.norm.vmin, image.norm.vmax) == (0, 100)
+
+
+def test_a_run_of_many_intervals_is_drawn_in_fewer_columns_of_the_same_mean(
+    copy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("astra_ns3.report.plots.utilisation.MOST_COLUMNS", 2)
+    document = json.loads((copy / "run.json").read_text(encoding="utf-8"))
+    (copy / "run.json").write_text(json.dumps({**document, "finish_ps": 40 * US}), encoding="utf-8")
+    write_ports(copy, "utilisation", "wire_bytes", [(10 * US, "host0", 125_000), (40 * US, "host0", 62_500)])
+    (image,) = picture(copy, "utilisation").axes[0].get_images()
+    assert np.asarray(image.get_array()).tolist() == [[50.0, 25.0]]
+
+
+def test_without_the_networks_rates_the_heat_map_has_gigabits(copy: Path) -> None:
+    document = json.loads((copy / "run.json").read_text(encoding="utf-8"))
+    document["network"]["topology"] = {"kind": "file", "path": "has-gone.txt"}
+    (copy / "run.json").write_text(json.dumps(document), encoding="utf-8")
+    figure = picture(copy, "utilisation")
+    (image,) = figure.axes[0].get_images()
+    assert np.asarray(image.get_array())[:, :2].tolist() == [[100.0, 50.0], [0.0, 20.0]]
+    assert "sent (Gb/s)" in words_of(figure)
+
+
+def test_queues_hold_their_length_until_it_changes(folder: Path) -> None:
+    figure = picture(folder, "queues")
+    queues = dict(zip(["switch0:1", "host0"], lines(figure), strict=True))  # the longest first
+    unit = figure.axes[0].get_ylabel()
+    assert unit == "queue (KB)"
+    assert queues["switch0:1"][0][:3] == [0, 10, 20]
+    assert queues["switch0:1"][1][:3] == [0, 5, 0]
+    assert queues["host0"][1] == pytest.approx([0, 0.09, 0.09])
+    assert figure.axes[0].get_lines()[0].get_drawstyle() == "steps-post"
+
+
+def test_pauses_last_until_a_port_may_go_on_or_the_run_ends() -> None:
+    times, priorities = np.array([2, 6, 7, 8]), np.array([8, 0, 8, 12])
+    starts, ends = pauses(times, priorities, 20)
+    assert (starts.tolist(), ends.tolist()) == ([2, 7], [6, 20])
+
+
+def test_pauses_are_drawn_where_they_were(folder: Path) -> None:
+    finish_us = astra_ns3.Result.load(folder).finish_ps / US
+    axes = picture(folder, "queues").axes[1]
+    names = [text.get_text() for text in axes.get_yticklabels()]
+    spans = {name: bars.get_paths()[0].get_extents() for name, bars in zip(names, axes.collections, strict=True)}
+    assert (spans["host0"].x0, spans["host0"].x1) == pytest.approx((2, 6))
+    assert (spans["host2"].x0, spans["host2"].x1) == pytest.approx((7, finish_us))
+
+
+def test_rates_of_the_pairs_chosen_are_drawn(folder: Path) -> None:
+    figure = picture(folder, "rates", select="0-1")
+    rate, window = lines(figure), lines(figure, 1)
+    finish_us = astra_ns3.Result.load(folder).finish_ps / US
+    assert len(rate) == 1
+    assert rate[0][0] == pytest.approx([1, 5, finish_us])
+    assert rate[0][1] == [100, 25, 25]
+    assert window[0][1] == [40, 40]
+    assert [axes.get_ylabel() for axes in figure.axes] == ["rate (Gb/s)", "window (KB)"]
+
+
+def test_windows_of_connections_are_drawn_where_there_are_no_queue_pairs(copy: Path) -> None:
+    (copy / "queue_pairs.parquet").unlink()
+    rows = [(US, 2, 3, "congestion_window_bytes", 5_000), (US, 2, 3, "rtt_ps", 3 * US)]
+    write_pairs(copy, "connections", rows)
+    figure = picture(copy, "rates")
+    assert [axes.get_ylabel() for axes in figure.axes] == ["window (KB)", "round trip (us)"]
+    assert lines(figure, 1)[0][1] == [3, 3]
+
+
+def test_the_distribution_of_completion_times_reaches_one_at_the_slowest(folder: Path) -> None:
+    figure = picture(folder, "completion")
+    ((x, y),) = lines(figure)
+    assert x == [2, 2, 3, 3, 7]
+    assert y == [0, 0.25, 0.5, 0.75, 1]
+    ((slowdown, _),) = lines(figure, 1)  # alone each takes a microsecond
+    assert slowdown == [2, 2, 3, 3, 7]
+
+
+def test_without_an_ideal_there_is_no_slowdown(copy: Path) -> None:
+    write_messages(copy, [(0, 1, 0, US)])
+    assert len(picture(copy, "completion").axes) == 1
+
+
+def test_equal_chunks_that_differ_by_a_byte_are_one_size() -> None:
+    sizes = np.array([7812, 7813, 100_000])
+    assert [name for name, _ in classes(sizes, sizes)] == ["7.813 KB", "100 KB"]
+
+
+@given(st.lists(st.integers(1, 10**9), min_size=1, max_size=60))
+def test_every_message_is_in_one_class_of_sizes(sizes: list[int]) -> None:
+    every = np.array(sizes)
+    found = classes(every, np.unique(every))
+    assert 1 <= len(found) <= 4
+    assert (np.stack([inside for _, inside in found]).sum(axis=0) == 1).all()
+
+
+def test_bandwidths_are_those_of_the_collectives(folder: Path) -> None:
+    collectives = astra_ns3.Result.load(folder).collectives
+    points, medians = lines(picture(folder, "bandwidth"))
+    expected = sorted(zip(collectives["bytes"], collectives["bus_bandwidth_gbytes_per_s"], strict=True))
+    assert sorted(zip(*points, strict=True)) == expected
+    by_size = collectives.groupby("bytes")["bus_bandwidth_gbytes_per_s"].median()
+    assert medians[0] == list(by_size.index)
+    assert medians[1] == pytest.approx(list(by_size))
+
+
+def test_the_shares_of_an_account_add_up_to_all_of_the_time(folder: Path) -> None:
+    figure = picture(folder, "accounts")
+    drawn, names = bars(figure), [text.get_text() for text in figure.axes[0].get_yticklabels()]
+    assert names[:2] == ["all messages", "slowest 1%"]
+    for place in range(len(names)):
+        row = drawn[np.isclose(drawn[:, 1] + drawn[:, 3] / 2, place)]
+        assert row[:, 2].sum() == pytest.approx(100)
+    # 8.5 us in all, of which the turn is 1, the switch's queue 2, propagation 1, pacing 3, the NIC's pause 1
+    of_all = sorted(drawn[np.isclose(drawn[:, 1] + drawn[:, 3] / 2, 0)][:, 2])
+    assert of_all == pytest.approx(sorted(100 * np.array([1, 2, 1, 3, 1, 0.5]) / 8.5))
+    assert "4.25 us" in words_of(figure)
+    legend = {text.get_text() for text in figure.legends[0].get_texts()}
+    assert legend == {"turn", "switch queue", "propagation", "pacing", "NIC paused", "serialisation"}
+
+
+def test_every_part_of_an_account_has_a_look_of_its_own() -> None:
+    from astra_ns3.report.plots.accounts import PARTS as DRAWN
+
+    assert tuple(DRAWN) == PARTS
+    assert len({(colour, hatched) for _, colour, hatched in DRAWN.values()}) == len(PARTS)
+
+
+def test_the_timeline_has_each_npus_computing_and_waiting(folder: Path) -> None:
+    operations = astra_ns3.Result.load(folder).operations
+    figure = picture(folder, "timeline", select=["0", "2"])
+    assert [axes.get_ylabel() for axes in figure.axes] == ["NPU 0", "NPU 2"]
+    for axes, npu in zip(figure.axes, (0, 2), strict=True):
+        for kind, drawn in zip(("compute", "wait"), axes.collections, strict=False):
+            rows = operations[(operations["npu"] == npu) & (operations["kind"] == kind)]
+            length = sum(path.get_extents().width for path in drawn.get_paths())
+            assert length == pytest.approx((rows["end_ps"] - rows["start_ps"]).sum() / US)
+
+
+def test_a_timeline_of_too_many_bars_shows_what_share_of_each_moment_went_into_what(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("astra_ns3.report.plots.timeline.MOST_BARS", 5)
+    result = astra_ns3.Result.load(folder)
+    operations = result.operations[result.operations["npu"] == 3]
+    figure = picture(folder, "timeline", select="3")
+    stairs = [patch for patch in figure.axes[0].patches if isinstance(patch, StepPatch)]
+    for kind, drawn in zip(("compute", "wait"), stairs, strict=True):
+        values, edges, baseline = drawn.get_data()
+        rows = operations[operations["kind"] == kind]
+        area = ((values - np.asarray(baseline)) * np.diff(edges)).sum() / 0.9
+        assert area == pytest.approx((rows["end_ps"] - rows["start_ps"]).sum() / US)
+        assert len(values) == 5
+
+
+@given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=12), st.integers(1, 7))
+def test_what_intervals_cover_is_what_they_have_of_each_span(gaps: list[tuple[int, int]], spans: int) -> None:
+    times = np.cumsum([number for pair in gaps for number in pair] or [0, 0]).reshape(-1, 2)
+    edges = np.linspace(0, 100, spans + 1)
+    starts, ends = times.T
+    inside = np.minimum(ends, edges[1:, None]) - np.maximum(starts, edges[:-1, None])
+    expected = np.maximum(inside, 0).sum(axis=1) / np.diff(edges)
+    assert covered(starts, ends, edges) == pytest.approx(expected)
+
+
+def test_the_timeline_has_as_many_phases_as_are_in_flight(folder: Path) -> None:
+    phases = astra_ns3.Result.load(folder).phases.query("npu == 1")
+    figure = picture(folder, "timeline", select="1")
+    at_once = max(((phases["start_ps"] <= time) & (phases["end_ps"] > time)).sum() for time in phases["start_ps"])
+    assert f"phases, dimension 0 (at most {at_once})" in words_of(figure)
+
+
+def test_roles_have_a_panel_each_and_can_be_chosen(copy: Path) -> None:
+    write_table(
+        copy,
+        "layers",
+        role=["first", "first", "last"],
+        npu=[0, 0, 2],
+        layer=["a", "b", "a"],
+        part=["forward", "forward", "forward"],
+        compute_ps=[US, 2 * US, 3 * US],
+        exposed_ps=[0, 0, US],
+        communication_ps=[0, 0, 0],
+    )
+    both, last = picture(copy, "layers"), picture(copy, "layers", select="last")
+    assert [axes.get_title("left") for axes in both.axes] == ["first", "last"]
+    assert bars(last)[:, 2].tolist() == [3, 1]
+    assert "an NPU of last" in words_of(picture(copy, "exposed"))
+
+
+def test_a_table_that_has_gone_is_not_taken_for_one_that_was_not_recorded(copy: Path) -> None:
+    (copy / "operations.parquet").unlink()
+    with pytest.raises(InputError, match=r"there is no operations\.parquet"):
+        picture(copy, "timeline")
+
+
+def _forget(folder: Path, name: str) -> None:
+    """Take a file out of the list of run.json."""
+    document = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+    document["files"].remove(name)
+    (folder / "run.json").write_text(json.dumps(document), encoding="utf-8")

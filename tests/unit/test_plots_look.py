@@ -1,0 +1,138 @@
+"""Pictures of runs: nothing leaves the page, names lie apart, lines keep their peaks."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.pictures import bars, check_page, picture, words_of
+from support.recorded_tables import (
+    US,
+    full_folder,
+    run_folder,
+    write_accounts,
+    write_messages,
+    write_pairs,
+    write_ports,
+)
+from support.small_run import small_network
+
+from astra_ns3.report.plots import style
+from astra_ns3.report.plots.registry import KINDS
+from astra_ns3.report.plots.utilisation import apart
+from astra_ns3.workload.files.astra_sim import parse_workload
+
+NAMES = [kind.name for kind in KINDS]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of which everything was recorded."""
+    return full_folder(tmp_path_factory.mktemp("whole"))
+
+
+@pytest.mark.parametrize("width", ["column", "double"])
+@pytest.mark.parametrize("kind", NAMES)
+def test_all_words_stay_on_the_page_and_every_axis_says_what_it_is(kind: str, width: str, folder: Path) -> None:
+    check_page(picture(folder, kind, width=width))
+
+
+@pytest.mark.parametrize("kind", NAMES)
+def test_empty_tables_are_said_to_be_empty_in_the_picture(kind: str, tmp_path: Path) -> None:
+    network = small_network(npus=1)
+    workload = parse_workload("DATA\n1\nonly -1 1000 NONE 0 1000 NONE 0 1000 ALLREDUCE 4000 10\n", "one")
+    from support.fake_backend import FakeBackend
+
+    path = run_folder(tmp_path, network=network, workload=workload, backend=FakeBackend(1), record=["layers"])
+    (path / "switch.csv").write_text("port,link_to\nhost0,switch0\nswitch0:0,host0\n", encoding="utf-8")
+    write_messages(path, [])
+    write_accounts(path, [])
+    for table, value in (("utilisation", "wire_bytes"), ("queues", "queue_bytes"), ("pauses", "paused_priorities")):
+        write_ports(path, table, value, [])
+    write_pairs(path, "queue_pairs", [])
+    figure = picture(path, kind)
+    check_page(figure, labelled=kind in ("layers", "exposed"))
+    said = " ".join(words_of(figure))
+    assert kind in ("layers", "exposed") or " no" in f" {said}"
+
+
+@pytest.mark.parametrize("kind", ["layers", "timeline", "accounts"])
+def test_fifty_layers_with_long_names_stay_on_the_page_and_apart(kind: str, tmp_path: Path) -> None:
+    layers = [f"transformer_block_{place:02}.attention.query_key_value" for place in range(50)]
+    rows = "".join(f"{layer} -1 300 NONE 0 200 NONE 0 100 ALLREDUCE 4000 50\n" for layer in layers)
+    path = run_folder(tmp_path, workload=parse_workload(f"DATA\n50\n{rows}", "fifty"), record=["layers"])
+    write_accounts(path, [(place, 0, {"turn_ps": 10 + place}) for place in range(50)])
+    figure = picture(path, kind)
+    check_page(figure)
+    names = [text.get_text() for text in figure.axes[0].get_yticklabels()]
+    assert len(set(names)) == len(names)
+
+
+def test_levels_of_few_ports_beside_levels_of_many_have_names_apart(tmp_path: Path) -> None:
+    path = run_folder(tmp_path)
+    links = [f"host{host},switch{host // 30}" for host in range(60)]
+    links += [f"switch{host // 30}:{host % 30},host{host}" for host in range(60)]
+    links += ["switch0:30,switch2", "switch1:30,switch2", "switch2:0,switch0", "switch2:1,switch1"]
+    (path / "switch.csv").write_text("\n".join(["port,link_to", *links]) + "\n", encoding="utf-8")
+    rows = [(10 * US, link.partition(",")[0], 1000) for link in links]
+    write_ports(path, "utilisation", "wire_bytes", rows)
+    figure = picture(path, "utilisation")
+    check_page(figure)
+    names = [text.get_text() for text in figure.axes[0].get_yticklabels()]
+    assert names == ["NICs (60)", "level 1 down (60)", "level 1 up (2)", "level 2 down (2)"]
+
+
+@given(st.lists(st.integers(0, 100), max_size=9))
+def test_names_are_moved_apart_and_stay_within(places: list[int]) -> None:
+    moved = apart(sorted(places), 10.0, 100.0)
+    assert all(low + 10 <= high + 1e-9 for low, high in pairwise(moved))
+    assert all(5 - 1e-9 <= place <= 95 + 1e-9 for place in moved)
+
+
+def test_many_layers_are_the_largest_and_one_bar_for_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("astra_ns3.report.plots.layers.MOST_LAYERS", 3)
+    rows = "".join(f"l{place} -1 {100 * place} NONE 0 0 NONE 0 0 NONE 0 0\n" for place in range(1, 7))
+    figure = picture(run_folder(tmp_path, workload=parse_workload(f"DATA\n6\n{rows}", "six")), "layers")
+    assert [text.get_text() for text in figure.axes[0].get_yticklabels()] == ["l5", "l6", "4 other layers"]
+    assert bars(figure)[:, 2].sum() == pytest.approx(100 * (1 + 2 + 3 + 4 + 5 + 6))  # ns
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 500), st.integers(0, 100)), min_size=1, max_size=200),
+    st.integers(2, 8),
+)
+def test_fewer_points_of_a_line_keep_its_range_in_every_span(points: list[tuple[int, int]], most: int) -> None:
+    times, values = np.array(sorted(time for time, _ in points)), np.array([value for _, value in points])
+    x, y = style.steps(times, values, 600, most)
+    whole_x, whole_y = np.append(times, 600), np.append(values, values[-1])
+    assert len(x) <= max(4 * (most + 1), 1)
+    assert set(zip(x, y, strict=True)) <= set(zip(whole_x, whole_y, strict=True))
+    assert (np.diff(x) >= 0).all()
+    width = max(1, -(-(601 - whole_x[0]) // most))
+    for span in np.unique((whole_x - whole_x[0]) // width):
+        inside, kept = ((column - whole_x[0]) // width == span for column in (whole_x, x))
+        assert (y[kept].min(), y[kept].max()) == (whole_y[inside].min(), whole_y[inside].max())
+
+
+@given(st.lists(st.tuples(st.integers(0, 50), st.integers(0, 10)), max_size=40))
+def test_merged_intervals_cover_the_same_and_lie_apart(spans: list[tuple[int, int]]) -> None:
+    starts = np.array([start for start, _ in spans], dtype=np.int64)
+    ends = starts + np.array([length for _, length in spans], dtype=np.int64)
+    low, high = style.merged(starts, ends, 0)
+    cover = {time for start, end in zip(starts, ends, strict=True) for time in range(start, end)}
+    assert {time for start, end in zip(low, high, strict=True) for time in range(start, end)} == cover
+    assert (low[1:] > high[:-1]).all()
+
+
+def test_long_names_lose_what_they_have_in_common() -> None:
+    names = [f"encoder.block_{place}.self_attention.weight" for place in range(12)]
+    assert style.labels(names, 16)[10:] == ["enc…ock_10…", "enc…ock_11…"]
+    assert style.labels(["a", "b"]) == ["a", "b"]
+    alike = [f"{'x' * 30}{place}{'y' * 30}" for place in range(3)]
+    assert len(set(style.labels(alike, 12))) == 3
