@@ -33,9 +33,9 @@ from astra_ns3.experiments.result import Frame, Result
 from astra_ns3.experiments.store import RESULT_FILES
 from astra_ns3.network.door.recording import QUANTITIES, QUEUE_PAIR_QUANTITIES
 from astra_ns3.network.recorded import RECORDED_TABLES, RecordedTable
+from astra_ns3.report.page.figures.registry import FIGURES
 from astra_ns3.report.plots.registry import KINDS as PICTURES
 from astra_ns3.report.tables import HOW_TO_RECORD
-from astra_ns3.report.page.figures.registry import FIGURES
 from astra_ns3.report.validation import validation_text
 from astra_ns3.system.file import json_schema as system_schema
 from astra_ns3.workload.loops import LOOPS
