@@ -10,25 +10,25 @@ from PIL import Image
 from support.browser import opened
 
 TARGET = Path(__file__).resolve().parent / "report.png"
-COLOURS = 200
+COLOURS = 256
 WIDTH = 900
 
 
 def main() -> None:
-    """Write the picture: the page down to the end of its timeline."""
+    """Write the picture: the page down to where message time goes, but for the figure of NPUs."""
     with (
         tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder,
         opened(Path(sys.argv[1]), Path(folder)) as page,
     ):
         panels = page.evaluate("document.querySelectorAll('.panel').length")
         page.wait_for(f"document.documentElement.dataset.drawn === '{panels}'")
-        page.evaluate("document.querySelectorAll('.modebar').forEach(bar => bar.remove())")
-        bottom = page.evaluate("document.getElementById('timeline').getBoundingClientRect().bottom")
+        page.evaluate("document.querySelectorAll('.modebar, #exposed').forEach(each => each.remove())")
+        bottom = page.evaluate("document.getElementById('accounts').getBoundingClientRect().bottom")
         page.screenshot(TARGET, whole=False, height=round(bottom))
     with Image.open(TARGET) as opened_picture:
         picture = opened_picture.convert("RGB")
     picture = picture.resize((WIDTH, round(picture.height * WIDTH / picture.width)), Image.Resampling.LANCZOS)
-    picture.quantize(COLOURS, dither=Image.Dither.NONE).save(TARGET, optimize=True)
+    picture.quantize(COLOURS, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(TARGET, optimize=True)
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ import pyarrow as pa
 from pyarrow import parquet
 
 import astra_ns3
+from astra_ns3.network.recorded import ACCOUNTS
 from support.fake_backend import FakeBackend
 from support.small_run import NPUS, small_run
 
@@ -46,6 +47,7 @@ def tables(finish_ps: int) -> dict[str, Columns]:
                         "value": [4 * US, 14_600, 5 * US, 29_200]},
         "flows": {**_messages(), "ideal_ps": [US // 2] * MESSAGES},
         "accounts": {
+            **{column.name: [0] * MESSAGES for column in ACCOUNTS.columns},
             **_messages(),
             **{part: [number * each for number in range(MESSAGES)] for part, each in ACCOUNT_PARTS.items()},
         },

@@ -33,6 +33,7 @@ from astra_ns3.experiments.result import Frame, Result
 from astra_ns3.experiments.store import RESULT_FILES
 from astra_ns3.network.door.recording import QUANTITIES, QUEUE_PAIR_QUANTITIES
 from astra_ns3.network.recorded import RECORDED_TABLES, RecordedTable
+from astra_ns3.report.page.figures.registry import FIGURES
 from astra_ns3.report.plots.registry import KINDS as PICTURES
 from astra_ns3.report.tables import HOW_TO_RECORD
 from astra_ns3.report.validation import validation_text
@@ -152,6 +153,11 @@ def test_every_picture_of_a_topology_is_small_and_shown() -> None:
     assert len(pictures) >= len(TOPOLOGIES) - 1
     assert [picture.name for picture in pictures if picture.stat().st_size > 80_000] == []
     assert [picture.name for picture in pictures if f"images/{picture.name}" not in text_of("docs/topologies.md")] == []
+
+
+def test_the_picture_of_a_report_is_small_and_every_figure_of_it_documented() -> None:
+    assert (ROOT / "docs" / "images" / "report.png").stat().st_size < 200_000
+    assert [kind.heading for kind in FIGURES if f"| {kind.heading} |" not in text_of("docs/report.md")] == []
 
 
 def test_every_congestion_control_of_roce_is_documented() -> None:

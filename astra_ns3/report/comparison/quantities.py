@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 
+from astra_ns3.network.recorded import PARTS
 from astra_ns3.report.records import COLLECTIVES, END_TO_END, ps_of, table_of
 from astra_ns3.report.tables import Records
 
 Quantities = dict[str, tuple[str, float]]
 
 _PASSES = {"fwd": "forward", "ig": "input gradient", "wg": "weight gradient"}
-NOT_PARTS = ("start_ps", "end_ps")
-"""Times of accounts.parquet that are no part of a message's time."""
 
 
 def totals(run: Records) -> Quantities:
@@ -62,7 +61,7 @@ def account_parts(run: Records) -> Quantities | None:
     table = table_of(run, "accounts")
     if table is None:
         return None
-    names = [name for name in table.columns if name.endswith("_ps") and name not in NOT_PARTS]
+    names = [part.name for part in PARTS if part.name in table.columns]
     sums = dict.fromkeys(names, 0)
     for batch in table.batches(names):
         for name in names:

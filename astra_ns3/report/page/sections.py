@@ -19,7 +19,7 @@ _MOST_DIFFERENCES = 15
 _MISHAPS = ("dropped_frames", "lost_frames", "retransmissions", "timeouts", "pauses", "marked_frames")
 """Counters of a run that are 0 where nothing went wrong."""
 _MOST_KEYS = 400
-_OPEN_PARAGRAPHS = 3
+_OPEN_LINES = 8
 
 
 def numbers_on_top(runs: Sequence[Shown]) -> Markup:
@@ -59,15 +59,17 @@ def _numbers(run: Records) -> list[tuple[str, str, str]]:
 
 
 def words(runs: Sequence[Shown]) -> Markup:
-    """What made each run as long as it was; the beginning is open, the rest a click away."""
+    """What made each run as long as it was: the short paragraphs are open, the long ones a click away."""
     parts: list[object] = []
     for shown in runs:
-        paragraphs = explain(shown.run).text().split("\n\n")
-        parts.append(tag("h3", shown.name) if len(runs) > 1 else "")
-        parts.append(tag("pre", "\n\n".join(paragraphs[:_OPEN_PARAGRAPHS])))
-        if paragraphs[_OPEN_PARAGRAPHS:]:
-            rest = tag("pre", "\n\n".join(paragraphs[_OPEN_PARAGRAPHS:]))
-            parts.append(tag("details", tag("summary", "Messages, links and NPUs"), rest))
+        head, *paragraphs = explain(shown.run).text().split("\n\n")
+        parts += [tag("h3", shown.name) if len(runs) > 1 else "", tag("pre", head)]
+        for paragraph in paragraphs:
+            title, _, rest = paragraph.partition("\n")
+            is_open = "open" if rest.count("\n") < _OPEN_LINES else None
+            parts.append(
+                tag("details", tag("summary", title), tag("pre", rest), open=is_open) if rest else tag("p", title)
+            )
     return joined(parts)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from astra_ns3.network.recorded import PARTS
 from astra_ns3.report.page.figure import Data, Figure, Missing, Panel, Shown, axis
 from astra_ns3.report.page.having import having
 from astra_ns3.report.page.scale import short, time_scale
@@ -14,7 +15,6 @@ from astra_ns3.report.plots.style import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY,
 from astra_ns3.report.records import COLLECTIVES, Recorded
 
 _MOST_BARS = 24
-_NOT_PARTS = ("start_ps", "end_ps")
 _COLOURS: Mapping[str, str] = {
     "turn_ps": GREY,
     "window_ps": PURPLE,
@@ -56,7 +56,7 @@ def accounts(runs: Sequence[Shown], detail: int) -> Figure | Missing:
 
 def _sums(shown: Shown, table: Recorded) -> tuple[list[str], Sums, npt.NDArray[np.int64]]:
     """Names of the bars; picoseconds of each part, and messages, of each bar."""
-    parts = [name for name in table.columns if name.endswith("_ps") and name not in _NOT_PARTS]
+    parts = [part.name for part in PARTS if part.name in table.columns]
     places: dict[str, int] = {}
     of: list[int] = []
     for row in shown.run.rows(COLLECTIVES):
