@@ -147,7 +147,7 @@ Message = (
 
 @dataclass(frozen=True)
 class Recorder:
-    """The parent's answer to a Description: where files go (None: nowhere), whether messages are recorded, and accounts."""
+    """The parent's answer to a Description: where files go (None: nowhere), whether messages and accounts are recorded."""
 
     directory: Path | None
     flows: bool
