@@ -59,7 +59,7 @@ def test_timeline_measures_a_trace_of_the_size_asked_for(repository: Path) -> No
 def test_roce_measures_a_collective(script: Script) -> None:
     benchmark = script("roce")
     schedule = lookup(CollectiveKind.ALL_REDUCE, "ring", 2)
-    found = benchmark.measure(benchmark.single_switch(2), "dcqcn", schedule, 2000, 2)
+    found = benchmark.measure(benchmark.single_switch(2), schedule, 2000, 2, "dcqcn")
     assert found["messages"] == 8
     assert found["us_per_data_packet"] > 0
 

@@ -11,7 +11,6 @@
 
 #include "ns3/pcap-file-wrapper.h"
 
-#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -99,14 +98,14 @@ class Recorder : public ns3::MessageAccountant
     PortTable m_pauses{"pauses", PortColumns("paused_priorities")};     //!< of ports
     PortTable m_utilisation{"utilisation", PortColumns("wire_bytes")};  //!< of ports
     /// All tables, by number.
-    std::array<RecordTable*, 8> m_tables{&m_flows,
-                                         &m_connections,
-                                         &m_queues,
-                                         &m_queuePairs,
-                                         &m_pauses,
-                                         &m_utilisation,
-                                         &m_accounts,
-                                         &m_accountHops};
+    std::vector<RecordTable*> m_tables{&m_flows,
+                                       &m_connections,
+                                       &m_queues,
+                                       &m_queuePairs,
+                                       &m_pauses,
+                                       &m_utilisation,
+                                       &m_accounts,
+                                       &m_accountHops};
     std::vector<std::unique_ptr<QueueProbe>> m_queueProbes;             //!< of ports
     std::vector<std::unique_ptr<UtilisationProbe>> m_utilisationProbes; //!< of ports
     std::unique_ptr<QueuePairProbe> m_queuePairProbe;                   //!< of all queue pairs

@@ -315,8 +315,7 @@ class DropProbe
                 "    std::vector<std::unique_ptr<DropProbe>> m_dropProbes;     //!< of ports\n"
                 "    /// All tables, by number.",
             ),
-            ("&m_utilisation};", "&m_utilisation,\n                                         &m_drops};"),
-            ("std::array<RecordTable*, 6>", "std::array<RecordTable*, 7>"),
+            ("m_tables{&m_flows,", "m_tables{&m_drops,\n                                         &m_flows,"),
         ),
         "ns3-scratch/bridge/model/recorder.cc": (
             (
