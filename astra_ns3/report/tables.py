@@ -71,6 +71,17 @@ def recorded(records: Records, table: str) -> Path | None:
         return None
 
 
+def could_record(records: Records, table: str) -> bool:
+    """Whether a run on the same network could have rows of a table: nothing is paused without PFC."""
+    return table != "pauses" or _has_pfc(records.metadata["network"])
+
+
+def _has_pfc(group: object) -> bool:
+    if isinstance(group, Mapping):
+        return group.get("pfc") is not None or any(_has_pfc(value) for value in group.values())
+    return isinstance(group, list) and any(_has_pfc(value) for value in group)
+
+
 def recorded_file(records: Records, table: str) -> Path:
     """The same; raises InputError, which says how to record it, if there is none."""
     path = recorded(records, table)

@@ -19,6 +19,7 @@ from support.trace import Trace, read_trace
 import astra_ns3
 from astra_ns3.cli.main import main
 from astra_ns3.errors import InputError
+from astra_ns3.report.plots.registry import KINDS
 from astra_ns3.report.timeline import perfetto, programs
 from astra_ns3.report.timeline.lanes import Lanes
 from astra_ns3.report.timeline.timeline import left_out, write_timeline
@@ -220,6 +221,19 @@ def test_a_bare_run_has_its_collectives_and_says_what_to_record(tmp_path: Path) 
     assert "--record flows" in left_out(result)
 
 
+@pytest.mark.parametrize("pfc", [None, {"priorities": [3]}])
+def test_pauses_are_asked_for_only_where_something_can_pause(pfc: object, tmp_path: Path) -> None:
+    path = run_folder(tmp_path)
+    document = json.loads((path / "run.json").read_text(encoding="utf-8"))
+    document["network"]["topology"]["switch"]["pfc"] = pfc
+    (path / "run.json").write_text(json.dumps(document), encoding="utf-8")
+    result = astra_ns3.Result.load(path)
+    assert ("observe.pauses in the network file" in left_out(result)) == (pfc is not None)
+    write_ports(path, "queues", "queue_bytes", [])
+    (queues,) = (kind for kind in KINDS if kind.name == "queues")
+    assert bool(queues.advice(result)) == (pfc is not None)
+
+
 def test_two_traces_of_a_run_are_the_same_file(folder: Path, tmp_path: Path) -> None:
     result = astra_ns3.Result.load(folder)
     first, second = (write_timeline(result, tmp_path / name).path.read_bytes() for name in ("a", "b"))
@@ -338,3 +352,15 @@ def test_a_missing_protobuf_says_how_to_install_it(
     with pytest.raises(InputError, match="'pip install protobuf' gives it"):
         write_timeline(astra_ns3.Result.load(folder), tmp_path / "x.pftrace")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_numbers_of_kinds_are_those_of_perfetto() -> None:
+    from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as pb
+
+    event, packet = pb.TrackEvent, pb.TracePacket
+    ours = (perfetto.SLICE_BEGIN, perfetto.SLICE_END, perfetto.INSTANT, perfetto.COUNTER)
+    assert ours == (event.TYPE_SLICE_BEGIN, event.TYPE_SLICE_END, event.TYPE_INSTANT, event.TYPE_COUNTER)
+    flags = (packet.SEQ_INCREMENTAL_STATE_CLEARED, packet.SEQ_NEEDS_INCREMENTAL_STATE)
+    assert flags == (perfetto.STATE_CLEARED, perfetto.NEEDS_STATE)
+    assert perfetto.ORDERED_BY_RANK == pb.TrackDescriptor.EXPLICIT
+    assert perfetto.UNIT_BYTES == pb.CounterDescriptor.UNIT_SIZE_BYTES

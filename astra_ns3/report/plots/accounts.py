@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from astra_ns3.report.plots.kind import Choice, Kind
+from astra_ns3.report.plots.kind import COLUMN_INCHES, Choice, Kind
 from astra_ns3.report.plots.style import (
     BLACK,
     BLUE,
@@ -69,7 +69,7 @@ def draw(records: Records, choice: Choice) -> Figure:
     if not groups:
         say_empty(axes, "no message has arrived")
         return figure
-    _draw_groups(axes, groups, used)
+    _draw_groups(axes, groups, used, choice.width_inches)
     every = list(PARTS.values())
     legend_below(figure, [swatch(every[p][1], every[p][0], hatched=every[p][2]) for p in used], columns)
     return figure
@@ -111,7 +111,7 @@ def _slow_ps(records: Records) -> float:
     return float(np.quantile(np.concatenate(took), 1 - _SLOWEST))
 
 
-def _draw_groups(axes: Axes, groups: list[tuple[str, Sums, int]], used: list[int]) -> None:
+def _draw_groups(axes: Axes, groups: list[tuple[str, Sums, int]], used: list[int], width_inches: float) -> None:
     places = np.arange(len(groups))
     left = np.zeros(len(groups))
     whole = np.array([max(float(sums.sum()), 1.0) for _, sums, _ in groups])
@@ -127,7 +127,7 @@ def _draw_groups(axes: Axes, groups: list[tuple[str, Sums, int]], used: list[int
     axes.set_yticks(places, [shortened(name, 24) for name, _, _ in groups], fontsize=6)
     axes.tick_params(axis="y", length=0)
     axes.set_ylim(len(groups) - 0.4, -0.6)
-    axes.set_xlim(0, 118)
+    axes.set_xlim(0, 100 + 18 * COLUMN_INCHES / width_inches)  # room for the means
     axes.set_xticks(range(0, 101, 25))
     axes.set_xlabel("share of messages' time (%), and its mean")
 

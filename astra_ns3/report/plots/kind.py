@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from astra_ns3.errors import InputError
-from astra_ns3.report.tables import HOW_TO_RECORD, Records, recorded
+from astra_ns3.report.tables import HOW_TO_RECORD, Records, could_record, recorded
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -55,7 +55,7 @@ class Kind:
 
     def advice(self, records: Records) -> str:
         """What would show more than is recorded; empty if all is."""
-        lacking = [table for table in self.more if recorded(records, table) is None]
+        lacking = [table for table in self.more if recorded(records, table) is None and could_record(records, table)]
         return " and ".join(dict.fromkeys(HOW_TO_RECORD[table] for table in lacking))
 
     def check(self, records: Records, choice: Choice) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from astra_ns3.errors import InputError
-from astra_ns3.report.tables import HOW_TO_RECORD, Records, recorded
+from astra_ns3.report.tables import HOW_TO_RECORD, Records, could_record, recorded
 from astra_ns3.report.timeline import messages
 from astra_ns3.report.timeline.links import write_links
 from astra_ns3.report.timeline.programs import (
@@ -69,7 +69,8 @@ def left_out(records: Records) -> list[str]:
     wanted = ["operations", "utilisation", "queues", "pauses"]
     if messages.table_of(records) is None:
         wanted.append("flows")
-    return [HOW_TO_RECORD[table] for table in wanted if recorded(records, table) is None]
+    lacking = [table for table in wanted if recorded(records, table) is None and could_record(records, table)]
+    return [HOW_TO_RECORD[table] for table in lacking]
 
 
 def _target(records: Records, path: str | os.PathLike[str] | None) -> Path:

@@ -41,6 +41,7 @@ struct Tally
     uint64_t toTheEnd{0};     //!< of them without a tie
     uint64_t orderedToEnd{0}; //!< of these with arrivals in the order of the ports
     uint64_t arrivals{0};     //!< frames at the far end of a link
+    uint64_t accounted{0};    //!< numbers of accounts of messages, without zeros
     uint64_t stops{0};        //!< times a port was told to stop something
     uint64_t marks{0};        //!< packets marked
     uint64_t drops{0};        //!< packets dropped or lost
@@ -57,6 +58,7 @@ struct Tally
         toTheEnd += other.toTheEnd;
         orderedToEnd += other.orderedToEnd;
         arrivals += other.arrivals;
+        accounted += other.accounted;
         stops += other.stops;
         marks += other.marks;
         drops += other.drops;
@@ -250,6 +252,7 @@ Count(const std::vector<LogRow>& rows)
     {
         const LogKind kind = KindOf(row.stream);
         tally.arrivals += kind == LogKind::ARRIVAL ? 1 : 0;
+        tally.accounted += kind == LogKind::ACCOUNT && row.value != 0 ? 1 : 0;
         tally.stops += kind == LogKind::PAUSE && row.value != 0 ? 1 : 0;
         tally.marks += kind == LogKind::MARK ? 1 : 0;
         tally.drops += kind == LogKind::DROP ? 1 : 0;
@@ -339,6 +342,7 @@ class MuchWasCompared : public TestCase
         AtLeast(total.toTheEnd, 650, "cases compared to the end");
         AtLeast(total.orderedToEnd, 200, "of them with many things at one time");
         AtLeast(total.arrivals, 1'300'000, "arrivals");
+        AtLeast(total.accounted, 100'000, "numbers of accounts");
         AtLeast(total.stops, 33'000, "stops");
         AtLeast(total.marks, 20'000, "marks");
         AtLeast(total.drops, 66'000, "drops");

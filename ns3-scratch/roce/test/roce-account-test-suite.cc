@@ -231,6 +231,39 @@ LossCases()
                      losing(4, {5}),
                      {Way(5, {{AccountPart::LOST, ROUND_TRIP_PS + TIMEOUT_PS - PACKET_PS}})},
                      {}});
+    // Packets 4 to 6 leave when the first three are acknowledged, the last when packet 3 is.
+    RoceParameters windowed;
+    windowed.windowBytes = 4 * PACKET_BYTES;
+    cases.push_back(
+        {"go back N in a window of four packets: closed until the loss is known is window",
+         windowed,
+         2,
+         losing(3, {8}),
+         {Way(8,
+              {{AccountPart::WINDOW, 3 * ROUND_TRIP_PS - 11 * PACKET_PS},
+               {AccountPart::LOST, 4 * PACKET_PS}})},
+         {}});
+    RoceParameters unpaced; // else its pace holds the next one until the first would be over
+    unpaced.paced = false;
+    constexpr int64_t DOWN_PS = PACKET_PS / 2;
+    constexpr int64_t UP_PS = PACKET_PS * 5 / 8;
+    cases.push_back(
+        {"the link goes down and comes up under the first packet: the next one's turn comes early",
+         unpaced,
+         2,
+         [](RoceBench& bench) {
+             const Ptr<FabricPort> nic = bench.GetPort(0, SWITCH);
+             Simulator::Schedule(TimeStep(DOWN_PS), [nic] {
+                 nic->SettleMemory();
+                 nic->GoDown();
+                 nic->LoseContents();
+             });
+             Simulator::Schedule(TimeStep(UP_PS), [nic] { nic->GoUp(); });
+             SendPackets({1, 2})(bench);
+         },
+         {Way(1, {{AccountPart::LOST, UP_PS + ROUND_TRIP_PS}}),
+          Way(2, {{AccountPart::TURN, UP_PS}, {AccountPart::LOST, ROUND_TRIP_PS + PACKET_PS}})},
+         {}});
     cases.push_back({"selective repeat: one packet is sent again between the others",
                      selective,
                      2,

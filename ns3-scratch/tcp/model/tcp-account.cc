@@ -70,14 +70,14 @@ TcpAccount::Sent(Ptr<const Packet> packet, const TcpHeader& header, Ptr<const Tc
 }
 
 int64_t
-TcpAccount::FirstPs(uint64_t position) const
+TcpAccount::FirstPs(uint64_t position, int64_t latestPs) const
 {
     const auto first =
         std::upper_bound(m_first.begin(),
                          m_first.end(),
                          position,
                          [](uint64_t wanted, const First& each) { return wanted < each.end; });
-    return first->timePs;
+    return first == m_first.end() ? latestPs : first->timePs;
 }
 
 MessageAccount
@@ -85,14 +85,19 @@ TcpAccount::AccountFor(const Message& message, uint64_t missing) const
 {
     const FabricTrail* trail = m_to.GetTrail();
     const int64_t postedPs = message.postedPs;
-    const int64_t firstPs = std::max(FirstPs(missing), postedPs);
+    // Read at another time than a segment's arrival, as nobody of ours does, it is all transport.
+    const int64_t sentPs =
+        trail ? trail->GetHops().front().arrivalPs : Simulator::Now().GetTimeStep();
+    const int64_t firstPs = std::max(trail ? FirstPs(missing, sentPs) : sentPs, postedPs);
     const int64_t turnEndPs = std::min(message.nextPs, firstPs);
     MessageAccount account;
     account.Add(AccountPart::TURN, turnEndPs - postedPs);
     account.Add(AccountPart::TRANSPORT, firstPs - turnEndPs);
-    account.Add(AccountPart::LOST,
-                std::max(trail->GetHops().front().arrivalPs, postedPs) - firstPs);
-    account.AddWay(*trail, postedPs);
+    account.Add(AccountPart::LOST, std::max(sentPs, postedPs) - firstPs);
+    if (trail)
+    {
+        account.AddWay(*trail, postedPs);
+    }
     return account;
 }
 

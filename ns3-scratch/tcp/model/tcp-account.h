@@ -66,8 +66,8 @@ class TcpAccount
     uint64_t PositionOf(const TcpHeader& header);
     /// \param missing the byte that was waited for \return where the time of a message went
     MessageAccount AccountFor(const Message& message, uint64_t missing) const;
-    /// \return when the NIC first got a byte
-    int64_t FirstPs(uint64_t position) const;
+    /// \return when the NIC first got a byte, at the latest at `latestPs`
+    int64_t FirstPs(uint64_t position, int64_t latestPs) const;
 
     FabricNetDevice& m_from;         //!< NIC of the sender
     const FabricNetDevice& m_to;     //!< NIC of the receiver
