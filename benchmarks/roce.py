@@ -109,7 +109,7 @@ def measure(
     size: int,
     chunks: int,
     control: str,
-    recorder: RecorderOptions,
+    recorder: RecorderOptions | None = None,
 ) -> dict[str, Any]:
     network = parse_network({"topology": topology, "transport": {"kind": "roce", "congestion_control": control}})
     begin = time.process_time()

@@ -16,9 +16,9 @@ LATENCY_PS = 2_000_000
 PS_PER_BYTE = 80  # 100 Gb/s
 
 
-def alpha_beta(network, endpoint, seed, recorder, on_built):
-    """Called with the network as it was read, and what else a backend may want to know."""
-    return AlphaBeta(network.npus)
+def alpha_beta(plan, seed, recorder, on_built):
+    """Called with the plan of the network, and what else a backend may want to know."""
+    return AlphaBeta(plan.config.npus)
 
 
 class AlphaBeta(NetworkBackend):

@@ -55,3 +55,14 @@ def test_what_the_demo_prints_is_what_readme_shows(work: Path, monkeypatch: pyte
             assert line.split("  ")[0] == expected.split("  ")[0]
         else:
             assert line == expected
+
+
+@pytest.mark.parametrize("case", ["a2a", "incast"])
+def test_a_case_is_explained_as_its_page_says(case: str, work: Path) -> None:
+    page = text_of("docs/cases.md").replace("\\\n", "")
+    (commands,) = re.findall(rf"<!-- command: {case} -->\n((?: {{4}}.*\n)+)", page)
+    run, explained = (shlex.split(line)[1:] for line in commands.strip().splitlines())
+    done = run_command(*run, folder=work)
+    assert done.returncode == 0, done.stderr
+    (shown,) = blocks("docs/cases.md", f"output: {case}")
+    assert run_command(*explained, folder=work).stdout == shown
