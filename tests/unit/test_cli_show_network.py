@@ -233,6 +233,7 @@ IMPORTED = {
     "hpn-1024.graphml": hpn(4, 32, spines=8),
     "clos-128.json": clos(4, 4, 8, 4, 8),
     "clos-1024.json": clos(16, 8, 8, 8, 16),
+    "clos-105.json": clos(5, 3, 7, 2, 2),
 }
 """Graph files that say nothing of levels, pods and planes."""
 
@@ -272,7 +273,7 @@ def test_levels_pods_and_planes_of_an_imported_graph_are_found(
     assert sum(wire.count for wire in drawn.wires) == len(graph.links)
 
 
-@pytest.mark.parametrize("name", [name for name in IMPORTED if "1024" in name])
+@pytest.mark.parametrize("name", [*(name for name in IMPORTED if "1024" in name), "clos-105.json"])
 def test_a_mark_stands_for_nodes_of_one_pod_and_plane_and_inside_their_frames(name: str) -> None:
     graph = _imported(name)
     built, drawn = structure(graph), layout(graph)
@@ -294,8 +295,9 @@ def test_a_mark_stands_for_nodes_of_one_pod_and_plane_and_inside_their_frames(na
 def test_pods_of_one_leaf_and_planes_of_one_switch_are_no_groups() -> None:
     leaf_spine = structure(_graph("leaf-spine-32"))
     assert set(leaf_spine.pods) == {NONE}
-    rails = structure(_graph("hier"))
-    assert set(rails.planes) == {NONE}
+    links = tuple(Link(host, 4 + switch, 10**11, 0) for switch in range(2) for host in range(4))
+    two_switches = Graph(hosts=4, switches=2, links=links, npu_host=tuple(range(4)), switch_buffer_bytes=(1, 1))
+    assert set(structure(two_switches).planes) == {NONE}
     assert layout(_graph("leaf-spine-32")).frames == []
 
 
