@@ -147,7 +147,7 @@ Message = (
 
 @dataclass(frozen=True)
 class Recorder:
-    """The parent's answer to a Description: where files go (None: nowhere), whether messages and accounts are recorded."""
+    """The parent's answer to a Description: where files go (None: nowhere), and what is recorded."""
 
     directory: Path | None
     flows: bool
