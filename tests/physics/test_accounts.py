@@ -10,6 +10,8 @@ import pandas as pd
 import pytest
 from oracles.captures import completions, first_ns, roce_packets, tcp_packets
 from oracles.roce_times import Star
+from oracles.tcp_times import HEADERS
+from oracles.tcp_times import Star as TcpStar
 from support.accounts import NAMES, problems_of, read_accounts
 from support.roce_network import CONTROLS, LOSSLESS, RELIABILITIES, Flow, play_flows, roce_network, roce_star
 from support.star_network import Played, star
@@ -27,6 +29,8 @@ SENDERS = (1, 2, 3)
 SIZES = (40_000, 1_001, 25_500)
 """Of the three messages that each host sends to host 0, one behind the other."""
 ROCE_HEADERS = 62
+TIME_STEP_PS = 1
+"""ns-3's sockets send what they are given one time step later."""
 PCAP = {"pcap": ["host1", "host2", "host3", "switch0:0"]}
 FLOWS = [Flow(sender, 0, size) for size in SIZES for sender in SENDERS]
 ROUTINGS: tuple[dict[str, Any], ...] = (
@@ -224,6 +228,31 @@ def test_captures_of_tcp_agree(tmp_path: Path) -> None:
             else:
                 # Handed to the NIC for the first time before its line took it, and the same once more.
                 assert account.lost_ps > 0
+
+
+def test_a_new_and_an_open_connection_of_tcp(tmp_path: Path) -> None:
+    """The handshake is the transport's, its last acknowledgement stands before the first segment in the NIC's queue.
+
+    Later three messages are handed over at once; the first takes several round trips, and the others wait for that.
+    """
+    line, size, later_ps = TcpStar(100 * 10**9, DELAY_PS), 1_000, 100_000_000_000
+    flows = [Flow(0, 1, size), *(Flow(0, 1, each, start_ps=later_ps) for each in (400_000, size, size))]
+    accounts = audited(play_flows(star(2), flows, tmp_path, accounts=True))
+    _, hops = read_accounts(tmp_path)
+    segment_ps = line.line_ps(HEADERS + size)
+    first = accounts.iloc[0]
+    assert first[first[NAMES].ne(0).loc[lambda part: part].index].to_dict() == {
+        "transport_ps": line.handshake_ps() + TIME_STEP_PS,
+        "nic_queue_ps": line.line_ps(HEADERS) - TIME_STEP_PS,
+        "serialisation_ps": 2 * segment_ps,
+        "propagation_ps": 2 * DELAY_PS,
+    }
+    handed_ps = hops[hops.hop == 0].arrival_ps.tolist()
+    assert handed_ps[1] > later_ps + line.round_trip_ps(size)
+    assert accounts.turn_ps.tolist()[1:] == [0, handed_ps[1] - later_ps, handed_ps[2] - later_ps]
+    assert accounts.transport_ps.tolist()[1:] == [
+        handed - later_ps - turn for handed, turn in zip(handed_ps[1:], accounts.turn_ps[1:], strict=True)
+    ]
 
 
 def test_what_is_left_to_tcp_is_named_and_the_rest_is_zero(tmp_path: Path) -> None:
