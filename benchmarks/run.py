@@ -52,6 +52,11 @@ def tcp_cost(stock: Path, rounds: int) -> float:
 def start_up(rounds: int) -> None:
     seconds = [measured(sys.executable, HERE / "startup.py")["first_event_seconds"] for _ in range(rounds)]
     row("start-up until the first event (warm)", f"{statistics.median(seconds):.2f} s", "at most 2 s")
+    commands = measured(sys.executable, HERE / "startup.py", "--commands")
+    quick = max(commands[f"{name}_cpu_seconds"] for name in ("version", "help", "tab"))
+    row("CPU time of `--version`, `--help`, Tab", f"{quick:.2f} s", "at most 0.2 s")
+    row("CPU time of `validate`, two NPUs", f"{commands['validate_cpu_seconds']:.2f} s", "at most 0.35 s")
+    row("CPU time of `run`, two NPUs over RoCE", f"{commands['run_cpu_seconds']:.2f} s", "at most 1 s, aim 0.75 s")
 
 
 def python_share() -> None:

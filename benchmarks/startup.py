@@ -1,7 +1,9 @@
-"""Wall time from the start of the process until the first simulated event; prints one JSON line.
+"""What starting costs; prints one JSON line.
 
-Runs the command line's own path (`astra-ns3 run` on the DLRM example) and looks at the clock at the first callback from
-the simulation. The simulation is in a forked child, which leaves what it sees in memory that both share.
+Wall time from the start of the process until the first simulated event: runs the command line's own path (`astra-ns3
+run` on the DLRM example) and looks at the clock at the first callback from the simulation, which is in a forked child and
+leaves what it sees in memory that both share. With `--commands`: CPU time of whole commands, the least of some, each in
+a process of its own: version, help, Tab, `validate` and `run` of a tiny RoCE run.
 """
 
 from __future__ import annotations
@@ -10,14 +12,33 @@ import contextlib
 import json
 import mmap
 import os
+import resource
 import struct
+import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 INPUTS = Path(__file__).resolve().parent.parent / "inputs"
 
 
 AGE = struct.Struct("d")
+ROUNDS = 5
+TINY = {
+    "-w": ("tiny.txt", "MICRO\n1\nx -1 0 NONE 0 0 NONE 0 0 ALLREDUCE 1000 0\n"),
+    "-s": (
+        "tiny.yaml",
+        "scheduling-policy: LIFO\npreferred-dataset-splits: 1\nactive-chunks-per-dimension: 1\n"
+        "all-reduce-implementation: [ring]\nreduce-scatter-implementation: [ring]\n"
+        "all-gather-implementation: [ring]\nall-to-all-implementation: [direct]\n",
+    ),
+    "-n": (
+        "network.yaml",
+        "topology: {kind: single-switch, npus: 2, link: {rate: 100Gbps, delay: 500ns}, switch: {buffer: 1MB}}\n"
+        "transport: roce\n",
+    ),
+}
+"""Two NPUs over RoCE, one kilobyte: flag -> name and text of a file."""
 
 
 def process_age_seconds(process: int) -> float:
@@ -48,7 +69,39 @@ def first_event_seconds() -> float:
     return float(AGE.unpack_from(shared)[0])
 
 
+def command_cpu_seconds(rounds: int) -> dict[str, float]:
+    """CPU time of commands, the least of ``rounds``."""
+    with tempfile.TemporaryDirectory() as folder:
+        files = []
+        for flag, (name, text) in TINY.items():
+            Path(folder, name).write_text(text, encoding="utf-8")
+            files += [flag, str(Path(folder, name))]
+        commands = {
+            "version": ["--version"],
+            "help": ["--help"],
+            "tab": [],
+            "validate": ["validate", *files],
+            "run": ["run", "--quiet", *files],
+        }
+        return {name: min(cpu_seconds(words) for _ in range(rounds)) for name, words in commands.items()}
+
+
+def cpu_seconds(words: list[str]) -> float:
+    """CPU time of a command and of its children; no words: Tab behind `astra-ns3 r`."""
+    completing = {"_ASTRA_NS3_COMPLETE": "bash_complete", "COMP_WORDS": "astra-ns3 r", "COMP_CWORD": "1"}
+    environment = {**os.environ, **({} if words else completing)}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    program = Path(sys.executable).with_name("astra-ns3")
+    subprocess.run([program, *words], check=True, capture_output=True, env=environment)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return round(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, 3)
+
+
 def main() -> None:
+    if "--commands" in sys.argv[1:]:
+        print(json.dumps({f"{name}_cpu_seconds": seconds for name, seconds in command_cpu_seconds(ROUNDS).items()}))
+        return
     seconds = first_event_seconds()
     if not seconds:
         sys.exit("the run came to no event")

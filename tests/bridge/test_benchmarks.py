@@ -49,6 +49,11 @@ def test_startup_hears_of_the_first_event_in_the_child(repository: Path) -> None
     assert 0 < json.loads(done.stdout.splitlines()[-1])["first_event_seconds"] < 60
 
 
+def test_startup_measures_what_commands_take(script: Script) -> None:
+    found = script("startup").command_cpu_seconds(1)
+    assert 0 < max(found["version"], found["help"], found["tab"]) < found["validate"] < found["run"]
+
+
 def test_timeline_measures_a_trace_of_the_size_asked_for(repository: Path) -> None:
     words = [sys.executable, str(repository / "benchmarks" / "timeline.py"), "--events", "5000"]
     found = json.loads(subprocess.run(words, check=True, capture_output=True, text=True).stdout)
