@@ -2,7 +2,7 @@
 
 Wall time from the start of the process until the first simulated event: runs the command line's own path (`astra-ns3
 run` on the DLRM example) and looks at the clock at the first callback from the simulation, which is in a forked child
-and leaves what it sees in memory that both share. With `--commands`: CPU time of whole commands, the least of some, each
+and leaves what it sees in memory that both share. With `--commands`: CPU time of commands, the least of some, each
 in a process of its own: version, help, Tab, `validate` and `run` of a tiny RoCE run.
 """
 
