@@ -146,6 +146,7 @@ FabricNetwork::MakeEnd(uint32_t node, const LinkParameters& parameters)
     port->SetName(
         (isSwitch ? "switch" + std::to_string(node - m_hosts) : "host" + std::to_string(node)) +
         ":" + std::to_string(m_ports[node].size()));
+    port->SetPlace({node, static_cast<uint32_t>(m_ports[node].size())});
     m_ports[node].push_back(port);
     if (isSwitch)
     {

@@ -61,7 +61,7 @@ class RecordTable
         return m_rows;
     }
 
-    /// \return a column
+    /// \return a column, as of when the rows are handed over
     const int64_t* GetColumn(std::size_t column) const
     {
         if (column >= m_names.size())

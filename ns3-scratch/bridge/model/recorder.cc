@@ -44,10 +44,6 @@ Recorder::Recorder(const Observation& observation,
     {
         m_tables[table]->SetReady([ready, table] { ready(table); });
     }
-    if (m_recordsAccounts)
-    {
-        NumberPorts();
-    }
     if (observation.queuePairQuantities != 0)
     {
         m_queuePairProbe = std::make_unique<QueuePairProbe>(m_queuePairs,
@@ -65,18 +61,6 @@ Recorder::Recorder(const Observation& observation,
     for (const CaptureDescription& capture : observation.captures)
     {
         Capture(capture, ethernet);
-    }
-}
-
-void
-Recorder::NumberPorts()
-{
-    for (uint32_t node = 0; node < m_fabric.GetNNodes(); ++node)
-    {
-        for (uint32_t port = 0; port < m_fabric.GetNPorts(node); ++port)
-        {
-            m_portNames[PeekPointer(m_fabric.GetPort(node, port))] = {node, port};
-        }
     }
 }
 
@@ -157,7 +141,7 @@ Recorder::MessageAccounted(const CollectiveMessage& message, const MessageAccoun
     int64_t hop = 0;
     for (const AccountHop& way : account.GetPath())
     {
-        const auto& [node, port] = m_portNames.at(way.port);
+        const auto& [node, port] = way.port->GetPlace();
         m_accountHops.Append({m_accountRows, hop++, node, port, way});
     }
     m_accountRows++;

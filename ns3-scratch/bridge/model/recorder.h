@@ -15,7 +15,6 @@
 #include <functional>
 #include <memory>
 #include <string>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -71,8 +70,6 @@ class Recorder : public ns3::MessageAccountant
     const std::string& GetFailedCapture(uint32_t index) const;
 
   private:
-    /// Number all ports.
-    void NumberPorts();
     /// Record the queue of a port.
     void ObserveQueue(uint32_t node, uint32_t port, int64_t intervalPs);
     /// Record what stops a port.
@@ -82,15 +79,13 @@ class Recorder : public ns3::MessageAccountant
     /// Write the packets of a port.
     void Capture(const CaptureDescription& capture, bool ethernet);
 
-    FabricNetwork& m_fabric;                   //!< what is looked at
-    bool m_recordsFlows;                       //!< messages are recorded
-    uint32_t m_connectionQuantities;           //!< sum of ConnectionQuantity
-    FlowTable m_flows{"flows", FlowColumns()}; //!< messages
-    bool m_recordsAccounts;                    //!< so are their accounts
-    int64_t m_accountRows{0};                  //!< accounts so far
-    /// Node and number of each port, if accounts are recorded.
-    std::unordered_map<const ns3::FabricPort*, std::pair<uint32_t, uint32_t>> m_portNames;
-    AccountTable m_accounts{"accounts", AccountColumns()};              //!< of messages
+    FabricNetwork& m_fabric;                               //!< what is looked at
+    bool m_recordsFlows;                                   //!< messages are recorded
+    bool m_recordsAccounts;                                //!< so are their accounts
+    uint32_t m_connectionQuantities;                       //!< sum of ConnectionQuantity
+    FlowTable m_flows{"flows", FlowColumns()};             //!< messages
+    int64_t m_accountRows{0};                              //!< accounts so far
+    AccountTable m_accounts{"accounts", AccountColumns()}; //!< of messages
     AccountHopTable m_accountHops{"account_hops", AccountHopColumns()}; //!< of messages
     PairTable m_connections{"connections", PairColumns()};              //!< of TCP
     PairTable m_queuePairs{"queue_pairs", PairColumns()};               //!< of RoCE

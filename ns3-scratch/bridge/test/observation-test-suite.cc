@@ -60,17 +60,24 @@ class TableOfManyColumns : public TestCase
         columns.push_back({"row", [](const int64_t& row) { return row; }});
         RecordTableOf<int64_t> table("wide", columns);
         std::vector<std::size_t> handedOver;
-        table.SetReady([&] { handedOver.push_back(table.GetRows()); });
+        uint64_t wrong = 0;
+        int64_t expected = 0;
+        table.SetReady([&] {
+            handedOver.push_back(table.GetRows());
+            for (std::size_t row = 0; row < table.GetRows(); ++row, ++expected)
+            {
+                wrong += table.GetColumn(10)[row] == expected * expected ? 0 : 1;
+                wrong += table.GetColumn(11)[row] == expected ? 0 : 1;
+            }
+        });
         for (int64_t row = 0; row <= static_cast<int64_t>(RecordTable::ROWS); ++row)
         {
             table.Append(row);
         }
-        const int64_t last = RecordTable::ROWS;
         NS_TEST_EXPECT_MSG_EQ(table.GetColumnNames().size(), 12U, "columns");
         NS_TEST_EXPECT_MSG_EQ(table.GetColumnNames().back(), "row", "name");
-        NS_TEST_EXPECT_MSG_EQ(table.GetColumn(10)[0], last * last, "the eleventh column");
-        NS_TEST_EXPECT_MSG_EQ(table.GetColumn(11)[0], last, "the last column");
         table.Flush();
+        NS_TEST_EXPECT_MSG_EQ(wrong, 0U, "numbers in the eleventh and in the last column");
         NS_TEST_EXPECT_MSG_EQ((handedOver == std::vector<std::size_t>{RecordTable::ROWS, 1}),
                               true,
                               "handed over");

@@ -224,6 +224,12 @@ FabricPort::SetName(const std::string& name)
     m_name = name;
 }
 
+void
+FabricPort::SetPlace(const FabricPortPlace& place)
+{
+    m_place = place;
+}
+
 const std::string&
 FabricPort::GetName() const
 {

@@ -76,6 +76,13 @@ struct FabricPortCounters
     uint64_t downBytes{0};         //!< bytes of these, as in a buffer
 };
 
+/// Where a port is, for who records it.
+struct FabricPortPlace
+{
+    uint32_t node{0}; //!< its node
+    uint32_t port{0}; //!< its number there
+};
+
 /// What is in a port and on its link.
 struct FabricPortContents
 {
@@ -148,6 +155,15 @@ class FabricPort : public Object
     void SetName(const std::string& name);
     /// \return its name
     const std::string& GetName() const;
+    /// \param place where it is
+    void SetPlace(const FabricPortPlace& place);
+
+    /// \return where it is
+    const FabricPortPlace& GetPlace() const
+    {
+        return m_place;
+    }
+
     /// Tell the far end which priorities must stop, before anything else that waits here.
     void SendPause(uint8_t pausedPriorities);
     /// \param pausedPriorities the far end asks to stop these priorities, and no others
@@ -392,6 +408,7 @@ class FabricPort : public Object
     std::unique_ptr<FabricPortScheduler> m_scheduler;         //!< chooses the queue
     std::unique_ptr<FabricUtilisationMeter> m_meter;          //!< utilisation of the line
     std::string m_name{"a port"};                             //!< for errors
+    FabricPortPlace m_place;                                  //!< for who records it
     double m_errorRate{0.0};                                  //!< of what leaves from now on
     std::deque<EarlierErrors> m_earlierErrors;                //!< of what left before, oldest first
     Ptr<UniformRandomVariable> m_random;                      //!< draws the losses
