@@ -10,9 +10,8 @@ from astra_ns3.config.core.collective_kind import TEXT_FORMAT_KINDS
 from astra_ns3.config.network.packet_network import RoceTransport, TcpTransport, read_network
 from astra_ns3.config.topology.kinds import SingleSwitch
 from astra_ns3.experiments.validate import validate
-from astra_ns3.network.outline import network_shape, transport_shapes
+from astra_ns3.network.plan import plan_network
 from astra_ns3.system.file import read_system
-from astra_ns3.topology.registry import build_graph
 from astra_ns3.transport.check import check_transport
 from astra_ns3.transport.tcp import tcp_parameters
 from astra_ns3.workload.files.astra_sim import read_workload
@@ -47,9 +46,9 @@ def test_each_system_has_the_dimensions_of_the_network_that_it_is_named_for(path
 @pytest.mark.parametrize("path", NETWORKS, ids=lambda path: path.name)
 def test_each_network_is_built_without_a_warning(path: Path) -> None:
     network = read_network(path)
-    graph = build_graph(network.topology)
-    assert check_transport(network, network_shape(graph), transport_shapes(network, graph)) == []
-    assert len(graph.npu_host) == network.npus
+    plan = plan_network(network)
+    assert check_transport(network, plan.shape, plan.shapes) == []
+    assert len(plan.graph.npu_host) == network.npus
 
 
 def test_flat_is_the_same_as_text_and_as_yaml() -> None:

@@ -43,9 +43,10 @@ class Still(FakeBackend):
 def status(name):
     return int(re.search(name + r":\\s+(\\d+)", Path("/proc/self/status").read_text())[1]) * 1024
 
+system, workload = parse_system({system}), parse_workload({workload!r})
 Path("/proc/self/clear_refs").write_text("5")  # the highest resident memory begins anew
 before = status("VmRSS")
-driver = TrainingDriver(Still({npus}), parse_system({system}), parse_workload({workload!r}), {passes})
+driver = TrainingDriver(Still({npus}), system, workload, {passes})
 try:
     driver.run(Limits(simulated_ps=0))
 except Exception as error:
