@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from typing import TextIO
 
@@ -50,13 +51,21 @@ class LiveLine:
 
     def _draw(self, lines: list[str]) -> None:
         """Put lines in the place of those before, in one write; the cursor stays in the first."""
-        columns = shutil.get_terminal_size().columns
+        columns = _columns(self._stream)
         count = max(len(lines), self._lines)
         shown = [line[: columns - 1] for line in lines] + [""] * (count - len(lines))
         up = f"\x1b[{count - 1}A\r" if count > 1 else ""
         self._stream.write("\n".join(_CLEAR_LINE + line for line in shown) + up)
         self._stream.flush()
         self._lines = len(lines)
+
+
+def _columns(stream: TextIO) -> int:
+    """How wide the terminal is that a stream leads to."""
+    try:
+        return os.get_terminal_size(stream.fileno()).columns
+    except (OSError, ValueError):
+        return shutil.get_terminal_size().columns
 
 
 def stage_text(name: str, wall_seconds: float) -> str:

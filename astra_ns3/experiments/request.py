@@ -26,6 +26,7 @@ LARGEST_SEED = 2**32 - 1
 """ns-3's seeds have 32 bits, and 0 is not one."""
 RECORDED = ("flows", "accounts", "layers", "timeline")
 RECORDABLE = (*RECORDED, "all")
+ANALYTICAL = ("analytical", "analytical-queues")
 _LONGEST_NAME = 100
 _LONGEST_ENDING = "_dimension_utilization.csv"
 _LONGEST_FILE_NAME_BYTES = 240
@@ -83,7 +84,7 @@ class RunRequest(Options):
     record: Iterable[str] = option(
         (),
         'further tables: "flows", a row per message; "accounts", where the time of each went; "layers", the layers of '
-        'every role; "timeline", what every NPU does and when; "all" of these.',
+        'every role; "timeline", what every NPU does and when; "all" of these that the backend has.',
         Flag(
             "--record",
             choices=RECORDABLE,
@@ -132,7 +133,9 @@ class RunRequest(Options):
         else:
             raise InputError(f"record is {self.record!r}, expected names of tables: {', '.join(RECORDABLE)}")
         if "all" in names:
-            names = tuple(dict.fromkeys((*RECORDED, *(name for name in names if name != "all"))))
+            packets = self.backend not in ANALYTICAL  # which have none to account for
+            every = [name for name in RECORDED if packets or name != "accounts"]
+            names = tuple(dict.fromkeys((*every, *(name for name in names if name != "all"))))
         object.__setattr__(self, "record", names)
 
     @property

@@ -194,7 +194,8 @@ class Result:
     @property
     def dimension_utilization(self) -> pd.DataFrame:
         """Percent of each window of 10 us in which the reported NPU had something in the dimension's queue."""
-        name = next(name for name in self._metadata["files"] if name.endswith(UTILIZATION_SUFFIX))
+        names = [name for name in self._metadata["files"] if name.endswith(UTILIZATION_SUFFIX)]
+        name = names[0] if names else f"run{UTILIZATION_SUFFIX}"
         columns = next(csv.reader(io.StringIO(self._files.text(name))))
         dimensions = {column: f"{column.split()[0]}_percent" for column in columns if column.endswith(" util")}
         return self._frame(name, {" time (us) ": "time_us", **dimensions})
@@ -241,8 +242,13 @@ class Result:
     def _parquet(self, name: str) -> pd.DataFrame:
         if name not in self._frames:
             import pandas as pd
+            import pyarrow as pa
 
-            self._frames[name] = pd.read_parquet(self._files.path(name))
+            path = self._files.path(name)
+            try:
+                self._frames[name] = pd.read_parquet(path)
+            except (OSError, pa.ArrowException) as error:
+                raise InputError(f"{path}: cannot be read: {error}") from error
         return self._frames[name]
 
 

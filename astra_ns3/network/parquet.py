@@ -153,17 +153,21 @@ class _Labelled:
         self._texts = list(labels.values())
         self._keys = _joined(list(np.array(list(labels), dtype=np.int64).T)) if labels else np.zeros(0, np.int64)
         self._order = np.argsort(self._keys)
+        self._added: list[int] = []
 
     def add(self, number: int, text: str) -> None:
         """One more."""
         self._texts.append(text)
-        self._keys = np.append(self._keys, number)
-        self._order = np.argsort(self._keys)
+        self._added.append(number)
 
     def array(self, sources: Columns, kind: str) -> pa.DictionaryArray:
         """The texts of rows; raises KeyError for a row without one."""
         import pyarrow as pa
 
+        if self._added:
+            self._keys = np.append(self._keys, self._added)
+            self._order = np.argsort(self._keys)
+            self._added = []
         wanted = _joined(sources)
         places = np.searchsorted(self._keys, wanted, sorter=self._order)
         codes = self._order[np.minimum(places, len(self._order) - 1)]

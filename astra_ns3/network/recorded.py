@@ -165,7 +165,7 @@ OPERATIONS = RecordedTable(
         Column("kind", "int8", "", "compute, wait, issue, send, receive or step", labelled=True),
         Column("layer", "int32", "", "what the training loop calls it: its layer", labelled=True),
         Column("iteration", "int32", "", "its training pass, from 0"),
-        Column("part", "int16", "", "its part of the layer's work", labelled=True),
+        Column("part", "int32", "", "its part of the layer's work", labelled=True),
         Column("collective", "int32", "", "number of what was issued or waited for; -1: none"),
         Column("start_ps", "int64", "ps", "when it began"),
         Column("end_ps", "int64", "ps", "when the program went on"),

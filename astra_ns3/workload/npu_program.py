@@ -131,7 +131,9 @@ class NpuProgram:
         """Put what has blocked until now into ``journal``."""
         label, collective = Label(), -1
         if isinstance(operation, Waiting):
-            label, collective = operation.handle.request.label, operation.handle.collective
+            # Of several the one that let the program go on; none has, if it still waits.
+            handle = next((each for each in operation.handles if each.done), operation.handle)
+            label, collective = handle.request.label, handle.collective
         elif isinstance(operation, Compute):
             label = operation.label
         kind = KINDS[type(operation)]

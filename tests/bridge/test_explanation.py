@@ -11,12 +11,15 @@ import pytest
 from support.small_run import small_system
 
 import astra_ns3
+from astra_ns3.cli.main import status_of
 from astra_ns3.config.network.packet_network import parse_network
-from astra_ns3.errors import InputError
+from astra_ns3.errors import InputError, LimitReached
+from astra_ns3.network.api import Limits
 from astra_ns3.report.explanation.explain import explain
 from astra_ns3.report.explanation.explanation import Explanation
-from astra_ns3.report.explanation.path import COMPUTE, ENDPOINT, MESSAGE, OTHER, QUEUE, critical_path
+from astra_ns3.report.explanation.path import COMPUTE, ENDPOINT, MESSAGE, OTHER, QUEUE, STOPPED, UPDATE, critical_path
 from astra_ns3.report.explanation.run_tables import Tables
+from astra_ns3.report.page.page import report_page
 from astra_ns3.workload.files.astra_sim import parse_workload
 
 US = 1_000_000
@@ -62,6 +65,7 @@ def run(tmp_path: Path, seed: int, *, topology: str = "star", **options: Any) ->
             "active-chunks-per-dimension": draw.choice((1, 2)),
             "collective-optimization": draw.choice(("baseline", "localBWAware")),
             "start-jitter": draw.choice((0, 0, 90)),
+            "num-queues-per-dim": draw.choice((1, 1, 2)),
         },
     )
     transport = draw.choice(
@@ -151,3 +155,45 @@ def test_what_is_not_there_is_named(tmp_path: Path) -> None:
         explain(result, iteration=7)
     with pytest.raises(InputError, match="there is no collective 99"):
         explain(result, collective=99)
+
+
+def stopped(tmp_path: Path, at_ps: int) -> astra_ns3.Result:
+    """A run that a limit has stopped."""
+    with pytest.raises(LimitReached) as caught:
+        run(tmp_path, 2, limits=Limits(simulated_ps=at_ps))
+    assert isinstance(caught.value.result, astra_ns3.Result)
+    return caught.value.result
+
+
+@pytest.mark.parametrize("share", [3, 2])
+def test_a_stopped_run_is_explained_as_far_as_it_went_and_nothing_is_made_up(share: int, tmp_path: Path) -> None:
+    whole = run(tmp_path / "whole", 2)
+    result = stopped(tmp_path, whole.finish_ps // share)
+    found = explain(result)
+    assert found.time_ps == result.finish_ps == sum(link.time_ps for link in found.segments)
+    assert {link.kind for link in found.segments} & {STOPPED, COMPUTE}
+    updates = sum(link.time_ps for link in found.segments if link.kind == UPDATE)
+    assert updates <= 40_000 * len(result.collectives)
+    assert "which was stopped" in found.text()
+    unended = result.collectives[result.collectives["end_us"].isna()]["collective"]
+    for number in unended.tolist():
+        with pytest.raises(InputError, match=r"had not ended|there is no collective"):
+            explain(result, collective=int(number))
+
+
+def test_a_collective_with_nothing_to_do_has_a_number_and_breaks_nothing(tmp_path: Path) -> None:
+    layers = "a -1 0 NONE 0 0 NONE 0 900 ALLREDUCE {size} 0\n"
+    text = layers.format(size=0) + layers.format(size=4000).replace("a", "b", 1)
+    workload = parse_workload(f"DATA\n2\n{text}", "two")
+    network = parse_network({"topology": TOPOLOGIES["star"], "transport": {"kind": "roce"}})
+    out = tmp_path / "out"
+    result = astra_ns3.run(
+        workload=workload, system=small_system(), network=network, passes=2, record=["all"], output=out
+    )
+    numbers = result.collectives["collective"].tolist()
+    assert numbers != list(range(len(numbers)))
+    check(result)
+    assert status_of(["timeline", str(out)]) == 0
+    assert status_of(["plot", str(out), "accounts", "-o", str(tmp_path / "accounts.svg")]) == 0
+    page = report_page([result], {})
+    assert "other messages" not in page

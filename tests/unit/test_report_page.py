@@ -334,8 +334,10 @@ def test_a_page_that_would_be_too_large_has_fewer_points_or_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = recorded_run(tmp_path / "run", passes=20)
-    whole = len(page._content(page._named([run]), usual_options(), MOST_DETAIL).encode())
-    least = len(page._content(page._named([run]), usual_options(), LEAST_DETAIL).encode())
+    shown = page._named([run])
+    told = page._told(shown)
+    whole = len(page._content(shown, told, usual_options(), MOST_DETAIL).encode())
+    least = len(page._content(shown, told, usual_options(), LEAST_DETAIL).encode())
     assert least < whole
     monkeypatch.setattr(page, "MOST_DATA_BYTES", whole - 1)
     assert data_of(page_of(run))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
+from math import inf
 from typing import Any
 
 
@@ -64,10 +65,11 @@ class Group:
 
 
 def by_importance(differences: Sequence[Difference]) -> tuple[Difference, ...]:
-    """Those that differ: first what only one run has, then the largest change; alike ones in the order given."""
+    """Those that differ: what only one run has, then times, the largest change first, then all else by ratio."""
 
-    def rank(difference: Difference) -> tuple[bool, float]:
-        change = difference.change
-        return (change is not None, -abs(change or 0))
+    def rank(difference: Difference) -> tuple[bool, bool, float]:
+        is_time = difference.unit == "ps"
+        size = difference.change if is_time else difference.ratio
+        return (difference.change is not None, not is_time, -abs(inf if size is None else size))
 
     return tuple(sorted((one for one in differences if one.a != one.b), key=rank))

@@ -10,7 +10,7 @@ import numpy as np
 
 from astra_ns3.errors import InputError
 from astra_ns3.report.explanation.explanation import Communication, Explanation, Message
-from astra_ns3.report.explanation.parts import KINDS, PARTS, UNAVOIDABLE, WHAT_IFS, WHOLE
+from astra_ns3.report.explanation.parts import KINDS, PACED_BY_LINES, PARTS, UNAVOIDABLE, WHAT_IFS, WHOLE
 from astra_ns3.report.explanation.path import (
     COMPUTE,
     ENDPOINT,
@@ -48,6 +48,8 @@ def explain(
         tables = None
     segments: tuple[Segment, ...] = ()
     subject = f"run {metadata['run_name']}"
+    if metadata["stopped"] is not None:
+        missing.append(f"the rest of the run, which was stopped: {metadata['stopped']['message']}")
     if tables is not None and collective is not None:
         segments, subject = path_of_collective(tables, collective), f"collective {collective}"
     elif tables is not None:
@@ -132,8 +134,10 @@ def _what_ifs(kinds: Mapping[str, int], communications: Sequence[Communication])
     parts = Counter[str]()
     for each in communications:
         parts.update(each.parts)
-    found = {words: sum(parts[name] for name in gone) for words, gone in WHAT_IFS}
-    found["with lines twice as fast"] = parts["serialisation_ps"] // 2
+    # TCP's own part has what others are told apart from, so only what is outside of it can be taken away.
+    told = [(words, gone) for words, gone in WHAT_IFS if not parts["transport_ps"] or "nic_queue_ps" not in gone]
+    found = {words: sum(parts[name] for name in gone) for words, gone in told}
+    found["with lines twice as fast"] = sum(parts[name] for name in PACED_BY_LINES) // 2
     found["with NPUs that compute twice as fast"] = kinds.get(COMPUTE, 0) // 2
     found["without NPUs' own delays"] = kinds.get(ENDPOINT, 0)
     return tuple(sorted(((words, ps) for words, ps in found.items() if ps), key=lambda each: -each[1]))
@@ -152,10 +156,11 @@ def _slowest(
     took = (messages["end_ps"] - messages["start_ps"]).to_numpy(dtype=np.int64)
     if accounts is not None:
         alone = accounts[list(UNAVOIDABLE)].to_numpy(dtype=np.int64).sum(axis=1)
+        known = bool((accounts["transport_ps"] == 0).all())  # TCP's own part has lines of earlier segments in it
     else:
-        ideal = messages["ideal_ps"].to_numpy(dtype=np.int64)
-        alone = np.where(ideal > 0, ideal, 0)
-    excess = took - alone
+        alone = messages["ideal_ps"].to_numpy(dtype=np.int64)
+        known = bool((alone > 0).all())
+    excess = took - alone if known else took
     count = min(top, len(took))
     rows = np.argpartition(-excess, count - 1)[:count]
     rows = rows[np.lexsort((rows, -excess[rows]))]
@@ -177,7 +182,7 @@ def _slowest(
                 int(cells["phase"]),
                 int(cells["start_ps"]),
                 int(took[row]),
-                int(excess[row]),
+                int(excess[row]) if known else None,
                 dict(_most(parts)),
                 () if hops is None else _path(hops, row),
                 row in critical,
@@ -187,7 +192,8 @@ def _slowest(
 
 
 def _path(hops: pd.DataFrame, message: int) -> tuple[tuple[str, int], ...]:
-    rows = hops[hops["message"] == message].sort_values("hop")
+    first, last = hops["message"].searchsorted([message, message + 1])  # in the order of messages, then of hops
+    rows = hops.iloc[first:last]
     waited = rows["queue_ps"] + rows["paused_ps"]
     return tuple(zip(rows["port"].astype(str).tolist(), waited.tolist(), strict=True))
 
@@ -203,7 +209,7 @@ def _by_port(run: RunResult, top: int) -> tuple[tuple[str, int], ...]:
     hops = table_of(run, "account_hops")
     if hops is None or not len(hops):
         return ()
-    sums = (hops["queue_ps"] + hops["paused_ps"]).groupby(hops["port"].astype(str)).sum()
+    sums = (hops["queue_ps"] + hops["paused_ps"]).groupby(hops["port"], observed=True).sum()
     most = sums[sums > 0].sort_values(ascending=False, kind="stable").head(top)
     return tuple((str(port), int(ps)) for port, ps in most.items())
 

@@ -28,7 +28,7 @@ class Communication:
 
 @dataclass(frozen=True)
 class Message:
-    """One of the messages that lost most. ``excess_ps``: beyond what it would have taken alone."""
+    """One of the messages that lost most. ``excess_ps``: beyond what it would have taken alone; None: not known."""
 
     source: int
     destination: int
@@ -39,7 +39,7 @@ class Message:
     phase: int
     start_ps: int
     time_ps: int
-    excess_ps: int
+    excess_ps: int | None
     parts: Mapping[str, int]
     path: tuple[tuple[str, int], ...]
     """Ports on its way, and what it waited at each."""
@@ -138,14 +138,15 @@ def _what_ifs(found: Explanation) -> str:
     for words, ps in found.what_ifs:
         left = found.time_ps - ps
         faster = f"{100 * ps / left:.1f}% faster" if left > 0 else "nothing left"
-        rows.append((words, f"at most {faster}  ({format_time(ps)} less)"))
-    return f"what would help, were all else the same\n{aligned(rows, '  ')}"
+        rows.append((words, f"{faster}  ({format_time(ps)} less)"))
+    return f"what would help at most, were all else the same\n{aligned(rows, '  ')}"
 
 
 def _slowest(found: Explanation) -> str:
     if not found.slowest:
         return ""
-    lines = ["messages that lost most"]
+    known = found.slowest[0].excess_ps is not None
+    lines = ["messages that lost most" if known else "messages that took longest"]
     for message in found.slowest:
         lines.append(f"  {_message(message)}")
         if message.parts:
@@ -159,10 +160,11 @@ def _slowest(found: Explanation) -> str:
 
 def _message(message: Message) -> str:
     mark = "  on the critical path" if message.critical else ""
+    excess = "" if message.excess_ps is None else f", {format_time(message.excess_ps)} more than alone"
     return (
         f"NPU {message.source} to {message.destination}, {format_bytes(message.bytes)} of {message.name}, "
         f"chunk {message.chunk}, phase {message.phase}, at {format_time(message.start_ps)}: "
-        f"{format_time(message.time_ps)}, {format_time(message.excess_ps)} more than alone{mark}"
+        f"{format_time(message.time_ps)}{excess}{mark}"
     )
 
 

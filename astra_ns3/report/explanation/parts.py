@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from astra_ns3.report.explanation.path import COMPUTE, ENDPOINT, HELD, OTHER, QUEUE, STEP, UPDATE
+from astra_ns3.report.explanation.path import COMPUTE, ENDPOINT, HELD, OTHER, QUEUE, STEP, STOPPED, UPDATE
 
 WHOLE = "message"
 PARTS: Mapping[str, str] = {
@@ -26,13 +26,16 @@ PARTS: Mapping[str, str] = {
 UNAVOIDABLE = ("serialisation_ps", "propagation_ps")
 """What a message alone on the network takes, too."""
 
+PACED_BY_LINES = tuple(part for part in PARTS if part != "propagation_ps")
+"""Parts that shorter times on the lines may shorten, too: all but the way itself."""
+
 WHAT_IFS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("without pauses", ("nic_paused_ps", "switch_paused_ps")),
     ("without queues in switches", ("switch_queue_ps", "switch_paused_ps")),
     ("at line rate always", ("pacing_ps",)),
     ("with a window that never closes", ("window_ps",)),
     ("without losses", ("lost_ps",)),
-    ("with a NIC for each stream", ("nic_queue_ps", "turn_ps")),
+    ("without waiting in the NIC for others", ("nic_queue_ps", "turn_ps")),
     ("without waiting for acknowledgements", ("acknowledgement_ps",)),
 )
 """Changes, and the parts of messages that would go."""
@@ -44,6 +47,7 @@ KINDS: Mapping[str, str] = {
     ENDPOINT: "NPUs' own delays",
     QUEUE: "waiting for a slot",
     HELD: "held until all roles had come",
+    STOPPED: "not over when the run was stopped",
     OTHER: "not followed",
 }
 """Links of the chain that are no messages, in words."""

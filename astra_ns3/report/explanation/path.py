@@ -15,7 +15,7 @@ from astra_ns3.errors import InputError
 from astra_ns3.network.instance import pack_instance, unpack_instance
 from astra_ns3.report.explanation.run_tables import Tables
 
-COMPUTE, STEP, UPDATE, ENDPOINT, MESSAGE, PHASE, QUEUE, HELD, OTHER = (
+COMPUTE, STEP, UPDATE, ENDPOINT, MESSAGE, PHASE, QUEUE, HELD, STOPPED, OTHER = (
     "compute",
     "step",
     "update",
@@ -24,6 +24,7 @@ COMPUTE, STEP, UPDATE, ENDPOINT, MESSAGE, PHASE, QUEUE, HELD, OTHER = (
     "phase",
     "queue",
     "held",
+    "stopped",
     "other",
 )
 
@@ -71,6 +72,8 @@ def path_of_collective(tables: Tables, collective: int) -> tuple[Segment, ...]:
     if not found:
         raise InputError(f"there is no collective {collective} that ended: see collectives.csv")
     last = max(found, key=lambda row: tables.phase_end[row])
+    if tables.stopped_ps is not None and collective in tables.unended:
+        raise InputError(f"collective {collective} had not ended when the run was stopped: see collectives.csv")
     walk = _Walk(tables, posts[0][1])
     walk.ready(int(tables.phase_instance[last]), int(tables.phase_npu[last]), int(tables.phase_end[last]))
     return walk.segments()
@@ -139,18 +142,23 @@ class _Walk:
         tables = self._tables
         phase = tables.last_phase(collective, npu, end_ps)
         if phase < 0:
-            if self._put(Segment(OTHER, npu, start_ps, end_ps, operation, collective)):
+            kind = STOPPED if end_ps == tables.stopped_ps else OTHER
+            if self._put(Segment(kind, npu, start_ps, end_ps, operation, collective)):
                 self.program(npu, start_ps)
             return
         done_ps = int(tables.phase_end[phase])
-        if done_ps == end_ps or self._put(Segment(UPDATE, npu, done_ps, end_ps, operation, collective)):
+        kind = STOPPED if end_ps == tables.stopped_ps else UPDATE
+        if done_ps == end_ps or self._put(Segment(kind, npu, done_ps, end_ps, operation, collective)):
             self.ready(int(tables.phase_instance[phase]), npu, done_ps)
 
     def _ready(self, instance: int, npu: int, time_ps: int) -> None:
         tables = self._tables
         phase = tables.phase(instance, npu)
         collective = unpack_instance(instance)[0]
-        began_ps = int(tables.phase_start[phase]) if phase >= 0 else self._begin_ps
+        if phase < 0:  # it was not over when the run was stopped, so nobody knows when it began
+            self._unended(instance, npu, time_ps)
+            return
+        began_ps = int(tables.phase_start[phase])
         if tables.messages is None:
             if self._put(Segment(PHASE, npu, began_ps, time_ps, collective=collective)):
                 self._launched(instance, npu, phase)
@@ -166,14 +174,29 @@ class _Walk:
                 if self._put(Segment(ENDPOINT, npu, time_ps - cost, time_ps, collective=collective)):
                     self.ready(instance, npu, time_ps - cost)
                 return
-        for member in tables.members(instance):  # a barrier lets all go on when the last is done
+        for member in tables.ended_with(instance, time_ps):  # a barrier lets all go on when the last is done
             if member != npu and self._handled(instance, member, time_ps, costs):
                 return
-        message = tables.received_before(instance, npu, time_ps)
-        if message >= 0 and tables.end[message] > began_ps:
-            self._came(message, npu, time_ps)
-        else:
+        if time_ps <= began_ps + tables.jitter_ps + tables.delay_ps:  # a random delay lies before it
             self._from_start(instance, npu, phase, began_ps, time_ps)
+            return
+        message = tables.received_before(instance, npu, time_ps)
+        arrived_ps = int(tables.end[message]) if message >= 0 else began_ps
+        if arrived_ps <= began_ps:
+            self._from_start(instance, npu, phase, began_ps, time_ps, OTHER)
+        elif self._put(Segment(OTHER, npu, arrived_ps, time_ps, collective=collective)):
+            self._came(message, npu, arrived_ps)
+
+    def _unended(self, instance: int, npu: int, time_ps: int) -> None:
+        """What was handled in a part that had not ended; else when its collective was issued on the NPU."""
+        tables = self._tables
+        collective = unpack_instance(instance)[0]
+        if tables.messages is not None and self._handled(instance, npu, time_ps, tables.handling_ps(instance, npu)):
+            return
+        posts = [when for who, when in tables.posts(collective) if who == npu and when <= time_ps]
+        began_ps = posts[-1] if posts else self._begin_ps
+        if began_ps == time_ps or self._put(Segment(STOPPED, npu, began_ps, time_ps, collective=collective)):
+            self.program(npu, began_ps)
 
     def _explains(self, instance: int, npu: int, time_ps: int, costs: list[int], began_ps: int) -> bool:
         arrived = any(self._tables.received_at(instance, npu, time_ps - cost) >= 0 for cost in costs)
@@ -198,9 +221,11 @@ class _Walk:
         if self._put(Segment(MESSAGE, source, start_ps, end_ps, collective=collective, message=message)):
             self.ready(instance, source, start_ps)
 
-    def _from_start(self, instance: int, npu: int, phase: int, began_ps: int, time_ps: int) -> None:
+    def _from_start(
+        self, instance: int, npu: int, phase: int, began_ps: int, time_ps: int, kind: str = ENDPOINT
+    ) -> None:
         collective = unpack_instance(instance)[0]
-        if time_ps == began_ps or self._put(Segment(ENDPOINT, npu, began_ps, time_ps, collective=collective)):
+        if time_ps == began_ps or self._put(Segment(kind, npu, began_ps, time_ps, collective=collective)):
             self._launched(instance, npu, phase)
 
     def _launched(self, instance: int, npu: int, phase: int) -> None:

@@ -34,6 +34,8 @@ def table_of(run: RunResult, name: str) -> pd.DataFrame | None:
     try:
         found: pd.DataFrame | None = getattr(run, name, None)
     except InputError:
+        if any(file.startswith(f"{name}.") for file in run.metadata["files"]):
+            raise
         return None
     return found
 
@@ -81,8 +83,13 @@ class Tables:
         if operations is None or phases is None:
             raise InputError("the critical path needs what every NPU did: run with --record timeline, found neither")
         self.npus = int(metadata["npus"])
+        collectives = table_of(run, "collectives")
+        unended = [] if collectives is None else collectives[collectives["end_us"].isna()]["collective"].tolist()
+        self.unended = frozenset(int(number) for number in unended)
         system = metadata["system"]
         self.delay_ps = int(system.get("endpoint-delay", 0)) * PS_PER_NS
+        self.jitter_ps = int(system.get("start-jitter", 0)) * PS_PER_NS
+        self.stopped_ps = None if metadata["complete"] else int(metadata["finish_ps"])
         self._reduction_bytes_per_ns = int(system.get("reduction-bytes-per-ns", 500_000))
         self.operations = operations
         self._read_operations(operations)
@@ -114,6 +121,7 @@ class Tables:
         self.phase_end = _column(table, "end_ps")
         self.phase_instance = _instances(table)
         self._instances = np.unique(self.phase_instance)
+        self._phase_of_instance = _Index(self.phase_instance, self.phase_end)
         collective = _column(table, "collective")
         self._phase_of_part = _Index(self._part(self.phase_instance, self.phase_npu), self.phase_end)
         self._phase_of_wait = _Index(collective * self.npus + self.phase_npu, self.phase_end)
@@ -202,9 +210,10 @@ class Tables:
         """The last message of an instance that arrived at an NPU by then, or -1."""
         return self._received.last_row(self.part(instance, npu), time_ps)
 
-    def members(self, instance: int) -> list[int]:
-        """The NPUs that played an instance."""
-        members: list[int] = self.phase_npu[self.phase_instance == instance].tolist()
+    def ended_with(self, instance: int, time_ps: int) -> list[int]:
+        """The NPUs that ended an instance at a time."""
+        rows = self._phase_of_instance.rows(instance)
+        members: list[int] = self.phase_npu[rows[self.phase_end[rows] == time_ps]].tolist()
         return members
 
 

@@ -6,6 +6,7 @@ import os
 from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
+from typing import NamedTuple
 
 from astra_ns3.errors import InputError
 from astra_ns3.report.page.configuration import Defaults
@@ -33,9 +34,10 @@ def report_page(runs: Sequence[Records], defaults: Defaults) -> str:
     """
     script = _plotly()
     shown = _named(runs)
+    told = _told(shown)
     detail = MOST_DETAIL
     while True:
-        content = _content(shown, defaults, detail)
+        content = _content(shown, told, defaults, detail)
         if len(content.encode()) <= MOST_DATA_BYTES:
             return _document(shown, content, script)
         if detail <= LEAST_DETAIL:
@@ -69,7 +71,19 @@ def _named(runs: Sequence[Records]) -> list[Shown]:
     return [Shown(run, name, place) for place, (run, name) in enumerate(zip(runs, names, strict=True))]
 
 
-def _content(runs: Sequence[Shown], defaults: Defaults, detail: int) -> Markup:
+class _Told(NamedTuple):
+    """What doesn't depend on how much detail there is room for, and takes longest to find."""
+
+    words: Markup
+    comparisons: tuple[tuple[str, Markup], ...]
+    slowest: Markup
+
+
+def _told(runs: Sequence[Shown]) -> _Told:
+    return _Told(words(runs), tuple(comparisons(runs)), slowest(runs))
+
+
+def _content(runs: Sequence[Shown], told: _Told, defaults: Defaults, detail: int) -> Markup:
     """All that depends on the runs: text first, then the data of figures."""
     made = [(kind, kind.make(runs, detail)) for kind in FIGURES]
     hint = tag("p", "Marked values differ from their default, or have none.", class_="note")
@@ -78,10 +92,10 @@ def _content(runs: Sequence[Shown], defaults: Defaults, detail: int) -> Markup:
             _header(runs),
             numbers_on_top(runs),
             warnings(runs),
-            _section("Why it took so long", words(runs)),
-            *(_section(heading, body) for heading, body in comparisons(runs)),
+            _section("Why it took so long", told.words),
+            *(_section(heading, body) for heading, body in told.comparisons),
             *(_figure(kind, figure, len(runs)) for kind, figure in made),
-            tag("section", slowest(runs)),
+            tag("section", told.slowest),
             _section("Configuration in force", hint, in_force(runs, defaults, detail)),
             data_script("figures", [panel for _, figure in made for panel in _data(figure)]),
         ]

@@ -83,7 +83,7 @@ def _groups(records: Records) -> list[tuple[str, Sums, int]]:
     layers = list(dict.fromkeys(row["layer"] for row in rows))
     called = dict(zip(layers, labels(layers, 18), strict=True))
     names = list(dict.fromkeys(f"{called[row['layer']]}, {short_part(row['part'])}" for row in rows))
-    group_of = np.zeros(len(rows), dtype=np.int64)
+    group_of = np.zeros(1 + max((int(row["collective"]) for row in rows), default=0), dtype=np.int64)
     for row in rows:
         group_of[int(row["collective"])] = names.index(f"{called[row['layer']]}, {short_part(row['part'])}")
     slow_ps = _slow_ps(records)

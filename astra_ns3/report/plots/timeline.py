@@ -34,6 +34,8 @@ MOST_NPUS = 8
 """Without ``select``: evenly apart."""
 MOST_BARS = 600
 """Of an NPU's program."""
+PROGRAM_LANE = -2
+"""Its program, among an NPU's lanes; the others are dimensions, and -1 messages between NPUs."""
 _PROGRAM = {"compute": BLUE, "wait": VERMILION}
 _DIMENSIONS = (GREEN, ORANGE, PURPLE, SKY)
 
@@ -46,7 +48,7 @@ def draw(records: Records, choice: Choice) -> Figure:
     finish_ps = int(records.metadata["finish_ps"])
     strips = _Strips(records, npus)
     lanes = [(npu, lane) for npu in npus for lane in strips.lanes]
-    heights = [1.0 if lane < 0 else 1.4 for _, lane in lanes]
+    heights = [1.0 if lane == PROGRAM_LANE else 1.4 for _, lane in lanes]
     figure = new_figure(choice.width_inches, 0.75 + 0.12 * sum(heights) + 0.05 * len(npus))
     axes = figure.subplots(len(npus), 1, squeeze=False, sharex=True)[:, 0]
     factor, unit = time_unit(finish_ps)
@@ -91,9 +93,9 @@ class _Strips:
             self._phases = tuple(column[inside] for column in phases)
         self._dimensions = [int(number) for number in np.unique(self._phases[1])]
         self._most = {dimension: self._most_at_once(dimension) for dimension in self._dimensions}
-        program = [-1] if recorded(records, "operations") is not None else []
+        program = [PROGRAM_LANE] if recorded(records, "operations") is not None else []
         self.lanes = [*program, *self._dimensions]
-        """-1: the program; else a dimension."""
+        """Of each NPU."""
 
     def _most_at_once(self, dimension: int) -> int:
         """Phases that any of the NPUs has in flight at a time."""
@@ -116,7 +118,7 @@ class _Strips:
         """The strip of an NPU; lanes from top to bottom."""
         for place, lane in enumerate(self.lanes):
             bottom = len(self.lanes) - 1 - place
-            if lane < 0:
+            if lane == PROGRAM_LANE:
                 self._draw_program(axes, npu, bottom, finish_ps, factor)
                 continue
             times, counts = self._in_flight(npu, lane)

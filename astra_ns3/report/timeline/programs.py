@@ -103,7 +103,8 @@ def write_run(records: Records, writer: TraceWriter) -> int:
     start_ps, end_ps, number, size = (writer.annotation(text) for text in ("start_ps", "end_ps", "collective", "bytes"))
     finish_ps = int(records.metadata["finish_ps"])
     names = collective_names(records)
-    for row, name in zip(records.rows("collectives.csv"), names, strict=True):
+    for row in records.rows("collectives.csv"):
+        name = names[int(row["collective"])]
         start = _picoseconds(row["start_us"])
         end = _picoseconds(row["end_us"]) if row["end_us"] else max(finish_ps, start)
         notes = ((start_ps, start), (end_ps, end), (number, int(row["collective"])), (size, int(row["bytes"])))
@@ -112,8 +113,12 @@ def write_run(records: Records, writer: TraceWriter) -> int:
 
 
 def collective_names(records: Records) -> list[str]:
-    """What the trace calls each collective: its layer, part and kind."""
-    return [f"{row['layer']}, {row['part']}: {row['kind']}" for row in records.rows("collectives.csv")]
+    """What the trace calls each collective, by its number: layer, part and kind; one with nothing to do has none."""
+    rows = records.rows("collectives.csv")
+    names = [""] * (max((int(row["collective"]) for row in rows), default=-1) + 1)
+    for row in rows:
+        names[int(row["collective"])] = f"{row['layer']}, {row['part']}: {row['kind']}"
+    return names
 
 
 def has_timeline(records: Records) -> bool:

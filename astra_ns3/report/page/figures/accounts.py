@@ -58,16 +58,19 @@ def _sums(shown: Shown, table: Recorded) -> tuple[list[str], Sums, npt.NDArray[n
     """Names of the bars; picoseconds of each part, and messages, of each bar."""
     parts = [part.name for part in PARTS if part.name in table.columns]
     places: dict[str, int] = {}
-    of: list[int] = []
-    for row in shown.run.rows(COLLECTIVES):
-        of.append(places.setdefault(" ".join(filter(None, (row["layer"], row["part"], row["kind"]))), len(places)))
+    rows = shown.run.rows(COLLECTIVES)
+    of: dict[int, int] = {}
+    for row in rows:
+        name = " ".join(filter(None, (row["layer"], row["part"], row["kind"])))
+        of[int(row["collective"])] = places.setdefault(name, len(places))
     other = places.setdefault("other messages", len(places))
+    most = max(of, default=-1) + 1  # what had nothing to do has a number and no row
     sums = {part: np.zeros(len(places)) for part in parts}
     counts = np.zeros(len(places), dtype=np.int64)
-    lookup = np.array([*of, other])
+    lookup = np.array([*(of.get(number, other) for number in range(most)), other])
     for batch in table.batches(["collective", *parts]):
         numbers = batch["collective"].astype(np.int64)
-        bar = lookup[np.where((numbers >= 0) & (numbers < len(of)), numbers, len(of))]
+        bar = lookup[np.where((numbers >= 0) & (numbers < most), numbers, most)]
         counts += np.bincount(bar, minlength=len(places))
         for part in parts:
             sums[part] += np.bincount(bar, weights=batch[part], minlength=len(places))
