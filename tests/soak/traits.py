@@ -27,6 +27,7 @@ Channel = tuple[int, int]
 class Traits:
     """``has_pfc``: some switch may pause. ``data_safe``: no data packet can be lost, ``all_safe``: no frame at all.
 
+    ``answers_wait``: acknowledgements have a lower priority than data, which may leave them no line at all.
     ``in_order``: packets of a queue pair can't overtake each other. ``has_circle``: paths close a circle of switch
     ports, without which PFC can't deadlock.
     """
@@ -41,6 +42,7 @@ class Traits:
     all_safe: bool
     in_order: bool
     has_circle: bool
+    answers_wait: bool = False
 
 
 REFUSED = Traits("refused", "?", "?", "?", "?", False, False, False, False, False)
@@ -78,6 +80,7 @@ def _traits_of(case: Case) -> Traits:
             all_safe=roce is not None and config.tcp is None and _is_safe(graph, roce, priorities | answers),
             in_order=routing in _IN_ORDER and not wandering,
             has_circle=has_circle(graph),
+            answers_wait=roce is not None and roce.ack_priority is not None and roce.ack_priority < roce.priority,
         )
 
 

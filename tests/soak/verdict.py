@@ -13,7 +13,7 @@ def faults(traits: Traits, outcome: Outcome) -> list[str]:
         if not traits.has_pfc or not traits.has_circle:
             found.append("a deadlock where no paths close a circle")
     elif outcome.end == GAVE_UP:
-        if traits.data_safe and traits.in_order:
+        if traits.data_safe and traits.in_order and not traits.answers_wait:
             found.append("gave up where nothing can be lost")
     elif outcome.end != FINISHED:
         found.append(f"{outcome.end}: {outcome.message}")

@@ -84,6 +84,7 @@ def test_ends_are_judged_by_what_a_network_may_do() -> None:
     assert faults(replace(SAFE, has_pfc=False), Outcome(DEADLOCK))
     assert faults(SAFE, Outcome(GAVE_UP))
     assert faults(replace(SAFE, data_safe=False), Outcome(GAVE_UP)) == []
+    assert faults(replace(SAFE, answers_wait=True), Outcome(GAVE_UP)) == []
     assert faults(SAFE, Outcome("stalled"))
     assert faults(SAFE, Outcome("refused"))
     assert faults(SAFE, Outcome(FINISHED, dropped=1))
