@@ -6,11 +6,12 @@ Every message takes one round, so that the picture shows what waits for what; re
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from astra_ns3.collectives.rounds import message_rounds
 from astra_ns3.collectives.schedule import Schedule
 from astra_ns3.errors import InputError
+from astra_ns3.report.saving_figure import save_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -52,10 +53,7 @@ def draw_schedule(schedule: Schedule, path: str | os.PathLike[str]) -> None:
         _draw_arrows(axes, schedule, rounds.tolist())
         _label(axes, schedule, last)
         figure.tight_layout()
-        try:
-            figure.savefig(target, dpi=_DOTS_PER_INCH, metadata=_metadata(target))
-        except OSError as error:
-            raise InputError(f"{target}: cannot be written: {error.strerror or error}") from error
+        save_figure(figure, target, dpi=_DOTS_PER_INCH)
 
 
 def _draw_arrows(axes: Axes, schedule: Schedule, rounds: list[int]) -> None:
@@ -98,11 +96,6 @@ def _label(axes: Axes, schedule: Schedule, last: int) -> None:
     ]
     if handles:
         axes.legend(handles=handles, loc="upper left", bbox_to_anchor=(0, -0.16), ncols=2, frameon=False, fontsize=8)
-
-
-def _metadata(target: str) -> dict[str, Any]:
-    """What would make two files of one schedule differ, left out."""
-    return {"Date": None} if target.endswith(".svg") else {"CreationDate": None} if target.endswith(".pdf") else {}
 
 
 def _clamped(inches: float, least: float, most: float) -> float:

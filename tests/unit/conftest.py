@@ -6,9 +6,11 @@ import sys
 from collections.abc import Iterator, Sequence
 from importlib.machinery import ModuleSpec
 from types import ModuleType
+from typing import Any
 
 import pytest
 
+from astra_ns3.cli.main import main
 from astra_ns3.network.door.library import load
 
 NATIVE = ("cppyy", "cppyy_backend", "ns", "ns3")
@@ -35,3 +37,16 @@ def no_ns3() -> Iterator[None]:
     yield
     sys.meta_path.remove(finder)
     sys.modules.update(loaded)
+
+
+@pytest.fixture
+def command(capsys: pytest.CaptureFixture[str]) -> Any:
+    """The command line in this process: its status, and what it printed on either stream."""
+
+    def run(*words: str) -> tuple[int, str, str]:
+        with pytest.raises(SystemExit) as caught:
+            main(words)
+        captured = capsys.readouterr()
+        return int(caught.value.code or 0), captured.out, captured.err
+
+    return run

@@ -19,7 +19,6 @@ from support.recorded_tables import (
 from support.small_run import small_run, small_system
 
 import astra_ns3
-from astra_ns3.cli.main import main
 from astra_ns3.errors import InputError
 from astra_ns3.report.plots.kind import width_of
 from astra_ns3.report.plots.registry import KINDS
@@ -34,17 +33,6 @@ GBPS = 10**9
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run of which everything was recorded."""
     return full_folder(tmp_path_factory.mktemp("whole"))
-
-
-@pytest.fixture
-def command(capsys: pytest.CaptureFixture[str]) -> Any:
-    def run(*words: str) -> tuple[int, str, str]:
-        with pytest.raises(SystemExit) as caught:
-            main(words)
-        captured = capsys.readouterr()
-        return int(caught.value.code or 0), captured.out, captured.err
-
-    return run
 
 
 def test_a_result_names_its_pictures(folder: Path) -> None:

@@ -17,7 +17,6 @@ from support.recorded_tables import US, full_folder, run_folder, write_accounts,
 from support.trace import Trace, read_trace
 
 import astra_ns3
-from astra_ns3.cli.main import main
 from astra_ns3.errors import InputError
 from astra_ns3.report.plots.registry import KINDS
 from astra_ns3.report.timeline import perfetto, programs
@@ -284,17 +283,6 @@ def test_nothing_overlaps_on_a_lane_and_in_order_no_lane_is_too_many(spans: list
     if order != "any" and all(length for _, length in spans):
         at_once = max((sum(a <= time < b for a, b in slices) for time, _ in slices), default=0)
         assert len(placed) == at_once
-
-
-@pytest.fixture
-def command(capsys: pytest.CaptureFixture[str]) -> Any:
-    def run(*words: str) -> tuple[int, str, str]:
-        with pytest.raises(SystemExit) as caught:
-            main(words)
-        captured = capsys.readouterr()
-        return int(caught.value.code or 0), captured.out, captured.err
-
-    return run
 
 
 def test_the_command_writes_into_the_folder_and_says_what_it_shows(tmp_path: Path, command: Any) -> None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from math import log2
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from astra_ns3.errors import InputError
 from astra_ns3.report.network.layout import layout
 from astra_ns3.report.network.marks import Layout, Mark
+from astra_ns3.report.saving_figure import save_figure
 from astra_ns3.topology.graph import Graph
 from astra_ns3.units import format_rate
 
@@ -57,10 +58,7 @@ def draw_network(graph: Graph, path: str | os.PathLike[str], title: str) -> None
         _draw_marks(axes, drawn)
         _label(axes, drawn, title)
         figure.tight_layout()
-        try:
-            figure.savefig(target, dpi=_DOTS_PER_INCH, metadata=_metadata(target))
-        except OSError as error:
-            raise InputError(f"{target}: cannot be written: {error.strerror or error}") from error
+        save_figure(figure, target, dpi=_DOTS_PER_INCH)
 
 
 def _draw_wires(axes: Axes, drawn: Layout) -> None:
@@ -175,8 +173,3 @@ def _label(axes: Axes, drawn: Layout, title: str) -> None:
     axes.set_xticks([])
     for spine in axes.spines.values():
         spine.set_visible(False)
-
-
-def _metadata(target: str) -> dict[str, Any]:
-    """What would make two files of one network differ, left out."""
-    return {"Date": None} if target.endswith(".svg") else {"CreationDate": None} if target.endswith(".pdf") else {}

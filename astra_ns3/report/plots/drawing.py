@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from astra_ns3.errors import InputError
 from astra_ns3.report.plots.kind import Choice, Kind
 from astra_ns3.report.plots.style import SETTINGS
+from astra_ns3.report.saving_figure import save_figure
 from astra_ns3.report.tables import Records
 
 if TYPE_CHECKING:
@@ -38,12 +38,8 @@ def write(figure: Figure, path: str | os.PathLike[str]) -> None:
     check_target(target)
     import matplotlib as mpl
 
-    varying = {".svg": "Date", ".pdf": "CreationDate"}.get(Path(target).suffix)
     with mpl.rc_context(SETTINGS):
-        try:
-            figure.savefig(target, metadata={} if varying is None else {varying: None})
-        except OSError as error:
-            raise InputError(f"{target}: cannot be written: {error.strerror or error}") from error
+        save_figure(figure, target)
 
 
 def check_target(target: str) -> None:

@@ -78,11 +78,7 @@ class TraceWriter:
         self, track: int, name: int, start_ps: int, end_ps: int, annotations: Annotations = (), flow: int = 0
     ) -> None:
         """A slice; those of a track must not overlap, and come in order. ``flow``: where an arrow begins, 0: none."""
-        event = self._event(track, perfetto.SLICE_BEGIN, start_ps)
-        event.name_iid = name
-        for key, value in annotations:
-            note = event.debug_annotations.add()
-            note.name_iid, note.int_value = key, value
+        event = self._named(track, perfetto.SLICE_BEGIN, start_ps, name, annotations)
         if flow:
             event.flow_ids.append(flow)
         self._event(track, perfetto.SLICE_END, end_ps)
@@ -91,15 +87,20 @@ class TraceWriter:
 
     def instant(self, track: int, name: int, time_ps: int, annotations: Annotations = (), ended_flow: int = 0) -> None:
         """Something that takes no time. ``ended_flow``: where an arrow ends, 0: none."""
-        event = self._event(track, perfetto.INSTANT, time_ps)
-        event.name_iid = name
-        for key, value in annotations:
-            note = event.debug_annotations.add()
-            note.name_iid, note.int_value = key, value
+        event = self._named(track, perfetto.INSTANT, time_ps, name, annotations)
         if ended_flow:
             event.terminating_flow_ids.append(ended_flow)
         self.written.instants += 1
         self._flush_if_full()
+
+    def _named(self, track: int, kind: int, time_ps: int, name: int, annotations: Annotations) -> Any:
+        """An event with a name and annotations."""
+        event = self._event(track, kind, time_ps)
+        event.name_iid = name
+        for key, value in annotations:
+            note = event.debug_annotations.add()
+            note.name_iid, note.int_value = key, value
+        return event
 
     def count(self, counter: int, time_ps: int, value: float) -> None:
         """A counter's value from now on; a whole number stays one."""
