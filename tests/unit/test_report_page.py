@@ -37,6 +37,7 @@ from astra_ns3.cli.report import report_command
 from astra_ns3.config.workload import Workload
 from astra_ns3.errors import InputError, Interrupted
 from astra_ns3.experiments.metadata import usual_options
+from astra_ns3.report.explanation.parts import PARTS
 from astra_ns3.report.page import page
 from astra_ns3.report.page.configuration import configuration
 from astra_ns3.report.page.figure import Figure, Missing, Panel, Shown
@@ -215,7 +216,7 @@ def test_accounts_are_means_over_the_messages_of_a_collective(tmp_path: Path) ->
     means = [sum(range(first, MESSAGES, COLLECTIVES)) / (MESSAGES // COLLECTIVES) for first in range(COLLECTIVES)]
     longest = max(means) * sum(ACCOUNT_PARTS.values())
     for part, each_ps in ACCOUNT_PARTS.items():
-        bars = trace(panel, part.removesuffix("_ps").replace("_", " "))
+        bars = trace(panel, PARTS[part])
         found = dict(zip(bars["hovertext"], bars["x"], strict=True))
         for label, mean in zip(labels, means, strict=True):
             assert found[label] == pytest.approx(mean * each_ps / time_scale(longest).ps, rel=PS_DIGITS)

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from astra_ns3.network.recorded import PARTS
+from astra_ns3.report.explanation.parts import PARTS as WORDS
 from astra_ns3.report.page.figure import Data, Figure, Missing, Panel, Shown, axis
 from astra_ns3.report.page.having import having
 from astra_ns3.report.page.scale import short, time_scale
@@ -83,7 +84,7 @@ def _panel(shown: Shown, names: list[str], means: Sums, longest_ps: float) -> Pa
         {
             "type": "bar",
             "orientation": "h",
-            "name": part.removesuffix("_ps").replace("_", " "),
+            "name": WORDS[part],
             "x": scale.of(values),
             "y": list(range(len(names))),
             "marker": {"color": _COLOURS.get(part, _OTHER)},
