@@ -24,10 +24,10 @@ help:
 	@echo 'make clean          remove $(VENV), build and results'
 
 setup:
-	@scripts/setup.sh --venv $(VENV)
+	@scripts/setup.sh --venv $(VENV) --extras study
 
 setup-development:
-	@scripts/setup.sh --venv $(VENV) --extras development,plots,report
+	@scripts/setup.sh --venv $(VENV) --extras development,plots,report,study
 
 demo: setup
 	$(VENV)/bin/astra-ns3 run \
@@ -76,7 +76,7 @@ benchmark: setup
 	$(VENV)/bin/python benchmarks/run.py --stock $(BUILD)/stock-tcp
 
 dev:
-	@scripts/setup.sh --venv $(VENV) --extras development,plots,report --editable
+	@scripts/setup.sh --venv $(VENV) --extras development,plots,report,study --editable
 	@if git rev-parse --git-dir >/dev/null 2>&1; then $(VENV)/bin/pre-commit install; fi
 
 clean:

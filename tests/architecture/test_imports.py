@@ -39,9 +39,10 @@ FLOORS = {
     "workload": 9,
     "report": 10,
     "experiments": 11,
-    "": 12,
-    "cli": 13,
-    "__main__": 14,
+    "studies": 12,
+    "": 13,
+    "cli": 14,
+    "__main__": 15,
 }
 ALLOWED_BESIDE = {
     ("units", "errors"),

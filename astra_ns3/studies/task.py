@@ -1,0 +1,44 @@
+"""One point of a study as it is handed to a worker, and what comes back: plain data that any process can read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from astra_ns3.experiments.request import RunRequest
+
+Measure = int | float | None
+
+
+@dataclass(frozen=True)
+class PointTask:
+    """A run to play, and where its results go.
+
+    ``request`` holds what was read, not paths: a worker needs none of the files but users' code. It has no output
+    folder, no progress and no limits beyond those of the study; it is picklable.
+    """
+
+    address: str
+    """SHA-256, in hexadecimal, of all that the results depend on."""
+    request: RunRequest
+    store: str
+    """The store's folder, as the worker sees it."""
+
+
+@dataclass(frozen=True)
+class PointOutcome:
+    """How a point ended, whoever played it and whenever. ``point.json`` of its folder is this."""
+
+    address: str
+    status: str
+    """"done", or "failed"."""
+    error: Mapping[str, Any] | None
+    """Of a failed point: ``kind``, ``message`` and ``exit_status``, as in run.json's ``stopped``."""
+    measures: Mapping[str, Measure]
+    """One number for each name of :mod:`astra_ns3.studies.measures` that the run has; of a failed point what it did."""
+    cost: Mapping[str, float]
+    """``wall_seconds`` of the whole point, ``run_seconds`` of the run in it, ``cpu_seconds`` and ``peak_bytes`` of its
+    process."""
+    limits: Mapping[str, Any]
+    """Those in force when it was played."""
