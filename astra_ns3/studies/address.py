@@ -17,7 +17,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import astra_ns3
 from astra_ns3.config.core.algorithm_names import FILE_PREFIX
 from astra_ns3.errors import InputError
 from astra_ns3.experiments.hooks import HookFile
@@ -128,7 +127,7 @@ def _imported(text: str) -> Iterator[str]:
 @cache
 def code_digest() -> str:
     """Of the Python code that plays runs: all rooms but those that only show or distribute."""
-    package = Path(astra_ns3.__file__).parent
+    package = Path(__file__).parents[1]
     files = sorted(path.relative_to(package) for path in package.rglob("*.py"))
     counted = [file for file in files if len(file.parts) > 1 and file.parts[0] not in _ROOMS_WITHOUT_EFFECT]
     counted += [file for file in files if len(file.parts) == 1]

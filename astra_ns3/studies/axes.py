@@ -43,11 +43,11 @@ def axes_of(study: Study, name: str, part: PartConfig, preset: tuple[str, Preset
     """The axes of the part ``name``, those of the preset's instead where it has them; raises InputError."""
     names = {**study.config.names, **part.names}
     others = preset[1].axes if preset else {}
-    for axis in others:
-        if axis not in part.axes:
-            place = study.document.place(("presets", preset[0], "parts", name, "axes", axis) if preset else ())
-            allowed = f"part '{name}' has {', '.join(part.axes) or 'no axes'}{nearest(axis, part.axes)}"
-            raise InputError(f"{place}: axis '{axis}' is not one of the part's: {allowed}")
+    for other in others:
+        if other not in part.axes:
+            place = study.document.place(("presets", preset[0], "parts", name, "axes", other) if preset else ())
+            allowed = f"part '{name}' has {', '.join(part.axes) or 'no axes'}{nearest(other, part.axes)}"
+            raise InputError(f"{place}: axis '{other}' is not one of the part's: {allowed}")
     found = []
     for key, values in part.axes.items():
         path: KeyPath = ("parts", name, "axes", key)
