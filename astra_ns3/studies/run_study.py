@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -79,8 +80,16 @@ def play_study(
     outcomes = play_tasks(tasks, folder, jobs, scheduler, told, retry_failed)
     shown, outcomes = _with_what_is_there(expansion, dict(outcomes), folder, list(only))
     result = StudyResult(shown, outcomes, folder, len(played))
-    write_study(result)
+    write_study(result, command_of(expansion, folder, only))
     return result
+
+
+def command_of(expansion: Expansion, folder: Path, only: Iterable[str] = ()) -> str:
+    """What plays the study again."""
+    words = ["astra-ns3", "study", expansion.study.document.source, "-o", os.fspath(folder)]
+    words += ["--preset", expansion.preset] if expansion.preset else []
+    words += [word for each in only for word in ("--only", each)]
+    return shlex.join(words)
 
 
 def _with_what_is_there(
