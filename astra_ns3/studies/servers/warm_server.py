@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import select
 import signal
 import socket
@@ -19,7 +20,7 @@ from astra_ns3.studies.servers.messages import Ended, NotStarted, Play, Ready, S
 
 _PROGRAM = "import sys; sys.path[:] = sys.argv[2:]; from {module} import main; main(int(sys.argv[1]))"
 """Not ``-m``, which puts the working folder in front of all that Python imports."""
-_ONE_THREAD = {name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")}
+_ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 """A process may only be forked safely while it has one thread; NumPy's linear algebra would start more."""
 _LAST_WORDS_BYTES = 2000
 
@@ -119,7 +120,7 @@ class ServedChild:
 
     def __init__(self, pid: int, file: int | None, server: socket.socket) -> None:
         self.pid = pid
-        self.usage = None
+        self.usage: resource.struct_rusage | None = None
         self._file = file
         self._server = server
         self._status: int | None = None
