@@ -73,7 +73,7 @@ def play_study(
     progress: StudyProgressSink | None = None,
     on_outcome: Told | None = None,
 ) -> StudyResult:
-    """As :func:`study`, of points that are known. ``progress`` hears how far it is, ``on_outcome`` of each that has ended."""
+    """As :func:`study`, of known points; ``progress`` hears how far it is, ``on_outcome`` of each that has ended."""
     there = known_outcomes(expansion, folder)
     check_points(point for point in expansion.points if point.address not in there)
     store = Store(folder)
