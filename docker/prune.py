@@ -168,4 +168,5 @@ def main() -> None:
     print(f"{sys.prefix}: {before} MB, {megabytes()} MB without what is never opened")
 
 
-main()
+if __name__ == "__main__":
+    main()
