@@ -9,7 +9,7 @@ from support.command import NEEDS_HEADERS
 from support.tutorial import PAGES, blocks_of, played, says
 
 pytestmark = NEEDS_HEADERS
-MOST_LINES = 120
+MOST_LINES = 150
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.stem))
