@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from astra_ns3.errors import InputError
+from astra_ns3.studies.checking import check_points
 from astra_ns3.studies.expansion import Expansion, expand
-from astra_ns3.studies.file import USUAL_PRESET, Study, read_study
+from astra_ns3.studies.file import USUAL_PRESET, read_study
 from astra_ns3.studies.result import StudyResult
 from astra_ns3.studies.simple_playing import outcomes_in, play_tasks
 from astra_ns3.studies.task import PointOutcome
@@ -75,12 +77,22 @@ def play_study(
         played.append(outcome)
         on_outcome(outcome)
 
+    there = known_outcomes(expansion, folder)
+    check_points(point for point in expansion.points if point.address not in there)
     tasks = expansion.tasks(os.fspath(folder.absolute()))
     outcomes = play_tasks(tasks, folder, jobs, scheduler, told, retry_failed)
     shown, outcomes = _with_what_is_there(expansion, dict(outcomes), folder, list(only))
     result = StudyResult(shown, outcomes, folder, len(played))
-    write_study(result)
+    write_study(result, command_of(expansion, folder, only))
     return result
+
+
+def command_of(expansion: Expansion, folder: Path, only: Iterable[str] = ()) -> str:
+    """What plays the study again."""
+    words = ["astra-ns3", "study", expansion.study.document.source, "-o", os.fspath(folder)]
+    words += ["--preset", expansion.preset] if expansion.preset else []
+    words += [word for each in only for word in ("--only", each)]
+    return shlex.join(words)
 
 
 def _with_what_is_there(
@@ -99,7 +111,14 @@ def _with_what_is_there(
     return replace(whole, points=points, parts=parts), there
 
 
-def load_study(folder: Path, study: Study, preset: str = USUAL_PRESET) -> StudyResult:
-    """What a study's folder holds of it now; nothing is played or written."""
-    expansion = expand(study, preset)
-    return StudyResult(expansion, outcomes_in(folder, [point.address for point in expansion.points]), folder)
+def known_outcomes(expansion: Expansion, folder: Path) -> dict[str, PointOutcome]:
+    """What the folder has of the points, by address; nothing is played or written."""
+    return outcomes_in(folder, [point.address for point in expansion.points])
+
+
+def load_study(
+    file: Given, folder: str | os.PathLike[str], preset: str = USUAL_PRESET, only: Iterable[str] = ()
+) -> StudyResult:
+    """What a study's folder holds of it now; nothing is played or written. Raises InputError."""
+    expansion = expand(read_study(file), preset, list(only))
+    return StudyResult(expansion, known_outcomes(expansion, Path(folder)), Path(folder))
