@@ -18,6 +18,11 @@ class HookFile:
         self._path = path
         self._hook: Hook | None = None
 
+    @property
+    def path(self) -> str:
+        """As it was given."""
+        return str(self._path)
+
     def load(self) -> None:
         """Run the file; raises InputError as :func:`load_hook` does."""
         self._hook = load_hook(self._path)

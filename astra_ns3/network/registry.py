@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from functools import partial
+from pathlib import Path
 
 from astra_ns3.config.core.compatibility import OURS, Compatibility
 from astra_ns3.config.core.model import shown
@@ -35,6 +36,13 @@ def create_backend(
     check_backend_name(name)
     check_backend(name, plan)
     return BACKENDS[name](plan, seed, recorder, on_built, compatibility)
+
+
+def native_library() -> Path:
+    """Where the native half lies; raises BackendError if it is missing. Nothing is loaded."""
+    from astra_ns3.network.door.installed import LIBRARY, installed
+
+    return installed(f"lib/{LIBRARY}")
 
 
 def check_backend_name(name: str) -> None:
