@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import ceil
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from astra_ns3.report.plots.style import GREY, labels, new_figure, say_empty, size_unit, time_unit
 from astra_ns3.studies.figures.config import FigureConfig
@@ -25,7 +25,7 @@ _LONG_LABELS = 44
 
 def panel_grid(
     count: int, height_inches: float = PANEL_HEIGHT_INCHES, columns: int = _MOST_COLUMNS
-) -> tuple[Any, list[Axes]]:
+) -> tuple[Figure, list[Axes]]:
     """A figure with so many panels, side by side and below each other; those left over are not shown."""
     across = max(1, min(columns, count))
     down = max(1, ceil(count / across))
