@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, fields
@@ -33,7 +34,8 @@ _PATH = ("topology", "path")
 def document_of(config: AnyConfig) -> dict[str, Any]:
     """All that a file says, defaults written out."""
     if isinstance(config, Workload):
-        return asdict(config, dict_factory=_plain)
+        found: dict[str, Any] = json.loads(json.dumps(asdict(config, dict_factory=_plain)))  # lists, not tuples
+        return found
     return config.document()
 
 
