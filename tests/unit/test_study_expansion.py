@@ -100,7 +100,8 @@ def test_of_one_level_the_shorter_key_is_changed_first() -> None:
     base = {f"{CONTROL}.parameters": "paper", CONTROL: {"kind": "timely"}}
     roce = network_of(the_point(study_of(base))).roce
     assert roce is not None
-    assert roce.congestion_control.document()["parameters"] == "paper" and roce.congestion_control.kind == "timely"
+    assert roce.congestion_control.document()["parameters"] == "paper"
+    assert roce.congestion_control.kind == "timely"
 
 
 def test_changes_of_keys_are_made_to_whichever_file_a_point_reads() -> None:
@@ -112,7 +113,9 @@ def test_changes_of_keys_are_made_to_whichever_file_a_point_reads() -> None:
 def test_what_follows_from_a_key_follows_from_its_new_value() -> None:
     """HPCC's telemetry, which the network leaves open, comes with it: nothing of DCQCN's stands in the way."""
     roce = network_of(the_point(study_of({CONTROL: "hpcc"}))).roce
-    assert roce is not None and roce.telemetry_bytes is None and roce.congestion_control.telemetry_bytes == 42
+    assert roce is not None
+    assert roce.telemetry_bytes is None
+    assert roce.congestion_control.telemetry_bytes == 42
 
 
 def test_minus_and_underscore_are_alike() -> None:
@@ -167,7 +170,8 @@ def test_a_collective_is_changed_by_its_name() -> None:
 def test_a_change_that_can_t_be_made_is_told(change: dict[str, Any], said: str, tmp_path: Path) -> None:
     with pytest.raises(InputError) as caught:
         expand(read_study(written(tmp_path, study_of(change))))
-    assert str(caught.value).startswith(f"{tmp_path}/study.yaml:5: ") and said in str(caught.value)
+    assert str(caught.value).startswith(f"{tmp_path}/study.yaml:5: ")
+    assert said in str(caught.value)
 
 
 def test_a_size_of_a_pass_without_a_collective_is_refused() -> None:
@@ -178,7 +182,8 @@ def test_a_size_of_a_pass_without_a_collective_is_refused() -> None:
 def test_names_shorten_columns() -> None:
     study = {**study_of(one={CONTROL: ["none"]}), "names": {CONTROL: "control"}}
     point = the_point(study)
-    assert dict(point.labels) == {"control": "none"} and point.name == "part one, control none, seed 1"
+    assert dict(point.labels) == {"control": "none"}
+    assert point.name == "part one, control none, seed 1"
 
 
 def test_labels_of_an_axis_that_is_a_key_stand_for_its_values() -> None:
@@ -200,7 +205,8 @@ def test_two_axes_can_t_say_different_things_of_one_key() -> None:
 def test_equal_points_of_two_parts_are_one_run() -> None:
     study = study_of(one={"passes": [1, 2]}, two={"num-passes": [2, 3]})
     expansion = expanded(study)
-    assert len(expansion.points) == 4 and len(expansion.tasks("store")) == 3
+    assert len(expansion.points) == 4
+    assert len(expansion.tasks("store")) == 3
     assert {task.store for task in expansion.tasks("store")} == {"store"}
 
 
@@ -278,7 +284,8 @@ def test_paths_begin_at_the_folder_of_the_study(tmp_path: Path, monkeypatch: pyt
     assert request.scheduling_policy == own
     assert request.system.intra_dimension_scheduling == own  # type: ignore[union-attr]
     assert request.system.all_reduce == (f"file:{tmp_path}/mine/tree.csv",)  # type: ignore[union-attr]
-    assert isinstance(request.on_built, HookFile) and request.on_built.path == f"{tmp_path}/mine/hook.py"
+    assert isinstance(request.on_built, HookFile)
+    assert request.on_built.path == f"{tmp_path}/mine/hook.py"
 
 
 def test_the_rules_that_a_file_of_another_program_brings_come_with_it(tmp_path: Path) -> None:
@@ -294,7 +301,8 @@ def test_the_rules_that_a_file_of_another_program_brings_come_with_it(tmp_path: 
     point = the_point(study_of(base))
     assert point.request.compat == "astra-network-ns3"
     topology: Any = network_of(point).topology
-    assert topology.switch.buffer_bytes == 2**20 and topology.path == str(tmp_path / "topology.txt")
+    assert topology.switch.buffer_bytes == 2**20
+    assert topology.path == str(tmp_path / "topology.txt")
 
 
 def test_hundreds_of_points_are_expanded_in_a_second_or_two() -> None:
