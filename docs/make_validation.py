@@ -16,7 +16,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
-from validation.page import PAGE, ROWS, line, replaced, shown, table  # noqa: E402
+from validation.page import PAGE, ROWS, line, replaced, shown, table
 
 
 def main(words: list[str]) -> int:

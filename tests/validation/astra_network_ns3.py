@@ -101,7 +101,7 @@ GROUPS = [
                 "all-to-all of 16 MiB on a Clos of 32, DCQCN, 16 seeds",
                 SOURCE,
                 "863 +- 148 us",
-                recorded("848 +- 175 us", "-1.7%, a third of the spread of one mean"),
+                recorded("848 +- 175 us", "-1.7%, means known to 40 us"),
                 note="[recorded](roce.md#against-astra-network-ns3): 32 runs",
             ),
             Comparison(

@@ -76,7 +76,7 @@ GROUPS = [
                 "bus-bandwidth",
                 "bus bandwidth of a ring all-reduce of 16 MiB, 100 Gb/s",
                 "definition of NVIDIA's nccl-tests, from size and time",
-                "12.5 GB/s x 2(n-1)/n rule",
+                "size / time x 14 / 8",
                 _bandwidth,
                 "tests/unit/test_results_own_tables.py",
             ),

@@ -34,7 +34,7 @@ GROUPS = [
                 "RoCE congestion controls in training",
                 "arXiv 2207.10898",
                 "little impact end to end",
-                "no number is printed in readable text; the study `roce` plays its topology and says where the claim ends",
+                "no number in readable text; the study `roce` plays its topology and says where the claim ends",
             ),
             _row(
                 "themis",
@@ -48,7 +48,7 @@ GROUPS = [
                 "completion times of HPCC's paper, figure 11",
                 "SIGCOMM 2019",
                 "up to -95% of DCQCN's tail",
-                "needs open-loop flows of a trace, which a training loop isn't; its own users couldn't make the figure again",
+                "needs flows of a trace, which a training loop isn't; its users report that they can't make it either",
             ),
             _row(
                 "blog-ring",
