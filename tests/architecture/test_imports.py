@@ -163,9 +163,14 @@ def test_the_library_neither_prints_nor_exits() -> None:
         for module, source in package_sources().items()
         if room_of(module) != "cli" and (calls := calls_that_print_or_exit(source))
     }
-    # A child that was forked for a run, or for a trial, ends with it.
+    # A child that was forked for a run, or for a trial, ends with it; a server of studies with its worker.
     isolated = "astra_ns3.experiments.isolated"
-    ending = {f"{isolated}.child": {"os._exit"}, f"{isolated}.trial": {"os._exit"}}
+    servers = "astra_ns3.studies.servers"
+    ending = {
+        f"{isolated}.child": {"os._exit"},
+        f"{isolated}.trial": {"os._exit"},
+        f"{servers}.server": {"os._exit"},
+    }
     assert {module: set(calls) for module, calls in wrong.items()} == ending
 
 
