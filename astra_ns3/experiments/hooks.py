@@ -23,6 +23,10 @@ class HookFile:
         """As it was given."""
         return str(self._path)
 
+    def __reduce__(self) -> tuple[type[HookFile], tuple[str]]:
+        """In another process it is loaded anew."""
+        return HookFile, (str(self._path),)
+
     def load(self) -> None:
         """Run the file; raises InputError as :func:`load_hook` does."""
         self._hook = load_hook(self._path)

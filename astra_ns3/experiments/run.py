@@ -9,7 +9,6 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import ParamSpec
 
 from astra_ns3.errors import AstraNs3Error, Interrupted, ResultsNotSaved
@@ -17,8 +16,8 @@ from astra_ns3.experiments.description import Description, describe
 from astra_ns3.experiments.garbage import no_search
 from astra_ns3.experiments.inputs import load_inputs
 from astra_ns3.experiments.isolated.channel import Recorder
-from astra_ns3.experiments.isolated.child import serve
 from astra_ns3.experiments.isolated.interruption import Interruption
+from astra_ns3.experiments.isolated.launching import Launch, Launcher, forked
 from astra_ns3.experiments.isolated.supervisor import Supervisor
 from astra_ns3.experiments.option import explain
 from astra_ns3.experiments.play import LocalReporter, Played, play, recorder_options
@@ -78,9 +77,10 @@ def run_of(request: Callable[Asked, RunRequest]) -> Callable[Asked, Result]:
 run = run_of(RunRequest)
 
 
-def execute(request: RunRequest) -> Outcome:
+def execute(request: RunRequest, *, launcher: Launcher = forked, aloud: bool = True) -> Outcome:
     """As :func:`run`, but a run that stopped on its way is returned with its error instead of raised.
 
+    Of an isolated run ``launcher`` starts the child, and unless it is ``aloud`` nobody hears what is printed there.
     Raises InputError, and BackendError, LimitReached or Interrupted if the run had not begun; nothing was written then.
     """
     request.check()
@@ -88,7 +88,10 @@ def execute(request: RunRequest) -> Outcome:
     destination = Destination(request.output_path, overwrite=request.overwrite)
     with Interruption(noting=request.isolated) as interruption:
         try:
-            outcome = (_in_a_child if request.isolated else _here)(request, watch, destination, interruption)
+            if request.isolated:
+                outcome = _in_a_child(request, watch, destination, interruption, launcher(request, watch), aloud)
+            else:
+                outcome = _here(request, watch, destination)
             asked_to_stop = interruption.noted_at is not None
             if asked_to_stop and outcome.error is None:
                 # It came when everything was played: nothing is missing, but who asked for an end gets one.
@@ -100,7 +103,7 @@ def execute(request: RunRequest) -> Outcome:
             destination.discard()
 
 
-def _here(request: RunRequest, watch: Watch, destination: Destination, _interruption: Interruption) -> Outcome:
+def _here(request: RunRequest, watch: Watch, destination: Destination) -> Outcome:
     reporter = LocalReporter(watch, request.progress)
     reporter.stage("reading the files")
     with no_search():
@@ -113,16 +116,22 @@ def _here(request: RunRequest, watch: Watch, destination: Destination, _interrup
         return _saved(request, description, played, watch, destination, warnings)
 
 
-def _in_a_child(request: RunRequest, watch: Watch, destination: Destination, interruption: Interruption) -> Outcome:
+def _in_a_child(
+    request: RunRequest,
+    watch: Watch,
+    destination: Destination,
+    interruption: Interruption,
+    launch: Launch,
+    aloud: bool,
+) -> Outcome:
     described: list[tuple[Description, list[str]]] = []
 
     def open_destination(description: Description) -> tuple[Recorder, TableSink | None]:
         described.append((description, _opened(request, description, destination)))
         return Recorder(destination.directory, tuple(request.record)), destination.tables
 
-    played = Supervisor(
-        partial(serve, request, watch), watch, request.end, request.progress, interruption, open_destination
-    ).run()
+    supervisor = Supervisor(launch, watch, request.end, request.progress, interruption, open_destination, aloud=aloud)
+    played = supervisor.run()
     ((description, warnings),) = described
     return _saved(request, description, played, watch, destination, warnings)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from functools import partial
-from pathlib import Path
 
 from astra_ns3.config.core.compatibility import OURS, Compatibility
 from astra_ns3.config.core.model import shown
@@ -38,11 +37,11 @@ def create_backend(
     return BACKENDS[name](plan, seed, recorder, on_built, compatibility)
 
 
-def native_library() -> Path:
-    """Where the native half lies; raises BackendError if it is missing. Nothing is loaded."""
-    from astra_ns3.network.door.installed import LIBRARY, installed
+def native_digest() -> str:
+    """Of what the native half was built from; empty if it is not installed. Nothing is loaded."""
+    from astra_ns3.network.ns3.digest import native_digest
 
-    return installed(f"lib/{LIBRARY}")
+    return native_digest()
 
 
 def check_backend_name(name: str) -> None:

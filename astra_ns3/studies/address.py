@@ -20,10 +20,9 @@ from typing import Any
 from astra_ns3.config.core.algorithm_names import FILE_PREFIX
 from astra_ns3.errors import InputError
 from astra_ns3.experiments.hooks import HookFile
-from astra_ns3.experiments.native import native_digest
 from astra_ns3.experiments.option import options_of
 from astra_ns3.experiments.request import RunRequest
-from astra_ns3.experiments.versions import versions
+from astra_ns3.experiments.versions import native_digest, versions
 from astra_ns3.studies.documents import AnyConfig, document_of
 from astra_ns3.studies.keys import FILES
 from astra_ns3.user_code import user_part

@@ -16,6 +16,7 @@ from astra_ns3.studies.keys import FILES, as_text, is_key, why_no_key
 from astra_ns3.studies.sources import summary_of
 
 Label = str | int | float
+PRODUCT, ONE_AT_A_TIME, TOGETHER = "product", "one-at-a-time", "together"
 
 
 @dataclass(frozen=True)
@@ -112,9 +113,9 @@ def _label(key: str, value: Any) -> Label:
 
 def combined(axes: Sequence[Axis], combine: str, where: str) -> Iterator[Choice]:
     """Every choice of a value for each axis that the part wants; raises InputError."""
-    if combine == "product":
+    if combine == PRODUCT:
         yield from product(*(axis.values for axis in axes))
-    elif combine == "one-at-a-time":
+    elif combine == ONE_AT_A_TIME:
         base = tuple(axis.values[0] for axis in axes)
         yield base
         for place, axis in enumerate(axes):

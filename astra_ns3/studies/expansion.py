@@ -10,9 +10,11 @@ from astra_ns3.errors import InputError, nearest
 from astra_ns3.experiments.hooks import HookFile
 from astra_ns3.experiments.request import RunRequest
 from astra_ns3.studies.address import Addresses
-from astra_ns3.studies.axes import Axis, Label, axes_of, combined
+from astra_ns3.studies.axes import ONE_AT_A_TIME, TOGETHER, Axis, Label, axes_of, combined
 from astra_ns3.studies.changes import Change, in_force
 from astra_ns3.studies.documents import placed
+from astra_ns3.studies.figures.check import check_figure
+from astra_ns3.studies.figures.data import AxisView, View
 from astra_ns3.studies.file import USUAL_PRESET, PartConfig, PresetConfig, PresetPart, Study, StudyLimits
 from astra_ns3.studies.keys import FILES, as_text, file_of, option_named
 from astra_ns3.studies.only import chosen_by
@@ -46,11 +48,29 @@ class Point:
 
 @dataclass(frozen=True)
 class Part:
-    """A part as it is played: its axes, in force for the preset."""
+    """A part as it is played: its axes, and how they are combined, in force for the preset."""
 
     name: str
     config: PartConfig
     axes: tuple[Axis, ...]
+    combine: str
+
+    @property
+    def title(self) -> str:
+        """Its title, or its name."""
+        return self.config.title or self.name
+
+    def view(self, rows: Iterable[Mapping[str, Any]] = (), layers: Iterable[Mapping[str, Any]] = ()) -> View:
+        """The part as figures see it, with the rows of all parts' points and layers."""
+        return View(
+            self.name,
+            self.title,
+            tuple(AxisView(axis.name, axis.key, tuple(value.label for value in axis.values)) for axis in self.axes),
+            self.combine == ONE_AT_A_TIME,
+            self.combine == TOGETHER,
+            tuple(row for row in rows if row["part"] == self.name),
+            tuple(row for row in layers if row["part"] == self.name),
+        )
 
 
 @dataclass(frozen=True)
@@ -100,7 +120,11 @@ def expand(study: Study, preset: str = USUAL_PRESET, only: Iterable[str] = ()) -
         if of_preset is not None and of_preset.skip:
             continue
         axes = axes_of(study, part_name, part, (name, of_preset) if of_preset else None)
-        parts.append(Part(part_name, part, axes))
+        combine = (of_preset.combine if of_preset is not None else None) or part.combine
+        parts.append(Part(part_name, part, axes, combine))
+        for figure, config in part.figures.items():
+            place = study.document.place(("parts", part_name, "figures", figure))
+            check_figure(parts[-1].view(), config, place)
         drafts.extend(_drafts(study, name, chosen, of_preset, parts[-1]))
     keys = {axis.key: axis.name for part in parts for axis in part.axes}
     wanted = chosen_by(only, [draft.coordinates for draft in drafts], keys)
@@ -135,14 +159,12 @@ def _drafts(
     said = [study.config.seeds, preset.seeds, config.seeds]
     limits = (preset.limits or StudyLimits()).over(study.config.limits)
     limits = (config.limits or StudyLimits()).over(limits)
-    combine = config.combine
     if of_preset is not None:
         levels.append(_changes(study, of_preset.base, ("presets", name, "parts", part.name, "base")))
         said.append(of_preset.seeds)
         limits = (of_preset.limits or StudyLimits()).over(limits)
-        combine = of_preset.combine or combine
     seeds = next(seeds for seeds in reversed(said) if seeds is not None)
-    for choice in combined(part.axes, combine, place):
+    for choice in combined(part.axes, part.combine, place):
         labels = {axis.name: value.label for axis, value in zip(part.axes, choice, strict=True)}
         own = [change for value in choice for change in value.changes]
         _check_apart(own, place, labels)

@@ -184,6 +184,8 @@ class Study:
     config: StudyConfig
     document: Document
     folder: Path
+    text: str = ""
+    """Of its file; empty: it was given as data."""
 
     @property
     def name(self) -> str:
@@ -202,12 +204,13 @@ def read_study(given: str | os.PathLike[str] | Mapping[str, Any]) -> Study:
     Raises InputError with file, line and key.
     """
     if isinstance(given, Mapping):
-        document, folder = Document("study", dict(given)), Path.cwd()
+        document, folder, text = Document("study", dict(given)), Path.cwd(), ""
     elif isinstance(given, (str, os.PathLike)):
-        document, folder = parse_yaml(read_text(given), os.fspath(given)), Path(given).absolute().parent
+        text, folder = read_text(given), Path(given).absolute().parent
+        document = parse_yaml(text, os.fspath(given))
     else:
         raise InputError(f"the study is {shown(given)}, expected the path of a file or a mapping as in one")
-    return Study(validated(StudyConfig, document), document, folder)
+    return Study(validated(StudyConfig, document), document, folder, text)
 
 
 def json_schema() -> dict[str, Any]:

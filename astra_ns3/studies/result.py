@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from astra_ns3.errors import InputError, nearest
 from astra_ns3.experiments.result import Result
-from astra_ns3.studies.expansion import Expansion
+from astra_ns3.studies.expansion import Expansion, Part
+from astra_ns3.studies.figures.data import View
 from astra_ns3.studies.measures import MEASURES
 from astra_ns3.studies.tables import FAILED, LAYER_COLUMNS, framed, layer_rows, point_folder, study_rows
 from astra_ns3.studies.task import PointOutcome
@@ -78,15 +79,18 @@ class StudyResult:
         """The figure ``name``, or ``part/name``, as a Figure of matplotlib's; raises InputError if there is none."""
         from astra_ns3.studies.figures.drawing import drawn
 
-        known = {
-            f"{part.name}/{figure}": (part, figure) for part in self.expansion.parts for figure in part.config.figures
-        }
+        parts = self.expansion.parts
+        known = {f"{part.name}/{figure}": (part, figure) for part in parts for figure in part.config.figures}
         found = [key for key in known if key == name or key.partition("/")[2] == name]
         if len(found) != 1:
             why = "is of several parts" if found else "is none of the study's"
             raise InputError(f"figure '{name}' {why}, expected one of {', '.join(known)}{nearest(name, known)}")
         part, figure = known[found[0]]
-        return drawn(part, part.config.figures[figure], self)
+        return drawn(self.view(part), part.config.figures[figure])
+
+    def view(self, part: Part) -> View:
+        """A part with its rows, as figures see it."""
+        return part.view(self.rows, self.layer_rows)
 
     def result(self, row: int) -> Result:
         """The run of a row of :attr:`frame`; raises InputError if it was not played to its end, or not at all."""

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from astra_ns3.errors import InputError
+from astra_ns3.studies.checking import check_points
 from astra_ns3.studies.expansion import Expansion, expand
-from astra_ns3.studies.file import USUAL_PRESET, Study, read_study
+from astra_ns3.studies.file import USUAL_PRESET, read_study
+from astra_ns3.studies.playing import play_tasks
+from astra_ns3.studies.progress import StudyProgressSink
 from astra_ns3.studies.result import StudyResult
-from astra_ns3.studies.simple_playing import outcomes_in, play_tasks
+from astra_ns3.studies.store import Store
 from astra_ns3.studies.task import PointOutcome
 from astra_ns3.studies.writing import write_study
 
 Given = str | os.PathLike[str] | Mapping[str, Any]
-Told = Callable[[PointOutcome], None]
+Told = Callable[[PointOutcome], object]
 _RESULTS = Path("results")
 
 
@@ -66,21 +70,35 @@ def play_study(
     only: Iterable[str] = (),
     *,
     retry_failed: bool = False,
-    on_outcome: Told = lambda outcome: None,
+    progress: StudyProgressSink | None = None,
+    on_outcome: Told | None = None,
 ) -> StudyResult:
-    """As :func:`study`, of points that are known. ``on_outcome`` hears of each that is played."""
-    played: list[PointOutcome] = []
-
-    def told(outcome: PointOutcome) -> None:
-        played.append(outcome)
-        on_outcome(outcome)
-
-    tasks = expansion.tasks(os.fspath(folder.absolute()))
-    outcomes = play_tasks(tasks, folder, jobs, scheduler, told, retry_failed)
-    shown, outcomes = _with_what_is_there(expansion, dict(outcomes), folder, list(only))
-    result = StudyResult(shown, outcomes, folder, len(played))
-    write_study(result)
+    """As :func:`study`, of known points; ``progress`` hears how far it is, ``on_outcome`` of each that has ended."""
+    there = known_outcomes(expansion, folder)
+    check_points(point for point in expansion.points if point.address not in there)
+    store = Store(folder)
+    outcomes = play_tasks(
+        expansion.tasks(os.fspath(store.folder)),
+        store=store,
+        jobs=jobs,
+        scheduler=scheduler,
+        progress=progress,
+        retry_failed=retry_failed,
+        on_outcome=on_outcome,
+    )
+    played = sum(outcome != there.get(address) for address, outcome in outcomes.items())
+    shown, outcomes = _with_what_is_there(expansion, outcomes, folder, list(only))
+    result = StudyResult(shown, outcomes, folder, played)
+    write_study(result, command_of(expansion, folder, only))
     return result
+
+
+def command_of(expansion: Expansion, folder: Path, only: Iterable[str] = ()) -> str:
+    """What plays the study again."""
+    words = ["astra-ns3", "study", expansion.study.document.source, "-o", os.fspath(folder)]
+    words += ["--preset", expansion.preset] if expansion.preset else []
+    words += [word for each in only for word in ("--only", each)]
+    return shlex.join(words)
 
 
 def _with_what_is_there(
@@ -93,13 +111,25 @@ def _with_what_is_there(
         whole = expand(expansion.study, expansion.preset or USUAL_PRESET)
     except InputError:  # of a point that was not asked for
         return expansion, outcomes
-    there = {**outcomes_in(folder, [point.address for point in whole.points]), **outcomes}
+    there = {**known_outcomes(whole, folder), **outcomes}
     points = tuple(point for point in whole.points if point.address in there)
     parts = tuple(part for part in whole.parts if any(point.part == part.name for point in points))
     return replace(whole, points=points, parts=parts), there
 
 
-def load_study(folder: Path, study: Study, preset: str = USUAL_PRESET) -> StudyResult:
-    """What a study's folder holds of it now; nothing is played or written."""
-    expansion = expand(study, preset)
-    return StudyResult(expansion, outcomes_in(folder, [point.address for point in expansion.points]), folder)
+def known_outcomes(expansion: Expansion, folder: Path) -> dict[str, PointOutcome]:
+    """What the folder has of the points, by address; nothing is played or written."""
+    store, found = Store(folder), {}
+    for point in expansion.points:
+        outcome = None if point.address in found else store.outcome(point.address)
+        if outcome is not None:
+            found[point.address] = outcome
+    return found
+
+
+def load_study(
+    file: Given, folder: str | os.PathLike[str], preset: str = USUAL_PRESET, only: Iterable[str] = ()
+) -> StudyResult:
+    """What a study's folder holds of it now; nothing is played or written. Raises InputError."""
+    expansion = expand(read_study(file), preset, list(only))
+    return StudyResult(expansion, known_outcomes(expansion, Path(folder)), Path(folder))

@@ -10,6 +10,7 @@ from astra_ns3.errors import InputError
 from astra_ns3.experiments.result import Result
 from astra_ns3.studies.expansion import Point
 from astra_ns3.studies.measures import MEASURES, measures_of
+from astra_ns3.studies.store import ADDRESS_LETTERS, Store
 from astra_ns3.studies.task import Measure, PointOutcome
 from astra_ns3.units import PS_PER_US
 
@@ -17,14 +18,12 @@ if TYPE_CHECKING:
     import pandas as pd
 
 DONE, FAILED, NOT_PLAYED = "done", "failed", "not played"
-ADDRESS_DIGITS = 20
-"""Of an address, in the name of a point's folder."""
 _PASSES = {"fwd": "forward", "wg": "weight_gradient", "ig": "input_gradient"}
 
 
 def point_folder(store: Path, address: str) -> Path:
     """Where the store keeps a point."""
-    return store / "points" / address[:ADDRESS_DIGITS]
+    return Store(store).point_folder(address)
 
 
 def study_rows(
@@ -42,7 +41,7 @@ def study_rows(
                 "seed": point.seed,
                 "status": NOT_PLAYED if outcome is None else outcome.status,
                 **{name: measures.get(name) for name in MEASURES},
-                "address": point.address[:ADDRESS_DIGITS],
+                "address": point.address[:ADDRESS_LETTERS],
                 "error": None if outcome is None or outcome.error is None else outcome.error["message"],
             }
         )

@@ -69,7 +69,7 @@ def serve(request: RunRequest, watch: Watch, connection: socket.socket, clock: m
 def _send_outcome(request: RunRequest, watch: Watch, line: Line, clock: mmap.mmap) -> None:
     try:
         watch.begin_in_child()
-        line.send(channel.Done(_play(replace(request, progress=None), watch, line, clock)))
+        line.send(channel.Done(play_and_tell(replace(request, progress=None), watch, line, clock)))
     except KeyboardInterrupt:
         line.send(channel.Failed(Interrupted("interrupted while the run was set up; nothing was saved"), ""))
     except AstraNs3Error as error:
@@ -79,7 +79,10 @@ def _send_outcome(request: RunRequest, watch: Watch, line: Line, clock: mmap.mma
         line.send(channel.Raised(_pickled(error), summary, traceback.format_exc()))
 
 
-def _play(request: RunRequest, watch: Watch, line: Line, clock: mmap.mmap) -> Played:
+def play_and_tell(
+    request: RunRequest, watch: Watch, line: Line, clock: mmap.mmap, *, process_ends: bool = True
+) -> Played:
+    """Play ``request`` in this process and tell who is at the other end of ``line`` how it gets on; what it left."""
     reporter = ParentReporter(line, clock, watch)
     if isinstance(request.on_built, HookFile):
         request.on_built.load()
@@ -94,7 +97,7 @@ def _play(request: RunRequest, watch: Watch, line: Line, clock: mmap.mmap) -> Pl
     line.send(describe(inputs))
     answer: Recorder = Inbox(line.connection).receive()
     recorder = recorder_options(answer.directory, answer.record, ParentTables(line))
-    return _without_ties(play(request, inputs, recorder, watch, reporter, process_ends=True))
+    return _without_ties(play(request, inputs, recorder, watch, reporter, process_ends=process_ends))
 
 
 def _without_ties(played: Played) -> Played:

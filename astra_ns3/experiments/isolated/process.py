@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import select
 import signal
 from contextlib import suppress
@@ -19,6 +20,8 @@ class ChildProcess:
         self.pid = pid
         self._ended = False
         self._status: int | None = None
+        self.usage: resource.struct_rusage | None = None
+        """What it took of the machine; None until :meth:`wait` has found out."""
         try:
             self._file: int | None = os.pidfd_open(pid)
         except (AttributeError, OSError):  # an older kernel
@@ -52,7 +55,7 @@ class ChildProcess:
         """Wait for its end; its status as of ``waitpid``, or None if somebody else has it."""
         if not self._ended:
             try:
-                self._status = os.waitpid(self.pid, 0)[1]
+                _, self._status, self.usage = os.wait4(self.pid, 0)
             except ChildProcessError:
                 self._status = None
             self._ended = True

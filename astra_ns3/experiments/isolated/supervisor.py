@@ -11,7 +11,6 @@ import signal
 import socket
 import sys
 import time
-import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
@@ -22,8 +21,8 @@ from astra_ns3.experiments.description import Description
 from astra_ns3.experiments.isolated import channel
 from astra_ns3.experiments.isolated.channel import Inbox, Line, Recorder
 from astra_ns3.experiments.isolated.death import Whereabouts, describe_death
-from astra_ns3.experiments.isolated.interruption import STOP_SIGNALS, Interruption
-from astra_ns3.experiments.isolated.process import ChildProcess
+from astra_ns3.experiments.isolated.interruption import Interruption
+from astra_ns3.experiments.isolated.launching import Child, ChildEnds, Launch
 from astra_ns3.experiments.isolated.snapshot import Accumulated, Snapshot
 from astra_ns3.experiments.play import Played
 from astra_ns3.experiments.progress import Progress, ProgressSink, tell_stage
@@ -40,7 +39,6 @@ _FAR_ABOVE = 1.25
 """A child with so many times the memory that is allowed is ended at once."""
 _LAST_WORDS_BYTES = 4096
 
-Serve = Callable[[socket.socket, mmap.mmap, int], None]
 Open = Callable[[Description], tuple[Recorder, TableSink | None]]
 
 
@@ -52,25 +50,30 @@ class RemoteTrace(Exception):
 
 
 class Supervisor:
-    """Plays one run in a child. ``serve`` is the child's whole life; ``open_destination`` is called once the inputs are
-    known good, and says where rows go."""
+    """Plays one run in a child, which ``launch`` starts. ``open_destination`` is called once the inputs are known good,
+    and says where rows go. ``aloud``: what the child prints, and native code's standard error, is passed on."""
 
     def __init__(
         self,
-        serve: Serve,
+        launch: Launch,
         watch: Watch,
         limits: Limits,
         sink: ProgressSink | None,
         interruption: Interruption,
         open_destination: Open,
+        *,
+        aloud: bool = True,
     ) -> None:
-        self._serve = serve
+        self._launch = launch
+        self._aloud = aloud
         self._watch = watch
         self._limits = limits
         self._sink = sink
         self._interruption = interruption
         self._open_destination = open_destination
-        self._clock = mmap.mmap(-1, mmap.PAGESIZE)  # shared with the child
+        self._clock_file = os.memfd_create("astra-ns3-clock")  # shared with the child
+        os.ftruncate(self._clock_file, mmap.PAGESIZE)
+        self._clock = mmap.mmap(self._clock_file, mmap.PAGESIZE)
         self._words = bytearray()
         self._known = Accumulated()
         self._stage = "starting"
@@ -103,32 +106,28 @@ class Supervisor:
                 self._sink.finish()
         return self._outcome(status)
 
-    def _start(self) -> tuple[ChildProcess, socket.socket, int]:
-        """Fork the child; it, the socket to it, and what reads its standard error."""
+    def _start(self) -> tuple[Child, socket.socket, int]:
+        """Start the child; it, the socket to it, and what reads its standard error."""
         ours, theirs = socket.socketpair()
         read_end, write_end = os.pipe()
-        for stream in (sys.stdout, sys.stderr):
-            _flush(stream)
-        blocked = signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
-        parent = os.getpid()
-        try:
-            pid = _fork()
-            if pid == 0:
-                ours.close()
-                os.close(read_end)
-                os.dup2(write_end, 2)
-                os.close(write_end)
-                self._serve(theirs, self._clock, parent)
-        except OSError as error:
+
+        def leave() -> None:
             ours.close()
             os.close(read_end)
-            raise BackendError(f"no process could be made for the run: {error.strerror}") from error
+
+        try:
+            child = self._launch(ChildEnds(theirs, write_end, self._clock_file, leave))
+        except BaseException as error:
+            leave()
+            if isinstance(error, OSError):
+                raise BackendError(f"no process could be made for the run: {error.strerror}") from error
+            raise
         finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
             theirs.close()
             os.close(write_end)
+            os.close(self._clock_file)
         os.set_blocking(read_end, False)
-        return ChildProcess(pid), ours, read_end
+        return child, ours, read_end
 
     def _follow(self) -> None:
         """Take what comes until the child has told its end, or died."""
@@ -264,7 +263,7 @@ class Supervisor:
 
     def _pass_on(self, stream: Any, text: str) -> None:
         """Print what the child printed. A reader that has gone costs the run nothing, one that is stuck no signal."""
-        if self._interruption.noted_at is not None and not _takes_more(stream):
+        if not self._aloud or (self._interruption.noted_at is not None and not _takes_more(stream)):
             return
         with suppress(OSError, ValueError, AttributeError, KeyboardInterrupt), self._interruption.raising():
             stream.write(text)
@@ -281,8 +280,9 @@ class Supervisor:
                 return
             self._words += data
             del self._words[:-_LAST_WORDS_BYTES]
-            with suppress(OSError, KeyboardInterrupt), self._interruption.raising():
-                os.write(2, data)
+            if self._aloud:
+                with suppress(OSError, KeyboardInterrupt), self._interruption.raising():
+                    os.write(2, data)
 
     def _end_child(self) -> int | None:
         """Make sure that no child is left; one that has told its end is ending by itself. Its wait status, if known."""
@@ -341,24 +341,6 @@ class Supervisor:
             error=error,
             reached_ps=self._time_ps(),
         )
-
-
-def _fork() -> int:
-    """As ``os.fork``, without Python 3.12's warning of threads in the caller: the child uses nothing that they hold."""
-    if sys.version_info < (3, 12):
-        return os.fork()
-    before = list(warnings.filters)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)
-        pid = os.fork()
-        if pid == 0:
-            warnings.filters[:] = before
-    return pid
-
-
-def _flush(stream: Any) -> None:
-    with suppress(OSError, ValueError, AttributeError):
-        stream.flush()
 
 
 def _takes_more(stream: Any) -> bool:

@@ -1,0 +1,107 @@
+"""How a run's child comes into being: forked from this process, or by another one that is asked to."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import resource
+import signal
+import socket
+import sys
+import warnings
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Protocol
+
+from astra_ns3.experiments.isolated.child import serve
+from astra_ns3.experiments.isolated.interruption import STOP_SIGNALS
+from astra_ns3.experiments.isolated.process import ChildProcess
+from astra_ns3.experiments.request import RunRequest
+from astra_ns3.experiments.watch import Watch
+
+
+class Child(Protocol):
+    """A run's process as its supervisor sees it, be it a child of this one or not."""
+
+    usage: resource.struct_rusage | None
+    """What it took of the machine; None until :meth:`wait` has found out."""
+
+    @property
+    def pid(self) -> int:
+        """Its number."""
+
+    @property
+    def file(self) -> int | None:
+        """What can be polled: it is readable once the child has ended; None: the kernel has no such thing."""
+
+    def is_dead(self) -> bool:
+        """Whether it has ended."""
+
+    def send(self, number: signal.Signals) -> None:
+        """Send it a signal, if it still lives."""
+
+    def wait(self) -> int | None:
+        """Wait for its end; its status as of ``waitpid``, or None if nobody knows it."""
+
+
+@dataclass(frozen=True)
+class ChildEnds:
+    """What a child is given: it owns none of it, whoever made it closes it once the child is there."""
+
+    connection: socket.socket
+    errors: int
+    """The file that becomes its standard error."""
+    clock: int
+    """A file of one page: the simulated time is written there, an int64."""
+    leave: Callable[[], None]
+    """To be called in a process that is forked from the one that made this: closes what is that one's alone."""
+
+
+Launch = Callable[[ChildEnds], Child]
+"""Starts a child; raises OSError or BackendError if that is not possible."""
+Launcher = Callable[[RunRequest, Watch], Launch]
+"""What starts the child that plays a request."""
+
+
+def forked(request: RunRequest, watch: Watch) -> Launch:
+    """The child is forked from this process."""
+    return partial(_fork_here, request, watch)
+
+
+def _fork_here(request: RunRequest, watch: Watch, ends: ChildEnds) -> ChildProcess:
+    for stream in (sys.stdout, sys.stderr):
+        _flush(stream)
+    blocked = signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
+    parent = os.getpid()
+    try:
+        pid = _fork()
+        if pid == 0:
+            ends.leave()
+            os.dup2(ends.errors, 2)
+            os.close(ends.errors)
+            clock = mmap.mmap(ends.clock, mmap.PAGESIZE)
+            os.close(ends.clock)
+            serve(request, watch, ends.connection, clock, parent)
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+    return ChildProcess(pid)
+
+
+def _fork() -> int:
+    """As ``os.fork``, without Python 3.12's warning of threads in the caller: the child uses nothing that they hold."""
+    if sys.version_info < (3, 12):
+        return os.fork()
+    before = list(warnings.filters)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        pid = os.fork()
+        if pid == 0:
+            warnings.filters[:] = before
+    return pid
+
+
+def _flush(stream: Any) -> None:
+    with suppress(OSError, ValueError, AttributeError):
+        stream.flush()

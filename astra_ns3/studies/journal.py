@@ -1,0 +1,51 @@
+"""What every worker process tried: one file for each, only ever appended to, so that attempts can be counted."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+from collections.abc import Iterator
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+BEGUN = "begun"
+ENDED = "ended"
+MEASURED = "measured"
+"""A run that a kill had left without its point.json was only measured."""
+
+
+class Journal:
+    """The attempts of this process, and those that others have written down."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def note(self, what: str, address: str) -> None:
+        """Write down that this process has :data:`BEGUN` or :data:`ENDED` a point, or :data:`MEASURED` it."""
+        self._folder.mkdir(parents=True, exist_ok=True)
+        now = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
+        line = json.dumps({"time": now, "what": what, "address": address}) + "\n"
+        file = os.open(
+            self._folder / f"{socket.gethostname()}-{os.getpid()}.jsonl", os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666
+        )
+        try:
+            os.write(file, line.encode())  # in one piece, so that a kill leaves no half of it
+        finally:
+            os.close(file)
+
+    def entries(self) -> Iterator[dict[str, Any]]:
+        """All that was written down by anybody, each with ``process``; in order of time."""
+        found = []
+        for file in sorted(self._folder.glob("*.jsonl")):
+            for line in file.read_text(encoding="utf-8").splitlines():
+                try:
+                    found.append({**json.loads(line), "process": file.stem})
+                except ValueError:  # a machine that lost power
+                    continue
+        yield from sorted(found, key=lambda entry: str(entry["time"]))
+
+    def attempts(self, address: str) -> int:
+        """How often a point was begun."""
+        return sum(entry["what"] == BEGUN and entry["address"] == address for entry in self.entries())

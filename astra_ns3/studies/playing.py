@@ -1,0 +1,230 @@
+"""Plays the points of a study that its store doesn't have, on Dask's workers."""
+
+from __future__ import annotations
+
+import queue
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from typing import Any
+
+from astra_ns3.errors import AstraNs3Error, BackendError, InputError, Interrupted
+from astra_ns3.experiments.isolated.interruption import Interruption
+from astra_ns3.studies import dask_worker
+from astra_ns3.studies.cluster import client_of, cores
+from astra_ns3.studies.code_version import code_version
+from astra_ns3.studies.estimates import guessed_seconds, longest_first
+from astra_ns3.studies.index import Index
+from astra_ns3.studies.journal import BEGUN
+from astra_ns3.studies.play_point import FAILED, failed_outcome
+from astra_ns3.studies.progress import StudyMeter, StudyProgressSink
+from astra_ns3.studies.servers.kind import kind_of
+from astra_ns3.studies.store import Store
+from astra_ns3.studies.task import PointOutcome, PointTask
+
+_LOOK_SECONDS = 0.1
+_SEEN_TO_KILL = 2
+"""A point that was begun so often while its worker died is the one that kills them."""
+
+OnOutcome = Callable[[PointOutcome], object]
+
+
+def play_tasks(
+    tasks: Sequence[PointTask],
+    *,
+    store: Store,
+    jobs: int | None = None,
+    scheduler: str | None = None,
+    progress: StudyProgressSink | None = None,
+    retry_failed: bool = False,
+    on_outcome: OnOutcome | None = None,
+) -> dict[str, PointOutcome]:
+    """Play ``tasks``; how each ended, by address, in the order of ``tasks``.
+
+    What the store has is taken from there; if that is all, neither Dask nor a server is started. ``jobs``: local
+    workers, by default as many as there are processors; ``scheduler``: address of a cluster's, instead. A point that
+    failed is played again if ``retry_failed``, or with wider limits than it had. ``on_outcome`` is called with each
+    outcome, those of the store first. Raises InputError if the store or the workers can't be used, BackendError if
+    nothing can be played at all, and Interrupted after Ctrl-C: what is finished by then is in the store.
+    """
+    _check(jobs, scheduler)
+    once = list({task.address: task for task in tasks}.values())
+    with store.study() as mark, Interruption() as interruption:
+        known = Index(store).outcomes()
+        cached = {task.address: known[task.address] for task in once if _stands(known, task, retry_failed)}
+        todo = [task for task in once if task.address not in cached]
+        meter = StudyMeter(len(once), len(cached), known.values())
+        outcomes = dict(cached)
+        study = _Study(store, mark, outcomes, meter, progress, interruption, on_outcome)
+        try:
+            for outcome in cached.values():
+                study.tell(outcome)
+            if todo:
+                study.play(todo, scheduler, min(jobs or cores(), len(todo)))
+        finally:
+            if progress is not None:
+                progress.finish()
+            Index(store).outcomes()
+    return {task.address: outcomes[task.address] for task in once}
+
+
+def _check(jobs: int | None, scheduler: str | None) -> None:
+    if jobs is not None and (isinstance(jobs, bool) or not isinstance(jobs, int) or jobs < 1):
+        raise InputError(f"jobs is {jobs!r}, expected a whole number, at least 1")
+    if jobs is not None and scheduler is not None:
+        raise InputError("jobs is the number of local workers, and scheduler names those of a cluster: leave one out")
+
+
+def _stands(known: Mapping[str, PointOutcome], task: PointTask, retry_failed: bool) -> bool:
+    """Whether the store's word on a point is the last."""
+    outcome = known.get(task.address)
+    if outcome is None:
+        return False
+    return outcome.status != FAILED or not (retry_failed or has_wider_limits(task, outcome))
+
+
+def has_wider_limits(task: PointTask, outcome: PointOutcome) -> bool:
+    """Whether any limit of ``task`` is wider than that under which ``outcome`` came about."""
+    end = task.request.end
+    for name in ("simulated_ps", "wall_seconds", "memory_bytes"):
+        now, then = getattr(end, name), outcome.limits.get(name)
+        if then is not None and (now is None or now > then):
+            return True
+    return False
+
+
+@dataclass
+class _Study:
+    """One call of :func:`play_tasks`: what is asked of Dask, and what comes back."""
+
+    store: Store
+    mark: str
+    outcomes: dict[str, PointOutcome]
+    meter: StudyMeter
+    progress: StudyProgressSink | None
+    interruption: Interruption
+    on_outcome: OnOutcome | None
+    begun: str = field(default_factory=lambda: datetime.now(timezone.utc).isoformat(timespec="milliseconds"))
+
+    def play(self, tasks: Sequence[PointTask], scheduler: str | None, jobs: int) -> None:
+        """Play all ``tasks``."""
+        self._show(jobs, "starting workers")
+        for task in tasks:
+            with self.store.alone(task.address):
+                outcome = self.store.outcome(task.address)
+                if outcome is not None and outcome.status == FAILED:
+                    self.store.clear(task.address)  # it is to be played again
+        with client_of(scheduler, jobs) as client:
+            self._raise_if_interrupted()
+            try:
+                self._play_on(client, tasks)
+            except BaseException:
+                _quietly(client.run, dask_worker.give_up, self.mark)
+                raise
+            _quietly(client.run, dask_worker.forget, self.mark)
+
+    def tell(self, outcome: PointOutcome) -> None:
+        """Pass on how a point ended."""
+        if self.on_outcome is not None:
+            self.on_outcome(outcome)
+
+    def _play_on(self, client: Any, tasks: Sequence[PointTask]) -> None:
+        kinds = Counter(kind_of(task.request) for task in tasks).most_common(1)
+        place, code = str(self.store.folder), code_version()
+        _translated(client.run, dask_worker.prepare, store=place, mark=self.mark, code=code, kinds=(kinds[0][0],))
+        guesses = guessed_seconds(tasks)  # the servers are warming themselves up meanwhile
+        self.meter.expect(guesses)
+        ended: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        waiting: dict[Any, PointTask] = {}
+
+        def submit(task: PointTask, number: int, again: int) -> None:
+            key = (f"astra-ns3-{self.mark}", f"{task.address}-{again}")
+            future = client.submit(dask_worker.play, task, self.mark, code, key=key, priority=-number, pure=False)
+            waiting[key] = task
+            kept[key] = future
+            future.add_done_callback(ended.put)
+
+        kept: dict[Any, Any] = {}
+        for number, task in enumerate(longest_first(tasks, guesses)):
+            submit(task, number, 0)
+        looked_at, threads = 0.0, 0
+        while waiting:
+            self._raise_if_interrupted()
+            if time.monotonic() - looked_at > 1.0:
+                looked_at, threads = time.monotonic(), sum(client.nthreads().values())
+            self._show(threads, "" if threads else "waiting for workers")
+            with suppress(queue.Empty):
+                future = ended.get(timeout=_LOOK_SECONDS)
+                task = waiting.pop(future.key)
+                del kept[future.key]
+                outcome = self._outcome(task, future)
+                if outcome is None:
+                    submit(task, 0, self._attempts(task) + 1)
+                else:
+                    self._take(outcome)
+
+    def _take(self, outcome: PointOutcome) -> None:
+        self.outcomes[outcome.address] = outcome
+        self.meter.add(outcome)
+        self.tell(outcome)
+
+    def _outcome(self, task: PointTask, future: Any) -> PointOutcome | None:
+        """How a point ended; None: nobody knows, it is to be tried again. Raises what ends the study."""
+        from distributed import KilledWorker
+
+        if future.status == "cancelled":
+            raise BackendError("the connection to the scheduler was lost; what is finished is in the store")
+        error = future.exception()
+        if error is None:
+            outcome = future.result()
+            assert isinstance(outcome, PointOutcome)
+            return outcome
+        if not isinstance(error, KilledWorker):
+            raise (
+                error
+                if isinstance(error, AstraNs3Error)
+                else BackendError(f"a worker could not play a point: {type(error).__name__}: {error}")
+            ) from error
+        if self._attempts(task) < _SEEN_TO_KILL:
+            return None  # it only stood in line where another one ended the worker
+        outcome = failed_outcome(
+            task, BackendError(f"the worker that played it died, {self._attempts(task)} times in a row"), {}
+        )
+        with self.store.alone(task.address):
+            self.store.clear(task.address)
+            self.store.write(outcome)
+        return outcome
+
+    def _attempts(self, task: PointTask) -> int:
+        """How often the point was begun since this study was."""
+        entries = self.store.journal.entries()
+        mine = (entry for entry in entries if entry["address"] == task.address and entry["time"] >= self.begun)
+        return sum(entry["what"] == BEGUN for entry in mine)
+
+    def _show(self, workers: int, stage: str = "") -> None:
+        if self.progress is not None:
+            self.progress.update(self.meter.read(workers, stage))
+
+    def _raise_if_interrupted(self) -> None:
+        if self.interruption.noted_at is not None:
+            raise Interrupted("interrupted; what is finished is in the store, and is not played again")
+
+
+def _quietly(call: Callable[..., object], *words: Any) -> None:
+    """Tell the workers that it is over; those that can't be reached have ended, or will."""
+    with suppress(Exception):
+        call(*words)
+
+
+def _translated(call: Callable[..., object], *words: Any, **more: Any) -> None:
+    """As ``call``, but what a worker without this version of ours raises is an error a person can act on."""
+    try:
+        call(*words, **more)
+    except AstraNs3Error:
+        raise
+    except Exception as error:
+        wrong = f"{type(error).__name__}: {error}"
+        raise InputError(f"the workers can't play studies: {wrong}; is the same astra-ns3 installed there?") from error

@@ -1,0 +1,48 @@
+"""Which kind of server a request needs."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from astra_ns3.config.network.packet_network import NetworkConfig
+from astra_ns3.config.transports.roce import RoceTransport
+from astra_ns3.config.transports.roce_control import OwnControl
+from astra_ns3.errors import InputError
+from astra_ns3.experiments.options import network_with_options
+from astra_ns3.experiments.request import ANALYTICAL, RunRequest
+from astra_ns3.studies.servers.messages import ServerKind
+
+
+def kind_of(request: RunRequest) -> ServerKind:
+    """What a server should have loaded for ``request``: without it the run is the same, and takes seconds longer."""
+    if request.backend in ANALYTICAL:
+        return ServerKind()
+    controls = {_named(control): _content(Path(control.path)) for control in _compiled_controls(request)}
+    return ServerKind(hooks=request.on_built is not None, controls=tuple(controls.items()))
+
+
+def _compiled_controls(request: RunRequest) -> Iterator[OwnControl]:
+    if not isinstance(request.network, NetworkConfig):
+        return
+    with suppress(InputError):  # the run itself will say what is wrong
+        network = network_with_options(request.network, request)
+        assert isinstance(network, NetworkConfig)
+        for transport in (network.transport, *(network.transports or ())):
+            control = transport.congestion_control if isinstance(transport, RoceTransport) else None
+            if isinstance(control, OwnControl) and not control.path.endswith(".py"):
+                yield control
+
+
+def _named(control: OwnControl) -> str:
+    return f"{Path(control.path).resolve()}:{control.class_name}"
+
+
+def _content(file: Path) -> str:
+    """So that a server that compiled the file before it changed is not asked."""
+    try:
+        return hashlib.sha256(file.read_bytes()).hexdigest()
+    except OSError:
+        return ""

@@ -1,0 +1,100 @@
+"""What a worker and its server say to each other: Python objects over a socket, with open files beside them."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import resource
+import socket
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from astra_ns3.experiments.request import RunRequest
+from astra_ns3.experiments.watch import Watch
+
+_LENGTH = struct.Struct("!Q")
+_MOST_FILES = 3
+
+
+@dataclass(frozen=True)
+class ServerKind:
+    """What a server has loaded beyond ns-3 itself: what differs lets children of one kind begin at once."""
+
+    hooks: bool = False
+    """ns-3's headers, for hooks."""
+    controls: tuple[tuple[str, str], ...] = ()
+    """Congestion controls in C++, ``FILE.hpp:Class``, each with the SHA-256 of its file."""
+
+
+@dataclass(frozen=True)
+class Ready:
+    """The server is warm."""
+
+
+@dataclass(frozen=True)
+class Play:
+    """Fork a child that plays a request; with it come its socket, its standard error and its clock."""
+
+    request: RunRequest
+    watch: Watch
+
+
+@dataclass(frozen=True)
+class Started:
+    """The child is there; with it comes a pidfd, if the kernel has such a thing."""
+
+    pid: int
+
+
+@dataclass(frozen=True)
+class NotStarted:
+    """No child could be made."""
+
+    reason: str
+
+
+@dataclass(frozen=True)
+class Ended:
+    """The child has ended. ``status``: as of ``waitpid``."""
+
+    status: int | None
+    usage: resource.struct_rusage | None
+
+
+ServerMessage = ServerKind | Ready | Play | Started | NotStarted | Ended
+
+
+def send(connection: socket.socket, message: ServerMessage, files: Sequence[int] = ()) -> None:
+    """Send a message and copies of open files; raises what pickle raises, before anything is sent."""
+    body = pickle.dumps(message, protocol=pickle.HIGHEST_PROTOCOL)
+    socket.send_fds(connection, [_LENGTH.pack(len(body))], list(files))
+    connection.sendall(body)
+
+
+def receive(connection: socket.socket) -> tuple[Any, list[int]]:
+    """Wait for a message and its files; raises ConnectionError if the other end has closed, and what pickle raises."""
+    try:
+        head, files, _, _ = socket.recv_fds(connection, _LENGTH.size, _MOST_FILES, socket.MSG_CMSG_CLOEXEC)
+    except ConnectionError:
+        head, files = b"", []
+    try:
+        head += _exactly(connection, _LENGTH.size - len(head)) if head else b""
+        if not head:
+            raise ConnectionError("the other end has closed")
+        return pickle.loads(_exactly(connection, *_LENGTH.unpack(head))), files
+    except BaseException:
+        for file in files:
+            os.close(file)
+        raise
+
+
+def _exactly(connection: socket.socket, count: int) -> bytes:
+    data = bytearray()
+    while len(data) < count:
+        part = connection.recv(count - len(data))
+        if not part:
+            raise ConnectionError("the other end has closed in the middle of a message")
+        data += part
+    return bytes(data)

@@ -1,0 +1,165 @@
+"""The worker's side of a server: starts it, has it fork children, and knows when it has died."""
+
+from __future__ import annotations
+
+import os
+import resource
+import select
+import signal
+import socket
+import subprocess
+import sys
+from contextlib import suppress
+from functools import partial
+
+from astra_ns3.errors import BackendError
+from astra_ns3.experiments.isolated.launching import ChildEnds, Launch
+from astra_ns3.experiments.request import RunRequest
+from astra_ns3.experiments.watch import Watch
+from astra_ns3.studies.servers.messages import Ended, NotStarted, Play, Ready, ServerKind, Started, receive, send
+
+_PROGRAM = "import sys; sys.path[:] = sys.argv[2:]; from {module} import main; main(int(sys.argv[1]))"
+"""Not ``-m``, which puts the working folder in front of all that Python imports."""
+_ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+"""A process may only be forked safely while it has one thread; NumPy's linear algebra would start more."""
+_LAST_WORDS_BYTES = 2000
+
+
+class WarmServer:
+    """One server process, from its start to :meth:`close`. Plays one point at a time; belongs to one thread then."""
+
+    def __init__(self, kind: ServerKind) -> None:
+        """Start it; that it is warm is waited for when it is first used."""
+        self.kind = kind
+        self._ready = False
+        self._said = os.memfd_create("astra-ns3-server-stderr")
+        self._connection, theirs = socket.socketpair()
+        program = _PROGRAM.format(module="astra_ns3.studies.servers.server")
+        try:
+            self._process = subprocess.Popen(
+                [sys.executable, "-c", program, str(theirs.fileno()), *sys.path],
+                pass_fds=(theirs.fileno(),),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=self._said,
+                env={**os.environ, **_ONE_THREAD},
+                start_new_session=True,  # Ctrl-C is the client's affair
+            )
+        except OSError as error:
+            self._connection.close()
+            raise BackendError(f"no server for the study's points could be started: {error.strerror}") from error
+        finally:
+            theirs.close()
+        with suppress(ConnectionError):
+            send(self._connection, kind)
+        self.child: ServedChild | None = None
+        """The last child it has forked."""
+
+    @property
+    def pid(self) -> int:
+        """Its number."""
+        return self._process.pid
+
+    @property
+    def lives(self) -> bool:
+        """Whether it can be asked for a child."""
+        return self._process.poll() is None and not (self._ready and _has_news(self._connection))
+
+    def wait_until_warm(self) -> None:
+        """Wait for the end of its warm-up; raises BackendError if it dies in it."""
+        if self._ready:
+            return
+        try:
+            message, _ = receive(self._connection)
+        except ConnectionError as error:
+            raise BackendError(f"a server for the study's points could not be started: {self._last_words()}") from error
+        assert isinstance(message, Ready)
+        self._ready = True
+
+    def launcher(self, request: RunRequest, watch: Watch) -> Launch:
+        """Have the server fork the child that plays ``request``."""
+        return partial(self._launch, request, watch)
+
+    def _launch(self, request: RunRequest, watch: Watch, ends: ChildEnds) -> ServedChild:
+        self.wait_until_warm()
+        try:
+            send(self._connection, Play(request, watch), [ends.connection.fileno(), ends.errors, ends.clock])
+            answer, files = receive(self._connection)
+        except ConnectionError as error:
+            raise BackendError(f"the server of the study's points died: {self._last_words()}") from error
+        if isinstance(answer, NotStarted):
+            raise BackendError(f"no process could be made for the run: {answer.reason}")
+        assert isinstance(answer, Started)
+        self.child = ServedChild(answer.pid, files[0] if files else None, self._connection)
+        return self.child
+
+    def kill(self) -> None:
+        """End it at once, and its child with it. May be called from any thread."""
+        with suppress(ProcessLookupError):
+            self._process.kill()
+
+    def close(self) -> None:
+        """End it; it has no child any more."""
+        self._connection.close()
+        self.kill()
+        self._process.wait()
+        with suppress(OSError):
+            os.close(self._said)
+
+    def _last_words(self) -> str:
+        status = self._process.wait()
+        size = os.fstat(self._said).st_size
+        said = os.pread(self._said, _LAST_WORDS_BYTES, max(0, size - _LAST_WORDS_BYTES)).decode("utf-8", "replace")
+        lines = [line.strip() for line in said.splitlines() if line.strip()]
+        ended = f"signal {signal.Signals(-status).name}" if status < 0 else f"status {status}"
+        return f"{lines[-1]} ({ended})" if lines else f"it ended with {ended}"
+
+
+class ServedChild:
+    """A child that a server has forked: fulfils :class:`~astra_ns3.experiments.isolated.launching.Child`."""
+
+    def __init__(self, pid: int, file: int | None, server: socket.socket) -> None:
+        self.pid = pid
+        self.usage: resource.struct_rusage | None = None
+        self._file = file
+        self._server = server
+        self._status: int | None = None
+        self._ended = False
+
+    @property
+    def file(self) -> int | None:
+        """What can be polled: it is readable once the child has ended; None: the kernel has no such thing."""
+        return self._file
+
+    def is_dead(self) -> bool:
+        """Whether it has ended; the server tells so, too."""
+        return self._ended or _has_news(self._server if self._file is None else self._file)
+
+    def send(self, number: signal.Signals) -> None:
+        """Send it a signal, if it still lives."""
+        with suppress(ProcessLookupError):
+            if self._file is not None:
+                signal.pidfd_send_signal(self._file, number)
+            elif not self.is_dead():
+                os.kill(self.pid, number)
+
+    def wait(self) -> int | None:
+        """Wait for its end; its status as of ``waitpid``. It is killed where its server is."""
+        if not self._ended:
+            self._ended = True
+            try:
+                message, _ = receive(self._server)
+                assert isinstance(message, Ended)
+                self._status, self.usage = message.status, message.usage
+            except ConnectionError:
+                self._status = int(signal.SIGKILL)
+            if self._file is not None:
+                os.close(self._file)
+                self._file = None
+        return self._status
+
+
+def _has_news(file: socket.socket | int) -> bool:
+    waiting = select.poll()
+    waiting.register(file, select.POLLIN)
+    return bool(waiting.poll(0))

@@ -1,0 +1,170 @@
+"""Where a study's results lie: a folder for each point, named after all that its results depend on.
+
+A point is finished when its folder holds ``point.json``. The folder appears whole, under its final name; a run without
+``point.json`` was cut off while it was measured, and isn't played again. Every process may read at any time. Writing a
+point takes its lock, the whole study another one, held by the client: both go with the process that holds them.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shutil
+import socket
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, fields
+from pathlib import Path
+from typing import Any
+
+from astra_ns3.errors import InputError
+from astra_ns3.experiments.replacing import RUN_FILE
+from astra_ns3.experiments.result import Result
+from astra_ns3.studies.journal import Journal
+from astra_ns3.studies.task import PointOutcome
+
+POINT_FILE = "point.json"
+ADDRESS_LETTERS = 20
+"""So much of a point's address names its folder."""
+_POINTS = "points"
+_LOCKS = "locks"
+_STUDY_FILE = ".study.json"
+
+
+class Store:
+    """The folder of one study."""
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        self.folder = Path(folder).expanduser().absolute()
+        self.journal = Journal(self.folder / "journal")
+
+    @property
+    def points(self) -> Path:
+        """The folder of all points."""
+        return self.folder / _POINTS
+
+    def point_folder(self, address: str) -> Path:
+        """Where the results of a point lie, or will."""
+        return self.points / address[:ADDRESS_LETTERS]
+
+    def outcome(self, address: str) -> PointOutcome | None:
+        """How a point ended; None: it is not finished."""
+        outcome = read_outcome(self.point_folder(address) / POINT_FILE)
+        return outcome if outcome is not None and outcome.address == address else None
+
+    def unmeasured(self, address: str) -> Result | None:
+        """The run of a point that was saved and not measured, if there is one."""
+        try:
+            return Result.load(self.point_folder(address))
+        except InputError:
+            return None
+
+    def write(self, outcome: PointOutcome) -> None:
+        """Put ``point.json`` in its place: from then on the point is finished. Raises OSError."""
+        folder = self.point_folder(outcome.address)
+        folder.mkdir(parents=True, exist_ok=True)
+        beside = folder / f".{POINT_FILE}.{os.getpid()}"
+        beside.write_text(json.dumps(asdict(outcome), indent=2, default=_plain) + "\n", encoding="utf-8")
+        beside.replace(folder / POINT_FILE)
+
+    def clear(self, address: str) -> None:
+        """Remove what there is of a point, attempts that were killed included; its lock is held."""
+        folder = self.point_folder(address)
+        (folder / POINT_FILE).unlink(missing_ok=True)
+        (folder / RUN_FILE).unlink(missing_ok=True)  # first, so that what a kill leaves of the rest is no run
+        for path in (folder, *self.points.glob(f".{folder.name}.*.partial")):
+            if path.exists():
+                shutil.rmtree(path)
+
+    @contextmanager
+    def alone(self, address: str) -> Iterator[None]:
+        """While this lasts no other process plays or writes the point; waits for one that does."""
+        path = self.folder / _LOCKS / address[:ADDRESS_LETTERS]
+        path.parent.mkdir(parents=True, exist_ok=True)
+        file = _locked(path)
+        try:
+            yield
+        finally:
+            path.unlink(missing_ok=True)
+            os.close(file)
+
+    @contextmanager
+    def study(self) -> Iterator[str]:
+        """While this lasts no other study plays into the store; yields a name for this one that workers can read.
+
+        Raises InputError if another one does, or if the store can't be written.
+        """
+        try:
+            self.points.mkdir(parents=True, exist_ok=True)
+            file = os.open(self.folder / _STUDY_FILE, os.O_RDWR | os.O_CREAT, 0o666)
+        except OSError as error:
+            raise InputError(f"{self.folder}: cannot write here: {error.strerror}") from error
+        try:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                raise InputError(f"{self.folder}: another study is played here{_whose(file)}") from error
+            mark = uuid.uuid4().hex
+            text = json.dumps({"study": mark, "host": socket.gethostname(), "pid": os.getpid()})
+            os.ftruncate(file, 0)
+            os.pwrite(file, text.encode(), 0)
+            yield mark
+        finally:
+            os.close(file)
+
+    def is_of_study(self, mark: str) -> bool:
+        """Whether the folder, as this process sees it, is the one in which the study ``mark`` plays."""
+        return _study_document(self.folder / _STUDY_FILE).get("study") == mark
+
+    def finished_folders(self) -> dict[str, int]:
+        """The folders with a finished point, by name, each with the time of its ``point.json`` in nanoseconds."""
+        found: dict[str, int] = {}
+        with suppress(FileNotFoundError):
+            for entry in os.scandir(self.points):
+                if not entry.name.startswith("."):
+                    with suppress(OSError):
+                        found[entry.name] = (Path(entry.path) / POINT_FILE).stat().st_mtime_ns
+        return found
+
+
+def read_outcome(file: Path) -> PointOutcome | None:
+    """What a ``point.json`` says; None if there is none that can be read."""
+    try:
+        document = json.loads(file.read_text(encoding="utf-8"))
+        return PointOutcome(**{field.name: document[field.name] for field in fields(PointOutcome)})
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _plain(value: Any) -> Any:
+    """A number of NumPy's as Python's."""
+    return value.item()
+
+
+def _locked(path: Path) -> int:
+    """An open file that is locked, and is the one that lies at ``path`` now: whoever held it before has removed it."""
+    while True:
+        file = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+        fcntl.flock(file, fcntl.LOCK_EX)
+        with suppress(FileNotFoundError):
+            if os.fstat(file).st_ino == path.stat().st_ino:
+                return file
+        os.close(file)
+
+
+def _study_document(file: Path) -> dict[str, object]:
+    try:
+        document = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return document if isinstance(document, dict) else {}
+
+
+def _whose(file: int) -> str:
+    try:
+        document = json.loads(os.pread(file, 4096, 0))
+        return f", by process {document['pid']} on {document['host']}"
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""
