@@ -24,7 +24,9 @@ PAGES = sorted((ROOT / "docs" / "tutorial").glob("[0-9]*.md"))
 ANY_LINES = "..."
 VARYING_LINES = ("wall time", "peak memory", "files ", "estimated")
 """Beginnings of lines that differ from machine to machine; the test looks at their first words only."""
-_BLOCK = re.compile(r"(?:^<!-- file: (?P<file>\S+) -->\n)?^```(?P<kind>\w+)\n(?P<text>.*?)^```$", re.DOTALL | re.MULTILINE)
+_BLOCK = re.compile(
+    r"(?:^<!-- file: (?P<file>\S+) -->\n)?^```(?P<kind>\w+)\n(?P<text>.*?)^```$", re.DOTALL | re.MULTILINE
+)
 _OWN_PROCESS = ("astra-ns3 study",)
 """Commands that start processes of their own: not from a fork of this one."""
 
