@@ -47,7 +47,11 @@ def given_of(config: AnyConfig) -> dict[str, Any]:
     """As :func:`document_of`, without what the file leaves open, so that a change may lead to other defaults."""
     if isinstance(config, Workload):
         return document_of(config)
-    return config.model_dump(mode="json", by_alias=True, exclude_unset=True)
+    given: dict[str, Any] = config.model_dump(mode="json", by_alias=True, exclude_unset=True)
+    topology = given.get("topology")
+    if isinstance(topology, dict) and isinstance(topology.get("scale_out"), dict):
+        topology["scale_out"].pop("npus", None)  # what nodes and NICs make it
+    return given
 
 
 def parsed(config: AnyConfig, data: dict[str, Any], source: str, lines: Mapping[KeyPath, int]) -> AnyConfig:

@@ -21,7 +21,7 @@ TIMEOUT_SECONDS = 300
 
 
 def small_study(**more: Any) -> dict[str, Any]:
-    """Two sizes of a small run; the larger one takes about 8 us, the smaller one 6 us, compute alone."""
+    """Two sizes of a small run: the smaller one ends at 31.6 us, the larger one at 34.5 us."""
     files = {"workload": "workload.txt", "system": "system.txt", "network": "network.yaml"}
     figures = {"time": {"kind": "bars", "x": "comm_scale", "y": "finish_us"}}
     part = {"title": "Sizes", "axes": {"comm_scale": [0.01, 1.0]}, "figures": figures}
@@ -58,7 +58,7 @@ def table(folder: Path) -> list[dict[str, str]]:
 
 def test_a_study_writes_its_tables_figures_and_page_and_plays_nothing_twice(folder: Path) -> None:
     first = study(folder, small_study())
-    assert (first.returncode, first.stderr) == (0, "")
+    assert first.returncode == 0, first.stderr
     assert "played  2 now, 0 were there, 0 failed" in first.stdout
     out = folder / "out"
     assert {path.name for path in out.iterdir() if not path.name.startswith(".")} >= {
@@ -81,7 +81,7 @@ def test_a_study_writes_its_tables_figures_and_page_and_plays_nothing_twice(fold
 
 
 def test_a_point_that_fails_is_told_and_the_rest_is_done(folder: Path) -> None:
-    done = study(folder, small_study(limits={"simulated_time": "10us"}), "--json")
+    done = study(folder, small_study(limits={"simulated_time": "33us"}), "--json")
     document = json.loads(done.stdout)
     assert (done.returncode, document["exit_status"]) == (PointsFailed.exit_status, 7)
     assert document["kind"] == "PointsFailed"
