@@ -118,6 +118,12 @@ def test_what_follows_from_a_key_follows_from_its_new_value() -> None:
     assert roce.congestion_control.telemetry_bytes == 42
 
 
+def test_a_hierarchical_network_has_as_many_nodes_as_are_said() -> None:
+    """Its outer part has so many ends as nodes and NICs make, also where the number of nodes is changed."""
+    base = {"network": str(INPUTS / "network/hier.yaml"), "network.topology.nodes": 4}
+    assert network_of(the_point(study_of(base))).npus == 32
+
+
 def test_minus_and_underscore_are_alike() -> None:
     study = study_of({"system.active_chunks_per_dimension": 3, "num-queues-per-dimension": 2, "comm-scale": 0.5})
     request = the_point(study).request

@@ -11,6 +11,7 @@ import pytest
 from support.studies import result_of
 
 from astra_ns3.studies.measures import COSTS, MEASURES, measures_of
+from astra_ns3.studies.tables import framed
 
 SWITCH = """port,link_to,sent_frames,highest_queue_bytes,pauses,paused_ps
 host0,switch0,10,300,1,2000000
@@ -88,6 +89,15 @@ def test_a_run_without_packets_has_none_of_their_numbers(tmp_path: Path) -> None
     without = [name for name, value in found.items() if value is None]
     assert {"packets", "pauses", "paused_us", "max_queue_bytes", "slowdown_p99", "out_of_order_packets"} <= set(without)
     assert found["finish_us"] == 0
+
+
+def test_a_table_can_be_written_whatever_its_labels_are(tmp_path: Path) -> None:
+    rows = [{"a": 1, "b": 1, "c": "x", "d": 0.5, "e": None}, {"a": 2, "b": None, "c": 2, "d": 1, "e": None}]
+    frame = framed(rows, ("a", "b", "c", "d", "e"))
+    frame.to_parquet(tmp_path / "table.parquet", index=False)
+    assert [str(kind) for kind in frame.dtypes[["a", "b", "d"]]] == ["int64", "Int64", "float64"]
+    assert list(frame["c"]) == ["x", "2"]
+    assert frame.to_csv(index=False).splitlines() == ["a,b,c,d,e", "1,1,x,0.5,", "2,,2,1.0,"]
 
 
 def test_every_measure_has_words_and_a_unit_in_its_name() -> None:
