@@ -1,6 +1,6 @@
 """Training loops on packet-level networks: ASTRA-sim's system model over ns-3's TCP and over RoCE.
 
-``run``, ``Result`` and ``compare`` are loaded when first used, so that ``import astra_ns3`` stays free of ns-3, pandas
+What is public is loaded when first used, so that ``import astra_ns3`` stays free of ns-3, pandas
 and pyarrow.
 """
 
@@ -13,10 +13,12 @@ if TYPE_CHECKING:
     from astra_ns3.experiments.run import run as run
     from astra_ns3.report.comparison.compare import compare as compare
     from astra_ns3.report.explanation.explain import explain as explain
+    from astra_ns3.studies.result import StudyResult as StudyResult
+    from astra_ns3.studies.run_study import study as study
 
     __version__: str
 
-__all__ = ["Result", "__version__", "compare", "explain", "run"]
+__all__ = ["Result", "StudyResult", "__version__", "compare", "explain", "run", "study"]
 
 
 def __getattr__(name: str) -> object:
@@ -37,6 +39,14 @@ def __getattr__(name: str) -> object:
         from astra_ns3.report.comparison.compare import compare
 
         return compare
+    if name == "study":
+        from astra_ns3.studies.run_study import study
+
+        return study
+    if name == "StudyResult":
+        from astra_ns3.studies.result import StudyResult
+
+        return StudyResult
     if name == "__version__":
         from astra_ns3.experiments.versions import package_version
 

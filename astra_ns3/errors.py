@@ -57,6 +57,12 @@ class ResultsNotSaved(AstraNs3Error):
     exit_status = 6
 
 
+class PointsFailed(AstraNs3Error):
+    """A study was played to its end, and some of its points failed."""
+
+    exit_status = 7
+
+
 class Interrupted(AstraNs3Error):
     """The user stopped the run (Ctrl-C)."""
 

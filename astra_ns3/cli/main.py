@@ -1,7 +1,7 @@
 """The command ``astra-ns3``: its entry point, and every way out of it.
 
 Exit status: 0 done, 2 bad input, 3 stalled, 4 a limit reached, 5 ns-3 failed, 6 the results could not be written,
-130 interrupted.
+7 points of a study failed, 130 interrupted.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def _print_versions(context: click.Context, _parameter: click.Parameter, wanted:
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="Exit status: 0 done, 2 bad input, 3 stalled, 4 a limit reached, 5 ns-3 failed, 6 the results could not be "
-    "written, 130 interrupted.",
+    "written, 7 points of a study failed, 130 interrupted.",
 )
 @click.option(
     "--version",

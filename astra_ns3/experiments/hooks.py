@@ -18,6 +18,11 @@ class HookFile:
         self._path = path
         self._hook: Hook | None = None
 
+    @property
+    def path(self) -> str:
+        """As it was given."""
+        return str(self._path)
+
     def __reduce__(self) -> tuple[type[HookFile], tuple[str]]:
         """In another process it is loaded anew."""
         return HookFile, (str(self._path),)

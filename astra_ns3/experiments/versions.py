@@ -20,6 +20,13 @@ def versions() -> dict[str, str]:
     return {**found, "python": platform.python_version(), "platform": platform.platform()}
 
 
+def native_digest() -> str:
+    """Of what the native half was built from; empty if it is not installed."""
+    from astra_ns3.network.registry import native_digest
+
+    return native_digest()
+
+
 def _version(distribution: str) -> str:
     try:
         return metadata.version(distribution)

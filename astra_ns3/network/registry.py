@@ -37,6 +37,13 @@ def create_backend(
     return BACKENDS[name](plan, seed, recorder, on_built, compatibility)
 
 
+def native_digest() -> str:
+    """Of what the native half was built from; empty if it is not installed. Nothing is loaded."""
+    from astra_ns3.network.ns3.digest import native_digest
+
+    return native_digest()
+
+
 def check_backend_name(name: str) -> None:
     """Raise InputError if no backend has that name."""
     if name not in BACKENDS:

@@ -1,11 +1,183 @@
-"""The numbers of a run that a study's table has a column for."""
+"""The numbers of a run that a study's table has a column for. A new one is a function and a line in the table."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
 from astra_ns3.experiments.result import Result
+from astra_ns3.network.recorded import FLOWS
 from astra_ns3.studies.task import Measure
+from astra_ns3.units import PS_PER_US
+
+_FLOW_COLUMNS = ("start_ps", "end_ps", "ideal_ps")
+
+
+class _Run:
+    """A run as measures read it; its tables are read once, and only if a measure asks."""
+
+    def __init__(self, result: Result) -> None:
+        self._result = result
+        self.metadata: Mapping[str, Any] = result.metadata
+        self.statistics: Mapping[str, Any] = result.metadata.get("statistics", {})
+
+    def has(self, name: str) -> bool:
+        """Whether the run has such a file."""
+        return name in self.metadata["files"]
+
+    @cached_property
+    def ports(self) -> list[dict[str, str]]:
+        """Rows of switch.csv; none if there are no packets."""
+        return self._result.rows("switch.csv") if self.has("switch.csv") else []
+
+    @cached_property
+    def collectives(self) -> list[dict[str, str]]:
+        """Rows of collectives.csv."""
+        return self._result.rows("collectives.csv") if self.has("collectives.csv") else []
+
+    @cached_property
+    def slowdowns(self) -> Any:
+        """Time over ideal time of each message that has one, sorted; empty if flows were not recorded."""
+        if not self.has(FLOWS.file):
+            return np.empty(0)
+        import pyarrow.parquet as pq
+
+        table = pq.read_table(self._result.file(FLOWS.file), columns=list(_FLOW_COLUMNS))
+        start, end, ideal = (table[name].to_numpy() for name in _FLOW_COLUMNS)
+        known = ideal > 0
+        return np.sort((end[known] - start[known]) / ideal[known])
+
+    @cached_property
+    def dimensions(self) -> list[float]:
+        """Mean over the windows of the dimension utilisation, percent, of each dimension."""
+        if not any(name.endswith("_dimension_utilization.csv") for name in self.metadata["files"]):
+            return []
+        frame = self._result.dimension_utilization
+        return [float(frame[name].mean()) for name in frame.columns if name.endswith("_percent") and len(frame)]
+
+
+def _total(key: str, unit: int = 1) -> Callable[[_Run], Measure]:
+    """A number of run.json, over ``unit``."""
+
+    def measure(run: _Run) -> Measure:
+        value = run.metadata.get(key)
+        return None if value is None else value if unit == 1 else value / unit
+
+    return measure
+
+
+def _statistic(*names: str) -> Callable[[_Run], Measure]:
+    """The sum of the backend's counters of these names; None if it has none of them."""
+
+    def measure(run: _Run) -> Measure:
+        found = [run.statistics[name] for name in names if run.statistics.get(name) is not None]
+        return sum(found) if found else None
+
+    return measure
+
+
+def _cost(group: str, key: str) -> Callable[[_Run], Measure]:
+    """What the run took of the machine."""
+
+    def measure(run: _Run) -> Measure:
+        value: Measure = run.metadata.get(group, {}).get(key)
+        return value
+
+    return measure
+
+
+def _ports(column: str, of_all: Callable[[list[int]], int], unit: int = 1) -> Callable[[_Run], Measure]:
+    """A column of switch.csv, over all ports."""
+
+    def measure(run: _Run) -> Measure:
+        values = [int(row[column]) for row in run.ports]
+        if not values:
+            return None
+        return of_all(values) if unit == 1 else of_all(values) / unit
+
+    return measure
+
+
+def _slowdown(quantile: float) -> Callable[[_Run], Measure]:
+    """The least slowdown that so large a share of the messages does not exceed."""
+
+    def measure(run: _Run) -> Measure:
+        values = run.slowdowns
+        if not len(values):
+            return None
+        return float(values[max(0, int(np.ceil(quantile * len(values))) - 1)])
+
+    return measure
+
+
+def _bus_bandwidth(run: _Run) -> Measure:
+    """Mean over the collectives, weighted by their bytes."""
+    rows = [row for row in run.collectives if row["bus_bandwidth_gbytes_per_s"]]
+    size = sum(int(row["bytes"]) for row in rows)
+    if not size:
+        return None
+    return sum(int(row["bytes"]) * float(row["bus_bandwidth_gbytes_per_s"]) for row in rows) / size
+
+
+def _utilisation(run: _Run) -> Measure:
+    """Mean over dimensions and windows."""
+    return sum(run.dimensions) / len(run.dimensions) if run.dimensions else None
+
+
+@dataclass(frozen=True)
+class MeasureKind:
+    """A measure: what it says, in which unit, and how it is read off a run."""
+
+    words: str
+    unit: str
+    read: Callable[[_Run], Measure]
+
+
+MEASURES: Mapping[str, MeasureKind] = {
+    "finish_us": MeasureKind("when the last NPU finished", "us", _total("finish_ps", PS_PER_US)),
+    "compute_us": MeasureKind("computing, of the reported NPU", "us", _total("compute_ps", PS_PER_US)),
+    "exposed_us": MeasureKind("waiting, of the reported NPU", "us", _total("exposed_ps", PS_PER_US)),
+    "npus": MeasureKind("NPUs", "", _total("npus")),
+    "collectives": MeasureKind("collectives", "", _total("collectives")),
+    "messages": MeasureKind("messages sent", "", _statistic("messages")),
+    "packets": MeasureKind("packets, of TCP those received, of RoCE data packets sent", "", _statistic("packets")),
+    "retransmissions": MeasureKind("segments or packets sent again", "", _statistic("retransmissions")),
+    "timeouts": MeasureKind("times that nothing had progressed for too long", "", _statistic("timeouts")),
+    "drops": MeasureKind("frames that found no room, or were lost", "", _statistic("dropped_frames", "lost_frames")),
+    "ecn_marks": MeasureKind("frames given a congestion mark", "", _statistic("marked_frames")),
+    "pauses": MeasureKind("times that a port's priority was told to stop", "", _statistic("pauses")),
+    "paused_us": MeasureKind("time stopped, summed over ports", "us", _ports("paused_ps", sum, PS_PER_US)),
+    "cnps": MeasureKind("congestion notifications that senders got", "", _statistic("cnps")),
+    "nacks": MeasureKind("negative acknowledgements sent", "", _statistic("nacks")),
+    "out_of_order_packets": MeasureKind("packets that came out of order", "", _statistic("out_of_order_packets")),
+    "max_queue_bytes": MeasureKind("most that ever waited at a port", "B", _ports("highest_queue_bytes", max)),
+    "bus_bandwidth_gbytes_per_s": MeasureKind(
+        "bus bandwidth of the collectives, their mean by bytes", "10^9 B/s", _bus_bandwidth
+    ),
+    "slowdown_p50": MeasureKind("median of time over ideal time of the messages", "", _slowdown(0.5)),
+    "slowdown_p95": MeasureKind("95% of the messages are no slower", "", _slowdown(0.95)),
+    "slowdown_p99": MeasureKind("99% of the messages are no slower", "", _slowdown(0.99)),
+    "slowdown_max": MeasureKind("of the slowest message", "", _slowdown(1.0)),
+    "dimension_utilisation_percent": MeasureKind(
+        "share of the time in which a dimension's queue held a chunk on the reported NPU, mean of the dimensions",
+        "%",
+        _utilisation,
+    ),
+    "events": MeasureKind("events of the simulation", "", _statistic("events")),
+    "setup_wall_seconds": MeasureKind("wall time until the first event", "s", _cost("timing", "setup_seconds")),
+    "run_wall_seconds": MeasureKind("wall time of the run", "s", _cost("timing", "wall_seconds")),
+    "peak_memory_bytes": MeasureKind("highest resident memory", "B", _cost("memory", "peak_bytes")),
+}
+"""By the name of its column."""
+COSTS = ("setup_wall_seconds", "run_wall_seconds", "peak_memory_bytes")
+"""Measures that differ between two runs of the same point; nothing else does."""
 
 
 def measures_of(result: Result) -> dict[str, Measure]:
     """Each measure by name; None where the run has no such number."""
-    return {"finish_us": result.metadata["finish_ps"] / 1e6}
+    run = _Run(result)
+    return {name: kind.read(run) for name, kind in MEASURES.items()}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from astra_ns3.collectives.registry import algorithm_names
@@ -33,9 +34,11 @@ def read_system(path: str | os.PathLike[str]) -> SystemConfig:
     return _system(parse_yaml(text, source) if is_yaml else _parse_text(text, source))
 
 
-def parse_system(data: object, source: str = "system") -> SystemConfig:
-    """The system that plain data (a mapping as in a file) describes; ``source`` names it in messages."""
-    return _system(Document(source, data))
+def parse_system(
+    data: object, source: str = "system", lines: Mapping[KeyPath, int] = MappingProxyType({})
+) -> SystemConfig:
+    """The system that plain data (a mapping as in a file) describes; ``source`` and ``lines`` say where in messages."""
+    return _system(Document(source, data, lines))
 
 
 def json_schema() -> dict[str, Any]:

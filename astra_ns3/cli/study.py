@@ -1,0 +1,101 @@
+"""``astra-ns3 study``: many runs from one file."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import click
+
+from astra_ns3.cli.output import print_failure, print_json, show, tell
+from astra_ns3.cli.signals import run_is_over
+from astra_ns3.cli.study_progress import StudyLine
+from astra_ns3.errors import PointsFailed
+from astra_ns3.studies.checking import forecasts
+from astra_ns3.studies.expansion import Expansion, expand
+from astra_ns3.studies.file import USUAL_PRESET, read_study
+from astra_ns3.studies.result import StudyResult
+from astra_ns3.studies.run_study import folder_of, known_outcomes, play_study
+from astra_ns3.studies.text import list_text, state_of, study_text
+
+
+@click.command("study")
+@click.argument("file", metavar="FILE")
+@click.option("-o", "--output", metavar="DIR", help="Folder of the study.  [default: results/NAME-PRESET]")
+@click.option("--preset", default=USUAL_PRESET, show_default=True, help="One of the file's sizes: laptop, paper, ...")
+@click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Points at once.  [default: one a core]")
+@click.option("--scheduler", metavar="ADDRESS", help="Of Dask, tcp://host:port, whose workers play the points.")
+@click.option("--only", multiple=True, metavar="AXIS=VALUE", help="Points with this value; may be repeated.")
+@click.option("--list", "as_list", is_flag=True, help="Print the points, which are done, and a forecast; play nothing.")
+@click.option("--retry-failed", is_flag=True, help="Play failed points again.")
+@click.option("--json", "as_json", is_flag=True, help="Print the table as JSON.")
+@click.option("--quiet", is_flag=True, help="No progress line.")
+def study_command(
+    file: str,
+    output: str | None,
+    preset: str,
+    jobs: int | None,
+    scheduler: str | None,
+    only: tuple[str, ...],
+    as_list: bool,
+    retry_failed: bool,
+    as_json: bool,
+    quiet: bool,
+) -> int:
+    """Play the points of the study in FILE, and write its tables, figures and page.
+
+    Points that the folder has are not run again: a study that was stopped goes on where it was.
+    """
+    expansion = expand(read_study(file), preset, only)
+    folder = folder_of(expansion, output)
+    for warning in expansion.warnings:
+        tell(f"astra-ns3: warning: {warning}")
+    if as_list:
+        _list(expansion, known_outcomes(expansion, folder), as_json)
+        return 0
+    line = None if quiet else StudyLine(sys.stderr, live=sys.stderr.isatty())
+    result = play_study(expansion, folder, jobs, scheduler, only, retry_failed=retry_failed, progress=line)
+    run_is_over()
+    if not as_json:
+        show(study_text(result))
+    failures = result.failures
+    if failures:
+        names = "; ".join(f"{name}: {(outcome.error or {}).get('message')}" for name, outcome in failures[:3])
+        more = f"; and {len(failures) - 3} more" if len(failures) > 3 else ""
+        said = f"{len(failures)} of {len(result.outcomes)} runs failed: {names}{more}"
+        print_failure(said, PointsFailed.__name__, PointsFailed.exit_status, as_json, _document(result))
+        return PointsFailed.exit_status
+    if as_json:
+        print_json({**_document(result), "exit_status": 0})
+    return 0
+
+
+def _document(result: StudyResult) -> dict[str, Any]:
+    """The whole table, as plain data."""
+    expansion = result.expansion
+    return {
+        "study": expansion.study.title,
+        "preset": expansion.preset or None,
+        "output": str(result.folder),
+        "played": result.played,
+        "failed": len(result.failures),
+        "points": result.rows,
+    }
+
+
+def _list(expansion: Expansion, outcomes: Any, as_json: bool) -> None:
+    left = [point for point in expansion.points if point.address not in outcomes]
+    guesses = forecasts(left)
+    if not as_json:
+        show(list_text(expansion, outcomes, guesses))
+        return
+    points = [
+        {
+            **point.coordinates,
+            "status": state_of(point.address, outcomes),
+            "forecast_seconds": guesses[point.address].seconds if point.address in guesses else None,
+            "address": point.address,
+        }
+        for point in expansion.points
+    ]
+    print_json({"study": expansion.study.title, "points": points, "exit_status": 0})

@@ -1,0 +1,128 @@
+"""Axes of a part: their values as labels with changes, how they are combined, and which points are asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+from astra_ns3.config.core.document import KeyPath
+from astra_ns3.config.core.model import shown
+from astra_ns3.errors import InputError, nearest
+from astra_ns3.studies.changes import Change
+from astra_ns3.studies.file import PartConfig, PresetPart, Study
+from astra_ns3.studies.keys import FILES, as_text, is_key, why_no_key
+from astra_ns3.studies.sources import summary_of
+
+Label = str | int | float
+PRODUCT, ONE_AT_A_TIME, TOGETHER = "product", "one-at-a-time", "together"
+
+
+@dataclass(frozen=True)
+class AxisValue:
+    """One value of an axis: what its column says, and what it changes."""
+
+    label: Label
+    changes: tuple[Change, ...]
+
+
+@dataclass(frozen=True)
+class Axis:
+    """An axis as its column is named, with its values in their order."""
+
+    name: str
+    key: str
+    values: tuple[AxisValue, ...]
+
+
+Choice = tuple[AxisValue, ...]
+"""A value of each axis."""
+
+
+def axes_of(study: Study, name: str, part: PartConfig, preset: tuple[str, PresetPart] | None) -> tuple[Axis, ...]:
+    """The axes of the part ``name``, those of the preset's instead where it has them; raises InputError."""
+    names = {**study.config.names, **part.names}
+    others = preset[1].axes if preset else {}
+    for other in others:
+        if other not in part.axes:
+            place = study.document.place(("presets", preset[0], "parts", name, "axes", other) if preset else ())
+            allowed = f"part '{name}' has {', '.join(part.axes) or 'no axes'}{nearest(other, part.axes)}"
+            raise InputError(f"{place}: axis '{other}' is not one of the part's: {allowed}")
+    found = []
+    for key, values in part.axes.items():
+        path: KeyPath = ("parts", name, "axes", key)
+        axis = _axis(study, key, names.get(key, key), values, path)
+        if preset and key in others:
+            path = ("presets", preset[0], "parts", name, "axes", key)
+            axis = _instead(study, axis, values, others[key], path)
+        found.append(axis)
+    return tuple(found)
+
+
+def _instead(study: Study, axis: Axis, values: Any, others: Any, path: KeyPath) -> Axis:
+    """The axis with a preset's values: labels of those that it has, or values of its own."""
+    labels = {value.label: value for value in axis.values}
+    if isinstance(values, Mapping) and not isinstance(others, Mapping):
+        for place, label in enumerate(others):
+            if label not in labels:
+                words = f"'{as_text(label)}' is not one of {', '.join(map(as_text, labels))}"
+                near = nearest(as_text(label), map(as_text, labels))
+                raise InputError(f"{study.document.place((*path, place))}: axis '{axis.key}': {words}{near}")
+        return Axis(axis.name, axis.key, tuple(labels[label] for label in others))
+    return _axis(study, axis.key, axis.name, others, path)
+
+
+def _axis(study: Study, key: str, column: str, values: Any, path: KeyPath) -> Axis:
+    if isinstance(values, Mapping):
+        found = [_labelled(study, key, str(label), value, (*path, label)) for label, value in values.items()]
+    else:
+        if not is_key(key):
+            raise InputError(f"{study.document.place(path)}: axis '{key}' with a list of values {why_no_key(key)}")
+        found = [
+            AxisValue(_label(key, value), (Change(key, value, study.document.line((*path, place))),))
+            for place, value in enumerate(values)
+        ]
+    labels = [value.label for value in found]
+    for label in labels:
+        if labels.count(label) > 1:
+            raise InputError(f"{study.document.place(path)}: axis '{key}' has two values '{as_text(label)}'")
+    return Axis(column, key, tuple(found))
+
+
+def _labelled(study: Study, key: str, label: str, value: Any, path: KeyPath) -> AxisValue:
+    """A label with changes; or, on an axis that is a key itself, with its value."""
+    if not isinstance(value, Mapping):
+        if not is_key(key):
+            raise InputError(
+                f"{study.document.place(path)}: '{label}' of axis '{key}' is {shown(value)}, expected changes"
+            )
+        return AxisValue(label, (Change(key, value, study.document.line(path)),))
+    for changed in value:
+        if not is_key(str(changed)):
+            raise InputError(f"{study.document.place((*path, changed))}: key '{changed}' {why_no_key(str(changed))}")
+    changes = tuple(Change(str(each), what, study.document.line((*path, each))) for each, what in value.items())
+    return AxisValue(label, changes)
+
+
+def _label(key: str, value: Any) -> Label:
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return value
+    return summary_of(value) if key in FILES else as_text(value)
+
+
+def combined(axes: Sequence[Axis], combine: str, where: str) -> Iterator[Choice]:
+    """Every choice of a value for each axis that the part wants; raises InputError."""
+    if combine == PRODUCT:
+        yield from product(*(axis.values for axis in axes))
+    elif combine == ONE_AT_A_TIME:
+        base = tuple(axis.values[0] for axis in axes)
+        yield base
+        for place, axis in enumerate(axes):
+            yield from ((*base[:place], value, *base[place + 1 :]) for value in axis.values[1:])
+    else:
+        counts = {axis.key: len(axis.values) for axis in axes}
+        if len(set(counts.values())) > 1:
+            said = ", ".join(f"{key} {count}" for key, count in counts.items())
+            raise InputError(f"{where}: axes that go together need equally many values, found {said}")
+        yield from zip(*(axis.values for axis in axes), strict=True) if axes else [()]

@@ -1,0 +1,87 @@
+"""Builds all of a study's points that can be built without a simulator: finds what is wrong, and how long they take."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from astra_ns3.config.topology.own import OwnTopology
+from astra_ns3.errors import InputError
+from astra_ns3.experiments.forecast import forecast
+from astra_ns3.experiments.inputs import Inputs, load_inputs
+from astra_ns3.experiments.option import options_of
+from astra_ns3.experiments.options import Options
+from astra_ns3.experiments.request import RunRequest
+from astra_ns3.studies.documents import given_of, names_files
+from astra_ns3.studies.expansion import Point, all_of
+from astra_ns3.studies.keys import FILES
+
+_OF_NO_CONSEQUENCE = ("scale", "comm_scale", "compute_scale", "passes")
+"""Options that change how much there is to do, but hardly whether it can be done."""
+
+
+@dataclass(frozen=True)
+class PointForecast:
+    """A guess of what a point takes: seconds of one core, and bytes."""
+
+    seconds: float
+    bytes: int
+
+
+def check_points(points: Iterable[Point]) -> None:
+    """Raise InputError for all that is wrong with any of the points, in one line.
+
+    Of points that differ in size alone, one is tried; those with code of the user's are tried where they are played.
+    """
+    known: set[Any] = set()
+    wrong: dict[str, None] = {}
+    for point in points:
+        kind = _kind(point.request)
+        if kind in known:
+            continue
+        known.add(kind)
+        try:
+            _inputs(point.request)
+        except InputError as error:
+            wrong[f"point {point.name}: {error}"] = None
+    if wrong:
+        raise all_of(list(wrong))
+
+
+def forecasts(points: Iterable[Point]) -> Mapping[str, PointForecast]:
+    """What points will take, by address; none of those with code of the user's. Raises InputError."""
+    found: dict[str, PointForecast] = {}
+    alike: dict[Any, PointForecast | None] = {}
+    for point in points:
+        request = point.request
+        kind = (_kind(request), *(getattr(request, name) for name in _OF_NO_CONSEQUENCE))
+        if kind not in alike:
+            inputs = _inputs(request)
+            guess = None if inputs is None else forecast(inputs, request.passes)
+            alike[kind] = None if guess is None else PointForecast(guess.wall_seconds, guess.memory_bytes)
+        known = alike[kind]
+        if known is not None:
+            found[point.address] = known
+    return found
+
+
+def _kind(request: RunRequest) -> tuple[Any, ...]:
+    """All that decides whether a run can be built, as something to look up; the points keep their files alive."""
+    names = [one.name for one in options_of(Options) if one.name not in _OF_NO_CONSEQUENCE]
+    return (*(id(getattr(request, name)) for name in FILES), *(getattr(request, name) for name in names))
+
+
+def _inputs(request: RunRequest) -> Inputs | None:
+    """The run, built; None if code of the user's takes part in that."""
+    if _names_code(request):
+        return None
+    return load_inputs(request.workload, request.system, request.network, request)
+
+
+def _names_code(request: RunRequest) -> bool:
+    words = [getattr(request, one.name) for one in options_of(Options)]
+    configs = [getattr(request, name) for name in FILES]
+    topology = getattr(request.network, "topology", None)
+    own = isinstance(topology, OwnTopology) or any(isinstance(word, str) and ".py:" in word for word in words)
+    return own or any(".py:" in str(given_of(config)) for config in configs if names_files(given_of(config)))

@@ -1,0 +1,170 @@
+"""A run's three files as plain data: what a study's changes are made to, and what a point's address is made of."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, fields
+from pathlib import Path
+from typing import Any, TypeVar
+
+from astra_ns3.config.core.algorithm_names import FILE_PREFIX
+from astra_ns3.config.core.collective_kind import CollectiveKind
+from astra_ns3.config.core.document import Document, KeyPath
+from astra_ns3.config.core.model import shown, validated
+from astra_ns3.config.network.analytical_network import AnalyticalNetwork
+from astra_ns3.config.network.file import AnyNetwork
+from astra_ns3.config.network.packet_network import NetworkConfig
+from astra_ns3.config.system import SystemConfig
+from astra_ns3.config.workload import Layer, Pass, Workload
+from astra_ns3.errors import InputError, nearest
+from astra_ns3.system.file import parse_system
+from astra_ns3.units import PS_PER_NS, parse_bytes, parse_time_ps
+from astra_ns3.user_code import FORM, user_part
+from astra_ns3.workload.loops import LOOPS
+
+Made = TypeVar("Made")
+AnyConfig = Workload | SystemConfig | AnyNetwork
+PASSES = ("forward", "input_gradient", "weight_gradient")
+_PATH = ("topology", "path")
+"""Of the graph's file in a network."""
+
+
+def document_of(config: AnyConfig) -> dict[str, Any]:
+    """All that a file says, defaults written out."""
+    if isinstance(config, Workload):
+        found: dict[str, Any] = json.loads(json.dumps(asdict(config, dict_factory=_plain)))  # lists, not tuples
+        return found
+    return config.document()
+
+
+def _plain(items: list[tuple[str, Any]]) -> dict[str, Any]:
+    return {name: each.value if isinstance(each, CollectiveKind) else each for name, each in items}
+
+
+def given_of(config: AnyConfig) -> dict[str, Any]:
+    """As :func:`document_of`, without what the file leaves open, so that a change may lead to other defaults."""
+    if isinstance(config, Workload):
+        return document_of(config)
+    return config.model_dump(mode="json", by_alias=True, exclude_unset=True)
+
+
+def parsed(config: AnyConfig, data: dict[str, Any], source: str, lines: Mapping[KeyPath, int]) -> AnyConfig:
+    """What plain data describe, of the kind that ``config`` is; raises InputError: ``source``, line and key."""
+    if isinstance(config, Workload):
+        return _workload(data, Document(source, data, lines))
+    if isinstance(config, SystemConfig):
+        return parse_system(data, source, lines)
+    document = Document(source, data, lines)
+    if isinstance(config, NetworkConfig):
+        return validated(NetworkConfig, document)
+    return validated(AnalyticalNetwork, document)
+
+
+def placed(value: Any, folder: Path, path: KeyPath = ()) -> Any:
+    """``value`` with the paths of users' code, schedules and graphs in it made absolute; they begin at ``folder``."""
+    if isinstance(value, Mapping):
+        return {key: placed(each, folder, (*path, key)) for key, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [placed(each, folder, (*path, place)) for place, each in enumerate(value)]
+    if not isinstance(value, str):
+        return value
+    if path == _PATH:
+        return os.path.normpath(folder / value)
+    part = user_part(value, compiled=True)
+    if part is not None:
+        return f"{os.path.normpath(folder / part.file)}:{part.name}"
+    head, prefix, file = value.partition(FILE_PREFIX)
+    if prefix and path and str(path[0]).endswith("-implementation"):
+        return f"{head}{prefix}{os.path.normpath(folder / file)}"
+    return value
+
+
+def names_files(value: Any) -> bool:
+    """Whether there is a path of such a file in ``value``."""
+    here = Path("/")
+    return bool(placed(value, here) != placed(value, here / "elsewhere"))
+
+
+def _workload(data: Mapping[str, Any], document: Document) -> Workload:
+    """The workload that plain data describe, as :func:`document_of` has it."""
+    _check_keys(data, Workload, (), document)
+    layers, loop = data["layers"], str(data["loop"])
+    if loop not in LOOPS and user_part(loop) is None:
+        allowed = f"allowed: {', '.join(LOOPS)}, {FORM}{nearest(loop, LOOPS)}"
+        raise InputError(f"{document.place(('loop',))}: key 'loop': found {shown(loop)}, {allowed}")
+    if not isinstance(layers, (list, tuple)) or not layers:
+        raise InputError(f"{document.place(('layers',))}: key 'layers': found {shown(layers)}, expected layers")
+    made = tuple(_layer(layer, ("layers", place), document) for place, layer in enumerate(layers))
+    lists = {name: tuple(data.get(name) or ()) for name in ("checkpoints", "checkpoint_initiates")}
+    return Workload(**{**data, **lists, "layers": made})
+
+
+def _layer(data: Any, path: KeyPath, document: Document) -> Layer:
+    _check_keys(data, Layer, path, document)
+    passes = {name: _pass(data[name], (*path, name), document) for name in PASSES}
+    update = _read("update_ns", data.get("update_ns", 0), (*path, "update_ns"), document)
+    return _made(Layer, {**data, **passes, "update_ns": update}, path, document)
+
+
+def _pass(data: Any, path: KeyPath, document: Document) -> Pass:
+    _check_keys(data, Pass, path, document)
+    values = {name: _read(name, each, (*path, name), document) for name, each in data.items()}
+    return _made(Pass, values, path, document)
+
+
+def _read(name: str, value: Any, path: KeyPath, document: Document) -> Any:
+    """A size, a time or a collective of a workload's, with or without a unit."""
+    if isinstance(value, str):
+        try:
+            return _READERS.get(name, str)(value)
+        except InputError as error:
+            raise InputError(f"{document.place(path)}: key '{_dotted(path)}': {error}") from error
+    return value
+
+
+def _nanoseconds(value: str) -> int:
+    time_ps = parse_time_ps(value)
+    if time_ps % PS_PER_NS:
+        raise InputError(f"found {shown(value)}, expected whole nanoseconds")
+    return time_ps // PS_PER_NS
+
+
+def _collective(value: str) -> CollectiveKind | None:
+    names = {kind.value: kind for kind in CollectiveKind}
+    if value.upper() == "NONE":
+        return None
+    if value.upper() not in names:
+        raise InputError(f"found {shown(value)}, allowed: NONE, {', '.join(names)}{nearest(value, names)}")
+    return names[value.upper()]
+
+
+_READERS: Mapping[str, Callable[[str], Any]] = {
+    "bytes": parse_bytes,
+    "compute_ns": _nanoseconds,
+    "update_ns": _nanoseconds,
+    "collective": _collective,
+}
+
+
+def _check_keys(data: Any, model: type[Any], path: KeyPath, document: Document) -> None:
+    names = [field.name for field in fields(model)]
+    if not isinstance(data, Mapping):
+        at = f"key '{_dotted(path)}'"
+        raise InputError(f"{document.place(path)}: {at}: found {shown(data)}, expected keys: {', '.join(names)}")
+    for key in data:
+        if key not in names:
+            where = f"{document.place((*path, key))}: key '{_dotted((*path, key))}'"
+            raise InputError(f"{where}: unknown key; allowed: {', '.join(names)}{nearest(str(key), names)}")
+
+
+def _made(model: Callable[..., Made], values: Mapping[str, Any], path: KeyPath, document: Document) -> Made:
+    try:
+        return model(**values)
+    except InputError as error:
+        raise InputError(f"{document.place(path)}: key '{_dotted(path)}': {error}") from error
+
+
+def _dotted(path: KeyPath) -> str:
+    return ".".join(map(str, path))

@@ -1,0 +1,249 @@
+"""From a study's file to its points: what each is called, and the run that it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from astra_ns3.errors import InputError, nearest
+from astra_ns3.experiments.hooks import HookFile
+from astra_ns3.experiments.request import RunRequest
+from astra_ns3.studies.address import Addresses
+from astra_ns3.studies.axes import ONE_AT_A_TIME, TOGETHER, Axis, Label, axes_of, combined
+from astra_ns3.studies.changes import Change, in_force
+from astra_ns3.studies.documents import placed
+from astra_ns3.studies.figures.check import check_figure
+from astra_ns3.studies.figures.data import AxisView, View
+from astra_ns3.studies.file import USUAL_PRESET, PartConfig, PresetConfig, PresetPart, Study, StudyLimits
+from astra_ns3.studies.keys import FILES, as_text, file_of, option_named
+from astra_ns3.studies.only import chosen_by
+from astra_ns3.studies.sources import USUAL_COMPAT, Sources
+from astra_ns3.studies.task import PointTask
+
+_MOST_TOLD = 5
+
+
+@dataclass(frozen=True)
+class Point:
+    """A row of a study's table: where it stands, and the run that it is. Points of several parts may be one run."""
+
+    part: str
+    labels: Mapping[str, Label]
+    """Of each axis of the part, by column."""
+    seed: int
+    request: RunRequest
+    address: str
+
+    @property
+    def coordinates(self) -> dict[str, Any]:
+        """Part, axes and seed."""
+        return {"part": self.part, **self.labels, "seed": self.seed}
+
+    @property
+    def name(self) -> str:
+        """The coordinates in words."""
+        return ", ".join(f"{name} {as_text(value)}" for name, value in self.coordinates.items())
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part as it is played: its axes, and how they are combined, in force for the preset."""
+
+    name: str
+    config: PartConfig
+    axes: tuple[Axis, ...]
+    combine: str
+
+    @property
+    def title(self) -> str:
+        """Its title, or its name."""
+        return self.config.title or self.name
+
+    def view(self, rows: Iterable[Mapping[str, Any]] = (), layers: Iterable[Mapping[str, Any]] = ()) -> View:
+        """The part as figures see it, with the rows of all parts' points and layers."""
+        return View(
+            self.name,
+            self.title,
+            tuple(AxisView(axis.name, axis.key, tuple(value.label for value in axis.values)) for axis in self.axes),
+            self.combine == ONE_AT_A_TIME,
+            self.combine == TOGETHER,
+            tuple(row for row in rows if row["part"] == self.name),
+            tuple(row for row in layers if row["part"] == self.name),
+        )
+
+
+@dataclass(frozen=True)
+class Expansion:
+    """All that a study plays."""
+
+    study: Study
+    preset: str
+    """Empty: the file has none of the name that is usual."""
+    parts: tuple[Part, ...]
+    points: tuple[Point, ...]
+    warnings: tuple[str, ...]
+
+    def tasks(self, store: str) -> list[PointTask]:
+        """One for each address, in the order of the points."""
+        found: dict[str, PointTask] = {}
+        for point in self.points:
+            found.setdefault(point.address, PointTask(point.address, point.request, store))
+        return list(found.values())
+
+
+@dataclass(frozen=True)
+class _Draft:
+    """A point before its files are read."""
+
+    part: str
+    labels: Mapping[str, Label]
+    seed: int
+    changes: Mapping[str, Change]
+    limits: StudyLimits
+
+    @property
+    def coordinates(self) -> dict[str, Any]:
+        return {"part": self.part, **self.labels, "seed": self.seed}
+
+
+def expand(study: Study, preset: str = USUAL_PRESET, only: Iterable[str] = ()) -> Expansion:
+    """The points of a study; nothing is played or written.
+
+    Raises InputError: of a point for all that is wrong with any of them, in one line.
+    """
+    name, chosen = _preset(study, preset)
+    parts = []
+    drafts: list[_Draft] = []
+    for part_name, part in study.config.parts.items():
+        of_preset = chosen.parts.get(part_name)
+        if of_preset is not None and of_preset.skip:
+            continue
+        axes = axes_of(study, part_name, part, (name, of_preset) if of_preset else None)
+        combine = (of_preset.combine if of_preset is not None else None) or part.combine
+        parts.append(Part(part_name, part, axes, combine))
+        for figure, config in part.figures.items():
+            place = study.document.place(("parts", part_name, "figures", figure))
+            check_figure(parts[-1].view(), config, place)
+        drafts.extend(_drafts(study, name, chosen, of_preset, parts[-1]))
+    keys = {axis.key: axis.name for part in parts for axis in part.axes}
+    wanted = chosen_by(only, [draft.coordinates for draft in drafts], keys)
+    kept = [draft for draft in drafts if wanted(draft.coordinates)]
+    if not kept:
+        raise InputError(f"{study.document.source}: no point has all of {', '.join(only)}")
+    played = tuple(part for part in parts if any(draft.part == part.name for draft in kept))
+    points, warnings = _points(study, kept)
+    return Expansion(study, name, played, tuple(points), warnings)
+
+
+def _preset(study: Study, name: str) -> tuple[str, PresetConfig]:
+    presets = study.config.presets
+    if name in presets:
+        return name, presets[name]
+    if name != USUAL_PRESET:
+        allowed = ", ".join(presets) or "none: the file has no presets"
+        raise InputError(f"{study.document.source}: preset '{name}' is not one of {allowed}{nearest(name, presets)}")
+    return "", PresetConfig()
+
+
+def _drafts(
+    study: Study, name: str, preset: PresetConfig, of_preset: PresetPart | None, part: Part
+) -> Iterator[_Draft]:
+    """The points of a part; what stands later goes before what stands earlier."""
+    config, place = part.config, study.document.place(("parts", part.name))
+    levels = [
+        _changes(study, study.config.base, ("base",)),
+        _changes(study, preset.base, ("presets", name, "base")),
+        _changes(study, config.base, ("parts", part.name, "base")),
+    ]
+    said = [study.config.seeds, preset.seeds, config.seeds]
+    limits = (preset.limits or StudyLimits()).over(study.config.limits)
+    limits = (config.limits or StudyLimits()).over(limits)
+    if of_preset is not None:
+        levels.append(_changes(study, of_preset.base, ("presets", name, "parts", part.name, "base")))
+        said.append(of_preset.seeds)
+        limits = (of_preset.limits or StudyLimits()).over(limits)
+    seeds = next(seeds for seeds in reversed(said) if seeds is not None)
+    for choice in combined(part.axes, part.combine, place):
+        labels = {axis.name: value.label for axis, value in zip(part.axes, choice, strict=True)}
+        own = [change for value in choice for change in value.changes]
+        _check_apart(own, place, labels)
+        changes = in_force([*levels, own])
+        for seed in seeds:
+            yield _Draft(part.name, labels, seed, changes, limits)
+
+
+def _changes(study: Study, base: Mapping[str, Any], path: tuple[str, ...]) -> list[Change]:
+    return [Change(key, value, study.document.line((*path, key))) for key, value in base.items()]
+
+
+def _check_apart(changes: list[Change], place: str, labels: Mapping[str, Label]) -> None:
+    """Two axes that change one key contradict each other."""
+    said: dict[str, Change] = {}
+    for change in changes:
+        before = said.setdefault(change.meaning, change)
+        if before.value != change.value:
+            raise InputError(f"{place}: two of the axes {', '.join(labels)} set '{change.key}' to different values")
+
+
+def _points(study: Study, drafts: list[_Draft]) -> tuple[list[Point], tuple[str, ...]]:
+    sources, addresses = Sources(study.document.source, study.folder), Addresses()
+    points: list[Point] = []
+    warnings: dict[str, None] = {}
+    wrong: dict[str, None] = {}
+    for draft in drafts:
+        try:
+            request, said = _request(study, sources, draft)
+            points.append(Point(draft.part, draft.labels, draft.seed, request, addresses.of(request)))
+            warnings.update(dict.fromkeys(said))
+        except InputError as error:
+            wrong[str(error)] = None
+    if wrong:
+        raise all_of(list(wrong))
+    return points, tuple(warnings)
+
+
+def all_of(messages: list[str]) -> InputError:
+    """One error of several, in one line."""
+    told = messages[1:_MOST_TOLD]
+    more = f" (and {len(messages) - 1} more: {'; '.join(told)})" if told else ""
+    return InputError(messages[0] + (more if len(messages) <= _MOST_TOLD else f"{more[:-1]}; ...)"))
+
+
+def _request(study: Study, sources: Sources, draft: _Draft) -> tuple[RunRequest, list[str]]:
+    """The run of a point, and what to warn of."""
+    options = {meaning: change for meaning, change in draft.changes.items() if file_of(change.key) is None}
+    values: dict[str, Any] = {
+        name: _value(study, name, change) for name, change in options.items() if name not in FILES
+    }
+    warnings: list[str] = []
+    for kind in FILES:
+        if kind not in options:
+            raise InputError(f"{study.document.place(('parts', draft.part))}: key '{kind}' is missing: name a file")
+        changes = [change for change in draft.changes.values() if file_of(change.key) == kind]
+        source = sources.get(kind, options[kind], changes)
+        values[kind] = source.config
+        warnings += source.warnings
+        if source.compat != USUAL_COMPAT and values.get("compat", USUAL_COMPAT) == USUAL_COMPAT:
+            values["compat"] = source.compat
+    try:
+        request = RunRequest(**values, seed=draft.seed, limits=draft.limits.limits)
+        request.check()
+    except InputError as error:
+        raise InputError(f"{_blamed(study, str(error), options)}: {error}") from error
+    return request, warnings
+
+
+def _value(study: Study, name: str, change: Change) -> Any:
+    """An option's value as a request takes it; paths of users' code begin at the study's folder."""
+    if name == "on_built" and change.value is not None:
+        hook = str(change.value)
+        return HookFile(placed(hook, study.folder) if ":" in hook else str(study.folder / hook))
+    return placed(change.value, study.folder)
+
+
+def _blamed(study: Study, words: str, options: Mapping[str, Change]) -> str:
+    """Where the option stands that a message begins with."""
+    said = words.partition(" ")[0].strip("'").replace("-", "_")
+    change = options.get(option_named(said) or said)
+    return f"{study.document.source}:{change.line}" if change is not None and change.line else study.document.source

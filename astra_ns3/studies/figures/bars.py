@@ -1,0 +1,69 @@
+"""Bars: a group at each place of the x-axis, a bar of it for each series; whiskers over seeds."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from astra_ns3.report.plots.style import HATCH, swatch
+from astra_ns3.studies.figures.axes import (
+    colour_of,
+    each_panel,
+    finish,
+    legend_names,
+    name_places,
+    nth_colour,
+    say_none,
+    say_number,
+    scale_y,
+    unit_of,
+    whiskers,
+)
+from astra_ns3.studies.figures.config import FigureConfig
+from astra_ns3.studies.figures.data import FigureData, Panel, View, figure_data
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_WIDTH = 0.8
+_MOST_VALUES = 14
+"""Bars in a panel that have their number written above them."""
+
+
+def draw(view: View, figure: FigureConfig) -> Figure:
+    """A panel of bars for each value of ``panels``."""
+    data = figure_data(view, figure)
+    columns = 2 if max((len(panel.places) * len(panel.series) for panel in data.panels), default=0) > 12 else 3
+    made = each_panel(data, partial(_panel, figure=figure, data=data), columns=columns)
+    handles = [_swatch(place, name) for place, name in enumerate(legend_names(data))]
+    return finish(made, data.missing, handles)
+
+
+def _swatch(place: int, name: str) -> Any:
+    colour, again = nth_colour(place)
+    return swatch(colour, name, hatched=again)
+
+
+def _panel(axes: Axes, panel: Panel, figure: FigureConfig, data: FigureData) -> None:
+    unit = unit_of(panel.series, figure)
+    width = _WIDTH / len(panel.series)
+    few = len(panel.series) * len(panel.places) <= _MOST_VALUES
+    for number, series in enumerate(panel.series):
+        left = [place - _WIDTH / 2 + (number + 0.5) * width for place in range(len(panel.places))]
+        heights = [cell.mean / unit.factor if cell else 0.0 for cell in series.cells]
+        colour, again = colour_of(series, data)
+        style = {"facecolor": "white", "edgecolor": colour, "hatch": HATCH} if again else {"color": colour}
+        axes.bar(left, heights, width * 0.94, **style)
+        whiskers(axes, left, series.cells, unit.factor)
+        for place, cell in zip(left, series.cells, strict=True):
+            if cell is None:
+                say_none(axes, place)
+            elif few:
+                say_number(axes, place, cell.most / unit.factor, cell.mean / unit.factor)
+    scale_y(axes, log=figure.log)
+    if figure.relative_to:
+        axes.axhline(1, color="black", linewidth=0.6)
+    axes.set_ylabel(unit.label)
+    axes.grid(axis="y")
+    name_places(axes, panel.places, panel.x)

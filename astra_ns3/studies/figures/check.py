@@ -1,0 +1,39 @@
+"""Whether a figure's words are those of its part: said before anything is played."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from astra_ns3.errors import InputError, nearest
+from astra_ns3.studies.figures.config import FigureConfig
+from astra_ns3.studies.figures.data import View, label_text
+from astra_ns3.studies.figures.layers import COLUMNS
+from astra_ns3.studies.measures import MEASURES
+
+_SEED = "seed"
+
+
+def check_figure(view: View, figure: FigureConfig, place: str) -> None:
+    """Raise InputError, which begins with ``place``, for a name that is no axis, measure or label of the part."""
+    axes = [axis.name for axis in view.axes]
+    for word, name in (("x", figure.x), ("by", figure.by), ("panels", figure.panels)):
+        if name is not None and view.column(name) not in (*axes, _SEED):
+            raise _unknown(place, word, name, (*axes, _SEED), "axes")
+    measures = COLUMNS if figure.kind == "layers" else tuple(MEASURES)
+    for name in figure.y:
+        if name not in measures:
+            raise _unknown(place, "y", name, measures, "measures")
+    for name, value in (figure.relative_to or {}).items():
+        axis = next((axis for axis in view.axes if axis.name == view.column(name)), None)
+        if axis is None:
+            raise _unknown(place, "relative_to", name, axes, "axes")
+        labels = [label_text(label) for label in axis.labels]
+        if label_text(value) not in labels:
+            raise _unknown(place, "relative_to", label_text(value), labels, f"values of {name}")
+
+
+def _unknown(place: str, word: str, found: str, allowed: Iterable[str], what: str) -> InputError:
+    known = list(allowed)
+    return InputError(
+        f"{place}: key '{word}': '{found}' is none of the {what}: {', '.join(known)}{nearest(found, known)}"
+    )

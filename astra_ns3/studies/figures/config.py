@@ -1,0 +1,38 @@
+"""What a study's file says of a figure."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, WithJsonSchema
+
+from astra_ns3.config.core.model import ConfigModel, OnOff
+
+
+def _one_or_more(value: object) -> object:
+    return (value,) if isinstance(value, str) else value
+
+
+Names = Annotated[
+    tuple[str, ...],
+    BeforeValidator(_one_or_more),
+    WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}),
+]
+
+
+class FigureConfig(ConfigModel):
+    """A figure of a part: what stands on its axes. Names are those of the part's columns."""
+
+    kind: str
+    title: str = ""
+    x: str | None = None
+    """A column of coordinates; absent: the first axis."""
+    y: Names = ()
+    """Measures; absent: ``finish_us``."""
+    by: str | None = None
+    """A series for each of its values."""
+    panels: str | None = None
+    """A small picture for each of its values."""
+    relative_to: dict[str, Any] | None = None
+    """Each number over that of the row with these coordinates and else the same ones."""
+    log: OnOff = False

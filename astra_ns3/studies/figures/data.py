@@ -1,0 +1,239 @@
+"""What a figure shows, as numbers: its panels, their series, and which points they lack. Draws nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from astra_ns3.studies.figures.config import FigureConfig
+from astra_ns3.studies.measures import MEASURES
+from astra_ns3.units import parse_any
+
+Row = Mapping[str, Any]
+Label = str | int | float
+DONE = "done"
+USUAL_Y = ("finish_us",)
+CHANGE = "what is changed"
+"""Instead of an axis, where each is changed alone: the base case, and each change of it."""
+BASE = "base"
+_SEED = "seed"
+_MOST_TOLD = 4
+
+
+@dataclass(frozen=True)
+class AxisView:
+    """An axis of a part: the name of its column, and the labels of its values in their order."""
+
+    name: str
+    key: str
+    labels: tuple[Label, ...]
+
+
+@dataclass(frozen=True)
+class View:
+    """A part as figures see it: its rows, whether they were played or not, and its axes."""
+
+    name: str
+    title: str
+    axes: tuple[AxisView, ...]
+    one_at_a_time: bool
+    together: bool
+    rows: tuple[Row, ...]
+    layers: tuple[Row, ...] = ()
+
+    def column(self, name: str) -> str:
+        """The column that a figure's word means: a column, or the key of an axis."""
+        return next((axis.name for axis in self.axes if name in (axis.name, axis.key)), name)
+
+    def labels(self, column: str) -> list[Label]:
+        """The values of a column of coordinates that rows have, in the order of its axis."""
+        there = {row[column] for row in self.rows if row.get(column) is not None}
+        known = next((list(axis.labels) for axis in self.axes if axis.name == column), [])
+        return [label for label in known if label in there] if known else sorted(there)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A number, over seeds: their mean, the least and the most."""
+
+    mean: float
+    least: float
+    most: float
+
+
+@dataclass(frozen=True)
+class Series:
+    """Numbers of one measure at each place of the x-axis; None: there is no point, or it is not done."""
+
+    label: str
+    measure: str
+    cells: tuple[Cell | None, ...]
+
+
+@dataclass(frozen=True)
+class Panel:
+    """A picture of a figure."""
+
+    title: str
+    x: str
+    places: tuple[Label, ...]
+    series: tuple[Series, ...]
+
+
+@dataclass(frozen=True)
+class FigureData:
+    """All panels, and what they lack, in words."""
+
+    panels: tuple[Panel, ...]
+    missing: str
+
+
+def figure_data(view: View, figure: FigureConfig) -> FigureData:
+    """The numbers of a figure: over seeds, over the reference if it has one."""
+    x, by, across = _roles(view, figure)
+    rows = _shown(view, x, by, across)
+    if x == CHANGE:
+        rows = [{**row, CHANGE: _change(view, row)} for row in rows]
+    keys = [key for key in (x, by, *across) if key is not None]
+    cells = {measure: _cells(rows, keys, measure, _reference(view, figure)) for measure in (figure.y or USUAL_Y)}
+    places = list(dict.fromkeys(row[x] for row in rows)) if x == CHANGE else view.labels(x)
+    panels = []
+    for values in _combinations(rows, across):
+        title = ", ".join(f"{name} {label_text(value)}" for name, value in zip(across, values, strict=True))
+        series = _series(view, rows, cells, places, by, values)
+        panels += [Panel(name, x, tuple(places), each) for name, each in _by_unit(title, series)]
+    return FigureData(tuple(panels), missing_words(view, rows))
+
+
+def _roles(view: View, figure: FigureConfig) -> tuple[str, str | None, tuple[str, ...]]:
+    """The columns of the x-axis, of the series, and of the panels; axes that no word names are panels, too."""
+    axes = [axis.name for axis in view.axes]
+    if figure.x is not None:
+        x = view.column(figure.x)
+    elif view.one_at_a_time and not figure.panels:
+        x = CHANGE
+    else:
+        x = axes[0] if axes else _SEED
+    by = None if figure.by is None else view.column(figure.by)
+    across = [] if figure.panels is None else [view.column(figure.panels)]
+    if not view.one_at_a_time and not view.together:
+        many = [axis for axis in axes if len(view.labels(axis)) > 1]
+        across += [axis for axis in many if axis not in (x, by, *across)]
+    return x, by, tuple(across)
+
+
+def _shown(view: View, x: str, by: str | None, across: Sequence[str]) -> list[Row]:
+    """Where each axis is changed alone, a figure of one shows the points in which the others have their first value."""
+    if not view.one_at_a_time or x == CHANGE:
+        return list(view.rows)
+    fixed = {axis.name: axis.labels[0] for axis in view.axes if axis.name not in (x, by, *across)}
+    return [row for row in view.rows if all(row[name] == first for name, first in fixed.items())]
+
+
+def _change(view: View, row: Row) -> str:
+    changed = [axis for axis in view.axes if row[axis.name] != axis.labels[0]]
+    return ", ".join(f"{axis.name} {label_text(row[axis.name])}" for axis in changed) or BASE
+
+
+def _reference(view: View, figure: FigureConfig) -> dict[str, Any]:
+    """The coordinates of the rows that others are compared with."""
+    found = {}
+    for name, wanted in (figure.relative_to or {}).items():
+        column = view.column(name)
+        found[column] = next(
+            (label for label in view.labels(column) if label_text(label) == label_text(wanted)), wanted
+        )
+    return found
+
+
+def _cells(
+    rows: Sequence[Row], keys: Sequence[str], measure: str, reference: Mapping[str, Any]
+) -> dict[tuple[Any, ...], Cell]:
+    """The cell of each place, series and panel. A ratio is taken seed by seed."""
+    found: dict[tuple[Any, ...], list[float]] = {}
+    known = {_place(row, rows): row for row in rows if row["status"] == DONE} if reference else {}
+    for row in rows:
+        value = row.get(measure)
+        if row["status"] != DONE or value is None:
+            continue
+        if reference:
+            other = known.get(_place({**row, **reference}, rows))
+            if other is None or not other.get(measure):
+                continue
+            value = value / other[measure]
+        found.setdefault(tuple(row[key] for key in keys), []).append(float(value))
+    return {key: Cell(sum(values) / len(values), min(values), max(values)) for key, values in found.items()}
+
+
+def _place(row: Row, rows: Sequence[Row]) -> tuple[Any, ...]:
+    """Where a row stands: all that is no number of its run."""
+    left_out = {*MEASURES, "status", "address", "error", CHANGE}
+    return tuple(row[name] for name in rows[0] if name not in left_out)
+
+
+def _combinations(rows: Sequence[Row], columns: Sequence[str]) -> list[tuple[Any, ...]]:
+    return list(dict.fromkeys(tuple(row[column] for column in columns) for row in rows))
+
+
+def _series(
+    view: View,
+    rows: Sequence[Row],
+    cells: Mapping[str, Mapping[tuple[Any, ...], Cell]],
+    places: Sequence[Label],
+    by: str | None,
+    values: tuple[Any, ...],
+) -> list[Series]:
+    groups: list[Any] = [None] if by is None else view.labels(by)
+    made = []
+    for group in groups:
+        for measure, found in cells.items():
+            own = () if by is None else (group,)
+            words = [*([] if by is None else [named(by, group)]), *([measure] if len(cells) > 1 else [])]
+            each = tuple(found.get((place, *own, *values)) for place in places)
+            made.append(Series(" ".join(words), measure, each))
+    return made
+
+
+def _by_unit(title: str, series: list[Series]) -> list[tuple[str, tuple[Series, ...]]]:
+    """Measures of different units, or of none, each in a panel of its own; those of one unit together."""
+    units: dict[str, list[Series]] = {}
+    for each in series:
+        unit = MEASURES[each.measure].unit or each.measure
+        units.setdefault(unit, []).append(each)
+    if len(units) == 1:
+        return [(title, tuple(series))]
+    return [(title, tuple(_without_measure(each) for each in group)) for group in units.values()]
+
+
+def _without_measure(series: Series) -> Series:
+    """The axis beside it says what it is."""
+    return replace(series, label=series.label.removesuffix(series.measure).strip())
+
+
+def named(axis: str, label: Label) -> str:
+    """A value of an axis for a legend: a number alone would say nothing."""
+    number = not isinstance(label, str) or parse_any(label) is not None
+    return f"{axis} {label_text(label)}" if number else str(label)
+
+
+def missing_words(view: View, rows: Iterable[Row]) -> str:
+    """Which points a figure lacks; empty: none."""
+    every = list(rows)
+    lacking = [row for row in every if row["status"] != DONE]
+    if not lacking:
+        return ""
+    names = [
+        ", ".join(f"{axis.name} {label_text(row[axis.name])}" for axis in view.axes) + f", seed {row[_SEED]}"
+        for row in lacking
+    ]
+    told = "; ".join(f"{name} ({row['status']})" for name, row in zip(names[:_MOST_TOLD], lacking, strict=False))
+    more = f"; and {len(lacking) - _MOST_TOLD} more" if len(lacking) > _MOST_TOLD else ""
+    return f"Missing {len(lacking)} of {len(every)} points: {told}{more}"
+
+
+def label_text(label: object) -> str:
+    """A label as a study's file has it."""
+    if isinstance(label, float):
+        return f"{label:g}"
+    return "none" if label is None else str(label)

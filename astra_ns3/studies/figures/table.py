@@ -1,0 +1,60 @@
+"""A table: a row a combination of coordinates, a column a measure; over seeds the mean, and least to most."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from astra_ns3.report.plots.style import new_figure
+from astra_ns3.studies.figures.axes import WIDTH_INCHES, finish
+from astra_ns3.studies.figures.config import FigureConfig
+from astra_ns3.studies.figures.data import DONE, USUAL_Y, Row, View, label_text, missing_words
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_ROW_INCHES = 0.17
+
+
+def draw(view: View, figure: FigureConfig) -> Figure:
+    """The table as a picture."""
+    header, rows = table_cells(view, figure)
+    made = new_figure(WIDTH_INCHES, 0.5 + _ROW_INCHES * (len(rows) + 1))
+    axes = made.subplots()
+    axes.set_axis_off()
+    drawn = axes.table(cellText=rows, colLabels=header, loc="center", cellLoc="center", edges="horizontal")
+    drawn.auto_set_font_size(False)
+    drawn.set_fontsize(6)
+    drawn.auto_set_column_width(list(range(len(header))))
+    for (row, _), cell in drawn.get_celld().items():
+        cell.set_linewidth(0.4)
+        if row == 0:
+            cell.get_text().set_fontweight("bold")
+    return finish(made, missing_words(view, view.rows))
+
+
+def table_cells(view: View, figure: FigureConfig) -> tuple[list[str], list[list[str]]]:
+    """Its header and its rows, in words."""
+    axes = [axis.name for axis in view.axes]
+    measures = list(figure.y or USUAL_Y)
+    groups: dict[tuple[object, ...], list[Row]] = {}
+    for row in view.rows:
+        groups.setdefault(tuple(row[name] for name in axes), []).append(row)
+    cells = [
+        [*map(label_text, labels), *(_cell([row for row in rows if row["status"] == DONE], name) for name in measures)]
+        for labels, rows in groups.items()
+    ]
+    return [*axes, *measures], cells
+
+
+def _cell(rows: list[Row], measure: str) -> str:
+    values = [row[measure] for row in rows if row.get(measure) is not None]
+    if not values:
+        return "n/a"
+    mean = sum(values) / len(values)
+    spread = f" ({number(min(values))} to {number(max(values))})" if max(values) > min(values) else ""
+    return f"{number(mean)}{spread}"
+
+
+def number(value: float) -> str:
+    """Five digits, whole numbers whole."""
+    return f"{value:,.0f}" if float(value).is_integer() or abs(value) >= 1e5 else f"{value:.5g}"

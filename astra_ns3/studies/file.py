@@ -1,0 +1,218 @@
+"""The format of a study's file, and reading it: a base, axes, presets, parts, figures."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, model_validator
+
+from astra_ns3.config.core.document import Document
+from astra_ns3.config.core.model import (
+    ConfigModel,
+    OnOff,
+    PositiveBytes,
+    PositiveTimePs,
+    key_error,
+    shown,
+    validated,
+)
+from astra_ns3.config.core.reading import read_text
+from astra_ns3.config.core.yaml_document import parse_yaml
+from astra_ns3.errors import InputError, nearest
+from astra_ns3.experiments.request import LARGEST_SEED
+from astra_ns3.network.api import Limits
+from astra_ns3.studies.figures.config import FigureConfig
+from astra_ns3.studies.figures.registry import FIGURE_KINDS
+from astra_ns3.studies.keys import is_key, why_no_key
+from astra_ns3.studies.measures import MEASURES
+from astra_ns3.units import PS_PER_SECOND
+
+USUAL_PRESET = "laptop"
+RESERVED = ("part", "seed", "status", "address", "error")
+"""Names of columns that an axis can't have."""
+
+
+def _changes(value: object) -> object:
+    if not isinstance(value, Mapping):
+        raise ValueError(f"found {shown(value)}, expected options and keys of files with their values")
+    for key in value:
+        if not is_key(str(key)):
+            raise key_error(str(key), why_no_key(str(key)))
+    return {str(key): each for key, each in value.items()}
+
+
+def _seeds(value: object) -> object:
+    """A number N is the seeds 1 to N."""
+    if isinstance(value, bool) or not isinstance(value, (int, list, tuple)):
+        raise ValueError(f"found {shown(value)}, expected how many, or a list of seeds")
+    seeds = range(1, value + 1) if isinstance(value, int) else value
+    for seed in seeds:
+        if isinstance(seed, bool) or not isinstance(seed, int) or not 1 <= seed <= LARGEST_SEED:
+            raise ValueError(f"found {shown(seed)}, expected whole numbers from 1 to {LARGEST_SEED}")
+    if not seeds or len(set(seeds)) < len(seeds):
+        raise ValueError(f"found {shown(value)}, expected at least one seed, and each once")
+    return tuple(seeds)
+
+
+def _axes(value: object) -> object:
+    if not isinstance(value, Mapping):
+        raise ValueError(f"found {shown(value)}, expected axes with their values")
+    for axis, values in value.items():
+        if not isinstance(values, (list, tuple, Mapping)) or not values:
+            raise key_error(str(axis), f"found {shown(values)}, expected a list of values, or labels with changes")
+    return dict(value)
+
+
+def _known_kind(figure: FigureConfig) -> FigureConfig:
+    if figure.kind not in FIGURE_KINDS:
+        allowed = f"allowed: {', '.join(FIGURE_KINDS)}{nearest(figure.kind, FIGURE_KINDS)}"
+        raise key_error("kind", f"found {figure.kind!r}, {allowed}")
+    return figure
+
+
+Changes = Annotated[dict[str, Any], BeforeValidator(_changes)]
+"""Options of a run by name, keys of its files dotted, and their values."""
+Seeds = Annotated[
+    tuple[int, ...],
+    BeforeValidator(_seeds),
+    WithJsonSchema({"anyOf": [{"type": "integer", "minimum": 1}, {"type": "array", "items": {"type": "integer"}}]}),
+]
+Axes = Annotated[
+    dict[str, Any],
+    BeforeValidator(_axes),
+    WithJsonSchema({"type": "object", "additionalProperties": {"type": ["array", "object"]}}),
+]
+Figures = dict[str, Annotated[FigureConfig, AfterValidator(_known_kind)]]
+Combine = Literal["product", "one-at-a-time", "together"]
+"""Every value with every other; each axis alone, the others at their first value; the k-th values of all together."""
+
+
+class StudyLimits(ConfigModel):
+    """When a point is given up."""
+
+    wall_time_ps: PositiveTimePs | None = Field(alias="wall_time", default=None)
+    memory_bytes: PositiveBytes | None = Field(alias="memory", default=None)
+    simulated_time_ps: PositiveTimePs | None = Field(alias="simulated_time", default=None)
+
+    def over(self, others: StudyLimits | None) -> StudyLimits:
+        """These, and where they say nothing the others."""
+        if others is None:
+            return self
+        given = {name: getattr(self, name) for name in self.model_fields_set}
+        return others.model_copy(update=given)
+
+    @property
+    def limits(self) -> Limits | None:
+        """As a run takes them; None if there are none."""
+        wall = None if self.wall_time_ps is None else self.wall_time_ps / PS_PER_SECOND
+        found = Limits(self.simulated_time_ps, wall, self.memory_bytes)
+        return None if found == Limits() else found
+
+
+class PartConfig(ConfigModel):
+    """One question of a study: its points are those of its axes, combined, with each seed."""
+
+    title: str = ""
+    base: Changes = Field(default_factory=dict)
+    axes: Axes = Field(default_factory=dict)
+    combine: Combine = "product"
+    names: dict[str, str] = Field(default_factory=dict)
+    """Of axes: the names of their columns."""
+    seeds: Seeds | None = None
+    limits: StudyLimits | None = None
+    figures: Figures = Field(default_factory=dict)
+
+
+class PresetPart(ConfigModel):
+    """What a preset changes of a part; an axis that it names has its values instead of the part's."""
+
+    skip: OnOff = False
+    base: Changes = Field(default_factory=dict)
+    axes: Axes = Field(default_factory=dict)
+    combine: Combine | None = None
+    seeds: Seeds | None = None
+    limits: StudyLimits | None = None
+
+
+class PresetConfig(ConfigModel):
+    """A size of the study, as ``laptop`` or ``paper``."""
+
+    base: Changes = Field(default_factory=dict)
+    seeds: Seeds | None = None
+    limits: StudyLimits | None = None
+    parts: dict[str, PresetPart] = Field(default_factory=dict)
+
+
+class StudyConfig(ConfigModel):
+    """A study's file."""
+
+    title: str = ""
+    base: Changes = Field(default_factory=dict)
+    seeds: Seeds = (1,)
+    limits: StudyLimits | None = None
+    names: dict[str, str] = Field(default_factory=dict)
+    presets: dict[str, PresetConfig] = Field(default_factory=dict)
+    parts: Annotated[dict[str, PartConfig], Field(min_length=1)]
+
+    @model_validator(mode="after")
+    def _presets_name_parts(self) -> StudyConfig:
+        for name, preset in self.presets.items():
+            for part in preset.parts:
+                if part not in self.parts:
+                    found = f"preset '{name}' names part '{part}', expected one of {', '.join(self.parts)}"
+                    raise key_error("presets", f"{found}{nearest(part, self.parts)}")
+        return self
+
+    @model_validator(mode="after")
+    def _columns_have_names_of_their_own(self) -> StudyConfig:
+        for name, part in self.parts.items():
+            columns = [{**self.names, **part.names}.get(axis, axis) for axis in part.axes]
+            for column in columns:
+                if column in RESERVED or column in MEASURES or columns.count(column) > 1:
+                    raise key_error("parts", f"part '{name}': a column '{column}' is there already; see 'names'")
+        return self
+
+
+@dataclass(frozen=True)
+class Study:
+    """A study as it was read: what it says, where each key stands, and the folder that its paths begin at."""
+
+    config: StudyConfig
+    document: Document
+    folder: Path
+    text: str = ""
+    """Of its file; empty: it was given as data."""
+
+    @property
+    def name(self) -> str:
+        """Of its file, without the ending."""
+        return Path(self.document.source).stem
+
+    @property
+    def title(self) -> str:
+        """Its title, or its name."""
+        return self.config.title or self.name
+
+
+def read_study(given: str | os.PathLike[str] | Mapping[str, Any]) -> Study:
+    """The study that a file holds, or that plain data describe, whose paths begin at the working folder.
+
+    Raises InputError with file, line and key.
+    """
+    if isinstance(given, Mapping):
+        document, folder, text = Document("study", dict(given)), Path.cwd(), ""
+    elif isinstance(given, (str, os.PathLike)):
+        text, folder = read_text(given), Path(given).absolute().parent
+        document = parse_yaml(text, os.fspath(given))
+    else:
+        raise InputError(f"the study is {shown(given)}, expected the path of a file or a mapping as in one")
+    return Study(validated(StudyConfig, document), document, folder, text)
+
+
+def json_schema() -> dict[str, Any]:
+    """JSON schema of a study's file."""
+    return StudyConfig.model_json_schema(by_alias=True)

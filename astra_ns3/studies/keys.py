@@ -1,0 +1,77 @@
+"""What a study may change of a run: its options by name, and any key of its three files, dotted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from astra_ns3.errors import nearest
+from astra_ns3.experiments.option import options_of
+from astra_ns3.experiments.request import RunRequest
+
+FILES = ("workload", "system", "network")
+"""The three files; ``FILE.key.key`` is a key of one."""
+_NOT_OF_A_STUDY: Mapping[str, str] = {
+    "seed": "use 'seeds' of the study or of a part",
+    "limits": "use 'limits' of the study",
+    "output": "a study has one folder for all, named when it is started",
+    "overwrite": "finished points are never run again",
+    "progress": "a study has its own",
+    "live": "a study has its own",
+    "isolated": "every point has a process of its own",
+}
+"""Options of a run that a point doesn't have, and what to do instead."""
+_ALL = tuple(one.name for one in options_of(RunRequest))
+OPTIONS = tuple(name for name in _ALL if name not in _NOT_OF_A_STUDY)
+"""The options that a study may change, the files first."""
+_FLAGS = {
+    flag.names.split()[-1].lstrip("-").replace("-", "_"): one.name
+    for one in options_of(RunRequest)
+    for flag in one.flags
+}
+
+
+def option_named(key: str) -> str | None:
+    """The option that a key names by its Python name or by its flag, ``-`` and ``_`` alike; None if none."""
+    plain = key.replace("-", "_")
+    return plain if plain in OPTIONS else _FLAGS.get(plain) if _FLAGS.get(plain) in OPTIONS else None
+
+
+def file_of(key: str) -> str | None:
+    """The file of which a dotted key is one; None if it is none."""
+    file, dot, rest = key.partition(".")
+    return file if dot and rest and file in FILES else None
+
+
+def is_key(key: str) -> bool:
+    """Whether a study can change what the key names."""
+    return file_of(key) is not None or option_named(key) is not None
+
+
+def why_no_key(key: str) -> str:
+    """Why a study can't change what the key names: a message."""
+    plain = key.replace("-", "_")
+    for word in (plain, _FLAGS.get(plain, "")):
+        if word in _NOT_OF_A_STUDY:
+            return f"a study can't set this option; {_NOT_OF_A_STUDY[word]}"
+    first, dot, _ = key.partition(".")
+    if dot:
+        meant = nearest(first, FILES)
+        return f"is no key of a file: expected one that begins with {', '.join(f'{file}.' for file in FILES)}{meant}"
+    return (
+        f"is no option of a run, expected one of {', '.join(OPTIONS)}, or a key of a file, as network.topology.npus"
+        f"{nearest(key, (*OPTIONS, *FILES))}"
+    )
+
+
+def as_text(value: Any) -> str:
+    """A value as a label: as one writes it in a study."""
+    if value is None:
+        return "none"
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    if isinstance(value, (list, tuple)):
+        return ", ".join(as_text(each) for each in value)
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key} {as_text(each)}" for key, each in value.items())
+    return f"{value:g}" if isinstance(value, float) else str(value)

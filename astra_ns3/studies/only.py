@@ -1,0 +1,51 @@
+"""Which points of a study are asked for: ``AXIS=VALUE``, also ``part=NAME`` and ``seed=N``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from astra_ns3.errors import InputError, nearest
+from astra_ns3.studies.keys import as_text
+
+Coordinates = Mapping[str, Any]
+"""Of a point: its part, the label of each axis, its seed."""
+
+
+def chosen_by(only: Iterable[str], points: Sequence[Coordinates], keys: Mapping[str, str]) -> Callable[..., bool]:
+    """Whether a point's coordinates are asked for: one of the values of each axis that ``only`` names.
+
+    ``keys``: the column of an axis by its key. Raises InputError for an axis or a value that no point has.
+    """
+    known: dict[str, dict[str, Any]] = {}
+    for point in points:
+        for axis, value in point.items():
+            known.setdefault(axis, {})[as_text(value)] = value
+    wanted: dict[str, set[Any]] = {}
+    for word in [only] if isinstance(only, str) else only:
+        name, equals, text = str(word).partition("=")
+        axis = name if name in known else keys.get(name, name)
+        if not equals or axis not in known:
+            raise InputError(
+                f"only '{word}': expected AXIS=VALUE, AXIS one of {', '.join(known)}{nearest(name, known)}"
+            )
+        wanted.setdefault(axis, set()).add(_value(str(word), axis, text, known[axis]))
+    return lambda point: all(point.get(axis) in values for axis, values in wanted.items())
+
+
+def _value(word: str, axis: str, text: str, values: Mapping[str, Any]) -> Any:
+    if text in values:
+        return values[text]
+    for value in values.values():
+        if isinstance(value, (int, float)) and _number(text) == value:
+            return value
+    shown = list(values)[:20]
+    more = f" and {len(values) - 20} more" if len(values) > 20 else ""
+    raise InputError(f"only '{word}': {axis} is one of {', '.join(shown)}{more}{nearest(text, values)}")
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None

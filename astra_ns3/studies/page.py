@@ -1,0 +1,134 @@
+"""A study's page: what was played, its figures, the tables of its parts, what failed, and the command for it again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import Any
+
+from astra_ns3.experiments.versions import versions
+from astra_ns3.report.alignment import clock, counted
+from astra_ns3.report.page.markup import Markup, escaped, joined, table, tag
+from astra_ns3.studies.expansion import Part
+from astra_ns3.studies.figures.data import DONE, label_text
+from astra_ns3.studies.figures.table import number
+from astra_ns3.studies.measures import MEASURES
+from astra_ns3.studies.result import StudyResult
+
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+"""The page loads nothing, whatever is written in it."""
+_USUAL = ("finish_us", "compute_us", "exposed_us")
+_STYLE = "figure svg { width: 100%; height: auto; background: #fff; }"
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A figure of a part, as SVG."""
+
+    part: str
+    name: str
+    svg: str
+
+
+def page(result: StudyResult, pictures: Sequence[Picture], command: str) -> str:
+    """One HTML file that loads nothing. ``command``: what plays the study again."""
+    sections = [
+        _part(result, part, [each for each in pictures if each.part == part.name]) for part in result.expansion.parts
+    ]
+    content = joined([_header(result), _failures(result), *sections, _again(command)])
+    style = files("astra_ns3.report.page").joinpath("page.css").read_text(encoding="utf-8")
+    known = versions()
+    lines = [
+        "<!DOCTYPE html>",
+        '<html lang="en">',
+        "<head>",
+        '<meta charset="utf-8">',
+        '<meta name="viewport" content="width=device-width, initial-scale=1">',
+        f'<meta http-equiv="Content-Security-Policy" content="{escaped(_POLICY)}">',
+        f"<title>{escaped(result.expansion.study.title)}: astra-ns3 study</title>",
+        f"<style>\n{style}{_STYLE}\n</style>",
+        "</head>",
+        "<body>",
+        f"<main>{content}</main>",
+        tag("footer", f"astra-ns3 {known['astra-ns3']}, ns-3 {known['ns3']}."),
+        "</body>",
+        "</html>",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _header(result: StudyResult) -> Markup:
+    expansion = result.expansion
+    preset = f", preset {expansion.preset}" if expansion.preset else ""
+    runs = {point.address for point in expansion.points}
+    seconds = sum(result.outcomes[each].cost.get("wall_seconds", 0.0) for each in runs if each in result.outcomes)
+    words = (
+        f"{counted(len(expansion.points), 'point', 'points')}, {counted(len(runs), 'run', 'runs')}{preset}; "
+        f"{clock(seconds)} of one worker"
+    )
+    return tag(
+        "header", tag("p", "astra-ns3 study", class_="kicker"), tag("h1", expansion.study.title), tag("p", words)
+    )
+
+
+def _failures(result: StudyResult) -> Markup:
+    """The points that failed, each with its error."""
+    failures = result.failures
+    if not failures:
+        return Markup("")
+    lines = [
+        tag("li", tag("b", name), f": {(outcome.error or {}).get('message', 'not complete')}")
+        for name, outcome in failures
+    ]
+    return tag("div", tag("b", f"{counted(len(failures), 'run', 'runs')} failed"), tag("ul", *lines), class_="warnings")
+
+
+def _part(result: StudyResult, part: Part, pictures: Sequence[Picture]) -> Markup:
+    figures = [
+        tag("figure", Markup(each.svg[each.svg.index("<svg") :]), id=f"{part.name}-{each.name}") for each in pictures
+    ]
+    return tag(
+        "section", tag("h2", part.title), *figures, tag("details", tag("summary", "The numbers"), _table(result, part))
+    )
+
+
+def _table(result: StudyResult, part: Part) -> Markup:
+    """The part's points, with the measures that its figures show."""
+    rows = [row for row in result.rows if row["part"] == part.name]
+    measures = shown_measures(part)
+    axes = [axis.name for axis in part.axes]
+    head = [*axes, "seed", *(_heading(name) for name in measures), "run"]
+    body = [
+        [*(label_text(row[axis]) for axis in axes), row["seed"], *(_cell(row, name) for name in measures), _run(row)]
+        for row in rows
+    ]
+    return table(head, body, range(len(axes), len(head) - 1))
+
+
+def shown_measures(part: Part) -> list[str]:
+    """The usual measures, and those that the part's figures show."""
+    named = [name for figure in part.config.figures.values() for name in figure.y if name in MEASURES]
+    return list(dict.fromkeys([*_USUAL, *named]))
+
+
+def _heading(measure: str) -> str:
+    unit = MEASURES[measure].unit
+    return measure if not unit or measure.endswith(f"_{unit}") else f"{measure} ({unit})"
+
+
+def _cell(row: dict[str, Any], measure: str) -> str:
+    value = row[measure]
+    return "" if value is None else number(value)
+
+
+def _run(row: dict[str, Any]) -> Markup:
+    """A link to the point's folder, or why there are no numbers."""
+    if row["status"] != DONE:
+        return Markup(escaped(row["status"]))
+    return tag("a", tag("code", row["address"][:8]), href=f"points/{row['address']}/")
+
+
+def _again(command: str) -> Markup:
+    return tag("section", tag("h2", "The same again"), tag("pre", command))

@@ -1,0 +1,99 @@
+"""What a study came to: its table, its failed points, its figures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from astra_ns3.errors import InputError, nearest
+from astra_ns3.experiments.result import Result
+from astra_ns3.studies.expansion import Expansion, Part
+from astra_ns3.studies.figures.data import View
+from astra_ns3.studies.measures import MEASURES
+from astra_ns3.studies.tables import FAILED, LAYER_COLUMNS, framed, layer_rows, point_folder, study_rows
+from astra_ns3.studies.task import PointOutcome
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+
+class StudyResult:
+    """What :func:`astra_ns3.study` returns; tables are pandas DataFrames, don't change them in place."""
+
+    def __init__(
+        self, expansion: Expansion, outcomes: Mapping[str, PointOutcome], folder: Path, played: int = 0
+    ) -> None:
+        """``played``: how many points this study had to play, the others having been there."""
+        self.expansion = expansion
+        self.outcomes = dict(outcomes)
+        self.folder = folder
+        self.played = played
+
+    def __repr__(self) -> str:
+        return f"<StudyResult {self.expansion.study.title!r}: {len(self.expansion.points)} points in {self.folder}>"
+
+    @property
+    def axes(self) -> tuple[str, ...]:
+        """The columns of the axes of all parts."""
+        return tuple(dict.fromkeys(axis.name for part in self.expansion.parts for axis in part.axes))
+
+    @cached_property
+    def rows(self) -> list[dict[str, Any]]:
+        """A row a point, as plain data."""
+        return study_rows(self.expansion.points, self.outcomes, self.folder, self.axes)
+
+    @cached_property
+    def frame(self) -> pd.DataFrame:
+        """A row a point: part, axes, seed, status, measures, address, error."""
+        return framed(self.rows, ("part", *self.axes, "seed", "status", *MEASURES, "address", "error"))
+
+    @cached_property
+    def layer_rows(self) -> list[dict[str, Any]]:
+        """A row a layer of each point that is done, as plain data."""
+        return layer_rows(self.expansion.points, self.outcomes, self.folder)
+
+    @cached_property
+    def layers(self) -> pd.DataFrame:
+        """A row a layer of each point that is done: part, axes, seed, layer, times of the reported NPU."""
+        return framed(self.layer_rows, ("part", *self.axes, "seed", *LAYER_COLUMNS))
+
+    @property
+    def failed(self) -> pd.DataFrame:
+        """The rows of points that failed."""
+        return self.frame[self.frame["status"] == FAILED]
+
+    @property
+    def failures(self) -> list[tuple[str, PointOutcome]]:
+        """Each point that failed, once, with its name."""
+        found: dict[str, tuple[str, PointOutcome]] = {}
+        for point in self.expansion.points:
+            outcome = self.outcomes.get(point.address)
+            if outcome is not None and outcome.status == FAILED:
+                found.setdefault(point.address, (point.name, outcome))
+        return list(found.values())
+
+    def figure(self, name: str) -> Figure:
+        """The figure ``name``, or ``part/name``, as a Figure of matplotlib's; raises InputError if there is none."""
+        from astra_ns3.studies.figures.drawing import drawn
+
+        parts = self.expansion.parts
+        known = {f"{part.name}/{figure}": (part, figure) for part in parts for figure in part.config.figures}
+        found = [key for key in known if key == name or key.partition("/")[2] == name]
+        if len(found) != 1:
+            why = "is of several parts" if found else "is none of the study's"
+            raise InputError(f"figure '{name}' {why}, expected one of {', '.join(known)}{nearest(name, known)}")
+        part, figure = known[found[0]]
+        return drawn(self.view(part), part.config.figures[figure])
+
+    def view(self, part: Part) -> View:
+        """A part with its rows, as figures see it."""
+        return part.view(self.rows, self.layer_rows)
+
+    def result(self, row: int) -> Result:
+        """The run of a row of :attr:`frame`; raises InputError if it was not played to its end, or not at all."""
+        if not 0 <= row < len(self.expansion.points):
+            raise InputError(f"row {row} is not one of {len(self.expansion.points)}, from 0 on")
+        return Result.load(point_folder(self.folder, self.expansion.points[row].address))

@@ -1,0 +1,135 @@
+"""Plays a study: from its file to its points, tables, figures and page."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from astra_ns3.errors import InputError
+from astra_ns3.studies.checking import check_points
+from astra_ns3.studies.expansion import Expansion, expand
+from astra_ns3.studies.file import USUAL_PRESET, read_study
+from astra_ns3.studies.playing import play_tasks
+from astra_ns3.studies.progress import StudyProgressSink
+from astra_ns3.studies.result import StudyResult
+from astra_ns3.studies.store import Store
+from astra_ns3.studies.task import PointOutcome
+from astra_ns3.studies.writing import write_study
+
+Given = str | os.PathLike[str] | Mapping[str, Any]
+Told = Callable[[PointOutcome], object]
+_RESULTS = Path("results")
+
+
+def study(
+    file: Given,
+    output: str | os.PathLike[str] | None = None,
+    preset: str = USUAL_PRESET,
+    jobs: int | None = None,
+    scheduler: str | None = None,
+    only: Iterable[str] = (),
+    *,
+    retry_failed: bool = False,
+) -> StudyResult:
+    """Play the points of a study that its folder hasn't, and write its tables, figures and page.
+
+    Args:
+        file: path of a study's file, or a mapping as in one, whose paths begin at the working folder.
+        output: folder of the study; None: ``results/NAME-PRESET``. Finished points in it are never run again.
+        preset: which of the file's sizes; a file without ``laptop`` is played as it stands.
+        jobs: how many points at once, on this machine; None: as many as it has cores.
+        scheduler: address of a Dask scheduler, ``tcp://host:port``, whose workers play the points.
+        only: ``AXIS=VALUE``, also ``part=NAME`` and ``seed=N``: the points that have one of the values of each axis.
+        retry_failed: play failed points again.
+
+    Raises:
+        InputError: something in the file is wrong; nothing was played or written.
+        Interrupted: Ctrl-C; what is done stays.
+    """
+    expansion = expand(read_study(file), preset, list(only))
+    folder = folder_of(expansion, output)
+    return play_study(expansion, folder, jobs, scheduler, list(only), retry_failed=retry_failed)
+
+
+def folder_of(expansion: Expansion, output: str | os.PathLike[str] | None) -> Path:
+    """The study's folder, unless it is named: ``results/NAME-PRESET``."""
+    if output is not None:
+        return Path(output)
+    return _RESULTS / "-".join(word for word in (expansion.study.name, expansion.preset) if word)
+
+
+def play_study(
+    expansion: Expansion,
+    folder: Path,
+    jobs: int | None = None,
+    scheduler: str | None = None,
+    only: Iterable[str] = (),
+    *,
+    retry_failed: bool = False,
+    progress: StudyProgressSink | None = None,
+    on_outcome: Told | None = None,
+) -> StudyResult:
+    """As :func:`study`, of known points; ``progress`` hears how far it is, ``on_outcome`` of each that has ended."""
+    there = known_outcomes(expansion, folder)
+    check_points(point for point in expansion.points if point.address not in there)
+    store = Store(folder)
+    outcomes = play_tasks(
+        expansion.tasks(os.fspath(store.folder)),
+        store=store,
+        jobs=jobs,
+        scheduler=scheduler,
+        progress=progress,
+        retry_failed=retry_failed,
+        on_outcome=on_outcome,
+    )
+    played = sum(outcome != there.get(address) for address, outcome in outcomes.items())
+    shown, outcomes = _with_what_is_there(expansion, outcomes, folder, list(only))
+    result = StudyResult(shown, outcomes, folder, played)
+    write_study(result, command_of(expansion, folder, only))
+    return result
+
+
+def command_of(expansion: Expansion, folder: Path, only: Iterable[str] = ()) -> str:
+    """What plays the study again."""
+    words = ["astra-ns3", "study", expansion.study.document.source, "-o", os.fspath(folder)]
+    words += ["--preset", expansion.preset] if expansion.preset else []
+    words += [word for each in only for word in ("--only", each)]
+    return shlex.join(words)
+
+
+def _with_what_is_there(
+    expansion: Expansion, outcomes: dict[str, PointOutcome], folder: Path, only: list[str]
+) -> tuple[Expansion, dict[str, PointOutcome]]:
+    """After ``only`` some points, the tables have those too that the store had before."""
+    if not only:
+        return expansion, outcomes
+    try:
+        whole = expand(expansion.study, expansion.preset or USUAL_PRESET)
+    except InputError:  # of a point that was not asked for
+        return expansion, outcomes
+    there = {**known_outcomes(whole, folder), **outcomes}
+    points = tuple(point for point in whole.points if point.address in there)
+    parts = tuple(part for part in whole.parts if any(point.part == part.name for point in points))
+    return replace(whole, points=points, parts=parts), there
+
+
+def known_outcomes(expansion: Expansion, folder: Path) -> dict[str, PointOutcome]:
+    """What the folder has of the points, by address; nothing is played or written."""
+    store, found = Store(folder), {}
+    for point in expansion.points:
+        outcome = None if point.address in found else store.outcome(point.address)
+        if outcome is not None:
+            found[point.address] = outcome
+    return found
+
+
+def load_study(
+    file: Given, folder: str | os.PathLike[str], preset: str = USUAL_PRESET, only: Iterable[str] = ()
+) -> StudyResult:
+    """What a study's folder holds of it now; nothing is played or written. Raises InputError."""
+    expansion = expand(read_study(file), preset, list(only))
+    return StudyResult(expansion, known_outcomes(expansion, Path(folder)), Path(folder))

@@ -1,0 +1,128 @@
+"""The files of a study's points, each read once, and each set of changes made once."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from astra_ns3.config.core.document import KeyPath
+from astra_ns3.config.network.file import read_network_file
+from astra_ns3.errors import InputError
+from astra_ns3.studies.changes import Change, changed
+from astra_ns3.studies.documents import AnyConfig, document_of, given_of, names_files, parsed, placed
+from astra_ns3.system.file import parse_system, read_system
+from astra_ns3.workload.files.astra_sim import read_workload
+
+USUAL_COMPAT = "none"
+
+
+@dataclass(frozen=True)
+class Source:
+    """What a file of a run says, and the preset of rules and the warnings that come with its format."""
+
+    config: AnyConfig
+    compat: str = USUAL_COMPAT
+    warnings: tuple[str, ...] = ()
+
+
+def _network(path: str) -> Source:
+    file = read_network_file(path)
+    return Source(file.network, file.compat or USUAL_COMPAT, file.warnings)
+
+
+_READERS: Mapping[str, Callable[[str], Source]] = {
+    "workload": lambda path: Source(read_workload(path)),
+    "system": lambda path: Source(read_system(path)),
+    "network": _network,
+}
+
+
+class Sources:
+    """Reads files and makes changes to them, and remembers both."""
+
+    def __init__(self, study: str, folder: Path) -> None:
+        """``study``: its file, for messages; ``folder``: where its paths begin."""
+        self._study = study
+        self._folder = folder
+        self._read: dict[tuple[str, str], Source] = {}
+        self._changed: dict[tuple[int, str], Source | InputError] = {}
+
+    def get(self, kind: str, chosen: Change, changes: list[Change]) -> Source:
+        """What the file, or the mapping, that ``chosen`` names says after the changes.
+
+        ``kind``: workload, system or network. Raises InputError: file, line and key.
+        """
+        read = self._of(kind, chosen)
+        if not changes:
+            return read
+        said = {change.meaning: change.value for change in changes}
+        key = (id(read), json.dumps(said, sort_keys=True))
+        if key not in self._changed:
+            try:
+                self._changed[key] = self._made(read, changes)
+            except InputError as error:
+                self._changed[key] = error
+        found = self._changed[key]
+        if isinstance(found, InputError):
+            raise found
+        return found
+
+    def _of(self, kind: str, chosen: Change) -> Source:
+        """What is read, before any change."""
+        value = chosen.value
+        inline = isinstance(value, Mapping)
+        key = (kind, json.dumps(value, sort_keys=True) if inline else str(value))
+        if key not in self._read:
+            self._read[key] = self._inline(kind, chosen) if inline else self._file(kind, chosen)
+        return self._read[key]
+
+    def _file(self, kind: str, chosen: Change) -> Source:
+        if not isinstance(chosen.value, str):
+            raise InputError(f"{self._place(chosen)}: key '{chosen.key}' is {chosen.value!r}, expected a path")
+        path = os.path.normpath(self._folder / chosen.value)
+        if not os.path.lexists(path):
+            raise InputError(f"{self._place(chosen)}: key '{chosen.key}': {path}: no such file")
+        here = os.path.relpath(path)
+        source = _READERS[kind](here if not here.startswith("..") else path)
+        return self._absolute(source)
+
+    def _absolute(self, source: Source) -> Source:
+        """The same with the paths in it absolute: a worker may stand in another folder."""
+        given = given_of(source.config)
+        if not names_files(given):
+            return source
+        config = parsed(source.config, placed(given, Path.cwd()), self._study, {})
+        return Source(config, source.compat, source.warnings)
+
+    def _inline(self, kind: str, chosen: Change) -> Source:
+        """A system or a network that the study's file holds."""
+        data, lines = placed(chosen.value, self._folder), {(): chosen.line}
+        source = self._place(chosen)
+        if kind == "system":
+            return Source(parse_system(data, source))
+        if kind == "network":
+            from astra_ns3.config.network.packet_network import parse_network
+
+            return Source(parse_network(data, source))
+        raise InputError(f"{source}: key '{chosen.key}': expected the path of a workload file, lines {lines}")
+
+    def _made(self, read: Source, changes: list[Change]) -> Source:
+        lines: dict[KeyPath, int]
+        try:
+            data, lines = changed(given_of(read.config), document_of(read.config), changes, self._folder)
+        except InputError as error:
+            raise InputError(f"{self._place(changes[0])}: {error}") from error
+        known = {path: line for path, line in lines.items() if line}
+        return Source(parsed(read.config, data, self._study, known), read.compat, read.warnings)
+
+    def _place(self, change: Change) -> str:
+        return f"{self._study}:{change.line}" if change.line else self._study
+
+
+def summary_of(value: Any) -> str:
+    """A value of a file's key as a label: a path without folders and ending."""
+    return Path(value).stem if isinstance(value, str) else str(value)

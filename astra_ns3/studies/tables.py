@@ -1,0 +1,110 @@
+"""A study's tables: a row a point, and a row a layer of each point."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from astra_ns3.errors import InputError
+from astra_ns3.experiments.result import Result
+from astra_ns3.studies.expansion import Point
+from astra_ns3.studies.measures import MEASURES, measures_of
+from astra_ns3.studies.store import ADDRESS_LETTERS, Store
+from astra_ns3.studies.task import Measure, PointOutcome
+from astra_ns3.units import PS_PER_US
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+DONE, FAILED, NOT_PLAYED = "done", "failed", "not played"
+_PASSES = {"fwd": "forward", "wg": "weight_gradient", "ig": "input_gradient"}
+
+
+def point_folder(store: Path, address: str) -> Path:
+    """Where the store keeps a point."""
+    return Store(store).point_folder(address)
+
+
+def study_rows(
+    points: Sequence[Point], outcomes: Mapping[str, PointOutcome], store: Path, axes: Sequence[str]
+) -> list[dict[str, Any]]:
+    """A row a point: part, axes, seed, status, measures, folder, error. ``axes``: the columns of all parts."""
+    rows = []
+    for point in points:
+        outcome = outcomes.get(point.address)
+        measures = _measures(outcome, store)
+        rows.append(
+            {
+                "part": point.part,
+                **{axis: point.labels.get(axis) for axis in axes},
+                "seed": point.seed,
+                "status": NOT_PLAYED if outcome is None else outcome.status,
+                **{name: measures.get(name) for name in MEASURES},
+                "address": point.address[:ADDRESS_LETTERS],
+                "error": None if outcome is None or outcome.error is None else outcome.error["message"],
+            }
+        )
+    return rows
+
+
+def _measures(outcome: PointOutcome | None, store: Path) -> Mapping[str, Measure]:
+    """Those of a point's outcome; of its run, if it was played before there were all of today's."""
+    if outcome is None:
+        return {}
+    if outcome.status == DONE and not set(MEASURES) <= set(outcome.measures):
+        try:
+            return {**measures_of(Result.load(point_folder(store, outcome.address))), **outcome.measures}
+        except InputError:
+            pass
+    return outcome.measures
+
+
+def layer_rows(points: Sequence[Point], outcomes: Mapping[str, PointOutcome], store: Path) -> list[dict[str, Any]]:
+    """A row a layer of each point that is done, of the reported NPU, all passes."""
+    rows: list[dict[str, Any]] = []
+    known: dict[str, list[dict[str, Any]]] = {}
+    for point in points:
+        outcome = outcomes.get(point.address)
+        if outcome is None or outcome.status != DONE:
+            continue
+        if point.address not in known:
+            known[point.address] = _layers_of(point_folder(store, point.address))
+        rows += [{**point.coordinates, **row} for row in known[point.address]]
+    return rows
+
+
+def _layers_of(folder: Path) -> list[dict[str, Any]]:
+    result = Result.load(folder)
+    exposed = {row["layer"]: row["exposed_ps"] / PS_PER_US for row in result.metadata["exposed_by_layer"]}
+    rows = []
+    for row in result.rows("EndToEnd.csv"):
+        name = row["layer name"]
+        total = {word: float(row[f"{short} total comm"]) for short, word in _PASSES.items()}
+        rows.append(
+            {
+                "layer": name,
+                "compute_us": sum(float(row[f"{short} compute"]) for short in _PASSES),
+                "exposed_us": exposed.get(name),
+                "communication_us": sum(total.values()),
+                **{f"{word}_communication_us": value for word, value in total.items()},
+            }
+        )
+    return rows
+
+
+LAYER_COLUMNS = (
+    "layer",
+    "compute_us",
+    "exposed_us",
+    "communication_us",
+    *(f"{word}_communication_us" for word in _PASSES.values()),
+)
+
+
+def framed(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> pd.DataFrame:
+    """Rows as a DataFrame; whole numbers stay whole where some are missing."""
+    import pandas as pd
+
+    frame = pd.DataFrame(list(rows), columns=list(columns))
+    return frame.convert_dtypes(convert_string=False, convert_boolean=False, convert_floating=False)

@@ -1,0 +1,93 @@
+"""What a study came to, for a terminal: a table of each part, what failed, where the files are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from astra_ns3.report.alignment import aligned, clock, counted, table
+from astra_ns3.studies.checking import PointForecast
+from astra_ns3.studies.expansion import Expansion, Part
+from astra_ns3.studies.figures.data import DONE, label_text
+from astra_ns3.studies.figures.table import number
+from astra_ns3.studies.page import shown_measures
+from astra_ns3.studies.result import StudyResult
+from astra_ns3.studies.tables import NOT_PLAYED
+from astra_ns3.studies.task import PointOutcome
+from astra_ns3.units import format_bytes
+
+_MOST_ROWS = 40
+"""Of a part, on a terminal."""
+_MOST_FAILURES = 20
+
+
+def study_text(result: StudyResult) -> str:
+    """The tables, for people."""
+    expansion = result.expansion
+    runs = {point.address for point in expansion.points}
+    failures = result.failures
+    there = len(runs) - result.played
+    said = f"{counted(len(expansion.points), 'point', 'points')}, {counted(len(runs), 'run', 'runs')}"
+    rows = [("study", expansion.study.title), ("preset", expansion.preset or "none"), ("points", said)]
+    rows.append(("played", f"{result.played} now, {there} were there, {len(failures)} failed"))
+    parts = [aligned(rows), *(_part_text(result, part) for part in expansion.parts)]
+    if failures:
+        lines = [(name, str((outcome.error or {}).get("message"))) for name, outcome in failures[:_MOST_FAILURES]]
+        more = f"\n  and {len(failures) - _MOST_FAILURES} more" if len(failures) > _MOST_FAILURES else ""
+        parts.append(f"failed\n{aligned(lines, indent='  ')}{more}")
+    parts.append(aligned([("page", str(result.folder / "index.html")), ("table", str(result.folder / "study.csv"))]))
+    return "\n\n".join(parts)
+
+
+def _part_text(result: StudyResult, part: Part) -> str:
+    rows = [row for row in result.rows if row["part"] == part.name]
+    axes, measures = [axis.name for axis in part.axes], shown_measures(part)
+    lines = [[*axes, "seed", *measures]]
+    for row in rows[:_MOST_ROWS]:
+        values = [_value(row, name) for name in measures]
+        lines.append([*(label_text(row[axis]) for axis in axes), str(row["seed"]), *values])
+    more = f"\n  and {len(rows) - _MOST_ROWS} more rows in study.csv" if len(rows) > _MOST_ROWS else ""
+    return f"{part.name}: {part.title}\n{table(lines, indent='  ')}{more}"
+
+
+def _value(row: Mapping[str, Any], measure: str) -> str:
+    value = row[measure]
+    if value is None:
+        return row["status"] if row["status"] != DONE else "-"
+    return number(value)
+
+
+def list_text(expansion: Expansion, outcomes: Mapping[str, PointOutcome], guesses: Mapping[str, PointForecast]) -> str:
+    """The points, which of them are done, and what the others will take."""
+    lines = [["point", "state", "forecast", "run"]]
+    known: set[str] = set()
+    for point in expansion.points:
+        guess = guesses.get(point.address)
+        again = "the same run as above" if point.address in known else clock(guess.seconds) if guess else "unknown"
+        known.add(point.address)
+        lines.append([point.name, state_of(point.address, outcomes), again, point.address[:8]])
+    return f"{table(lines)}\n\n{aligned(_totals(expansion, outcomes, guesses))}"
+
+
+def state_of(address: str, outcomes: Mapping[str, PointOutcome]) -> str:
+    """``done``, ``failed`` or ``not played``."""
+    outcome = outcomes.get(address)
+    return NOT_PLAYED if outcome is None else outcome.status
+
+
+def _totals(
+    expansion: Expansion, outcomes: Mapping[str, PointOutcome], guesses: Mapping[str, PointForecast]
+) -> list[tuple[str, str]]:
+    runs = list(dict.fromkeys(point.address for point in expansion.points))
+    left = [address for address in runs if address not in outcomes]
+    known = [guesses[address] for address in left if address in guesses]
+    seconds, most = sum(guess.seconds for guess in known), max((guess.bytes for guess in known), default=0)
+    failed = sum(outcomes[address].status != DONE for address in runs if address in outcomes)
+    rows = [
+        ("points", f"{len(expansion.points)} in {counted(len(expansion.parts), 'part', 'parts')}"),
+        ("runs", f"{len(runs)}: {len(runs) - len(left) - failed} done, {failed} failed, {len(left)} to play"),
+    ]
+    if left:
+        unknown = f", and {len(left) - len(known)} without a forecast" if len(known) < len(left) else ""
+        rows.append(("forecast", f"{clock(seconds)} of one core{unknown}; at most {format_bytes(most)} a run"))
+    return rows

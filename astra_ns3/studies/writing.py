@@ -1,0 +1,52 @@
+"""Writes what a study came to into its folder: tables, figures, the page, the file as it was played."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from astra_ns3.errors import InputError, ResultsNotSaved
+from astra_ns3.studies.figures.drawing import written
+from astra_ns3.studies.page import Picture, page
+from astra_ns3.studies.result import StudyResult
+
+STUDY_TABLE, STUDY_PARQUET, LAYER_TABLE = "study.csv", "study.parquet", "layers.csv"
+STUDY_FILE, PAGE, FIGURES = "study.yaml", "index.html", "figures"
+
+
+def write_study(result: StudyResult, command: str) -> None:
+    """Write all of it; ``command``: what plays the study again. Raises ResultsNotSaved."""
+    folder = result.folder
+    try:
+        (folder / FIGURES).mkdir(parents=True, exist_ok=True)
+        put(folder / STUDY_TABLE, result.frame.to_csv(index=False))
+        put(folder / LAYER_TABLE, result.layers.to_csv(index=False))
+        partial = folder / f".{STUDY_PARQUET}.partial"
+        result.frame.to_parquet(partial, index=False)
+        partial.replace(folder / STUDY_PARQUET)
+        if text := result.expansion.study.text:
+            put(folder / STUDY_FILE, text)
+        put(folder / PAGE, page(result, _figures(result), command))
+    except OSError as error:
+        raise ResultsNotSaved(f"{folder}: cannot be written: {error.strerror or error}") from error
+    except InputError as error:
+        raise ResultsNotSaved(str(error)) from error
+
+
+def _figures(result: StudyResult) -> list[Picture]:
+    """Write each figure of each part as a file; what they are called, and as SVG."""
+    pictures = []
+    for part in result.expansion.parts:
+        view = result.view(part)
+        for name, figure in part.config.figures.items():
+            paths = written(view, figure, result.folder / FIGURES, f"{part.name}-{name}")
+            svg = next(path for path in paths if path.suffix == ".svg")
+            pictures.append(Picture(part.name, name, svg.read_text(encoding="utf-8")))
+    return pictures
+
+
+def put(path: Path, text: str) -> None:
+    """Put the file in place whole."""
+    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    partial.write_text(text, encoding="utf-8")
+    partial.replace(path)

@@ -1,0 +1,55 @@
+#!/usr/bin/env bash
+# Installs the system's packages that an image needs, on Debian or Ubuntu, as root.
+#
+# usage: docker/packages.sh build      a compiler, and Python with its headers
+#        docker/packages.sh runtime    Python, and the headers of C and C++ that cling reads when it compiles hooks and
+#                                      C++ congestion controls; no compiler: cling is one, and only asks where they lie
+set -euo pipefail
+shopt -s nullglob
+export DEBIAN_FRONTEND=noninteractive
+
+[[ "${1:-}" == build || "${1:-}" == runtime ]] || { echo "usage: docker/packages.sh build|runtime" >&2; exit 2; }
+
+has_python() { python3 -c 'import venv, sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null; }
+
+install() { apt-get install --yes --no-install-recommends "$@" >/dev/null; }
+
+# The name of the headers of the C++ library that this release's compiler uses, such as libstdc++-12-dev.
+standard_library() { apt-cache depends --recurse --no-recommends --no-suggests g++ | grep --only-matching --max-count=1 'libstdc++-[0-9]*-dev'; }
+
+# What the package manager brings along and nothing that runs here reads.
+remove_unused() {
+    rm -rf /var/lib/apt/lists/* /var/cache/apt/* /var/log/apt /var/log/dpkg.log /var/log/alternatives.log
+    [[ "$1" == runtime ]] || return 0
+    rm -rf /usr/share/man/* /usr/share/info/* /usr/share/locale/* /usr/share/lintian
+    find /usr/share/doc -type f ! -name copyright -delete
+    find /usr/lib/gcc /usr/lib/x86_64-linux-gnu -name '*.a' -delete
+    rm -f /usr/lib/x86_64-linux-gnu/lib{asan,tsan,lsan,ubsan,hwasan}.so*
+}
+
+# Answers `c++ -xc++ -E -v /dev/null`, the only question that cling has for a compiler: where the headers are.
+answer_for_compiler() {
+    local folder answer=/usr/local/bin/c++
+    cat >"$answer" <<'SCRIPT'
+#!/bin/sh
+# No compiler: says where the headers are, which is all that cling asks one for.
+[ "$*" = "-xc++ -E -v /dev/null" ] || { echo "c++: this image has no compiler" >&2; exit 1; }
+cat <<'END'
+#include <...> search starts here:
+SCRIPT
+    for folder in /usr/include/c++/* /usr/include/x86_64-linux-gnu/c++/* /usr/include/c++/*/backward \
+        /usr/lib/gcc/x86_64-linux-gnu/*/include /usr/local/include /usr/include/x86_64-linux-gnu /usr/include; do
+        printf ' %s\n' "$folder" >>"$answer"
+    done
+    printf '%s\n' 'End of search list.' END >>"$answer"
+    chmod 755 "$answer"
+}
+
+apt-get update >/dev/null
+if [[ "$1" == build ]]; then
+    has_python && install g++ || install g++ python3-dev python3-venv
+else
+    has_python && install "$(standard_library)" || install "$(standard_library)" python3
+    command -v c++ >/dev/null || answer_for_compiler
+fi
+remove_unused "$1"
