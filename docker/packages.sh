@@ -2,8 +2,8 @@
 # Installs the system's packages that an image needs, on Debian or Ubuntu, as root.
 #
 # usage: docker/packages.sh build      a compiler, and Python with its headers
-#        docker/packages.sh runtime    Python, and the headers of C and C++ that cling reads when it compiles hooks and
-#                                      C++ congestion controls; no compiler: cling is one, and only asks where they lie
+#        docker/packages.sh runtime    Python, and the headers of C, C++ and Python that cling reads when it compiles hooks
+#                                      and C++ congestion controls; no compiler: cling is one, and only asks where they lie
 set -euo pipefail
 shopt -s nullglob
 export DEBIAN_FRONTEND=noninteractive
@@ -28,7 +28,7 @@ remove_unused() {
     [[ "$1" == runtime ]] || return 0
     rm -rf /usr/share/man/* /usr/share/info/* /usr/share/locale/* /usr/share/lintian
     find /usr/share/doc -type f ! -name copyright -delete
-    find /usr/lib/gcc /usr/lib/x86_64-linux-gnu -name '*.a' -delete
+    find /usr/lib/gcc /usr/lib/x86_64-linux-gnu /usr/lib/python3* -name '*.a' -delete
     rm -f /usr/lib/x86_64-linux-gnu/lib{asan,tsan,lsan,ubsan,hwasan}.so*
 }
 
@@ -56,7 +56,7 @@ if [[ "$1" == build ]]; then
     has_python || packages+=(python3-dev python3-venv)
 else
     packages=("$(standard_library)")
-    has_python || packages+=(python3)
+    has_python || packages+=(python3 libpython3-dev)
 fi
 install "${packages[@]}"
 [[ "$1" == build ]] || command -v c++ >/dev/null || answer_for_compiler
