@@ -41,7 +41,6 @@ def play_point(task: PointTask, pool: ServerPool) -> PointOutcome:
             what = MEASURED
         else:
             store.clear(task.address)
-            store.journal.note(BEGUN, task.address)
             outcome = _played(task, store, pool, begun)
             what = ENDED
         try:
@@ -65,6 +64,7 @@ def _played(task: PointTask, store: Store, pool: ServerPool, begun: float) -> Po
     waiting = time.perf_counter()
     with pool.server(kind_of(task.request)) as server:
         begun += time.perf_counter() - waiting  # a server's warm-up is no cost of the point that came first
+        store.journal.note(BEGUN, task.address)
         request: RunRequest = replace(
             task.request, output=store.point_folder(task.address), isolated=True, progress=None, overwrite=False
         )
