@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import time
 from collections.abc import Mapping
 from dataclasses import asdict, replace
@@ -62,8 +63,9 @@ def failed_outcome(task: PointTask, error: BaseException, cost: Mapping[str, flo
 
 def _played(task: PointTask, store: Store, pool: ServerPool, begun: float) -> PointOutcome:
     waiting = time.perf_counter()
+    importlib.import_module("pandas")  # measuring needs it, and the first time a server warms itself up meanwhile
     with pool.server(kind_of(task.request)) as server:
-        begun += time.perf_counter() - waiting  # a server's warm-up is no cost of the point that came first
+        begun += time.perf_counter() - waiting  # neither is a cost of the point that happens to come first
         store.journal.note(BEGUN, task.address)
         request: RunRequest = replace(
             task.request, output=store.point_folder(task.address), isolated=True, progress=None, overwrite=False

@@ -188,7 +188,6 @@ def test_a_study_that_is_given_up_ends_what_is_played_and_writes_nothing(tmp_pat
 
 
 def test_a_server_that_cannot_start_says_why(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("ASTRA_NS3_NS3_ROOT", str(tmp_path))
     monkeypatch.setattr("sys.path", [str(tmp_path)])
     pool = ServerPool()
     with pytest.raises(BackendError, match=r"a server .* could not be started: .*No module named"):

@@ -16,6 +16,7 @@ from typing import Any
 
 from astra_ns3.experiments.metadata import VARYING_KEYS
 from astra_ns3.experiments.request import RunRequest
+from astra_ns3.studies.measures import COSTS
 from astra_ns3.studies.store import Store
 from astra_ns3.studies.task import PointTask
 from support.small_run import small_network, small_system, small_workload
@@ -78,7 +79,9 @@ def contents(folder: Path) -> dict[str, Any]:
     run = json.loads((folder / "run.json").read_text(encoding="utf-8"))
     outcome = json.loads((folder / "point.json").read_text(encoding="utf-8"))
     found["run.json"] = {key: value for key, value in run.items() if key not in VARYING_KEYS}
-    return {**found, "point.json": {key: value for key, value in outcome.items() if key != "cost"}}
+    del outcome["cost"]
+    outcome["measures"] = {name: value for name, value in outcome["measures"].items() if name not in COSTS}
+    return {**found, "point.json": outcome}
 
 
 def begun(store: Store) -> dict[str, int]:

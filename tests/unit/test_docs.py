@@ -46,7 +46,7 @@ from astra_ns3.studies.tables import LAYER_COLUMNS
 from astra_ns3.system.file import json_schema as system_schema
 from astra_ns3.workload.loops import LOOPS
 
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("docs/*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("docs/**/*.md"))]
 PAGES += sorted(ROOT.glob("ns3-scratch/*/doc/*.md"))
 FILE_IN_REPOSITORY = re.compile(
     r"`((?:inputs|docs|tests|ns3-scratch|astra_ns3|benchmarks|docker|cmake)/[\w./*-]*|\w+\.(?:cff|md))`"
