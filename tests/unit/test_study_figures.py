@@ -23,7 +23,7 @@ WINDOW = AxisView("window", "network.transport.window", ("64KB", "0.5MB"))
 
 def finish(system: Any, scale: Any, seed: int) -> float:
     """10 or 20, times the scale, plus the seed."""
-    return {"flat": 10.0, "hier": 20.0}[system] * scale + seed
+    return float({"flat": 10.0, "hier": 20.0}[system] * scale + seed)
 
 
 def view(*axes: AxisView, seeds: int = 1, failed: tuple[Any, ...] = (), one_at_a_time: bool = False) -> View:
