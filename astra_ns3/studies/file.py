@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,6 +32,7 @@ from astra_ns3.studies.keys import is_key, why_no_key
 from astra_ns3.studies.measures import MEASURES
 from astra_ns3.units import PS_PER_SECOND
 
+_SECONDS = {"min": 60, "h": 3600}
 USUAL_PRESET = "laptop"
 RESERVED = ("part", "seed", "status", "address", "error")
 """Names of columns that an axis can't have."""
@@ -91,10 +93,21 @@ Combine = Literal["product", "one-at-a-time", "together"]
 """Every value with every other; each axis alone, the others at their first value; the k-th values of all together."""
 
 
+def _long_time(value: object) -> object:
+    """Minutes and hours, which only wall time has, as seconds."""
+    found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)\s*(min|h)", value) if isinstance(value, str) else None
+    if found is None:
+        return value
+    return f"{float(found[1]) * _SECONDS[found[2]]:.3f}s"
+
+
+WallTimePs = Annotated[PositiveTimePs, BeforeValidator(_long_time)]
+
+
 class StudyLimits(ConfigModel):
     """When a point is given up."""
 
-    wall_time_ps: PositiveTimePs | None = Field(alias="wall_time", default=None)
+    wall_time_ps: WallTimePs | None = Field(alias="wall_time", default=None)
     memory_bytes: PositiveBytes | None = Field(alias="memory", default=None)
     simulated_time_ps: PositiveTimePs | None = Field(alias="simulated_time", default=None)
 

@@ -102,6 +102,14 @@ def test_all_points_that_are_wrong_are_told_at_once() -> None:
     assert "\n" not in message
 
 
+@pytest.mark.parametrize(("said", "seconds"), [("10min", 600.0), ("1.5h", 5400.0), ("90s", 90.0), ("5ms", 0.005)])
+def test_wall_time_may_be_minutes_and_hours(said: str, seconds: float) -> None:
+    limits = read_study({**study_of(), "limits": {"wall_time": said}}).config.limits
+    assert limits is not None
+    assert limits.limits is not None
+    assert limits.limits.wall_seconds == seconds
+
+
 def test_a_missing_file_is_told(tmp_path: Path) -> None:
     path = written(tmp_path, study_of({"system": "nowhere.yaml"}))
     with pytest.raises(InputError, match=r"study.yaml:3: key 'system': .*nowhere.yaml: no such file"):

@@ -92,7 +92,10 @@ def test_a_run_without_packets_has_none_of_their_numbers(tmp_path: Path) -> None
 
 
 def test_a_table_can_be_written_whatever_its_labels_are(tmp_path: Path) -> None:
-    rows = [{"a": 1, "b": 1, "c": "x", "d": 0.5, "e": None}, {"a": 2, "b": None, "c": 2, "d": 1, "e": None}]
+    rows: list[dict[str, Any]] = [
+        {"a": 1, "b": 1, "c": "x", "d": 0.5, "e": None},
+        {"a": 2, "b": None, "c": 2, "d": 1, "e": None},
+    ]
     frame = framed(rows, ("a", "b", "c", "d", "e"))
     frame.to_parquet(tmp_path / "table.parquet", index=False)
     assert [str(kind) for kind in frame.dtypes[["a", "b", "d"]]] == ["int64", "Int64", "float64"]

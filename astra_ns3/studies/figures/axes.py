@@ -119,8 +119,8 @@ def finish(figure: Figure, missing: str, handles: Sequence[Any] = (), columns: i
         return figure
     legend = figure.legend(handles=list(handles), loc="outside lower center", ncols=min(columns, len(handles)))
     if words:
-        legend.set_title(words, prop={"size": _SMALL})
-        legend.get_title().set(color=GREY, multialignment="center")
+        legend.set_title(words)
+        legend.get_title().set(color=GREY, fontsize=_SMALL, multialignment="center")
     return figure
 
 

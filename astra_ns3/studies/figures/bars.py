@@ -53,7 +53,9 @@ def _panel(axes: Axes, panel: Panel, figure: FigureConfig, data: FigureData) -> 
         left = [place - _WIDTH / 2 + (number + 0.5) * width for place in range(len(panel.places))]
         heights = [cell.mean / unit.factor if cell else 0.0 for cell in series.cells]
         colour, again = colour_of(series, data)
-        style = {"facecolor": "white", "edgecolor": colour, "hatch": HATCH} if again else {"color": colour}
+        style: dict[str, Any] = (
+            {"facecolor": "white", "edgecolor": colour, "hatch": HATCH} if again else {"color": colour}
+        )
         axes.bar(left, heights, width * 0.94, **style)
         whiskers(axes, left, series.cells, unit.factor)
         for place, cell in zip(left, series.cells, strict=True):
