@@ -21,7 +21,7 @@ from astra_ns3.studies.store import Store
 from astra_ns3.studies.task import PointTask
 from support.small_run import small_network, small_system, small_workload
 
-PATIENCE_SECONDS = 90.0
+PATIENCE_SECONDS = 300.0
 MARK = "ASTRA_NS3_TEST_STUDY"
 """An environment variable that all processes of a study inherit, so that they can be found."""
 HARM = """
