@@ -129,9 +129,9 @@ class _Study:
             try:
                 self._play_on(client, tasks, local=scheduler is None)
             except BaseException:
-                _quietly(client.run, dask_worker.give_up, self.mark)
+                _quietly(client.run, dask_worker.give_up, mark=self.mark)
                 raise
-            _quietly(client.run, dask_worker.forget, self.mark)
+            _quietly(client.run, dask_worker.forget, mark=self.mark)
 
     def tell(self, outcome: PointOutcome) -> None:
         """Pass on how a point ended."""
@@ -242,10 +242,10 @@ class _Workers:
         return self._threads
 
 
-def _quietly(call: Callable[..., object], *words: Any) -> None:
+def _quietly(call: Callable[..., object], *words: Any, **more: Any) -> None:
     """Tell the workers that it is over; those that can't be reached have ended, or will."""
     with suppress(Exception):
-        call(*words)
+        call(*words, **more)
 
 
 def _translated(call: Callable[..., object], *words: Any, **more: Any) -> None:
