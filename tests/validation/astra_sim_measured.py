@@ -128,7 +128,7 @@ GROUPS = [
                 "6.061 to 1,327,376.412 us",
                 _recorded_cases,
                 TEST,
-                note="recorded, for it needs files of ASTRA-sim: read from the [table](astra-sim-compatibility.md#version-10)",
+                note="recorded, for it needs its files: the [table](astra-sim-compatibility.md#version-10)",
             ),
             Comparison(
                 "astra-sim-1-rules",
