@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from oracles.collective_times import ring_all_gather, ring_all_reduce, ring_reduce_scatter
 from oracles.roce_times import TELEMETRY, Star
@@ -27,7 +28,7 @@ SIZES = "closed form, InfiniBand A17, IEEE 802.3"
 FCT_NS = 4828
 
 
-def _alone(size: int, theirs_us: float, **keys: str) -> Callable[[], Found]:
+def _alone(size: int, theirs_us: float, **keys: Any) -> Callable[[], Found]:
     return lambda: against(play(roce_star(2, **keys), one_message(), size).done_ps(1) / US, theirs_us, "us", 6)
 
 
