@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import queue
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -23,8 +25,10 @@ from astra_ns3.studies.servers.kind import kind_of
 from astra_ns3.studies.store import Store
 from astra_ns3.studies.task import PointOutcome, PointTask
 
+_LOG = logging.getLogger(__name__)
 _LOOK_SECONDS = 0.1
 _ASK_SECONDS = 1.0
+_TELL_SECONDS = 20.0
 _WITHOUT_WORKERS_SECONDS = 300.0
 """Local workers that died start again within seconds, on a busy machine within a minute."""
 _SEEN_TO_KILL = 2
@@ -129,9 +133,9 @@ class _Study:
             try:
                 self._play_on(client, tasks, local=scheduler is None)
             except BaseException:
-                _quietly(client.run, dask_worker.give_up, mark=self.mark)
+                _tell_workers(client, dask_worker.give_up, self.mark)
                 raise
-            _quietly(client.run, dask_worker.forget, mark=self.mark)
+            _tell_workers(client, dask_worker.forget, self.mark)
 
     def tell(self, outcome: PointOutcome) -> None:
         """Pass on how a point ended."""
@@ -242,10 +246,18 @@ class _Workers:
         return self._threads
 
 
-def _quietly(call: Callable[..., object], *words: Any, **more: Any) -> None:
-    """Tell the workers that it is over; those that can't be reached have ended, or will."""
-    with suppress(Exception):
-        call(*words, **more)
+def _tell_workers(client: Any, what: Callable[..., object], mark: str) -> None:
+    """Tell the workers that it is over; those that can't be reached have ended, or will, and nobody waits for long."""
+
+    def tell() -> None:
+        try:
+            client.run(what, mark=mark)
+        except Exception as error:
+            _LOG.debug("the study's end could not be told to all workers: %s: %s", type(error).__name__, error)
+
+    telling = threading.Thread(target=tell, daemon=True)
+    telling.start()
+    telling.join(_TELL_SECONDS)
 
 
 def _translated(call: Callable[..., object], *words: Any, **more: Any) -> None:
