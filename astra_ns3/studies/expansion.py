@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from astra_ns3.errors import InputError, nearest
@@ -34,6 +34,8 @@ class Point:
     seed: int
     request: RunRequest
     address: str
+    sources: Mapping[str, str] = field(default_factory=dict)
+    """SHA-256 of each file of users' code that the address holds, by path."""
 
     @property
     def coordinates(self) -> dict[str, Any]:
@@ -88,7 +90,7 @@ class Expansion:
         """One for each address, in the order of the points."""
         found: dict[str, PointTask] = {}
         for point in self.points:
-            found.setdefault(point.address, PointTask(point.address, point.request, store))
+            found.setdefault(point.address, PointTask(point.address, point.request, store, point.sources))
         return list(found.values())
 
 
@@ -194,7 +196,7 @@ def _points(study: Study, drafts: list[_Draft]) -> tuple[list[Point], tuple[str,
     for draft in drafts:
         try:
             request, said = _request(study, sources, draft)
-            points.append(Point(draft.part, draft.labels, draft.seed, request, addresses.of(request)))
+            points.append(Point(draft.part, draft.labels, draft.seed, request, *addresses.of(request)))
             warnings.update(dict.fromkeys(said))
         except InputError as error:
             wrong[str(error)] = None
