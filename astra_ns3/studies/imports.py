@@ -1,4 +1,4 @@
-"""Which files a Python file imports, if they lie beside it: its modules, packages, and the packages around them."""
+"""Which files a Python file's imports mean, if they lie beside it: modules, packages, and the packages around them."""
 
 from __future__ import annotations
 
