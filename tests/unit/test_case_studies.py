@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from astra_ns3.studies.expansion import Expansion, expand
+from astra_ns3.config.system import SystemConfig
+from astra_ns3.studies.expansion import Expansion, Point, expand
 from astra_ns3.studies.file import read_study
 
 STUDIES = Path(__file__).resolve().parents[2] / "inputs" / "studies"
@@ -14,6 +15,12 @@ STUDIES = Path(__file__).resolve().parents[2] / "inputs" / "studies"
 
 def expanded(name: str, preset: str) -> Expansion:
     return expand(read_study(STUDIES / f"{name}.yaml"), preset)
+
+
+def splits(point: Point) -> int:
+    system = point.request.system
+    assert isinstance(system, SystemConfig)
+    return system.preferred_dataset_splits
 
 
 @pytest.mark.parametrize("name", ["dlrm", "themis"])
@@ -33,7 +40,7 @@ def test_the_laptop_plays_dlrm_on_32_npus_and_the_paper_on_128() -> None:
 
 def test_the_paper_has_the_chunks_of_the_talks_table() -> None:
     points = [point for point in expanded("dlrm", "paper").points if point.part == "size-128"]
-    chunks = {point.labels["system"]: point.request.system.dataset_splits for point in points}  # type: ignore[union-attr]
+    chunks = {point.labels["system"]: splits(point) for point in points}
     assert chunks == {"flat-100g": 1024, "flat-800g": 1024, "hier": 128, "hier-opt": 128}
 
 
