@@ -17,7 +17,7 @@ from astra_ns3.experiments.request import RunRequest
 from astra_ns3.experiments.result import Result
 from astra_ns3.experiments.run import execute
 from astra_ns3.studies.journal import BEGUN, ENDED, MEASURED
-from astra_ns3.studies.measures import measures_of
+from astra_ns3.studies.measures import measures_digest, measures_of
 from astra_ns3.studies.servers.kind import kind_of
 from astra_ns3.studies.servers.pool import Abandoned, ServerPool
 from astra_ns3.studies.servers.warm_server import ServedChild, WarmServer
@@ -164,7 +164,7 @@ def _measured(task: PointTask, result: Result, child: ServedChild | None, begun:
         measures = {}  # it had not come far enough
     status = DONE if error is None and result.complete else FAILED
     limits = result.metadata["limits"]
-    return PointOutcome(task.address, status, error, measures, _cost(result, child, begun), limits)
+    return PointOutcome(task.address, status, error, measures, _cost(result, child, begun), limits, measures_digest())
 
 
 def _cost(result: Result | None, child: ServedChild | None, begun: float) -> dict[str, float]:

@@ -155,7 +155,9 @@ def read_outcome(file: Path) -> PointOutcome | None:
 def outcome_of(document: Any) -> PointOutcome | None:
     """The outcome that was written as ``document``; None if it is none, or one of another version's."""
     try:
-        return PointOutcome(**{field.name: document[field.name] for field in fields(PointOutcome)})
+        return PointOutcome(
+            **{field.name: document[field.name] for field in fields(PointOutcome) if field.name in document}
+        )
     except (KeyError, TypeError):
         return None
 

@@ -6,13 +6,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from astra_ns3.errors import InputError
 from astra_ns3.experiments.result import Result
 from astra_ns3.studies.expansion import Point
 from astra_ns3.studies.keys import as_text
-from astra_ns3.studies.measures import MEASURES, measures_of
+from astra_ns3.studies.measures import MEASURES
 from astra_ns3.studies.store import ADDRESS_LETTERS, Store
-from astra_ns3.studies.task import Measure, PointOutcome
+from astra_ns3.studies.task import PointOutcome
 from astra_ns3.units import PS_PER_US
 
 if TYPE_CHECKING:
@@ -34,7 +33,7 @@ def study_rows(
     rows = []
     for point in points:
         outcome = outcomes.get(point.address)
-        measures = _measures(outcome, store)
+        measures = {} if outcome is None else outcome.measures
         rows.append(
             {
                 "part": point.part,
@@ -47,18 +46,6 @@ def study_rows(
             }
         )
     return rows
-
-
-def _measures(outcome: PointOutcome | None, store: Path) -> Mapping[str, Measure]:
-    """Those of a point's outcome; of its run, if it was played before there were all of today's."""
-    if outcome is None:
-        return {}
-    if outcome.status == DONE and not set(MEASURES) <= set(outcome.measures):
-        try:
-            return {**measures_of(Result.load(point_folder(store, outcome.address))), **outcome.measures}
-        except InputError:
-            pass
-    return outcome.measures
 
 
 def layer_rows(points: Sequence[Point], outcomes: Mapping[str, PointOutcome], store: Path) -> list[dict[str, Any]]:

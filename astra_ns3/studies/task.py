@@ -58,3 +58,5 @@ class PointOutcome:
     process."""
     limits: Mapping[str, Any]
     """Those in force when it was played."""
+    measured_with: str = ""
+    """Digest of the code that made the measures; empty: not known."""

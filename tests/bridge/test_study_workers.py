@@ -209,3 +209,16 @@ def test_a_scheduler_that_is_not_there_is_named(tmp_path: Path, monkeypatch: pyt
     store = Store(tmp_path)
     with pytest.raises(InputError, match=r"scheduler tcp://127\.0\.0\.1:9: cannot be reached"):
         play_tasks([point(store)], store=store, scheduler="tcp://127.0.0.1:9")
+
+
+def test_a_study_leaves_no_servers_on_the_workers_of_a_cluster(tmp_path: Path) -> None:
+    distributed = pytest.importorskip("distributed")
+    store = Store(tmp_path)
+    with distributed.LocalCluster(
+        n_workers=1, threads_per_worker=1, host="127.0.0.1", dashboard_address="127.0.0.1:0", memory_limit=0
+    ) as cluster:
+        outcomes = play_tasks(points(store, 2), store=store, scheduler=cluster.scheduler_address)
+        with distributed.Client(cluster, set_as_default=False) as client:
+            left = client.run(lambda dask_worker: list(dask_worker.astra_ns3_pools))
+    assert [outcome.status for outcome in outcomes.values()] == ["done", "done"]
+    assert list(left.values()) == [[]]

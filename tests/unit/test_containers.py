@@ -12,7 +12,7 @@ import pytest
 import yaml
 from support.pages import ROOT
 
-from astra_ns3.cli.commands import load_command
+from astra_ns3.cli.commands import COMMANDS, load_command
 
 DOCKER = ROOT / "docker"
 SCRIPTS = sorted([*DOCKER.glob("*.sh"), *ROOT.glob("scripts/*.sh"), ROOT / ".ci" / "run"])
@@ -156,7 +156,7 @@ def test_what_the_services_call_has_the_options_they_give() -> None:
     study = service("study")
     assert options_in(service("scheduler")["command"]) <= options_of(scheduler)
     assert options_in(service("worker")["command"]) <= options_of(workers)
-    assert options_in([*study["entrypoint"]]) <= options_of(load_command("study"))
+    assert options_in([*study["entrypoint"]]) <= options_of(load_command(COMMANDS["study"][0]))
 
 
 def test_the_page_names_every_setting_of_the_services() -> None:

@@ -56,7 +56,7 @@ def test_every_control_meets_every_workload_and_every_platform() -> None:
 
 
 def test_the_parts_that_draw_at_random_have_several_seeds() -> None:
-    for name, parts in (("roce", ("routing", "starts")), ("transport", ("matrix", "queue-pairs", "loss"))):
+    for name, parts in (("roce", ("routing", "starts")), ("transport", ("matrix", "jitter", "queue-pairs", "loss"))):
         points = _expanded(name, "laptop").points
         for part in parts:
             assert len({point.seed for point in points if point.part == part}) > 1, part

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import shutil
 from pathlib import Path
 from typing import Any
@@ -58,6 +59,61 @@ def test_a_byte_of_a_file_that_a_point_names_changes_its_address(name: str, inpu
     before = addresses(inputs, base)
     assert addresses(inputs, base) == before
     (inputs / name).write_bytes((inputs / name).read_bytes() + b" ")
+    assert addresses(inputs, base) != before
+
+
+@pytest.mark.parametrize(
+    ("line", "files"),
+    [
+        ("import pkg", ["pkg/__init__.py"]),
+        ("import pkg.deep.leaf", ["pkg/__init__.py", "pkg/deep/__init__.py", "pkg/deep/leaf.py"]),
+        ("from pkg import other", ["pkg/__init__.py", "pkg/other.py"]),
+        ("from . import sibling", ["sibling.py"]),
+        ("from .pkg.other import name", ["pkg/__init__.py", "pkg/other.py"]),
+        ("def later():\n    from pkg import deep", ["pkg/__init__.py", "pkg/deep/__init__.py"]),
+    ],
+)
+def test_a_byte_of_a_file_that_is_imported_from_the_same_folder_changes_the_address(
+    line: str, files: list[str], inputs: Path
+) -> None:
+    for name in ("pkg/__init__.py", "pkg/other.py", "pkg/deep/__init__.py", "pkg/deep/leaf.py", "sibling.py"):
+        (inputs / name).parent.mkdir(exist_ok=True, parents=True)
+        (inputs / name).write_text("", encoding="utf-8")
+    (inputs / "policy.py").write_text(f"{line}\n", encoding="utf-8")
+    base = {**FILES, **USES["policy.py"]}
+    for name in files:
+        before = addresses(inputs, base)
+        (inputs / name).write_text("# more\n", encoding="utf-8")
+        assert addresses(inputs, base) != before, name
+
+
+def test_an_imported_package_takes_in_what_it_imports_itself(inputs: Path) -> None:
+    (inputs / "pkg").mkdir()
+    (inputs / "pkg/__init__.py").write_text("from .one import a\n", encoding="utf-8")
+    (inputs / "pkg/one.py").write_text("from .. import beside\n", encoding="utf-8")
+    (inputs / "policy.py").write_text("import pkg\n", encoding="utf-8")
+    path = written(inputs, study_of({**FILES, **USES["policy.py"]}))
+    (point,) = expand(read_study(path)).points
+    names = ("policy.py", "pkg/__init__.py", "pkg/one.py", "beside.py")
+    assert point.sources == {
+        str((inputs / name).resolve()): hashlib.sha256((inputs / name).read_bytes()).hexdigest() for name in names
+    }
+    assert expand(read_study(path)).tasks("store")[0].sources == point.sources
+
+
+@pytest.mark.parametrize("name", USES)
+def test_the_files_of_users_go_along_with_each_point(name: str, inputs: Path) -> None:
+    path = written(inputs, study_of({**FILES, **USES[name]}, two={"passes": [1, 2]}))
+    for point in expand(read_study(path)).points:
+        assert str((inputs / name).resolve()) in point.sources
+
+
+def test_a_file_that_a_topology_of_ones_own_is_given_counts(inputs: Path) -> None:
+    (inputs / "mine.py").write_text("def mine(npus, file):\n    return None\n", encoding="utf-8")
+    of = {"file": str(inputs / "graph.txt"), "other": "no file"}
+    base = {**FILES, "network.topology": {"kind": "mine.py:mine", "parameters": of}}
+    before = addresses(inputs, base)
+    (inputs / "graph.txt").write_text("other", encoding="utf-8")
     assert addresses(inputs, base) != before
 
 

@@ -32,7 +32,7 @@ RING_US = {
 }
 IDEAL_US = 2 * (511 / 512) * 1024 / (3 * 50 * 1024) * 1e6
 """An all-reduce of 1 GiB on 512 NPUs that keeps three dimensions of 50 GiB/s busy all the time."""
-NOT_OURS = "workload file of the tutorial, not in this repository"
+NOT_OURS = "recorded: the workload file is the tutorial's and not in this repository"
 
 
 @dataclass(frozen=True)

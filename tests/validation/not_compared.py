@@ -20,7 +20,7 @@ GROUPS = [
                 "collectives on GPUs with real networks",
                 "astra-sim-docs, NCCL on 2 to 8 GPUs",
                 "2.8 to 20.6% error of ASTRA-sim",
-                "no machine to measure on; its traces and settings aren't published",
+                "no machine here to measure on",
             ),
             _row(
                 "hoti20",
@@ -55,7 +55,7 @@ GROUPS = [
                 "all-reduce of 16 KiB and 16 MiB on a physical ring",
                 "kredd2506.github.io/Astro",
                 "57.3 and 700.7 us",
-                "its topology file isn't printed: hosts there don't forward",
+                "its topology file isn't printed",
             ),
             _row("chakra", "Chakra traces of ASTRA-sim 2", "ASTRA-sim 2", "", "not read yet"),
             _row(
