@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -173,10 +174,11 @@ def test_a_point_whose_servers_are_killed_twice_fails_and_the_next_is_played(tmp
     store = Store(tmp_path / "store")
     pool = ServerPool()
     task = point(store, policy=f"{harmful_file(tmp_path)}:linger")
-    killers = [
-        _kill_server_when(pool, lambda times=times: begun(store).get(task.address) == times, signal.SIGKILL)
-        for times in (1, 2)
-    ]
+
+    def was_begun(times: int) -> bool:
+        return begun(store).get(task.address) == times
+
+    killers = [_kill_server_when(pool, partial(was_begun, times), signal.SIGKILL) for times in (1, 2)]
     outcome = play_point(task, pool)
     for killer in killers:
         killer.join()
@@ -216,8 +218,7 @@ def test_a_point_whose_processes_are_asked_to_end_is_not_finished(tmp_path: Path
     with ending(ServerPool()) as pool:
 
         def pid() -> int | None:
-            (server,) = pool._lent or [None]
-            child = None if server is None else server.child
+            child = pool._lent[0].child if pool._lent else None
             return None if child is None else child.pid if whom == "child" else pool.pids[0]
 
         def ask() -> None:
