@@ -51,7 +51,7 @@ class LiveLine:
 
     def _draw(self, lines: list[str]) -> None:
         """Put lines in the place of those before, in one write; the cursor stays in the first."""
-        columns = _columns(self._stream)
+        columns = columns_of(self._stream)
         count = max(len(lines), self._lines)
         shown = [line[: columns - 1] for line in lines] + [""] * (count - len(lines))
         up = f"\x1b[{count - 1}A\r" if count > 1 else ""
@@ -60,7 +60,7 @@ class LiveLine:
         self._lines = len(lines)
 
 
-def _columns(stream: TextIO) -> int:
+def columns_of(stream: TextIO) -> int:
     """How wide the terminal is that a stream leads to."""
     try:
         return os.get_terminal_size(stream.fileno()).columns
@@ -84,7 +84,7 @@ def progress_text(progress: Progress, events_per_second: float) -> str:
             f"layers {progress.steps_done}/{progress.steps}",
             f"sim {format_time(progress.time_ps)}",
             f"{_count(events_per_second)} events/s",
-            f"left {_clock(left)}" if left is not None else "left --:--",
+            f"left {clock_text(left)}" if left is not None else "left --:--",
         ]
     )
 
@@ -108,7 +108,8 @@ def _count(number: float) -> str:
     return f"{number:.0f} "
 
 
-def _clock(seconds: float) -> str:
+def clock_text(seconds: float) -> str:
+    """Seconds as ``04:05``, or ``2:10:00``."""
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes:02d}:{rest:02d}"

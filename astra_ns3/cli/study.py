@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import click
 
 from astra_ns3.cli.output import print_failure, print_json, show, tell
+from astra_ns3.cli.signals import run_is_over
+from astra_ns3.cli.study_progress import StudyLine
 from astra_ns3.errors import PointsFailed
 from astra_ns3.studies.checking import forecasts
 from astra_ns3.studies.expansion import Expansion, expand
@@ -39,7 +42,7 @@ def study_command(
     as_json: bool,
     quiet: bool,
 ) -> int:
-    """Play the points of the study in FILE, and write its tables, figures and page.
+    """Play the many runs of a study's file, and draw its figures.
 
     Points that the folder has are not run again: a study that was stopped goes on where it was.
     """
@@ -50,7 +53,9 @@ def study_command(
     if as_list:
         _list(expansion, known_outcomes(expansion, folder), as_json)
         return 0
-    result = play_study(expansion, folder, jobs, scheduler, only, retry_failed=retry_failed)
+    line = None if quiet else StudyLine(sys.stderr, live=sys.stderr.isatty())
+    result = play_study(expansion, folder, jobs, scheduler, only, retry_failed=retry_failed, progress=line)
+    run_is_over()
     if not as_json:
         show(study_text(result))
     failures = result.failures

@@ -47,7 +47,10 @@ class Need:
 
 def _pairs_need(inputs: Inputs, passes: int) -> int:
     """Bytes of the connections and queue pairs that a run has opened by its end."""
-    return sum(len(pairs) * TRANSPORTS[kind].bytes_per_pair for kind, pairs in joined_pairs(inputs, passes))
+    roce = inputs.network.roce if isinstance(inputs.network, NetworkConfig) else None
+    each = {"roce": 1 if roce is None else roce.queue_pairs_per_pair}
+    joined = joined_pairs(inputs, passes)
+    return sum(len(pairs) * each.get(kind, 1) * TRANSPORTS[kind].bytes_per_pair for kind, pairs in joined)
 
 
 def run_need(inputs: Inputs, passes: int) -> Need:

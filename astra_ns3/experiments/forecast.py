@@ -41,7 +41,7 @@ class Forecast:
     connections: int
     """Of TCP."""
     queue_pairs: int
-    """Of RoCE, one for each pair of NPUs in each direction."""
+    """Of RoCE, between pairs of NPUs in each direction; lasting ones, if all pairs send as many messages."""
     wall_seconds: float
     """On one core that has nothing else to do: CPU time of the whole program."""
     memory_bytes: int
@@ -74,8 +74,8 @@ def forecast(inputs: Inputs, passes: int) -> Forecast:
 
 
 def _pairs(sums: Sequence[Carried], kind: str) -> int:
-    """Pairs of sender and receiver that transports of a kind join."""
-    return sum(len(each.pairs) for each in sums if each.cutting.kind == kind)
+    """Connections or queue pairs that transports of a kind open."""
+    return sum(each.queue_pairs for each in sums if each.cutting.kind == kind)
 
 
 def _shared_packets(costs: TransportCosts, sums: Carried, packets: float, active: int) -> float:
@@ -86,7 +86,7 @@ def _shared_packets(costs: TransportCosts, sums: Carried, packets: float, active
 
 def _seconds(costs: TransportCosts, sums: Carried, active: int) -> float:
     """CPU time of all that a transport does; the more pairs, the less of them does the processor's cache hold."""
-    pairs = len(sums.pairs)
+    pairs = sums.queue_pairs
     slowness = 1 + costs.slowdown * pairs / (pairs + costs.pairs_in_cache)
     packets = _shared_packets(costs, sums, sums.packets, active)
     each = (costs.seconds_per_packet + costs.seconds_per_link * sums.links) * slowness
@@ -95,7 +95,7 @@ def _seconds(costs: TransportCosts, sums: Carried, active: int) -> float:
 
 def _memory(sums: Carried, active: int) -> int:
     """Connections, and packets in flight: a window for each connection or all active chunks, the smaller."""
-    costs, cutting, pairs = TRANSPORTS[sums.cutting.kind], sums.cutting, len(sums.pairs)
+    costs, cutting, pairs = TRANSPORTS[sums.cutting.kind], sums.cutting, sums.queue_pairs
     in_flight = _shared_packets(costs, sums, sums.largest_packets * active, active)
     if cutting.window_bytes:
         in_flight = min(in_flight, pairs * -(-cutting.window_bytes // cutting.payload_bytes))

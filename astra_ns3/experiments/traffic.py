@@ -35,12 +35,23 @@ class Cutting:
     """How a transport cuts messages; ``window_bytes`` 0: as much as there is.
 
     ``dimensions``: those whose messages it carries, by the highest dimension in which sender and receiver differ.
+    ``queue_pairs``: between two NPUs, at most; ``parts``: of each message, that are cut into packets by themselves.
     """
 
     kind: str
     dimensions: frozenset[int]
     payload_bytes: int
     window_bytes: int
+    queue_pairs: int = 1
+    parts: int = 1
+
+    def packets(self, bytes: _Numbers) -> _Numbers:
+        """Of messages of these sizes, shape ``(messages,)``; parts are equal to one byte and never empty."""
+        if self.parts == 1:
+            return -(-bytes // self.payload_bytes)
+        parts = np.minimum(bytes, self.parts)
+        shorter, longer = bytes // parts, bytes % parts
+        return longer * -(-(shorter + 1) // self.payload_bytes) + (parts - longer) * -(-shorter // self.payload_bytes)
 
 
 @dataclass
@@ -59,6 +70,13 @@ class Carried:
     """Sender x NPUs + receiver of each pair that it joins, ascending."""
     links: float = _DIRECT_LINKS
     """Of a path, on average over the pairs."""
+
+    @property
+    def queue_pairs(self) -> int:
+        """That are opened between the pairs if all of these send as many messages."""
+        cutting = self.cutting
+        each = -(-self.messages * cutting.parts // max(len(self.pairs), 1))
+        return len(self.pairs) * min(cutting.queue_pairs, each)
 
 
 def carried(inputs: Inputs, passes: int) -> list[Carried]:
@@ -100,10 +118,10 @@ def joined_pairs(inputs: Inputs, passes: int) -> list[tuple[str, _Numbers]]:
 
 def _carry(inputs: Inputs, play: ExpectedPlay, sums: Carried) -> None:
     """Add what a transport carries of a schedule that all its groups play."""
-    schedule, payload = play.schedule, sums.cutting.payload_bytes
+    schedule = play.schedule
     if not schedule.messages:
         return
-    between, of_pair = _sums_of_pairs(schedule, play.bytes, payload)
+    between, of_pair = _sums_of_pairs(schedule, play.bytes, sums.cutting)
     totals = np.zeros(len(of_pair))
     for chunk in _in_groups(inputs, play, between):
         own = chunk.own(sums.cutting.dimensions)
@@ -114,16 +132,16 @@ def _carry(inputs: Inputs, play: ExpectedPlay, sums: Carried) -> None:
     sums.largest_packets = max(sums.largest_packets, round(totals[0]))
 
 
-def _sums_of_pairs(schedule: Schedule, bytes: int, payload: int) -> tuple[_Numbers, list[npt.NDArray[Any]]]:
+def _sums_of_pairs(schedule: Schedule, bytes: int, cutting: Cutting) -> tuple[_Numbers, list[npt.NDArray[Any]]]:
     """Who sends to whom, as in :func:`_between`; packets, bytes over those of a packet, and messages of each pair."""
     if schedule.rotation is not None:
         # Rank by rank, in whose order the pairs are: laid out, all rows may be more than memory holds.
-        found = [_sums_of_pairs(schedule.sent_by(rank), bytes, payload) for rank in range(schedule.ranks)]
+        found = [_sums_of_pairs(schedule.sent_by(rank), bytes, cutting) for rank in range(schedule.ranks)]
         sums = zip(*(of_pair for _, of_pair in found), strict=True)
         return np.concatenate([between for between, _ in found]), [np.concatenate(each) for each in sums]
     sizes = schedule.message_bytes(bytes)
     between, place = np.unique(_places(schedule), return_inverse=True)
-    counted = -(-sizes // payload), sizes / payload, np.ones_like(sizes)
+    counted = cutting.packets(sizes), sizes / cutting.payload_bytes, np.ones_like(sizes)
     return between, [np.bincount(place, weights=each) for each in counted]
 
 
@@ -222,9 +240,18 @@ def _cuttings(inputs: Inputs, network: NetworkConfig) -> list[Cutting]:
     for kind, dimensions in _served(network).items():
         if kind == "tcp":
             assert plan.tcp is not None
-            payload, window = plan.tcp.segment_bytes, plan.tcp.window_bytes
-        else:
-            assert plan.roce is not None
-            payload, window = plan.roce.payload_bytes, window_bytes(plan.roce, plan.shape_of("roce"))
-        found.append(Cutting(kind, dimensions, payload, window))
+            found.append(Cutting(kind, dimensions, plan.tcp.segment_bytes, plan.tcp.window_bytes))
+            continue
+        assert plan.roce is not None
+        queue_pairs = plan.roce.queue_pairs_per_pair
+        found.append(
+            Cutting(
+                kind,
+                dimensions,
+                plan.roce.payload_bytes,
+                window_bytes(plan.roce, plan.shape_of("roce")),
+                queue_pairs,
+                queue_pairs if plan.roce.split_messages else 1,
+            )
+        )
     return found

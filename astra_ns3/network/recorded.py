@@ -141,7 +141,11 @@ ACCOUNT_HOPS = RecordedTable(
     ),
 )
 CONNECTIONS = RecordedTable("connections", "what the network file asked to observe of TCP connections", _PAIR_COLUMNS)
-QUEUE_PAIRS = RecordedTable("queue_pairs", "what the network file asked to observe of RoCE queue pairs", _PAIR_COLUMNS)
+QUEUE_PAIRS = RecordedTable(
+    "queue_pairs",
+    "what the network file asked to observe of RoCE queue pairs",
+    (*_PAIR_COLUMNS, Column("queue_pair", "int16", "", "number among the queue pairs of these two NPUs, from 0")),
+)
 QUEUES = RecordedTable(
     "queues",
     "lengths of the queues that the network file asked to observe",

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from astra_ns3.config.core.algorithm_names import FILE_PREFIX
 from astra_ns3.config.core.collective_kind import CollectiveKind
@@ -20,8 +21,10 @@ from astra_ns3.config.workload import Layer, Pass, Workload
 from astra_ns3.errors import InputError, nearest
 from astra_ns3.system.file import parse_system
 from astra_ns3.units import PS_PER_NS, parse_bytes, parse_time_ps
-from astra_ns3.user_code import user_part
+from astra_ns3.user_code import FORM, user_part
+from astra_ns3.workload.loops import LOOPS
 
+Made = TypeVar("Made")
 AnyConfig = Workload | SystemConfig | AnyNetwork
 PASSES = ("forward", "input_gradient", "weight_gradient")
 _PATH = ("topology", "path")
@@ -31,8 +34,8 @@ _PATH = ("topology", "path")
 def document_of(config: AnyConfig) -> dict[str, Any]:
     """All that a file says, defaults written out."""
     if isinstance(config, Workload):
-        document = asdict(config, dict_factory=_plain)
-        return {name: list(each) if isinstance(each, tuple) else each for name, each in document.items()}
+        found: dict[str, Any] = json.loads(json.dumps(asdict(config, dict_factory=_plain)))  # lists, not tuples
+        return found
     return config.document()
 
 
@@ -57,8 +60,10 @@ def parsed(config: AnyConfig, data: dict[str, Any], source: str, lines: Mapping[
         return _workload(data, Document(source, data, lines))
     if isinstance(config, SystemConfig):
         return parse_system(data, source, lines)
-    model = NetworkConfig if isinstance(config, NetworkConfig) else AnalyticalNetwork
-    return validated(model, Document(source, data, lines))
+    document = Document(source, data, lines)
+    if isinstance(config, NetworkConfig):
+        return validated(NetworkConfig, document)
+    return validated(AnalyticalNetwork, document)
 
 
 def placed(value: Any, folder: Path, path: KeyPath = ()) -> Any:
@@ -89,7 +94,10 @@ def names_files(value: Any) -> bool:
 def _workload(data: Mapping[str, Any], document: Document) -> Workload:
     """The workload that plain data describe, as :func:`document_of` has it."""
     _check_keys(data, Workload, (), document)
-    layers = data["layers"]
+    layers, loop = data["layers"], str(data["loop"])
+    if loop not in LOOPS and user_part(loop) is None:
+        allowed = f"allowed: {', '.join(LOOPS)}, {FORM}{nearest(loop, LOOPS)}"
+        raise InputError(f"{document.place(('loop',))}: key 'loop': found {shown(loop)}, {allowed}")
     if not isinstance(layers, (list, tuple)) or not layers:
         raise InputError(f"{document.place(('layers',))}: key 'layers': found {shown(layers)}, expected layers")
     made = tuple(_layer(layer, ("layers", place), document) for place, layer in enumerate(layers))
@@ -155,7 +163,7 @@ def _check_keys(data: Any, model: type[Any], path: KeyPath, document: Document) 
             raise InputError(f"{where}: unknown key; allowed: {', '.join(names)}{nearest(str(key), names)}")
 
 
-def _made(model: type[Any], values: Mapping[str, Any], path: KeyPath, document: Document) -> Any:
+def _made(model: Callable[..., Made], values: Mapping[str, Any], path: KeyPath, document: Document) -> Made:
     try:
         return model(**values)
     except InputError as error:

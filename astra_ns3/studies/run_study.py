@@ -13,13 +13,16 @@ from astra_ns3.errors import InputError
 from astra_ns3.studies.checking import check_points
 from astra_ns3.studies.expansion import Expansion, expand
 from astra_ns3.studies.file import USUAL_PRESET, read_study
+from astra_ns3.studies.measuring import measured_today
+from astra_ns3.studies.playing import play_tasks
+from astra_ns3.studies.progress import StudyProgressSink
 from astra_ns3.studies.result import StudyResult
-from astra_ns3.studies.simple_playing import outcomes_in, play_tasks
+from astra_ns3.studies.store import Store
 from astra_ns3.studies.task import PointOutcome
 from astra_ns3.studies.writing import write_study
 
 Given = str | os.PathLike[str] | Mapping[str, Any]
-Told = Callable[[PointOutcome], None]
+Told = Callable[[PointOutcome], object]
 _RESULTS = Path("results")
 
 
@@ -68,21 +71,26 @@ def play_study(
     only: Iterable[str] = (),
     *,
     retry_failed: bool = False,
-    on_outcome: Told = lambda outcome: None,
+    progress: StudyProgressSink | None = None,
+    on_outcome: Told | None = None,
 ) -> StudyResult:
-    """As :func:`study`, of points that are known. ``on_outcome`` hears of each that is played."""
-    played: list[PointOutcome] = []
-
-    def told(outcome: PointOutcome) -> None:
-        played.append(outcome)
-        on_outcome(outcome)
-
+    """As :func:`study`, of known points; ``progress`` hears how far it is, ``on_outcome`` of each that has ended."""
     there = known_outcomes(expansion, folder)
     check_points(point for point in expansion.points if point.address not in there)
-    tasks = expansion.tasks(os.fspath(folder.absolute()))
-    outcomes = play_tasks(tasks, folder, jobs, scheduler, told, retry_failed)
-    shown, outcomes = _with_what_is_there(expansion, dict(outcomes), folder, list(only))
-    result = StudyResult(shown, outcomes, folder, len(played))
+    store = Store(folder)
+    outcomes = play_tasks(
+        expansion.tasks(os.fspath(store.folder)),
+        store=store,
+        jobs=jobs,
+        scheduler=scheduler,
+        progress=progress,
+        retry_failed=retry_failed,
+        on_outcome=on_outcome,
+    )
+    played = sum(outcome != there.get(address) for address, outcome in outcomes.items())
+    shown, outcomes = _with_what_is_there(expansion, outcomes, folder, list(only))
+    outcomes = measured_today(outcomes, store, write=True)
+    result = StudyResult(shown, outcomes, folder, played)
     write_study(result, command_of(expansion, folder, only))
     return result
 
@@ -105,7 +113,7 @@ def _with_what_is_there(
         whole = expand(expansion.study, expansion.preset or USUAL_PRESET)
     except InputError:  # of a point that was not asked for
         return expansion, outcomes
-    there = {**outcomes_in(folder, [point.address for point in whole.points]), **outcomes}
+    there = {**known_outcomes(whole, folder), **outcomes}
     points = tuple(point for point in whole.points if point.address in there)
     parts = tuple(part for part in whole.parts if any(point.part == part.name for point in points))
     return replace(whole, points=points, parts=parts), there
@@ -113,7 +121,12 @@ def _with_what_is_there(
 
 def known_outcomes(expansion: Expansion, folder: Path) -> dict[str, PointOutcome]:
     """What the folder has of the points, by address; nothing is played or written."""
-    return outcomes_in(folder, [point.address for point in expansion.points])
+    store, found = Store(folder), {}
+    for point in expansion.points:
+        outcome = None if point.address in found else store.outcome(point.address)
+        if outcome is not None:
+            found[point.address] = outcome
+    return found
 
 
 def load_study(
@@ -121,4 +134,5 @@ def load_study(
 ) -> StudyResult:
     """What a study's folder holds of it now; nothing is played or written. Raises InputError."""
     expansion = expand(read_study(file), preset, list(only))
-    return StudyResult(expansion, known_outcomes(expansion, Path(folder)), Path(folder))
+    outcomes = measured_today(known_outcomes(expansion, Path(folder)), Store(folder))
+    return StudyResult(expansion, outcomes, Path(folder))

@@ -3,10 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+from astra_ns3.errors import BackendError, InputError
 from astra_ns3.experiments.request import RunRequest
+
+
+class UnfitWorker(InputError):
+    """A worker has another version of the code than the client, or doesn't see the store."""
+
+
+class SourceChanged(InputError):
+    """A file of users' code isn't any more what it was when the study began."""
+
+
+class Unplayed(BackendError):
+    """A point was cut off by something that has nothing to do with it: a batch system's signal, a full disk."""
+
 
 Measure = int | float | None
 
@@ -24,6 +38,8 @@ class PointTask:
     request: RunRequest
     store: str
     """The store's folder, as the worker sees it."""
+    sources: Mapping[str, str] = field(default_factory=dict)
+    """SHA-256, in hexadecimal, of each file of users' code that went into ``address``, by its absolute path."""
 
 
 @dataclass(frozen=True)
@@ -42,3 +58,5 @@ class PointOutcome:
     process."""
     limits: Mapping[str, Any]
     """Those in force when it was played."""
+    measured_with: str = ""
+    """Digest of the code that made the measures; empty: not known."""

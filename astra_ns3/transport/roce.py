@@ -63,6 +63,8 @@ class RoceParameters(RoceFrames):
     """
 
     per_message: bool
+    queue_pairs_per_pair: int
+    split_messages: bool
     acknowledged: bool
     priority: int
     ack_priority: int
@@ -131,6 +133,8 @@ def roce_parameters(transport: RoceTransport, line: Line) -> RoceParameters:
     return RoceParameters(
         **vars(roce_frames(transport)),
         per_message=transport.queue_pairs == "per-message",
+        queue_pairs_per_pair=transport.queue_pairs_per_pair,
+        split_messages=transport.queue_pair_use == "split",
         acknowledged=transport.completion == "acknowledged",
         priority=transport.priority,
         ack_priority=_given(transport.ack_priority, transport.priority),

@@ -92,12 +92,14 @@ def _window_warnings(parameters: RoceParameters, shape: NetworkShape) -> list[st
     round_trip_ps = base_round_trip_ps(parameters, shape)
     packets = max(1, parameters.window_bytes // parameters.payload_bytes)
     window_ps = packets * transmission_ps(parameters.largest_wire_bytes, shape.slowest_bps)
-    if window_ps >= round_trip_ps:
+    queue_pairs = parameters.queue_pairs_per_pair
+    if queue_pairs * window_ps >= round_trip_ps:
         return []
+    together = "one queue pair reaches" if queue_pairs == 1 else f"the {queue_pairs} queue pairs of two NPUs reach"
     return [
         f"window {format_bytes(parameters.window_bytes)} cannot fill the link: it is sent in {format_time(window_ps)} "
-        f"and acknowledged after {format_time(round_trip_ps)}, so one queue pair reaches "
-        f"{100 * window_ps // round_trip_ps}% of the rate"
+        f"and acknowledged after {format_time(round_trip_ps)}, so {together} "
+        f"{100 * queue_pairs * window_ps // round_trip_ps}% of the rate"
     ]
 
 
@@ -119,6 +121,7 @@ def _timer_warnings(parameters: RoceParameters, shape: NetworkShape) -> list[str
 
 def longest_drain_ps(parameters: RoceParameters, shape: NetworkShape) -> int:
     """The time a port needs for the longest queue it can have: every window towards one NPU, or the buffer."""
-    largest, window = shape.largest_buffer_bytes, window_bytes(parameters, shape)
+    largest = shape.largest_buffer_bytes
+    window = parameters.queue_pairs_per_pair * window_bytes(parameters, shape)
     queue = largest if window == 0 else min(largest, window * (shape.npus - shape.npus_per_host))
     return transmission_ps(queue, shape.slowest_bps)

@@ -8,6 +8,7 @@ Between a marker and ``<!-- end -->`` the page has what the marker asks for, mad
     <!-- table: PART: system, finish_us, share = 100 * exposed_us / finish_us -->    columns of one's own
     <!-- pivot: PART: scale, system, finish_us --> a row a scale, a column a system
     <!-- pivot: PART: scale, system, finish_us over flat-800g -->   each over that column's
+    <!-- pivot: PART where scale=0.1: ... -->      of the rows with that value only; of a table, too
     <!-- figure: PART NAME -->                    the picture, copied to docs/studies/figures/
     <!-- played -->                               points, runs, and the time of one worker
 
@@ -106,14 +107,14 @@ def made(text: str, folder: Folder, pictures: Path) -> str:
 
 def _table(words: str, folder: Folder, pictures: Path) -> list[str]:
     part, _, wanted = words.partition(":")
+    part, condition = _conditioned(part)
     columns = [column.strip() for column in wanted.split(",")] if wanted else []
     if not columns:
         part, _, name = part.strip().partition(" ")
         figure = folder.figure(part, name.strip())
         named = figure.get("y", ["finish_us"])
         columns = [*folder.axes(part), *([named] if isinstance(named, str) else named)]
-    part = part.strip()
-    rows = folder.part(part)
+    rows = _where(folder.part(part), condition)
     axes = folder.axes(part)
     heads, cells = [column.partition("=")[0].strip() for column in columns], []
     for group in _grouped(rows, axes).values():
@@ -128,7 +129,8 @@ def _pivot(words: str, folder: Folder, pictures: Path) -> list[str]:
         raise PageError("expected PART: ROW, COLUMN, VALUE")
     down, across, value = names
     value, _, other = (each.strip() for each in value.partition(" over "))
-    rows = folder.part(part.strip())
+    part, condition = _conditioned(part)
+    rows = _where(folder.part(part), condition)
     columns = list(dict.fromkeys(_text(row, across) for row in rows))
     if other and other not in columns:
         raise PageError(f"'{other}' is not one of {', '.join(columns)}")
@@ -140,6 +142,23 @@ def _pivot(words: str, folder: Folder, pictures: Path) -> list[str]:
         base = _mean(found[other], value) if other else 1.0
         cells.append([_shown(label[0]), *(_number(_mean(found[name], value) / base) for name in columns)])
     return _markdown([down, *columns], cells)
+
+
+def _conditioned(words: str) -> tuple[str, str]:
+    """A part's name, and what follows its ``where``; that is empty if there is none."""
+    part, _, condition = words.partition(" where ")
+    return part.strip(), condition.strip()
+
+
+def _where(rows: list[Row], condition: str) -> list[Row]:
+    """The rows whose column has the value that ``condition`` says, as ``scale=0.1``."""
+    if not condition:
+        return rows
+    column, _, value = (each.strip() for each in condition.partition("="))
+    found = [row for row in rows if _shown(_text(row, column)) == value]
+    if not found:
+        raise PageError(f"no point has {condition}")
+    return found
 
 
 def _figure(words: str, folder: Folder, pictures: Path) -> list[str]:

@@ -83,6 +83,38 @@ def test_an_incast_of_many_messages_completes(control: str, queue_pairs: str, tm
             assert each.sort_values("end_ps")["row"].is_monotonic_increasing
 
 
+@pytest.mark.parametrize("use", ["turns", "split"])
+@pytest.mark.parametrize("reliability", RELIABILITIES)
+@pytest.mark.parametrize("control", CONTROLS)
+def test_several_queue_pairs_bring_each_message_once_whatever_is_lost(
+    control: str, reliability: str, use: str, tmp_path: Path
+) -> None:
+    """Too little memory and no pauses: later messages overtake, and parts come long after the others."""
+    keys = {"queue_pairs_per_pair": 3, "queue_pair_use": use, "window": "20KB"}
+    network = congested(control, reliability, lossless=False, **keys)
+    played = play(network, ALL_TO_ALL, RANKS * 20_000, repeat=4, directory=tmp_path)
+    assert len(played.listener.done) == 4 * RANKS
+    check_each_arrived_once(played, 4 * ALL_TO_ALL.messages, 20_000)
+    assert played.statistics["queue_pairs"] == 3 * RANKS * (RANKS - 1)
+    assert played.statistics["out_of_order_packets"] == 0
+
+
+@pytest.mark.parametrize("use", ["turns", "split"])
+def test_two_runs_with_several_queue_pairs_are_the_same(use: str, tmp_path: Path) -> None:
+    tables = []
+    for name in ("first", "second"):
+        (tmp_path / name).mkdir()
+        keys: dict[str, Any] = {"queue_pairs_per_pair": 3, "queue_pair_use": use}
+        keys["observe"] = {"queue_pairs": ["rate", "cnps"]}
+        network = congested("dcqcn", lossless=False, **keys)
+        played = play(network, ALL_TO_ALL, RANKS * 30_000, seed=3, directory=tmp_path / name)
+        assert set(played.table("queue_pairs")["queue_pair"]) == {0, 1, 2} if use == "split" else {0}
+        tables.append((played.table("flows"), played.table("queue_pairs"), played.ports, played.finish_ps))
+    assert tables[0][0].equals(tables[1][0])
+    assert tables[0][1].equals(tables[1][1])
+    assert tables[0][2:] == tables[1][2:]
+
+
 @pytest.mark.parametrize("control", CONTROLS)
 def test_two_runs_in_one_process_are_the_same(control: str, tmp_path: Path) -> None:
     """Marks, and PINT's samples, are random: from the seed alone."""
@@ -99,8 +131,13 @@ def test_two_runs_in_one_process_are_the_same(control: str, tmp_path: Path) -> N
 @pytest.mark.parametrize("control", CONTROLS)
 @pytest.mark.parametrize("size", [0, 1, 999, 1000, 1001])
 def test_small_messages_go_through(control: str, size: int, tmp_path: Path) -> None:
-    played = play(congested(control), one_message(), size, directory=tmp_path, stop_when_done=False)
-    check_each_arrived_once(played, 1, max(1, size))
+    for queue_pairs in (1, 4):
+        folder = tmp_path / str(queue_pairs)
+        folder.mkdir()
+        network = congested(control, queue_pairs_per_pair=queue_pairs, queue_pair_use="split")
+        played = play(network, one_message(), size, directory=folder, stop_when_done=False)
+        check_each_arrived_once(played, 1, max(1, size))
+        assert played.statistics["queue_pairs"] == min(queue_pairs, max(1, size))
 
 
 @pytest.mark.parametrize("control", CONTROLS)

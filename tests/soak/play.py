@@ -41,7 +41,7 @@ FINISHED, DEADLOCK, GAVE_UP, REFUSED, STALLED, FAILED = (
     "failed",
 )
 UNCHANGED = ("finish_ps", "messages", "packets", "retransmissions", "timeouts", "dropped_frames", "lost_frames",
-             "marked_frames", "pauses", "nacks", "cnps", "queue_pairs")  # fmt: skip
+             "marked_frames", "pauses", "nacks", "cnps", "queue_pairs", "out_of_order_packets")  # fmt: skip
 """What onlookers must not change."""
 
 
@@ -85,9 +85,9 @@ def _differences(first: Outcome, again: Outcome) -> list[str]:
     if first.end != again.end or first.numbers is None or again.numbers is None:
         return [f"with onlookers it ends otherwise: {first.end} and {again.end} ({first.message} / {again.message})"]
     return [
-        f"onlookers change {name}: {first.numbers[name]} and {again.numbers[name]}"
+        f"onlookers change {name}: {first.numbers.get(name)} and {again.numbers.get(name)}"
         for name in UNCHANGED
-        if first.numbers[name] != again.numbers[name]
+        if first.numbers.get(name) != again.numbers.get(name)
     ]
 
 

@@ -134,6 +134,8 @@ def draw_roce(draw: Draw, *, in_order: bool, loses: bool) -> Drawn:
         made["ecmp"] = "per-message-port"
     if draw.chance(0.35) and made["congestion_control"]["kind"] != "static-window":
         made["window"] = draw.pick("bdp", "none", payload, 10 * payload, "100KB")
+    if made.get("queue_pairs") != "per-message" and draw.chance(0.4):
+        made |= {"queue_pairs_per_pair": draw.pick(2, 3, 8), "queue_pair_use": draw.pick("turns", "split")}
     return made
 
 

@@ -24,7 +24,10 @@ def _losses(traits: Traits, outcome: Outcome) -> list[str]:
     found = []
     if traits.all_safe and outcome.dropped:
         found.append(f"{outcome.dropped} frames were dropped where none may be")
-    nacks = 0 if outcome.numbers is None else outcome.numbers["nacks"]
+    numbers = outcome.numbers or {}
+    nacks, overtaken = numbers.get("nacks", 0), numbers.get("out_of_order_packets", 0)
     if traits.data_safe and traits.in_order and nacks:
         found.append(f"{nacks} NACKs where nothing is lost or overtaken")
+    if traits.in_order and overtaken:
+        found.append(f"{overtaken} packets out of order where none can overtake")
     return found

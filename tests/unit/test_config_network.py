@@ -205,6 +205,19 @@ def test_analytical_numbers_beyond_any_network_are_refused(key: str, value: str,
         read_network_file(file)
 
 
+def test_what_costs_nothing_may_be_left_out_of_a_network_of_version_1(tmp_path: Path) -> None:
+    """The tutorials of ASTRA-sim leave NICs, switches and memory out."""
+    short = {"topologies-per-dim": ["Ring", "Switch"], "dimensions-count": 2, "units-count": [4, 2]}
+    short |= {"links-count": [2, 1], "link-latency": [500, 1], "link-bandwidth": [50, 6.25]}
+    zeros = {key: [0, 0] for key in ("nic-latency", "router-latency", "hbm-latency", "hbm-scale")}
+    for name, keys in (("short", short), ("long", {**short, **zeros, "hbm-bandwidth": [1, 1]})):
+        (tmp_path / f"{name}.json").write_text(json.dumps(keys))
+    assert read_network_file(tmp_path / "short.json") == read_network_file(tmp_path / "long.json")
+    (tmp_path / "wrong.json").write_text(json.dumps({**short, "nic-latency": []}))
+    with pytest.raises(InputError, match=r"'nic-latency': found 0 entries, expected dimensions-count, 2"):
+        read_network_file(tmp_path / "wrong.json")
+
+
 def test_all_unknown_keys_are_told_at_once(tmp_path: Path) -> None:
     text = NETWORK.replace("npus: 16", "npus: 16\n  nqus: 16\n  linq: 1").replace("window: 0.5MB", "windov: 0.5MB")
     with pytest.raises(InputError) as caught:

@@ -98,6 +98,14 @@ def test_what_is_written_is_read_back_equal() -> None:
         ({"kind": "roce", "priority": 8}, "transport.priority': found 8, expected less than 8"),
         ({"kind": "roce", "reliability": "go-back-m"}, "transport.reliability': found 'go-back-m'"),
         ({"kind": "roce", "reliability": {"reordering_packets": 3}}, "has no effect with go-back-n"),
+        ({"kind": "roce", "queue_pairs_per_pair": 0}, "transport.queue_pairs_per_pair': found 0, expected greater"),
+        ({"kind": "roce", "queue_pairs_per_pair": 257}, "found 257, expected less than or equal to 256"),
+        ({"kind": "roce", "queue_pair_use": "turn"}, "did you mean 'turns'?"),
+        (
+            {"kind": "roce", "queue_pairs": "per-message", "queue_pairs_per_pair": 2},
+            "transport.queue_pairs_per_pair': found 2 with queue_pairs per-message, which opens one for each message; "
+            "expected 1, or queue_pairs per-pair",
+        ),
         ({"kind": "roce", "congestion_control": "dcqn"}, "did you mean 'dcqcn'?"),
         (
             {"kind": "roce", "congestion_control": {"rate_ai": "1Mbps"}},

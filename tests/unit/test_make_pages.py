@@ -158,3 +158,13 @@ def test_single_runs_get_a_table_of_their_own(tmp_path: Path) -> None:
         "<!-- end -->",
         "b",
     ]
+
+
+def test_where_keeps_the_rows_with_a_value(make_pages: ModuleType, folder: Path) -> None:
+    lines = written(make_pages, folder, "table: speed where system=hier: system, finish_us")
+    assert lines == ["| system | finish_us |", "| --- | --- |", "| hier | 5 |"]
+    lines = written(make_pages, folder, "pivot: speed where system=flat: scale, system, finish_us")
+    assert lines == ["| scale | flat |", "| --- | --- |", "| 0.1 | 20 |"]
+    page = folder.parent / "none.md"
+    page.write_text("<!-- table: speed where system=none: system, finish_us -->\n<!-- end -->\n")
+    assert make_pages.main([str(folder), str(page)]) == 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import faulthandler
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import NoReturn
 
@@ -21,6 +21,7 @@ from soak.verdict import faults
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.network.packet_network import parse_network
 from astra_ns3.config.topology.routing import ROUTING_KINDS
+from astra_ns3.config.transports.roce import RoceTransport
 from astra_ns3.config.transports.roce_control import KINDS as CONTROLS
 from astra_ns3.topology.registry import BUILDERS, build_graph
 from astra_ns3.workload.loops import LOOPS
@@ -30,6 +31,7 @@ LINK = {"rate": "100Gbps", "delay": "500ns"}
 SWITCH = {"buffer": "1MB"}
 SAFE = Traits("ring", "roce", "none", "ecmp", "go-back-n", True, True, True, True, True)
 NACKED = {"nacks": 1}
+OVERTAKEN = {"out_of_order_packets": 1}
 
 
 @pytest.fixture(scope="module")
@@ -42,6 +44,15 @@ def test_a_seed_gives_one_case_which_survives_being_written_down() -> None:
     assert case_of(random_case(5).document()).document() == random_case(5).document()
 
 
+def several_queue_pairs(cases: list[Case]) -> Iterator[RoceTransport]:
+    """RoCE of the cases that have several queue pairs between two NPUs."""
+    for case in cases:
+        made = [case.network.get("transport"), *case.network.get("transports", [])]
+        for each in made:
+            if isinstance(each, dict) and each.get("queue_pairs_per_pair", 1) > 1:
+                yield RoceTransport.model_validate(each)
+
+
 def test_everything_there_is_is_drawn(many: list[Case]) -> None:
     traits = [traits_of(case) for case in many]
     assert set(KINDS) == set(BUILDERS)
@@ -51,6 +62,7 @@ def test_everything_there_is_is_drawn(many: list[Case]) -> None:
     assert {each.reliability for each in traits} == {"go-back-n", "go-back-0", "selective-repeat", "tcp's"}
     own = {"additive.hpp:AdditiveControl", "additive.py:AdditiveControl"}
     assert {each.control for each in traits} == {*CONTROLS, *own, "tcp's"}
+    assert {config.queue_pair_use for config in several_queue_pairs(many)} == {"turns", "split"}
     jobs = [case.job for case in many]
     assert {job["collective"] for job in jobs if job["kind"] == "collective"} == {kind.name for kind in CollectiveKind}
     assert {job["text"].split()[0] for job in jobs if job["kind"] == "workload"} == set(LOOPS)
@@ -91,6 +103,8 @@ def test_ends_are_judged_by_what_a_network_may_do() -> None:
     assert faults(replace(SAFE, all_safe=False), Outcome(FINISHED, dropped=1)) == []
     assert faults(SAFE, Outcome(FINISHED, numbers=NACKED))
     assert faults(replace(SAFE, in_order=False), Outcome(FINISHED, numbers=NACKED)) == []
+    assert faults(replace(SAFE, data_safe=False), Outcome(FINISHED, numbers=OVERTAKEN))
+    assert faults(replace(SAFE, in_order=False), Outcome(FINISHED, numbers=OVERTAKEN)) == []
     assert faults(SAFE, Outcome(FINISHED, problems=("1 frames are out; 0 wait or travel",)))
 
 

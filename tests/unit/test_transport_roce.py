@@ -231,6 +231,12 @@ def test_what_contradicts_itself_is_refused() -> None:
         ({"congestion_control": "hpcc", "window": "none"}, LOSSLESS, "set window: bdp"),
         # 20 packets of 1082 bytes are sent in 1731.2 ns, acknowledged after 2186.88 ns: 79%.
         ({"window": "20KB"}, LOSSLESS, "cannot fill the link: it is sent in 1.731 us and acknowledged after 2.187 us"),
+        # Two of 10 packets together the same.
+        (
+            {"window": "10KB", "queue_pairs_per_pair": 2},
+            LOSSLESS,
+            "sent in 865.6 ns and acknowledged after 2.187 us, so the 2 queue pairs of two NPUs reach 79% of the rate",
+        ),
         ({"window": "20KB"}, LOSSLESS, "reaches 79% of the rate"),
         # 32 MiB at 100 Gb/s: 2.684 ms.
         ({"reliability": {"timeout": "2ms"}}, LOSSLESS, "timeout 2 ms is shorter than the 2.687 ms"),
@@ -302,8 +308,17 @@ def test_a_forecast_counts_packets_of_the_payload() -> None:
     keys: dict[str, object] = {"scheduling-policy": "LIFO", "preferred-dataset-splits": 2}
     keys |= {f"{name}-implementation": "ring" for name in ("all-reduce", "reduce-scatter", "all-gather", "all-to-all")}
     workload = parse_workload("MICRO\n1\nlayer -1 0 NONE 0 0 NONE 0 0 ALLREDUCE 1048576 0\n", "micro")
+    several = {"payload": "4KiB", "queue_pairs_per_pair": 3}
+    turns, split = (
+        validate(workload, parse_system(keys), config({**several, "queue_pair_use": use})).forecast
+        for use in ("turns", "split")
+    )
     found = validate(workload, parse_system(keys), config({"payload": "4KiB"})).forecast
     # A ring: 2 chunks, 15 steps twice, from each of 16: messages of 1 MiB / 2 / 16 = 32 KiB, 8 packets each.
     assert found.messages == 2 * 2 * 15 * 16
     assert found.packets == found.messages * ceil(2**20 / 2 / 16 / 4096)
     assert (found.queue_pairs, found.connections) == (16, 0)
+    # In turns the same packets. Thirds of 32 KiB, 10,923 and twice 10,922 bytes, have 3 packets each.
+    assert (turns.queue_pairs, split.queue_pairs) == (3 * 16, 3 * 16)
+    assert (turns.packets, split.packets) == (found.packets, found.messages * 9)
+    assert turns.messages == split.messages == found.messages

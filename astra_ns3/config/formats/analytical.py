@@ -76,17 +76,18 @@ class _Version1(ConfigModel):
     links: tuple[Annotated[int, Ge(0)], ...] = Field(alias="links-count")
     link_latency: tuple[Latency, ...] = Field(alias="link-latency")
     link_bandwidth: tuple[Bandwidth, ...] = Field(alias="link-bandwidth")
-    nic_latency: tuple[Latency, ...] = Field(alias="nic-latency")
-    router_latency: tuple[Latency, ...] = Field(alias="router-latency")
-    memory_latency: tuple[Latency, ...] = Field(alias="hbm-latency")
-    memory_bandwidth: tuple[Bandwidth, ...] = Field(alias="hbm-bandwidth")
-    memory_scale: tuple[Annotated[float, Ge(0), Le(1e6)], ...] = Field(alias="hbm-scale")
+    nic_latency: tuple[Latency, ...] = Field(alias="nic-latency", default=())
+    router_latency: tuple[Latency, ...] = Field(alias="router-latency", default=())
+    memory_latency: tuple[Latency, ...] = Field(alias="hbm-latency", default=())
+    memory_bandwidth: tuple[Bandwidth, ...] = Field(alias="hbm-bandwidth", default=())
+    memory_scale: tuple[Annotated[float, Ge(0), Le(1e6)], ...] = Field(alias="hbm-scale", default=())
 
     @model_validator(mode="after")
     def _lengths(self) -> _Version1:
         for name, field in type(self).model_fields.items():
             value: Any = getattr(self, name)
-            if isinstance(value, tuple) and name != "dimension_types" and len(value) != self.count:
+            left_out = name not in self.model_fields_set
+            if isinstance(value, tuple) and name != "dimension_types" and not left_out and len(value) != self.count:
                 raise key_error(
                     str(field.alias), f"found {len(value)} entries, expected dimensions-count, {self.count}"
                 )
@@ -110,17 +111,20 @@ class _Version1(ConfigModel):
 
     def grid(self) -> tuple[AnalyticalDimension, ...]:
         """The dimensions described."""
+        optional = {
+            "nic_latency_ns": self.nic_latency,
+            "router_latency_ns": self.router_latency,
+            "memory_latency_ns": self.memory_latency,
+            "memory_bytes_per_ns": self.memory_bandwidth,
+            "memory_scale": self.memory_scale,
+        }
         return tuple(
             AnalyticalDimension(
                 topology=self.topologies[d],
                 npus=self.npus[d],
                 bytes_per_ns=self.link_bandwidth[d] * GIB_PER_NS * self._parallel_links(d),
                 link_latency_ns=self.link_latency[d],
-                nic_latency_ns=self.nic_latency[d],
-                router_latency_ns=self.router_latency[d],
-                memory_latency_ns=self.memory_latency[d],
-                memory_bytes_per_ns=self.memory_bandwidth[d],
-                memory_scale=self.memory_scale[d],
+                **{name: values[d] for name, values in optional.items() if values},
             )
             for d in range(self.count)
         )

@@ -37,6 +37,8 @@ from astra_ns3.units import PS_PER_MS, parse_bytes
 LARGEST_PAYLOAD_BYTES = 65_000
 NIC_TIMEOUT_PS = 4_096_000 * 2**12
 """4.096 us x 2**n, n = 12 (InfiniBand Architecture Specification, 9.7.6.1.3): above what full buffers hold back."""
+MOST_QUEUE_PAIRS = 256
+"""Between two NPUs; communication libraries use a few."""
 WINDOW_WORDS = ("bdp", "none")
 
 
@@ -103,6 +105,12 @@ class RoceTransport(ConfigModel):
     """On each ACK; absent: as it needs."""
     queue_pairs: Literal["per-pair", "per-message"] = "per-pair"
     """One queue pair for each ordered pair of NPUs and the whole run, or a new one for each message."""
+    queue_pairs_per_pair: Annotated[Count, Le(MOST_QUEUE_PAIRS)] = 1
+    """With ``per-pair``: how many there are between each ordered pair of NPUs, each with a source port, a window and a
+    congestion control of its own."""
+    queue_pair_use: Literal["turns", "split"] = "turns"
+    """With several: whole messages take them in turns, or each message is cut into equal parts, one for each. NCCL has
+    both (environment variables NCCL_IB_QPS_PER_CONNECTION and NCCL_IB_SPLIT_DATA_ON_QPS, 0 and 1)."""
     priority: Priority = 3
     ack_priority: Priority | None = None
     """Absent: that of the data."""
@@ -135,6 +143,13 @@ class RoceTransport(ConfigModel):
     ecmp: Literal["flow-hash", "per-message-port"] = "flow-hash"
     """A queue pair keeps its source port, or takes the next one, from 10000 on, with each message of its pair."""
     congestion_control: RoceControlConfig = NoControl()
+
+    @model_validator(mode="after")
+    def _several_queue_pairs_last(self) -> RoceTransport:
+        if self.queue_pairs_per_pair > 1 and self.queue_pairs == "per-message":
+            found = f"found {self.queue_pairs_per_pair} with queue_pairs per-message, which opens one for each message"
+            raise key_error("queue_pairs_per_pair", f"{found}; expected 1, or queue_pairs per-pair")
+        return self
 
 
 def _transport_kind(value: object) -> str | None:

@@ -11,8 +11,8 @@ from astra_ns3.errors import InputError
 from astra_ns3.network.door.installed import NS3_SERIES, ns3_root
 from astra_ns3.network.door.library import load, load_library
 
-_HOOK_MODULES = ("core", "network", "internet", "applications", "point-to-point")
-_HOOK_HEADERS = (
+HOOK_MODULES = ("core", "network", "internet", "applications", "point-to-point")
+HOOK_HEADERS = (
     "ns3/core-module.h",
     "ns3/network-module.h",
     "ns3/internet-module.h",
@@ -41,9 +41,9 @@ def load_namespace() -> Any:
     # The wheel was compiled with both; without them the layouts of its classes differ.
     cppyy.cppdef("#define NS3_LOG_ENABLE 1\n#define NS3_ASSERT_ENABLE 1\n")
     cppyy.add_include_path(str(root / "include"))
-    for module in _HOOK_MODULES:
+    for module in HOOK_MODULES:
         load_library(cppyy, root / "lib64" / f"libns{NS3_SERIES}-{module}.so")
-    for header in _HOOK_HEADERS:
+    for header in HOOK_HEADERS:
         cppyy.include(header)
     cppyy.cppdef(_TRACE_HELPER)
     return cppyy.gbl.ns3

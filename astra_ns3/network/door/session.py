@@ -33,6 +33,7 @@ class Statistics(Protocol):
     cnps: int
     busyQueuePairs: int
     roceFrames: int
+    outOfOrderPackets: int
     pauseStorms: int
 
 

@@ -26,7 +26,7 @@ from astra_ns3.network.door.hooking import load_namespace
 from astra_ns3.network.door.library import load
 from astra_ns3.network.door.listener import Listener
 from astra_ns3.network.door.recording import Recording
-from astra_ns3.network.door.session import Description, Session, close_session, numbers_of
+from astra_ns3.network.door.session import Description, Session, Statistics, close_session, numbers_of
 from astra_ns3.network.records import RecorderOptions
 from astra_ns3.topology.graph import Graph
 from astra_ns3.topology.ports import all_ports, port_name
@@ -204,13 +204,21 @@ class SessionBackend:
             "lost_frames": sums["lost_frames"],
             "marked_frames": sums["marked_frames"],
             "pauses": sums["pauses"],
+            "paused_ps": sums["paused_ps"],
             "pause_storms": int(native.pauseStorms),
             "queue_pairs": int(native.queuePairs),
             "nacks": int(native.nacks),
             "cnps": int(native.cnps),
+            **self._of_roce(native),
             "python_seconds": self._callback_seconds,
             "idle_memory_bytes": self._idle_memory_bytes,
         }
+
+    @staticmethod
+    def _of_roce(native: Statistics) -> dict[str, int]:
+        """What only RoCE counts; nothing where there is none."""
+        overtaken = int(native.outOfOrderPackets)
+        return {} if overtaken < 0 else {"out_of_order_packets": overtaken}
 
     def warnings(self) -> list[str]:
         """What went on in the run that its user should know, each one line."""

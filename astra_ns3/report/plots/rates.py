@@ -21,7 +21,7 @@ from astra_ns3.report.plots.style import (
     stroke,
     time_unit,
 )
-from astra_ns3.report.tables import Numbers, Records, numbers, recorded, words
+from astra_ns3.report.tables import Numbers, Records, columns_of, numbers, recorded, words
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -37,15 +37,18 @@ _QUANTITIES = {
 }
 _PAIR = re.compile(r"(\d+)[->,](\d+)")
 
-Pair = tuple[int, int]
+Pair = tuple[int, int, int]
+"""Sender, receiver, and which of their queue pairs; 0 where there is one, or a connection."""
 Line = tuple[Numbers, Numbers]
 
 
 def draw(records: Records, choice: Choice) -> Figure:
-    """A panel per quantity that was recorded, a line per pair of NPUs."""
+    """A panel per quantity that was recorded, a line per queue pair or connection."""
     table = next(name for name in ("queue_pairs", "connections") if recorded(records, name) is not None)
     quantity = words(records, table, "quantity")
     columns = numbers(records, table, "time_ps", "source", "destination", "value")
+    several = "queue_pair" in columns_of(records, table)
+    columns += numbers(records, table, "queue_pair") if several else (np.zeros_like(columns[0]),)
     pairs = _chosen(columns, choice.select) or _foremost(quantity.codes, columns)
     lines = {name: _lines(quantity.codes == code, columns, pairs)
              for code, name in enumerate(quantity.texts) if name in _QUANTITIES}  # fmt: skip
@@ -61,24 +64,25 @@ def draw(records: Records, choice: Choice) -> Figure:
         _draw_quantity(axes[place], name, lines[name], pairs, until_ps, factor)
     axes[-1].set_xlim(0, until_ps / factor)
     axes[-1].set_xlabel(f"time ({unit})")
-    handles = [stroke(_colour(pairs, pair), f"NPU {pair[0]} to {pair[1]}") for pair in pairs]
+    handles = [stroke(_colour(pairs, pair), _name(pair)) for pair in pairs]
     legend_below(figure, handles, 3 if choice.width_inches < 5 else 6)
     return figure
 
 
 def _chosen(columns: tuple[Numbers, ...], select: tuple[str, ...]) -> list[Pair]:
-    """The pairs named, as 0-1."""
-    if len(select) > len(COLOURS):
-        raise InputError(f"{len(select)} pairs are selected, expected at most {len(COLOURS)}")
+    """The pairs named, as 0-1, with all their queue pairs."""
     found: list[Pair] = []
     for word in select:
         match = _PAIR.fullmatch(word)
         if match is None:
             raise InputError(f"pair '{word}' is not two NPUs: write 0-1 for what NPU 0 sends to NPU 1")
-        pair = int(match[1]), int(match[2])
-        if not ((columns[1] == pair[0]) & (columns[2] == pair[1])).any():
-            raise InputError(f"pair '{word}': nothing was recorded from NPU {pair[0]} to NPU {pair[1]}")
-        found.append(pair)
+        source, destination = int(match[1]), int(match[2])
+        recorded_pairs = np.unique(columns[4][(columns[1] == source) & (columns[2] == destination)])
+        if not len(recorded_pairs):
+            raise InputError(f"pair '{word}': nothing was recorded from NPU {source} to NPU {destination}")
+        found += [(source, destination, number) for number in recorded_pairs.tolist()]
+    if len(found) > len(COLOURS):
+        raise InputError(f"{len(found)} pairs are selected, expected at most {len(COLOURS)}")
     return found
 
 
@@ -86,17 +90,16 @@ def _foremost(codes: Numbers, columns: tuple[Numbers, ...]) -> list[Pair]:
     """The pairs with most rows."""
     if not len(codes):
         return []
-    npus = int(max(columns[1].max(), columns[2].max())) + 1
-    keys, counts = np.unique(columns[1] * npus + columns[2], return_counts=True)
+    pairs, counts = np.unique(np.stack((columns[1], columns[2], columns[4])), axis=1, return_counts=True)
     order = np.argsort(-counts, kind="stable")[:MOST_PAIRS]
-    return sorted(divmod(int(key), npus) for key in keys[order])
+    return sorted((int(source), int(destination), int(number)) for source, destination, number in pairs.T[order])
 
 
 def _lines(wanted: npt.NDArray[np.bool_], columns: tuple[Numbers, ...], pairs: list[Pair]) -> dict[Pair, Line]:
-    times, source, destination, values = (column[wanted] for column in columns)
+    times, source, destination, values, numbers_of = (column[wanted] for column in columns)
     found = {}
     for pair in pairs:
-        inside = (source == pair[0]) & (destination == pair[1])
+        inside = (source == pair[0]) & (destination == pair[1]) & (numbers_of == pair[2])
         if inside.any():
             found[pair] = times[inside], values[inside]
     return found
@@ -118,6 +121,10 @@ def _draw_quantity(
     axes.set_ylim(0, 1.06 * most / scale)
     axes.set_ylabel(f"{_QUANTITIES[name]} ({unit})")
     axes.grid()
+
+
+def _name(pair: Pair) -> str:
+    return f"NPU {pair[0]} to {pair[1]}" + (f", queue pair {pair[2]}" if pair[2] else "")
 
 
 def _colour(pairs: list[Pair], pair: Pair) -> str:

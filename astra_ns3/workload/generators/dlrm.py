@@ -18,9 +18,7 @@ from pathlib import Path
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.workload import Layer, Pass, Workload
 from astra_ns3.workload.files.astra_sim import format_workload
-
-UPDATE_BYTES_PER_NS = 1000
-"""Read off the sample's last column: 524288 bytes, 524 ns; 1064960 bytes, 1065 ns."""
+from astra_ns3.workload.generators.rates import rounded_up, update_ns
 
 
 @dataclass(frozen=True)
@@ -80,14 +78,14 @@ def dlrm_case_study() -> str:
 
 def _dense(model: DlrmModel, name: str, inputs: int, outputs: int) -> Layer:
     """A fully connected layer, data parallel; each pass is one matrix product of the same size."""
-    product_ns = _up(2 * model.batch * inputs * outputs, model.operations_per_ns)
+    product_ns = rounded_up(2 * model.batch * inputs * outputs, model.operations_per_ns)
     gradient_bytes = inputs * outputs * model.element_bytes
     return Layer(
         name,
         forward=Pass(product_ns),
         input_gradient=Pass(product_ns),
         weight_gradient=Pass(product_ns, CollectiveKind.ALL_REDUCE, gradient_bytes),
-        update_ns=_update_ns(gradient_bytes),
+        update_ns=update_ns(gradient_bytes),
     )
 
 
@@ -100,21 +98,13 @@ def _embedding(model: DlrmModel) -> Layer:
     pooled = model.pooled_bytes
     return Layer(
         "Embedding",
-        forward=Pass(_up((model.pooling + 1) * pooled, model.memory_bytes_per_ns), CollectiveKind.ALL_TO_ALL, pooled),
+        forward=Pass(
+            rounded_up((model.pooling + 1) * pooled, model.memory_bytes_per_ns), CollectiveKind.ALL_TO_ALL, pooled
+        ),
         input_gradient=Pass(0, CollectiveKind.ALL_TO_ALL, pooled),
-        weight_gradient=Pass(_up((1 + 2 * model.pooling) * pooled, model.memory_bytes_per_ns)),
-        update_ns=_update_ns(pooled),
+        weight_gradient=Pass(rounded_up((1 + 2 * model.pooling) * pooled, model.memory_bytes_per_ns)),
+        update_ns=update_ns(pooled),
     )
-
-
-def _up(amount: int, per_ns: int) -> int:
-    """Whole nanoseconds, rounded up."""
-    return -(-amount // per_ns)
-
-
-def _update_ns(size_bytes: int) -> int:
-    """Rounded to the nearest nanosecond, as the sample is."""
-    return (size_bytes + UPDATE_BYTES_PER_NS // 2) // UPDATE_BYTES_PER_NS
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -115,6 +115,10 @@ CheckTransports(const NetworkDescription& description)
                 std::to_string(description.hostOfNpu.count));
     Require(!description.transports.empty() || description.hosts <= 1,
             "there are several hosts and no transport between them");
+    const uint32_t queuePairs = description.roce.queuePairsPerPair;
+    Require(queuePairs == 1 || (queuePairs > 1 && !description.roce.perMessage),
+            "RoCE with " + std::to_string(queuePairs) +
+                " queue pairs for each pair of NPUs, or that with one for each message");
     const AnalyticalDescription& analytical = description.analytical;
     const uint64_t classes = analytical.latencyClasses;
     Require(classes == 0 || (analytical.latencyDimension < analytical.grid.size() &&

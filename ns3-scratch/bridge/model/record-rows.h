@@ -45,11 +45,12 @@ struct AccountHopRow
 /// A value of a pair of NPUs.
 struct PairRow
 {
-    int64_t timePs;      //!< when
-    int64_t source;      //!< NPU that sends
-    int64_t destination; //!< NPU that receives
-    int64_t quantity;    //!< a ConnectionQuantity or QueuePairQuantity
-    int64_t value;       //!< the number
+    int64_t timePs;       //!< when
+    int64_t source;       //!< NPU that sends
+    int64_t destination;  //!< NPU that receives
+    int64_t quantity;     //!< a ConnectionQuantity or QueuePairQuantity
+    int64_t value;        //!< the number
+    int64_t queuePair{0}; //!< RoCE: which of the queue pairs of these two
 };
 
 /// A value of a port.
@@ -155,6 +156,15 @@ PairColumns()
         {"quantity", [](const PairRow& row) { return row.quantity; }},
         {"value", [](const PairRow& row) { return row.value; }},
     };
+}
+
+/// \return columns of values of queue pairs
+inline std::vector<RecordColumn<PairRow>>
+QueuePairColumns()
+{
+    auto columns = PairColumns();
+    columns.push_back({"queue_pair", [](const PairRow& row) { return row.queuePair; }});
+    return columns;
 }
 
 /// \param value name of the values \return columns of values of ports

@@ -88,7 +88,7 @@ class Recorder : public ns3::MessageAccountant
     AccountTable m_accounts{"accounts", AccountColumns()}; //!< of messages
     AccountHopTable m_accountHops{"account_hops", AccountHopColumns()}; //!< of messages
     PairTable m_connections{"connections", PairColumns()};              //!< of TCP
-    PairTable m_queuePairs{"queue_pairs", PairColumns()};               //!< of RoCE
+    PairTable m_queuePairs{"queue_pairs", QueuePairColumns()};          //!< of RoCE
     PortTable m_queues{"queues", PortColumns("queue_bytes")};           //!< of ports
     PortTable m_pauses{"pauses", PortColumns("paused_priorities")};     //!< of ports
     PortTable m_utilisation{"utilisation", PortColumns("wire_bytes")};  //!< of ports

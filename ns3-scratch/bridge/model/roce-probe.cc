@@ -17,13 +17,6 @@ namespace
 {
 constexpr double MILLIONTHS = 1e6;
 constexpr std::array<uint32_t, 3> QUANTITIES{QUEUE_PAIR_RATE, QUEUE_PAIR_WINDOW, QUEUE_PAIR_ALPHA};
-
-/// \return sender and receiver of a queue pair
-std::pair<int64_t, int64_t>
-EndsOf(const RoceQueuePair& pair)
-{
-    return {pair.GetAddress().senderNpu, pair.GetAddress().receiverNpu};
-}
 } // namespace
 
 QueuePairProbe::QueuePairProbe(PairTable& table, uint32_t quantities, int64_t intervalPs)
@@ -33,21 +26,34 @@ QueuePairProbe::QueuePairProbe(PairTable& table, uint32_t quantities, int64_t in
 {
 }
 
+QueuePairProbe::Name
+QueuePairProbe::NameOf(const RoceQueuePair& pair)
+{
+    const RoceAddress& address = pair.GetAddress();
+    return {address.senderNpu, address.receiverNpu, address.number};
+}
+
 void
-QueuePairProbe::Sample(const Ends& ends, Series& series, uint32_t quantity, int64_t nowPs)
+QueuePairProbe::Append(const Name& name, uint32_t quantity, int64_t value, int64_t timePs)
+{
+    m_table.Append({timePs, name.sender, name.receiver, quantity, value, name.number});
+}
+
+void
+QueuePairProbe::Sample(const Name& name, Series& series, uint32_t quantity, int64_t nowPs)
 {
     // The first multiple at or after the last change is the only one that can show anything new.
     const int64_t step = m_intervalPs > 0 ? m_intervalPs : 1;
     const int64_t samplePs = (series.changedPs + step - 1) / step * step;
     if (samplePs <= nowPs && series.value != series.reported)
     {
-        m_table.Append({samplePs, ends.first, ends.second, quantity, series.value});
+        Append(name, quantity, series.value, samplePs);
         series.reported = series.value;
     }
 }
 
 void
-QueuePairProbe::Note(const Ends& ends,
+QueuePairProbe::Note(const Name& name,
                      Series& series,
                      uint32_t quantity,
                      int64_t value,
@@ -59,13 +65,13 @@ QueuePairProbe::Note(const Ends& ends,
     }
     if (m_intervalPs > 0)
     {
-        Sample(ends, series, quantity, nowPs - 1); // a change at a sampling instant belongs to it
+        Sample(name, series, quantity, nowPs - 1); // a change at a sampling instant belongs to it
     }
     series.changedPs = nowPs;
     series.value = value;
     if (m_intervalPs == 0)
     {
-        Sample(ends, series, quantity, nowPs);
+        Sample(name, series, quantity, nowPs);
     }
 }
 
@@ -73,18 +79,18 @@ void
 QueuePairProbe::ControlChanged(const RoceQueuePair& pair)
 {
     const RoceQueueSender& sender = pair.GetSender();
-    const Ends ends = EndsOf(pair);
+    const Name name = NameOf(pair);
     const int64_t nowPs = Simulator::Now().GetTimeStep();
     const std::array<int64_t, SAMPLED> values{
         std::llround(sender.GetRateBps()),
         static_cast<int64_t>(sender.GetWindowBytes()),
         std::llround(sender.GetControl().GetAlpha() * MILLIONTHS)};
-    auto& series = m_series[ends];
+    auto& series = m_series[name];
     for (std::size_t place = 0; place < SAMPLED; ++place)
     {
         if (m_quantities & QUANTITIES[place])
         {
-            Note(ends, series[place], QUANTITIES[place], values[place], nowPs);
+            Note(name, series[place], QUANTITIES[place], values[place], nowPs);
         }
     }
 }
@@ -94,8 +100,7 @@ QueuePairProbe::Retransmitted(const RoceQueuePair& pair, uint32_t bytes, int64_t
 {
     if (m_quantities & QUEUE_PAIR_RETRANSMISSION)
     {
-        const Ends ends = EndsOf(pair);
-        m_table.Append({timePs, ends.first, ends.second, QUEUE_PAIR_RETRANSMISSION, bytes});
+        Append(NameOf(pair), QUEUE_PAIR_RETRANSMISSION, bytes, timePs);
     }
 }
 
@@ -104,9 +109,7 @@ QueuePairProbe::Notified(const RoceQueuePair& pair)
 {
     if (m_quantities & QUEUE_PAIR_CNP)
     {
-        const Ends ends = EndsOf(pair);
-        const int64_t nowPs = Simulator::Now().GetTimeStep();
-        m_table.Append({nowPs, ends.first, ends.second, QUEUE_PAIR_CNP, 1});
+        Append(NameOf(pair), QUEUE_PAIR_CNP, 1, Simulator::Now().GetTimeStep());
     }
 }
 
@@ -117,13 +120,13 @@ QueuePairProbe::Flush(int64_t nowPs)
     {
         return;
     }
-    for (auto& [ends, series] : m_series)
+    for (auto& [name, series] : m_series)
     {
         for (std::size_t place = 0; place < SAMPLED; ++place)
         {
             if (m_quantities & QUANTITIES[place])
             {
-                Sample(ends, series[place], QUANTITIES[place], nowPs);
+                Sample(name, series[place], QUANTITIES[place], nowPs);
             }
         }
     }

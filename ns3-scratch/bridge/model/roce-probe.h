@@ -5,9 +5,9 @@
 #include "roce-context.h"
 
 #include <array>
+#include <compare>
 #include <cstdint>
 #include <map>
-#include <utility>
 
 namespace astra_ns3
 {
@@ -44,18 +44,30 @@ class QueuePairProbe : public ns3::RoceObserver
         int64_t reported{-1}; //!< value in the last row
     };
 
-    /// Sender and receiver.
-    using Ends = std::pair<int64_t, int64_t>;
+    /// Which queue pair.
+    struct Name
+    {
+        int64_t sender;   //!< NPU that sends
+        int64_t receiver; //!< NPU that receives
+        int64_t number;   //!< among those of the two
+
+        auto operator<=>(const Name&) const = default;
+    };
+
+    /// \return the name of a queue pair
+    static Name NameOf(const ns3::RoceQueuePair& pair);
+    /// Write a row.
+    void Append(const Name& name, uint32_t quantity, int64_t value, int64_t timePs);
 
     /// Note a value.
-    void Note(const Ends& ends, Series& series, uint32_t quantity, int64_t value, int64_t nowPs);
+    void Note(const Name& name, Series& series, uint32_t quantity, int64_t value, int64_t nowPs);
     /// Write the sample that is due by `nowPs`, if it is new.
-    void Sample(const Ends& ends, Series& series, uint32_t quantity, int64_t nowPs);
+    void Sample(const Name& name, Series& series, uint32_t quantity, int64_t nowPs);
 
     PairTable& m_table;                                   //!< where the rows go
     uint32_t m_quantities;                                //!< what to record
     int64_t m_intervalPs;                                 //!< interval, or 0
-    std::map<Ends, std::array<Series, SAMPLED>> m_series; //!< by queue pair
+    std::map<Name, std::array<Series, SAMPLED>> m_series; //!< by queue pair
 };
 
 } // namespace astra_ns3

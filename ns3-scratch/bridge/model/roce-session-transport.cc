@@ -77,6 +77,7 @@ RoceSessionTransport::AddTo(SessionStatistics& statistics) const
     statistics.nacks += roce.nacks;
     statistics.cnps += roce.cnps;
     statistics.queuePairs += roce.queuePairs;
+    statistics.outOfOrderPackets = static_cast<int64_t>(roce.outOfOrderPackets);
     statistics.busyQueuePairs += m_transport->CountBusyQueuePairs();
     statistics.roceFrames += m_transport->CountFrames();
 }

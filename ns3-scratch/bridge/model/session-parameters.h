@@ -126,19 +126,20 @@ struct RoutingParameters
 /// What a run has done so far, all transports together.
 struct SessionStatistics
 {
-    uint64_t events{0};          //!< events played, without heartbeats
-    uint64_t messages{0};        //!< messages sent by all NPUs
-    uint64_t deliveredBytes{0};  //!< of messages, whole or not, that NPUs have got in order
-    uint64_t packets{0};         //!< IP packets received, RoCE data packets sent
-    uint64_t retransmissions{0}; //!< segments and packets sent again
-    uint64_t timeouts{0};        //!< retransmission timeouts
-    uint64_t connections{0};     //!< TCP connections opened
-    uint64_t queuePairs{0};      //!< RoCE queue pairs opened
-    uint64_t nacks{0};           //!< negative acknowledgements sent
-    uint64_t cnps{0};            //!< congestion notifications that reached their sender
-    uint64_t busyQueuePairs{0};  //!< with a message not both delivered and acknowledged
-    uint64_t roceFrames{0};      //!< frames of RoCE that are in the network
-    uint64_t pauseStorms{0};     //!< times the watchdog found a port stopped for too long
+    uint64_t events{0};            //!< events played, without heartbeats
+    uint64_t messages{0};          //!< messages sent by all NPUs
+    uint64_t deliveredBytes{0};    //!< of messages, whole or not, that NPUs have got in order
+    uint64_t packets{0};           //!< IP packets received, RoCE data packets sent
+    uint64_t retransmissions{0};   //!< segments and packets sent again
+    uint64_t timeouts{0};          //!< retransmission timeouts
+    uint64_t connections{0};       //!< TCP connections opened
+    uint64_t queuePairs{0};        //!< RoCE queue pairs opened
+    uint64_t nacks{0};             //!< negative acknowledgements sent
+    uint64_t cnps{0};              //!< congestion notifications that reached their sender
+    uint64_t busyQueuePairs{0};    //!< with a message not both delivered and acknowledged
+    uint64_t roceFrames{0};        //!< frames of RoCE that are in the network
+    int64_t outOfOrderPackets{-1}; //!< RoCE data packets overtaken on the way; below 0: no RoCE
+    uint64_t pauseStorms{0};       //!< times the watchdog found a port stopped for too long
 };
 
 /// A message that an NPU still has to send or to receive.

@@ -45,8 +45,8 @@ class MessageTransport
 {
   public:
     virtual ~MessageTransport() = default;
-    /// \param message a message to carry from now on; messages of one pair of NPUs arrive in the
-    /// order sent
+    /// \param message a message to carry from now on; what a transport sends in several ways at
+    /// once may overtake
     virtual void Send(const CollectiveMessage& message) = 0;
 };
 

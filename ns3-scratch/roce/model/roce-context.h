@@ -27,6 +27,7 @@ struct RoceStatistics
     uint64_t cnps{0};                 //!< congestion notifications that reached their sender
     uint64_t timeouts{0};             //!< times a sender saw no progress for too long
     uint64_t queuePairs{0};           //!< queue pairs opened
+    uint64_t outOfOrderPackets{0};    //!< data packets that came behind one sent after them
 };
 
 /// Watches queue pairs.

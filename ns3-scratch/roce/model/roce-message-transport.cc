@@ -30,6 +30,11 @@ RoceMessageTransport::RoceMessageTransport(RoceContext context,
       m_hostOfNpu(std::move(hostOfNpu)),
       m_ports(m_hosts.size())
 {
+    if (m_context.parameters.splitMessages && m_context.parameters.queuePairsPerPair > 1)
+    {
+        m_parts = std::make_unique<RoceMessageParts>(*m_context.listener);
+        m_context.listener = m_parts.get();
+    }
     m_context.telemetry = m_context.makeControl()->GetTelemetry();
     m_context.accountant = m_context.listener->GetAccountant();
     for (std::size_t host = 0; host < m_hosts.size(); ++host)
@@ -116,24 +121,54 @@ RoceMessageTransport::NumbersOf(const RocePath& path) const
 int64_t
 RoceMessageTransport::IdealPs(const RocePath& path, uint64_t bytes) const
 {
-    const RoceParameters& parameters = m_context.parameters;
-    const auto wireBytes = [&parameters](uint64_t payload) {
-        const uint64_t frame = payload + parameters.headerBytes + parameters.telemetryBytes;
-        return std::max<uint64_t>(frame, parameters.minimumFrameBytes) + parameters.lineGapBytes;
-    };
-    const uint64_t first = std::min<uint64_t>(bytes, parameters.payloadBytes);
-    const uint64_t packets = (bytes + parameters.payloadBytes - 1) / parameters.payloadBytes;
-    const uint64_t last = bytes - (packets - 1) * parameters.payloadBytes;
-    int64_t timePs = path.TravelPs(packets - 1, wireBytes(first), wireBytes(last));
-    if (parameters.acknowledged)
+    const uint64_t payload = m_context.parameters.payloadBytes;
+    const uint64_t packets = (bytes + payload - 1) / payload;
+    const uint64_t last = bytes - (packets - 1) * payload;
+    return path.TravelPs(packets - 1, WireBytes(std::min(bytes, payload)), WireBytes(last)) +
+           LastAckPs(path);
+}
+
+int64_t
+RoceMessageTransport::IdealPs(const RocePath& path, const RoceCut& cut) const
+{
+    // The parts take turns, so that all their full packets come before what is left of each.
+    const uint64_t payload = m_context.parameters.payloadBytes;
+    const uint64_t others = cut.parts - cut.longer;
+    const uint64_t longBytes = cut.partBytes + 1;
+    const uint64_t full = cut.longer * (longBytes / payload) + others * (cut.partBytes / payload);
+    std::vector<RoceFrames> frames{{full, WireBytes(payload)}};
+    if (longBytes % payload > 0)
     {
-        timePs += path.TravelPs(0,
-                                0,
-                                std::max(parameters.ackBytes + parameters.ackTelemetryBytes,
-                                         parameters.minimumFrameBytes) +
-                                    parameters.lineGapBytes);
+        frames.push_back({cut.longer, WireBytes(longBytes % payload)});
     }
-    return timePs;
+    if (cut.partBytes % payload > 0)
+    {
+        frames.push_back({others, WireBytes(cut.partBytes % payload)});
+    }
+    return path.TravelPs(frames) + LastAckPs(path);
+}
+
+uint32_t
+RoceMessageTransport::WireBytes(uint64_t payloadBytes) const
+{
+    const RoceParameters& parameters = m_context.parameters;
+    const uint64_t frame = payloadBytes + parameters.headerBytes + parameters.telemetryBytes;
+    return std::max<uint64_t>(frame, parameters.minimumFrameBytes) + parameters.lineGapBytes;
+}
+
+int64_t
+RoceMessageTransport::LastAckPs(const RocePath& path) const
+{
+    const RoceParameters& parameters = m_context.parameters;
+    if (!parameters.acknowledged)
+    {
+        return 0;
+    }
+    return path.TravelPs(
+        0,
+        0,
+        std::max(parameters.ackBytes + parameters.ackTelemetryBytes, parameters.minimumFrameBytes) +
+            parameters.lineGapBytes);
 }
 
 int64_t
@@ -177,20 +212,18 @@ RoceMessageTransport::FindLongest()
 }
 
 void
-RoceMessageTransport::ChoosePath(Pair& pair)
+RoceMessageTransport::ChoosePath(RoceAddress& address, uint32_t number) const
 {
-    RoceAddress& address = pair.address;
     if (m_context.parameters.portOfMessage)
     {
-        const uint32_t port = (FIRST_PORT + pair.messages) & 0xffff;
+        const uint32_t port = (FIRST_PORT + number) & 0xffff;
         address.dataHash = port | DESTINATION_PORT << 16;
         address.answerHash = DESTINATION_PORT | port << 16;
     }
     else
     {
         const uint32_t ends = FabricMixHash(FabricMixHash(address.senderNpu) ^ address.receiverNpu);
-        address.dataHash =
-            FabricMixHash(ends ^ (m_context.parameters.perMessage ? pair.messages : 0));
+        address.dataHash = FabricMixHash(ends ^ number);
         address.answerHash = FabricMixHash(address.dataHash ^ ANSWER);
     }
     ChoosePorts(address);
@@ -285,14 +318,14 @@ RoceMessageTransport::GetPair(uint32_t sender, uint32_t receiver)
         pair.address.receiverNpu = receiver;
         pair.address.senderHost = m_hostOfNpu[sender];
         pair.address.receiverHost = m_hostOfNpu[receiver];
-        ChoosePath(pair);
+        ChoosePath(pair.address, 0);
         UpdatePath(pair);
     }
     return pair;
 }
 
 RoceQueuePair&
-RoceMessageTransport::OpenQueuePair(const Pair& pair)
+RoceMessageTransport::OpenQueuePair(const RoceAddress& address, const RocePathNumbers& path)
 {
     if (m_free.empty())
     {
@@ -301,8 +334,35 @@ RoceMessageTransport::OpenQueuePair(const Pair& pair)
     }
     RoceQueuePair& queuePair = *m_free.back();
     m_free.pop_back();
-    queuePair.Open(pair.address, pair.numbers);
+    queuePair.Open(address, path);
     return queuePair;
+}
+
+RoceQueuePair&
+RoceMessageTransport::TakeTurn(Pair& pair)
+{
+    const uint32_t number = pair.turn;
+    const uint32_t queuePairs = m_context.parameters.queuePairsPerPair;
+    pair.turn = number + 1 < queuePairs ? number + 1 : 0;
+    if (number == pair.lasting.size()) // they are opened in turn
+    {
+        RoceAddress address = pair.address;
+        address.number = number;
+        ChoosePath(address, number);
+        pair.lasting.push_back(&OpenQueuePair(address, pair.numbers));
+    }
+    return *pair.lasting[number];
+}
+
+void
+RoceMessageTransport::SendInParts(Pair& pair, const CollectiveMessage& message, const RoceCut& cut)
+{
+    CollectiveMessage part = m_parts->Begin(message, cut.parts);
+    for (part.row = 0; part.row < cut.parts; ++part.row)
+    {
+        part.bytes = cut.BytesOf(part.row);
+        TakeTurn(pair).Post(part);
+    }
 }
 
 void
@@ -310,19 +370,21 @@ RoceMessageTransport::Send(const CollectiveMessage& message)
 {
     Pair& pair = GetPair(message.sender, message.receiver);
     CollectiveMessage timed = message;
+    if (m_parts)
+    {
+        const RoceCut cut(message.bytes, m_context.parameters.queuePairsPerPair);
+        timed.idealPs = IdealPs(pair.path, cut);
+        SendInParts(pair, timed, cut);
+        return;
+    }
     timed.idealPs = IdealPs(pair.path, message.bytes);
     if (m_context.parameters.perMessage)
     {
-        ChoosePath(pair);
-        pair.messages++;
-        OpenQueuePair(pair).Post(timed);
+        ChoosePath(pair.address, pair.messages++);
+        OpenQueuePair(pair.address, pair.numbers).Post(timed);
         return;
     }
-    if (!pair.lasting)
-    {
-        pair.lasting = &OpenQueuePair(pair);
-    }
-    pair.lasting->Post(timed);
+    TakeTurn(pair).Post(timed);
 }
 
 void

@@ -5,6 +5,7 @@
 #include "fabric-net-device.h"
 #include "message-transport.h"
 #include "roce-context.h"
+#include "roce-message-parts.h"
 #include "roce-nic-port.h"
 #include "roce-path.h"
 #include "roce-queue-pair.h"
@@ -17,8 +18,8 @@
 namespace ns3
 {
 
-/// Carries messages over RoCE queue pairs: one for each ordered pair of NPUs that lasts, or one for
-/// each message.
+/// Carries messages over RoCE queue pairs: one or some for each ordered pair of NPUs that last, or
+/// one for each message.
 class RoceMessageTransport : public MessageTransport,
                              public RoceQueuePairOwner,
                              public FabricRoutesListener
@@ -61,22 +62,30 @@ class RoceMessageTransport : public MessageTransport,
     RocePathNumbers NumbersOf(const RocePath& path) const;
     /// \param path a path \param bytes of a message \return time it would take alone
     int64_t IdealPs(const RocePath& path, uint64_t bytes) const;
+    /// \param path a path of all parts \param cut of a message \return time it would take alone
+    int64_t IdealPs(const RocePath& path, const RoceCut& cut) const;
 
   private:
+    /// \return bytes on the line of a data packet
+    uint32_t WireBytes(uint64_t payloadBytes) const;
+    /// \return what the last acknowledgement adds to the time of a message
+    int64_t LastAckPs(const RocePath& path) const;
+
     /// What is known of an ordered pair of NPUs.
     struct Pair
     {
-        RoceAddress address;             //!< where the next queue pair is
-        RocePath path;                   //!< way of its data
-        RocePathNumbers numbers;         //!< the same for a sender
-        RoceQueuePair* lasting{nullptr}; //!< its queue pair, if it lasts
-        uint32_t messages{0};            //!< sent so far
+        RoceAddress address;                 //!< where the next queue pair is
+        RocePath path;                       //!< way of its data
+        RocePathNumbers numbers;             //!< the same for a sender
+        std::vector<RoceQueuePair*> lasting; //!< its queue pairs by number, if they last; none yet
+        uint32_t turn{0};                    //!< number of the one that comes next
+        uint32_t messages{0};                //!< sent so far
     };
 
     /// \return what is known of a pair of NPUs, found out if need be
     Pair& GetPair(uint32_t sender, uint32_t receiver);
-    /// Choose path and ports of a pair's next queue pair.
-    void ChoosePath(Pair& pair);
+    /// Choose path and ports of a queue pair. \param number among all of its pair so far
+    void ChoosePath(RoceAddress& address, uint32_t number) const;
     /// Choose the ports of a queue pair by its hashes.
     void ChoosePorts(RoceAddress& address) const;
     /// \return the port by which a flow leaves a host, the first if there is no way
@@ -86,11 +95,16 @@ class RoceMessageTransport : public MessageTransport,
     /// \return what is known of a pair of NPUs by this key
     static uint64_t KeyOf(uint32_t sender, uint32_t receiver);
     /// \return an open queue pair
-    RoceQueuePair& OpenQueuePair(const Pair& pair);
+    RoceQueuePair& OpenQueuePair(const RoceAddress& address, const RocePathNumbers& path);
+    /// \return the lasting queue pair of a pair whose turn it is; the next one is another
+    RoceQueuePair& TakeTurn(Pair& pair);
+    /// Send a message over all lasting queue pairs of its pair.
+    void SendInParts(Pair& pair, const CollectiveMessage& message, const RoceCut& cut);
     /// Work out the longest base round trip between any two hosts.
     void FindLongest();
 
     RoceContext m_context;                                          //!< what queue pairs share
+    std::unique_ptr<RoceMessageParts> m_parts;                      //!< of messages, if split
     std::vector<Ptr<FabricNetDevice>> m_hosts;                      //!< NICs
     std::vector<uint32_t> m_hostOfNpu;                              //!< host of each NPU
     std::vector<std::vector<std::unique_ptr<RoceNicPort>>> m_ports; //!< by host and port

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 namespace ns3
 {
@@ -81,6 +82,38 @@ RocePath::TravelPs(uint64_t fullFrames, uint32_t fullWireBytes, uint32_t lastWir
         leftPs -= line->TransmissionPs(lastWireBytes);
     }
     return delayPs + longestPs;
+}
+
+int64_t
+RocePath::TravelPs(const std::vector<RoceFrames>& frames) const
+{
+    // When the last frame of the groups so far leaves each line. A group that joins at one line and
+    // of which the last has passed another has taken each between once, and the slowest again for
+    // every frame but one.
+    std::vector<int64_t> leftPs(lines.size(), 0);
+    for (const RoceFrames& group : frames)
+    {
+        if (group.count == 0)
+        {
+            continue;
+        }
+        std::vector<int64_t> nextPs(lines.size(), 0);
+        for (std::size_t join = 0; join < lines.size(); ++join)
+        {
+            int64_t passedPs = 0;
+            int64_t slowestPs = 0;
+            for (std::size_t line = join; line < lines.size(); ++line)
+            {
+                const int64_t linePs = lines[line]->TransmissionPs(group.wireBytes);
+                passedPs += linePs;
+                slowestPs = std::max(slowestPs, linePs);
+                const auto others = static_cast<int64_t>(group.count - 1);
+                nextPs[line] = std::max(nextPs[line], leftPs[join] + passedPs + others * slowestPs);
+            }
+        }
+        leftPs = std::move(nextPs);
+    }
+    return delayPs + leftPs.back();
 }
 
 } // namespace ns3

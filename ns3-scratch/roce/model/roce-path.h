@@ -10,6 +10,13 @@
 namespace ns3
 {
 
+/// Equal frames, one behind the other.
+struct RoceFrames
+{
+    uint64_t count;     //!< how many
+    uint32_t wireBytes; //!< of each of them on the line
+};
+
 /// An idle path between two hosts: one of the shortest, the others may differ where links do.
 struct RocePath
 {
@@ -49,6 +56,8 @@ struct RocePath
      * \return time to the arrival of the last bit of all
      */
     int64_t TravelPs(uint64_t fullFrames, uint32_t fullWireBytes, uint32_t lastWireBytes) const;
+    /// \param frames one group behind the other \return the same of all of them
+    int64_t TravelPs(const std::vector<RoceFrames>& frames) const;
 };
 
 } // namespace ns3

@@ -165,7 +165,11 @@ RoceQueuePair::CheckIdle()
 Ptr<Packet>
 RoceQueuePair::MakePacket(const FabricFrame& frame) const
 {
-    return MakeRocePacket(frame, m_address.receiverNpu, m_address.senderNpu);
+    // 24 bits: the NPU, and above it which of its queue pairs.
+    const uint32_t number = (m_address.number & 0xff) << 16;
+    return MakeRocePacket(frame,
+                          (m_address.receiverNpu & 0xffff) | number,
+                          (m_address.senderNpu & 0xffff) | number);
 }
 
 void
@@ -242,8 +246,13 @@ void
 RoceQueuePair::GiveUp(uint32_t timeouts)
 {
     std::ostringstream text;
-    text << "RoCE queue pair from NPU " << m_address.senderNpu << " to NPU "
-         << m_address.receiverNpu << " gave up after " << timeouts
+    text << "RoCE queue pair ";
+    if (m_context.parameters.queuePairsPerPair > 1)
+    {
+        text << m_address.number << ' ';
+    }
+    text << "from NPU " << m_address.senderNpu << " to NPU " << m_address.receiverNpu
+         << " gave up after " << timeouts
          << " timeouts in a row; raise transport.reliability.retries or timeout, or lower the loss";
     m_context.listener->TransportFailed(text.str().c_str());
 }

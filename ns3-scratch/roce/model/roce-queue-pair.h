@@ -23,6 +23,7 @@ struct RoceAddress
     uint32_t answerHash{0};            //!< picks the path of answers
     RoceNicPort* senderPort{nullptr};  //!< where data leaves
     FabricPort* receiverPort{nullptr}; //!< where answers leave
+    uint32_t number{0};                //!< among the lasting queue pairs of these two
 };
 
 class RoceQueuePair;

@@ -22,6 +22,7 @@ RoceQueueReceiver::Open()
     m_marked = false;
     m_reportedGap = ~uint64_t{0};
     m_nextCnpPs = 0;
+    m_latestSentPs = 0;
     m_message = nullptr;
     m_early.Clear();
 }
@@ -36,8 +37,24 @@ RoceQueueReceiver::MessagePosted(RoceMessage* message)
 }
 
 void
+RoceQueueReceiver::CountOrder(const FabricFrame& frame)
+{
+    // RFC 4737, 3.3, with the order of sending as the sequence numbers: a packet that is sent again
+    // has a new place, so that what makes good a loss is not out of order.
+    if (frame.sentPs < m_latestSentPs) [[unlikely]]
+    {
+        m_context.statistics.outOfOrderPackets++;
+    }
+    else
+    {
+        m_latestSentPs = frame.sentPs;
+    }
+}
+
+void
 RoceQueueReceiver::ReceiveData(FabricFrame* frame)
 {
+    CountOrder(*frame);
     if (frame->marked && !m_context.parameters.cnpOnAck)
     {
         Notify(*frame);

@@ -30,6 +30,8 @@ class RoceQueueReceiver
     void ReceiveData(FabricFrame* frame);
 
   private:
+    /// Count the packet if one of the queue pair that was sent after it came before it.
+    void CountOrder(const FabricFrame& frame);
     /// The next packet in order has come. \param trail where it has been, if accounts are kept
     void TakeInOrder(FabricFrame* frame, const FabricTrail* trail);
     /// A packet has come whose predecessor is missing.
@@ -49,6 +51,7 @@ class RoceQueueReceiver
     uint64_t m_reportedGap{~uint64_t{0}}; //!< position of the gap reported last
     int64_t m_reportedPs{0};              //!< when
     int64_t m_nextCnpPs{0};               //!< earliest time of the next notification
+    int64_t m_latestSentPs{0};            //!< when that packet left that left last, of all here
     RoceMessage* m_message{nullptr};      //!< message that has the next byte, or none
     RoceRanges m_early;                   //!< selective repeat: arrived out of order
 };

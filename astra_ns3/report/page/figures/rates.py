@@ -24,7 +24,8 @@ _QUANTITIES = {
 }
 """What is drawn of ``queue_pairs`` and ``connections``: axis, and how many of the table's units it counts in."""
 
-Pair = tuple[int, int]
+Pair = tuple[int, int, int]
+"""Sender, receiver, and which of their queue pairs; 0 where there is one, or a connection."""
 
 
 def rates(runs: Sequence[Shown], detail: int) -> Figure | Missing:
@@ -62,7 +63,8 @@ def _lines(steps: Steps, pairs: list[Pair], factor: int, scale: TimeScale) -> li
     lines = []
     for place, pair in enumerate(pairs):
         y = [None if np.isnan(value) else significant(float(value) / factor) for value in steps.curve(pair)]
-        lines.append(line(f"{pair[0]} → {pair[1]}", x, y, place, line_shape="hv"))
+        name = f"{pair[0]} → {pair[1]}" + (f", queue pair {pair[2]}" if pair[2] else "")
+        lines.append(line(name, x, y, place, line_shape="hv"))
     return lines
 
 
@@ -75,13 +77,16 @@ def _curves(shown: Shown, quantity: str, end_ps: int, bins: int) -> tuple[Steps,
 
 
 def _add(table: Recorded, quantity: str, steps: Steps, counts: dict[Pair, int]) -> None:
-    for batch in table.batches(["time_ps", "source", "destination", "quantity", "value"]):
+    ends = ["source", "destination", *(["queue_pair"] if "queue_pair" in table.columns else [])]
+    for batch in table.batches(["time_ps", *ends, "quantity", "value"]):
         rows = batch["quantity"] == quantity
-        source, destination = batch["source"][rows].astype(np.int64), batch["destination"][rows].astype(np.int64)
         times, values = batch["time_ps"][rows], batch["value"][rows].astype(np.float64)
-        order = np.lexsort((np.arange(len(times)), destination, source))
-        edges = np.flatnonzero(np.diff(source[order]) | np.diff(destination[order])) + 1
+        pairs = np.zeros((3, len(times)), dtype=np.int64)
+        for place, name in enumerate(ends):
+            pairs[place] = batch[name][rows]
+        order = np.lexsort((np.arange(len(times)), *pairs[::-1]))
+        edges = np.flatnonzero(np.diff(pairs[:, order]).any(axis=0)) + 1
         for part in np.split(order, edges) if len(order) else ():
-            pair = (int(source[part[0]]), int(destination[part[0]]))
+            pair = (int(pairs[0, part[0]]), int(pairs[1, part[0]]), int(pairs[2, part[0]]))
             steps.add(pair, times[part], values[part])
             counts[pair] = counts.get(pair, 0) + len(part)
