@@ -2,20 +2,25 @@
 # Installs the system's packages that an image needs, on Debian or Ubuntu, as root.
 #
 # usage: docker/packages.sh build      a compiler, and Python with its headers
-#        docker/packages.sh runtime    Python, and the headers of C and C++ that cling reads when it compiles hooks and
-#                                      C++ congestion controls; no compiler: cling is one, and only asks where they lie
+#        docker/packages.sh runtime    Python, and the headers of C, C++ and Python that cling reads when it compiles hooks
+#                                      and C++ congestion controls; no compiler: cling is one, and only asks where they lie
 set -euo pipefail
 shopt -s nullglob
 export DEBIAN_FRONTEND=noninteractive
 
 [[ "${1:-}" == build || "${1:-}" == runtime ]] || { echo "usage: docker/packages.sh build|runtime" >&2; exit 2; }
 
-has_python() { python3 -c 'import venv, sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null; }
+# Whether the base brings a Python of its own; Debian's, without the module ensurepip, is completed instead.
+has_python() { python3 -c 'import ensurepip, sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null; }
 
 install() { apt-get install --yes --no-install-recommends "$@" >/dev/null; }
 
 # The name of the headers of the C++ library that this release's compiler uses, such as libstdc++-12-dev.
-standard_library() { apt-cache depends --recurse --no-recommends --no-suggests g++ | grep --only-matching --max-count=1 'libstdc++-[0-9]*-dev'; }
+standard_library() {
+    local needed
+    needed=$(apt-cache depends --recurse --no-recommends --no-suggests g++)
+    grep --only-matching --max-count=1 'libstdc++-[0-9]*-dev' <<<"$needed"
+}
 
 # What the package manager brings along and nothing that runs here reads.
 remove_unused() {
@@ -23,7 +28,7 @@ remove_unused() {
     [[ "$1" == runtime ]] || return 0
     rm -rf /usr/share/man/* /usr/share/info/* /usr/share/locale/* /usr/share/lintian
     find /usr/share/doc -type f ! -name copyright -delete
-    find /usr/lib/gcc /usr/lib/x86_64-linux-gnu -name '*.a' -delete
+    find /usr/lib/gcc /usr/lib/x86_64-linux-gnu /usr/lib/python3* -name '*.a' -delete
     rm -f /usr/lib/x86_64-linux-gnu/lib{asan,tsan,lsan,ubsan,hwasan}.so*
 }
 
@@ -47,9 +52,12 @@ SCRIPT
 
 apt-get update >/dev/null
 if [[ "$1" == build ]]; then
-    has_python && install g++ || install g++ python3-dev python3-venv
+    packages=(g++)
+    has_python || packages+=(python3-dev python3-venv)
 else
-    has_python && install "$(standard_library)" || install "$(standard_library)" python3
-    command -v c++ >/dev/null || answer_for_compiler
+    packages=("$(standard_library)")
+    has_python || packages+=(python3 libpython3-dev)
 fi
+install "${packages[@]}"
+[[ "$1" == build ]] || command -v c++ >/dev/null || answer_for_compiler
 remove_unused "$1"

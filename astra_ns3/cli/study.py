@@ -42,7 +42,7 @@ def study_command(
     as_json: bool,
     quiet: bool,
 ) -> int:
-    """Play the points of the study in FILE, and write its tables, figures and page.
+    """Play the many runs of a study's file, and draw its figures.
 
     Points that the folder has are not run again: a study that was stopped goes on where it was.
     """

@@ -7,11 +7,10 @@ comments in them, what points and axes are called, limits, progress, output.
 
 from __future__ import annotations
 
-import ast
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -24,6 +23,7 @@ from astra_ns3.experiments.option import options_of
 from astra_ns3.experiments.request import RunRequest
 from astra_ns3.experiments.versions import native_digest, versions
 from astra_ns3.studies.documents import AnyConfig, document_of
+from astra_ns3.studies.imports import imported_files
 from astra_ns3.studies.keys import FILES
 from astra_ns3.user_code import user_part
 
@@ -42,11 +42,16 @@ class Addresses:
     def __init__(self) -> None:
         """What this program is, is read at once."""
         self._program = {"format": _FORMAT, "code": code_digest(), "native": native_digest(), "versions": _versions()}
-        self._configs: dict[int, tuple[AnyConfig, str]] = {}
-        self._files: dict[str, str] = {}
+        self._configs: dict[int, tuple[AnyConfig, str, dict[str, str]]] = {}
+        self._files: dict[str, dict[str, str]] = {}
+        self._taken: dict[str, str] = {}
 
-    def of(self, request: RunRequest) -> str:
-        """The address of a run whose files are read; raises InputError if a file of users' code is missing."""
+    def of(self, request: RunRequest) -> tuple[str, dict[str, str]]:
+        """The address of a run whose files are read, and the SHA-256 of each file of users' that it holds, by path.
+
+        Raises InputError if a file of users' code is missing.
+        """
+        self._taken = {}
         options = {
             one.name: self._stripped(getattr(request, one.name))
             for one in options_of(RunRequest)
@@ -59,26 +64,33 @@ class Addresses:
             "options": options,
             "hook": self._stripped(hook.path) if isinstance(hook, HookFile) else None,
         }
-        return _digest(content)
+        return _digest(content), self._taken
 
     def _config(self, config: AnyConfig) -> str:
         known = self._configs.get(id(config))
         if known is None:
             document = document_of(config)
             document.pop("source", None)
-            known = self._configs[id(config)] = (config, _digest(self._stripped(document)))
+            before, self._taken = self._taken, {}
+            known = self._configs[id(config)] = (config, _digest(self._stripped(document)), self._taken)
+            self._taken = before
+        self._taken.update(known[2])
         return known[1]
 
-    def _stripped(self, value: Any, key: str = "") -> Any:
+    def _stripped(self, value: Any) -> Any:
         """``value`` with the content of a file in the place of its path."""
         if isinstance(value, Mapping):
             graph = value.get("kind") == "file" and "path" in value
             return {
-                name: self._content(each) if graph and name == "path" else self._stripped(each, name)
+                name: self._content(each)
+                if graph and name == "path"
+                else self._parameters(each)
+                if name == "parameters" and user_part(value.get("kind")) is not None
+                else self._stripped(each)
                 for name, each in value.items()
             }
         if isinstance(value, (list, tuple)):
-            return [self._stripped(each, key) for each in value]
+            return [self._stripped(each) for each in value]
         if not isinstance(value, str):
             return value
         part = user_part(value, compiled=True)
@@ -88,39 +100,50 @@ class Addresses:
             return [FILE_PREFIX, Path(value).suffix, self._content(value.removeprefix(FILE_PREFIX))]
         return [self._content(value), "on_built"] if value.endswith(_PYTHON) else value
 
+    def _parameters(self, value: Any) -> Any:
+        """What an own topology is given: words that are paths of files count with the content."""
+        if isinstance(value, Mapping):
+            return {name: self._parameters(each) for name, each in value.items()}
+        if isinstance(value, (list, tuple)):
+            return [self._parameters(each) for each in value]
+        if isinstance(value, str) and value and _is_file(value):
+            return [value, self._content(value)]
+        return self._stripped(value)
+
     def _content(self, path: str) -> str:
         """Digest of a file and of those beside it that it takes in."""
         if path not in self._files:
-            every = dict.fromkeys(_with_taken_in(Path(path), set()))
-            self._files[path] = _digest([hashlib.sha256(each).hexdigest() for each in every])
-        return self._files[path]
+            taken = _with_taken_in(Path(path), {})
+            self._files[path] = {str(file): hashlib.sha256(content).hexdigest() for file, content in taken.items()}
+        found = self._files[path]
+        self._taken.update(found)
+        return _digest(list(found.values()))
 
 
-def _with_taken_in(path: Path, seen: set[Path]) -> Iterator[bytes]:
+def _is_file(path: str) -> bool:
+    with suppress(OSError, ValueError):
+        return Path(path).is_file()
+    return False
+
+
+def _with_taken_in(path: Path, seen: dict[Path, bytes]) -> dict[Path, bytes]:
     """The content of a file, and of the local files that it includes or imports, each once."""
     resolved = path.resolve()
     if resolved in seen:
-        return
-    seen.add(resolved)
+        return seen
     try:
-        content = resolved.read_bytes()
+        content = seen[resolved] = resolved.read_bytes()
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror or error}") from error
-    yield content
     text = content.decode("utf-8", errors="replace")
-    for name in _imported(text) if path.suffix == _PYTHON else _INCLUDE.findall(text):
-        beside = resolved.parent / name
-        if beside.is_file():
-            yield from _with_taken_in(beside, seen)
-
-
-def _imported(text: str) -> Iterator[str]:
-    """Names of the files that Python's imports would mean, if they lie beside it."""
-    with suppress(SyntaxError, ValueError):
-        for node in ast.walk(ast.parse(text)):
-            modules = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
-            modules += [alias.name for alias in node.names] if isinstance(node, (ast.Import, ast.ImportFrom)) else []
-            yield from (f"{module.replace('.', '/')}{_PYTHON}" for module in modules if module)
+    if path.suffix == _PYTHON:
+        beside = imported_files(text, resolved.parent)
+    else:
+        beside = [resolved.parent / name for name in _INCLUDE.findall(text)]
+    for each in beside:
+        if each.is_file():
+            _with_taken_in(each, seen)
+    return seen
 
 
 @cache

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
+from math import prod
 from typing import Any
 
 from astra_ns3.config.core.document import KeyPath
@@ -83,10 +84,11 @@ def _axis(study: Study, key: str, column: str, values: Any, path: KeyPath) -> Ax
             AxisValue(_label(key, value), (Change(key, value, study.document.line((*path, place))),))
             for place, value in enumerate(values)
         ]
-    labels = [value.label for value in found]
-    for label in labels:
-        if labels.count(label) > 1:
+    known: set[Label] = set()
+    for label in (value.label for value in found):
+        if label in known:
             raise InputError(f"{study.document.place(path)}: axis '{key}' has two values '{as_text(label)}'")
+        known.add(label)
     return Axis(column, key, tuple(found))
 
 
@@ -109,6 +111,16 @@ def _label(key: str, value: Any) -> Label:
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         return value
     return summary_of(value) if key in FILES else as_text(value)
+
+
+def count_of(axes: Sequence[Axis], combine: str) -> int:
+    """How many choices :func:`combined` gives."""
+    sizes = [len(axis.values) for axis in axes]
+    if combine == PRODUCT:
+        return prod(sizes)
+    if combine == ONE_AT_A_TIME:
+        return 1 + sum(size - 1 for size in sizes)
+    return max(sizes, default=1)
 
 
 def combined(axes: Sequence[Axis], combine: str, where: str) -> Iterator[Choice]:

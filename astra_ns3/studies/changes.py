@@ -47,11 +47,9 @@ def in_force(levels: Iterable[Iterable[Change]]) -> dict[str, Change]:
     """
     found: dict[str, Change] = {}
     for level in levels:
-        for change in level:
-            below = f"{change.meaning}."
-            if "." in change.meaning:
-                found = {key: each for key, each in found.items() if not key.startswith(below)}
-            found[change.meaning] = change
+        said = {change.meaning: change for change in level}
+        hidden = tuple(f"{meaning}." for meaning in said if "." in meaning)
+        found = {**{key: each for key, each in found.items() if not key.startswith(hidden)}, **said}
     return found
 
 

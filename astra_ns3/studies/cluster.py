@@ -18,6 +18,8 @@ _SETTINGS = {
     # One point at a time goes to a worker, the others wait with the scheduler: who is free takes the longest.
     "distributed.scheduler.worker-saturation": 1.0,
     "distributed.scheduler.allowed-failures": 2,
+    # A worker that died is started again, which takes its time on a busy machine; Dask would do without it then.
+    "distributed.deploy.lost-worker-timeout": "1 hour",
     "distributed.worker.memory.target": False,
     "distributed.worker.memory.spill": False,
     "distributed.worker.memory.pause": False,
@@ -70,7 +72,8 @@ def _local(distributed: Any, jobs: int) -> Iterator[Any]:
                     n_workers=jobs,
                     threads_per_worker=1,
                     processes=True,
-                    dashboard_address=None,
+                    dashboard_address="127.0.0.1:0",
+                    scheduler_kwargs={"dashboard": False},
                     memory_limit=0,
                     silence_logs=logging.CRITICAL,
                 )
@@ -79,7 +82,18 @@ def _local(distributed: Any, jobs: int) -> Iterator[Any]:
             stack.callback(_close, cluster)
             client = distributed.Client(cluster, set_as_default=False)
             stack.callback(_close, client)
+            stack.callback(_end_workers, cluster)
         yield client
+
+
+def _end_workers(cluster: Any) -> None:
+    """At once, for they hold nothing that is not in the store; their servers and children end with them."""
+    for nanny in cluster.workers.values():
+        nanny.close_gracefully()  # this is the end: no worker is to be started in the place of one that is gone
+        pid = nanny.pid
+        if pid:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
 
 
 def _close(closing: Any) -> None:

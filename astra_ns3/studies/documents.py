@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, fields
@@ -33,7 +34,8 @@ _PATH = ("topology", "path")
 def document_of(config: AnyConfig) -> dict[str, Any]:
     """All that a file says, defaults written out."""
     if isinstance(config, Workload):
-        return asdict(config, dict_factory=_plain)
+        found: dict[str, Any] = json.loads(json.dumps(asdict(config, dict_factory=_plain)))  # lists, not tuples
+        return found
     return config.document()
 
 
@@ -45,7 +47,11 @@ def given_of(config: AnyConfig) -> dict[str, Any]:
     """As :func:`document_of`, without what the file leaves open, so that a change may lead to other defaults."""
     if isinstance(config, Workload):
         return document_of(config)
-    return config.model_dump(mode="json", by_alias=True, exclude_unset=True)
+    given: dict[str, Any] = config.model_dump(mode="json", by_alias=True, exclude_unset=True)
+    topology = given.get("topology")
+    if isinstance(topology, dict) and isinstance(topology.get("scale_out"), dict):
+        topology["scale_out"].pop("npus", None)  # what nodes and NICs make it
+    return given
 
 
 def parsed(config: AnyConfig, data: dict[str, Any], source: str, lines: Mapping[KeyPath, int]) -> AnyConfig:

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from astra_ns3.errors import InputError, nearest
 from astra_ns3.experiments.hooks import HookFile
 from astra_ns3.experiments.request import RunRequest
 from astra_ns3.studies.address import Addresses
-from astra_ns3.studies.axes import ONE_AT_A_TIME, TOGETHER, Axis, Label, axes_of, combined
+from astra_ns3.studies.axes import ONE_AT_A_TIME, TOGETHER, Axis, Label, axes_of, combined, count_of
 from astra_ns3.studies.changes import Change, in_force
 from astra_ns3.studies.documents import placed
 from astra_ns3.studies.figures.check import check_figure
 from astra_ns3.studies.figures.data import AxisView, View
-from astra_ns3.studies.file import USUAL_PRESET, PartConfig, PresetConfig, PresetPart, Study, StudyLimits
+from astra_ns3.studies.file import MOST_POINTS, USUAL_PRESET, PartConfig, PresetConfig, PresetPart, Study, StudyLimits
 from astra_ns3.studies.keys import FILES, as_text, file_of, option_named
 from astra_ns3.studies.only import chosen_by
 from astra_ns3.studies.sources import USUAL_COMPAT, Sources
@@ -34,6 +34,8 @@ class Point:
     seed: int
     request: RunRequest
     address: str
+    sources: Mapping[str, str] = field(default_factory=dict)
+    """SHA-256 of each file of users' code that the address holds, by path."""
 
     @property
     def coordinates(self) -> dict[str, Any]:
@@ -88,7 +90,7 @@ class Expansion:
         """One for each address, in the order of the points."""
         found: dict[str, PointTask] = {}
         for point in self.points:
-            found.setdefault(point.address, PointTask(point.address, point.request, store))
+            found.setdefault(point.address, PointTask(point.address, point.request, store, point.sources))
         return list(found.values())
 
 
@@ -164,6 +166,7 @@ def _drafts(
         said.append(of_preset.seeds)
         limits = (of_preset.limits or StudyLimits()).over(limits)
     seeds = next(seeds for seeds in reversed(said) if seeds is not None)
+    _check_count(part, len(seeds), place)
     for choice in combined(part.axes, part.combine, place):
         labels = {axis.name: value.label for axis, value in zip(part.axes, choice, strict=True)}
         own = [change for value in choice for change in value.changes]
@@ -171,6 +174,15 @@ def _drafts(
         changes = in_force([*levels, own])
         for seed in seeds:
             yield _Draft(part.name, labels, seed, changes, limits)
+
+
+def _check_count(part: Part, seeds: int, place: str) -> None:
+    """Before they are made."""
+    count = count_of(part.axes, part.combine) * seeds
+    if count > MOST_POINTS:
+        sizes = ", ".join(f"{axis.name} {len(axis.values)}" for axis in part.axes)
+        said = f"{sizes}, seed {seeds}" if sizes else f"seed {seeds}"
+        raise InputError(f"{place}: {count:,} points ({said}), expected at most {MOST_POINTS:,}; see 'combine'")
 
 
 def _changes(study: Study, base: Mapping[str, Any], path: tuple[str, ...]) -> list[Change]:
@@ -194,7 +206,7 @@ def _points(study: Study, drafts: list[_Draft]) -> tuple[list[Point], tuple[str,
     for draft in drafts:
         try:
             request, said = _request(study, sources, draft)
-            points.append(Point(draft.part, draft.labels, draft.seed, request, addresses.of(request)))
+            points.append(Point(draft.part, draft.labels, draft.seed, request, *addresses.of(request)))
             warnings.update(dict.fromkeys(said))
         except InputError as error:
             wrong[str(error)] = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,9 +32,12 @@ from astra_ns3.studies.keys import is_key, why_no_key
 from astra_ns3.studies.measures import MEASURES
 from astra_ns3.units import PS_PER_SECOND
 
+_SECONDS = {"min": 60, "h": 3600}
 USUAL_PRESET = "laptop"
 RESERVED = ("part", "seed", "status", "address", "error")
 """Names of columns that an axis can't have."""
+MOST_POINTS = 100_000
+_NAME = re.compile(r"\w[\w.-]*")
 
 
 def _changes(value: object) -> object:
@@ -49,6 +53,8 @@ def _seeds(value: object) -> object:
     """A number N is the seeds 1 to N."""
     if isinstance(value, bool) or not isinstance(value, (int, list, tuple)):
         raise ValueError(f"found {shown(value)}, expected how many, or a list of seeds")
+    if (value if isinstance(value, int) else len(value)) > MOST_POINTS:
+        raise ValueError(f"found {shown(value)}, expected at most {MOST_POINTS} seeds")
     seeds = range(1, value + 1) if isinstance(value, int) else value
     for seed in seeds:
         if isinstance(seed, bool) or not isinstance(seed, int) or not 1 <= seed <= LARGEST_SEED:
@@ -74,6 +80,15 @@ def _known_kind(figure: FigureConfig) -> FigureConfig:
     return figure
 
 
+def _named(value: object) -> object:
+    """Parts, figures and presets are called as files are."""
+    for name in value if isinstance(value, Mapping) else ():
+        if not _NAME.fullmatch(str(name)):
+            expected = "expected letters, digits and _ . -, and first a letter, a digit or _: it names files"
+            raise key_error(str(name), f"found {shown(name)}, {expected}")
+    return value
+
+
 Changes = Annotated[dict[str, Any], BeforeValidator(_changes)]
 """Options of a run by name, keys of its files dotted, and their values."""
 Seeds = Annotated[
@@ -86,15 +101,26 @@ Axes = Annotated[
     BeforeValidator(_axes),
     WithJsonSchema({"type": "object", "additionalProperties": {"type": ["array", "object"]}}),
 ]
-Figures = dict[str, Annotated[FigureConfig, AfterValidator(_known_kind)]]
+Figures = Annotated[dict[str, Annotated[FigureConfig, AfterValidator(_known_kind)]], BeforeValidator(_named)]
 Combine = Literal["product", "one-at-a-time", "together"]
 """Every value with every other; each axis alone, the others at their first value; the k-th values of all together."""
+
+
+def _long_time(value: object) -> object:
+    """Minutes and hours, which only wall time has, as seconds."""
+    found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)\s*(min|h)", value) if isinstance(value, str) else None
+    if found is None:
+        return value
+    return f"{float(found[1]) * _SECONDS[found[2]]:.3f}s"
+
+
+WallTimePs = Annotated[PositiveTimePs, BeforeValidator(_long_time)]
 
 
 class StudyLimits(ConfigModel):
     """When a point is given up."""
 
-    wall_time_ps: PositiveTimePs | None = Field(alias="wall_time", default=None)
+    wall_time_ps: WallTimePs | None = Field(alias="wall_time", default=None)
     memory_bytes: PositiveBytes | None = Field(alias="memory", default=None)
     simulated_time_ps: PositiveTimePs | None = Field(alias="simulated_time", default=None)
 
@@ -155,8 +181,8 @@ class StudyConfig(ConfigModel):
     seeds: Seeds = (1,)
     limits: StudyLimits | None = None
     names: dict[str, str] = Field(default_factory=dict)
-    presets: dict[str, PresetConfig] = Field(default_factory=dict)
-    parts: Annotated[dict[str, PartConfig], Field(min_length=1)]
+    presets: Annotated[dict[str, PresetConfig], BeforeValidator(_named)] = Field(default_factory=dict)
+    parts: Annotated[dict[str, PartConfig], Field(min_length=1), BeforeValidator(_named)]
 
     @model_validator(mode="after")
     def _presets_name_parts(self) -> StudyConfig:
@@ -168,6 +194,17 @@ class StudyConfig(ConfigModel):
         return self
 
     @model_validator(mode="after")
+    def _figures_have_files_of_their_own(self) -> StudyConfig:
+        known: dict[str, str] = {}
+        for name, part in self.parts.items():
+            for figure in part.figures:
+                file = figure_file(name, figure)
+                other = known.setdefault(file.casefold(), f"figure '{figure}' of part '{name}'")
+                if other != f"figure '{figure}' of part '{name}'":
+                    raise key_error("parts", f"figure '{figure}' of part '{name}' would be the file {file}, as {other}")
+        return self
+
+    @model_validator(mode="after")
     def _columns_have_names_of_their_own(self) -> StudyConfig:
         for name, part in self.parts.items():
             columns = [{**self.names, **part.names}.get(axis, axis) for axis in part.axes]
@@ -175,6 +212,11 @@ class StudyConfig(ConfigModel):
                 if column in RESERVED or column in MEASURES or columns.count(column) > 1:
                     raise key_error("parts", f"part '{name}': a column '{column}' is there already; see 'names'")
         return self
+
+
+def figure_file(part: str, figure: str) -> str:
+    """The name of a figure's files, without the ending."""
+    return f"{part}-{figure}"
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import socket
+from collections import Counter
 from collections.abc import Iterator
 from datetime import datetime, timezone
 from pathlib import Path
@@ -46,6 +47,6 @@ class Journal:
                     continue
         yield from sorted(found, key=lambda entry: str(entry["time"]))
 
-    def attempts(self, address: str) -> int:
-        """How often a point was begun."""
-        return sum(entry["what"] == BEGUN and entry["address"] == address for entry in self.entries())
+    def attempts(self) -> Counter[str]:
+        """How often each point was begun, by address."""
+        return Counter(entry["address"] for entry in self.entries() if entry["what"] == BEGUN)

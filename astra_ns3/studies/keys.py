@@ -40,7 +40,7 @@ def option_named(key: str) -> str | None:
 def file_of(key: str) -> str | None:
     """The file of which a dotted key is one; None if it is none."""
     file, dot, rest = key.partition(".")
-    return file if dot and rest and file in FILES else None
+    return file if dot and file in FILES and all(rest.split(".")) else None
 
 
 def is_key(key: str) -> bool:
@@ -54,7 +54,9 @@ def why_no_key(key: str) -> str:
     for word in (plain, _FLAGS.get(plain, "")):
         if word in _NOT_OF_A_STUDY:
             return f"a study can't set this option; {_NOT_OF_A_STUDY[word]}"
-    first, dot, _ = key.partition(".")
+    first, dot, rest = key.partition(".")
+    if first in FILES and dot:
+        return f"has nothing {'between two dots' if rest.strip('.') else 'behind its dot'}, expected names"
     if dot:
         meant = nearest(first, FILES)
         return f"is no key of a file: expected one that begins with {', '.join(f'{file}.' for file in FILES)}{meant}"

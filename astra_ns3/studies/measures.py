@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -175,6 +177,12 @@ MEASURES: Mapping[str, MeasureKind] = {
 """By the name of its column."""
 COSTS = ("setup_wall_seconds", "run_wall_seconds", "peak_memory_bytes")
 """Measures that differ between two runs of the same point; nothing else does."""
+
+
+@cache
+def measures_digest() -> str:
+    """Of the code that makes measures; all that it stands on is in a point's address."""
+    return hashlib.sha256(Path(__file__).read_bytes()).hexdigest()[:16]
 
 
 def measures_of(result: Result) -> dict[str, Measure]:

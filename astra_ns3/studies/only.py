@@ -23,7 +23,7 @@ def chosen_by(only: Iterable[str], points: Sequence[Coordinates], keys: Mapping[
             known.setdefault(axis, {})[as_text(value)] = value
     wanted: dict[str, set[Any]] = {}
     for word in [only] if isinstance(only, str) else only:
-        name, equals, text = str(word).partition("=")
+        name, equals, text = _split(str(word), (*known, *keys))
         axis = name if name in known else keys.get(name, name)
         if not equals or axis not in known:
             raise InputError(
@@ -31,6 +31,12 @@ def chosen_by(only: Iterable[str], points: Sequence[Coordinates], keys: Mapping[
             )
         wanted.setdefault(axis, set()).add(_value(str(word), axis, text, known[axis]))
     return lambda point: all(point.get(axis) in values for axis, values in wanted.items())
+
+
+def _split(word: str, names: Iterable[str]) -> tuple[str, str, str]:
+    """The axis and the value; both may hold ``=``."""
+    meant = max((name for name in names if word.startswith(f"{name}=")), key=len, default=None)
+    return word.partition("=") if meant is None else (meant, "=", word[len(meant) + 1 :])
 
 
 def _value(word: str, axis: str, text: str, values: Mapping[str, Any]) -> Any:

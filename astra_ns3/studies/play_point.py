@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import time
 from collections.abc import Mapping
 from dataclasses import asdict, replace
@@ -12,7 +13,7 @@ from astra_ns3.experiments.request import RunRequest
 from astra_ns3.experiments.result import Result
 from astra_ns3.experiments.run import execute
 from astra_ns3.studies.journal import BEGUN, ENDED, MEASURED
-from astra_ns3.studies.measures import measures_of
+from astra_ns3.studies.measures import measures_digest, measures_of
 from astra_ns3.studies.servers.kind import kind_of
 from astra_ns3.studies.servers.pool import Abandoned, ServerPool
 from astra_ns3.studies.servers.warm_server import ServedChild
@@ -41,7 +42,6 @@ def play_point(task: PointTask, pool: ServerPool) -> PointOutcome:
             what = MEASURED
         else:
             store.clear(task.address)
-            store.journal.note(BEGUN, task.address)
             outcome = _played(task, store, pool, begun)
             what = ENDED
         try:
@@ -63,8 +63,10 @@ def failed_outcome(task: PointTask, error: BaseException, cost: Mapping[str, flo
 
 def _played(task: PointTask, store: Store, pool: ServerPool, begun: float) -> PointOutcome:
     waiting = time.perf_counter()
+    importlib.import_module("pandas")  # measuring needs it, and the first time a server warms itself up meanwhile
     with pool.server(kind_of(task.request)) as server:
-        begun += time.perf_counter() - waiting  # a server's warm-up is no cost of the point that came first
+        begun += time.perf_counter() - waiting  # neither is a cost of the point that happens to come first
+        store.journal.note(BEGUN, task.address)
         request: RunRequest = replace(
             task.request, output=store.point_folder(task.address), isolated=True, progress=None, overwrite=False
         )
@@ -97,7 +99,7 @@ def _measured(task: PointTask, result: Result, child: ServedChild | None, begun:
         measures = {}  # it had not come far enough
     status = DONE if error is None and result.complete else FAILED
     limits = result.metadata["limits"]
-    return PointOutcome(task.address, status, error, measures, _cost(result, child, begun), limits)
+    return PointOutcome(task.address, status, error, measures, _cost(result, child, begun), limits, measures_digest())
 
 
 def _cost(result: Result | None, child: ServedChild | None, begun: float) -> dict[str, float]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 import queue
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import datetime, timezone
 from typing import Any
 
 from astra_ns3.errors import AstraNs3Error, BackendError, InputError, Interrupted
@@ -18,16 +19,22 @@ from astra_ns3.studies.cluster import client_of, cores
 from astra_ns3.studies.code_version import code_version
 from astra_ns3.studies.estimates import guessed_seconds, longest_first
 from astra_ns3.studies.index import Index
-from astra_ns3.studies.journal import BEGUN
 from astra_ns3.studies.play_point import FAILED, failed_outcome
 from astra_ns3.studies.progress import StudyMeter, StudyProgressSink
 from astra_ns3.studies.servers.kind import kind_of
 from astra_ns3.studies.store import Store
 from astra_ns3.studies.task import PointOutcome, PointTask
 
+_LOG = logging.getLogger(__name__)
 _LOOK_SECONDS = 0.1
+_ASK_SECONDS = 1.0
+_TELL_SECONDS = 20.0
+_WITHOUT_WORKERS_SECONDS = 300.0
+"""Local workers that died start again within seconds, on a busy machine within a minute."""
 _SEEN_TO_KILL = 2
 """A point that was begun so often while its worker died is the one that kills them."""
+_MOST_DEATHS = 3
+_LOST = "the connection to the scheduler was lost; what is finished is in the store"
 
 OnOutcome = Callable[[PointOutcome], object]
 
@@ -107,7 +114,10 @@ class _Study:
     progress: StudyProgressSink | None
     interruption: Interruption
     on_outcome: OnOutcome | None
-    begun: str = field(default_factory=lambda: datetime.now(timezone.utc).isoformat(timespec="milliseconds"))
+    begun_before: Counter[str] = field(default_factory=Counter)
+    """How often each point was begun when this study began."""
+    deaths: Counter[str] = field(default_factory=Counter)
+    """How often Dask gave up a point because its workers died."""
 
     def play(self, tasks: Sequence[PointTask], scheduler: str | None, jobs: int) -> None:
         """Play all ``tasks``."""
@@ -117,21 +127,22 @@ class _Study:
                 outcome = self.store.outcome(task.address)
                 if outcome is not None and outcome.status == FAILED:
                     self.store.clear(task.address)  # it is to be played again
+        self.begun_before = self.store.journal.attempts()
         with client_of(scheduler, jobs) as client:
             self._raise_if_interrupted()
             try:
-                self._play_on(client, tasks)
+                self._play_on(client, tasks, local=scheduler is None)
             except BaseException:
-                _quietly(client.run, dask_worker.give_up, self.mark)
+                _tell_workers(client, dask_worker.give_up, self.mark)
                 raise
-            _quietly(client.run, dask_worker.forget, self.mark)
+            _tell_workers(client, dask_worker.forget, self.mark)
 
     def tell(self, outcome: PointOutcome) -> None:
         """Pass on how a point ended."""
         if self.on_outcome is not None:
             self.on_outcome(outcome)
 
-    def _play_on(self, client: Any, tasks: Sequence[PointTask]) -> None:
+    def _play_on(self, client: Any, tasks: Sequence[PointTask], *, local: bool) -> None:
         kinds = Counter(kind_of(task.request) for task in tasks).most_common(1)
         place, code = str(self.store.folder), code_version()
         _translated(client.run, dask_worker.prepare, store=place, mark=self.mark, code=code, kinds=(kinds[0][0],))
@@ -150,11 +161,10 @@ class _Study:
         kept: dict[Any, Any] = {}
         for number, task in enumerate(longest_first(tasks, guesses)):
             submit(task, number, 0)
-        looked_at, threads = 0.0, 0
+        workers = _Workers(client, local=local)
         while waiting:
             self._raise_if_interrupted()
-            if time.monotonic() - looked_at > 1.0:
-                looked_at, threads = time.monotonic(), sum(client.nthreads().values())
+            threads = workers.threads()
             self._show(threads, "" if threads else "waiting for workers")
             with suppress(queue.Empty):
                 future = ended.get(timeout=_LOOK_SECONDS)
@@ -162,7 +172,7 @@ class _Study:
                 del kept[future.key]
                 outcome = self._outcome(task, future)
                 if outcome is None:
-                    submit(task, 0, self._attempts(task) + 1)
+                    submit(task, 0, self.deaths[task.address])
                 else:
                     self._take(outcome)
 
@@ -176,7 +186,7 @@ class _Study:
         from distributed import KilledWorker
 
         if future.status == "cancelled":
-            raise BackendError("the connection to the scheduler was lost; what is finished is in the store")
+            raise BackendError(_LOST)
         error = future.exception()
         if error is None:
             outcome = future.result()
@@ -188,21 +198,17 @@ class _Study:
                 if isinstance(error, AstraNs3Error)
                 else BackendError(f"a worker could not play a point: {type(error).__name__}: {error}")
             ) from error
-        if self._attempts(task) < _SEEN_TO_KILL:
+        self.deaths[task.address] += 1
+        attempts = self.store.journal.attempts()[task.address] - self.begun_before[task.address]
+        if attempts < _SEEN_TO_KILL and self.deaths[task.address] < _MOST_DEATHS:
             return None  # it only stood in line where another one ended the worker
-        outcome = failed_outcome(
-            task, BackendError(f"the worker that played it died, {self._attempts(task)} times in a row"), {}
-        )
+        outcome = failed_outcome(task, BackendError(f"the worker that played it died, {attempts} times in a row"), {})
         with self.store.alone(task.address):
-            self.store.clear(task.address)
-            self.store.write(outcome)
-        return outcome
-
-    def _attempts(self, task: PointTask) -> int:
-        """How often the point was begun since this study was."""
-        entries = self.store.journal.entries()
-        mine = (entry for entry in entries if entry["address"] == task.address and entry["time"] >= self.begun)
-        return sum(entry["what"] == BEGUN for entry in mine)
+            finished = self.store.outcome(task.address)  # by a worker that died before it could say so
+            if finished is None:
+                self.store.clear(task.address)
+                self.store.write(outcome)
+        return finished or outcome
 
     def _show(self, workers: int, stage: str = "") -> None:
         if self.progress is not None:
@@ -213,10 +219,45 @@ class _Study:
             raise Interrupted("interrupted; what is finished is in the store, and is not played again")
 
 
-def _quietly(call: Callable[..., object], *words: Any) -> None:
-    """Tell the workers that it is over; those that can't be reached have ended, or will."""
-    with suppress(Exception):
-        call(*words)
+class _Workers:
+    """How many points can be played at once, asked about every second."""
+
+    def __init__(self, client: Any, *, local: bool) -> None:
+        self._client = client
+        self._local = local
+        self._asked_at = 0.0
+        self._threads = 0
+        self._last_seen_at = time.monotonic()
+
+    def threads(self) -> int:
+        """Of all workers; raises BackendError if there are none and none will come, or nobody answers."""
+        now = time.monotonic()
+        if now - self._asked_at < _ASK_SECONDS:
+            return self._threads
+        self._asked_at = now
+        try:
+            self._threads = sum(self._client.nthreads().values())
+        except OSError as error:
+            raise BackendError(f"{_LOST}: {error}") from error
+        if self._threads:
+            self._last_seen_at = now
+        elif self._local and now - self._last_seen_at > _WITHOUT_WORKERS_SECONDS:
+            raise BackendError("all workers have died and don't start again; what is finished is in the store")
+        return self._threads
+
+
+def _tell_workers(client: Any, what: Callable[..., object], mark: str) -> None:
+    """Tell the workers that it is over; those that can't be reached have ended, or will, and nobody waits for long."""
+
+    def tell() -> None:
+        try:
+            client.run(what, mark=mark)
+        except Exception as error:
+            _LOG.debug("the study's end could not be told to all workers: %s: %s", type(error).__name__, error)
+
+    telling = threading.Thread(target=tell, daemon=True)
+    telling.start()
+    telling.join(_TELL_SECONDS)
 
 
 def _translated(call: Callable[..., object], *words: Any, **more: Any) -> None:

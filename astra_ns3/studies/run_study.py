@@ -13,6 +13,7 @@ from astra_ns3.errors import InputError
 from astra_ns3.studies.checking import check_points
 from astra_ns3.studies.expansion import Expansion, expand
 from astra_ns3.studies.file import USUAL_PRESET, read_study
+from astra_ns3.studies.measuring import measured_today
 from astra_ns3.studies.playing import play_tasks
 from astra_ns3.studies.progress import StudyProgressSink
 from astra_ns3.studies.result import StudyResult
@@ -88,6 +89,7 @@ def play_study(
     )
     played = sum(outcome != there.get(address) for address, outcome in outcomes.items())
     shown, outcomes = _with_what_is_there(expansion, outcomes, folder, list(only))
+    outcomes = measured_today(outcomes, store, write=True)
     result = StudyResult(shown, outcomes, folder, played)
     write_study(result, command_of(expansion, folder, only))
     return result
@@ -132,4 +134,5 @@ def load_study(
 ) -> StudyResult:
     """What a study's folder holds of it now; nothing is played or written. Raises InputError."""
     expansion = expand(read_study(file), preset, list(only))
-    return StudyResult(expansion, known_outcomes(expansion, Path(folder)), Path(folder))
+    outcomes = measured_today(known_outcomes(expansion, Path(folder)), Store(folder))
+    return StudyResult(expansion, outcomes, Path(folder))

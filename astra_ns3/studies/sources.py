@@ -100,7 +100,7 @@ class Sources:
 
     def _inline(self, kind: str, chosen: Change) -> Source:
         """A system or a network that the study's file holds."""
-        data, lines = placed(chosen.value, self._folder), {(): chosen.line}
+        data = placed(chosen.value, self._folder)
         source = self._place(chosen)
         if kind == "system":
             return Source(parse_system(data, source))
@@ -108,7 +108,7 @@ class Sources:
             from astra_ns3.config.network.packet_network import parse_network
 
             return Source(parse_network(data, source))
-        raise InputError(f"{source}: key '{chosen.key}': expected the path of a workload file, lines {lines}")
+        raise InputError(f"{source}: key '{chosen.key}': found a mapping, expected the path of a workload file")
 
     def _made(self, read: Source, changes: list[Change]) -> Source:
         lines: dict[KeyPath, int]
@@ -117,6 +117,9 @@ class Sources:
         except InputError as error:
             raise InputError(f"{self._place(changes[0])}: {error}") from error
         known = {path: line for path, line in lines.items() if line}
+        for path, line in list(known.items()):  # what is wrong with a group is what was changed in it
+            for length in range(len(path)):
+                known.setdefault(path[:length], line)
         return Source(parsed(read.config, data, self._study, known), read.compat, read.warnings)
 
     def _place(self, change: Change) -> str:

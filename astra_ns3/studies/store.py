@@ -133,7 +133,9 @@ def read_outcome(file: Path) -> PointOutcome | None:
     """What a ``point.json`` says; None if there is none that can be read."""
     try:
         document = json.loads(file.read_text(encoding="utf-8"))
-        return PointOutcome(**{field.name: document[field.name] for field in fields(PointOutcome)})
+        return PointOutcome(
+            **{field.name: document[field.name] for field in fields(PointOutcome) if field.name in document}
+        )
     except (OSError, ValueError, KeyError, TypeError):
         return None
 

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from astra_ns3.errors import InputError
 from astra_ns3.experiments.result import Result
 from astra_ns3.studies.expansion import Point
-from astra_ns3.studies.measures import MEASURES, measures_of
+from astra_ns3.studies.keys import as_text
+from astra_ns3.studies.measures import MEASURES
 from astra_ns3.studies.store import ADDRESS_LETTERS, Store
-from astra_ns3.studies.task import Measure, PointOutcome
+from astra_ns3.studies.task import PointOutcome
 from astra_ns3.units import PS_PER_US
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def study_rows(
     rows = []
     for point in points:
         outcome = outcomes.get(point.address)
-        measures = _measures(outcome, store)
+        measures = {} if outcome is None else outcome.measures
         rows.append(
             {
                 "part": point.part,
@@ -46,18 +46,6 @@ def study_rows(
             }
         )
     return rows
-
-
-def _measures(outcome: PointOutcome | None, store: Path) -> Mapping[str, Measure]:
-    """Those of a point's outcome; of its run, if it was played before there were all of today's."""
-    if outcome is None:
-        return {}
-    if outcome.status == DONE and not set(MEASURES) <= set(outcome.measures):
-        try:
-            return {**measures_of(Result.load(point_folder(store, outcome.address))), **outcome.measures}
-        except InputError:
-            pass
-    return outcome.measures
 
 
 def layer_rows(points: Sequence[Point], outcomes: Mapping[str, PointOutcome], store: Path) -> list[dict[str, Any]]:
@@ -103,8 +91,20 @@ LAYER_COLUMNS = (
 
 
 def framed(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> pd.DataFrame:
-    """Rows as a DataFrame; whole numbers stay whole where some are missing."""
+    """Rows as a DataFrame; whole numbers stay whole where some are missing, labels of several kinds become text."""
     import pandas as pd
 
-    frame = pd.DataFrame(list(rows), columns=list(columns))
-    return frame.convert_dtypes(convert_string=False, convert_boolean=False, convert_floating=False)
+    return pd.DataFrame({name: _column([row.get(name) for row in rows]) for name in columns})
+
+
+def _column(values: list[Any]) -> Any:
+    import pandas as pd
+
+    kinds = {type(value) for value in values if value is not None}
+    if kinds == {int}:
+        return pd.array(values, dtype="Int64" if None in values else "int64")
+    if kinds and kinds <= {int, float}:
+        return pd.array([None if value is None else float(value) for value in values], dtype="float64")
+    if kinds and not kinds <= {str}:
+        return [None if value is None else as_text(value) for value in values]
+    return pd.array(values, dtype=object)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from astra_ns3.experiments.request import RunRequest
@@ -24,6 +24,8 @@ class PointTask:
     request: RunRequest
     store: str
     """The store's folder, as the worker sees it."""
+    sources: Mapping[str, str] = field(default_factory=dict)
+    """SHA-256, in hexadecimal, of each file of users' code that went into ``address``, by its absolute path."""
 
 
 @dataclass(frozen=True)
@@ -42,3 +44,5 @@ class PointOutcome:
     process."""
     limits: Mapping[str, Any]
     """Those in force when it was played."""
+    measured_with: str = ""
+    """Digest of the code that made the measures; empty: not known."""

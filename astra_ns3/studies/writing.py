@@ -7,6 +7,7 @@ from pathlib import Path
 
 from astra_ns3.errors import InputError, ResultsNotSaved
 from astra_ns3.studies.figures.drawing import written
+from astra_ns3.studies.file import figure_file
 from astra_ns3.studies.page import Picture, page
 from astra_ns3.studies.result import StudyResult
 
@@ -39,7 +40,7 @@ def _figures(result: StudyResult) -> list[Picture]:
     for part in result.expansion.parts:
         view = result.view(part)
         for name, figure in part.config.figures.items():
-            paths = written(view, figure, result.folder / FIGURES, f"{part.name}-{name}")
+            paths = written(view, figure, result.folder / FIGURES, figure_file(part.name, name))
             svg = next(path for path in paths if path.suffix == ".svg")
             pictures.append(Picture(part.name, name, svg.read_text(encoding="utf-8")))
     return pictures

@@ -2,8 +2,8 @@
 
     astra-ns3 show collective inputs/extending/parameter_servers.py:parameter_servers --ranks 32
 
-proves and draws it. The data are cut in N parts, one for each server; every rank sends each part to its server, which adds
-up what it gets and sends everyone the sum. Every eighth rank serves, so that leaves of 8 NPUs have a server each.
+proves and draws it. The data are cut in N parts, one for each server; every rank sends each part to its server, which
+adds up what it gets and sends everyone the sum. Every eighth rank serves, so that leaves of 8 NPUs have a server each.
 """
 
 import numpy as np

@@ -104,7 +104,8 @@ def test_two_runs_with_several_queue_pairs_are_the_same(use: str, tmp_path: Path
     tables = []
     for name in ("first", "second"):
         (tmp_path / name).mkdir()
-        keys = {"queue_pairs_per_pair": 3, "queue_pair_use": use, "observe": {"queue_pairs": ["rate", "cnps"]}}
+        keys: dict[str, Any] = {"queue_pairs_per_pair": 3, "queue_pair_use": use}
+        keys["observe"] = {"queue_pairs": ["rate", "cnps"]}
         network = congested("dcqcn", lossless=False, **keys)
         played = play(network, ALL_TO_ALL, RANKS * 30_000, seed=3, directory=tmp_path / name)
         assert set(played.table("queue_pairs")["queue_pair"]) == {0, 1, 2} if use == "split" else {0}

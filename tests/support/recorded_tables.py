@@ -98,8 +98,11 @@ def write_ports(folder: Path, name: str, value: str, rows: Sequence[tuple[int, s
     write_table(folder, name, time_ps=_whole(time), port=_words(port), **{value: _whole(values)})
 
 
-def write_pairs(folder: Path, name: str, rows: Sequence[tuple[int, int, int, str, int]]) -> None:
-    """queue_pairs or connections: time, source, destination, quantity and value of each row."""
+def write_pairs(
+    folder: Path, name: str, rows: Sequence[tuple[int, int, int, str, int]], queue_pairs: Sequence[int] = ()
+) -> None:
+    """queue_pairs or connections: time, source, destination, quantity and value of each row, and its queue pair, which
+    files of earlier versions don't have."""
     time, source, destination, quantity, value = zip(*rows, strict=True) if rows else ((), (), (), (), ())
     write_table(
         folder,
@@ -109,6 +112,7 @@ def write_pairs(folder: Path, name: str, rows: Sequence[tuple[int, int, int, str
         destination=_whole(destination),
         quantity=_words(quantity),
         value=_whole(value),
+        **({"queue_pair": _whole(queue_pairs)} if queue_pairs else {}),
     )
 
 

@@ -209,7 +209,7 @@ def test_what_costs_nothing_may_be_left_out_of_a_network_of_version_1(tmp_path: 
     """The tutorials of ASTRA-sim leave NICs, switches and memory out."""
     short = {"topologies-per-dim": ["Ring", "Switch"], "dimensions-count": 2, "units-count": [4, 2]}
     short |= {"links-count": [2, 1], "link-latency": [500, 1], "link-bandwidth": [50, 6.25]}
-    zeros = dict.fromkeys(("nic-latency", "router-latency", "hbm-latency", "hbm-scale"), [0, 0])
+    zeros = {key: [0, 0] for key in ("nic-latency", "router-latency", "hbm-latency", "hbm-scale")}
     for name, keys in (("short", short), ("long", {**short, **zeros, "hbm-bandwidth": [1, 1]})):
         (tmp_path / f"{name}.json").write_text(json.dumps(keys))
     assert read_network_file(tmp_path / "short.json") == read_network_file(tmp_path / "long.json")

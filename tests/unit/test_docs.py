@@ -37,10 +37,16 @@ from astra_ns3.report.page.figures.registry import FIGURES
 from astra_ns3.report.plots.registry import KINDS as PICTURES
 from astra_ns3.report.tables import HOW_TO_RECORD
 from astra_ns3.report.validation import validation_text
+from astra_ns3.studies.expansion import expand
+from astra_ns3.studies.figures.registry import FIGURE_KINDS
+from astra_ns3.studies.file import Combine, read_study
+from astra_ns3.studies.file import json_schema as study_schema
+from astra_ns3.studies.measures import MEASURES
+from astra_ns3.studies.tables import LAYER_COLUMNS
 from astra_ns3.system.file import json_schema as system_schema
 from astra_ns3.workload.loops import LOOPS
 
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("docs/*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("docs/**/*.md"))]
 PAGES += sorted(ROOT.glob("ns3-scratch/*/doc/*.md"))
 FILE_IN_REPOSITORY = re.compile(
     r"`((?:inputs|docs|tests|ns3-scratch|astra_ns3|benchmarks|docker|cmake)/[\w./*-]*|\w+\.(?:cff|md))`"
@@ -339,3 +345,26 @@ def test_citation_has_the_version_of_the_package() -> None:
     citation = yaml.safe_load(text_of("CITATION.cff"))
     assert str(citation["version"]) == astra_ns3.__version__
     assert citation["license"] == "GPL-2.0-only"
+
+
+def test_every_word_of_a_study_is_documented() -> None:
+    schema = study_schema()
+    keys = {key for model in (schema, *schema["$defs"].values()) for key in model.get("properties", ())}
+    command = load_command(COMMANDS["study"][0])
+    words = [*keys, *FIGURE_KINDS, *MEASURES, *LAYER_COLUMNS[:4], *get_args(Combine), *options(command)]
+    assert mentions("docs/studies.md", words) == []
+    page = text_of("docs/studies.md")
+    for name, kind in MEASURES.items():
+        assert f"| `{name}` | {kind.unit} | {kind.words} |" in page
+
+
+def test_the_studies_that_come_with_the_program_and_the_page_s_can_be_expanded(tmp_path: Path) -> None:
+    files = sorted(ROOT.glob("inputs/studies/*.yaml"))
+    shown = re.findall(r"^```yaml\n(.*?)^```", text_of("docs/studies.md"), re.DOTALL | re.MULTILINE)[0]
+    (tmp_path / "inputs").symlink_to(ROOT / "inputs")
+    (tmp_path / "studies").mkdir()
+    (tmp_path / "studies" / "shown.yaml").write_text(shown.replace("../", "../inputs/"), encoding="utf-8")
+    for file in (*files, tmp_path / "studies" / "shown.yaml"):
+        study = read_study(file)
+        for preset in study.config.presets or ("laptop",):
+            assert expand(study, preset).points

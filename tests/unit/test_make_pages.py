@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -134,6 +135,29 @@ def test_a_marker_without_its_end_is_an_error(
     page.write_text("<!-- table: speed numbers -->\n")
     assert make_pages.main([str(folder), str(page)]) == 1
     assert "its <!-- end --> is missing" in capsys.readouterr().err
+
+
+def test_single_runs_get_a_table_of_their_own(tmp_path: Path) -> None:
+    run = {
+        "run_name": "dlrm-flat-full",
+        "complete": False,
+        "finish_ps": 4_540_000_000,
+        "compute_ps": 3_790_000_000,
+        "exposed_ps": 750_000_000,
+        "statistics": {"messages": 30_324_044, "packets": 21_764_352},
+        "system": {"preferred-dataset-splits": 1024},
+        "timing": {"wall_seconds": 3048.0},
+        "memory": {"peak_bytes": 1_975_000_000},
+    }
+    (tmp_path / "run.json").write_text(json.dumps(run))
+    page = tmp_path / "page.md"
+    page.write_text("a\n<!-- runs -->\n<!-- end -->\nb\n")
+    subprocess.run([sys.executable, SCRIPT.with_name("make_runs_table.py"), page, tmp_path], check=True)
+    assert page.read_text().splitlines()[4:] == [
+        "| flat, stopped | 1024 | 4.54 | 3.79 | 0.75 | 30.3 | 21.8 | 51 | 2.0 |",
+        "<!-- end -->",
+        "b",
+    ]
 
 
 def test_where_keeps_the_rows_with_a_value(make_pages: ModuleType, folder: Path) -> None:

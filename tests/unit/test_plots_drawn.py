@@ -144,6 +144,15 @@ def test_rates_of_the_pairs_chosen_are_drawn(folder: Path) -> None:
     assert [axes.get_ylabel() for axes in figure.axes] == ["rate (Gb/s)", "window (KB)"]
 
 
+def test_each_queue_pair_of_two_npus_has_a_line_of_its_own(copy: Path) -> None:
+    rows = [(US, 0, 1, "rate_bps", 100 * 10**9), (2 * US, 0, 1, "rate_bps", 50 * 10**9)]
+    write_pairs(copy, "queue_pairs", rows, [0, 3])
+    for select in (None, "0-1"):
+        figure = picture(copy, "rates") if select is None else picture(copy, "rates", select=select)
+        assert [rates[0] for _, rates in lines(figure)] == [100, 50]
+        assert [text.get_text() for text in figure.legends[0].get_texts()] == ["NPU 0 to 1", "NPU 0 to 1, queue pair 3"]
+
+
 def test_windows_of_connections_are_drawn_where_there_are_no_queue_pairs(copy: Path) -> None:
     (copy / "queue_pairs.parquet").unlink()
     rows = [(US, 2, 3, "congestion_window_bytes", 5_000), (US, 2, 3, "rtt_ps", 3 * US)]

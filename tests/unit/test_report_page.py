@@ -30,6 +30,7 @@ from support.recorded_run import (
     write_ports,
     write_table,
 )
+from support.recorded_tables import write_pairs
 from support.small_run import NPUS, InterruptedBackend, small_run, small_system
 
 import astra_ns3
@@ -206,6 +207,13 @@ def test_rates_are_those_of_the_pair(tmp_path: Path) -> None:
     (rate,) = [panel for panel in found if panel.title == "run 0: rate"]
     assert (trace(rate, "0 → 1")["y"][0], trace(rate, "0 → 1")["y"][-1]) == (100, 50)
     assert trace(rate, "1 → 2")["y"][-1] == 20
+
+
+def test_each_queue_pair_of_two_npus_has_a_line(tmp_path: Path) -> None:
+    run = recorded_run(tmp_path / "run")
+    write_pairs(tmp_path / "run", "queue_pairs", [(0, 0, 1, "rate_bps", 10**11), (0, 0, 1, "rate_bps", 10**10)], [0, 2])
+    (rate,) = [panel for panel in panels("rates", run) if panel.title == "run 0: rate"]
+    assert (trace(rate, "0 → 1")["y"][0], trace(rate, "0 → 1, queue pair 2")["y"][0]) == (100, 10)
 
 
 def test_accounts_are_means_over_the_messages_of_a_collective(tmp_path: Path) -> None:

@@ -6,7 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from astra_ns3.studies.expansion import Expansion, expand
+from astra_ns3.config.network.packet_network import NetworkConfig
+from astra_ns3.config.topology.nodes import Hierarchical
+from astra_ns3.config.topology.switched import LeafSpine
+from astra_ns3.studies.expansion import Expansion, Point, expand
 from astra_ns3.studies.file import read_study
 
 FOLDER = Path(__file__).parents[2] / "inputs" / "studies"
@@ -17,8 +20,14 @@ def _expanded(name: str, preset: str) -> Expansion:
     return expand(read_study(FOLDER / f"{name}.yaml"), preset)
 
 
+def _network(point: Point) -> NetworkConfig:
+    network = point.request.network
+    assert isinstance(network, NetworkConfig)
+    return network
+
+
 def _npus(expansion: Expansion) -> set[int]:
-    return {point.request.network.topology.npu_count() for point in expansion.points}
+    return {_network(point).topology.npu_count() for point in expansion.points}
 
 
 @pytest.mark.parametrize("name", ["roce", "transport"])
@@ -57,6 +66,7 @@ def test_all_platforms_of_a_preset_are_equally_oversubscribed() -> None:
     for preset in ("laptop", "paper"):
         for point in _expanded("roce", preset).points:
             if point.part != "oversubscription" and point.labels.get("platform") != "switch":
-                topology = point.request.network.topology
-                fabric = getattr(topology, "scale_out", topology)
+                topology = _network(point).topology
+                fabric = topology.scale_out if isinstance(topology, Hierarchical) else topology
+                assert isinstance(fabric, LeafSpine)
                 assert fabric.hosts_per_leaf == 2 * fabric.spines, point.name

@@ -103,7 +103,7 @@ def validated(model: type[Model], document: Document, context: Mapping[str, obje
         problems = [_problem(details, document) for details in error.errors(include_url=False)]
         problems.sort(key=lambda problem: problem[0])
         more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
-        others = [text.removeprefix(f"{document.source}:") for _, text in problems[1:] if _UNKNOWN in text]
+        others = [text.removeprefix(f"{document.source}:").strip() for _, text in problems[1:] if _UNKNOWN in text]
         if others:  # users mend all of them at once
             more = f" (and {len(problems) - 1} more: {'; '.join(other.split('; allowed')[0] for other in others)})"
         raise InputError(problems[0][1] + more) from None

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import ceil
-from typing import TYPE_CHECKING
+from textwrap import fill
+from typing import TYPE_CHECKING, Any
 
-from astra_ns3.report.plots.style import GREY, labels, new_figure, say_empty, size_unit, time_unit
+from astra_ns3.report.plots.style import COLOURS, GREY, labels, new_figure, say_empty, size_unit, time_unit
 from astra_ns3.studies.figures.config import FigureConfig
 from astra_ns3.studies.figures.data import Cell, FigureData, Label, Panel, Series, label_text
 from astra_ns3.studies.measures import MEASURES
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 WIDTH_INCHES = 7.0
 PANEL_HEIGHT_INCHES = 2.3
 _MOST_COLUMNS = 3
+_SMALL = 6
+_LINE_LETTERS = 150
+_NARROW = 200
 _LONG_LABELS = 44
 """Letters of all labels of a panel of full width, beyond which they are turned."""
 
@@ -78,6 +82,19 @@ def whiskers(axes: Axes, places: Sequence[float], cells: Sequence[Cell | None], 
             axes.plot([place, place], [cell.least / factor, cell.most / factor], color="black", linewidth=0.8, zorder=5)
 
 
+def say_number(axes: Axes, place: float, top: float, number: float) -> None:
+    """A number above a bar and its whisker, whose ``top`` is given."""
+    axes.annotate(
+        f"{number:.3g}", (place, top), (0, 1), textcoords="offset points", ha="center", va="bottom", fontsize=5.5
+    )
+
+
+def say_none(axes: Axes, place: float) -> None:
+    """That there is no number."""
+    low, _ = axes.get_ylim()
+    axes.text(place, low, "n/a", ha="center", va="bottom", fontsize=5, color=GREY, rotation=90)
+
+
 def name_places(axes: Axes, places: Sequence[Label], x: str) -> None:
     """Labels of the x-axis, turned where they have no room."""
     words = labels([label_text(place) for place in places])
@@ -93,11 +110,49 @@ def name_places(axes: Axes, places: Sequence[Label], x: str) -> None:
     axes.set_xlabel(x)
 
 
-def finish(figure: Figure, data: FigureData) -> Figure:
-    """Say what is missing."""
-    if data.missing:
-        figure.supxlabel(data.missing, fontsize=6, color=GREY, wrap=True)
+def finish(figure: Figure, missing: str, handles: Sequence[Any] = (), columns: int = 5) -> Figure:
+    """The legend below, and above it what is missing."""
+    words = fill(missing, _LINE_LETTERS)
+    if not handles:
+        if words:
+            figure.supxlabel(words, fontsize=_SMALL, color=GREY)
+        return figure
+    legend = figure.legend(handles=list(handles), loc="outside lower center", ncols=min(columns, len(handles)))
+    if words:
+        legend.set_title(words)
+        legend.get_title().set(color=GREY, fontsize=_SMALL, multialignment="center")
     return figure
+
+
+def legend_names(data: FigureData) -> list[str]:
+    """The series' names, each once; none if there is nothing to tell apart."""
+    names = list(dict.fromkeys(series.label for panel in data.panels for series in panel.series))
+    return names if len(names) > 1 else []
+
+
+def colour_of(series: Series, data: FigureData) -> tuple[str, bool]:
+    """Of a series, the same in all panels; and whether it is one of those for which no colour was left."""
+    names = list(dict.fromkeys(each.label for panel in data.panels for each in panel.series))
+    return nth_colour(names.index(series.label))
+
+
+def nth_colour(place: int) -> tuple[str, bool]:
+    """A colour, and whether it is used a second time."""
+    return COLOURS[place % len(COLOURS)], place >= len(COLOURS)
+
+
+def scale_y(axes: Axes, *, log: bool) -> None:
+    """The y-axis from 0 on, or logarithmic, with values that can be read."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    if not log:
+        axes.set_ylim(bottom=0)
+        return
+    axes.set_yscale("log")
+    low, high = axes.get_ylim()
+    axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if high < _NARROW * low else (1.0,)))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.yaxis.set_minor_formatter(NullFormatter())
 
 
 def empty(data: FigureData) -> Figure | None:
@@ -124,4 +179,4 @@ def each_panel(
         draw(place, panel)
         if panel.title:
             place.set_title(panel.title)
-    return finish(figure, data)
+    return figure

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from astra_ns3.studies.figures.config import FigureConfig
 from astra_ns3.studies.measures import MEASURES
+from astra_ns3.units import parse_any
 
 Row = Mapping[str, Any]
 Label = str | int | float
@@ -188,7 +189,7 @@ def _series(
     for group in groups:
         for measure, found in cells.items():
             own = () if by is None else (group,)
-            words = [*([] if by is None else [label_text(group)]), *([measure] if len(cells) > 1 else [])]
+            words = [*([] if by is None else [named(by, group)]), *([measure] if len(cells) > 1 else [])]
             each = tuple(found.get((place, *own, *values)) for place in places)
             made.append(Series(" ".join(words), measure, each))
     return made
@@ -202,7 +203,18 @@ def _by_unit(title: str, series: list[Series]) -> list[tuple[str, tuple[Series, 
         units.setdefault(unit, []).append(each)
     if len(units) == 1:
         return [(title, tuple(series))]
-    return [(title, tuple(each)) for each in units.values()]
+    return [(title, tuple(_without_measure(each) for each in group)) for group in units.values()]
+
+
+def _without_measure(series: Series) -> Series:
+    """The axis beside it says what it is."""
+    return replace(series, label=series.label.removesuffix(series.measure).strip())
+
+
+def named(axis: str, label: Label) -> str:
+    """A value of an axis for a legend: a number alone would say nothing."""
+    number = not isinstance(label, str) or parse_any(label) is not None
+    return f"{axis} {label_text(label)}" if number else str(label)
 
 
 def missing_words(view: View, rows: Iterable[Row]) -> str:

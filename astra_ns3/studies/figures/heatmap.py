@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from astra_ns3.report.plots.style import HEAT_MAP, labels
-from astra_ns3.studies.figures.axes import each_panel, name_places, unit_of
+from astra_ns3.studies.figures.axes import each_panel, finish, name_places, unit_of
 from astra_ns3.studies.figures.config import FigureConfig
 from astra_ns3.studies.figures.data import FigureData, Panel, View, figure_data
 
@@ -29,7 +29,8 @@ def draw(view: View, figure: FigureConfig) -> Figure:
             single.append(Panel(title, panel.x, panel.places, series))
     rows = max((len(panel.series) for panel in single), default=1)
     height = 0.9 + 0.26 * rows
-    return each_panel(FigureData(tuple(single), data.missing), partial(_panel, figure=figure), height, 2)
+    made = each_panel(FigureData(tuple(single), data.missing), partial(_panel, figure=figure), height, 2)
+    return finish(made, data.missing)
 
 
 def _panel(axes: Axes, panel: Panel, figure: FigureConfig) -> None:

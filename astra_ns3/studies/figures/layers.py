@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from astra_ns3.report.plots.style import COLOURS, labels, legend_below, say_empty, swatch, time_unit
+from astra_ns3.report.plots.style import COLOURS, labels, say_empty, swatch, time_unit
 from astra_ns3.studies.figures.axes import finish, panel_grid
 from astra_ns3.studies.figures.config import FigureConfig
-from astra_ns3.studies.figures.data import FigureData, Row, View, label_text, missing_words
+from astra_ns3.studies.figures.data import Row, View, label_text, missing_words
 from astra_ns3.units import PS_PER_US
 
 if TYPE_CHECKING:
@@ -33,8 +33,8 @@ def draw(view: View, figure: FigureConfig) -> Figure:
         _panel(place, rows, measure, axes_names, colours, log=figure.log)
         if across:
             place.set_title(f"{across} {label_text(value)}")
-    legend_below(made, [swatch(colour, name) for name, colour in colours.items()], 4)
-    return finish(made, FigureData((), missing_words(view, view.rows)))
+    handles = [swatch(colour, name) for name, colour in colours.items()] if len(colours) > 1 else []
+    return finish(made, missing_words(view, view.rows), handles, 4)
 
 
 def _panel(axes: Axes, rows: list[Row], measure: str, by: list[str], colours: dict[str, str], *, log: bool) -> None:

@@ -7,10 +7,20 @@ from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from astra_ns3.report.plots.style import COLOURS, legend_below, stroke
-from astra_ns3.studies.figures.axes import each_panel, name_places, unit_of, whiskers
+from astra_ns3.report.plots.style import stroke
+from astra_ns3.studies.figures.axes import (
+    colour_of,
+    each_panel,
+    finish,
+    legend_names,
+    name_places,
+    nth_colour,
+    scale_y,
+    unit_of,
+    whiskers,
+)
 from astra_ns3.studies.figures.config import FigureConfig
-from astra_ns3.studies.figures.data import Label, Panel, View, figure_data, label_text
+from astra_ns3.studies.figures.data import FigureData, Label, Panel, View, figure_data, label_text
 from astra_ns3.units import parse_any
 
 if TYPE_CHECKING:
@@ -25,15 +35,12 @@ _WIDE = 20
 def draw(view: View, figure: FigureConfig) -> Figure:
     """A panel of lines for each value of ``panels``."""
     data = figure_data(view, figure)
-    made = each_panel(data, partial(_panel, figure=figure))
-    names = list(dict.fromkeys(series.label for panel in data.panels for series in panel.series))
-    if len(names) > 1:
-        handles = [
-            stroke(COLOURS[place % len(COLOURS)], name, "-", _MARKS[place % len(_MARKS)])
-            for place, name in enumerate(names)
-        ]
-        legend_below(made, handles, 5)
-    return made
+    made = each_panel(data, partial(_panel, figure=figure, data=data))
+    handles = []
+    for place, name in enumerate(legend_names(data)):
+        colour, again = nth_colour(place)
+        handles.append(stroke(colour, name, "--" if again else "-", _MARKS[place % len(_MARKS)]))
+    return finish(made, data.missing, handles)
 
 
 def numbers_of(places: Sequence[Label]) -> list[float] | None:
@@ -48,7 +55,7 @@ def numbers_of(places: Sequence[Label]) -> list[float] | None:
     return found if ascending and len(found) > 1 else None
 
 
-def _panel(axes: Axes, panel: Panel, figure: FigureConfig) -> None:
+def _panel(axes: Axes, panel: Panel, figure: FigureConfig, data: FigureData) -> None:
     unit = unit_of(panel.series, figure)
     numbers = numbers_of(panel.places)
     places = list(map(float, range(len(panel.places)))) if numbers is None else numbers
@@ -56,14 +63,12 @@ def _panel(axes: Axes, panel: Panel, figure: FigureConfig) -> None:
         known = [(place, cell) for place, cell in zip(places, series.cells, strict=True) if cell is not None]
         if not known:
             continue
-        colour, mark = COLOURS[number % len(COLOURS)], _MARKS[number % len(_MARKS)]
+        colour, again = colour_of(series, data)
+        line, mark = "--" if again else "-", _MARKS[number % len(_MARKS)]
         heights = [cell.mean / unit.factor for _, cell in known]
-        axes.plot([place for place, _ in known], heights, f"{mark}-", color=colour, markersize=3)
+        axes.plot([place for place, _ in known], heights, f"{mark}{line}", color=colour, markersize=3)
         whiskers(axes, [place for place, _ in known], [cell for _, cell in known], unit.factor)
-    if figure.log:
-        axes.set_yscale("log")
-    else:
-        axes.set_ylim(bottom=0)
+    scale_y(axes, log=figure.log)
     if figure.relative_to:
         axes.axhline(1, color="black", linewidth=0.6)
     axes.set_ylabel(unit.label)

@@ -5,8 +5,19 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from astra_ns3.report.plots.style import COLOURS, GREY, legend_below, swatch
-from astra_ns3.studies.figures.axes import each_panel, name_places, named, unit_of, whiskers
+from astra_ns3.report.plots.style import swatch
+from astra_ns3.studies.figures.axes import (
+    each_panel,
+    finish,
+    name_places,
+    named,
+    nth_colour,
+    say_none,
+    say_number,
+    scale_y,
+    unit_of,
+    whiskers,
+)
 from astra_ns3.studies.figures.config import FigureConfig
 from astra_ns3.studies.figures.data import Cell, Label, Panel, Series, View, figure_data, label_text
 
@@ -23,8 +34,9 @@ def draw(view: View, figure: FigureConfig) -> Figure:
     measures = list(dict.fromkeys(series.measure for panel in data.panels for series in panel.series))
     columns = 2 if max((len(panel.places) * len(panel.series) for panel in data.panels), default=0) > 16 else 3
     made = each_panel(data, partial(_panel, figure=figure, measures=measures), columns=columns)
-    legend_below(made, [swatch(COLOURS[place % len(COLOURS)], named(name)) for place, name in enumerate(measures)], 5)
-    return made
+    return finish(
+        made, data.missing, [swatch(nth_colour(place)[0], named(name)) for place, name in enumerate(measures)]
+    )
 
 
 def _panel(axes: Axes, panel: Panel, figure: FigureConfig, measures: list[str]) -> None:
@@ -40,13 +52,12 @@ def _panel(axes: Axes, panel: Panel, figure: FigureConfig, measures: list[str]) 
             cells = [series.cells[place] for series in pieces]
             for series, cell in zip(pieces, cells, strict=True):
                 height = cell.mean / unit.factor if cell else 0.0
-                colour = COLOURS[measures.index(series.measure) % len(COLOURS)]
+                colour, _ = nth_colour(measures.index(series.measure))
                 axes.bar([at], [height], 0.8, bottom=bottom, color=colour)
                 bottom += height
             _total(axes, at, bottom, cells, unit.factor, told=len(groups) * len(panel.places) <= _MOST_VALUES)
             names.append(f"{label_text(label)}\n{group}" if several else label)
-    if figure.log:
-        axes.set_yscale("log")
+    scale_y(axes, log=figure.log)
     axes.set_ylabel(unit.label.replace("(", "time (") if unit.label.startswith("(") else unit.label)
     axes.grid(axis="y")
     name_places(axes, names, panel.x)
@@ -65,11 +76,9 @@ def _largest(groups: dict[str, list[Series]]) -> list[Series]:
 def _total(axes: Axes, at: int, height: float, cells: list[Cell | None], factor: float, *, told: bool) -> None:
     found = [cell for cell in cells if cell is not None]
     if not found:
-        axes.text(at, 0, "n/a", ha="center", va="bottom", fontsize=5, color=GREY, rotation=90)
+        say_none(axes, at)
         return
     least, most = sum(cell.least for cell in found), sum(cell.most for cell in found)
-    whiskers(axes, [at], [Cell(height, least, most)], factor)
+    whiskers(axes, [at], [Cell(height * factor, least, most)], factor)
     if told:
-        axes.annotate(
-            f"{height:.3g}", (at, height), (0, 1), textcoords="offset points", ha="center", va="bottom", fontsize=5.5
-        )
+        say_number(axes, at, most / factor, height)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from astra_ns3.report.plots.style import new_figure
 from astra_ns3.studies.figures.axes import WIDTH_INCHES, finish
 from astra_ns3.studies.figures.config import FigureConfig
-from astra_ns3.studies.figures.data import DONE, USUAL_Y, FigureData, Row, View, label_text, missing_words
+from astra_ns3.studies.figures.data import DONE, USUAL_Y, Row, View, label_text, missing_words
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -29,7 +29,7 @@ def draw(view: View, figure: FigureConfig) -> Figure:
         cell.set_linewidth(0.4)
         if row == 0:
             cell.get_text().set_fontweight("bold")
-    return finish(made, FigureData((), missing_words(view, view.rows)))
+    return finish(made, missing_words(view, view.rows))
 
 
 def table_cells(view: View, figure: FigureConfig) -> tuple[list[str], list[list[str]]]:

@@ -123,17 +123,23 @@ class QueuePairsLeaveDeadPorts : public TestCase
         {
             for (uint32_t way : {0U, 1U})
             {
-                Play(way, perMessage);
+                Play(way, perMessage, 1);
             }
+        }
+        for (uint32_t way : {0U, 1U})
+        {
+            Play(way, false, 3);
         }
     }
 
-    void Play(uint32_t way, bool perMessage)
+    void Play(uint32_t way, bool perMessage, uint32_t queuePairs)
     {
         constexpr int64_t LOST_PS = 50 * MICROSECOND_PS;
         RoceParameters parameters;
         parameters.timeoutPs = 40 * MICROSECOND_PS;
         parameters.perMessage = perMessage;
+        parameters.queuePairsPerPair = queuePairs;
+        parameters.splitMessages = queuePairs > 1;
         TwoWays network(parameters);
         network.LoseWay(LOST_PS, way);
         network.bench.Send(0, 1, MESSAGE_BYTES);

@@ -1,0 +1,25 @@
+#!/usr/bin/env bash
+# A study as a batch job of Slurm, in Apptainer's image: a scheduler on the first node, a worker for every task.
+# Stopped, by its time limit say, it goes on where it was when it is submitted again.
+#
+# usage: sbatch --nodes 4 --ntasks-per-node 32 --mem-per-cpu 4G docker/slurm.sh STUDY.yaml [PRESET]
+#SBATCH --job-name=astra-ns3
+#SBATCH --cpus-per-task=1
+set -euo pipefail
+
+(($# >= 1)) || { echo "usage: sbatch [OPTIONS] docker/slurm.sh STUDY.yaml [PRESET]" >&2; exit 2; }
+study=$1
+preset=${2:-paper}
+inside=(apptainer exec --bind "$PWD" --pwd "$PWD" "${IMAGE:-astra-ns3.sif}")
+output=${OUTPUT:-results/$(basename "$study" .yaml)-$preset}
+meeting=$PWD/scheduler-$SLURM_JOB_ID.json
+# As the engine has them for workers of its own: longest points first, to whoever is free; two workers may die of a point.
+export DASK_DISTRIBUTED__SCHEDULER__WORKER_SATURATION=1.0 DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES=2
+trap 'kill $(jobs -p) 2>/dev/null || true; rm -f "$meeting"' EXIT
+
+"${inside[@]}" dask scheduler --port 0 --no-dashboard --scheduler-file "$meeting" &
+srun "${inside[@]}" dask worker --scheduler-file "$meeting" --no-nanny --nthreads 1 --memory-limit 0 --no-dashboard \
+    --local-directory "${TMPDIR:-/tmp}" &
+until [[ -s "$meeting" ]]; do sleep 1; done
+address=$(sed -n 's/.*"address": *"\([^"]*\)".*/\1/p' "$meeting")
+"${inside[@]}" astra-ns3 study "$study" --preset "$preset" --output "$output" --scheduler "$address"

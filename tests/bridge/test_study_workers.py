@@ -1,0 +1,166 @@
+"""Whole studies on Dask's workers: the same whatever the order and their number, and no end of a process loses a point.
+
+``ASTRA_NS3_KILLS``: how often a study is killed before it may end, 4 unless told.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import uuid
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from support.study_points import (
+    begun,
+    contents,
+    harmful_file,
+    point,
+    points,
+    processes_of,
+    run_folders,
+    study_process,
+    wait_until,
+)
+
+from astra_ns3.errors import InputError
+from astra_ns3.studies.playing import play_tasks
+from astra_ns3.studies.store import Store
+from astra_ns3.studies.task import PointOutcome, PointTask
+
+KILLS = int(os.environ.get("ASTRA_NS3_KILLS", "4"))
+LONGEST_SECONDS = 1.0
+"""Kills come so long after a point has begun, at most: about as long as two points take."""
+
+
+def played(tasks: Sequence[PointTask], store: Store, jobs: int) -> dict[str, PointOutcome]:
+    outcomes = play_tasks(tasks, store=store, jobs=jobs)
+    assert list(outcomes) == [task.address for task in tasks]
+    return outcomes
+
+
+def wait_until_gone(mark: str) -> None:
+    wait_until(lambda: not processes_of(mark), "the end of all processes of a study")
+
+
+def test_results_depend_neither_on_the_order_nor_on_the_number_of_workers(tmp_path: Path) -> None:
+    alone, together = Store(tmp_path / "alone"), Store(tmp_path / "together")
+    played(points(alone, 5), alone, jobs=1)
+    played(points(together, 5)[::-1], together, jobs=2)
+    folders = sorted(folder.name for folder in alone.points.iterdir())
+    assert folders == sorted(folder.name for folder in together.points.iterdir())
+    assert len(folders) == 5
+    for name in folders:
+        assert contents(together.points / name) == contents(alone.points / name)
+
+
+def test_points_that_crash_or_kill_their_workers_fail_and_the_others_are_played(tmp_path: Path) -> None:
+    store = Store(tmp_path / "store")
+    harm = harmful_file(tmp_path)
+    deadly = point(store, 90, f"{harm}:kill_worker")
+    crashing = point(store, 91, f"{harm}:crash")
+    good = points(store, 5, f"{harm}:dawdle")
+    outcomes = played([deadly, crashing, *good], store, jobs=2)
+    assert [outcomes[task.address].status for task in good] == ["done"] * 5
+    error = outcomes[deadly.address].error
+    assert error is not None
+    assert error["message"] == "the worker that played it died, 3 times in a row"
+    error = outcomes[crashing.address].error
+    assert error is not None
+    assert "crashed (SIGSEGV)" in error["message"]
+    assert {address: outcome.status for address, outcome in played(good, store, jobs=2).items()} == {
+        task.address: "done" for task in good
+    }
+    assert begun(store) == {task.address: 1 for task in (crashing, *good)} | {deadly.address: 3}
+
+
+def test_a_study_that_is_killed_again_and_again_loses_no_point_and_plays_none_twice(tmp_path: Path) -> None:
+    store, count = Store(tmp_path / "store"), 3 * KILLS
+    policy = f"{harmful_file(tmp_path)}:dawdle"
+    chance = random.Random(13)
+    begun_when_saved: dict[str, int] = {}
+    kills = 0
+    while True:
+        mark = uuid.uuid4().hex
+        with study_process(mark, store.folder, count, policy) as process:
+            kills += kills < KILLS and _killed(process.pid, store, chance.uniform(0, LONGEST_SECONDS))
+            process.wait()
+            wait_until_gone(mark)
+        so_often = begun(store)
+        assert {address: so_often[address] for address in begun_when_saved} == begun_when_saved
+        saved = run_folders(store)
+        begun_when_saved |= {address: times for address, times in so_often.items() if address[:20] in saved}
+        if process.returncode == 0:
+            break
+        assert process.returncode == -signal.SIGKILL
+    assert kills == KILLS
+    outcomes = played(points(store, count, policy), store, jobs=2)
+    assert {outcome.status for outcome in outcomes.values()} == {"done"}
+    assert begun(store) == so_often
+
+
+def _killed(pid: int, store: Store, seconds: float) -> bool:
+    """Kill a study some time after it has begun a point; False if it had ended before."""
+    before = sum(begun(store).values())
+    ended = False
+
+    def goes_on() -> bool:
+        nonlocal ended
+        ended = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()[0] == "Z"
+        return ended or sum(begun(store).values()) > before
+
+    wait_until(goes_on, "a point that is played")
+    if not ended:
+        signal.sigtimedwait([], seconds)
+        os.kill(pid, signal.SIGKILL)
+    return not ended
+
+
+def test_a_worker_that_is_killed_costs_no_point(tmp_path: Path) -> None:
+    store = Store(tmp_path / "store")
+    policy = f"{harmful_file(tmp_path)}:dawdle"
+    mark = uuid.uuid4().hex
+    with study_process(mark, store.folder, 6, policy) as process:
+        wait_until(lambda: begun(store), "a point that is played")
+        (entry, *_) = store.journal.entries()
+        os.kill(int(entry["process"].rpartition("-")[2]), signal.SIGKILL)
+        assert process.wait() == 0
+    tasks = points(store, 6, policy)
+    assert [outcome.status for outcome in played(tasks, store, jobs=1).values()] == ["done"] * 6
+    assert sum(begun(store).values()) <= 7
+
+
+@pytest.mark.parametrize("whole_group", [True, False], ids=["from a terminal", "to the client"])
+def test_ctrl_c_ends_a_study_and_all_its_processes(tmp_path: Path, whole_group: bool) -> None:
+    store = Store(tmp_path / "store")
+    mark = uuid.uuid4().hex
+    with study_process(mark, store.folder, 4, f"{harmful_file(tmp_path)}:linger") as process:
+        wait_until(lambda: begun(store), "a point that is played")
+        (os.killpg if whole_group else os.kill)(process.pid, signal.SIGINT)
+        said, _ = process.communicate(timeout=30)
+        wait_until_gone(mark)
+    assert said.splitlines()[-1].endswith("interrupted; what is finished is in the store, and is not played again")
+    assert said.count("Traceback") == 1  # of the client; workers say nothing
+    assert store.finished_folders() == {}
+
+
+def test_a_scheduler_that_is_not_there_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("astra_ns3.studies.cluster._CONNECT_SECONDS", 0.2)
+    store = Store(tmp_path)
+    with pytest.raises(InputError, match=r"scheduler tcp://127\.0\.0\.1:9: cannot be reached"):
+        play_tasks([point(store)], store=store, scheduler="tcp://127.0.0.1:9")
+
+
+def test_a_study_leaves_no_servers_on_the_workers_of_a_cluster(tmp_path: Path) -> None:
+    distributed = pytest.importorskip("distributed")
+    store = Store(tmp_path)
+    with distributed.LocalCluster(
+        n_workers=1, threads_per_worker=1, host="127.0.0.1", dashboard_address="127.0.0.1:0", memory_limit=0
+    ) as cluster:
+        outcomes = play_tasks(points(store, 2), store=store, scheduler=cluster.scheduler_address)
+        with distributed.Client(cluster, set_as_default=False) as client:
+            left = client.run(lambda dask_worker: list(dask_worker.astra_ns3_pools))
+    assert [outcome.status for outcome in outcomes.values()] == ["done", "done"]
+    assert list(left.values()) == [[]]

@@ -1,0 +1,141 @@
+"""``astra-ns3 study`` from its file to its page: what is played, what is kept, what is said."""
+
+from __future__ import annotations
+
+import csv
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from support.command import PROGRAM
+from support.small_run import NETWORK, SYSTEM, WORKLOAD
+
+import astra_ns3
+from astra_ns3.errors import PointsFailed
+
+TIMEOUT_SECONDS = 300
+
+
+def small_study(**more: Any) -> dict[str, Any]:
+    """Two sizes of a small run: the smaller one ends at 31.6 us, the larger one at 34.5 us."""
+    files = {"workload": "workload.txt", "system": "system.txt", "network": "network.yaml"}
+    figures = {"time": {"kind": "bars", "x": "comm_scale", "y": "finish_us"}}
+    part = {"title": "Sizes", "axes": {"comm_scale": [0.01, 1.0]}, "figures": figures}
+    return {"title": "Small", "base": files, "parts": {"sizes": part}, **more}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with the three files of a small run."""
+    for name, text in (("workload.txt", WORKLOAD), ("system.txt", SYSTEM), ("network.yaml", NETWORK)):
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    return tmp_path
+
+
+def study(folder: Path, document: dict[str, Any], *words: str) -> subprocess.CompletedProcess[str]:
+    """The command in a fresh interpreter, with the study as a file."""
+    (folder / "study.yaml").write_text(yaml.safe_dump(document), encoding="utf-8")
+    command = [*PROGRAM, "study", "study.yaml", "-o", "out", "--jobs", "1", *words]
+    return subprocess.run(
+        command,
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=TIMEOUT_SECONDS,
+        stdin=subprocess.DEVNULL,
+    )
+
+
+def table(folder: Path) -> list[dict[str, str]]:
+    with (folder / "out" / "study.csv").open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_a_study_writes_its_tables_figures_and_page_and_plays_nothing_twice(folder: Path) -> None:
+    first = study(folder, small_study())
+    assert first.returncode == 0, first.stderr
+    assert "played  2 now, 0 were there, 0 failed" in first.stdout
+    out = folder / "out"
+    assert {path.name for path in out.iterdir() if not path.name.startswith(".")} >= {
+        "figures", "index.html", "index.sqlite", "journal", "layers.csv", "points", "study.csv", "study.parquet",
+        "study.yaml",
+    }  # fmt: skip
+    assert {path.name for path in (out / "figures").iterdir()} == {"sizes-time.png", "sizes-time.svg"}
+    page = (out / "index.html").read_text(encoding="utf-8")
+    assert "<svg" in page
+    assert "astra-ns3 study study.yaml -o out" in page
+    rows = table(folder)
+    assert [(row["comm_scale"], row["status"]) for row in rows] == [("0.01", "done"), ("1.0", "done")]
+    assert float(rows[0]["finish_us"]) < float(rows[1]["finish_us"])
+    before = {path: path.stat().st_mtime_ns for path in (out / "points").rglob("*")}
+    again = study(folder, small_study())
+    assert again.returncode == 0
+    assert "played  0 now, 2 were there, 0 failed" in again.stdout
+    assert {path: path.stat().st_mtime_ns for path in (out / "points").rglob("*")} == before
+    assert table(folder) == rows
+
+
+def test_a_point_that_fails_is_told_and_the_rest_is_done(folder: Path) -> None:
+    done = study(folder, small_study(limits={"simulated_time": "33us"}), "--json")
+    document = json.loads(done.stdout)
+    assert (done.returncode, document["exit_status"]) == (PointsFailed.exit_status, 7)
+    assert document["kind"] == "PointsFailed"
+    assert [point["status"] for point in document["points"]] == ["done", "failed"]
+    assert "1 of 2 runs failed: part sizes, comm_scale 1, seed 1: " in done.stderr
+    assert "simulated time" in document["points"][1]["error"]
+    page = (folder / "out" / "index.html").read_text(encoding="utf-8")
+    assert "1 run failed" in page
+    assert "Missing 1 of 2 points: comm_scale 1, seed 1 (failed)" in page
+    wider = study(folder, small_study(limits={"simulated_time": "1s"}))
+    assert wider.returncode == 0
+    assert "played  1 now, 1 were there, 0 failed" in wider.stdout
+
+
+def test_what_is_wrong_with_a_point_is_told_before_anything_is_written(folder: Path) -> None:
+    for key, value in (("passes", 0), ("report_npu", 99), ("network.transport.windw", "1MB")):
+        document = small_study()
+        document["base"][key] = value
+        done = study(folder, document)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert len(done.stderr.splitlines()) == 1
+        assert not (folder / "out").exists()
+
+
+def test_a_list_says_what_is_there_and_what_the_rest_takes(folder: Path) -> None:
+    listed = study(folder, small_study(), "--list")
+    assert listed.returncode == 0
+    assert "runs      2: 0 done, 0 failed, 2 to play" in listed.stdout
+    assert "of one core; at most" in listed.stdout
+    assert not (folder / "out").exists()
+    study(folder, small_study(), "--only", "comm_scale=0.01", "--quiet")
+    points = json.loads(study(folder, small_study(), "--list", "--json").stdout)["points"]
+    assert [point["status"] for point in points] == ["done", "not played"]
+    assert points[0]["forecast_seconds"] is None
+    assert points[1]["forecast_seconds"] > 0
+
+
+def test_a_study_from_python_is_a_table_with_the_runs_behind_it(folder: Path) -> None:
+    document = small_study()
+    document["base"] = {key: str(folder / name) for key, name in document["base"].items()}
+    result = astra_ns3.study(document, output=folder / "out", jobs=1)
+    assert isinstance(result, astra_ns3.StudyResult)
+    assert list(result.frame["comm_scale"]) == [0.01, 1.0]
+    assert result.result(1).finish_ps / 1e6 == result.frame["finish_us"][1]
+    assert (len(result.failed), result.folder) == (0, folder / "out")
+    assert set(result.layers["layer"]) == {"first", "second"}
+    assert result.figure("time").axes[0].get_ylabel().startswith("finish")
+    again = astra_ns3.study(document, output=folder / "out", only=["comm_scale=1"])
+    assert (again.played, len(again.frame)) == (0, 2)
+
+
+def test_importing_studies_loads_neither_dask_nor_pandas() -> None:
+    program = (
+        "import sys, astra_ns3.cli.study; print(sorted({'dask', 'pandas', 'matplotlib', 'cppyy'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout.strip() == "[]"

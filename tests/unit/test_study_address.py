@@ -1,0 +1,211 @@
+"""What a point's address depends on, and what not."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.studies import INPUTS, study_of, written
+
+from astra_ns3.studies import address
+from astra_ns3.studies.expansion import expand
+from astra_ns3.studies.file import read_study
+
+GRAPH = "3 1 2\n2\n0 2 100Gbps 0.0005ms 0\n1 2 100Gbps 0.0005ms 0\n"
+
+
+def addresses(folder: Path, base: dict[str, Any] | None = None, **parts: Any) -> list[str]:
+    path = written(folder, study_of(base, **parts))
+    return [point.address for point in expand(read_study(path)).points]
+
+
+@pytest.fixture
+def inputs(tmp_path: Path) -> Path:
+    """A copy of the three files, which may be changed, and files of users' code."""
+    for name in ("workload/micro-all-reduce.txt", "system/flat.yaml", "network/roce-16.yaml"):
+        shutil.copy(INPUTS / name, tmp_path / Path(name).name)
+    code = {
+        "beside.py": "NUMBER = 1\n",
+        "policy.py": "from beside import NUMBER\n\ndef first(*words):\n    return 0\n",
+        "hook.py": "def on_built(context):\n    pass\n",
+        "part.hpp": "#pragma once\n",
+        "control.hpp": '#include "part.hpp"\n#include <vector>\nclass Mine;\n',
+        "tree.csv": "kind,ranks\n",
+        "graph.txt": GRAPH,
+    }
+    for name, text in code.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    return tmp_path
+
+
+FILES = {"workload": "micro-all-reduce.txt", "system": "flat.yaml", "network": "roce-16.yaml"}
+USES: dict[str, dict[str, Any]] = {
+    "policy.py": {"scheduling_policy": "policy.py:first"},
+    "beside.py": {"system.intra-dimension-scheduling": "policy.py:first"},
+    "hook.py": {"on_built": "hook.py"},
+    "control.hpp": {"congestion_control": "control.hpp:Mine"},
+    "part.hpp": {"network.transport.congestion_control": "control.hpp:Mine"},
+    "tree.csv": {"system.all-reduce-implementation": "file:tree.csv"},
+    "graph.txt": {"network.topology": {"kind": "file", "path": "graph.txt", "switch": {"buffer": "1MB"}}},
+}
+
+
+@pytest.mark.parametrize("name", USES)
+def test_a_byte_of_a_file_that_a_point_names_changes_its_address(name: str, inputs: Path) -> None:
+    base = {**FILES, **USES[name]}
+    before = addresses(inputs, base)
+    assert addresses(inputs, base) == before
+    (inputs / name).write_bytes((inputs / name).read_bytes() + b" ")
+    assert addresses(inputs, base) != before
+
+
+@pytest.mark.parametrize(
+    ("line", "files"),
+    [
+        ("import pkg", ["pkg/__init__.py"]),
+        ("import pkg.deep.leaf", ["pkg/__init__.py", "pkg/deep/__init__.py", "pkg/deep/leaf.py"]),
+        ("from pkg import other", ["pkg/__init__.py", "pkg/other.py"]),
+        ("from . import sibling", ["sibling.py"]),
+        ("from .pkg.other import name", ["pkg/__init__.py", "pkg/other.py"]),
+        ("def later():\n    from pkg import deep", ["pkg/__init__.py", "pkg/deep/__init__.py"]),
+    ],
+)
+def test_a_byte_of_a_file_that_is_imported_from_the_same_folder_changes_the_address(
+    line: str, files: list[str], inputs: Path
+) -> None:
+    for name in ("pkg/__init__.py", "pkg/other.py", "pkg/deep/__init__.py", "pkg/deep/leaf.py", "sibling.py"):
+        (inputs / name).parent.mkdir(exist_ok=True, parents=True)
+        (inputs / name).write_text("", encoding="utf-8")
+    (inputs / "policy.py").write_text(f"{line}\n", encoding="utf-8")
+    base = {**FILES, **USES["policy.py"]}
+    for name in files:
+        before = addresses(inputs, base)
+        (inputs / name).write_text("# more\n", encoding="utf-8")
+        assert addresses(inputs, base) != before, name
+
+
+def test_an_imported_package_takes_in_what_it_imports_itself(inputs: Path) -> None:
+    (inputs / "pkg").mkdir()
+    (inputs / "pkg/__init__.py").write_text("from .one import a\n", encoding="utf-8")
+    (inputs / "pkg/one.py").write_text("from .. import beside\n", encoding="utf-8")
+    (inputs / "policy.py").write_text("import pkg\n", encoding="utf-8")
+    path = written(inputs, study_of({**FILES, **USES["policy.py"]}))
+    (point,) = expand(read_study(path)).points
+    names = ("policy.py", "pkg/__init__.py", "pkg/one.py", "beside.py")
+    assert point.sources == {
+        str((inputs / name).resolve()): hashlib.sha256((inputs / name).read_bytes()).hexdigest() for name in names
+    }
+    assert expand(read_study(path)).tasks("store")[0].sources == point.sources
+
+
+@pytest.mark.parametrize("name", USES)
+def test_the_files_of_users_go_along_with_each_point(name: str, inputs: Path) -> None:
+    path = written(inputs, study_of({**FILES, **USES[name]}, two={"passes": [1, 2]}))
+    for point in expand(read_study(path)).points:
+        assert str((inputs / name).resolve()) in point.sources
+
+
+def test_a_file_that_a_topology_of_ones_own_is_given_counts(inputs: Path) -> None:
+    (inputs / "mine.py").write_text("def mine(npus, file):\n    return None\n", encoding="utf-8")
+    of = {"file": str(inputs / "graph.txt"), "other": "no file"}
+    base = {**FILES, "network.topology": {"kind": "mine.py:mine", "parameters": of}}
+    before = addresses(inputs, base)
+    (inputs / "graph.txt").write_text("other", encoding="utf-8")
+    assert addresses(inputs, base) != before
+
+
+def test_files_that_a_point_does_not_name_play_no_part(inputs: Path) -> None:
+    before = addresses(inputs, FILES)
+    for name in USES:
+        (inputs / name).write_text("other", encoding="utf-8")
+    assert addresses(inputs, FILES) == before
+
+
+@pytest.mark.parametrize("name", ["flat.yaml", "roce-16.yaml"])
+def test_comments_and_blanks_play_no_part_and_values_do(name: str, inputs: Path) -> None:
+    before = addresses(inputs, FILES)
+    text = (inputs / name).read_text(encoding="utf-8")
+    (inputs / name).write_text(f"# another comment\n\n{text}\n", encoding="utf-8")
+    assert addresses(inputs, FILES) == before
+    changed = text.replace("endpoint-delay: 10 ", "endpoint-delay: 11 ").replace("delay: 500ns ", "delay: 501ns ")
+    (inputs / name).write_text(changed, encoding="utf-8")
+    assert addresses(inputs, FILES) != before
+
+
+def test_a_default_that_is_written_out_is_the_same_point(inputs: Path) -> None:
+    assert addresses(inputs, FILES) == addresses(inputs, {**FILES, "passes": 1, "network.transport.ack_every": 1})
+
+
+def test_where_files_lie_plays_no_part(inputs: Path, tmp_path: Path) -> None:
+    base = {**FILES, **USES["policy.py"], **USES["hook.py"], **USES["graph.txt"], **USES["part.hpp"]}
+    base["network.transport.congestion_control"] = "control.hpp:Mine"
+    elsewhere = tmp_path / "else" / "where"
+    shutil.copytree(inputs, elsewhere, ignore=shutil.ignore_patterns("else"))
+    assert addresses(elsewhere, base) == addresses(inputs, base)
+
+
+def test_labels_names_limits_and_the_order_of_axes_play_no_part(inputs: Path) -> None:
+    one = {"passes": [1, 2], "scale": [0.5, 1.0]}
+    turned = {"scale": {"half": 0.5, "whole": 1.0}, "runs": {"a": {"passes": 1}, "b": {"num-passes": 2}}}
+    before = addresses(inputs, FILES, one=one)
+    study = study_of(FILES, other={"axes": turned, "names": {"runs": "r"}, "limits": {"wall_time": "1s"}})
+    path = written(inputs, {**study, "title": "Another"})
+    assert {point.address for point in expand(read_study(path)).points} == set(before)
+    assert len(set(before)) == 4
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"passes": 2},
+        {"scale": 0.5},
+        {"backend": "analytical"},
+        {"compat": "astra-sim-1.0"},
+        {"record": ["flows"]},
+        {"report_npu": 1},
+        {"num_queues_per_dimension": 2},
+        {"network.observe.pauses": True},
+        {"workload.layers.0.update_ns": 1},
+    ],
+)
+def test_every_option_and_key_changes_the_address(change: dict[str, Any], inputs: Path) -> None:
+    assert addresses(inputs, {**FILES, **change}) != addresses(inputs, FILES)
+
+
+def test_the_seed_changes_the_address(inputs: Path) -> None:
+    path = written(inputs, {**study_of(FILES), "seeds": 5})
+    assert len({point.address for point in expand(read_study(path)).points}) == 5
+
+
+@pytest.mark.parametrize("name", ["code_digest", "native_digest", "_versions"])
+def test_the_program_changes_the_address(name: str, inputs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = addresses(inputs, FILES)
+    monkeypatch.setattr(address, name, lambda: {"other": "1"} if name == "_versions" else "another")
+    assert addresses(inputs, FILES) != before
+
+
+def test_the_digest_of_the_code_counts_the_rooms_that_play_and_no_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = tmp_path / "astra_ns3"
+    for room in ("cli", "report", "studies", "system", "experiments"):
+        (package / room).mkdir(parents=True)
+        (package / room / "room.py").write_text("1", encoding="utf-8")
+    monkeypatch.setattr(address, "__file__", str(package / "studies" / "address.py"))
+
+    def digest() -> str:
+        address.code_digest.cache_clear()
+        return address.code_digest()
+
+    found = digest()
+    try:
+        for room, counts in {"cli": 0, "report": 0, "studies": 0, "system": 1, "experiments": 1}.items():
+            before = digest()
+            (package / room / "room.py").write_text("2", encoding="utf-8")
+            assert (digest() != before) == bool(counts), room
+        assert digest() != found
+    finally:
+        address.code_digest.cache_clear()

@@ -1,0 +1,153 @@
+"""What a study's figures show, as numbers; and that every kind can be drawn, with what is missing said."""
+
+from __future__ import annotations
+
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from astra_ns3.studies.figures.config import FigureConfig
+from astra_ns3.studies.figures.data import AxisView, Cell, View, figure_data
+from astra_ns3.studies.figures.drawing import drawn, written
+from astra_ns3.studies.figures.lines import numbers_of
+from astra_ns3.studies.figures.registry import FIGURE_KINDS
+from astra_ns3.studies.figures.table import table_cells
+from astra_ns3.studies.measures import MEASURES
+
+SYSTEM = AxisView("system", "system", ("flat", "hier"))
+SCALE = AxisView("scale", "scale", (0.1, 1.0))
+WINDOW = AxisView("window", "network.transport.window", ("64KB", "0.5MB"))
+
+
+def finish(system: Any, scale: Any, seed: int) -> float:
+    """10 or 20, times the scale, plus the seed."""
+    return float({"flat": 10.0, "hier": 20.0}[system] * scale + seed)
+
+
+def view(*axes: AxisView, seeds: int = 1, failed: tuple[Any, ...] = (), one_at_a_time: bool = False) -> View:
+    rows = []
+    for choice in product(*(axis.labels for axis in axes), range(1, seeds + 1)):
+        *labels, seed = choice
+        coordinates = {axis.name: label for axis, label in zip(axes, labels, strict=True)}
+        if one_at_a_time and sum(coordinates[axis.name] != axis.labels[0] for axis in axes) > 1:
+            continue
+        time = finish(coordinates.get("system", "flat"), coordinates.get("scale", 1.0), int(seed))
+        done = (*labels, seed) not in failed
+        measures = {"finish_us": time, "compute_us": time / 4, "exposed_us": 3 * time / 4, "pauses": seed}
+        row = {**dict.fromkeys(MEASURES), **(measures if done else {})}
+        rows.append({"part": "one", **coordinates, "seed": seed, "status": "done" if done else "failed", **row})
+    layers = tuple(
+        {**row, "layer": layer, "communication_us": 1.0, "exposed_us": 1.0, "compute_us": 1.0}
+        for row in rows
+        for layer in ("a", "b")
+    )
+    return View("one", "The part", axes, one_at_a_time, False, tuple(rows), layers)
+
+
+def config(**words: Any) -> FigureConfig:
+    return FigureConfig.model_validate({"kind": "bars", **words})
+
+
+def cells(figure: FigureConfig, of: View) -> dict[tuple[str, str], list[Cell | None]]:
+    """By panel and series."""
+    data = figure_data(of, figure)
+    return {(panel.title, series.label): list(series.cells) for panel in data.panels for series in panel.series}
+
+
+def means(figure: FigureConfig, of: View) -> dict[tuple[str, str], list[float | None]]:
+    return {key: [None if cell is None else cell.mean for cell in found] for key, found in cells(figure, of).items()}
+
+
+def test_a_series_has_a_number_at_each_place() -> None:
+    found = means(config(x="system", by="scale"), view(SYSTEM, SCALE))
+    assert found == {("", "scale 0.1"): [2.0, 3.0], ("", "scale 1"): [11.0, 21.0]}
+
+
+def test_seeds_are_a_mean_with_the_least_and_the_most() -> None:
+    found = cells(config(x="system"), view(SYSTEM, seeds=3))
+    assert found == {("", ""): [Cell(12.0, 11.0, 13.0), Cell(22.0, 21.0, 23.0)]}
+
+
+def test_axes_that_no_word_names_are_panels() -> None:
+    found = means(config(x="system"), view(SYSTEM, SCALE))
+    assert found == {("scale 0.1", ""): [2.0, 3.0], ("scale 1", ""): [11.0, 21.0]}
+
+
+def test_several_measures_are_series_and_those_of_other_units_panels() -> None:
+    found = means(config(x="system", y=["compute_us", "exposed_us"]), view(SYSTEM))
+    assert found == {("", "compute_us"): [2.75, 5.25], ("", "exposed_us"): [8.25, 15.75]}
+    data = figure_data(view(SYSTEM), config(x="system", y=["finish_us", "pauses"]))
+    assert [[series.measure for series in panel.series] for panel in data.panels] == [["finish_us"], ["pauses"]]
+
+
+def test_a_ratio_is_taken_seed_by_seed() -> None:
+    found = cells(config(x="system", relative_to={"system": "flat"}), view(SYSTEM, seeds=2))
+    flat, hier = found["", ""]
+    ratios = [21 / 11, 22 / 12]
+    assert flat == Cell(1.0, 1.0, 1.0)
+    assert hier is not None
+    assert (hier.mean, hier.least, hier.most) == pytest.approx((sum(ratios) / 2, min(ratios), max(ratios)))
+
+
+def test_a_ratio_is_to_the_row_with_else_the_same_coordinates() -> None:
+    figure = config(x="system", by="scale", relative_to={"scale": 1})
+    assert means(figure, view(SYSTEM, SCALE))["", "scale 0.1"] == [2 / 11, 3 / 21]
+
+
+def test_what_has_no_reference_has_no_ratio() -> None:
+    figure = config(x="system", relative_to={"system": "flat"})
+    assert means(figure, view(SYSTEM, failed=(("flat", 1),))) == {("", ""): [None, None]}
+
+
+def test_where_each_axis_is_changed_alone_the_others_have_their_first_value() -> None:
+    of = view(SYSTEM, SCALE, one_at_a_time=True)
+    assert means(config(x="scale"), of) == {("", ""): [2.0, 11.0]}
+    data = figure_data(of, config())
+    assert data.panels[0].places == ("base", "scale 1", "system hier")
+    assert means(config(), of) == {("", ""): [2.0, 11.0, 3.0]}
+
+
+def test_missing_points_are_named() -> None:
+    data = figure_data(view(SYSTEM, SCALE, failed=(("flat", 0.1, 1),)), config(x="system", by="scale"))
+    assert data.missing == "Missing 1 of 4 points: system flat, scale 0.1, seed 1 (failed)"
+    assert figure_data(view(SYSTEM), config()).missing == ""
+
+
+def test_numbers_and_quantities_stand_where_they_belong() -> None:
+    assert numbers_of(WINDOW.labels) == [64e3, 500e3]
+    assert numbers_of((0.1, 1, 10)) == [0.1, 1, 10]
+    assert numbers_of(("flat", "hier")) is None
+    assert numbers_of((2, 1)) is None
+
+
+def test_a_table_has_a_row_for_each_combination() -> None:
+    header, rows = table_cells(view(SYSTEM, seeds=2), config(kind="table", y=["finish_us", "drops"]))
+    assert header == ["system", "finish_us", "drops"]
+    assert rows == [["flat", "11.5 (11 to 12)", "n/a"], ["hier", "21.5 (21 to 22)", "n/a"]]
+
+
+@pytest.mark.parametrize("kind", FIGURE_KINDS)
+@pytest.mark.parametrize("failed", [(), (("flat", "64KB", 1),), tuple(product(SYSTEM.labels, WINDOW.labels, (1,)))])
+def test_every_kind_is_drawn_and_says_what_is_missing(kind: str, failed: tuple[Any, ...], tmp_path: Path) -> None:
+    figure = config(kind=kind, x="window", **({} if kind == "layers" else {"y": ["finish_us"], "by": "system"}))
+    paths = written(view(SYSTEM, WINDOW, failed=failed), figure, tmp_path, "it")
+    assert [path.name for path in paths] == ["it.png", "it.svg"]
+    text = paths[1].read_text(encoding="utf-8")
+    assert "The part" in text
+    assert (f"Missing {len(failed)} of 4" in text) == bool(failed)
+
+
+def test_equal_figures_give_equal_files(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        written(view(SYSTEM), config(title="Mine"), tmp_path, name)
+    assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
+
+
+def test_long_times_are_told_in_milliseconds() -> None:
+    rows = tuple({**row, "finish_us": 1e6 * row["finish_us"]} for row in view(SYSTEM).rows)
+    of = View("one", "The part", (SYSTEM,), False, False, rows)
+    axes: Any = drawn(of, config(x="system")).axes[0]
+    assert axes.get_ylabel() == "finish (s)"
+    assert [bar.get_height() for bar in axes.patches] == [11.0, 21.0]

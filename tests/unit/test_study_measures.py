@@ -1,0 +1,111 @@
+"""The numbers of a run: each from a run made by hand, against sums done by hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from support.studies import result_of
+
+from astra_ns3.studies.measures import COSTS, MEASURES, measures_of
+from astra_ns3.studies.tables import framed
+
+SWITCH = """port,link_to,sent_frames,highest_queue_bytes,pauses,paused_ps
+host0,switch0,10,300,1,2000000
+switch0:0,host0,10,900,0,1500000
+"""
+COLLECTIVES = """collective,bytes,end_us,bus_bandwidth_gbytes_per_s
+0,100,1,10.0
+1,300,1,20.0
+2,900,,
+"""
+UTILISATION = " time (us) ,dim1 util,dim2 util,\n10,100.0,50.0,\n20,50.0,0.0,\n"
+STATISTICS = {
+    "events": 7, "messages": 3, "packets": 30, "retransmissions": 4, "timeouts": 1, "dropped_frames": 2,
+    "lost_frames": 5, "marked_frames": 6, "pauses": 1, "cnps": 8, "nacks": 9, "out_of_order_packets": 11,
+}  # fmt: skip
+
+
+def measured(folder: Path, **more: Any) -> dict[str, Any]:
+    files = {
+        "switch.csv": SWITCH,
+        "collectives.csv": COLLECTIVES,
+        "made_dimension_utilization.csv": UTILISATION,
+    }
+    result = result_of(
+        folder,
+        files,
+        finish_ps=3_500_000,
+        compute_ps=1_500_000,
+        exposed_ps=2_000_000,
+        npus=2,
+        collectives=3,
+        statistics=STATISTICS,
+        timing={"setup_seconds": 0.5, "wall_seconds": 2.0},
+        memory={"peak_bytes": 1000},
+        **more,
+    )
+    return measures_of(result)
+
+
+def test_totals_and_counters_are_those_of_the_run(tmp_path: Path) -> None:
+    found = measured(tmp_path)
+    expected = {
+        "finish_us": 3.5, "compute_us": 1.5, "exposed_us": 2.0, "npus": 2, "collectives": 3, "messages": 3,
+        "packets": 30, "retransmissions": 4, "timeouts": 1, "drops": 7, "ecn_marks": 6, "pauses": 1, "cnps": 8,
+        "nacks": 9, "out_of_order_packets": 11, "events": 7, "setup_wall_seconds": 0.5, "run_wall_seconds": 2.0,
+        "peak_memory_bytes": 1000,
+    }  # fmt: skip
+    assert {name: found[name] for name in expected} == expected
+
+
+def test_ports_are_summed_or_the_highest_taken(tmp_path: Path) -> None:
+    found = measured(tmp_path)
+    assert (found["paused_us"], found["max_queue_bytes"]) == (3.5, 900)
+
+
+def test_bus_bandwidth_is_the_mean_by_bytes_of_what_has_ended(tmp_path: Path) -> None:
+    assert measured(tmp_path)["bus_bandwidth_gbytes_per_s"] == pytest.approx((100 * 10 + 300 * 20) / 400)
+
+
+def test_utilisation_is_the_mean_over_windows_and_dimensions(tmp_path: Path) -> None:
+    assert measured(tmp_path)["dimension_utilisation_percent"] == pytest.approx((75 + 25) / 2)
+
+
+def test_slowdowns_are_over_messages_with_an_ideal_time(tmp_path: Path) -> None:
+    """100 messages of slowdown 1 to 100, and one within a host, which has no ideal time."""
+    tmp_path.mkdir(exist_ok=True)
+    rows = {"start_ps": [5] * 101, "end_ps": [5 + 10 * k for k in range(1, 101)] + [99], "ideal_ps": [10] * 100 + [0]}
+    pq.write_table(pa.table(rows), tmp_path / "flows.parquet")
+    found = measured(tmp_path, more_files=["flows.parquet"])
+    assert [found[f"slowdown_{name}"] for name in ("p50", "p95", "p99", "max")] == [50, 95, 99, 100]
+
+
+def test_a_run_without_packets_has_none_of_their_numbers(tmp_path: Path) -> None:
+    found = measures_of(result_of(tmp_path, {}))
+    without = [name for name, value in found.items() if value is None]
+    assert {"packets", "pauses", "paused_us", "max_queue_bytes", "slowdown_p99", "out_of_order_packets"} <= set(without)
+    assert found["finish_us"] == 0
+
+
+def test_a_table_can_be_written_whatever_its_labels_are(tmp_path: Path) -> None:
+    rows: list[dict[str, Any]] = [
+        {"a": 1, "b": 1, "c": "x", "d": 0.5, "e": None},
+        {"a": 2, "b": None, "c": 2, "d": 1, "e": None},
+    ]
+    frame = framed(rows, ("a", "b", "c", "d", "e"))
+    frame.to_parquet(tmp_path / "table.parquet", index=False)
+    assert [str(kind) for kind in frame.dtypes[["a", "b", "d"]]] == ["int64", "Int64", "float64"]
+    assert list(frame["c"]) == ["x", "2"]
+    assert frame.to_csv(index=False).splitlines() == ["a,b,c,d,e", "1,1,x,0.5,", "2,,2,1.0,"]
+
+
+def test_every_measure_has_words_and_a_unit_in_its_name() -> None:
+    endings = {"us": "_us", "B": "_bytes", "%": "_percent", "s": "_seconds", "10^9 B/s": "_gbytes_per_s"}
+    for name, kind in MEASURES.items():
+        assert kind.words
+        assert not kind.unit or name.endswith(endings[kind.unit]), name
+    assert set(COSTS) < set(MEASURES)

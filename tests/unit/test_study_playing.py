@@ -1,0 +1,137 @@
+"""What is played, in which order, and when it will have ended; without a worker."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import pytest
+from support.small_run import small_network
+from support.study_points import harmful_file, point, points
+
+from astra_ns3.errors import InputError
+from astra_ns3.network.api import Limits
+from astra_ns3.studies.estimates import Estimate, guessed_seconds, longest_first
+from astra_ns3.studies.play_point import failed_outcome
+from astra_ns3.studies.playing import has_wider_limits, play_tasks
+from astra_ns3.studies.progress import StudyMeter, StudyProgress
+from astra_ns3.studies.store import Store
+from astra_ns3.studies.task import PointOutcome, PointTask
+
+
+def ended(task: PointTask, seconds: float = 1.0, status: str = "done") -> PointOutcome:
+    return PointOutcome(task.address, status, None, {}, {"wall_seconds": seconds}, asdict(task.request.end))
+
+
+class Seen:
+    """A sink that remembers what it was told."""
+
+    def __init__(self) -> None:
+        self.told: list[StudyProgress] = []
+        self.finished = 0
+
+    def update(self, progress: StudyProgress) -> None:
+        self.told.append(progress)
+
+    def finish(self) -> None:
+        self.finished += 1
+
+
+def test_a_larger_point_is_guessed_to_take_longer_and_goes_first(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    small, large = point(store), point(store, network=small_network(npus=16), passes=9)
+    guesses = guessed_seconds([small, large])
+    assert guesses[large.address] > guesses[small.address] > 0
+    assert longest_first([small, large], guesses) == [large, small]
+
+
+def test_points_of_equal_length_keep_their_order(tmp_path: Path) -> None:
+    tasks = points(Store(tmp_path), 5)
+    assert longest_first(tasks, guessed_seconds(tasks)) == tasks
+
+
+def test_the_users_code_is_not_called_for_a_guess(tmp_path: Path) -> None:
+    tasks = points(Store(tmp_path), 2, f"{harmful_file(tmp_path)}:crash")
+    assert set(guessed_seconds(tasks).values()) == {1.0}
+
+
+def test_points_for_which_there_is_no_time_get_the_mean(tmp_path: Path) -> None:
+    tasks = points(Store(tmp_path), 2)
+    assert guessed_seconds(tasks, most_seconds=-1.0) == dict.fromkeys((task.address for task in tasks), 1.0)
+
+
+def test_the_end_is_estimated_from_what_guesses_turned_out_to_be_worth(tmp_path: Path) -> None:
+    first, second, third = points(Store(tmp_path), 3)
+    estimate = Estimate({first.address: 1.0, second.address: 2.0, third.address: 3.0})
+    assert estimate.seconds_left(2) is None
+    estimate.add(ended(first, 10.0))
+    assert estimate.seconds_left(1) == 50.0  # 5 guessed seconds are left, each of which takes 10
+    assert estimate.seconds_left(2) == 30.0  # no two workers play the longest together
+    estimate.add(ended(second, 20.0))
+    estimate.add(ended(third, 30.0))
+    assert estimate.seconds_left(2) == 0.0
+
+
+def test_before_any_point_has_ended_those_of_the_store_stand_in(tmp_path: Path) -> None:
+    first, second = points(Store(tmp_path), 2)
+    estimate = Estimate({first.address: 2.0}, [ended(second, 7.0)])
+    assert estimate.seconds_left(1) == 7.0
+
+
+def test_the_meter_counts_each_point_once(tmp_path: Path) -> None:
+    tasks = points(Store(tmp_path), 3)
+    meter = StudyMeter(5, 2)
+    meter.expect(dict.fromkeys((task.address for task in tasks), 1.0))
+    meter.add(ended(tasks[0]))
+    meter.add(ended(tasks[1], status="failed"))
+    progress = meter.read(workers=4)
+    assert (progress.points, progress.cached, progress.done, progress.failed, progress.running) == (5, 2, 1, 1, 1)
+    assert progress.finished == 4
+    assert meter.read(4, "starting").running == 0
+
+
+def test_finished_points_start_neither_workers_nor_servers(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    tasks = points(store, 3)
+    for task in tasks:
+        store.write(ended(task))
+    seen, told = Seen(), list[str]()
+    outcomes = play_tasks(tasks[::-1], store=store, progress=seen, on_outcome=lambda each: told.append(each.address))
+    assert list(outcomes) == told == [task.address for task in tasks[::-1]]
+    assert seen.told == []
+    assert seen.finished == 1
+    assert list(store.journal.entries()) == []
+
+
+def test_a_failed_point_stands_unless_its_limits_are_wider(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    task = point(store, limits=Limits(wall_seconds=5.0))
+    failed = failed_outcome(task, ValueError("no"), {})
+    store.write(failed)
+    assert play_tasks([task], store=store) == {task.address: failed}
+    for limits, wider in (
+        (Limits(wall_seconds=4.0), False),
+        (Limits(wall_seconds=6.0), True),
+        (None, True),
+        (Limits(wall_seconds=5.0, memory_bytes=1), False),
+    ):
+        assert has_wider_limits(replace(task, request=replace(task.request, limits=limits)), failed) == wider
+
+
+def test_without_dask_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    store = Store(tmp_path)
+    with pytest.raises(InputError, match=r"pip install 'astra-ns3\[study\]'"):
+        play_tasks([point(store)], store=store)
+
+
+@pytest.mark.parametrize("jobs", [0, -1, 1.5, True])
+def test_jobs_that_are_no_number_of_workers_are_refused(tmp_path: Path, jobs: int) -> None:
+    with pytest.raises(InputError, match="expected a whole number, at least 1"):
+        play_tasks([], store=Store(tmp_path), jobs=jobs)
+
+
+def test_jobs_and_a_scheduler_exclude_each_other(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="leave one out"):
+        play_tasks([], store=Store(tmp_path), jobs=2, scheduler="tcp://localhost:1")

@@ -1,0 +1,119 @@
+"""The store of a study: what counts as finished, who may write, and an index that is only a copy."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from astra_ns3.errors import InputError
+from astra_ns3.studies.index import INDEX_FILE, Index
+from astra_ns3.studies.store import POINT_FILE, Store
+from astra_ns3.studies.task import PointOutcome
+
+ADDRESS = "0123456789abcdef" * 4
+OTHER = "fedcba9876543210" * 4
+
+
+def outcome(address: str = ADDRESS, finish_us: float = 2.5) -> PointOutcome:
+    return PointOutcome(address, "done", None, {"finish_us": finish_us}, {"wall_seconds": 0.5}, {"wall_seconds": None})
+
+
+def test_a_point_is_finished_when_its_outcome_is_written(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    assert store.outcome(ADDRESS) is None
+    store.write(outcome())
+    assert store.outcome(ADDRESS) == outcome()
+    assert [file.name for file in store.point_folder(ADDRESS).iterdir()] == [POINT_FILE]
+    assert store.point_folder(ADDRESS).name == ADDRESS[:20]
+
+
+def test_half_an_outcome_is_none(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    store.write(outcome())
+    file = store.point_folder(ADDRESS) / POINT_FILE
+    file.write_text(file.read_text(encoding="utf-8")[:40], encoding="utf-8")
+    assert store.outcome(ADDRESS) is None
+
+
+def test_an_address_that_begins_alike_is_another_point(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    store.write(outcome())
+    assert store.outcome(ADDRESS[:40] + OTHER[:24]) is None
+
+
+def test_a_point_is_cleared_with_what_killed_attempts_have_left(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    store.write(outcome())
+    store.write(outcome(OTHER))
+    (store.points / f".{ADDRESS[:20]}.17.0.partial").mkdir()
+    store.clear(ADDRESS)
+    assert [folder.name for folder in store.points.iterdir()] == [OTHER[:20]]
+
+
+def test_one_study_at_a_time_plays_into_a_store_and_the_other_is_named(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    with store.study() as mark:
+        assert store.is_of_study(mark)
+        with pytest.raises(InputError, match=rf"another study is played here, by process {os.getpid()} on "):
+            store.study().__enter__()
+    with store.study() as next_mark:
+        assert not store.is_of_study(mark)
+        assert store.is_of_study(next_mark)
+
+
+def test_a_study_that_is_killed_leaves_no_lock(tmp_path: Path) -> None:
+    program = (
+        "import os, signal, sys\nfrom astra_ns3.studies.store import Store\n"
+        "store = Store(sys.argv[1])\n"
+        "with store.study(), store.alone('ab' * 32): os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    assert subprocess.run([sys.executable, "-c", program, str(tmp_path)], check=False, timeout=60).returncode == -9
+    store = Store(tmp_path)
+    with store.study(), store.alone("ab" * 32):
+        pass
+    assert list((tmp_path / "locks").iterdir()) == []
+
+
+def test_what_cannot_be_written_is_refused_by_name(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    with pytest.raises(InputError, match="file/study: cannot write here: Not a directory"):
+        Store(tmp_path / "file" / "study").study().__enter__()
+
+
+def test_the_index_knows_what_the_folders_hold_and_no_more(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    store.write(outcome())
+    store.write(outcome(OTHER))
+    assert Index(store).outcomes() == {ADDRESS: outcome(), OTHER: outcome(OTHER)}
+    store.clear(OTHER)
+    changed = replace(outcome(), status="failed")
+    store.write(changed)
+    assert Index(store).outcomes() == {ADDRESS: changed}
+
+
+@pytest.mark.parametrize("text", ["", "no database"])
+def test_an_index_that_is_lost_is_made_anew(tmp_path: Path, text: str) -> None:
+    store = Store(tmp_path)
+    store.write(outcome())
+    Index(store).outcomes()
+    (tmp_path / INDEX_FILE).write_text(text, encoding="utf-8")
+    assert Index(store).outcomes() == {ADDRESS: outcome()}
+    assert Index(store).outcomes() == {ADDRESS: outcome()}
+
+
+def test_the_journal_tells_what_each_process_tried(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    for what in ("begun", "begun", "ended"):
+        store.journal.note(what, ADDRESS)
+    entries = list(store.journal.entries())
+    assert [entry["what"] for entry in entries] == ["begun", "begun", "ended"]
+    assert {entry["process"].rpartition("-")[2] for entry in entries} == {str(os.getpid())}
+    assert store.journal.attempts() == {ADDRESS: 2}
+    (file,) = (tmp_path / "journal").iterdir()
+    assert json.loads(file.read_text(encoding="utf-8").splitlines()[0])["address"] == ADDRESS

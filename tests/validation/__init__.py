@@ -1,0 +1,1 @@
+"""What the program is compared with: the rows of docs/validation.md, each with how it is found again."""
