@@ -6,13 +6,12 @@ import logging
 import os
 from typing import Any
 
-from astra_ns3.errors import InputError
 from astra_ns3.studies.code_version import code_version
 from astra_ns3.studies.play_point import play_point
 from astra_ns3.studies.servers.messages import ServerKind
 from astra_ns3.studies.servers.pool import ServerPool
 from astra_ns3.studies.store import Store
-from astra_ns3.studies.task import PointOutcome, PointTask
+from astra_ns3.studies.task import PointOutcome, PointTask, UnfitWorker
 
 _PLACE = "astra_ns3_pools"
 """The worker's attribute that holds its pools, by study."""
@@ -64,11 +63,11 @@ def _pool(worker: Any, store: str, mark: str, code: str) -> ServerPool:
 
 def _check(address: str, store: Store, mark: str, code: str) -> None:
     if code_version() != code:
-        raise InputError(
+        raise UnfitWorker(
             f"the worker {address} runs astra-ns3 {code_version()}, this study {code}: install the same version there"
         )
     if not store.is_of_study(mark):
-        raise InputError(
+        raise UnfitWorker(
             f"the worker {address} doesn't see {store.folder} as it is here: name an output folder (-o) on a file "
             "system that all workers share, under the same path"
         )

@@ -8,11 +8,11 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
 
-from astra_ns3.studies.store import ADDRESS_LETTERS, POINT_FILE, Store, read_outcome
+from astra_ns3.studies.store import ADDRESS_LETTERS, POINT_FILE, Store, outcome_of, read_outcome
 from astra_ns3.studies.task import PointOutcome
 
 INDEX_FILE = "index.sqlite"
@@ -29,12 +29,19 @@ class Index:
         self._file = store.folder / INDEX_FILE
 
     def outcomes(self) -> dict[str, PointOutcome]:
-        """All finished points of the store; the index is brought up to date."""
-        try:
-            return self._refreshed()
-        except sqlite3.DatabaseError:  # not one of ours, or half of one
-            self._file.unlink(missing_ok=True)
-            return self._refreshed()
+        """All finished points of the store; the index is brought up to date, where there can be one."""
+        for _ in range(2):
+            try:
+                return self._refreshed()
+            except sqlite3.Error:  # not one of ours, or half of one, or no place for any
+                with suppress(OSError):
+                    self._file.unlink(missing_ok=True)
+        found = (self._read(folder) for folder in self._store.finished_folders())
+        return {outcome.address: outcome for outcome in found if outcome is not None}
+
+    def _read(self, folder: str) -> PointOutcome | None:
+        outcome = read_outcome(self._store.points / folder / POINT_FILE)
+        return outcome if outcome is not None and outcome.address[:ADDRESS_LETTERS] == folder else None
 
     def _refreshed(self) -> dict[str, PointOutcome]:
         with _opened(self._file) as index:
@@ -43,13 +50,13 @@ class Index:
             fresh: list[tuple[str, int, PointOutcome]] = []
             stamps = self._store.finished_folders()
             for folder, stamp in stamps.items():
+                outcome = None
                 if folder in known and known[folder][0] == stamp:
-                    outcome = PointOutcome(**json.loads(known[folder][1]))
-                else:
-                    read = read_outcome(self._store.points / folder / POINT_FILE)
-                    if read is None or read.address[:ADDRESS_LETTERS] != folder:
+                    outcome = outcome_of(json.loads(known[folder][1]))
+                if outcome is None:
+                    outcome = self._read(folder)
+                    if outcome is None:
                         continue
-                    outcome = read
                     fresh.append((folder, stamp, outcome))
                 found[outcome.address] = outcome
             index.executemany(

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, replace
+from functools import partial
+from pathlib import Path
 from typing import Any
 
-from astra_ns3.errors import AstraNs3Error, BackendError, InputError, ResultsNotSaved
+from astra_ns3.errors import AstraNs3Error, BackendError, Interrupted, ResultsNotSaved
 from astra_ns3.experiments.request import RunRequest
 from astra_ns3.experiments.result import Result
 from astra_ns3.experiments.run import execute
@@ -16,40 +20,53 @@ from astra_ns3.studies.journal import BEGUN, ENDED, MEASURED
 from astra_ns3.studies.measures import measures_digest, measures_of
 from astra_ns3.studies.servers.kind import kind_of
 from astra_ns3.studies.servers.pool import Abandoned, ServerPool
-from astra_ns3.studies.servers.warm_server import ServedChild
+from astra_ns3.studies.servers.warm_server import ServedChild, WarmServer
 from astra_ns3.studies.store import Store
-from astra_ns3.studies.task import PointOutcome, PointTask
+from astra_ns3.studies.task import PointOutcome, PointTask, SourceChanged, Unplayed
 
 DONE = "done"
 FAILED = "failed"
+_OWN_ENDS = ("LimitReached", "SimulationStalled")
+"""Kinds of error with which a run that was saved and not measured is as good as one that is played again."""
 
 
 def play_point(task: PointTask, pool: ServerPool) -> PointOutcome:
     """Play a point, unless the store has it; how it ended, whatever of.
 
-    Raises InputError if this process can't write the store, BackendError if no server can be had at all, and Abandoned
-    if the pool is closed meanwhile; the point is not finished then.
+    Whatever is raised, the point is not finished then, and may be tried again: Unplayed if its processes were asked to
+    end or its results can't be kept, SourceChanged if a file of users' code has changed, BackendError if no server can
+    be had at all, OSError if this process can't write the store, and Abandoned if the pool is closed meanwhile.
     """
     begun = time.perf_counter()
     store = Store(task.store)
-    with store.alone(task.address):
+    with store.alone(task.address, while_waiting=partial(_raise_if_closed, pool)):
         finished = store.outcome(task.address)
         if finished is not None:
             return finished
-        unmeasured = store.unmeasured(task.address)
-        if unmeasured is not None and not _was_interrupted(unmeasured):
-            outcome = _measured(task, unmeasured, None, begun)
-            what = MEASURED
-        else:
-            store.clear(task.address)
-            outcome = _played(task, store, pool, begun)
-            what = ENDED
-        try:
-            store.write(outcome)
-        except OSError as error:
-            raise InputError(f"{store.folder}: a point can't be written: {error.strerror}") from error
-        store.journal.note(what, task.address)
+        _check_sources(task)
+        outcome, what = _left_behind(task, store, begun), MEASURED
+        if outcome is None:
+            outcome, what = _played(task, store, pool, begun), ENDED
+        store.write(outcome)
+        with suppress(OSError):  # it is finished, told or not
+            store.journal.note(what, task.address)
     return outcome
+
+
+def _raise_if_closed(pool: ServerPool) -> None:
+    if pool.closed:
+        raise Abandoned
+
+
+def _check_sources(task: PointTask) -> None:
+    """Results must lie under the address of the code that they came from."""
+    for path, expected in task.sources.items():
+        try:
+            found = hashlib.sha256(Path(path).read_bytes()).hexdigest()
+        except OSError as error:
+            raise SourceChanged(f"{path} can't be read any more: {error.strerror}") from error
+        if found != expected:
+            raise SourceChanged(f"{path} changed while the study was played: play the study again")
 
 
 def failed_outcome(task: PointTask, error: BaseException, cost: Mapping[str, float]) -> PointOutcome:
@@ -61,41 +78,89 @@ def failed_outcome(task: PointTask, error: BaseException, cost: Mapping[str, flo
     return PointOutcome(task.address, FAILED, document, {}, cost, asdict(task.request.end))
 
 
+def _left_behind(task: PointTask, store: Store, begun: float) -> PointOutcome | None:
+    """What a worker that was killed before it had measured its run has left; None: nothing of use."""
+    result = None if task.sources else store.unmeasured(task.address)  # of users' code nobody knows what it was then
+    if result is None or not _is_an_outcome(task, result):
+        return None
+    try:
+        return _measured(task, result, None, begun)
+    except Exception:  # a file that a power cut has left empty
+        return None
+
+
+def _is_an_outcome(task: PointTask, result: Result) -> bool:
+    """Whether the run came to an end of its own, rather than to that of the processes that played it."""
+    stopped, limits = result.metadata["stopped"], result.metadata["limits"]
+    if stopped is None:
+        return result.complete
+    return stopped["kind"] in _OWN_ENDS and limits == asdict(task.request.end)
+
+
 def _played(task: PointTask, store: Store, pool: ServerPool, begun: float) -> PointOutcome:
-    waiting = time.perf_counter()
+    """Play the point, on another server if somebody kills the first; what isn't finished leaves nothing."""
     importlib.import_module("pandas")  # measuring needs it, and the first time a server warms itself up meanwhile
+    try:
+        outcome = _tried(task, store, pool, begun) or _tried(task, store, pool, begun, last=True)
+        assert outcome is not None
+        _check_sources(task)
+    except BaseException:
+        with suppress(OSError):
+            store.clear(task.address)
+        raise
+    return outcome
+
+
+def _tried(task: PointTask, store: Store, pool: ServerPool, begun: float, *, last: bool = False) -> PointOutcome | None:
+    """None: it was killed, be it for what others do to the machine; unless this was the ``last`` try."""
+    waiting = time.perf_counter()
+    store.clear(task.address)
     with pool.server(kind_of(task.request)) as server:
-        begun += time.perf_counter() - waiting  # neither is a cost of the point that happens to come first
+        begun += time.perf_counter() - waiting  # that of the point that happens to come first is no cost of its own
         store.journal.note(BEGUN, task.address)
         request: RunRequest = replace(
             task.request, output=store.point_folder(task.address), isolated=True, progress=None, overwrite=False
         )
         server.child = None
+        result: Result | None = None
+        error: Exception | None
         try:
             played = execute(request, launcher=server.launcher, aloud=False)
-        except Exception as error:
-            if pool.closed:
-                raise Abandoned from error
+            result, error = played.result, played.error
+        except Exception as raised:
+            error = raised
+        if error is not None:
+            _raise_if_cut_off(error, server, pool)
+            if isinstance(error, BackendError) and server.was_killed and not last:
+                return None
+        if result is None:
+            assert error is not None
             return failed_outcome(task, error, _cost(None, server.child, begun))
-        if pool.closed:
-            raise Abandoned
-        if isinstance(played.error, ResultsNotSaved):
-            raise InputError(f"{store.folder}: {played.error}")
-        return _measured(task, played.result, server.child, begun)
+        try:
+            return _measured(task, result, server.child, begun)
+        except Exception as wrong:
+            message = f"the point's results can't be measured: {type(wrong).__name__}: {wrong}"
+            return failed_outcome(task, BackendError(message), _cost(result, server.child, begun))
 
 
-def _was_interrupted(result: Result) -> bool:
-    stopped = result.metadata.get("stopped")
-    return stopped is not None and stopped["kind"] == "Interrupted"
+def _raise_if_cut_off(error: Exception, server: WarmServer, pool: ServerPool) -> None:
+    """What says nothing about the point is no outcome."""
+    if pool.closed:
+        raise Abandoned from error
+    if isinstance(error, Interrupted | ResultsNotSaved):
+        raise Unplayed(str(error)) from error
+    if isinstance(error, BackendError) and server.was_asked_to_end:
+        raise Unplayed("the server that played it was asked to end") from error
 
 
 def _measured(task: PointTask, result: Result, child: ServedChild | None, begun: float) -> PointOutcome:
+    """Raises what reading the run's files raises, if the run came to its end."""
     error: Mapping[str, Any] | None = result.metadata["stopped"]
     try:
         measures = measures_of(result)
-    except AstraNs3Error as wrong:
+    except Exception:
         if error is None:
-            raise BackendError(f"the results of a point can't be measured: {wrong}") from wrong
+            raise
         measures = {}  # it had not come far enough
     status = DONE if error is None and result.complete else FAILED
     limits = result.metadata["limits"]

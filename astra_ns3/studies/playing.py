@@ -8,7 +8,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,7 +23,7 @@ from astra_ns3.studies.play_point import FAILED, failed_outcome
 from astra_ns3.studies.progress import StudyMeter, StudyProgressSink
 from astra_ns3.studies.servers.kind import kind_of
 from astra_ns3.studies.store import Store
-from astra_ns3.studies.task import PointOutcome, PointTask
+from astra_ns3.studies.task import PointOutcome, PointTask, SourceChanged, UnfitWorker, Unplayed
 
 _LOG = logging.getLogger(__name__)
 _LOOK_SECONDS = 0.1
@@ -33,7 +33,11 @@ _WITHOUT_WORKERS_SECONDS = 300.0
 """Local workers that died start again within seconds, on a busy machine within a minute."""
 _SEEN_TO_KILL = 2
 """A point that was begun so often while its worker died is the one that kills them."""
-_MOST_DEATHS = 3
+_MOST_DEATHS = 4
+_MOST_TRIES = 4
+"""So often a point is handed out that comes back unplayed."""
+_MOST_IN_A_ROW = 12
+"""After so many points that no worker could play, without one that was, none will be."""
 _LOST = "the connection to the scheduler was lost; what is finished is in the store"
 
 OnOutcome = Callable[[PointOutcome], object]
@@ -54,7 +58,8 @@ def play_tasks(
     What the store has is taken from there; if that is all, neither Dask nor a server is started. ``jobs``: local
     workers, by default as many as there are processors; ``scheduler``: address of a cluster's, instead. A point that
     failed is played again if ``retry_failed``, or with wider limits than it had. ``on_outcome`` is called with each
-    outcome, those of the store first. Raises InputError if the store or the workers can't be used, BackendError if
+    outcome, those of the store first. A point that no worker could play, or whose code changed meanwhile, is told as
+    failed but not stored. Raises InputError if the store or the workers can't be used, BackendError if
     nothing can be played at all, and Interrupted after Ctrl-C: what is finished by then is in the store.
     """
     _check(jobs, scheduler)
@@ -115,15 +120,19 @@ class _Study:
     interruption: Interruption
     on_outcome: OnOutcome | None
     begun_before: Counter[str] = field(default_factory=Counter)
-    """How often each point was begun when this study began."""
+    """How often each point was begun when it was last seen to kill no worker."""
     deaths: Counter[str] = field(default_factory=Counter)
     """How often Dask gave up a point because its workers died."""
+    tries: Counter[str] = field(default_factory=Counter)
+    """How often a point came back without an outcome, of whatever reason."""
+    in_a_row: int = 0
+    """How many points workers could not play since one was played."""
 
     def play(self, tasks: Sequence[PointTask], scheduler: str | None, jobs: int) -> None:
         """Play all ``tasks``."""
         self._show(jobs, "starting workers")
         for task in tasks:
-            with self.store.alone(task.address):
+            with self._alone(task.address):
                 outcome = self.store.outcome(task.address)
                 if outcome is not None and outcome.status == FAILED:
                     self.store.clear(task.address)  # it is to be played again
@@ -136,6 +145,15 @@ class _Study:
                 _tell_workers(client, dask_worker.give_up, self.mark)
                 raise
             _tell_workers(client, dask_worker.forget, self.mark)
+
+    def _alone(self, address: str) -> AbstractContextManager[None]:
+        """The point's lock; a worker of a study that was killed may still have it."""
+
+        def wait() -> None:
+            self._raise_if_interrupted()
+            self._show(0, "waiting for a point that is still played for an earlier study")
+
+        return self.store.alone(address, while_waiting=wait)
 
     def tell(self, outcome: PointOutcome) -> None:
         """Pass on how a point ended."""
@@ -151,8 +169,8 @@ class _Study:
         ended: queue.SimpleQueue[Any] = queue.SimpleQueue()
         waiting: dict[Any, PointTask] = {}
 
-        def submit(task: PointTask, number: int, again: int) -> None:
-            key = (f"astra-ns3-{self.mark}", f"{task.address}-{again}")
+        def submit(task: PointTask, number: int) -> None:
+            key = (f"astra-ns3-{self.mark}", f"{task.address}-{self.tries[task.address]}")
             future = client.submit(dask_worker.play, task, self.mark, code, key=key, priority=-number, pure=False)
             waiting[key] = task
             kept[key] = future
@@ -160,7 +178,7 @@ class _Study:
 
         kept: dict[Any, Any] = {}
         for number, task in enumerate(longest_first(tasks, guesses)):
-            submit(task, number, 0)
+            submit(task, number)
         workers = _Workers(client, local=local)
         while waiting:
             self._raise_if_interrupted()
@@ -172,7 +190,8 @@ class _Study:
                 del kept[future.key]
                 outcome = self._outcome(task, future)
                 if outcome is None:
-                    submit(task, 0, self.deaths[task.address])
+                    self.tries[task.address] += 1
+                    submit(task, 0)
                 else:
                     self._take(outcome)
 
@@ -191,19 +210,37 @@ class _Study:
         if error is None:
             outcome = future.result()
             assert isinstance(outcome, PointOutcome)
+            self.in_a_row = 0
             return outcome
-        if not isinstance(error, KilledWorker):
-            raise (
-                error
-                if isinstance(error, AstraNs3Error)
-                else BackendError(f"a worker could not play a point: {type(error).__name__}: {error}")
-            ) from error
+        if isinstance(error, UnfitWorker):
+            raise error
+        if isinstance(error, KilledWorker):
+            return self._after_a_death(task)
+        return self._after_trouble(task, error)
+
+    def _after_trouble(self, task: PointTask, error: BaseException) -> PointOutcome | None:
+        """What a worker raised is no outcome of the point: it is told as one, and not stored."""
+        if isinstance(error, SourceChanged):
+            return failed_outcome(task, error, {})
+        if not isinstance(error, AstraNs3Error):
+            error = BackendError(f"a worker could not play it: {type(error).__name__}: {error}")
+        self.in_a_row += not isinstance(error, Unplayed)
+        if self.in_a_row >= _MOST_IN_A_ROW:
+            raise error
+        if self.tries[task.address] + 1 < _MOST_TRIES:
+            self.begun_before[task.address] = self.store.journal.attempts()[task.address]
+            return None
+        return failed_outcome(task, Unplayed(f"not played, the next study tries it again: {error}"), {})
+
+    def _after_a_death(self, task: PointTask) -> PointOutcome | None:
+        """Workers died while they had the point; by which of their points, only the journal may know."""
         self.deaths[task.address] += 1
         attempts = self.store.journal.attempts()[task.address] - self.begun_before[task.address]
         if attempts < _SEEN_TO_KILL and self.deaths[task.address] < _MOST_DEATHS:
             return None  # it only stood in line where another one ended the worker
-        outcome = failed_outcome(task, BackendError(f"the worker that played it died, {attempts} times in a row"), {})
-        with self.store.alone(task.address):
+        times = max(attempts, self.deaths[task.address])
+        outcome = failed_outcome(task, BackendError(f"the worker that played it died, {times} times in a row"), {})
+        with self._alone(task.address):
             finished = self.store.outcome(task.address)  # by a worker that died before it could say so
             if finished is None:
                 self.store.clear(task.address)

@@ -1,19 +1,22 @@
 """Where a study's results lie: a folder for each point, named after all that its results depend on.
 
 A point is finished when its folder holds ``point.json``. The folder appears whole, under its final name; a run without
-``point.json`` was cut off while it was measured, and isn't played again. Every process may read at any time. Writing a
+``point.json`` was cut off while it was measured, which is made good. Every process may read at any time. Writing a
 point takes its lock, the whole study another one, held by the client: both go with the process that holds them.
 """
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
+import logging
 import os
 import shutil
 import socket
+import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, fields
 from pathlib import Path
@@ -25,12 +28,16 @@ from astra_ns3.experiments.result import Result
 from astra_ns3.studies.journal import Journal
 from astra_ns3.studies.task import PointOutcome
 
+_LOG = logging.getLogger(__name__)
 POINT_FILE = "point.json"
 ADDRESS_LETTERS = 20
 """So much of a point's address names its folder."""
 _POINTS = "points"
 _LOCKS = "locks"
 _STUDY_FILE = ".study.json"
+_WITHOUT_LOCKS = (errno.ENOSYS, errno.ENOTSUP, errno.ENOLCK)
+"""What file systems say that can't lock files."""
+_LOOK_SECONDS = 0.1
 
 
 class Store:
@@ -79,11 +86,14 @@ class Store:
                 shutil.rmtree(path)
 
     @contextmanager
-    def alone(self, address: str) -> Iterator[None]:
-        """While this lasts no other process plays or writes the point; waits for one that does."""
+    def alone(self, address: str, while_waiting: Callable[[], object] = lambda: None) -> Iterator[None]:
+        """While this lasts no other process plays or writes the point; where files can't be locked, in hope.
+
+        Waits for one that does, and calls ``while_waiting`` again and again, which may raise.
+        """
         path = self.folder / _LOCKS / address[:ADDRESS_LETTERS]
         path.parent.mkdir(parents=True, exist_ok=True)
-        file = _locked(path)
+        file = _locked(path, while_waiting)
         try:
             yield
         finally:
@@ -104,8 +114,13 @@ class Store:
         try:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError as error:
-                raise InputError(f"{self.folder}: another study is played here{_whose(file)}") from error
+            except OSError as error:
+                if error.errno in _WITHOUT_LOCKS:
+                    _LOG.warning("%s: files can't be locked here: see that no two studies use this folder", self.folder)
+                elif isinstance(error, BlockingIOError):
+                    raise InputError(f"{self.folder}: another study is played here{_whose(file)}") from error
+                else:
+                    raise InputError(f"{self.folder}: cannot be locked: {error.strerror}") from error
             mark = uuid.uuid4().hex
             text = json.dumps({"study": mark, "host": socket.gethostname(), "pid": os.getpid()})
             os.ftruncate(file, 0)
@@ -132,11 +147,18 @@ class Store:
 def read_outcome(file: Path) -> PointOutcome | None:
     """What a ``point.json`` says; None if there is none that can be read."""
     try:
-        document = json.loads(file.read_text(encoding="utf-8"))
+        return outcome_of(json.loads(file.read_text(encoding="utf-8")))
+    except (OSError, ValueError):
+        return None
+
+
+def outcome_of(document: Any) -> PointOutcome | None:
+    """The outcome that was written as ``document``; None if it is none, or one of another version's."""
+    try:
         return PointOutcome(
             **{field.name: document[field.name] for field in fields(PointOutcome) if field.name in document}
         )
-    except (OSError, ValueError, KeyError, TypeError):
+    except (KeyError, TypeError):
         return None
 
 
@@ -145,14 +167,28 @@ def _plain(value: Any) -> Any:
     return value.item()
 
 
-def _locked(path: Path) -> int:
+def _locked(path: Path, while_waiting: Callable[[], object]) -> int:
     """An open file that is locked, and is the one that lies at ``path`` now: whoever held it before has removed it."""
     while True:
         file = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
-        fcntl.flock(file, fcntl.LOCK_EX)
-        with suppress(FileNotFoundError):
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if os.fstat(file).st_ino == path.stat().st_ino:
                 return file
+        except FileNotFoundError:
+            pass
+        except BlockingIOError:
+            try:
+                while_waiting()
+            except BaseException:
+                os.close(file)
+                raise
+            time.sleep(_LOOK_SECONDS)
+        except OSError as error:
+            if error.errno in _WITHOUT_LOCKS:
+                return file
+            os.close(file)
+            raise
         os.close(file)
 
 

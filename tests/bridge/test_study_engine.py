@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -25,6 +27,7 @@ from astra_ns3.studies.play_point import play_point
 from astra_ns3.studies.servers.messages import ServerKind
 from astra_ns3.studies.servers.pool import Abandoned, ServerPool
 from astra_ns3.studies.store import POINT_FILE, Store
+from astra_ns3.studies.task import PointTask, SourceChanged, Unplayed
 
 FOREIGN = ("pandas", "pyarrow", "dask", "distributed", "matplotlib")
 """What ns-3, which is GPL-2.0-only, shares no process with; or what a child has no need of."""
@@ -154,12 +157,29 @@ def _kill_server_when(pool: ServerPool, true: Callable[[], object], number: sign
     return thread
 
 
-def test_a_server_that_dies_fails_its_point_and_is_replaced(tmp_path: Path) -> None:
+def test_a_point_whose_server_is_killed_is_played_on_another(tmp_path: Path) -> None:
     store = Store(tmp_path / "store")
     pool = ServerPool()
+    task = point(store, policy=f"{harmful_file(tmp_path)}:dawdle")
     killer = _kill_server_when(pool, lambda: begun(store), signal.SIGKILL)
-    outcome = play_point(point(store, policy=f"{harmful_file(tmp_path)}:linger"), pool)
+    outcome = play_point(task, pool)
     killer.join()
+    assert outcome.status == "done", outcome.error
+    assert begun(store) == {task.address: 2}
+    pool.close()
+
+
+def test_a_point_whose_servers_are_killed_twice_fails_and_the_next_is_played(tmp_path: Path) -> None:
+    store = Store(tmp_path / "store")
+    pool = ServerPool()
+    task = point(store, policy=f"{harmful_file(tmp_path)}:linger")
+    killers = [
+        _kill_server_when(pool, lambda times=times: begun(store).get(task.address) == times, signal.SIGKILL)
+        for times in (1, 2)
+    ]
+    outcome = play_point(task, pool)
+    for killer in killers:
+        killer.join()
     assert outcome.status == "failed"
     assert outcome.error is not None
     assert "was killed (SIGKILL" in outcome.error["message"]
@@ -182,9 +202,80 @@ def test_a_study_that_is_given_up_ends_what_is_played_and_writes_nothing(tmp_pat
     with pytest.raises(Abandoned):
         play_point(task, pool)
     thread.join()
-    assert store.outcome(task.address) is None
+    assert list(store.points.iterdir()) == []
+    with ending(ServerPool()) as fresh:
+        assert play_point(harmless(task), fresh).status == "done"
     with pytest.raises(Abandoned):
         play_point(point(store, seed=2), pool)
+
+
+@pytest.mark.parametrize("whom", ["server", "child"])
+def test_a_point_whose_processes_are_asked_to_end_is_not_finished(tmp_path: Path, whom: str) -> None:
+    store = Store(tmp_path / "store")
+    task = point(store, policy=f"{harmful_file(tmp_path)}:dawdle")
+    with ending(ServerPool()) as pool:
+
+        def pid() -> int | None:
+            (server,) = pool._lent or [None]
+            child = None if server is None else server.child
+            return None if child is None else child.pid if whom == "child" else pool.pids[0]
+
+        def ask() -> None:
+            wait_until(pid, "a child")
+            os.kill(pid() or 0, signal.SIGTERM)
+
+        asking = threading.Thread(target=ask)
+        asking.start()
+        with pytest.raises(Unplayed):
+            play_point(task, pool)
+        asking.join()
+        assert list(store.points.iterdir()) == []
+        assert play_point(task, pool).status == "done"
+
+
+def test_a_run_that_was_saved_when_its_process_was_killed_is_no_outcome(pool: ServerPool, tmp_path: Path) -> None:
+    store = Store(tmp_path / "store")
+    task = point(store, policy=f"{harmful_file(tmp_path)}:crash")
+    assert play_point(task, pool).status == "failed"
+    (store.point_folder(task.address) / POINT_FILE).unlink()
+    assert play_point(harmless(task), pool).status == "done"
+
+
+def test_a_point_whose_code_changes_while_it_is_played_is_not_finished(pool: ServerPool, tmp_path: Path) -> None:
+    store, file = Store(tmp_path / "store"), tmp_path / "changing.py"
+    text = f"def policy(counter, request):\n    open({str(file)!r}, 'a').write('#')\n    return 0, counter\n"
+    file.write_text(text, encoding="utf-8")
+    sources = {str(file): hashlib.sha256(text.encode()).hexdigest()}
+    task = replace(point(store, policy=f"{file}:policy"), sources=sources)
+    for _ in range(2):  # seen after playing, and before
+        with pytest.raises(SourceChanged, match=r"changing\.py changed while the study was played"):
+            play_point(task, pool)
+    assert list(store.points.iterdir()) == []
+    assert begun(store) == {task.address: 1}
+
+
+def test_a_saved_run_that_cannot_be_measured_is_played_again(
+    pool: ServerPool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = Store(tmp_path)
+    task = point(store)
+    outcome = play_point(task, pool)
+    folder = store.point_folder(task.address)
+    (folder / POINT_FILE).unlink()
+    for file in folder.glob("*.csv"):
+        file.write_bytes(b"")  # as after a power cut
+    assert play_point(task, pool).measures["finish_us"] == outcome.measures["finish_us"]
+    assert begun(store) == {task.address: 2}
+    store.clear(task.address)
+
+    def refuse(_result: object) -> None:
+        raise ValueError("half a file")
+
+    monkeypatch.setattr("astra_ns3.studies.play_point.measures_of", refuse)
+    error = play_point(task, pool).error
+    assert error is not None
+    assert error["message"] == "the point's results can't be measured: ValueError: half a file"
+    assert store.outcome(task.address) is not None
 
 
 def test_a_server_that_cannot_start_says_why(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -207,6 +298,20 @@ def test_points_with_a_hook_get_a_server_that_knows_ns3s_headers(tmp_path: Path)
     run = json.loads((store.point_folder(second.address) / "run.json").read_text(encoding="utf-8"))
     assert run["hook_result"] == 5  # four hosts and a switch
     pool.close()
+
+
+def harmless(task: PointTask) -> PointTask:
+    """A point with the address of ``task`` that is soon played."""
+    return replace(task, request=point(Store(task.store)).request)
+
+
+@contextmanager
+def ending(pool: ServerPool) -> Iterator[ServerPool]:
+    """``pool``, which is closed at the end."""
+    try:
+        yield pool
+    finally:
+        pool.close()
 
 
 def _arguments(request: Any) -> dict[str, Any]:

@@ -1,26 +1,32 @@
 """Whole studies on Dask's workers: the same whatever the order and their number, and no end of a process loses a point.
 
-``ASTRA_NS3_KILLS``: how often a study is killed before it may end, 4 unless told.
+``ASTRA_NS3_KILLS``: how often a study is killed before it may end, 4 unless told. ``ASTRA_NS3_KILL_SECONDS``: so long
+after a point has begun at most, 1 unless told: about as long as two points take on a machine with nothing else to do.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
 import random
 import signal
 import uuid
 from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from support.study_points import (
     begun,
+    cluster_process,
     contents,
     harmful_file,
     point,
     points,
     processes_of,
     run_folders,
+    servers_of,
     study_process,
     wait_until,
 )
@@ -31,8 +37,7 @@ from astra_ns3.studies.store import Store
 from astra_ns3.studies.task import PointOutcome, PointTask
 
 KILLS = int(os.environ.get("ASTRA_NS3_KILLS", "4"))
-LONGEST_SECONDS = 1.0
-"""Kills come so long after a point has begun, at most: about as long as two points take."""
+LONGEST_SECONDS = float(os.environ.get("ASTRA_NS3_KILL_SECONDS", "1"))
 
 
 def played(tasks: Sequence[PointTask], store: Store, jobs: int) -> dict[str, PointOutcome]:
@@ -144,6 +149,59 @@ def test_ctrl_c_ends_a_study_and_all_its_processes(tmp_path: Path, whole_group: 
     assert said.splitlines()[-1].endswith("interrupted; what is finished is in the store, and is not played again")
     assert said.count("Traceback") == 1  # of the client; workers say nothing
     assert store.finished_folders() == {}
+
+
+@pytest.mark.parametrize("interrupted", [False, True], ids=["played to its end", "interrupted"])
+def test_a_study_leaves_no_process_on_workers_that_live_on(tmp_path: Path, interrupted: bool) -> None:
+    store = Store(tmp_path / "store")
+    cluster, client = uuid.uuid4().hex, uuid.uuid4().hex
+    policy = f"{harmful_file(tmp_path)}:{'linger' if interrupted else 'dawdle'}"
+    with (
+        cluster_process(cluster, tmp_path, workers=2) as scheduler,
+        study_process(client, store.folder, 3, policy, scheduler) as process,
+    ):
+        wait_until(lambda: begun(store) or process.poll() is not None, "a point that is played")
+        if interrupted:
+            assert servers_of(cluster)
+            process.send_signal(signal.SIGINT)
+        said, _ = process.communicate(timeout=120)
+        wait_until(lambda: not servers_of(cluster), "the end of the study's servers")
+        assert len(processes_of(cluster)) >= 3
+    if interrupted:
+        assert "interrupted; what is finished is in the store" in said
+        wait_until(lambda: not list(store.points.iterdir()), "the end of what was played")
+    else:
+        assert process.returncode == 0, said
+        assert len(store.finished_folders()) == 3
+
+
+def test_processes_that_a_batch_system_asks_to_end_cost_no_point(tmp_path: Path) -> None:
+    store = Store(tmp_path / "store")
+    policy = f"{harmful_file(tmp_path)}:dawdle"
+    mark = uuid.uuid4().hex
+    with study_process(mark, store.folder, 6, policy) as process:
+        wait_until(lambda: begun(store), "a point that is played")
+        for pid in servers_of(mark):
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGTERM)
+        assert process.wait() == 0
+    tasks = points(store, 6, policy)
+    assert [outcome.status for outcome in played(tasks, store, jobs=1).values()] == ["done"] * 6
+
+
+def test_a_point_whose_code_changes_meanwhile_is_told_as_failed_and_not_stored(tmp_path: Path) -> None:
+    store = Store(tmp_path / "store")
+    source = harmful_file(tmp_path)
+    first, second = points(store, 2)
+    first = replace(first, sources={str(source): hashlib.sha256(b"what it was").hexdigest()})
+    outcomes = played([first, second], store, jobs=1)
+    error = outcomes[first.address].error
+    assert error is not None
+    assert error["message"] == f"{source} changed while the study was played: play the study again"
+    assert outcomes[second.address].status == "done"
+    assert list(store.finished_folders()) == [second.address[:20]]
+    first = replace(first, sources={str(source): hashlib.sha256(source.read_bytes()).hexdigest()})
+    assert played([first], store, jobs=1)[first.address].status == "done"
 
 
 def test_a_scheduler_that_is_not_there_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

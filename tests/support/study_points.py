@@ -119,10 +119,15 @@ def wait_until(true: Callable[[], object], what: str) -> None:
 
 
 @contextmanager
-def study_process(mark: str, folder: Path, count: int, policy: str, jobs: int = 2) -> Iterator[subprocess.Popen[str]]:
-    """A process that plays ``count`` points of ``policy`` into the store at ``folder``, which may be killed."""
+def study_process(
+    mark: str, folder: Path, count: int, policy: str, workers: int | str = 2
+) -> Iterator[subprocess.Popen[str]]:
+    """A process that plays ``count`` points of ``policy`` into the store at ``folder``, which may be killed.
+
+    ``workers``: so many of its own, or those of the scheduler at an address.
+    """
     process = subprocess.Popen(
-        [sys.executable, __file__, str(folder), str(count), policy, str(jobs)],
+        [sys.executable, __file__, str(folder), str(count), policy, str(workers)],
         env={**os.environ, MARK: mark, "PYTHONPATH": os.pathsep.join(sys.path)},
         start_new_session=True,
         stdout=subprocess.PIPE,
@@ -137,13 +142,57 @@ def study_process(mark: str, folder: Path, count: int, policy: str, jobs: int = 
         process.communicate()
 
 
+@contextmanager
+def cluster_process(mark: str, folder: Path, workers: int) -> Iterator[str]:
+    """A Dask scheduler and workers, as processes of their own; the scheduler's address."""
+    file = folder / "scheduler.json"
+    words = {"scheduler": ["--port", "0", "--host", "127.0.0.1"], "worker": ["--nthreads", "1"]}
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-m", "distributed.cli.dask_" + kind, "--no-dashboard", "--scheduler-file", str(file)]
+            + words[kind],
+            env={**os.environ, MARK: mark, "PYTHONPATH": os.pathsep.join(sys.path)},
+            cwd=folder,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        for kind in ["scheduler"] + workers * ["worker"]
+    ]
+    try:
+        wait_until(file.is_file, "a scheduler")
+        yield json.loads(file.read_text(encoding="utf-8"))["address"]
+    finally:
+        for pid in processes_of(mark):
+            os.kill(pid, signal.SIGKILL)
+        for process in processes:
+            process.wait()
+
+
+def servers_of(mark: str) -> list[int]:
+    """The warm servers, and their children, among the processes that have ``mark``."""
+    found = []
+    for pid in processes_of(mark):
+        try:
+            if b"astra_ns3.studies.servers.server" in Path(f"/proc/{pid}/cmdline").read_bytes():
+                found.append(pid)
+        except OSError:
+            continue
+    return found
+
+
 def _main() -> None:
     from astra_ns3.studies.playing import play_tasks
 
-    folder, count, policy, jobs = sys.argv[1:]
+    folder, count, policy, workers = sys.argv[1:]
     store = Store(folder)
     # No guard, and none is needed: workers don't run this file.
-    play_tasks(points(store, int(count), policy), store=store, jobs=int(jobs))
+    own = workers.isdecimal()
+    play_tasks(
+        points(store, int(count), policy),
+        store=store,
+        jobs=int(workers) if own else None,
+        scheduler=None if own else workers,
+    )
 
 
 if __name__ == "__main__":

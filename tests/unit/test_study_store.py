@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -80,6 +83,30 @@ def test_a_study_that_is_killed_leaves_no_lock(tmp_path: Path) -> None:
     assert list((tmp_path / "locks").iterdir()) == []
 
 
+def test_who_waits_for_a_point_is_asked_whether_to_go_on(tmp_path: Path) -> None:
+    def enough() -> None:
+        raise KeyboardInterrupt
+
+    store = Store(tmp_path)
+    with store.alone(ADDRESS), pytest.raises(KeyboardInterrupt):
+        store.alone(ADDRESS, while_waiting=enough).__enter__()
+    with store.alone(ADDRESS, while_waiting=enough):
+        pass
+
+
+def test_a_file_system_without_locks_is_warned_of_and_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
+
+    monkeypatch.setattr("fcntl.flock", refuse)
+    store = Store(tmp_path)
+    with store.study() as mark, store.alone(ADDRESS):
+        assert store.is_of_study(mark)
+    assert "files can't be locked here" in caplog.text
+
+
 def test_what_cannot_be_written_is_refused_by_name(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("", encoding="utf-8")
     with pytest.raises(InputError, match="file/study: cannot write here: Not a directory"):
@@ -104,6 +131,25 @@ def test_an_index_that_is_lost_is_made_anew(tmp_path: Path, text: str) -> None:
     Index(store).outcomes()
     (tmp_path / INDEX_FILE).write_text(text, encoding="utf-8")
     assert Index(store).outcomes() == {ADDRESS: outcome()}
+    assert Index(store).outcomes() == {ADDRESS: outcome()}
+
+
+def test_without_an_index_the_folders_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise sqlite3.OperationalError("database is locked")
+
+    monkeypatch.setattr("sqlite3.connect", refuse)
+    store = Store(tmp_path)
+    store.write(outcome())
+    assert Index(store).outcomes() == {ADDRESS: outcome()}
+
+
+def test_an_outcome_of_another_version_in_the_index_is_read_anew(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    store.write(outcome())
+    Index(store).outcomes()
+    with closing(sqlite3.connect(tmp_path / INDEX_FILE)) as index, index:
+        index.execute("UPDATE points SET outcome = '{\"other\": 1}'")
     assert Index(store).outcomes() == {ADDRESS: outcome()}
 
 

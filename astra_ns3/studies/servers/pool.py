@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from astra_ns3.errors import BackendError
 from astra_ns3.studies.servers.messages import ServerKind
 from astra_ns3.studies.servers.warm_server import WarmServer
+from astra_ns3.studies.task import Unplayed
 
 MOST_IDLE = 3
 """So many servers of a worker may wait for a point, each of a quarter of a gigabyte; the one unused longest ends."""
@@ -48,7 +49,8 @@ class ServerPool:
     def server(self, kind: ServerKind) -> Iterator[WarmServer]:
         """A warm server of ``kind``, or of the plain kind if one of that kind can't be had.
 
-        Raises BackendError if there is none at all, and Abandoned if the pool is closed, be it meanwhile.
+        Raises BackendError if there is none at all, Unplayed if a signal has ended it, and Abandoned if the pool is
+        closed, be it meanwhile.
         """
         server = self._warm(kind)
         try:
@@ -77,9 +79,12 @@ class ServerPool:
         try:
             server.wait_until_warm()
         except BackendError:
+            asked_to_end = server.was_asked_to_end
             self._drop(server)
             if self._closed:
                 raise Abandoned from None
+            if asked_to_end:
+                raise Unplayed("the server that was to play it was asked to end") from None
             if kind == ServerKind():
                 raise
             return self._warm(ServerKind())  # what kills a server hurts no more than the one point then

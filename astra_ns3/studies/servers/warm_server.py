@@ -13,6 +13,7 @@ from contextlib import suppress
 from functools import partial
 
 from astra_ns3.errors import BackendError
+from astra_ns3.experiments.isolated.interruption import STOP_SIGNALS
 from astra_ns3.experiments.isolated.launching import ChildEnds, Launch
 from astra_ns3.experiments.request import RunRequest
 from astra_ns3.experiments.watch import Watch
@@ -23,6 +24,7 @@ _PROGRAM = "import sys; sys.path[:] = sys.argv[2:]; from {module} import main; m
 _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 """A process may only be forked safely while it has one thread; NumPy's linear algebra would start more."""
 _LAST_WORDS_BYTES = 2000
+_LAST_BREATH_SECONDS = 5.0
 
 
 class WarmServer:
@@ -64,6 +66,20 @@ class WarmServer:
     def lives(self) -> bool:
         """Whether it can be asked for a child."""
         return self._process.poll() is None and not (self._ready and _has_news(self._connection))
+
+    @property
+    def was_asked_to_end(self) -> bool:
+        """Whether it has died of a signal with which a batch system or a terminal ends all that runs."""
+        if self.lives:
+            return False
+        with suppress(subprocess.TimeoutExpired):
+            return -self._process.wait(_LAST_BREATH_SECONDS) in STOP_SIGNALS
+        return False
+
+    @property
+    def was_killed(self) -> bool:
+        """Whether it has died, or somebody has killed its last child."""
+        return not self.lives or (self.child is not None and self.child.was_killed)
 
     def wait_until_warm(self) -> None:
         """Wait for the end of its warm-up; raises BackendError if it dies in it."""
@@ -130,6 +146,11 @@ class ServedChild:
     def file(self) -> int | None:
         """What can be polled: it is readable once the child has ended; None: the kernel has no such thing."""
         return self._file
+
+    @property
+    def was_killed(self) -> bool:
+        """Whether SIGKILL ended it, whoever sent that."""
+        return self._status is not None and os.WIFSIGNALED(self._status) and os.WTERMSIG(self._status) == signal.SIGKILL
 
     def is_dead(self) -> bool:
         """Whether it has ended; the server tells so, too."""
