@@ -7,6 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+settings.register_profile("any machine", deadline=None)  # the time a test takes says how busy the machine is
+settings.load_profile("any machine")
 
 
 @pytest.fixture(scope="session")
