@@ -53,7 +53,7 @@ class Addresses:
         """
         self._taken = {}
         options = {
-            one.name: self._stripped(getattr(request, one.name))
+            one.name: self._stripped(_number(one.kind, getattr(request, one.name)))
             for one in options_of(RunRequest)
             if one.name not in (*FILES, *_LABELS)
         }
@@ -144,6 +144,11 @@ def _with_taken_in(path: Path, seen: dict[Path, bytes]) -> dict[Path, bytes]:
         if each.is_file():
             _with_taken_in(each, seen)
     return seen
+
+
+def _number(kind: type, value: Any) -> Any:
+    """``value``, as the option has it: 1 and 1.0 are one scale."""
+    return float(value) if kind is float and isinstance(value, int) else value
 
 
 @cache
