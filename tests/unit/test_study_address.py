@@ -109,10 +109,15 @@ def test_the_files_of_users_go_along_with_each_point(name: str, inputs: Path) ->
 
 
 def test_a_file_that_a_topology_of_ones_own_is_given_counts(inputs: Path) -> None:
-    (inputs / "mine.py").write_text("def mine(npus, file):\n    return None\n", encoding="utf-8")
-    of = {"file": str(inputs / "graph.txt"), "other": "no file"}
-    base = {**FILES, "network.topology": {"kind": "mine.py:mine", "parameters": of}}
+    text = (INPUTS / "extending/hypercube.py").read_text(encoding="utf-8")
+    assert "def hypercube(order, rate, delay, buffer):" in text
+    text = text.replace("rate, delay, buffer):", "rate, delay, buffer, file, other):")
+    (inputs / "mine.py").write_text(text, encoding="utf-8")
+    sizes = {"order": 4, "rate": "100Gbps", "delay": "500ns", "buffer": "1MB"}
+    of = {**sizes, "file": str(inputs / "graph.txt"), "other": "no file"}
+    base = {**FILES, "network.topology": {"kind": "mine.py:hypercube", "parameters": of}}
     before = addresses(inputs, base)
+    assert addresses(inputs, base) == before
     (inputs / "graph.txt").write_text("other", encoding="utf-8")
     assert addresses(inputs, base) != before
 

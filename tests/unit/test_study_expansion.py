@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.studies import INPUTS, expanded, study_of, written
+from support.studies import BASE, INPUTS, expanded, study_of, written
 
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.network.packet_network import NetworkConfig
@@ -319,3 +319,55 @@ def test_hundreds_of_points_are_expanded_in_a_second_or_two() -> None:
     assert len({point.address for point in expansion.points}) == 600
     assert len({id(point.request.network) for point in expansion.points}) == 20
     assert len({id(point.request.system) for point in expansion.points}) == 1
+
+
+def refused(study: dict[str, Any]) -> str:
+    with pytest.raises(InputError) as caught:
+        expanded(study)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["a/b", "../out", ".hidden", "a b", "-a", "", "a\\b"])
+def test_parts_figures_and_presets_are_called_as_files_are(name: str) -> None:
+    whole = {"base": BASE, "parts": {"one": {}}}
+    assert "it names files" in refused({**whole, "parts": {name: {}}})
+    assert "it names files" in refused({**whole, "presets": {name: {}}})
+    assert "it names files" in refused({**whole, "parts": {"one": {"figures": {name: {"kind": "bars"}}}}})
+
+
+def test_no_two_figures_are_one_file() -> None:
+    bars = {"kind": "bars"}
+    parts = {"a-b": {"figures": {"c": bars}}, "a": {"figures": {"b-c": bars}}}
+    found = refused({"base": BASE, "parts": parts})
+    assert "figure 'b-c' of part 'a' would be the file a-b-c, as figure 'c' of part 'a-b'" in found
+
+
+def test_too_many_points_are_refused_before_they_are_made() -> None:
+    thousands = {"passes": list(range(1, 3001)), "report_npu": list(range(4000))}
+    assert "12,000,000 points (passes 3000, report_npu 4000, seed 1), expected at most 100,000" in refused(
+        study_of(None, big=thousands)
+    )
+    assert "expected at most 100000 seeds" in refused({**study_of(), "seeds": 100_000_000})
+
+
+def test_an_odd_key_is_told_by_its_line(tmp_path: Path) -> None:
+    for key, words in (("network..passes", "between two dots"), ("network.topology.kind.x", "'topology.kind'")):
+        path = written(tmp_path, study_of({key: 1}))
+        with pytest.raises(InputError, match=words) as caught:
+            expand(read_study(path))
+        assert str(caught.value).startswith(f"{path}:5: key ")
+
+
+def test_only_takes_axes_and_labels_with_blanks_and_equal_signs() -> None:
+    labels = {"one chunk=1": {"passes": 1}, "two": {"passes": 2}}
+    study = study_of(None, a={"the axis": labels, "b=c": {"x": {"scale": 1.0}, "y": {"scale": 2.0}}})
+    assert len(expanded(study, only=["the axis=one chunk=1", "b=c=y"]).points) == 1
+
+
+def test_windows_line_ends_and_blanks_in_paths_play_no_part(tmp_path: Path) -> None:
+    folder = tmp_path / "a folder"
+    folder.mkdir()
+    path = written(folder, study_of(None, a={"passes": [1, 2]}))
+    before = [point.address for point in expand(read_study(path)).points]
+    path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
+    assert [point.address for point in expand(read_study(path)).points] == before

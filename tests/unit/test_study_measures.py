@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +12,11 @@ import pyarrow.parquet as pq
 import pytest
 from support.studies import result_of
 
-from astra_ns3.studies.measures import COSTS, MEASURES, measures_of
+from astra_ns3.studies.measures import COSTS, MEASURES, measures_digest, measures_of
+from astra_ns3.studies.measuring import measured_today
+from astra_ns3.studies.store import Store
 from astra_ns3.studies.tables import framed
+from astra_ns3.studies.task import PointOutcome
 
 SWITCH = """port,link_to,sent_frames,highest_queue_bytes,pauses,paused_ps
 host0,switch0,10,300,1,2000000
@@ -109,3 +114,30 @@ def test_every_measure_has_words_and_a_unit_in_its_name() -> None:
         assert kind.words
         assert not kind.unit or name.endswith(endings[kind.unit]), name
     assert set(COSTS) < set(MEASURES)
+
+
+def test_numbers_of_other_measures_are_made_anew(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    result_of(store.point_folder("a" * 64), {}, finish_ps=5_000_000)
+    old = PointOutcome("a" * 64, "done", None, {"finish_us": 1.0, "gone": 2.0}, {}, {}, "another")
+    new = measured_today({"a" * 64: old}, store, write=True)["a" * 64]
+    assert (new.measures["finish_us"], "gone" in new.measures) == (5.0, False)
+    assert new.measured_with == measures_digest()
+    assert store.outcome("a" * 64) == new
+    kept = replace(old, measured_with=measures_digest())
+    assert measured_today({"a" * 64: kept}, store) == {"a" * 64: kept}
+
+
+def test_a_point_without_a_run_keeps_its_numbers(tmp_path: Path) -> None:
+    old = PointOutcome("a" * 64, "failed", {}, {"finish_us": 1.0}, {}, {})
+    assert measured_today({"a" * 64: old}, Store(tmp_path)) == {"a" * 64: old}
+
+
+def test_a_point_that_an_earlier_program_finished_is_still_read(tmp_path: Path) -> None:
+    store, old = Store(tmp_path), PointOutcome("a" * 64, "done", None, {}, {}, {})
+    store.write(old)
+    file = store.point_folder("a" * 64) / "point.json"
+    document = json.loads(file.read_text(encoding="utf-8"))
+    del document["measured_with"]
+    file.write_text(json.dumps(document), encoding="utf-8")
+    assert store.outcome("a" * 64) == old
