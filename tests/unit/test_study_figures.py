@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from astra_ns3.errors import InputError
+from astra_ns3.studies.figures.check import check_figure
 from astra_ns3.studies.figures.config import FigureConfig
 from astra_ns3.studies.figures.data import AxisView, Cell, View, figure_data
 from astra_ns3.studies.figures.drawing import drawn, written
@@ -151,3 +153,30 @@ def test_long_times_are_told_in_milliseconds() -> None:
     axes: Any = drawn(of, config(x="system")).axes[0]
     assert axes.get_ylabel() == "finish (s)"
     assert [bar.get_height() for bar in axes.patches] == [11.0, 21.0]
+
+
+def test_pieces_of_a_bar_are_compared_with_the_whole_bar() -> None:
+    figure = config(kind="stacked", x="system", y=["compute_us", "exposed_us"], relative_to={"system": "flat"})
+    found = means(figure, view(SYSTEM))
+    assert found["", "compute_us"] == pytest.approx([1 / 4, 21 / 11 / 4])
+    assert found["", "exposed_us"] == pytest.approx([3 / 4, 21 / 11 * 3 / 4])
+
+
+def test_a_line_is_not_drawn_across_a_missing_point() -> None:
+    scale = AxisView("scale", "scale", (0.1, 0.5, 1.0))
+    axes: Any = drawn(view(scale, failed=((0.5, 1),)), config(kind="lines", x="scale")).axes[0]
+    heights = list(axes.lines[0].get_ydata())
+    assert (heights[0], heights[1] != heights[1], heights[2]) == (2.0, True, 11.0)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        {"kind": "table", "relative_to": {"system": "flat"}},
+        {"kind": "table", "x": "system"},
+        {"kind": "layers", "x": "system"},
+    ],
+)
+def test_a_word_that_a_kind_does_not_use_is_refused(words: dict[str, Any]) -> None:
+    with pytest.raises(InputError, match=r"here: key .* doesn't use it"):
+        check_figure(view(SYSTEM), config(**words), "here")

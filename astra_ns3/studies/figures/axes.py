@@ -7,7 +7,7 @@ from math import ceil
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
-from astra_ns3.report.plots.style import COLOURS, GREY, labels, new_figure, say_empty, size_unit, time_unit
+from astra_ns3.report.plots.style import COLOURS, GREY, HATCH, labels, new_figure, say_empty, size_unit, time_unit
 from astra_ns3.studies.figures.config import FigureConfig
 from astra_ns3.studies.figures.data import Cell, FigureData, Label, Panel, Series, label_text
 from astra_ns3.studies.measures import MEASURES
@@ -139,6 +139,11 @@ def colour_of(series: Series, data: FigureData) -> tuple[str, bool]:
 def nth_colour(place: int) -> tuple[str, bool]:
     """A colour, and whether it is used a second time."""
     return COLOURS[place % len(COLOURS)], place >= len(COLOURS)
+
+
+def fill_of(colour: str, *, again: bool) -> dict[str, Any]:
+    """How bars of a colour look; ``again``: those for which none was left."""
+    return {"facecolor": "white", "edgecolor": colour, "hatch": HATCH} if again else {"color": colour}
 
 
 def scale_y(axes: Axes, *, log: bool) -> None:

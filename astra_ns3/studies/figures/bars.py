@@ -5,10 +5,11 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from astra_ns3.report.plots.style import HATCH, swatch
+from astra_ns3.report.plots.style import swatch
 from astra_ns3.studies.figures.axes import (
     colour_of,
     each_panel,
+    fill_of,
     finish,
     legend_names,
     name_places,
@@ -53,10 +54,7 @@ def _panel(axes: Axes, panel: Panel, figure: FigureConfig, data: FigureData) -> 
         left = [place - _WIDTH / 2 + (number + 0.5) * width for place in range(len(panel.places))]
         heights = [cell.mean / unit.factor if cell else 0.0 for cell in series.cells]
         colour, again = colour_of(series, data)
-        style: dict[str, Any] = (
-            {"facecolor": "white", "edgecolor": colour, "hatch": HATCH} if again else {"color": colour}
-        )
-        axes.bar(left, heights, width * 0.94, **style)
+        axes.bar(left, heights, width * 0.94, **fill_of(colour, again=again))
         whiskers(axes, left, series.cells, unit.factor)
         for place, cell in zip(left, series.cells, strict=True):
             if cell is None:

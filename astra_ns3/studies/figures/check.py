@@ -11,10 +11,18 @@ from astra_ns3.studies.figures.layers import COLUMNS
 from astra_ns3.studies.measures import MEASURES
 
 _SEED = "seed"
+_COMMON = frozenset(("kind", "title", "y"))
+_ALL = frozenset(("x", "by", "panels", "relative_to", "log"))
+_USED = {"table": frozenset(()), "layers": frozenset(("by", "panels", "log"))}
+"""Beyond those that all have; kinds that are not here use them all."""
 
 
 def check_figure(view: View, figure: FigureConfig, place: str) -> None:
     """Raise InputError, which begins with ``place``, for a name that is no axis, measure or label of the part."""
+    unused = sorted(figure.model_fields_set - _COMMON - _USED.get(figure.kind, _ALL))
+    if unused:
+        used = ", ".join(sorted(_COMMON | _USED[figure.kind]))
+        raise InputError(f"{place}: key '{unused[0]}': a figure of kind {figure.kind} doesn't use it, only {used}")
     axes = [axis.name for axis in view.axes]
     for word, name in (("x", figure.x), ("by", figure.by), ("panels", figure.panels)):
         if name is not None and view.column(name) not in (*axes, _SEED):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from astra_ns3.studies.figures.config import FigureConfig
@@ -60,6 +60,8 @@ class Cell:
     mean: float
     least: float
     most: float
+    of_runs: Mapping[tuple[Any, ...], float] = field(default_factory=dict, compare=False, repr=False)
+    """The number of each run, by where it stands."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +71,8 @@ class Series:
     label: str
     measure: str
     cells: tuple[Cell | None, ...]
+    lacking: tuple[bool, ...] = field(default=(), compare=False)
+    """Of each place, whether a point of the study has no number there."""
 
 
 @dataclass(frozen=True)
@@ -96,12 +100,13 @@ def figure_data(view: View, figure: FigureConfig) -> FigureData:
     if x == CHANGE:
         rows = [{**row, CHANGE: _change(view, row)} for row in rows]
     keys = [key for key in (x, by, *across) if key is not None]
-    cells = {measure: _cells(rows, keys, measure, _reference(view, figure)) for measure in (figure.y or USUAL_Y)}
+    measures, reference = figure.y or USUAL_Y, _reference(view, figure)
+    cells = {measure: _cells(rows, keys, measure, reference, _compared(figure, measure)) for measure in measures}
     places = list(dict.fromkeys(row[x] for row in rows)) if x == CHANGE else view.labels(x)
     panels = []
     for values in _combinations(rows, across):
         title = ", ".join(f"{name} {label_text(value)}" for name, value in zip(across, values, strict=True))
-        series = _series(view, rows, cells, places, by, values)
+        series = _series(view, rows, cells, places, (x, by, across), values)
         panels += [Panel(name, x, tuple(places), each) for name, each in _by_unit(title, series)]
     return FigureData(tuple(panels), missing_words(view, rows))
 
@@ -148,10 +153,10 @@ def _reference(view: View, figure: FigureConfig) -> dict[str, Any]:
 
 
 def _cells(
-    rows: Sequence[Row], keys: Sequence[str], measure: str, reference: Mapping[str, Any]
+    rows: Sequence[Row], keys: Sequence[str], measure: str, reference: Mapping[str, Any], compared: Sequence[str]
 ) -> dict[tuple[Any, ...], Cell]:
-    """The cell of each place, series and panel. A ratio is taken seed by seed."""
-    found: dict[tuple[Any, ...], list[float]] = {}
+    """The cell of each place, series and panel. A ratio, to the sum of ``compared``, is taken seed by seed."""
+    found: dict[tuple[Any, ...], dict[tuple[Any, ...], float]] = {}
     known = {_place(row, rows): row for row in rows if row["status"] == DONE} if reference else {}
     for row in rows:
         value = row.get(measure)
@@ -159,11 +164,31 @@ def _cells(
             continue
         if reference:
             other = known.get(_place({**row, **reference}, rows))
-            if other is None or not other.get(measure):
+            if other is None or any(other.get(name) is None for name in compared):
                 continue
-            value = value / other[measure]
-        found.setdefault(tuple(row[key] for key in keys), []).append(float(value))
-    return {key: Cell(sum(values) / len(values), min(values), max(values)) for key, values in found.items()}
+            whole = sum(other[name] for name in compared)
+            if not whole:
+                continue
+            value = value / whole
+        found.setdefault(tuple(row[key] for key in keys), {})[_place(row, rows)] = float(value)
+    return {key: cell_of(values) for key, values in found.items()}
+
+
+def cell_of(values: Mapping[tuple[Any, ...], float]) -> Cell:
+    """Over runs."""
+    every = list(values.values())
+    return Cell(sum(every) / len(every), min(every), max(every), values)
+
+
+def _compared(figure: FigureConfig, measure: str) -> tuple[str, ...]:
+    """What a measure is divided by, of the row of reference: pieces of a bar by the whole bar."""
+    if figure.kind != "stacked":
+        return (measure,)
+    return tuple(name for name in figure.y or USUAL_Y if _unit(name) == _unit(measure))
+
+
+def _unit(measure: str) -> str:
+    return MEASURES[measure].unit or measure
 
 
 def _place(row: Row, rows: Sequence[Row]) -> tuple[Any, ...]:
@@ -181,17 +206,22 @@ def _series(
     rows: Sequence[Row],
     cells: Mapping[str, Mapping[tuple[Any, ...], Cell]],
     places: Sequence[Label],
-    by: str | None,
+    roles: tuple[str, str | None, tuple[str, ...]],
     values: tuple[Any, ...],
 ) -> list[Series]:
+    x, by, across = roles
     groups: list[Any] = [None] if by is None else view.labels(by)
+    keys = (x, *(() if by is None else (by,)), *across)
+    there = {tuple(row[key] for key in keys) for row in rows}
     made = []
     for group in groups:
         for measure, found in cells.items():
             own = () if by is None else (group,)
             words = [*([] if by is None else [named(by, group)]), *([measure] if len(cells) > 1 else [])]
-            each = tuple(found.get((place, *own, *values)) for place in places)
-            made.append(Series(" ".join(words), measure, each))
+            where = [(place, *own, *values) for place in places]
+            each = tuple(map(found.get, where))
+            lacking = tuple(key in there and key not in found for key in where)
+            made.append(Series(" ".join(words), measure, each, lacking))
     return made
 
 
@@ -199,8 +229,7 @@ def _by_unit(title: str, series: list[Series]) -> list[tuple[str, tuple[Series, 
     """Measures of different units, or of none, each in a panel of its own; those of one unit together."""
     units: dict[str, list[Series]] = {}
     for each in series:
-        unit = MEASURES[each.measure].unit or each.measure
-        units.setdefault(unit, []).append(each)
+        units.setdefault(_unit(each.measure), []).append(each)
     if len(units) == 1:
         return [(title, tuple(series))]
     return [(title, tuple(_without_measure(each) for each in group)) for group in units.values()]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from itertools import pairwise
+from math import nan
 from typing import TYPE_CHECKING
 
 from astra_ns3.report.plots.style import stroke
@@ -20,7 +21,7 @@ from astra_ns3.studies.figures.axes import (
     whiskers,
 )
 from astra_ns3.studies.figures.config import FigureConfig
-from astra_ns3.studies.figures.data import FigureData, Label, Panel, View, figure_data, label_text
+from astra_ns3.studies.figures.data import FigureData, Label, Panel, Series, View, figure_data, label_text
 from astra_ns3.units import parse_any
 
 if TYPE_CHECKING:
@@ -55,6 +56,17 @@ def numbers_of(places: Sequence[Label]) -> list[float] | None:
     return found if ascending and len(found) > 1 else None
 
 
+def _with_gaps(places: Sequence[float], series: Series, factor: float) -> list[tuple[float, float]]:
+    """The line's points; where one is missing that the study has, no number, so that the line is not drawn across."""
+    found = []
+    for number, (place, cell) in enumerate(zip(places, series.cells, strict=True)):
+        if cell is not None:
+            found.append((place, cell.mean / factor))
+        elif series.lacking and series.lacking[number]:
+            found.append((place, nan))
+    return found
+
+
 def _panel(axes: Axes, panel: Panel, figure: FigureConfig, data: FigureData) -> None:
     unit = unit_of(panel.series, figure)
     numbers = numbers_of(panel.places)
@@ -65,8 +77,8 @@ def _panel(axes: Axes, panel: Panel, figure: FigureConfig, data: FigureData) -> 
             continue
         colour, again = colour_of(series, data)
         line, mark = "--" if again else "-", _MARKS[number % len(_MARKS)]
-        heights = [cell.mean / unit.factor for _, cell in known]
-        axes.plot([place for place, _ in known], heights, f"{mark}{line}", color=colour, markersize=3)
+        points = _with_gaps(places, series, unit.factor)
+        axes.plot([x for x, _ in points], [y for _, y in points], f"{mark}{line}", color=colour, markersize=3)
         whiskers(axes, [place for place, _ in known], [cell for _, cell in known], unit.factor)
     scale_y(axes, log=figure.log)
     if figure.relative_to:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from astra_ns3.report.plots.style import swatch
+from astra_ns3.report.plots.style import GREY, swatch
 from astra_ns3.studies.figures.axes import (
     each_panel,
     finish,
@@ -19,7 +19,7 @@ from astra_ns3.studies.figures.axes import (
     whiskers,
 )
 from astra_ns3.studies.figures.config import FigureConfig
-from astra_ns3.studies.figures.data import Cell, Label, Panel, Series, View, figure_data, label_text
+from astra_ns3.studies.figures.data import Cell, Label, Panel, Series, View, cell_of, figure_data, label_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -55,9 +55,14 @@ def _panel(axes: Axes, panel: Panel, figure: FigureConfig, measures: list[str]) 
                 colour, _ = nth_colour(measures.index(series.measure))
                 axes.bar([at], [height], 0.8, bottom=bottom, color=colour)
                 bottom += height
-            _total(axes, at, bottom, cells, unit.factor, told=len(groups) * len(panel.places) <= _MOST_VALUES)
+            _total(axes, at, cells, unit.factor, told=len(groups) * len(panel.places) <= _MOST_VALUES)
+            lacking = [named(series.measure) for series, cell in zip(pieces, cells, strict=True) if cell is None]
+            if 0 < len(lacking) < len(cells):
+                _say_without(axes, at, bottom, lacking)
             names.append(f"{label_text(label)}\n{group}" if several else label)
     scale_y(axes, log=figure.log)
+    if figure.relative_to:
+        axes.axhline(1, color="black", linewidth=0.6)
     axes.set_ylabel(unit.label.replace("(", "time (") if unit.label.startswith("(") else unit.label)
     axes.grid(axis="y")
     name_places(axes, names, panel.x)
@@ -73,12 +78,26 @@ def _largest(groups: dict[str, list[Series]]) -> list[Series]:
     )
 
 
-def _total(axes: Axes, at: int, height: float, cells: list[Cell | None], factor: float, *, told: bool) -> None:
-    found = [cell for cell in cells if cell is not None]
-    if not found:
+def _total(axes: Axes, at: int, cells: list[Cell | None], factor: float, *, told: bool) -> None:
+    """The whole bar of each run: the least and the most of them, and their mean in digits."""
+    if all(cell is None for cell in cells):
         say_none(axes, at)
         return
-    least, most = sum(cell.least for cell in found), sum(cell.most for cell in found)
-    whiskers(axes, [at], [Cell(height * factor, least, most)], factor)
+    if any(cell is None for cell in cells):
+        return
+    found = [cell for cell in cells if cell is not None]
+    runs = [run for run in found[0].of_runs if all(run in cell.of_runs for cell in found)]
+    if not runs:
+        return
+    total = cell_of({run: sum(cell.of_runs[run] for cell in found) for run in runs})
+    whiskers(axes, [at], [total], factor)
     if told:
-        say_number(axes, at, most / factor, height)
+        say_number(axes, at, total.most / factor, total.mean / factor)
+
+
+def _say_without(axes: Axes, at: int, height: float, lacking: list[str]) -> None:
+    """That the bar is not whole."""
+    axes.annotate(
+        f"no {', '.join(lacking)}", (at, height), (0, 2), textcoords="offset points", ha="center", va="bottom",
+        fontsize=5, color=GREY, rotation=90,
+    )  # fmt: skip
