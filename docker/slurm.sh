@@ -15,6 +15,8 @@ output=${OUTPUT:-results/$(basename "$study" .yaml)-$preset}
 meeting=$PWD/scheduler-$SLURM_JOB_ID.json
 # As the engine has them for workers of its own: longest points first, to whoever is free; two workers may die of a point.
 export DASK_DISTRIBUTED__SCHEDULER__WORKER_SATURATION=1.0 DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES=2
+export DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED=False DASK_DISTRIBUTED__ADMIN__TICK__INTERVAL=1s
+export DASK_DISTRIBUTED__ADMIN__SYSTEM_MONITOR__INTERVAL=10s
 trap 'kill $(jobs -p) 2>/dev/null || true; rm -f "$meeting"' EXIT
 
 "${inside[@]}" dask scheduler --port 0 --no-dashboard --scheduler-file "$meeting" &
