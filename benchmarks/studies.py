@@ -95,7 +95,8 @@ def study_seconds(jobs: int, count: int) -> float:
     with tempfile.TemporaryDirectory() as folder:
         store = Store(folder)
         begun = time.perf_counter()
-        outcomes = play_tasks(tasks(request(NETWORKS["tcp"], comm_scale=STUDY_COMM_SCALE), count, store), store=store, jobs=jobs)
+        asked = tasks(request(NETWORKS["tcp"], comm_scale=STUDY_COMM_SCALE), count, store)
+        outcomes = play_tasks(asked, store=store, jobs=jobs)
         assert {outcome.status for outcome in outcomes.values()} == {"done"}
         return time.perf_counter() - begun
 
