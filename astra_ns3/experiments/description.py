@@ -51,6 +51,12 @@ def _workload_document(workload: Workload) -> Document:
         "model_parallel_npus": workload.model_parallel_npus,
         "checkpoints": list(workload.checkpoints),
         "checkpoint_initiates": list(workload.checkpoint_initiates),
+        "npus": workload.npus,
+        "expert_parallel_npus": workload.expert_parallel_npus,
+        "pipeline_stages": workload.pipeline_stages,
+        "micro_batches": workload.micro_batches,
+        "virtual_stages": workload.virtual_stages,
+        "stage_bytes": workload.stage_bytes,
         "layers": [
             {
                 "name": layer.name,
@@ -66,4 +72,5 @@ def _workload_document(workload: Workload) -> Document:
 
 
 def _pass_document(part: Pass) -> Document:
-    return {**asdict(part), "collective": None if part.collective is None else part.collective.value}
+    words = {"collective": part.collective, "group": part.group}
+    return {**asdict(part), **{key: None if word is None else word.value for key, word in words.items()}}

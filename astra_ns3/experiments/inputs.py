@@ -38,7 +38,8 @@ from astra_ns3.topology.ports import resolve_ports
 from astra_ns3.transport.check import check_transport
 from astra_ns3.units import LARGEST_INTEGER, PS_PER_NS, format_bytes
 from astra_ns3.workload.dry_run import unissued_collectives
-from astra_ns3.workload.files.astra_sim import read_workload
+from astra_ns3.workload.files.text import read_workload
+from astra_ns3.workload.simai_rules import as_simai_plays, simai_warnings
 
 __all__ = ["USUAL", "FilePath", "Inputs", "Options", "load_inputs"]
 
@@ -106,6 +107,8 @@ def load_inputs(
         network_config = network_with_options(read_in_network.network, options)
     comm_scale, compute_scale = options.scales
     scaled = read_in_workload.scaled(comm_scale, compute_scale)
+    if compatibility.simai_workloads:
+        scaled = as_simai_plays(scaled)
     system_config = system_with_rules(system_config, compatibility)
     dimensions, bandwidths = network_config.dimensions, network_config.bandwidths
     with _named(network):
@@ -130,6 +133,7 @@ def load_inputs(
                     *warnings,
                     *scaled_apart(read_in_workload, comm_scale, compute_scale),
                     *unissued_collectives(scaled, network_config.dimensions),
+                    *simai_warnings(scaled),
                 )
             )
         ),
