@@ -37,11 +37,16 @@ def simai_warnings(workload: Workload) -> list[str]:
 
 
 def _silent(layer: Layer) -> Layer:
-    passes = {name: getattr(layer, name) for name in ("forward", "input_gradient", "weight_gradient")}
-    silent = {
-        name: Pass(part.compute_ns) for name, part in passes.items() if part.collective is CollectiveKind.BROADCAST
-    }
-    return replace(layer, **silent) if silent else layer
+    return replace(
+        layer,
+        forward=_without_broadcast(layer.forward),
+        input_gradient=_without_broadcast(layer.input_gradient),
+        weight_gradient=_without_broadcast(layer.weight_gradient),
+    )
+
+
+def _without_broadcast(part: Pass) -> Pass:
+    return Pass(part.compute_ns) if part.collective is CollectiveKind.BROADCAST else part
 
 
 def _raised(part: Pass) -> Pass:
