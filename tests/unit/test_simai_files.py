@@ -8,9 +8,13 @@ from pathlib import Path
 import pytest
 
 from astra_ns3.config.core.collective_kind import CollectiveKind
-from astra_ns3.config.workload import Layer, ParallelGroup, Pass
+from astra_ns3.config.core.rows import rows_of
+from astra_ns3.config.workload import Layer, ParallelGroup, Pass, Workload
 from astra_ns3.errors import InputError
-from astra_ns3.workload.files.text import format_workload, parse_workload, read_workload
+from astra_ns3.workload.files.astra_sim import format_workload as format_astra_sim
+from astra_ns3.workload.files.astra_sim import parse_workload as parse_astra_sim
+from astra_ns3.workload.files.registry import read_workload
+from astra_ns3.workload.files.simai import format_simai, is_simai, parse_simai
 
 POLICY = "HYBRID_TRANSFORMER_FWD_IN_BCKWD"
 HEADER = f"{POLICY} model_parallel_NPU_group: 2 ep: 4 pp: 3 vpp: 5 ga: 6 all_gpus: 96 checkpoints: 0 "
@@ -24,6 +28,11 @@ def _text(*rows: str, header: str = HEADER) -> str:
 
 def _row(word: str, bytes: object = 8) -> str:
     return f"row -1 1 {word} {bytes} 2 NONE 0 3 NONE 0 4"
+
+
+def parse_workload(text: str, source: str = "w") -> Workload:
+    """As the registry does it."""
+    return (parse_simai if is_simai(rows_of(text, source)) else parse_astra_sim)(text, source)
 
 
 def test_every_key_of_the_first_line_is_read() -> None:
@@ -147,9 +156,9 @@ def test_what_is_wrong_is_told_in_one_line(text: str, message: str) -> None:
 def test_what_is_written_is_read_back_equal() -> None:
     rows = [_row("ALLTOALL_EP"), _row("ALLGATHER_DP_EP"), _row("BROADCAST"), ROW]
     workload = parse_workload(_text(*rows))
-    assert parse_workload(format_workload(workload)) == workload
+    assert parse_simai(format_simai(workload), "w") == workload
     plain = parse_workload(_text(ROW, header="HYBRID_TRANSFORMER model_parallel_NPU_group: 1 ga: 1"))
-    assert parse_workload(format_workload(plain)) == plain
+    assert parse_simai(format_simai(plain), "w") == plain
 
 
 def test_scaling_takes_what_goes_from_stage_to_stage_along() -> None:
@@ -165,7 +174,8 @@ def test_every_file_of_aicbs_is_read_and_written_back() -> None:
     for path in sorted(REFERENCE.glob("*.txt")):
         workload = read_workload(path)
         loops[path.stem.split("_")[0]] = workload.loop
-        again = parse_workload(format_workload(workload))
+        write = format_simai if workload.loop.startswith("SIMAI_") else format_astra_sim
+        again = parse_workload(write(workload))
         assert again == replace(workload, source=again.source)
     assert loops["G13B-M1-C01"] == "SIMAI_TRANSFORMER_FWD_IN_BCKWD"  # it has a BROADCAST
     assert loops["L7B-D1-C02"] == POLICY  # nothing in it is SimAI's own

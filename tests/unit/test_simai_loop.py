@@ -19,7 +19,8 @@ from astra_ns3.system.file import parse_system
 from astra_ns3.system.groups import Grid
 from astra_ns3.system.request import Handle, MessageRequest
 from astra_ns3.workload.driver import TrainingDriver
-from astra_ns3.workload.files.text import parse_workload
+from astra_ns3.workload.files.astra_sim import parse_workload
+from astra_ns3.workload.files.simai import parse_simai
 from astra_ns3.workload.operations import Compute, Issue, Receive, Send, Wait
 from astra_ns3.workload.programs import Programs
 from astra_ns3.workload.simai_rules import as_simai_plays, simai_warnings
@@ -30,7 +31,7 @@ EXPERT, EXPERT_DATA = ParallelGroup.EXPERT, ParallelGroup.EXPERT_DATA
 
 
 def _parse(header: str, *rows: str) -> Workload:
-    return parse_workload("\n".join([f"HYBRID_TRANSFORMER_FWD_IN_BCKWD {header}", str(len(rows)), *rows]), "w")
+    return parse_simai("\n".join([f"HYBRID_TRANSFORMER_FWD_IN_BCKWD {header}", str(len(rows)), *rows]), "w")
 
 
 def _trace(workload: Workload, npus: int, role: int = 0, passes: int = 1) -> list[str]:

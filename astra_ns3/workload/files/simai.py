@@ -14,6 +14,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from astra_ns3.config.core.collective_kind import TEXT_FORMAT_KINDS, CollectiveKind
@@ -48,6 +49,14 @@ def is_simai(rows: Sequence[Row]) -> bool:
     if not SIMAI_KEYS.keys().isdisjoint(rows[0].words[1:]):
         return True
     return any(len(row.words) > column and row.words[column] in _MARKS for row in rows[2:] for column in _COLLECTIVES)
+
+
+def fits_simai(path: Path) -> bool:
+    """Whether a file is text of SimAI's or AICB's; False if it can't be read."""
+    try:
+        return is_simai(rows_of(read_text(path), str(path)))
+    except InputError:
+        return False
 
 
 def read_simai(path: str | os.PathLike[str]) -> Workload:
