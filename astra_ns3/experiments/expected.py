@@ -75,7 +75,7 @@ def expected_run(
     programs = Programs.of(workload, passes, dimensions)
     check_programs(programs)
     parallelism = programs.parallelism
-    config = system if parallelism.cut is None else system.for_dimensions(parallelism.cut)
+    config = parallelism.system(system)
     world = Grid(parallelism.dimensions, None if bandwidths is None else parallelism.of_each(bandwidths))
     planners: dict[Communicator | None, tuple[Grid, CollectivePlanner]] = {}
     collectives = 0

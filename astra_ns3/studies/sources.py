@@ -15,7 +15,7 @@ from astra_ns3.errors import InputError
 from astra_ns3.studies.changes import Change, changed
 from astra_ns3.studies.documents import AnyConfig, document_of, given_of, names_files, parsed, placed
 from astra_ns3.system.file import parse_system, read_system
-from astra_ns3.workload.files.astra_sim import read_workload
+from astra_ns3.workload.files.registry import read_workload
 
 USUAL_COMPAT = "none"
 

@@ -1,7 +1,7 @@
 """The NPUs in a grid of dimensions, and the groups that a collective over some of these runs in.
 
 A communicator of fewer NPUs has a grid of its own: a part of the whole one if its NPUs form such, with the same
-dimensions, else all of them along one dimension.
+dimensions, else all of them along one dimension; unless it brings the sizes of one.
 """
 
 from __future__ import annotations
@@ -88,6 +88,8 @@ class Grid:
         ranks = communicator.ranks
         if max(ranks) >= self.npus:
             raise InputError(f"{communicator}: there are {self.npus} NPUs, 0 to {self.npus - 1}")
+        if communicator.sizes is not None:
+            return self._own_grid(communicator, communicator.sizes)
         coordinates = np.unravel_index(ranks, self.sizes[::-1])[::-1]
         widths = tuple(len(np.unique(along)) for along in coordinates)
         ascends = all(one < other for one, other in pairwise(ranks))
@@ -96,6 +98,11 @@ class Grid:
         highest = max(dimension for dimension, width in enumerate(widths) if width > 1)
         sizes = tuple(len(ranks) if dimension == highest else 1 for dimension in range(len(self.sizes)))
         return Grid(sizes, self.bandwidths, communicator, flat=True)
+
+    def _own_grid(self, communicator: Communicator, sizes: tuple[int, ...]) -> Grid:
+        if len(sizes) != len(self.sizes):
+            raise InputError(f"{communicator}: its grid has {len(sizes)} dimensions, the system's {len(self.sizes)}")
+        return Grid(sizes, self.bandwidths, communicator)
 
     def check_dimensions(self, dimensions: Collection[int] | None) -> None:
         """Raise InputError if a collective can't be cut over ``dimensions`` here."""

@@ -62,6 +62,10 @@ class Compatibility:
     """Whatever the system file says of endpoint-delay and injection scale: ASTRA-sim 2 on ns-3 has a fixed delay in
     the first dimension. Ours: the file's."""
 
+    simai_workloads: bool = False
+    """A text workload's transformer is played as SimAI plays it: without broadcasts, pipeline and checkpoints, and no
+    forward collective has fewer than 4096 bytes (SimAI). Ours: what the file says."""
+
 
 OURS = Compatibility()
 
@@ -81,6 +85,7 @@ PRESETS: Mapping[str, Compatibility] = MappingProxyType(
             charge_highest_dimension=True,
             truncate_delays=True,
         ),
+        "simai": Compatibility(step_tick_ns=1, exposed_until_first_end=True, simai_workloads=True),
         "astra-network-ns3": Compatibility(truncate_chunks=True, truncate_messages=True, endpoint_delay_ns=10),
     }
 )

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from astra_ns3.config.workload import Workload
 from astra_ns3.workload.files.astra_sim import read_workload as read_astra_sim
+from astra_ns3.workload.files.simai import fits_simai, read_simai
 
 AnyWorkload = Workload
 """A workload of any kind."""
@@ -23,7 +24,7 @@ class WorkloadFormat:
     read: Callable[[Path], AnyWorkload]
 
 
-FORMATS: tuple[WorkloadFormat, ...] = ()
+FORMATS: tuple[WorkloadFormat, ...] = (WorkloadFormat("SimAI", fits_simai, read_simai),)
 """The first that fits reads the file; ASTRA-sim's text is what none of these fits."""
 
 
