@@ -193,8 +193,8 @@ RANKS = [[raw.node(10 * rank, raw.COMPUTE, duration_us=rank)] for rank in range(
 @pytest.mark.parametrize("given_as", ["prefix", "prefix.et", "folder"])
 def test_a_prefix_and_a_folder_are_all_ranks_in_order(tmp_path: Path, given_as: str) -> None:
     prefix = raw.write_traces(tmp_path / "traces", RANKS)
-    path = {"prefix": prefix, "prefix.et": f"{prefix}.et", "folder": prefix.parent}[given_as]
-    assert is_chakra(Path(path))
+    path = {"prefix": prefix, "prefix.et": Path(f"{prefix}.et"), "folder": prefix.parent}[given_as]
+    assert is_chakra(path)
     trace = read_chakra(path)
     assert trace.npus == 12
     assert [node.number for npu in range(12) for node in trace.nodes(npu)] == [10 * rank for rank in range(12)]
