@@ -81,8 +81,11 @@ class NetworkBackend(Protocol):
     def register_schedule(self, schedule: Schedule) -> int:
         """Hand over a schedule once; the number returned names it in :meth:`launch`."""
 
-    def register_group(self, npus: Sequence[int]) -> int:
-        """Name the NPUs that play ranks 0, 1, ... of a schedule."""
+    def register_group(self, npus: Sequence[int], delay_ps: int | None = None) -> int:
+        """Name the NPUs that play ranks 0, 1, ... of a schedule; ``delay_ps``: instead of the endpoint delay of all.
+
+        It is given by name, and only where rules of another simulator ask for it.
+        """
 
     def launch(self, npu: int, schedule: int, group: int, instance: int, bytes: int) -> None:
         """Start NPU ``npu``'s part of ``schedule`` on ``bytes`` of data per rank, at the present time.

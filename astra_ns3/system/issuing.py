@@ -23,6 +23,7 @@ from astra_ns3.system.task import Collective, Task
 class _Plans(NamedTuple):
     """What plans the collectives of one communicator; ``roles``: its members', none if they all have the same."""
 
+    config: SystemConfig
     grid: Grid
     planner: CollectivePlanner
     table: LaunchTable
@@ -61,7 +62,7 @@ class CollectiveMaker:
     def prepare(self, request: CollectiveRequest) -> None:
         """Hand schedules and groups of a collective over, ahead of the run and without an effect on what follows."""
         plans = self._plans_of(request.communicator)
-        planner = CollectivePlanner(self._config, plans.grid, self._compatibility)
+        planner = CollectivePlanner(plans.config, plans.grid, self._compatibility, self._grid.npus)
         for chunk in planner.chunks(request, time_ps=0):
             for planned in chunk:
                 plans.launch(planned)
@@ -86,11 +87,17 @@ class CollectiveMaker:
 
     def _plans_of(self, communicator: Communicator | None) -> _Plans:
         if communicator not in self._plans:
-            grid = self._grid.of(communicator)
-            planner = CollectivePlanner(self._config, grid, self._compatibility)
-            table = LaunchTable(self._network, self._config, grid, self._compatibility, self._schedules)
+            is_part = communicator is not None and len(communicator) < self._grid.npus
+            config, grid = self._config, self._grid
+            if is_part and self._compatibility.groups_as_one_ring:
+                config, grid = config.for_one_ring(), grid.ring_of(communicator)
+            else:
+                grid = grid.of(communicator)
+            rules = self._compatibility
+            planner = CollectivePlanner(config, grid, rules, self._grid.npus)
+            table = LaunchTable(self._network, config, grid, rules, self._schedules, is_part=is_part)
             roles = self._roles_in(communicator)
-            self._plans[communicator] = _Plans(grid, planner, table, roles if len(roles) > 1 else frozenset())
+            self._plans[communicator] = _Plans(config, grid, planner, table, roles if len(roles) > 1 else frozenset())
         return self._plans[communicator]
 
     def _roles_in(self, communicator: Communicator | None) -> frozenset[int]:
