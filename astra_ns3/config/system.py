@@ -128,7 +128,7 @@ class SystemConfig(ConfigModel):
     def _roofline_is_whole(self) -> SystemConfig:
         if self.roofline_enabled and (self.local_mem_bw is None or self.peak_perf is None):
             lacking = "local-mem-bw" if self.local_mem_bw is None else "peak-perf"
-            raise key_error(lacking, f"is missing, which roofline-enabled needs")
+            raise key_error(lacking, "is missing, which roofline-enabled needs")
         return self
 
     @model_validator(mode="after")

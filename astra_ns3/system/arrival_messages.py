@@ -1,7 +1,7 @@
 """Messages as ASTRA-sim 2 has them: they cost network time alone, and end at their arrival for both ends.
 
-Two ends belong together by source, destination, tag and size, in order. The receiver's end may be posted before or after
-the arrival; the sender is done then in any case.
+Two ends belong together by source, destination, tag and size, in order. The receiver's end may be posted before or
+after the arrival; the sender is done then in any case.
 """
 
 from __future__ import annotations

@@ -41,9 +41,7 @@ class CollectivePlanner:
     Raises InputError for a policy that isn't known.
     """
 
-    def __init__(
-        self, config: SystemConfig, grid: Grid, compatibility: Compatibility, npus: int | None = None
-    ) -> None:
+    def __init__(self, config: SystemConfig, grid: Grid, compatibility: Compatibility, npus: int | None = None) -> None:
         self._config = config
         self._npus = grid.npus if npus is None else npus
         self._of_one_size = compatibility.chunks_of_one_size

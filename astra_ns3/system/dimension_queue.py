@@ -13,8 +13,8 @@ _MOST_BEHIND = 64
 class DimensionQueue:
     """A line, and ``slots`` places to run in; ``join`` says where a newcomer stands in line.
 
-    The queues of NPU 0, 1, ... are made in that order; without an ``order`` each decides for itself. Only an NPU at the end of the log takes the first of its line:
-    see :mod:`astra_ns3.system.launch_order`.
+    The queues of NPU 0, 1, ... are made in that order. Only an NPU at the end of the log takes the first of its line:
+    see :mod:`astra_ns3.system.launch_order`. Without an ``order`` each NPU always takes that.
     """
 
     __slots__ = ("_entries", "_join", "_line", "_next", "_order", "_running", "_slots", "_waiting")

@@ -133,5 +133,5 @@ class GroupTable:
 
 
 def register_group(network: NetworkBackend, npus: Sequence[int], delay_ps: int | None) -> int:
-    """The network's number of a new group; a backend need not know ``delay_ps`` unless it is given."""
-    return network.register_group(npus) if delay_ps is None else network.register_group(npus, delay_ps=delay_ps)
+    """The network's number of a new group; ``delay_ps``: its endpoint delay (None: that of all)."""
+    return network.register_group(npus) if delay_ps is None else network.register_delayed_group(npus, delay_ps)

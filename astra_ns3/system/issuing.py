@@ -87,13 +87,12 @@ class CollectiveMaker:
 
     def _plans_of(self, communicator: Communicator | None) -> _Plans:
         if communicator not in self._plans:
-            is_part = communicator is not None and len(communicator) < self._grid.npus
-            config, grid = self._config, self._grid
-            if is_part and self._compatibility.groups_as_one_ring:
+            config, grid, rules = self._config, self._grid, self._compatibility
+            is_part = communicator is not None and len(communicator) < grid.npus
+            if communicator is not None and is_part and rules.groups_as_one_ring:
                 config, grid = config.for_one_ring(), grid.ring_of(communicator)
             else:
                 grid = grid.of(communicator)
-            rules = self._compatibility
             planner = CollectivePlanner(config, grid, rules, self._grid.npus)
             table = LaunchTable(self._network, config, grid, rules, self._schedules, is_part=is_part)
             roles = self._roles_in(communicator)

@@ -112,8 +112,8 @@ class LaunchTable:
 
     def _played(self, phase: Phase, schedule: Schedule) -> Schedule:
         """What is really played of an algorithm's schedule, by another simulator's rules."""
-        is_direct = parse_name(phase.algorithm).base == "direct"
-        if not (self._direct_reduces_all and is_direct and phase.kind is CollectiveKind.ALL_REDUCE):
+        is_direct = phase.kind is CollectiveKind.ALL_REDUCE and parse_name(phase.algorithm).base == "direct"
+        if not (self._direct_reduces_all and is_direct and schedule.ranks > 2):
             return schedule
         if id(schedule) not in self._reducing_all:
             self._reducing_all[id(schedule)] = schedule, schedule.reducing_all()

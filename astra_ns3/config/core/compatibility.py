@@ -81,7 +81,8 @@ class Compatibility:
     file's."""
 
     direct_reduces_twice_in_groups: bool = False
-    """A direct all-reduce of fewer than all NPUs reduces what it gathers, too (ASTRA-sim 2). Ours: what it scatters."""
+    """A direct all-reduce of fewer than all NPUs, but more than two, reduces what it gathers, too (ASTRA-sim 2). Ours:
+    what it scatters."""
 
     every_npu_orders_its_chunks: bool = False
     """Each NPU starts the chunks of a queue in the order in which they come to it (ASTRA-sim 2), which may deadlock.

@@ -111,11 +111,14 @@ class SessionBackend:
             rotation = schedule.rotation
             return int(self._session.RegisterRotation(*sizes, rotation.digits, rotation.rows, columns))
 
-    def register_group(self, npus: Sequence[int], delay_ps: int | None = None) -> int:
-        """Name the NPUs that play ranks 0, 1, ... of a schedule; ``delay_ps``: their endpoint delay (None: all's)."""
-        own_ps = -1 if delay_ps is None else delay_ps
+    def register_group(self, npus: Sequence[int]) -> int:
+        """Name the NPUs that play ranks 0, 1, ... of a schedule."""
+        return self.register_delayed_group(npus, -1)
+
+    def register_delayed_group(self, npus: Sequence[int], delay_ps: int) -> int:
+        """As :meth:`register_group`, with an endpoint delay of its own; -1: that of all."""
         with _translated():
-            return int(self._session.RegisterGroup(np.array(npus, dtype=np.uint32), len(npus), own_ps))
+            return int(self._session.RegisterGroup(np.array(npus, dtype=np.uint32), len(npus), delay_ps))
 
     def launch(self, npu: int, schedule: int, group: int, instance: int, bytes: int) -> None:
         """Start ``npu``'s part of a phase now."""

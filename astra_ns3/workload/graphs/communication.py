@@ -44,7 +44,8 @@ class Requests:
             return None
         communicator = self.communicator(node.group)
         if communicator is not None and npu not in communicator.ranks:
-            raise InputError(f"node {node.number} ('{node.name}') of NPU {npu} names {communicator}, of which it is no member")
+            where = f"node {node.number} ('{node.name}') of NPU {npu}"
+            raise InputError(f"{where} names group {communicator}, of which it is no member")
         if not bytes and (not self._plays_empty or kind is CollectiveKind.ALL_GATHER):
             return None
         dimensions = self._dimensions_of(node)

@@ -51,9 +51,10 @@ class Durations:
         if not self._whole_ns and (node.operations is None or node.tensor_bytes is None):
             return node.duration_ps
         if node.operations is None or node.tensor_bytes is None:
+            lacking = "num_ops" if node.operations is None else "tensor_size"
             raise InputError(
-                f"node {node.number} ('{node.name}') gives no {'num_ops' if node.operations is None else 'tensor_size'}, "
-                "which the roofline needs; set roofline-enabled to 0, or leave the compatibility out, and its duration counts"
+                f"node {node.number} ('{node.name}') gives no {lacking}, which the roofline needs; with "
+                "roofline-enabled: 0, or without the compatibility, its duration counts"
             )
         if self._whole_ns and not node.tensor_bytes:
             return None
@@ -62,7 +63,8 @@ class Durations:
 
     def _roofline_ns(self, operations: int, tensor_bytes: int) -> float:
         peak, bandwidth = self._operations_per_ns, self._memory_bytes_per_ns
-        assert peak is not None and bandwidth is not None
+        assert peak is not None
+        assert bandwidth is not None
         if not operations:
             return tensor_bytes / bandwidth
         fed = bandwidth * (operations / tensor_bytes) if tensor_bytes else peak

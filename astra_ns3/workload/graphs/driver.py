@@ -8,8 +8,8 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
-from astra_ns3.config.core.compatibility import OURS, Compatibility
 from astra_ns3.config.core.collective_kind import CollectiveKind
+from astra_ns3.config.core.compatibility import OURS, Compatibility
 from astra_ns3.config.graph_workload import GraphNode, GraphWorkload, NodeKind
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.errors import InputError, SimulationStalled
@@ -21,6 +21,7 @@ from astra_ns3.system.layer import SystemLayer
 from astra_ns3.system.request import Handle
 from astra_ns3.workload.graphs.communication import Requests
 from astra_ns3.workload.graphs.compute import Durations
+from astra_ns3.workload.graphs.own_messages import OwnMessages
 from astra_ns3.workload.graphs.player import NpuPlayer
 from astra_ns3.workload.graphs.ready import ReadyNodes
 from astra_ns3.workload.graphs.slots import slot_rule
@@ -74,6 +75,7 @@ class GraphDriver:
         self._requests = Requests(workload.groups, npus, len(sizes), compatibility)
         self._replays = system.replay_only
         self._skips_broadcasts = compatibility.broadcasts_take_their_duration
+        self._own_messages = OwnMessages()
         self._running: dict[Handle, tuple[NpuPlayer, GraphNode]] = {}
         self._journal = None if journal_to is None else Journal(journal_to, [])
         by_number = compatibility.nodes_of_graphs_by_number
@@ -166,7 +168,8 @@ class GraphDriver:
             self._on_heartbeat(time_ps, events)
 
     def progress(self) -> tuple[int, int, int, int]:
-        """Passes done and passes, of which a graph is one; nodes done on the reported NPU, and 0: nobody knows of how many."""
+        """Passes done and passes, of which a graph is one; nodes done on the reported NPU, and 0: nobody knows of how
+        many."""
         return int(self.finished), 1, self._players[self._reported].ended_nodes, 0
 
     def computed_ps(self) -> int:
@@ -219,6 +222,8 @@ class GraphDriver:
                 return self._last(player, node, self._durations.said(node))
             return self._begin_collective(player, node)
         if kind in _MESSAGES:
+            if node.peer == player.npu:
+                return self._begin_own_message(player, node)
             request = self._requests.message(player.npu, node)
             post = self._system.send if kind is NodeKind.SEND else self._system.receive
             return self._wait(post(request), player, node)
@@ -227,6 +232,14 @@ class GraphDriver:
     def _begin_collective(self, player: NpuPlayer, node: GraphNode) -> bool:
         request = self._requests.collective(player.npu, node)
         return request is None or self._wait(self._system.issue(player.npu, request), player, node)
+
+    def _begin_own_message(self, player: NpuPlayer, node: GraphNode) -> bool:
+        if node.kind is NodeKind.RECEIVE:
+            return self._own_messages.receive(player.npu, node)
+        receiver = self._own_messages.send(player.npu, node)
+        if receiver is not None:
+            self._network.call_later(player.npu, 0, partial(player.ended, receiver))
+        return True
 
     def _wait(self, handle: Handle, player: NpuPlayer, node: GraphNode) -> bool:
         if not handle.done:

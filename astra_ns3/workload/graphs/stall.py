@@ -16,7 +16,10 @@ _MOST_NODES = 3
 
 
 def describe_stall(
-    network: NetworkBackend, system: SystemLayer, waiting: Sequence[NpuPlayer], handles: Sequence[tuple[Handle, GraphNode]]
+    network: NetworkBackend,
+    system: SystemLayer,
+    waiting: Sequence[NpuPlayer],
+    handles: Sequence[tuple[Handle, GraphNode]],
 ) -> str:
     """``waiting``: NPUs that aren't done; ``handles``: what goes on on all NPUs, and the node that asked for it."""
     lines = []
@@ -52,13 +55,13 @@ def _waited_for(system: SystemLayer, handle: Handle) -> str:
     request = handle.request
     absent = system.not_there_yet(handle)
     if isinstance(request, MessageRequest):
-        what = f"a message of {request.bytes} bytes tagged {request.tag} from NPU {request.source} to NPU {request.destination}"
+        ends = f"NPU {request.source} to NPU {request.destination}"
         lacks = f", whose other end NPU {absent[0]} has not posted" if absent else ""
-    else:
-        who = "all NPUs" if request.communicator is None else str(request.communicator)
-        what = f"{request.kind.name.lower()} of {request.bytes} bytes of {who}"
-        lacks = f", which NPU {_cut(list(map(str, absent)), ', ')} {'has' if len(absent) == 1 else 'have'} not issued" if absent else ""
-    return what + lacks
+        return f"a message of {request.bytes} bytes tagged {request.tag} from {ends}{lacks}"
+    who = "all NPUs" if request.communicator is None else f"group {request.communicator}"
+    has = "has" if len(absent) == 1 else "have"
+    lacks = f", which NPU {_cut(list(map(str, absent)), ', ')} {has} not issued" if absent else ""
+    return f"{request.kind.name.lower()} of {request.bytes} bytes of {who}{lacks}"
 
 
 def _cut(found: list[str], between: str) -> str:

@@ -48,9 +48,7 @@ class WorkSums:
         return tuple(
             LayerTimes(
                 name,
-                PassTimes(
-                    self._compute_ps.get(name, 0), self._exposed_ps.get(name, 0), self._comm_ps.get(name, 0)
-                ),
+                PassTimes(self._compute_ps.get(name, 0), self._exposed_ps.get(name, 0), self._comm_ps.get(name, 0)),
                 none,
                 none,
                 0,

@@ -1,9 +1,9 @@
 """The nodes of one NPU that are looked at: read as they are needed, so that a long trace takes little memory.
 
-A node is ready when its parents are finished. A parent that has not been read may come later, so its children wait until
-the trace's end tells that it is missing; a missing parent counts as finished. Where nothing can go on otherwise, more is
-read than the window's size. *Model limit*: what lies behind the window isn't seen, so a node there doesn't go first
-even if the rules would have it so.
+A node is ready when its parents are finished. A parent that has not been read may come later, so its children wait
+until the trace's end tells that it is missing; a missing parent counts as finished. Where nothing can go on otherwise,
+more is read than the window's size. *Model limit*: what lies behind the window isn't seen, so a node there doesn't go
+first even if the rules would have it so.
 """
 
 from __future__ import annotations

@@ -138,9 +138,9 @@ QueuedMessageTransport::Cross(uint32_t number,
     Link& link = m_links[key];
     const int64_t beginPs = std::max(link.freePs, nowPs);
     link.freePs = FabricLater(beginPs, WholeNs(busyNs) * PS_PER_NS, MESSAGE);
-    const int64_t arrivalPs = m_truncate
-                                  ? FabricLater(beginPs, WholeNs(busyNs + latencyNs) * PS_PER_NS, MESSAGE)
-                                  : FabricLater(link.freePs, latencyNs * PS_PER_NS, MESSAGE);
+    const int64_t arrivalPs =
+        m_truncate ? FabricLater(beginPs, WholeNs(busyNs + latencyNs) * PS_PER_NS, MESSAGE)
+                   : FabricLater(link.freePs, latencyNs * PS_PER_NS, MESSAGE);
     Simulator::Schedule(FabricDelay(arrivalPs - nowPs, MESSAGE),
                         [this, number]() { Continue(number); });
 }

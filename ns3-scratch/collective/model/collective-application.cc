@@ -66,10 +66,7 @@ CollectiveApplication::Launch(uint64_t instance,
     phase.bytes = bytes;
     // Always an event, even without delay: the caller is told of the end only after Launch has
     // returned.
-    Simulator::Schedule(EndpointDelay(phase),
-                        &CollectiveApplication::Start,
-                        this,
-                        instance);
+    Simulator::Schedule(EndpointDelay(phase), &CollectiveApplication::Start, this, instance);
     HandleEarly(instance, phase);
 }
 
