@@ -15,6 +15,7 @@ from astra_ns3.config.system import SystemConfig
 from astra_ns3.errors import InputError
 from astra_ns3.network.instance import MOST_CHUNKS
 from astra_ns3.system.chunking import chunk_sizes, chunks_of_one_size
+from astra_ns3.system.communicator import Communicator
 from astra_ns3.system.groups import Grid
 from astra_ns3.system.inter_dimension import route_policy
 from astra_ns3.system.launches import turns
@@ -33,6 +34,15 @@ class PlannedPhase(NamedTuple):
 
 
 Chunk = tuple[PlannedPhase, ...]
+
+
+def ground_of(
+    config: SystemConfig, world: Grid, communicator: Communicator | None, rules: Compatibility
+) -> tuple[SystemConfig, Grid]:
+    """The system and the grid on which a communicator's collectives are planned."""
+    if communicator is not None and rules.groups_as_one_ring and len(communicator) < world.npus:
+        return config.for_one_ring(), world.ring_of(communicator)
+    return config, world.of(communicator)
 
 
 class CollectivePlanner:

@@ -10,7 +10,7 @@ from astra_ns3.config.system import SystemConfig
 from astra_ns3.errors import InputError
 from astra_ns3.network.api import NetworkBackend
 from astra_ns3.network.instance import pack_instance
-from astra_ns3.system.collective_planner import Chunk, CollectivePlanner, PlannedPhase
+from astra_ns3.system.collective_planner import Chunk, CollectivePlanner, PlannedPhase, ground_of
 from astra_ns3.system.communicator import Communicator
 from astra_ns3.system.groups import Grid
 from astra_ns3.system.launches import Launch, LaunchTable, ScheduleNumbers
@@ -87,12 +87,9 @@ class CollectiveMaker:
 
     def _plans_of(self, communicator: Communicator | None) -> _Plans:
         if communicator not in self._plans:
-            config, grid, rules = self._config, self._grid, self._compatibility
-            is_part = communicator is not None and len(communicator) < grid.npus
-            if communicator is not None and is_part and rules.groups_as_one_ring:
-                config, grid = config.for_one_ring(), grid.ring_of(communicator)
-            else:
-                grid = grid.of(communicator)
+            rules = self._compatibility
+            config, grid = ground_of(self._config, self._grid, communicator, rules)
+            is_part = grid.npus < self._grid.npus
             planner = CollectivePlanner(config, grid, rules, self._grid.npus)
             table = LaunchTable(self._network, config, grid, rules, self._schedules, is_part=is_part)
             roles = self._roles_in(communicator)

@@ -7,10 +7,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from astra_ns3.config.graph_workload import GraphWorkload
 from astra_ns3.config.workload import Workload
 from astra_ns3.workload.files.astra_sim import read_workload as read_astra_sim
 
-AnyWorkload = Workload
+AnyWorkload = Workload | GraphWorkload
 """A workload of any kind."""
 
 

@@ -15,10 +15,11 @@ from astra_ns3.config.system import SystemConfig
 from astra_ns3.errors import InputError, SimulationStalled
 from astra_ns3.network.api import Limits, NetworkBackend
 from astra_ns3.network.recorded import TableSink
-from astra_ns3.network.records import LayerTimes, RoleTimes, RunRecords
+from astra_ns3.network.records import CollectiveRecord, LayerDetail, LayerTimes, RoleTimes, RunRecords
 from astra_ns3.system.journal import Journal
 from astra_ns3.system.layer import SystemLayer
 from astra_ns3.system.request import Handle
+from astra_ns3.workload.driving import Intervals
 from astra_ns3.workload.graphs.communication import Requests
 from astra_ns3.workload.graphs.compute import Durations
 from astra_ns3.workload.graphs.own_messages import OwnMessages
@@ -206,6 +207,27 @@ class GraphDriver:
     def roles(self) -> tuple[RoleTimes, ...]:
         """The reported NPU stands for all."""
         return (RoleTimes("all", self._reported, self.layers()),)
+
+    def details(self) -> tuple[LayerDetail, ...]:
+        """Chunk times of the reported NPU, a row per kind of work."""
+        return self._system.details()
+
+    @property
+    def sent_bytes(self) -> tuple[int, ...]:
+        """What the reported NPU sent in each dimension."""
+        return self._system.sent_bytes
+
+    def collective_changes(self, since: int) -> tuple[int, list[CollectiveRecord]]:
+        """Collectives made or changed since an earlier call gave ``since`` (0: all), and the number to give next."""
+        return self._system.collective_changes(since)
+
+    def busy_changes(self, since: Sequence[int]) -> tuple[tuple[int, Intervals], ...]:
+        """Of each dimension the intervals in which it held a chunk, from a place on; those before it are as they were."""
+        return self._system.busy_changes(since)
+
+    def oldest_collective(self) -> tuple[str, int] | None:
+        """What of all collectives that go on was issued first, in words, and when; None if there is none."""
+        return self._system.oldest_collective()
 
     def _npu_done(self) -> None:
         self._left -= 1
