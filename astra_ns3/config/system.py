@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Annotated, Literal
 
-from annotated_types import Ge, Gt, Le
+from annotated_types import Ge, Gt, Le, Len
 from pydantic import BeforeValidator, Field, Strict, ValidationInfo, WithJsonSchema, model_validator
 
 from astra_ns3.config.core.algorithm_names import is_flat, split_names
@@ -83,6 +83,7 @@ _Algorithms = Annotated[
     WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}, "minItems": 1}]}),
 ]
 _Scale = Annotated[float, Gt(0), BeforeValidator(_decimal)]
+_Traces = Annotated[tuple[str, ...], Len(0, 1)]
 _Bandwidth = Annotated[float, Gt(0), Le(1e9), BeforeValidator(_decimal)]
 _Switch = Annotated[bool, Strict(), BeforeValidator(_switch)]
 _Policy = Annotated[str, BeforeValidator(policy_name)]
@@ -124,6 +125,13 @@ class SystemConfig(ConfigModel):
     replay_only: _Switch = Field(alias="replay-only", default=False)
     """Whether each node of a graph lasts as long as the trace says, and nothing is sent (ASTRA-sim 2)."""
 
+    all_reduce_custom: _Traces = Field(alias="all-reduce-implementation-custom", default=())
+    """One prefix of Chakra traces, a graph for each rank, which is played for every all-reduce of a workload of graphs;
+    as the next three (ASTRA-sim 2)."""
+    reduce_scatter_custom: _Traces = Field(alias="reduce-scatter-implementation-custom", default=())
+    all_gather_custom: _Traces = Field(alias="all-gather-implementation-custom", default=())
+    all_to_all_custom: _Traces = Field(alias="all-to-all-implementation-custom", default=())
+
     @model_validator(mode="after")
     def _roofline_is_whole(self) -> SystemConfig:
         if self.roofline_enabled and (self.local_mem_bw is None or self.peak_perf is None):
@@ -154,6 +162,10 @@ class SystemConfig(ConfigModel):
                 words = " or ".join(str(value) for value in allowed)
                 raise key_error(key, f"found {shown(data[key])}, which is not supported yet; supported: {words}")
         known = {key: value for key, value in data.items() if key not in _ONLY_WITHOUT_EFFECT}
+        for key in _KEYS.values():
+            name = f"{key.replace('_', '-')}-implementation"
+            if known.get(f"{name}-custom"):
+                known.setdefault(name, "ring")  # never played
         memory = _decimal(known.get("local-mem-bw"))
         if isinstance(memory, (int, float)) and memory >= 1:
             known.setdefault("reduction-bytes-per-ns", int(memory))
@@ -173,6 +185,13 @@ class SystemConfig(ConfigModel):
                 f"{_counted(dimensions, 'dimension')}, and each needs one"
             )
         return algorithms
+
+    def custom_collectives(self) -> dict[CollectiveKind, str]:
+        """The kinds of collectives that are played as graphs, and the prefix of each one's traces."""
+        lists: dict[CollectiveKind, tuple[str, ...]] = {
+            kind: getattr(self, f"{key}_custom") for kind, key in _KEYS.items()
+        }
+        return {kind: prefixes[0] for kind, prefixes in lists.items() if prefixes}
 
     def for_one_ring(self) -> SystemConfig:
         """The same system for groups of one dimension: the algorithms of lists with one name, else rings."""

@@ -54,16 +54,17 @@ class Requests:
         key = None if self._by_number else (kind, bytes, dimensions)
         return CollectiveRequest(kind, bytes, label, policy, dimensions, communicator, key)
 
-    def message(self, npu: int, node: GraphNode) -> MessageRequest:
-        """The end of a message that a node of ``npu`` is. Raises InputError."""
+    def message(self, npu: int, node: GraphNode, apart: object = None) -> MessageRequest:
+        """The end of a message that a node of ``npu`` is; ``apart``: part of its tag. Raises InputError."""
         peer = node.peer
         if peer is None or not 0 <= peer < self._npus:
             raise InputError(
                 f"node {node.number} ('{node.name}') of NPU {npu} names NPU {peer} as the other end of its message, "
                 f"expected one of 0 to {self._npus - 1}"
             )
+        tag = node.tag if apart is None else (apart, node.tag)
         ends = (npu, peer) if node.kind is NodeKind.SEND else (peer, npu)
-        return MessageRequest(*ends, max(node.bytes or 0, 1), node.tag, Label(0, kind_of_work(node), PART))
+        return MessageRequest(*ends, max(node.bytes or 0, 1), tag, Label(0, kind_of_work(node), PART))
 
     def _communicator(self, group: str) -> Communicator | None:
         if group == "":

@@ -22,6 +22,7 @@ from astra_ns3.system.request import Handle
 from astra_ns3.workload.driving import Intervals
 from astra_ns3.workload.graphs.communication import Requests
 from astra_ns3.workload.graphs.compute import Durations
+from astra_ns3.workload.graphs.custom import CustomCollectives
 from astra_ns3.workload.graphs.own_messages import OwnMessages
 from astra_ns3.workload.graphs.player import NpuPlayer
 from astra_ns3.workload.graphs.ready import ReadyNodes
@@ -77,6 +78,7 @@ class GraphDriver:
         self._replays = system.replay_only
         self._skips_broadcasts = compatibility.broadcasts_take_their_duration
         self._own_messages = OwnMessages()
+        self._custom = CustomCollectives(system, npus, self._begin_part)
         self._running: dict[Handle, tuple[NpuPlayer, GraphNode]] = {}
         self._journal = None if journal_to is None else Journal(journal_to, [])
         by_number = compatibility.nodes_of_graphs_by_number
@@ -222,7 +224,7 @@ class GraphDriver:
         return self._system.collective_changes(since)
 
     def busy_changes(self, since: Sequence[int]) -> tuple[tuple[int, Intervals], ...]:
-        """Of each dimension the intervals in which it held a chunk, from a place on; those before it are as they were."""
+        """Of each dimension when it held a chunk, from a place on; what is before it hasn't changed."""
         return self._system.busy_changes(since)
 
     def oldest_collective(self) -> tuple[str, int] | None:
@@ -252,8 +254,31 @@ class GraphDriver:
         return self._last(player, node, self._durations.of(node))
 
     def _begin_collective(self, player: NpuPlayer, node: GraphNode) -> bool:
+        if node.collective in self._custom:
+            return self._begin_custom(player, node)
         request = self._requests.collective(player.npu, node)
         return request is None or self._wait(self._system.issue(player.npu, request), player, node)
+
+    def _begin_custom(self, player: NpuPlayer, node: GraphNode) -> bool:
+        """A collective that is itself a graph."""
+        assert node.collective is not None
+
+        def done(part: NpuPlayer) -> None:
+            if node.number in player.running:
+                player.ended(node, part.finish_ps)
+
+        communicator = self._requests.communicator(node.group)
+        part = self._custom.player(player.npu, node.collective, communicator, done)
+        part.start(self._network.now_ps())
+        return part.done
+
+    def _begin_part(self, player: NpuPlayer, node: GraphNode, apart: object) -> bool | None:
+        """A node of such a collective."""
+        if node.kind not in _MESSAGES:
+            return self._last(player, node, self._durations.said(node))
+        request = self._requests.message(player.npu, node, apart)
+        post = self._system.send if node.kind is NodeKind.SEND else self._system.receive
+        return self._wait(post(request), player, node)
 
     def _begin_own_message(self, player: NpuPlayer, node: GraphNode) -> bool:
         if node.kind is NodeKind.RECEIVE:
