@@ -90,6 +90,8 @@ class FileTopology(TopologyBase):
     """Absent: told by what is in it, or else by the ending."""
     switch: SwitchConfig
     """Every switch, unless its entry in the file has a buffer of its own."""
+    scale_up_switch: SwitchConfig | None = None
+    """Switches inside servers, where the file says which they are; absent: as ``switch``."""
     error_rate: Annotated[float, Ge(0), Lt(1)] = 0.0
     """Of every link that has none of its own."""
     hosts: Hosts | None = None

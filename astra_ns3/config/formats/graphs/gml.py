@@ -62,7 +62,7 @@ class _Reader:
         """Keys with their values up to the bracket that closes the list, or to the end of the file."""
         if depth > MOST_DEPTH:
             raise InputError(f"{self._source}: lists stand more than {MOST_DEPTH} deep")
-        found = []
+        found: list[_Entry] = []
         for token in self._tokens:
             if token.kind == "close" and depth:
                 return found

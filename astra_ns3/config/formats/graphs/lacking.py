@@ -25,10 +25,10 @@ def check_lacking(raw: RawGraph) -> None:
         lines.append(f"defaults: {{{', '.join(missing)}}}")
     if not lines:
         return
-    first = min((places[0].where for places in (without_kind, *without.values()) if places), key=len)
-    place = first if raw.source in first else raw.source
+    wheres = [*(node.where for node in without_kind[:1]), *(links[0].where for links in without.values() if links)]
+    first = min(wheres, key=len)
     raise InputError(
-        f"{place}: the graph lacks {', '.join(lacking)}{_has(raw)}; beside path in the network file, add "
+        f"{first}: the graph lacks {', '.join(lacking)}{_has(raw)}; beside path in the network file, add "
         f"'{', '.join(lines)}' with values of yours (docs/topologies.md: graphs of other programs)"
     )
 
