@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from xml.parsers import expat
 
-from astra_ns3.config.formats.graphs.raw import RawGraph, RawLink, RawNode
+from astra_ns3.config.formats.graphs.raw import GRAPH_KEYS, RawGraph, RawLink, RawNode
 from astra_ns3.errors import InputError, nearest
 
 _NUMBERS: Mapping[str, Callable[[str], object]] = {"int": int, "long": int, "float": float, "double": float}
@@ -47,7 +47,7 @@ class _Reader:
         self._words = ""
         self._nodes: list[RawNode] = []
         self._links: list[RawLink] = []
-        self._dimensions: tuple[str, object] | None = None
+        self._says: dict[str, tuple[str, object]] = {}
         self._directed = False
         self._graphs = 0
 
@@ -60,7 +60,7 @@ class _Reader:
             raise InputError(f"{self._source}: has no graph")
         nodes = tuple(node._replace(attributes={**self._defaults["node"], **node.attributes}) for node in self._nodes)
         links = tuple(link._replace(attributes={**self._defaults["edge"], **link.attributes}) for link in self._links)
-        return RawGraph(self._source, nodes, links, self._dimensions)
+        return RawGraph(self._source, nodes, links, self._says)
 
     def _where(self, line: int | None = None) -> str:
         return f"{self._source}:{self._parser.CurrentLineNumber if line is None else line}"
@@ -114,8 +114,8 @@ class _Reader:
         if name == "data" and self._key is not None:
             if self._open[-1] != "graph":
                 self._take(self._key, self._words.strip(), self._data)
-            elif self._keys.get(self._key, ("", ""))[0] == "dimensions":
-                self._dimensions = self._where(), self._words.strip()
+            elif (name := self._keys.get(self._key, ("", ""))[0]) in GRAPH_KEYS:
+                self._says[name] = self._where(), self._words.strip()
             self._key = None
         elif name == "default" and self._key is not None:
             for where, defaults in self._defaults.items():

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from astra_ns3.config.formats.graphs.raw import RawGraph, RawLink, RawNode
+from astra_ns3.config.formats.graphs.raw import GRAPH_KEYS, RawGraph, RawLink, RawNode
 from astra_ns3.config.formats.plain_graph import known_only
 from astra_ns3.errors import InputError
 
@@ -29,7 +29,7 @@ def parse_node_link(text: str, source: str) -> RawGraph:
         source,
         tuple(_node(where, node) for where, node in _entries(document, "nodes", source)),
         tuple(_link(where, link, directed) for where, link in _entries(document, named[0], source)),
-        (f"{source}: graph", whole["dimensions"]) if isinstance(whole, dict) and "dimensions" in whole else None,
+        {key: (f"{source}: graph", whole[key]) for key in GRAPH_KEYS if isinstance(whole, dict) and key in whole},
     )
 
 

@@ -20,7 +20,10 @@ _DATA_PRIORITY = 3
 _HEADROOM_FACTOR = 3
 _NACK_INTERVAL = "500us"
 _MIB = 2**20
-_TOPOLOGY_BESIDE = "; a network file of two lines, 'config: {path}' and 'topology: FILE', joins it with a topology, as SimAI's -c and -n"
+_TOPOLOGY_BESIDE = (
+    "; a network file of two lines, 'config: {path}' and 'topology: FILE', joins it with a topology, "
+    "as SimAI's -c and -n"
+)
 _THOUSAND = 1000
 _NEVER_NS = 10**15
 """The samples say that queues are never watched by a start of 9e18 ns; eleven days count as never."""

@@ -24,7 +24,7 @@ from astra_ns3.config.formats.hpcc_graph import hpcc_graph
 from astra_ns3.config.formats.hpcc_topology import parse_hpcc_topology
 from astra_ns3.config.formats.node_link import parse_node_link
 from astra_ns3.config.formats.plain_graph import PlainGraph
-from astra_ns3.config.topology.base import TopologyBase
+from astra_ns3.config.topology.base import Forwarding, TopologyBase
 from astra_ns3.config.topology.switch import SwitchConfig
 from astra_ns3.errors import InputError, nearest
 
@@ -122,6 +122,12 @@ class FileTopology(TopologyBase):
     def npus(self) -> int:
         """One on each host."""
         return self.npu_count()
+
+    def forwards(self) -> Forwarding | None:
+        """As the network file says, or else the graph itself."""
+        content = self.content()
+        said = isinstance(content, PlainGraph) and content.forwards
+        return self.forwarding or (Forwarding(by="hosts") if said else None)
 
     def npu_count(self) -> int:
         """How many NPUs the topology joins."""

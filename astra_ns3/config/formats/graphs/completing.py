@@ -39,8 +39,10 @@ def complete(raw: RawGraph, completion: Completion) -> PlainGraph:
         maker.node(node.where, node.name, node.attributes)
     for link in raw.links:
         maker.link(link.where, link.a, link.b, link.attributes)
-    if raw.dimensions is not None:
-        maker.dimensions(*raw.dimensions)
+    if "dimensions" in raw.says:
+        maker.dimensions(*raw.says["dimensions"])
+    if "forwarding" in raw.says:
+        maker.forwarding(*raw.says["forwarding"])
     return maker.graph()
 
 
@@ -61,7 +63,7 @@ class _Translation:
         nodes = [self._node(node, hosts) for node in self._raw.nodes]
         links = [self._link(link) for link in self._raw.links]
         more_nodes, more_links = beside(self._raw, rule)
-        return RawGraph(self._raw.source, (*nodes, *more_nodes), (*links, *more_links), self._raw.dimensions)
+        return RawGraph(self._raw.source, (*nodes, *more_nodes), (*links, *more_links), self._raw.says)
 
     def _node(self, node: RawNode, hosts: frozenset[str] | None) -> RawNode:
         found = {key: value for key in _NODE_KEYS if (value := self._value(key, node.attributes)) is not None}

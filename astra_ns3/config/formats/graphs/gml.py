@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from astra_ns3.config.formats.graphs.raw import RawGraph, RawLink, RawNode
+from astra_ns3.config.formats.graphs.raw import GRAPH_KEYS, RawGraph, RawLink, RawNode
 from astra_ns3.errors import InputError
 
 MOST_DEPTH = 50
@@ -47,10 +47,16 @@ def parse_gml(text: str, source: str) -> RawGraph:
     directed = any(entry.key == "directed" and entry.value == 1 for entry in content)
     nodes = tuple(reader.node(entry) for entry in content if entry.key == "node")
     links = tuple(reader.link(entry, directed) for entry in content if entry.key == "edge")
-    said = [entry for entry in content if entry.key == "dimensions"]
-    values = [entry.value for entry in said]
-    dimensions: object = values[0] if len(values) == 1 and isinstance(values[0], str) else values
-    return RawGraph(source, nodes, links, (f"{source}:{said[0].line}", dimensions) if said else None)
+    says: dict[str, tuple[str, object]] = {}
+    for key in GRAPH_KEYS:
+        said = [entry for entry in content if entry.key == key]
+        values = [entry.value for entry in said]
+        if said:
+            says[key] = (
+                f"{source}:{said[0].line}",
+                values if len(values) > 1 or isinstance(values[0], int) else values[0],
+            )
+    return RawGraph(source, nodes, links, says)
 
 
 class _Reader:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from astra_ns3.errors import InputError
+
+GRAPH_KEYS = ("dimensions", "forwarding")
+"""What a graph as a whole may say: NPUs along each dimension, and whether hosts forward."""
 
 
 class RawNode(NamedTuple):
@@ -29,12 +32,12 @@ class RawLink(NamedTuple):
 
 @dataclass(frozen=True)
 class RawGraph:
-    """``dimensions``: where the file says them and what stands there."""
+    """``says``: what the file says of the whole graph, of :data:`GRAPH_KEYS`, and where it stands."""
 
     source: str
     nodes: tuple[RawNode, ...]
     links: tuple[RawLink, ...]
-    dimensions: tuple[str, object] | None = None
+    says: Mapping[str, tuple[str, object]] = field(default_factory=dict)
 
     def undirected(self) -> RawGraph:
         """The same with one full-duplex link for each two edges that say the same of one way and of the other.
@@ -62,7 +65,7 @@ class RawGraph:
                 f"{alone.where}: is directed, from '{alone.a}' to '{alone.b}', and no edge with the same attributes "
                 "goes back; links work both ways, so write each as two such edges, or the graph as undirected"
             )
-        return RawGraph(self.source, self.nodes, links, self.dimensions)
+        return RawGraph(self.source, self.nodes, links, self.says)
 
     @staticmethod
     def _first(kept: list[RawLink | None], place: int) -> str:
