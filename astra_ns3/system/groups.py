@@ -6,7 +6,7 @@ dimensions, else all of them along one dimension; unless it brings the sizes of 
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -104,6 +104,11 @@ class Grid:
             raise InputError(f"{communicator}: its grid has {len(sizes)} dimensions, the system's {len(self.sizes)}")
         return Grid(sizes, self.bandwidths, communicator)
 
+    def ring_of(self, communicator: Communicator) -> Grid:
+        """A grid of one dimension, of the members in the order of their list."""
+        bandwidths = None if self.bandwidths is None else self.bandwidths[:1]
+        return Grid((len(communicator),), bandwidths, communicator, flat=True)
+
     def check_dimensions(self, dimensions: Collection[int] | None) -> None:
         """Raise InputError if a collective can't be cut over ``dimensions`` here."""
         if self.flat and dimensions is not None:
@@ -114,10 +119,11 @@ class Grid:
 
 
 class GroupTable:
-    """Hands each group over to the network, once."""
+    """Hands each group over to the network, once. ``delay_ps``: its endpoint delay (None: that of all)."""
 
-    def __init__(self, network: NetworkBackend, grid: Grid) -> None:
+    def __init__(self, network: NetworkBackend, grid: Grid, delay_ps: int | None = None) -> None:
         self._network = network
+        self._delay_ps = delay_ps
         self._grid = grid
         self._groups: dict[tuple[int, ...], PerNpu[int]] = {}
 
@@ -126,8 +132,13 @@ class GroupTable:
         if dimensions not in self._groups:
             of_npu = per_npu(self._grid.communicator, self._grid.npus, 0)
             for ranks in self._grid.cosets(dimensions):
-                group = self._network.register_group(ranks)
+                group = register_group(self._network, ranks, self._delay_ps)
                 for npu in ranks:
                     of_npu[npu] = group
             self._groups[dimensions] = of_npu
         return self._groups[dimensions]
+
+
+def register_group(network: NetworkBackend, npus: Sequence[int], delay_ps: int | None) -> int:
+    """The network's number of a new group; ``delay_ps``: its endpoint delay (None: that of all)."""
+    return network.register_group(npus) if delay_ps is None else network.register_delayed_group(npus, delay_ps)

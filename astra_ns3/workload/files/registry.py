@@ -7,11 +7,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from astra_ns3.config.graph_workload import GraphWorkload
 from astra_ns3.config.workload import Workload
 from astra_ns3.workload.files.astra_sim import read_workload as read_astra_sim
+from astra_ns3.workload.files.chakra.trace import is_chakra, read_chakra
 from astra_ns3.workload.files.simai import fits_simai, read_simai
 
-AnyWorkload = Workload
+AnyWorkload = Workload | GraphWorkload
 """A workload of any kind."""
 
 
@@ -24,7 +26,10 @@ class WorkloadFormat:
     read: Callable[[Path], AnyWorkload]
 
 
-FORMATS: tuple[WorkloadFormat, ...] = (WorkloadFormat("SimAI", fits_simai, read_simai),)
+FORMATS: tuple[WorkloadFormat, ...] = (
+    WorkloadFormat("Chakra", is_chakra, read_chakra),
+    WorkloadFormat("SimAI", fits_simai, read_simai),
+)
 """The first that fits reads the file; ASTRA-sim's text is what none of these fits."""
 
 
