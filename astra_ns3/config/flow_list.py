@@ -75,7 +75,7 @@ class FlowList:
     """Flows in columns of shape ``(flows,)``, and the file that they came from.
 
     ``sources``, ``destinations``: NPUs (int32). ``sizes_bytes``, ``starts_ps``: int64; one with a gate starts when that
-    has opened, and not before its start. ``waits_for``: the gate of each, :data:`NO_GATE` for none (int32; None: no flow
+    has opened, and not before its start. ``waits_for``: the gate of each, :data:`NO_GATE` for none (int32; None: none
     has one). ``npus``: how many NPUs it takes at least. ``lines``: of the file, for messages (None: not known).
     ``format``: what kind of file it was. ``warnings``: what its user should know, each one line. Raises InputError.
     """
@@ -226,11 +226,11 @@ def _check_gates(flows: FlowList) -> None:
         raise InputError(f"{flows.place(flow)} waits for flow {named}, there are {len(flows)}, 0 to {len(flows) - 1}")
     stuck = np.flatnonzero(~_started(flows))
     if len(stuck):
-        named = ", ".join(str(flow) for flow in stuck[:_MOST_NAMED].tolist())
+        listed = ", ".join(str(flow) for flow in stuck[:_MOST_NAMED].tolist())
         more = f" and {len(stuck) - _MOST_NAMED} more" if len(stuck) > _MOST_NAMED else ""
         raise InputError(
             f"{flows.place(int(stuck[0]))} can never start: what it waits for waits for it, or is not enough "
-            f"(flows that never start: {named}{more})"
+            f"(flows that never start: {listed}{more})"
         )
 
 

@@ -129,7 +129,7 @@ def whole_number(word: str, what: str) -> int:
 def picoseconds_of_seconds(word: str) -> tuple[int, bool]:
     """A decimal number of seconds, to a picosecond, and whether that had to be rounded; raises ValueError in words."""
     whole, _, fraction = word.partition(".")
-    plain = whole.isascii() and whole.isdigit() and (not fraction or fraction.isascii() and fraction.isdigit())
+    plain = whole.isascii() and whole.isdigit() and (not fraction or (fraction.isascii() and fraction.isdigit()))
     if plain and len(whole) < _SECOND_DIGITS and len(fraction) <= _SECOND_DIGITS:
         return int(whole) * PS_PER_SECOND + int(fraction.ljust(_SECOND_DIGITS, "0")), False
     return picoseconds(word, PS_PER_SECOND)
