@@ -191,7 +191,7 @@ PHASES = RecordedTable(
 )
 COMPLETIONS = RecordedTable(
     "completions",
-    "a row per delivered flow, in the order of delivery, if the workload is a list of flows; raises InputError otherwise",
+    "a row per delivered flow, in that order, if the workload is a list of flows; raises InputError otherwise",
     (
         Column("flow", "int32", "", "its place in the list, from 0"),
         Column("source", "int32", "", "NPU that sends"),

@@ -1,12 +1,13 @@
 """What a message takes alone on an analytical network: by its formula, or along its links, store and forward.
 
-The rules are those of the native half (``ns3-scratch/analytical``); sums are of floating-point nanoseconds, as there, so
-a time may be off by a picosecond.
+The rules are those of the native half (``ns3-scratch/analytical``); sums are of floating-point nanoseconds, as there,
+so a time may be off by a picosecond.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +17,7 @@ from astra_ns3.network.grid import NpuGrid
 from astra_ns3.units import PS_PER_NS
 
 Numbers = npt.NDArray[np.int64]
-_Nanoseconds = npt.NDArray[np.float64]
+_Nanoseconds = npt.NDArray[np.floating[Any]]
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ class GridIdeal:
     ) -> _Nanoseconds:
         data = sizes / kind.bytes_per_ns
         hops, switch = _hops(kind, a, b), kind.topology == "switch"
-        latency = self._latency_ns(number, kind, a, b, hops)
+        latency = self._latency_ns(number, a, b, hops * kind.link_latency_ns)
         router = kind.router_latency_ns if switch else 0.0
         if self.queues:
             nics = hops * kind.nic_latency_ns if switch else hops * 2 * kind.nic_latency_ns
@@ -69,12 +70,11 @@ class GridIdeal:
         memory = (kind.memory_latency_ns + sizes / kind.memory_bytes_per_ns) * kind.memory_scale
         return np.maximum(network, memory)
 
-    def _latency_ns(
-        self, number: int, kind: AnalyticalDimension, a: Numbers, b: Numbers, hops: Numbers
-    ) -> _Nanoseconds:
+    def _latency_ns(self, number: int, a: Numbers, b: Numbers, of_links: _Nanoseconds) -> _Nanoseconds:
+        """Of the links between two places; in a fabric of switches that of the pair's own path."""
         delays = self.grid.delays
         if number != self.grid.fabric or delays is None:
-            return hops * kind.link_latency_ns
+            return of_links
         found: _Nanoseconds = delays.delays_ps[delays.class_of[a], delays.class_of[b]] / PS_PER_NS
         return found
 

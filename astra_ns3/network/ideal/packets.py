@@ -7,8 +7,6 @@ paths the first counts.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 import numpy.typing as npt
 
@@ -40,6 +38,7 @@ class PacketIdeal:
         self._hosts = np.array(plan.graph.npu_host, dtype=np.int64)
         self._class_of, self._members = _classes(plan.graph)
         self._way_of: dict[int, Way] = {}
+        self._rounding_ps = 0 if plan.roce is None else plan.roce.time_rounding_ps
 
     def __call__(self, sources: npt.NDArray[np.int32], destinations: npt.NDArray[np.int32], sizes: Numbers) -> Numbers:
         """Picoseconds of each message, all columns of shape ``(messages,)``."""
@@ -93,11 +92,11 @@ class PacketIdeal:
             tcp = self._plan.tcp
             assert tcp is not None
             answer = wire_bytes(tcp_packet_bytes(0, timestamps=tcp.timestamps))
-            return _with_answer(way, _tcp_frames(tcp, sizes), answer if tcp.acknowledged else 0, 0)
+            return _with_answer(way, _tcp_frames(tcp, sizes), answer if tcp.acknowledged else 0, self._rounding_ps)
         roce = self._plan.roce
         assert roce is not None
         answer = roce.ack_wire_bytes if roce.acknowledged else 0
-        return _with_answer(way, _roce_frames(roce, sizes), answer, roce.time_rounding_ps)
+        return _with_answer(way, _roce_frames(roce, sizes), answer, self._rounding_ps)
 
 
 Frames = list[tuple[Numbers, Numbers]]
@@ -171,7 +170,7 @@ def _line_ps(size: Numbers, rate_bps: int) -> Numbers:
     return np.array([(each * _PS_PER_BYTE + rate_bps // 2) // rate_bps for each in size.tolist()], dtype=np.int64)
 
 
-def _classes(graph: Graph) -> tuple[Numbers, list[Sequence[int]]]:
+def _classes(graph: Graph) -> tuple[Numbers, list[list[int]]]:
     """The class of each host, and its first and last member: hosts with like links to the same switches are alike."""
     numbers: dict[object, int] = {}
     members: list[list[int]] = []

@@ -23,7 +23,7 @@ def not_known(sources: Places, destinations: Places, sizes_bytes: Numbers) -> Nu
 
 
 class Completions:
-    """``starts_ps`` and ``ends_ps`` of each flow, :data:`NOT_YET` until then; ``sink``: takes the rows (None: nobody)."""
+    """``starts_ps`` and ``ends_ps`` of each flow, :data:`NOT_YET` until then. ``sink`` takes the rows."""
 
     def __init__(self, flows: FlowList, ideal: Ideal, sink: TableSink | None) -> None:
         self._flows = flows

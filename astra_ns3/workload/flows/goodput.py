@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 _MOST_POINTS = 512
 _FIRST_GAP_PS = 1_000_000
 
@@ -36,7 +38,4 @@ class DeliveryCurve:
         points = self._points
         if points and self._last[0] > points[-1][0]:
             points = [*points, self._last]
-        return tuple(
-            (begin, end, max(after - before, 0))
-            for (begin, before), (end, after) in zip(points, points[1:], strict=False)
-        )
+        return tuple((begin, end, max(after - before, 0)) for (begin, before), (end, after) in pairwise(points))

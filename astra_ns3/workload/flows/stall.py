@@ -15,7 +15,7 @@ def describe_stall(network: NetworkBackend, flows: FlowList, completions: Comple
     """The flow told about is the first that started and was not delivered."""
     left = len(flows) - completions.delivered
     on_their_way = np.flatnonzero((completions.starts_ps >= 0) & (completions.ends_ps < 0))
-    stuck = f"nothing is left to happen at {format_time(network.now_ps())} but {left} of {len(flows)} flows aren't delivered"
+    stuck = f"nothing is left to happen at {format_time(network.now_ps())} but {left} of {len(flows)} flows are left"
     if not len(on_their_way):
         return stuck
     flow = int(on_their_way[np.argmin(completions.starts_ps[on_their_way])])

@@ -72,7 +72,7 @@ class FlowColumns:
 
     def finish(
         self,
-        format: str,
+        format_name: str,
         *,
         npus: int = 0,
         waits_for: Places | None = None,
@@ -90,7 +90,7 @@ class FlowColumns:
             gates or FlowGates(),
             npus,
             self._source,
-            format,
+            format_name,
             np.frombuffer(self._lines, dtype=np.int32) if len(self) else None,
             warnings,
         )
@@ -136,7 +136,7 @@ def picoseconds_of_seconds(word: str) -> tuple[int, bool]:
 
 
 def picoseconds(word: str, unit_ps: int) -> tuple[int, bool]:
-    """A decimal number of some unit, to a picosecond, and whether that had to be rounded; raises ValueError in words."""
+    """A decimal number of some unit, to a picosecond, and whether that was rounded; raises ValueError in words."""
     try:
         exact = Decimal(word) * unit_ps if len(word) <= _LONGEST_WORD else Decimal("nan")
     except InvalidOperation:

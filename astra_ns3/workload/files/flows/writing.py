@@ -41,9 +41,7 @@ def htsim_lines(flows: FlowList) -> Iterator[str]:
     """The lines of a connection matrix; raises InputError if a flow waits both for others and for a time."""
     gates = flows.gates
     if flows.waits_for is not None and bool(((flows.waits_for >= 0) & (flows.starts_ps > 0)).any()):
-        raise InputError(
-            f"{flows.source}: some flows wait for others and for a time, which htsim can't say; write a CSV"
-        )
+        raise InputError(f"{flows.source}: some flows wait for others and for a time, not to be said here; write a CSV")
     offsets, heard = gates.heard_by(len(flows))
     yield f"Nodes {flows.npus}"
     yield f"Connections {len(flows)}"
@@ -53,9 +51,7 @@ def htsim_lines(flows: FlowList) -> Iterator[str]:
         gate = flows.gate_of(flow)
         ends = heard[offsets[flow] : offsets[flow + 1]].tolist()
         if len(ends) > 2:
-            raise InputError(
-                f"{flows.place(flow)} is waited for by {len(ends)} groups of flows, htsim has two triggers"
-            )
+            raise InputError(f"{flows.place(flow)} is waited for by {len(ends)} groups, htsim has two triggers")
         keys = ("recv_done_trigger", "send_done_trigger")
         told = "".join(f" {key} {end + 1}" for key, end in zip(keys, ends, strict=False))
         begins = f"start {start_ps}" if gate < 0 else f"trigger {gate + 1}"
