@@ -25,8 +25,7 @@ from astra_ns3.experiments.inputs import Inputs
 from astra_ns3.experiments.traffic import joined_pairs
 from astra_ns3.memory import require_memory
 from astra_ns3.units import format_bytes
-from astra_ns3.workload.dry_run import issued_at_once, request_kind
-from astra_ns3.workload.programs import Programs
+from astra_ns3.workload.dry_run import request_kind
 
 
 @dataclass(frozen=True)
@@ -88,10 +87,9 @@ def check_run_fits(inputs: Inputs, passes: int, *, limit_bytes: int | None = Non
 def _collectives(inputs: Inputs, passes: int) -> tuple[int, int]:
     """Bytes of the collectives that are issued before anything else happens, and how many these are."""
     npus = inputs.network.npus
-    programs = Programs.of(inputs.workload, passes, inputs.network.dimensions)
     cuts = inputs.expected(1).cuts
     size = at_once = 0
-    for request, count in issued_at_once(programs):
+    for request, count in inputs.job.issued_at_once(inputs.ground, passes):
         chunks, phases = cuts[request_kind(request)]
         if chunks:
             at_once += count

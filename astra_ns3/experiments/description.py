@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
-from astra_ns3.config.workload import Pass, Workload
 from astra_ns3.experiments.in_force import in_force_document
 from astra_ns3.experiments.inputs import Inputs
 
@@ -31,7 +30,7 @@ class Description:
 def describe(inputs: Inputs) -> Description:
     """The inputs as plain data; sizes and times are those that are run, after scaling."""
     return Description(
-        workload=_workload_document(inputs.workload),
+        workload=inputs.job.document(),
         system=inputs.system.document(),
         network=inputs.network.document(),
         in_force=in_force_document(inputs.plan),
@@ -41,29 +40,3 @@ def describe(inputs: Inputs) -> Description:
         asked_to_observe=inputs.asked_to_observe,
         warnings=inputs.warnings,
     )
-
-
-def _workload_document(workload: Workload) -> Document:
-    return {
-        "source": workload.source,
-        "loop": workload.loop,
-        "last_bottom_layer": workload.last_bottom_layer,
-        "model_parallel_npus": workload.model_parallel_npus,
-        "checkpoints": list(workload.checkpoints),
-        "checkpoint_initiates": list(workload.checkpoint_initiates),
-        "layers": [
-            {
-                "name": layer.name,
-                "forward": _pass_document(layer.forward),
-                "input_gradient": _pass_document(layer.input_gradient),
-                "weight_gradient": _pass_document(layer.weight_gradient),
-                "update_ns": layer.update_ns,
-                "policy": layer.policy,
-            }
-            for layer in workload.layers
-        ],
-    }
-
-
-def _pass_document(part: Pass) -> Document:
-    return {**asdict(part), "collective": None if part.collective is None else part.collective.value}

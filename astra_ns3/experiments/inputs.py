@@ -14,10 +14,11 @@ from astra_ns3.config.network.analytical_network import AnalyticalNetwork
 from astra_ns3.config.network.file import AnyNetwork, NetworkFile, read_network_file
 from astra_ns3.config.network.packet_network import NetworkConfig
 from astra_ns3.config.system import SystemConfig
-from astra_ns3.config.workload import Workload
 from astra_ns3.errors import InputError
 from astra_ns3.experiments.costs import BYTES_PER_NPU
-from astra_ns3.experiments.expected import ExpectedRun, expected_run
+from astra_ns3.experiments.expected import ExpectedRun
+from astra_ns3.experiments.jobs.job import Ground, Job
+from astra_ns3.experiments.jobs.registry import JOBS, job_of
 from astra_ns3.experiments.network_summary import wire_sizes
 from astra_ns3.experiments.options import (
     USUAL,
@@ -26,7 +27,6 @@ from astra_ns3.experiments.options import (
     system_with_options,
     system_with_rules,
 )
-from astra_ns3.experiments.scaling import scaled_apart
 from astra_ns3.memory import require_memory
 from astra_ns3.network.api import EndpointModel
 from astra_ns3.network.plan import AnyPlan, plan_network
@@ -37,8 +37,7 @@ from astra_ns3.topology.graph import Graph
 from astra_ns3.topology.ports import resolve_ports
 from astra_ns3.transport.check import check_transport
 from astra_ns3.units import LARGEST_INTEGER, PS_PER_NS, format_bytes
-from astra_ns3.workload.dry_run import unissued_collectives
-from astra_ns3.workload.files.astra_sim import read_workload
+from astra_ns3.workload.files.registry import AnyWorkload, read_workload
 
 __all__ = ["USUAL", "FilePath", "Inputs", "Options", "load_inputs"]
 
@@ -49,9 +48,9 @@ RENDEZVOUS_BYTES = 8192
 
 @dataclass(frozen=True)
 class Inputs:
-    """What a run is made of; ``workload`` is already scaled."""
+    """What a run is made of; ``job``, its workload, is already scaled."""
 
-    workload: Workload
+    job: Job
     system: SystemConfig
     network: AnyNetwork
     plan: AnyPlan
@@ -66,6 +65,16 @@ class Inputs:
     """What :meth:`expected` has found, by passes."""
 
     @property
+    def workload(self) -> AnyWorkload:
+        """The workload of the job."""
+        return self.job.workload
+
+    @property
+    def ground(self) -> Ground:
+        """What the workload is played on."""
+        return Ground(self.system, self.network.dimensions, self.bandwidths, self.compatibility)
+
+    @property
     def graph(self) -> Graph:
         """The graph of the network's plan."""
         return self.plan.graph
@@ -78,14 +87,12 @@ class Inputs:
     def expected(self, passes: int) -> ExpectedRun:
         """What the run will play; raises InputError for what the system's algorithms can't do."""
         if passes not in self.known_expected:
-            self.known_expected[passes] = expected_run(
-                self.workload, self.system, self.network.dimensions, self.bandwidths, self.compatibility, passes
-            )
+            self.known_expected[passes] = self.job.expected(self.ground, passes)
         return self.known_expected[passes]
 
 
 def load_inputs(
-    workload: FilePath | Workload,
+    workload: FilePath | AnyWorkload,
     system: FilePath | SystemConfig,
     network: FilePath | AnyNetwork,
     options: Options = USUAL,
@@ -97,7 +104,7 @@ def load_inputs(
     ``tell`` hears of what may take long, such as the proof of a user's schedule. Raises InputError, which names the
     file where there is one.
     """
-    read_in_workload: Workload = _given(workload, (Workload,), read_workload)
+    read_in_job = job_of(_given(workload, tuple(JOBS), read_workload))
     read_in_network = _network_file(network)
     compat = read_in_network.compat if options.compat == "none" and read_in_network.compat else options.compat
     compatibility = preset(compat)
@@ -105,21 +112,21 @@ def load_inputs(
     with _named(network):
         network_config = network_with_options(read_in_network.network, options)
     comm_scale, compute_scale = options.scales
-    scaled = read_in_workload.scaled(comm_scale, compute_scale)
+    job = read_in_job.scaled(comm_scale, compute_scale)
     system_config = system_with_rules(system_config, compatibility)
-    dimensions, bandwidths = network_config.dimensions, network_config.bandwidths
+    ground = Ground(system_config, network_config.dimensions, network_config.bandwidths, compatibility)
     with _named(network):
         _check_grid(network_config)
         _check_reported(network_config, options)
     with _named(system):
         # Before the graph: it takes long to build, and needs less memory than too large a schedule.
-        expected = expected_run(scaled, system_config, dimensions, bandwidths, compatibility, 1, tell)
+        expected = job.expected(ground, 1, tell)
     with _named(network, read_in_network):
         plan, warnings = _network(network_config, options, endpoint_model(system_config))
         _check_durations(network_config, expected)
         check_backend(options.backend_name, plan)
     return Inputs(
-        scaled,
+        job,
         system_config,
         network_config,
         plan,
@@ -128,8 +135,8 @@ def load_inputs(
                 (
                     *read_in_network.warnings,
                     *warnings,
-                    *scaled_apart(read_in_workload, comm_scale, compute_scale),
-                    *unissued_collectives(scaled, network_config.dimensions),
+                    *read_in_job.scaled_apart(comm_scale, compute_scale),
+                    *job.warnings(ground),
                 )
             )
         ),

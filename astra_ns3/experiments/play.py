@@ -15,6 +15,7 @@ from astra_ns3.errors import AstraNs3Error, HookFailed, InputError, Interrupted
 from astra_ns3.experiments.capacity import check_run_fits
 from astra_ns3.experiments.garbage import no_search
 from astra_ns3.experiments.inputs import Inputs
+from astra_ns3.experiments.jobs.job import Playing
 from astra_ns3.experiments.progress import Progress, ProgressMeter, ProgressSink, expected_work, tell_stage
 from astra_ns3.experiments.request import RunRequest
 from astra_ns3.experiments.watch import Watch
@@ -22,7 +23,7 @@ from astra_ns3.network.api import NetworkBackend
 from astra_ns3.network.recorded import TableSink
 from astra_ns3.network.records import RecorderOptions, RunRecords
 from astra_ns3.network.registry import check_given, create_backend
-from astra_ns3.workload.driver import TrainingDriver
+from astra_ns3.workload.driving import Driver
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ class Reporter(Protocol):
     def stage(self, name: str) -> None:
         """A part of the set-up begins."""
 
-    def begun(self, driver: TrainingDriver, network: NetworkBackend, setup_seconds: float) -> None:
+    def begun(self, driver: Driver, network: NetworkBackend, setup_seconds: float) -> None:
         """All is set up; the first event comes next."""
 
     def beat(self, progress: Progress) -> None:
@@ -86,7 +87,7 @@ class LocalReporter:
         """Tell the sink."""
         tell_stage(self._sink, name, self._watch.wall_seconds)
 
-    def begun(self, driver: TrainingDriver, network: NetworkBackend, setup_seconds: float) -> None:
+    def begun(self, driver: Driver, network: NetworkBackend, setup_seconds: float) -> None:
         """Nothing to do."""
 
     def beat(self, progress: Progress) -> None:
@@ -127,19 +128,14 @@ def play(
     try:
         reporter.stage("planning the collectives")
         with no_search():
-            driver = TrainingDriver(
-                network,
-                inputs.system,
-                inputs.workload,
+            playing = Playing(
                 request.passes,
-                dimensions=inputs.network.dimensions,
-                bandwidths=inputs.bandwidths,
-                compatibility=inputs.compatibility,
-                seed=request.seed,
-                report_npu=request.report_npu,
-                journal_to=recorder.sink if recorder.timeline else None,
-                on_heartbeat=lambda time_ps, events: reporter.beat(meter.read(time_ps, events, watch.wall_seconds)),
+                request.seed,
+                request.report_npu,
+                recorder.sink if recorder.timeline else None,
+                lambda time_ps, events: reporter.beat(meter.read(time_ps, events, watch.wall_seconds)),
             )
+            driver = inputs.job.driver(network, inputs.ground, playing)
         work = expected_work(inputs, request.passes)
         setup_seconds = watch.wall_seconds
         meter = ProgressMeter(driver, network, work, setup_seconds, live=request.live)
@@ -193,7 +189,7 @@ def _build(request: RunRequest, inputs: Inputs, recorder: RecorderOptions) -> Ne
     return backend
 
 
-def _run(driver: TrainingDriver, request: RunRequest, inputs: Inputs, reporter: Reporter) -> AstraNs3Error | None:
+def _run(driver: Driver, request: RunRequest, inputs: Inputs, reporter: Reporter) -> AstraNs3Error | None:
     """Play to the end; the error that stopped it, if it is one of ours."""
     try:
         driver.run(request.end)

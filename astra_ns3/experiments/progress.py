@@ -7,9 +7,7 @@ from typing import NamedTuple, Protocol
 
 from astra_ns3.experiments.inputs import Inputs
 from astra_ns3.network.api import NetworkBackend
-from astra_ns3.workload.driver import TrainingDriver
-from astra_ns3.workload.dry_run import expected_computation
-from astra_ns3.workload.programs import Programs
+from astra_ns3.workload.driving import Driver
 
 _SECONDS_PER_BYTE = 5e-9
 """Of wall time, about that of a packet of a kilobyte."""
@@ -99,7 +97,7 @@ class ProgressMeter:
 
     def __init__(
         self,
-        driver: TrainingDriver,
+        driver: Driver,
         network: NetworkBackend,
         expected: ExpectedWork,
         setup_seconds: float,
@@ -127,14 +125,14 @@ class ProgressMeter:
             self._expected,
             self._setup_seconds,
             None if self._longest_queue is None else self._longest_queue(),
-            None if self._longest_queue is None else self._driver.system.oldest_collective(),
+            None if self._longest_queue is None else self._driver.oldest_collective(),
         )
 
 
 def expected_work(inputs: Inputs, passes: int) -> ExpectedWork:
     """What ``passes`` passes have to do."""
     size = inputs.expected(passes).bytes
-    compute_ps, computations = expected_computation(Programs.of(inputs.workload, passes, inputs.network.dimensions))
+    compute_ps, computations = inputs.job.expected_computation(inputs.ground, passes)
     cost = size * _SECONDS_PER_BYTE
     whole = cost + computations * _SECONDS_PER_COMPUTATION
     share = 1.0 if not compute_ps else cost / whole

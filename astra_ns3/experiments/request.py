@@ -11,7 +11,6 @@ from typing import Any
 from astra_ns3.config.core.model import shown
 from astra_ns3.config.network.file import AnyNetwork
 from astra_ns3.config.system import SystemConfig
-from astra_ns3.config.workload import Workload
 from astra_ns3.errors import InputError, nearest
 from astra_ns3.experiments.hooks import HookFile
 from astra_ns3.experiments.inputs import FilePath
@@ -21,6 +20,7 @@ from astra_ns3.experiments.progress import ProgressSink
 from astra_ns3.network.api import Limits
 from astra_ns3.network.registry import takes
 from astra_ns3.units import PS_PER_SECOND, parse_bytes, parse_time_ps
+from astra_ns3.workload.files.registry import AnyWorkload
 
 LARGEST_SEED = 2**32 - 1
 """ns-3's seeds have 32 bits, and 0 is not one."""
@@ -45,7 +45,7 @@ class RunRequest(Options):
     ``record`` is a tuple once the request is made; raises InputError if it has no names.
     """
 
-    workload: FilePath | Workload = field(
+    workload: FilePath | AnyWorkload = field(
         metadata=needed(
             "path of a workload file, or a Workload.",
             Flag("-w --workload --workload-configuration", metavar="FILE", help="Workload."),

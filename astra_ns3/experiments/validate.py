@@ -12,7 +12,6 @@ from astra_ns3.config.network.file import AnyNetwork
 from astra_ns3.config.network.packet_network import NetworkConfig
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.config.transports.roce_control import OwnControl
-from astra_ns3.config.workload import Workload
 from astra_ns3.errors import InputError
 from astra_ns3.experiments.capacity import check_run_fits
 from astra_ns3.experiments.forecast import Forecast, forecast
@@ -23,6 +22,7 @@ from astra_ns3.network.registry import check_own_control
 from astra_ns3.system.intra_dimension import join_rule
 from astra_ns3.system.own_policies import find_policy, is_own
 from astra_ns3.system.policies import USUAL_POLICIES
+from astra_ns3.workload.files.registry import AnyWorkload
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Validation:
 
 
 def validate(
-    workload: FilePath | Workload,
+    workload: FilePath | AnyWorkload,
     system: FilePath | SystemConfig,
     network: FilePath | AnyNetwork,
     options: Options = USUAL,
@@ -61,8 +61,8 @@ def validate(
     if _has_own_code(inputs):
         try_in_child(partial(check_own_code, inputs))
     return Validation(
-        loop=inputs.workload.loop,
-        layers=len(inputs.workload.layers),
+        loop=inputs.job.shape().loop,
+        layers=inputs.job.shape().layers,
         passes=options.passes,
         npus=inputs.network.npus,
         hosts=inputs.graph.hosts,

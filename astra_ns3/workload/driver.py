@@ -15,12 +15,21 @@ from astra_ns3.config.workload import Workload
 from astra_ns3.errors import InputError, SimulationStalled
 from astra_ns3.network.api import Limits, NetworkBackend
 from astra_ns3.network.recorded import TableSink
-from astra_ns3.network.records import LayerTimes, PassKind, PassTimes, RoleTimes, RunRecords
+from astra_ns3.network.records import (
+    CollectiveRecord,
+    LayerDetail,
+    LayerTimes,
+    PassKind,
+    PassTimes,
+    RoleTimes,
+    RunRecords,
+)
 from astra_ns3.system.journal import Journal
 from astra_ns3.system.layer import SystemLayer
 from astra_ns3.system.request import CollectiveRequest, Handle, MessageRequest
 from astra_ns3.units import PS_PER_NS
 from astra_ns3.workload.deadlock import check_programs, peer_of
+from astra_ns3.workload.driving import Intervals
 from astra_ns3.workload.dry_run import counted_requests, request_kind
 from astra_ns3.workload.loops import Loop
 from astra_ns3.workload.npu_program import LayerSums, NpuProgram, sums_by_layer
@@ -203,10 +212,26 @@ class TrainingDriver:
         """The times of each layer so far, on the NPU that stands for each role."""
         return tuple(RoleTimes(self._role_of[npu].name, npu, self._layers_on(npu)) for npu in self._observed)
 
+    def details(self) -> tuple[LayerDetail, ...]:
+        """Chunk times of the reported NPU, a row per layer."""
+        return self._system.details()
+
     @property
-    def system(self) -> SystemLayer:
-        """The system layer, for what it has recorded."""
-        return self._system
+    def sent_bytes(self) -> tuple[int, ...]:
+        """What the reported NPU sent in each dimension, in phases that it finished."""
+        return self._system.sent_bytes
+
+    def collective_changes(self, since: int) -> tuple[int, list[CollectiveRecord]]:
+        """As :meth:`SystemLayer.collective_changes`."""
+        return self._system.collective_changes(since)
+
+    def busy_changes(self, since: Sequence[int]) -> tuple[tuple[int, Intervals], ...]:
+        """As :meth:`SystemLayer.busy_changes`."""
+        return self._system.busy_changes(since)
+
+    def oldest_collective(self) -> tuple[str, int] | None:
+        """As :meth:`SystemLayer.oldest_collective`."""
+        return self._system.oldest_collective()
 
     def _go_on(self, npu: NpuProgram, time_ps: int) -> None:
         """Let an NPU run on to its next computation or unfinished collective."""

@@ -24,6 +24,8 @@ FLOORS = {
     "config.formats": 2,
     "config.topology": 3,
     "config.workload": 3,
+    "config.graph_workload": 3,
+    "config.flow_list": 3,
     "config.system": 3,
     "config.transports": 4,
     "config.network": 5,

@@ -37,7 +37,7 @@ from astra_ns3.experiments.request import RunRequest
 from astra_ns3.experiments.watch import Watch
 from astra_ns3.network.api import NetworkBackend
 from astra_ns3.network.recorded import Columns, RecordedTable
-from astra_ns3.workload.driver import TrainingDriver
+from astra_ns3.workload.driving import Driver
 
 _PR_SET_PDEATHSIG = 1
 _KILLED_FIRST = "500"
@@ -128,7 +128,7 @@ class ParentReporter:
         """A part of the set-up begins."""
         self._line.send(channel.Stage(name))
 
-    def begun(self, driver: TrainingDriver, network: NetworkBackend, setup_seconds: float) -> None:
+    def begun(self, driver: Driver, network: NetworkBackend, setup_seconds: float) -> None:
         """All is set up."""
         network.show_time_at(ctypes.addressof(ctypes.c_int64.from_buffer(self._clock)))
         self._snapshots = SnapshotTaker(driver, network)

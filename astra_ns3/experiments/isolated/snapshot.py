@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from astra_ns3.network.api import NetworkBackend
 from astra_ns3.network.records import CollectiveRecord, LayerDetail, LayerTimes, NpuRecord, RoleTimes, RunRecords
-from astra_ns3.workload.driver import TrainingDriver
+from astra_ns3.workload.driving import Driver
 
 MOST_SHARE = 0.01
 """Of the wall time that may go into taking snapshots: a large run takes them more rarely."""
@@ -22,7 +22,7 @@ Intervals = tuple[tuple[int, int], ...]
 
 @dataclass(frozen=True)
 class Snapshot:
-    """Changes since the last one. ``npus``: shape ``(npus, 4)``, see TrainingDriver.totals."""
+    """Changes since the last one. ``npus``: shape ``(npus, 4)``, see Driver.totals."""
 
     npus: npt.NDArray[np.int64]
     layers: tuple[LayerTimes, ...]
@@ -39,9 +39,7 @@ class Snapshot:
 class SnapshotTaker:
     """Takes snapshots of a run, at most :data:`MOST_SHARE` of the time."""
 
-    def __init__(
-        self, driver: TrainingDriver, network: NetworkBackend, clock: Callable[[], float] = time.perf_counter
-    ) -> None:
+    def __init__(self, driver: Driver, network: NetworkBackend, clock: Callable[[], float] = time.perf_counter) -> None:
         self._driver = driver
         self._peek = network.peek
         self._clock = clock
@@ -63,20 +61,20 @@ class SnapshotTaker:
         return snapshot
 
     def _take(self) -> Snapshot:
-        system = self._driver.system
-        self._collectives, collectives = system.collective_changes(self._collectives)
-        busy = system.busy_changes(self._intervals)
+        driver = self._driver
+        self._collectives, collectives = driver.collective_changes(self._collectives)
+        busy = driver.busy_changes(self._intervals)
         self._intervals = tuple(place + len(intervals) for place, intervals in busy)
         statistics, ports = self._peek()
         return Snapshot(
-            npus=self._driver.totals(),
-            layers=self._driver.layers(),
-            details=system.details(),
+            npus=driver.totals(),
+            layers=driver.layers(),
+            details=driver.details(),
             collectives=collectives,
             busy=busy,
-            sent_bytes=system.sent_bytes,
-            reported_npu=self._driver.reported_npu,
-            roles=self._driver.roles(),
+            sent_bytes=driver.sent_bytes,
+            reported_npu=driver.reported_npu,
+            roles=driver.roles(),
             statistics=statistics,
             switch_ports=ports,
         )

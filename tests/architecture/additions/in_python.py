@@ -47,6 +47,108 @@ assert found.algorithms(CollectiveKind.BROADCAST, 2) == ("relay", "ring")
 """,
 )
 
+WORKLOAD_FORMAT = Recipe(
+    row="format of a workload",
+    files={
+        "astra_ns3/workload/files/naps.py": '''"""A workload that only computes: a file whose one word is a time."""
+
+from pathlib import Path
+
+from astra_ns3.config.core.reading import read_text
+from astra_ns3.config.workload import Layer, Pass, Workload
+
+
+def fits(path: Path) -> bool:
+    """Whether a file's name says so."""
+    return path.suffix == ".nap"
+
+
+def read(path: Path) -> Workload:
+    """One layer that computes so many nanoseconds."""
+    return Workload("DATA", (Layer("nap", Pass(int(read_text(path))), Pass(0), Pass(0)),), source=str(path))
+'''
+    },
+    lines={
+        "astra_ns3/workload/files/registry.py": (
+            (
+                "from astra_ns3.workload.files.astra_sim import",
+                "from astra_ns3.workload.files import naps\nfrom astra_ns3.workload.files.astra_sim import",
+            ),
+            (
+                "FORMATS: tuple[WorkloadFormat, ...] = (",
+                'FORMATS: tuple[WorkloadFormat, ...] = (WorkloadFormat("naps", naps.fits, naps.read),) + (',
+            ),
+        )
+    },
+    check="""
+from pathlib import Path
+from astra_ns3.workload.files.registry import read_workload
+
+Path("a.nap").write_text("70")
+assert read_workload("a.nap").layers[0].forward.compute_ns == 70
+""",
+)
+
+WORKLOAD_KIND = Recipe(
+    row="kind of workload",
+    files={
+        "astra_ns3/config/nap.py": '''"""A workload that only computes."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Nap:
+    """So many nanoseconds."""
+
+    time_ns: int
+    source: str = "nap"
+''',
+        "astra_ns3/workload/nap_driver.py": '''"""Plays naps."""
+
+from astra_ns3.workload.driver import TrainingDriver
+
+
+class NapDriver(TrainingDriver):
+    """The loop of one layer."""
+''',
+        "astra_ns3/experiments/jobs/nap.py": '''"""A nap as a job."""
+
+from astra_ns3.config.nap import Nap
+from astra_ns3.config.workload import Layer, Pass, Workload
+from astra_ns3.experiments.jobs.job import Shape
+from astra_ns3.experiments.jobs.training import TrainingJob
+
+
+class NapJob(TrainingJob):
+    """As a training loop of one layer."""
+
+    def __init__(self, nap: Nap) -> None:
+        super().__init__(Workload("DATA", (Layer("nap", Pass(nap.time_ns), Pass(0), Pass(0)),)))
+
+    def shape(self) -> Shape:
+        """A nap."""
+        return Shape("nap", 1)
+''',
+    },
+    lines={
+        "astra_ns3/experiments/jobs/registry.py": (
+            (
+                "from astra_ns3.experiments.jobs.training import",
+                "from astra_ns3.config.nap import Nap\nfrom astra_ns3.experiments.jobs.nap import NapJob\n"
+                "from astra_ns3.experiments.jobs.training import",
+            ),
+            ("JOBS: dict[type, Callable[[Any], Job]] = {", "JOBS: dict[type, Callable[[Any], Job]] = {Nap: NapJob, "),
+        )
+    },
+    check="""
+from astra_ns3.config.nap import Nap
+from astra_ns3.experiments.jobs.registry import job_of
+
+assert job_of(Nap(70)).shape() == ("nap", 1)
+""",
+)
+
 LOOP = Recipe(
     row="training loop",
     lines={
@@ -497,6 +599,8 @@ assert "Ends of NPUs" in page and '"finish (us)"' in page
 
 RECIPES = (
     ALGORITHM,
+    WORKLOAD_KIND,
+    WORKLOAD_FORMAT,
     LOOP,
     OPERATION,
     LABEL,

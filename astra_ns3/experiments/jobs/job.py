@@ -1,0 +1,83 @@
+"""What a run needs of its workload, of whatever kind this is; a kind is a file here and a line in the registry."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+from astra_ns3.collectives.schedule_files import Tell, silent
+from astra_ns3.config.core.compatibility import Compatibility
+from astra_ns3.config.system import SystemConfig
+from astra_ns3.experiments.expected import ExpectedRun
+from astra_ns3.network.api import NetworkBackend
+from astra_ns3.network.recorded import TableSink
+from astra_ns3.workload.driving import Driver
+from astra_ns3.workload.dry_run import Counts
+from astra_ns3.workload.files.registry import AnyWorkload
+
+
+class Ground(NamedTuple):
+    """What a workload is played on: the system, NPUs along each dimension, their bandwidths in any unit, the rules."""
+
+    system: SystemConfig
+    dimensions: tuple[int, ...]
+    bandwidths: tuple[float, ...] | None
+    compatibility: Compatibility
+
+
+@dataclass(frozen=True)
+class Playing:
+    """How a workload is played, beside its :class:`Ground`; the fields are those of a run's options."""
+
+    passes: int = 1
+    seed: int = 1
+    report_npu: int = 0
+    journal_to: TableSink | None = None
+    on_heartbeat: Callable[[int, int], None] | None = None
+
+
+class Shape(NamedTuple):
+    """A workload in a line: its loop, or what it is instead, and of how many layers, nodes or flows."""
+
+    loop: str
+    layers: int
+
+
+class Job(Protocol):
+    """A workload and all that is asked of it. Frozen and picklable; whatever can't be done raises InputError."""
+
+    @property
+    def workload(self) -> AnyWorkload:
+        """The workload itself."""
+
+    @property
+    def source(self) -> str:
+        """The file it came from."""
+
+    def shape(self) -> Shape:
+        """What it is, in a line."""
+
+    def scaled(self, comm_scale: float, compute_scale: float) -> Job:
+        """Every size times ``comm_scale``, every compute time times ``compute_scale``."""
+
+    def scaled_apart(self, comm_scale: float, compute_scale: float) -> list[str]:
+        """Warnings, if the factors change which of communication and computation counts."""
+
+    def warnings(self, ground: Ground) -> list[str]:
+        """What its user should know before it is played."""
+
+    def document(self) -> dict[str, Any]:
+        """As plain data for run.json; ``source`` is in it."""
+
+    def expected(self, ground: Ground, passes: int, tell: Tell = silent) -> ExpectedRun:
+        """What it will send; ``tell`` hears of the proof of a user's schedule."""
+
+    def expected_computation(self, ground: Ground, passes: int) -> tuple[int, int]:
+        """For how long NPU 0 computes (ps), and how many operations of all NPUs take time."""
+
+    def issued_at_once(self, ground: Ground, passes: int) -> Counts:
+        """Each kind of collective that is issued before anything computes or waits, and how often."""
+
+    def driver(self, network: NetworkBackend, ground: Ground, playing: Playing) -> Driver:
+        """What plays it on ``network``."""

@@ -1,0 +1,23 @@
+"""Which job a workload is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from astra_ns3.config.workload import Workload
+from astra_ns3.errors import InputError
+from astra_ns3.experiments.jobs.job import Job
+from astra_ns3.experiments.jobs.training import TrainingJob
+from astra_ns3.workload.files.registry import AnyWorkload
+
+JOBS: dict[type, Callable[[Any], Job]] = {Workload: TrainingJob}
+"""From the kind of a workload to its job."""
+
+
+def job_of(workload: AnyWorkload) -> Job:
+    """The job of a workload; raises InputError for what is none."""
+    for kind, job in JOBS.items():
+        if isinstance(workload, kind):
+            return job(workload)
+    raise InputError(f"found a {type(workload).__name__}, expected the path of a workload file or a Workload")

@@ -1,0 +1,107 @@
+"""A training loop over layers, as a job."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from astra_ns3.collectives.schedule_files import Tell, silent
+from astra_ns3.config.workload import Pass, Workload
+from astra_ns3.experiments.expected import ExpectedRun, expected_run
+from astra_ns3.experiments.jobs.job import Ground, Playing, Shape
+from astra_ns3.experiments.scaling import scaled_apart
+from astra_ns3.network.api import NetworkBackend
+from astra_ns3.workload.driver import TrainingDriver
+from astra_ns3.workload.dry_run import Counts, expected_computation, issued_at_once, unissued_collectives
+from astra_ns3.workload.programs import Programs
+
+
+@dataclass(frozen=True)
+class TrainingJob:
+    """See :class:`~astra_ns3.experiments.jobs.job.Job`."""
+
+    workload: Workload
+
+    @property
+    def source(self) -> str:
+        """The file it came from."""
+        return self.workload.source
+
+    def shape(self) -> Shape:
+        """The loop and how many layers it has."""
+        return Shape(self.workload.loop, len(self.workload.layers))
+
+    def scaled(self, comm_scale: float, compute_scale: float) -> TrainingJob:
+        """Sizes and times of all passes multiplied; update times stay."""
+        return TrainingJob(self.workload.scaled(comm_scale, compute_scale))
+
+    def scaled_apart(self, comm_scale: float, compute_scale: float) -> list[str]:
+        """A warning, if one of the two hides the other no more as it did."""
+        return scaled_apart(self.workload, comm_scale, compute_scale)
+
+    def warnings(self, ground: Ground) -> list[str]:
+        """Which collectives of the file its loop never issues."""
+        return unissued_collectives(self.workload, ground.dimensions)
+
+    def document(self) -> dict[str, Any]:
+        """Loop, options and layers."""
+        workload = self.workload
+        return {
+            "source": workload.source,
+            "loop": workload.loop,
+            "last_bottom_layer": workload.last_bottom_layer,
+            "model_parallel_npus": workload.model_parallel_npus,
+            "checkpoints": list(workload.checkpoints),
+            "checkpoint_initiates": list(workload.checkpoint_initiates),
+            "layers": [
+                {
+                    "name": layer.name,
+                    "forward": _pass_document(layer.forward),
+                    "input_gradient": _pass_document(layer.input_gradient),
+                    "weight_gradient": _pass_document(layer.weight_gradient),
+                    "update_ns": layer.update_ns,
+                    "policy": layer.policy,
+                }
+                for layer in workload.layers
+            ],
+        }
+
+    def expected(self, ground: Ground, passes: int, tell: Tell = silent) -> ExpectedRun:
+        """Every collective and message of the loop."""
+        return expected_run(
+            self.workload,
+            ground.system,
+            ground.dimensions,
+            ground.bandwidths,
+            ground.compatibility,
+            passes,
+            tell,
+        )
+
+    def expected_computation(self, ground: Ground, passes: int) -> tuple[int, int]:
+        """Of the loop's dry run."""
+        return expected_computation(Programs.of(self.workload, passes, ground.dimensions))
+
+    def issued_at_once(self, ground: Ground, passes: int) -> Counts:
+        """Of the loop's dry run."""
+        return issued_at_once(Programs.of(self.workload, passes, ground.dimensions))
+
+    def driver(self, network: NetworkBackend, ground: Ground, playing: Playing) -> TrainingDriver:
+        """The loop on every NPU."""
+        return TrainingDriver(
+            network,
+            ground.system,
+            self.workload,
+            playing.passes,
+            dimensions=ground.dimensions,
+            bandwidths=ground.bandwidths,
+            compatibility=ground.compatibility,
+            seed=playing.seed,
+            report_npu=playing.report_npu,
+            journal_to=playing.journal_to,
+            on_heartbeat=playing.on_heartbeat,
+        )
+
+
+def _pass_document(part: Pass) -> dict[str, Any]:
+    return {**asdict(part), "collective": None if part.collective is None else part.collective.value}

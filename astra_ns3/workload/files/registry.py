@@ -1,0 +1,35 @@
+"""Reads a workload of whatever format, told by what is in the file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from astra_ns3.config.workload import Workload
+from astra_ns3.workload.files.astra_sim import read_workload as read_astra_sim
+
+AnyWorkload = Workload
+"""A workload of any kind."""
+
+
+@dataclass(frozen=True)
+class WorkloadFormat:
+    """``fits(path)`` is asked before ``read(path)``, which raises InputError with file, place and what was expected."""
+
+    name: str
+    fits: Callable[[Path], bool]
+    read: Callable[[Path], AnyWorkload]
+
+
+FORMATS: tuple[WorkloadFormat, ...] = ()
+"""The first that fits reads the file; ASTRA-sim's text is what none of these fits."""
+
+
+def read_workload(path: str | os.PathLike[str]) -> AnyWorkload:
+    """Read a workload; raises InputError with file, place and what was expected."""
+    for form in FORMATS:
+        if form.fits(Path(path)):
+            return form.read(Path(path))
+    return read_astra_sim(path)
