@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from astra_ns3.config.flow_list import FlowList
 from astra_ns3.config.workload import Workload
 from astra_ns3.errors import InputError
+from astra_ns3.experiments.jobs.flows import FlowsJob
 from astra_ns3.experiments.jobs.job import Job
 from astra_ns3.experiments.jobs.training import TrainingJob
 from astra_ns3.workload.files.registry import AnyWorkload
 
-JOBS: dict[type, Callable[[Any], Job]] = {Workload: TrainingJob}
+JOBS: dict[type, Callable[[Any], Job]] = {Workload: TrainingJob, FlowList: FlowsJob}
 """From the kind of a workload to its job."""
 
 

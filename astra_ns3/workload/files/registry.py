@@ -7,10 +7,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from astra_ns3.config.flow_list import FlowList
 from astra_ns3.config.workload import Workload
 from astra_ns3.workload.files.astra_sim import read_workload as read_astra_sim
+from astra_ns3.workload.files.flows.reading import holds_flows, read_flows
 
-AnyWorkload = Workload
+AnyWorkload = Workload | FlowList
 """A workload of any kind."""
 
 
@@ -23,7 +25,7 @@ class WorkloadFormat:
     read: Callable[[Path], AnyWorkload]
 
 
-FORMATS: tuple[WorkloadFormat, ...] = ()
+FORMATS: tuple[WorkloadFormat, ...] = (WorkloadFormat("flows", holds_flows, read_flows),)
 """The first that fits reads the file; ASTRA-sim's text is what none of these fits."""
 
 

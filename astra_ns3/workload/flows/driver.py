@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import numpy as np
@@ -13,7 +13,8 @@ from astra_ns3.errors import SimulationStalled
 from astra_ns3.network.api import Limits, NetworkBackend
 from astra_ns3.network.instance import unpack_instance
 from astra_ns3.network.recorded import TableSink
-from astra_ns3.network.records import LayerTimes, NpuRecord, RoleTimes, RunRecords
+from astra_ns3.network.records import CollectiveRecord, LayerDetail, LayerTimes, NpuRecord, RoleTimes, RunRecords
+from astra_ns3.workload.driving import Intervals
 from astra_ns3.workload.flows.completions import Completions, Ideal, not_known
 from astra_ns3.workload.flows.gates import OpenGates
 from astra_ns3.workload.flows.goodput import DeliveryCurve
@@ -122,7 +123,6 @@ class FlowDriver:
             for npu, (finish_ps, compute_ps, exposed_ps, done) in enumerate(self.totals().tolist())
         )
         flows, completions = self._flows, self._completions
-        sent = int(flows.sizes_bytes[(flows.sources == self._reported) & (completions.ends_ps >= 0)].sum())
         return RunRecords(
             complete=self.finished,
             finish_ps=max(npu.finish_ps for npu in npus),
@@ -131,7 +131,7 @@ class FlowDriver:
             details=(),
             collectives=(),
             busy=(),
-            sent_bytes=(sent,),
+            sent_bytes=self.sent_bytes,
             reported_npu=self._reported,
             flows=flow_totals(
                 flows, completions.starts_ps, completions.ends_ps, completions.ideal_ps, self._curve.intervals()
@@ -166,6 +166,33 @@ class FlowDriver:
     def roles(self) -> tuple[RoleTimes, ...]:
         """There are none."""
         return ()
+
+    def details(self) -> tuple[LayerDetail, ...]:
+        """There are none."""
+        return ()
+
+    @property
+    def sent_bytes(self) -> tuple[int, ...]:
+        """Of the flows that the reported NPU has sent and that are delivered."""
+        flows, delivered = self._flows, self._completions.ends_ps >= 0
+        return (int(flows.sizes_bytes[(flows.sources == self._reported) & delivered].sum()),)
+
+    def collective_changes(self, since: int) -> tuple[int, list[CollectiveRecord]]:
+        """There are none."""
+        return 0, []
+
+    def busy_changes(self, since: Sequence[int]) -> tuple[tuple[int, Intervals], ...]:
+        """There are no queues of dimensions."""
+        return ()
+
+    def oldest_collective(self) -> tuple[str, int] | None:
+        """The flow that started first of those on their way, and when."""
+        completions = self._completions
+        on_their_way = np.flatnonzero((completions.starts_ps >= 0) & (completions.ends_ps < 0))
+        if not len(on_their_way):
+            return None
+        flow = int(on_their_way[np.argmin(completions.starts_ps[on_their_way])])
+        return f"flow {flow}", int(completions.starts_ps[flow])
 
     def _wait_for_next(self, now_ps: int) -> None:
         """Have the next flow in order of time started; one event at a time is on the network's list."""

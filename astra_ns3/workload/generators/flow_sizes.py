@@ -12,6 +12,7 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -100,7 +101,7 @@ def _problem(sizes: Sequence[float], percents: Sequence[float]) -> str:
     """What is wrong with a distribution; "" if nothing is."""
     if len(sizes) != len(percents) or len(sizes) < 2:
         return f"has {len(sizes)} points, expected at least two"
-    if any(after < before for column in (sizes, percents) for before, after in zip(column, column[1:], strict=False)):
+    if any(after < before for column in (sizes, percents) for before, after in pairwise(column)):
         return "its sizes and percentages have to ascend"
     if percents[0] < 0 or percents[-1] != _WHOLE:
         return f"its percentages go from {percents[0]:g} to {percents[-1]:g}, expected up to 100"

@@ -81,8 +81,8 @@ def on_off(
 ) -> FlowList:
     """Every NPU is on and off by turns, for random times of the means ``on_ps`` and ``off_ps``.
 
-    While it is on it sends flows to one NPU, drawn anew each time, which start as fast as ``rate_bps`` takes their bytes,
-    until the time is over. Raises InputError.
+    While it is on it sends flows to one NPU, drawn anew each time: one behind the other, as ``rate_bps`` takes their
+    bytes, until the time is over. Raises InputError.
     """
     _check(npus, 2, duration_ps)
     for name, value in (("on", on_ps), ("off", off_ps)):
@@ -94,7 +94,7 @@ def on_off(
     rows: list[tuple[int, int, int, int]] = []
     ps_per_byte = _BITS * PS_PER_SECOND / rate_bps
     for npu in range(npus):
-        now = float(chance.random() < share_on) and 0.0 or _exponential(chance, off_ps)
+        now = (float(chance.random() < share_on) and 0.0) or _exponential(chance, off_ps)
         while now < duration_ps:
             end = min(now + _exponential(chance, on_ps), duration_ps)
             receiver = (npu + 1 + int(chance.random() * (npus - 1))) % npus

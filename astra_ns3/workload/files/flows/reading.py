@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import NamedTuple
 
 from astra_ns3.config.flow_list import FlowList
@@ -32,6 +33,14 @@ def flow_format(text: str) -> FlowFormat | None:
     lines = (line.split() for line in text.removeprefix("\ufeff").splitlines() if not line.lstrip().startswith("#"))
     head = [words for words in lines if words][:_HEAD_LINES]
     return next((each for each in FORMATS if each.looks_like(head)), None)
+
+
+def holds_flows(path: Path) -> bool:
+    """Whether a file looks like a list of flows; what can't be read doesn't."""
+    try:
+        return path.is_file() and flow_format(_head(str(path))) is not None
+    except (InputError, OSError, ValueError):
+        return False
 
 
 def read_flows(path: str | os.PathLike[str]) -> FlowList:
