@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 
 from astra_ns3.config.flow_list import FlowList
 from astra_ns3.errors import InputError
@@ -86,3 +87,16 @@ def _only_all(flows: FlowList, what: str) -> None:
         raise InputError(
             f"{flows.source}: some flows wait for the first of several others, or take turns, which {what} can't say"
         )
+
+
+def write_flows(flows: FlowList, path: str, written_as: str = "csv") -> None:
+    """Write a list of flows in one of :data:`WRITERS`; raises InputError if the format can't say it, or no file can be
+    written."""
+    lines = WRITERS[written_as](flows)
+    first = next(lines)
+    try:
+        with Path(path).open("w", encoding="utf-8", newline="\n") as file:
+            file.write(f"{first}\n")
+            file.writelines(f"{line}\n" for line in lines)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written: {error.strerror or error}") from error
