@@ -18,7 +18,7 @@ from astra_ns3.workload.files.chakra.schema import messages
 VERSION = "0.0.4"
 
 _TYPES = {kind: number for number, kind in names.KINDS.items() if kind is not NodeKind.MARK}
-_COLLECTIVES = {kind: names.COLLECTIVE_TYPES.index(word) for word, kind in reversed(names.COLLECTIVES.items())}
+_COLLECTIVES = {kind: names.COLLECTIVE_TYPES.index(word) for word, kind in reversed(list(names.COLLECTIVES.items()))}
 
 
 class Written(NamedTuple):
