@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from enum import Enum
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from astra_ns3.config.core.collective_kind import CollectiveKind
 
@@ -67,6 +67,7 @@ class GraphNode(NamedTuple):
     type_name: str = ""
 
 
+@runtime_checkable
 class GraphWorkload(Protocol):
     """Graphs of all NPUs. Must be picklable."""
 
