@@ -13,19 +13,19 @@ from astra_ns3.workload.graphs.checks.order import OrderCheck
 from astra_ns3.workload.graphs.checks.unusual import UnusualNodes
 
 
-def check_graphs(workload: GraphWorkload) -> tuple[str, ...]:
+def check_graphs(workload: GraphWorkload, *, collectives: bool = True, messages: bool = True) -> tuple[str, ...]:
     """What the user of a workload should know, each one line, beside its own warnings.
 
     Raises InputError for a node that stands there twice, and for what can't be played: ProgramsDeadlock for nodes that
     wait for one another, ProgramMismatch for collectives that differ between the members of a communicator and for
-    messages without a second end. A parent that is missing counts as done, with a warning.
+    messages without a second end, unless these don't matter. A parent that is missing counts as done, with a warning.
     """
     order, unusual = OrderCheck(workload), UnusualNodes(workload)
-    collectives, messages = CollectiveCheck(workload), MessageCheck(workload)
-    take_by_kind = {**collectives.takes(), **messages.takes(), **unusual.takes()}
+    together: list[CollectiveCheck | MessageCheck] = [CollectiveCheck(workload)] if collectives else []
+    together += [MessageCheck(workload)] if messages else []
+    take_by_kind = {kind: take for check in (unusual, *together) for kind, take in check.takes().items()}
     for npu in range(workload.npus):
         order.begin(npu)
-        collectives.begin(npu)
         for node in workload.nodes(npu):
             order.take(node)
             take = take_by_kind.get(node.kind)
@@ -33,6 +33,6 @@ def check_graphs(workload: GraphWorkload) -> tuple[str, ...]:
                 take(npu, node)
         order.end()
     order.raise_problems()
-    collectives.raise_problems()
-    messages.raise_problems()
+    for check in together:
+        check.raise_problems()
     return (*order.warnings(), *unusual.warnings())

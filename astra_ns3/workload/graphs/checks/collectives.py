@@ -40,12 +40,10 @@ class CollectiveCheck:
         """What is done with nodes of each kind."""
         return {NodeKind.COLLECTIVE: self._take}
 
-    def begin(self, npu: int) -> None:
-        """The nodes of an NPU come next."""
-        self._end()
-        self._npu = npu
-
     def _take(self, npu: int, node: GraphNode) -> None:
+        if npu != self._npu:
+            self._end()
+            self._npu = npu
         group = node.group
         if group and npu not in self._members.get(group, ()):
             self._outside(npu, node)
