@@ -25,7 +25,6 @@ from astra_ns3.experiments.options import (
     Options,
     network_with_options,
     system_with_options,
-    system_with_rules,
 )
 from astra_ns3.memory import require_memory
 from astra_ns3.network.api import EndpointModel
@@ -113,7 +112,6 @@ def load_inputs(
         network_config = network_with_options(read_in_network.network, options)
     comm_scale, compute_scale = options.scales
     job = under_rules(read_in_job.scaled(comm_scale, compute_scale), compatibility)
-    system_config = system_with_rules(system_config, compatibility)
     ground = Ground(system_config, network_config.dimensions, network_config.bandwidths, compatibility)
     with _named(network):
         _check_grid(network_config)

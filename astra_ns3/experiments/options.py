@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
 
-from astra_ns3.config.core.compatibility import Compatibility, preset
+from astra_ns3.config.core.compatibility import preset
 from astra_ns3.config.core.model import shown
 from astra_ns3.config.network.file import AnyNetwork
 from astra_ns3.config.network.packet_network import NetworkConfig, parse_network
@@ -56,7 +56,7 @@ class Options:
         "none",
         'a preset of another simulator\'s rules: "none", "astra-sim-1.0" or "astra-network-ns3", which a config.txt '
         "as network brings with it.",
-        Flag("--compat", help="Whose rules: none (ours), astra-sim-1.0, ..."),
+        Flag("--compat", help="Whose rules: none (ours), astra-sim-1.0, astra-sim-2."),
     )
     num_queues_per_dimension: int | None = option(
         None,
@@ -164,13 +164,6 @@ def system_with_options(system: SystemConfig, options: Options) -> SystemConfig:
     document = system.document()
     document.update({key: changes[name] for key, name in file_keys.items() if name in changes})
     return parse_system(document, "options")
-
-
-def system_with_rules(system: SystemConfig, compatibility: Compatibility) -> SystemConfig:
-    """The system as another simulator's rules have it."""
-    if compatibility.endpoint_delay_ns is None:
-        return system
-    return system.model_copy(update={"endpoint_delay_ns": compatibility.endpoint_delay_ns, "injection_scale": 1.0})
 
 
 def network_with_options(network: AnyNetwork, options: Options) -> AnyNetwork:
