@@ -6,6 +6,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+import numpy.typing as npt
+
 from astra_ns3.collectives.schedule import Schedule
 from astra_ns3.collectives.schedule_files import Tell, silent
 from astra_ns3.config.core.compatibility import Compatibility
@@ -29,7 +32,8 @@ class ExpectedPlay:
 
     schedule: Schedule
     bytes: int
-    groups: tuple[tuple[int, ...], ...]
+    groups: tuple[tuple[int, ...], ...] | npt.NDArray[np.int32]
+    """NPUs of each group; or as an array of shape ``(groups, ranks)``."""
     count: int
 
     @property

@@ -173,6 +173,7 @@ def test_every_file_of_aicbs_is_read_and_written_back() -> None:
     loops = {}
     for path in sorted(REFERENCE.glob("*.txt")):
         workload = read_workload(path)
+        assert isinstance(workload, Workload)
         loops[path.stem.split("_")[0]] = workload.loop
         write = format_simai if workload.loop.startswith("SIMAI_") else format_astra_sim
         again = parse_workload(write(workload))

@@ -6,16 +6,18 @@ from collections.abc import Callable
 from typing import Any
 
 from astra_ns3.config.core.compatibility import Compatibility
+from astra_ns3.config.flow_list import FlowList
 from astra_ns3.config.graph_workload import GraphWorkload
 from astra_ns3.config.workload import Workload
 from astra_ns3.errors import InputError
+from astra_ns3.experiments.jobs.flows import FlowsJob
 from astra_ns3.experiments.jobs.graphs import GraphJob
 from astra_ns3.experiments.jobs.job import Job
 from astra_ns3.experiments.jobs.training import TrainingJob
 from astra_ns3.workload.files.registry import AnyWorkload
 from astra_ns3.workload.simai_rules import as_simai_plays
 
-JOBS: dict[type, Callable[[Any], Job]] = {Workload: TrainingJob, GraphWorkload: GraphJob}
+JOBS: dict[type, Callable[[Any], Job]] = {Workload: TrainingJob, FlowList: FlowsJob, GraphWorkload: GraphJob}
 """From the kind of a workload to its job."""
 
 
