@@ -94,7 +94,7 @@ def play(row: Row) -> Played:
         compatibility=rules,
     )
     try:
-        driver = GraphDriver(backend, system, workload, dimensions=dimensions, compatibility=rules, nodes_to=note)
+        driver = GraphDriver(backend, system, workload, dimensions=dimensions, compatibility=rules, told=note)
         driver.run(Limits())
         return Played(driver.records(), nodes)
     finally:

@@ -89,7 +89,7 @@ class Played:
             system or system_of(),
             SmallGraphs(graphs, groups or {}),
             compatibility=rules,
-            nodes_to=self._note,
+            told=self._note,
         )
         self.driver.run(Limits())
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
@@ -9,7 +10,7 @@ from support.small_graphs import US, Played, collective, compute, mark, receive,
 
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.core.compatibility import OURS, preset
-from astra_ns3.config.graph_workload import NodeKind
+from astra_ns3.config.graph_workload import GraphNode, NodeKind
 from astra_ns3.errors import InputError, SimulationStalled
 from astra_ns3.workload.graphs.finished import FinishedNodes
 from astra_ns3.workload.graphs.window import Window
@@ -175,7 +176,7 @@ def test_what_cannot_be_meant_is_refused(node: object, words: str) -> None:
 def test_a_window_reads_no_more_than_it_needs() -> None:
     taken = []
 
-    def nodes():  # type: ignore[no-untyped-def]
+    def nodes() -> Iterator[GraphNode]:
         for number in range(1000):
             taken.append(number)
             yield compute(number, 1, *([number - 1] if number else []))

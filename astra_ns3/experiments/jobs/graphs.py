@@ -56,13 +56,15 @@ class GraphJob:
         workload = self.workload
         return {
             "source": workload.source,
-            "format": workload.format,
+            "loop": f"{workload.format} graphs",
             "npus": workload.npus,
             "groups": {name: list(members) for name, members in workload.groups.items()},
         }
 
     def expected(self, ground: Ground, passes: int, tell: Tell = silent) -> ExpectedRun:
         """Every collective and message; of a workload too large to be counted which there are, but no number."""
+        if passes > 1:
+            raise InputError(f"passes is {passes}, expected 1: a workload of graphs is played once")
         counts = self._counted(ground)
         times = int(counts.whole)
         messages = [
@@ -95,6 +97,7 @@ class GraphJob:
             on_heartbeat=playing.on_heartbeat,
             report_npu=playing.report_npu,
             journal_to=playing.journal_to,
+            nodes_to=playing.nodes_to,
         )
 
     def _counted(self, ground: Ground) -> GraphCounts:

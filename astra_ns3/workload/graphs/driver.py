@@ -23,8 +23,9 @@ from astra_ns3.workload.driving import Intervals
 from astra_ns3.workload.graphs.communication import Requests
 from astra_ns3.workload.graphs.compute import Durations
 from astra_ns3.workload.graphs.custom import CustomCollectives
+from astra_ns3.workload.graphs.node_rows import NodeRows
 from astra_ns3.workload.graphs.own_messages import OwnMessages
-from astra_ns3.workload.graphs.player import NpuPlayer
+from astra_ns3.workload.graphs.player import NpuPlayer, Told
 from astra_ns3.workload.graphs.ready import ReadyNodes
 from astra_ns3.workload.graphs.slots import slot_rule
 from astra_ns3.workload.graphs.stall import describe_stall
@@ -45,7 +46,8 @@ class GraphDriver:
     ``dimensions``: NPUs along each dimension (default: all in one). ``bandwidths``: of each dimension, in any unit, for
     policies that ask (None: not known). ``seed``: of the system's random delays. ``on_heartbeat(time_ps, events)`` is
     called about ten times a second; what it raises ends the run. ``report_npu``: whose kinds of work the records tell
-    of. ``journal_to``: takes what every NPU does, ``nodes_to`` every node. Raises InputError.
+    of. ``journal_to``: takes what every NPU does, ``nodes_to`` every node; ``told`` hears of each node that has
+    ended. Raises InputError.
     """
 
     def __init__(
@@ -61,7 +63,8 @@ class GraphDriver:
         on_heartbeat: Heartbeat | None = None,
         report_npu: int = 0,
         journal_to: TableSink | None = None,
-        nodes_to: Callable[[int, GraphNode, int, int], None] | None = None,
+        nodes_to: TableSink | None = None,
+        told: Told | None = None,
     ) -> None:
         npus = network.npus
         if workload.npus != npus:
@@ -99,6 +102,7 @@ class GraphDriver:
         size = min(max(ALL_WINDOWS // npus, LEAST_WINDOW), LARGEST_WINDOW)
         slot_of = slot_rule(by_number=by_number)
         self._sums = WorkSums()
+        self._node_rows = None if nodes_to is None else NodeRows(nodes_to)
         self._players = [
             NpuPlayer(
                 npu,
@@ -108,7 +112,7 @@ class GraphDriver:
                 self._npu_done,
                 overlooks=compatibility.untimed_nodes_are_overlooked,
                 sums=self._sums if npu == report_npu else None,
-                told=nodes_to,
+                told=told if self._node_rows is None else self._node_rows.ended,
             )
             for npu in range(npus)
         ]
@@ -155,11 +159,15 @@ class GraphDriver:
         self._network.hand_over_rows()
         if self._journal is not None:
             self._journal.hand_over()
+        if self._node_rows is not None:
+            self._node_rows.hand_over()
 
     def close_journal(self) -> None:
         """Nothing more will happen: hand all on that was written down."""
         if self._journal is not None:
             self._journal.hand_over()
+        if self._node_rows is not None:
+            self._node_rows.hand_over()
 
     def phase_done(self, npu: int, instance: int, time_ps: int) -> None:
         """From the network: an NPU finished a phase of a chunk."""
