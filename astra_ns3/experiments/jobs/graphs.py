@@ -56,7 +56,8 @@ class GraphJob:
         workload = self.workload
         return {
             "source": workload.source,
-            "loop": f"{workload.format} graphs",
+            "loop": self.shape().loop,
+            "format": workload.format,
             "npus": workload.npus,
             "groups": {name: list(members) for name, members in workload.groups.items()},
         }

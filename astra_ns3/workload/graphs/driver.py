@@ -23,6 +23,7 @@ from astra_ns3.workload.driving import Intervals
 from astra_ns3.workload.graphs.communication import Requests
 from astra_ns3.workload.graphs.compute import Durations
 from astra_ns3.workload.graphs.custom import CustomCollectives
+from astra_ns3.workload.graphs.memory import MemoryAccesses
 from astra_ns3.workload.graphs.node_rows import NodeRows
 from astra_ns3.workload.graphs.own_messages import OwnMessages
 from astra_ns3.workload.graphs.player import NpuPlayer, Told
@@ -37,6 +38,7 @@ Heartbeat = Callable[[int, int], None]
 ALL_WINDOWS = 1 << 19
 """So many nodes are held at once, on all NPUs together."""
 LEAST_WINDOW, LARGEST_WINDOW = 1 << 10, 1 << 16
+_MEMORY = (NodeKind.MEMORY_LOAD, NodeKind.MEMORY_STORE)
 _MESSAGES = (NodeKind.SEND, NodeKind.RECEIVE)
 
 
@@ -77,6 +79,7 @@ class GraphDriver:
         self._on_heartbeat = on_heartbeat
         self._reported = report_npu
         self._durations = Durations(system, compatibility)
+        self._memory = MemoryAccesses(system, compatibility)
         self._requests = Requests(workload.groups, npus, len(sizes), compatibility)
         self._replays = system.replay_only
         self._skips_broadcasts = compatibility.broadcasts_take_their_duration
@@ -259,6 +262,9 @@ class GraphDriver:
             request = self._requests.message(player.npu, node)
             post = self._system.send if kind is NodeKind.SEND else self._system.receive
             return self._wait(post(request), player, node)
+        if kind in _MEMORY:
+            now_ps = self._network.now_ps()
+            return self._last(player, node, self._memory.duration_ps(player.npu, node, now_ps))
         return self._last(player, node, self._durations.of(node))
 
     def _begin_collective(self, player: NpuPlayer, node: GraphNode) -> bool:
