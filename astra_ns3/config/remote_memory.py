@@ -17,6 +17,7 @@ PER_NPU = "PER_NPU_MEMORY_EXPANSION"
 PER_NODE = "PER_NODE_MEMORY_EXPANSION"
 POOL = "MEMORY_POOL"
 
+_Kind = Literal["NO_MEMORY_EXPANSION", "PER_NPU_MEMORY_EXPANSION", "PER_NODE_MEMORY_EXPANSION", "MEMORY_POOL"]
 _Latency = Annotated[float, Ge(0), Le(1e12)]
 _Bandwidth = Annotated[float, Gt(0), Le(1e9)]
 
@@ -24,8 +25,8 @@ _Bandwidth = Annotated[float, Gt(0), Le(1e9)]
 class RemoteMemory(ConfigModel):
     """An access takes the latency, in ns, and its bytes over the bandwidth, in GB/s (10**9).
 
-    Each NPU has a memory of its own, or so many NPUs of a node share one, or all do; one that is shared serves one access
-    at a time.
+    Each NPU has a memory of its own, or so many NPUs of a node share one, or all do; one that is shared serves one
+    access at a time.
     """
 
     kind: Literal["NO_MEMORY_EXPANSION", "PER_NPU_MEMORY_EXPANSION", "PER_NODE_MEMORY_EXPANSION", "MEMORY_POOL"] = (
