@@ -14,6 +14,7 @@ from astra_ns3.network.api import NetworkBackend
 from astra_ns3.system.groups import Grid
 from astra_ns3.system.messages import message_schedule
 from astra_ns3.workload.dry_run import Counts
+from astra_ns3.workload.graphs.checking import check_graphs
 from astra_ns3.workload.graphs.counted import GraphCounts, counted
 from astra_ns3.workload.graphs.driver import GraphDriver
 
@@ -48,8 +49,10 @@ class GraphJob:
         ]
 
     def warnings(self, ground: Ground) -> list[str]:
-        """What the reader found."""
-        return list(self.workload.warnings)
+        """What the reader found, and what is odd with the graphs; raises InputError for what can't be played."""
+        played = not ground.system.replay_only
+        both_ends = played and not ground.compatibility.messages_by_arrival
+        return [*self.workload.warnings, *check_graphs(self.workload, collectives=played, messages=both_ends)]
 
     def document(self) -> dict[str, Any]:
         """Where it came from, and its groups; not its nodes."""
