@@ -104,7 +104,7 @@ class GraphDriver:
         )
         size = min(max(ALL_WINDOWS // npus, LEAST_WINDOW), LARGEST_WINDOW)
         slot_of = slot_rule(by_number=by_number)
-        self._sums = WorkSums()
+        self._sums = WorkSums(report_npu, self._journal)
         self._node_rows = None if nodes_to is None else NodeRows(nodes_to)
         self._players = [
             NpuPlayer(
@@ -114,7 +114,7 @@ class GraphDriver:
                 self._begin,
                 self._npu_done,
                 overlooks=compatibility.untimed_nodes_are_overlooked,
-                sums=self._sums if npu == report_npu else None,
+                sums=self._sums_of(npu),
                 told=told if self._node_rows is None else self._node_rows.ended,
             )
             for npu in range(npus)
@@ -242,6 +242,12 @@ class GraphDriver:
         """What of all collectives that go on was issued first, in words, and when; None if there is none."""
         return self._system.oldest_collective()
 
+    def _sums_of(self, npu: int) -> WorkSums | None:
+        """Where an NPU's time is booked: of the reported one, and of all if a journal wants to know."""
+        if npu == self._reported:
+            return self._sums
+        return None if self._journal is None else WorkSums(npu, self._journal)
+
     def _npu_done(self) -> None:
         self._left -= 1
         if not self._left:
@@ -305,6 +311,8 @@ class GraphDriver:
     def _wait(self, handle: Handle, player: NpuPlayer, node: GraphNode) -> bool:
         if not handle.done:
             self._running[handle] = player, node
+            if player.sums is not None:
+                player.sums.takes_part(node, handle.collective)
         return handle.done
 
     def _last(self, player: NpuPlayer, node: GraphNode, duration_ps: int | None) -> bool | None:
