@@ -20,6 +20,7 @@ from astra_ns3.experiments.progress import Progress, ProgressMeter, ProgressSink
 from astra_ns3.experiments.request import RunRequest
 from astra_ns3.experiments.watch import Watch
 from astra_ns3.network.api import NetworkBackend
+from astra_ns3.network.ideal.choice import ideal_of
 from astra_ns3.network.recorded import TableSink
 from astra_ns3.network.records import RecorderOptions, RunRecords
 from astra_ns3.network.registry import check_given, create_backend
@@ -134,6 +135,8 @@ def play(
                 request.report_npu,
                 recorder.sink if recorder.timeline else None,
                 lambda time_ps, events: reporter.beat(meter.read(time_ps, events, watch.wall_seconds)),
+                recorder.sink,
+                ideal_of(inputs.plan, request.backend_name, inputs.compatibility),
             )
             driver = inputs.job.driver(network, inputs.ground, playing)
         work = expected_work(inputs, request.passes)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, overload
 
 from astra_ns3.errors import InputError
 from astra_ns3.experiments.astra_sim_tables import BACKEND_END_TO_END, DETAILED, END_TO_END, UTILIZATION_SUFFIX
+from astra_ns3.experiments.flow_tables import FLOW_COMPLETION, GOODPUT
 from astra_ns3.experiments.layer_table import LAYERS
 from astra_ns3.experiments.metadata import FORMAT_VERSION
 from astra_ns3.experiments.replacing import RUN_FILE, whole_run
@@ -21,6 +22,7 @@ from astra_ns3.experiments.store import FORMAT, SEEDS_FORMAT
 from astra_ns3.network.recorded import (
     ACCOUNT_HOPS,
     ACCOUNTS,
+    COMPLETIONS,
     CONNECTIONS,
     FLOWS,
     OPERATIONS,
@@ -175,6 +177,9 @@ class Result:
     collectives = Frame(COLLECTIVES, "a row per collective")
     switches = Frame(SWITCH, "a row per port of the network")
     flows = Frame(FLOWS)
+    completions = Frame(COMPLETIONS)
+    flow_completion = Frame(FLOW_COMPLETION, "a row per class of sizes, if the workload is a list of flows")
+    goodput = Frame(GOODPUT, "a row per interval of time, if the workload is a list of flows")
     accounts = Frame(ACCOUNTS)
     account_hops = Frame(ACCOUNT_HOPS)
     layers = Frame(LAYERS)

@@ -13,6 +13,7 @@ from typing import Any
 from astra_ns3.errors import InputError, ResultsNotSaved
 from astra_ns3.experiments.astra_sim_tables import astra_sim_tables
 from astra_ns3.experiments.description import Description
+from astra_ns3.experiments.flow_tables import flow_tables
 from astra_ns3.experiments.layer_table import LAYERS, write_layers
 from astra_ns3.experiments.metadata import run_document
 from astra_ns3.experiments.play import Played
@@ -137,6 +138,7 @@ def save(
         npu_table(played.records),
         collective_table(played.records),
         switch_table(played.switch_ports),
+        *flow_tables(played.records.flows),
     ]
     if "layers" in request.record:
         destination.write_layers(played.records.roles)

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from astra_ns3.errors import InputError
 from astra_ns3.experiments.astra_sim_tables import BACKEND_END_TO_END, DETAILED, END_TO_END
+from astra_ns3.experiments.flow_tables import FLOW_COMPLETION, GOODPUT
 from astra_ns3.experiments.layer_table import LAYERS
 from astra_ns3.experiments.replacing import (
     PENDING,
@@ -40,6 +41,8 @@ RESULT_FILES = (
     NPUS,
     COLLECTIVES,
     SWITCH,
+    FLOW_COMPLETION,
+    GOODPUT,
     *(table.file for table in (*RECORDED_TABLES, LAYERS)),
     RUN_FILE,
 )

@@ -189,8 +189,22 @@ PHASES = RecordedTable(
         Column("end_ps", "int64", "ps", "when the NPU had finished it"),
     ),
 )
+COMPLETIONS = RecordedTable(
+    "completions",
+    "a row per delivered flow, in that order, if the workload is a list of flows; raises InputError otherwise",
+    (
+        Column("flow", "int32", "", "its place in the list, from 0"),
+        Column("source", "int32", "", "NPU that sends"),
+        Column("destination", "int32", "", "NPU that receives"),
+        Column("bytes", "int64", "B", "size"),
+        Column("start_ps", "int64", "ps", "when it started"),
+        Column("end_ps", "int64", "ps", "when it was delivered"),
+        Column("ideal_ps", "int64", "ps", "time alone on an idle network; 0: not known"),
+    ),
+)
 RECORDED_TABLES = (
     FLOWS,
+    COMPLETIONS,
     ACCOUNTS,
     ACCOUNT_HOPS,
     CONNECTIONS,
@@ -201,7 +215,7 @@ RECORDED_TABLES = (
     OPERATIONS,
     PHASES,
 )
-"""All that is streamed while a run goes on: by its backend, the last two by the system."""
+"""All that is streamed while a run goes on: by its backend, the last two by the system, completions by the workload."""
 
 
 class TableSink(Protocol):

@@ -201,12 +201,52 @@ class RoleTimes:
 
 
 @dataclass(frozen=True)
+class FlowSizes:
+    """Delivered flows of a class of sizes: above ``above_bytes``, up to ``most_bytes``.
+
+    ``times_ps``: percentiles of the time from start to delivery, those of :data:`FLOW_PERCENTILES` and the longest;
+    ``slowdowns``: the same of that over the time alone on an idle network (empty: not known). A percentile is the least
+    value that so large a share of the flows doesn't exceed.
+    """
+
+    above_bytes: int
+    most_bytes: int
+    flows: int
+    bytes: int
+    times_ps: tuple[int, ...]
+    slowdowns: tuple[float, ...] = ()
+
+
+FLOW_PERCENTILES = (50, 95, 99)
+
+
+@dataclass(frozen=True)
+class FlowTotals:
+    """What came of a list of flows by now. ``all``: all that are delivered (None: none is); ``sizes``: by class.
+
+    ``goodput``: intervals of time, one after the other, with the bytes of messages that all NPUs got in each.
+    """
+
+    flows: int
+    started: int
+    delivered: int
+    bytes: int
+    delivered_bytes: int
+    first_start_ps: int
+    last_end_ps: int
+    all: FlowSizes | None = None
+    sizes: tuple[FlowSizes, ...] = ()
+    goodput: tuple[tuple[int, int, int], ...] = ()
+
+
+@dataclass(frozen=True)
 class RunRecords:
     """All of a run so far. ``layers``, ``details``, ``busy`` and ``sent_bytes`` are those of ``reported_npu``.
 
     Index of ``busy`` and ``sent_bytes`` is the dimension. ``busy``: intervals (begin, end), in order and disjoint, in
     which the NPU's queue of the dimension held a chunk, waiting or running. ``sent_bytes``: what it sent in phases that
-    it finished. ``roles``: the layers of every role.
+    it finished. ``roles``: the layers of every role. ``flows``: of a workload that is a list of
+    flows.
     """
 
     complete: bool
@@ -219,3 +259,4 @@ class RunRecords:
     sent_bytes: tuple[int, ...]
     reported_npu: int = 0
     roles: tuple[RoleTimes, ...] = ()
+    flows: FlowTotals | None = None

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from astra_ns3.report.alignment import aligned, clock, percent
+from astra_ns3.report.flow_text import completion_text, flow_rows
 from astra_ns3.units import format_bytes, format_time
 
 MOST_LAYERS = 5
@@ -32,6 +33,7 @@ def summary(metadata: Metadata, folder: Path | None) -> dict[str, Any]:
     """What a script wants to know of a run, flat; times in ps, of the reported NPU, but for the last one's finish."""
     return {
         **{name: metadata[name] for name in _COPIED},
+        **({"flows": metadata["flows"]} if "flows" in metadata else {}),
         **metadata["statistics"],
         **{name: metadata["timing"][name] for name in ("wall_seconds", "setup_seconds", "simulation_seconds")},
         "peak_memory_bytes": metadata["memory"]["peak_bytes"],
@@ -46,6 +48,9 @@ def run_text(metadata: Metadata, folder: Path | None) -> str:
     layers = _layer_rows(metadata)
     if layers:
         parts.append(f"largest exposed communication\n{aligned(layers, indent='  ')}")
+    completion = completion_text(metadata["flows"]) if "flows" in metadata else ""
+    if completion:
+        parts.append(f"time from start to delivery, and over the time alone on an idle network\n{completion}")
     parts.append(aligned([("files", str(folder) if folder is not None else "none (name a folder with --path)")]))
     return "\n".join(parts)
 
@@ -60,10 +65,15 @@ def _rows(metadata: Metadata) -> list[tuple[str, str]]:
         ("NPUs", f"{metadata['npus']}"),
         ("passes", f"{metadata['passes']}"),
         ("finish", f"{format_time(finish_ps)}"),
-        ("compute", _share(metadata["compute_ps"], npu_ps, npu)),
-        ("exposed communication", _share(metadata["exposed_ps"], npu_ps, npu)),
-        ("collectives", f"{metadata['collectives']:,} in {metadata['chunks']:,} chunks"),
     ]
+    if "flows" in metadata:
+        rows += flow_rows(metadata["flows"])
+    else:
+        rows += [
+            ("compute", _share(metadata["compute_ps"], npu_ps, npu)),
+            ("exposed communication", _share(metadata["exposed_ps"], npu_ps, npu)),
+            ("collectives", f"{metadata['collectives']:,} in {metadata['chunks']:,} chunks"),
+        ]
     statistics = metadata["statistics"]
     rows += [(name, f"{statistics[name]:,}") for name in ("messages", "packets", "events") if name in statistics]
     lost = [(name, statistics.get(name, 0)) for name in ("dropped_frames", "retransmissions", "timeouts", "pauses")]

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from astra_ns3.experiments.result import Result
-from astra_ns3.network.recorded import FLOWS
+from astra_ns3.network.recorded import COMPLETIONS, FLOWS
 from astra_ns3.studies.task import Measure
 from astra_ns3.units import PS_PER_US
 
@@ -43,12 +43,13 @@ class _Run:
 
     @cached_property
     def slowdowns(self) -> Any:
-        """Time over ideal time of each message that has one, sorted; empty if flows were not recorded."""
-        if not self.has(FLOWS.file):
+        """Time over ideal time of each flow of a list, or each message, that has one, sorted; empty: none is known."""
+        file = COMPLETIONS.file if self.has(COMPLETIONS.file) else FLOWS.file
+        if not self.has(file):
             return np.empty(0)
         import pyarrow.parquet as pq
 
-        table = pq.read_table(self._result.file(FLOWS.file), columns=list(_FLOW_COLUMNS))
+        table = pq.read_table(self._result.file(file), columns=list(_FLOW_COLUMNS))
         start, end, ideal = (table[name].to_numpy() for name in _FLOW_COLUMNS)
         known = ideal > 0
         return np.sort((end[known] - start[known]) / ideal[known])

@@ -11,6 +11,7 @@ from astra_ns3.config.core.compatibility import Compatibility
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.experiments.expected import ExpectedRun
 from astra_ns3.network.api import NetworkBackend
+from astra_ns3.network.ideal.choice import Ideal
 from astra_ns3.network.recorded import TableSink
 from astra_ns3.workload.driving import Driver
 from astra_ns3.workload.dry_run import Counts
@@ -35,6 +36,10 @@ class Playing:
     report_npu: int = 0
     journal_to: TableSink | None = None
     on_heartbeat: Callable[[int, int], None] | None = None
+    rows_to: TableSink | None = None
+    """Takes the rows of tables that a kind of workload always has, if rows are kept."""
+    ideal: Ideal | None = None
+    """What messages would take alone on the network; None: nobody knows."""
 
 
 class Shape(NamedTuple):

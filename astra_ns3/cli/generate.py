@@ -1,0 +1,163 @@
+"""``astra-ns3 generate``: workloads that are made by chance, written as files."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from astra_ns3.cli.output import print_json, show
+from astra_ns3.config.flow_list import FlowList
+from astra_ns3.errors import InputError
+from astra_ns3.units import format_bytes, format_time, parse_rate, parse_time_ps
+from astra_ns3.workload.files.flows.writing import WRITERS, write_flows
+from astra_ns3.workload.generators import flows as generators
+from astra_ns3.workload.generators.flow_sizes import DISTRIBUTIONS, FlowSizes, flow_sizes
+
+_USAGE_STATUS = 2
+_Command = Callable[..., Any]
+
+
+def _of(read: Callable[[str], Any], name: str) -> click.ParamType:
+    """A kind of parameter that is read by one of our functions."""
+
+    class Kind(click.ParamType):
+        def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+            try:
+                return read(value) if isinstance(value, str) else value
+            except InputError as error:
+                return self.fail(str(error), param, ctx)
+
+    kind = Kind()
+    kind.name = name
+    return kind
+
+
+TIME = _of(parse_time_ps, "TIME")
+RATE = _of(parse_rate, "RATE")
+SIZES = _of(flow_sizes, "SIZES")
+
+
+def _shared(command: _Command) -> _Command:
+    """The options of every kind of list."""
+    for option in (
+        click.option("-o", "--output", metavar="FILE", required=True, help="Where to write."),
+        click.option(
+            "--format",
+            "written_as",
+            type=click.Choice(tuple(WRITERS)),
+            default="csv",
+            show_default=True,
+            help="Our CSV, HPCC's flow.txt, or htsim's connection matrix.",
+        ),
+        click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Of all random numbers."),
+        click.option(
+            "--sizes",
+            type=SIZES,
+            required=True,
+            metavar="SIZES",
+            help=f"Of flows: {', '.join(DISTRIBUTIONS)}, one size such as 100KB, or a file of sizes and percentages.",
+        ),
+        click.option("--npus", type=click.IntRange(2), required=True, help="How many NPUs there are."),
+        click.option("--json", "as_json", is_flag=True, help="Print what was written as JSON."),
+    ):
+        command = option(command)
+    return command
+
+
+_RATE = click.option("--rate", type=RATE, required=True, metavar="RATE", help="Of an NPU's link, such as 100Gbps.")
+_DURATION = click.option("--duration", type=TIME, required=True, metavar="TIME", help="In which flows start.")
+_INTERVAL = click.option(
+    "--interval", type=TIME, default="0s", metavar="TIME", show_default=True, help="From one to the next."
+)
+
+
+@click.group("generate", invoke_without_command=True)
+@click.pass_context
+def generate_group(context: click.Context) -> None:
+    """Make a workload by chance, the same for a seed."""
+    _help_alone(context)
+
+
+@generate_group.group("flows", invoke_without_command=True)
+@click.pass_context
+def generate_flows(context: click.Context) -> None:
+    """Make a list of flows."""
+    _help_alone(context)
+
+
+@generate_flows.command("poisson")
+@_shared
+@_RATE
+@_DURATION
+@click.option("--load", type=float, required=True, help="Share of the rate that flows take on average, such as 0.5.")
+def generate_poisson(npus: int, sizes: FlowSizes, rate: int, duration: int, load: float, seed: int, **rest: Any) -> int:
+    """Flows from all NPUs to any others, at random times, at a load."""
+    made = generators.poisson(npus, sizes, load=load, rate_bps=rate, duration_ps=duration, seed=seed)
+    return _written(made, npus, rate, **rest)
+
+
+@generate_flows.command("incast")
+@_shared
+@_INTERVAL
+@click.option("--senders", type=click.IntRange(1), required=True, help="To one receiver at once.")
+@click.option("--bursts", type=click.IntRange(1), default=1, show_default=True, help="How many.")
+def generate_incast(
+    npus: int, sizes: FlowSizes, senders: int, bursts: int, interval: int, seed: int, **rest: Any
+) -> int:
+    """Bursts in which many NPUs begin at once to send to one, all drawn anew each time."""
+    made = generators.incast(npus, sizes, senders=senders, bursts=bursts, interval_ps=interval, seed=seed)
+    return _written(made, npus, None, **rest)
+
+
+@generate_flows.command("permutation")
+@_shared
+@_INTERVAL
+@click.option("--rounds", type=click.IntRange(1), default=1, show_default=True, help="How many.")
+def generate_permutation(npus: int, sizes: FlowSizes, rounds: int, interval: int, seed: int, **rest: Any) -> int:
+    """Rounds in which every NPU sends one flow and gets one."""
+    made = generators.permutation(npus, sizes, rounds=rounds, interval_ps=interval, seed=seed)
+    return _written(made, npus, None, **rest)
+
+
+@generate_flows.command("on-off")
+@_shared
+@_RATE
+@_DURATION
+@click.option("--on", type=TIME, required=True, metavar="TIME", help="For how long an NPU sends, on average.")
+@click.option("--off", type=TIME, required=True, metavar="TIME", help="For how long it doesn't, on average.")
+def generate_on_off(
+    npus: int, sizes: FlowSizes, rate: int, duration: int, on: int, off: int, seed: int, **rest: Any
+) -> int:
+    """NPUs that send flow after flow to one other for a while, are quiet for a while, and choose another."""
+    made = generators.on_off(npus, sizes, rate_bps=rate, on_ps=on, off_ps=off, duration_ps=duration, seed=seed)
+    return _written(made, npus, rate, **rest)
+
+
+def _written(flows: FlowList, npus: int, rate_bps: int | None, *, output: str, written_as: str, as_json: bool) -> int:
+    write_flows(flows, output, written_as)
+    load = math.inf if rate_bps is None else generators.offered_load(flows, npus, rate_bps)
+    document = {
+        "written": output,
+        "flows": len(flows),
+        "bytes": int(flows.sizes_bytes.sum()),
+        "last_start_ps": int(flows.starts_ps.max()),
+        "load": load if math.isfinite(load) else None,
+        "exit_status": 0,
+    }
+    if as_json:
+        print_json(document)
+        return 0
+    at = f", load {load:.3g}" if math.isfinite(load) else ""
+    last = format_time(int(flows.starts_ps.max()))
+    show(f"written to {output}: {len(flows):,} flows, {format_bytes(document['bytes'])}, the last at {last}{at}")
+    return 0
+
+
+def _help_alone(context: click.Context) -> None:
+    """Print the help of a group that was called without a command."""
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help(), err=True)
+        context.exit(_USAGE_STATUS)

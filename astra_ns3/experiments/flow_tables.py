@@ -1,0 +1,90 @@
+"""What came of a list of flows, as tables and as plain data: completion by size, goodput over time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from astra_ns3.experiments.tables import Cell, CellColumn, Table, decimal, microseconds
+from astra_ns3.network.records import FLOW_PERCENTILES, FlowSizes, FlowTotals
+from astra_ns3.units import PS_PER_NS
+
+FLOW_COMPLETION = "flow_completion.csv"
+GOODPUT = "goodput.csv"
+PERCENTILES = (*(f"p{percent}" for percent in FLOW_PERCENTILES), "max")
+_BITS = 8
+_MILLIONTHS = 1_000_000
+
+Interval = tuple[int, int, int]
+
+
+def _time(place: int) -> Callable[[FlowSizes], Cell]:
+    return lambda sizes: microseconds(sizes.times_ps[place])
+
+
+def _slowdown(place: int) -> Callable[[FlowSizes], Cell]:
+    return lambda sizes: decimal(round(sizes.slowdowns[place] * _MILLIONTHS), _MILLIONTHS) if sizes.slowdowns else None
+
+
+FLOW_COMPLETION_COLUMNS: tuple[CellColumn[FlowSizes], ...] = (
+    ("above_bytes", lambda sizes: sizes.above_bytes),
+    ("most_bytes", lambda sizes: sizes.most_bytes),
+    ("flows", lambda sizes: sizes.flows),
+    ("bytes", lambda sizes: sizes.bytes),
+    *((f"{name}_us", _time(place)) for place, name in enumerate(PERCENTILES)),
+    *((f"slowdown_{name}", _slowdown(place)) for place, name in enumerate(PERCENTILES)),
+)
+GOODPUT_COLUMNS: tuple[CellColumn[Interval], ...] = (
+    ("from_us", lambda interval: microseconds(interval[0])),
+    ("to_us", lambda interval: microseconds(interval[1])),
+    ("bytes", lambda interval: interval[2]),
+    ("goodput_gbit_per_s", lambda interval: _gbit_per_s(*interval)),
+)
+
+
+def flow_tables(totals: FlowTotals | None) -> list[Table]:
+    """A row for each class of sizes and one for all; a row for each interval of time. None for other workloads."""
+    if totals is None:
+        return []
+    rows = [*totals.sizes, *([totals.all] if totals.all else [])]
+    return [
+        Table.of(FLOW_COMPLETION, FLOW_COMPLETION_COLUMNS, rows),
+        Table.of(GOODPUT, GOODPUT_COLUMNS, totals.goodput),
+    ]
+
+
+def flow_document(totals: FlowTotals | None) -> dict[str, Any]:
+    """What run.json says of a list of flows under ``flows``; nothing for other workloads."""
+    if totals is None:
+        return {}
+    span_ps = totals.last_end_ps - totals.first_start_ps
+    return {
+        "flows": {
+            "flows": totals.flows,
+            "started": totals.started,
+            "delivered": totals.delivered,
+            "bytes": totals.bytes,
+            "delivered_bytes": totals.delivered_bytes,
+            "first_start_ps": totals.first_start_ps,
+            "last_end_ps": totals.last_end_ps,
+            "goodput_bps": totals.delivered_bytes * _BITS * PS_PER_NS * 10**9 // span_ps if span_ps > 0 else None,
+            "all": _of_sizes(totals.all) if totals.all else None,
+            "sizes": [_of_sizes(sizes) for sizes in totals.sizes],
+        }
+    }
+
+
+def _of_sizes(sizes: FlowSizes) -> dict[str, Any]:
+    return {
+        "above_bytes": sizes.above_bytes,
+        "most_bytes": sizes.most_bytes,
+        "flows": sizes.flows,
+        "bytes": sizes.bytes,
+        "times_ps": dict(zip(PERCENTILES, sizes.times_ps, strict=True)),
+        "slowdowns": dict(zip(PERCENTILES, sizes.slowdowns, strict=True)) if sizes.slowdowns else None,
+    }
+
+
+def _gbit_per_s(begin_ps: int, end_ps: int, size_bytes: int) -> Cell:
+    """Bits a nanosecond."""
+    return decimal(size_bytes * _BITS * PS_PER_NS, end_ps - begin_ps) if end_ps > begin_ps else None

@@ -1,0 +1,114 @@
+"""A list of flows, as a job."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from astra_ns3.collectives.schedule_files import Tell, silent
+from astra_ns3.config.flow_list import FlowList, Numbers
+from astra_ns3.errors import InputError
+from astra_ns3.experiments.expected import ExpectedPlay, ExpectedRun
+from astra_ns3.experiments.jobs.job import Ground, Playing, Shape
+from astra_ns3.network.api import NetworkBackend
+from astra_ns3.system.messages import message_schedule
+from astra_ns3.workload.dry_run import Counts
+from astra_ns3.workload.flows.completions import not_known
+from astra_ns3.workload.flows.driver import FlowDriver
+
+
+@dataclass(frozen=True)
+class FlowsJob:
+    """See :class:`~astra_ns3.experiments.jobs.job.Job`."""
+
+    workload: FlowList
+
+    @property
+    def source(self) -> str:
+        """The file it came from."""
+        return self.workload.source
+
+    def shape(self) -> Shape:
+        """What kind of list, and how many flows it has."""
+        return Shape(self.workload.format, len(self.workload))
+
+    def scaled(self, comm_scale: float, compute_scale: float) -> FlowsJob:
+        """Sizes by the one, starts by the other: both alike keep the load."""
+        return FlowsJob(self.workload.scaled(comm_scale, compute_scale))
+
+    def scaled_apart(self, comm_scale: float, compute_scale: float) -> list[str]:
+        """Nothing computes, so there is nothing to hide behind."""
+        return []
+
+    def warnings(self, ground: Ground) -> list[str]:
+        """What its reader had to say."""
+        return list(self.workload.warnings)
+
+    def document(self) -> dict[str, Any]:
+        """The list in a few numbers; the flows themselves are in its file."""
+        flows = self.workload
+        return {
+            "source": flows.source,
+            "loop": flows.format,
+            "flows": len(flows),
+            "bytes": int(flows.sizes_bytes.sum()),
+            "waiting_for_others": 0 if flows.waits_for is None else int((flows.waits_for >= 0).sum()),
+            "first_start_ps": int(flows.starts_ps.min()),
+            "last_start_ps": int(flows.starts_ps.max()),
+            "npus": flows.npus,
+        }
+
+    def expected(self, ground: Ground, passes: int, tell: Tell = silent) -> ExpectedRun:
+        """Every flow, those of about one size together; raises InputError if the network lacks an NPU."""
+        npus = int(np.prod(ground.dimensions))
+        self.workload.check_npus(npus)
+        if passes > 1:
+            raise InputError(f"passes is {passes}, expected 1: a list of flows is played once")
+        return ExpectedRun(0, tuple(_plays(self.workload)))
+
+    def expected_computation(self, ground: Ground, passes: int) -> tuple[int, int]:
+        """Nothing computes."""
+        return 0, 0
+
+    def issued_at_once(self, ground: Ground, passes: int) -> Counts:
+        """There are no collectives."""
+        return []
+
+    def driver(self, network: NetworkBackend, ground: Ground, playing: Playing) -> FlowDriver:
+        """The flows at their times."""
+        return FlowDriver(
+            network,
+            self.workload,
+            ideal=playing.ideal or not_known,
+            on_heartbeat=playing.on_heartbeat,
+            report_npu=playing.report_npu,
+            completions_to=playing.rows_to,
+        )
+
+
+def _plays(flows: FlowList) -> Iterator[ExpectedPlay]:
+    """The flows of each octave of sizes, all of their mean size but the largest; the bytes add up exactly."""
+    order = np.argsort(flows.sizes_bytes, kind="stable")
+    sizes = flows.sizes_bytes[order]
+    ends = np.stack([flows.sources[order], flows.destinations[order]], axis=1)
+    largest, begin = len(sizes) - 1, 0
+    while begin < largest:
+        end = min(int(np.searchsorted(sizes, 2 * sizes[begin])), largest)
+        yield from _of_mean_size(sizes[begin:end], ends[begin:end])
+        begin = end
+    yield _play(int(sizes[largest]), ends[largest:])
+
+
+def _of_mean_size(sizes: Numbers, ends: Any) -> Iterator[ExpectedPlay]:
+    mean, larger = divmod(int(sizes.sum()), len(sizes))
+    if larger < len(sizes):
+        yield _play(mean, ends[: len(sizes) - larger])
+    if larger:
+        yield _play(mean + 1, ends[len(sizes) - larger :])
+
+
+def _play(size_bytes: int, ends: Any) -> ExpectedPlay:
+    return ExpectedPlay(message_schedule(), size_bytes, ends, 1)

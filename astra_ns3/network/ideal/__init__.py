@@ -1,0 +1,1 @@
+"""What messages would take alone on an idle network."""

@@ -1,0 +1,87 @@
+"""What a message takes alone on an analytical network: by its formula, or along its links, store and forward.
+
+The rules are those of the native half (``ns3-scratch/analytical``); sums are of floating-point nanoseconds, as there,
+so a time may be off by a picosecond.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from astra_ns3.config.network.analytical_network import AnalyticalDimension
+from astra_ns3.network.grid import NpuGrid
+from astra_ns3.units import PS_PER_NS
+
+Numbers = npt.NDArray[np.int64]
+_Nanoseconds = npt.NDArray[np.floating[Any]]
+
+
+@dataclass(frozen=True)
+class GridIdeal:
+    """Times of messages between NPUs of a grid.
+
+    ``queues``: links serve one message at a time, each of which a message crosses whole; the others hold without:
+    see :class:`~astra_ns3.network.analytical.backend.AnalyticalModel`. ``rendezvous_bytes``: of the invitation.
+    """
+
+    grid: NpuGrid
+    queues: bool = False
+    highest_dimension_only: bool = False
+    truncate: bool = False
+    rendezvous_bytes: int = 0
+
+    def __call__(self, sources: npt.NDArray[np.int32], destinations: npt.NDArray[np.int32], sizes: Numbers) -> Numbers:
+        """Picoseconds of each message, all columns of shape ``(messages,)``."""
+        there = self._ns(sources.astype(np.int64), destinations.astype(np.int64), sizes)
+        if self.rendezvous_bytes:
+            invitation = np.full_like(sizes, self.rendezvous_bytes)
+            there = there + self._ns(destinations.astype(np.int64), sources.astype(np.int64), invitation)
+        times: Numbers = np.rint(there * PS_PER_NS).astype(np.int64)
+        return times
+
+    def _ns(self, sources: Numbers, destinations: Numbers, sizes: Numbers) -> _Nanoseconds:
+        total = np.zeros(len(sizes), dtype=np.float64)
+        for number, dimension in enumerate(self.grid.network.grid):
+            a, b = sources % dimension.npus, destinations % dimension.npus
+            took = self._dimension_ns(number, dimension, a, b, sizes)
+            differs = a != b
+            total = np.where(differs, took, total) if self.highest_dimension_only else total + differs * took
+            sources, destinations = sources // dimension.npus, destinations // dimension.npus
+        return total
+
+    def _dimension_ns(
+        self, number: int, kind: AnalyticalDimension, a: Numbers, b: Numbers, sizes: Numbers
+    ) -> _Nanoseconds:
+        data = sizes / kind.bytes_per_ns
+        hops, switch = _hops(kind, a, b), kind.topology == "switch"
+        latency = self._latency_ns(number, a, b, hops * kind.link_latency_ns)
+        router = kind.router_latency_ns if switch else 0.0
+        if self.queues:
+            nics = hops * kind.nic_latency_ns if switch else hops * 2 * kind.nic_latency_ns
+            return hops * data + latency + nics + router
+        network = np.zeros(len(sizes), dtype=np.float64)
+        for addend in (latency, data, 2 * kind.nic_latency_ns, router):
+            network = network + addend
+            network = np.trunc(network) if self.truncate else network
+        memory = (kind.memory_latency_ns + sizes / kind.memory_bytes_per_ns) * kind.memory_scale
+        return np.maximum(network, memory)
+
+    def _latency_ns(self, number: int, a: Numbers, b: Numbers, of_links: _Nanoseconds) -> _Nanoseconds:
+        """Of the links between two places; in a fabric of switches that of the pair's own path."""
+        delays = self.grid.delays
+        if number != self.grid.fabric or delays is None:
+            return of_links
+        found: _Nanoseconds = delays.delays_ps[delays.class_of[a], delays.class_of[b]] / PS_PER_NS
+        return found
+
+
+def _hops(kind: AnalyticalDimension, a: Numbers, b: Numbers) -> Numbers:
+    """Links from one place of a dimension to another."""
+    if kind.topology == "switch":
+        return np.full_like(a, 2)
+    apart = np.abs(a - b)
+    return np.minimum(apart, kind.npus - apart) if kind.topology == "ring" else np.ones_like(a)

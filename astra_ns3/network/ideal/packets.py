@@ -1,0 +1,192 @@
+"""What a message takes alone over packets: its frames one behind the other, at the rate of each line of its path.
+
+Of RoCE that is what the native half writes into flows.parquet, the acknowledgement that completes it included. *Model
+limits*: of TCP it is its segments at full rate, without its handshake, its slow start or its windows; of a pair's equal
+paths the first counts.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from astra_ns3.network.plan import NetworkPlan
+from astra_ns3.topology.graph import Graph
+from astra_ns3.topology.paths import path, path_links
+from astra_ns3.transport.roce import RoceParameters
+from astra_ns3.transport.tcp import TcpParameters
+from astra_ns3.transport.wire import (
+    ETHERNET_HEADER_AND_FCS_BYTES,
+    PREAMBLE_AND_GAP_BYTES,
+    tcp_packet_bytes,
+    wire_bytes,
+)
+from astra_ns3.units import PS_PER_SECOND
+
+Numbers = npt.NDArray[np.int64]
+Way = tuple[int, tuple[int, ...]]
+"""A path: its delays together, in ps, and the rates of its lines in bit/s."""
+_PS_PER_BYTE = 8 * PS_PER_SECOND
+_NONE = -1
+
+
+class PacketIdeal:
+    """Times of messages between NPUs of a plan."""
+
+    def __init__(self, plan: NetworkPlan) -> None:
+        self._plan = plan
+        self._hosts = np.array(plan.graph.npu_host, dtype=np.int64)
+        self._class_of, self._members = _classes(plan.graph)
+        self._way_of: dict[int, Way] = {}
+        self._rounding_ps = 0 if plan.roce is None else plan.roce.time_rounding_ps
+
+    def __call__(self, sources: npt.NDArray[np.int32], destinations: npt.NDArray[np.int32], sizes: Numbers) -> Numbers:
+        """Picoseconds of each message, all columns of shape ``(messages,)``."""
+        found = np.zeros(len(sizes), dtype=np.int64)
+        inside = self._hosts[sources] == self._hosts[destinations]
+        local = self._plan.graph.local
+        found[inside] = _line_ps(sizes[inside], local.rate_bps) + local.delay_ps
+        kinds = self._kinds(sources, destinations)
+        for number, (_, kind) in enumerate(self._plan.transports):
+            own = np.flatnonzero(~inside & (kinds == number))
+            for way, some in self._by_way(sources[own], destinations[own]):
+                found[own[some]] = self._times(kind, way, sizes[own[some]])
+        return found
+
+    def _kinds(self, sources: npt.NDArray[np.int32], destinations: npt.NDArray[np.int32]) -> Numbers:
+        """The dimension whose transport carries each: the highest in which its ends differ."""
+        a, b = sources.astype(np.int64), destinations.astype(np.int64)
+        highest = np.zeros(len(a), dtype=np.int64)
+        for dimension, (npus, _) in enumerate(self._plan.transports):
+            highest[a % npus != b % npus] = dimension
+            a, b = a // npus, b // npus
+        return highest
+
+    def _by_way(
+        self, sources: npt.NDArray[np.int32], destinations: npt.NDArray[np.int32]
+    ) -> list[tuple[Way, npt.NDArray[np.int64]]]:
+        """The ways that messages take, with the places of those that do."""
+        if not len(sources):
+            return []
+        classes = len(self._members)
+        from_class, to_class = (self._class_of[self._hosts[ends]] for ends in (sources, destinations))
+        pairs, place = np.unique(from_class * classes + to_class, return_inverse=True)
+        ways: dict[Way, list[int]] = {}
+        for number, pair in enumerate(pairs.tolist()):
+            if pair not in self._way_of:
+                self._way_of[pair] = self._find(*divmod(pair, classes))
+            ways.setdefault(self._way_of[pair], []).append(number)
+        way_of = np.zeros(len(pairs), dtype=np.int64)
+        for number, taking in enumerate(ways.values()):
+            way_of[taking] = number
+        return [(way, np.flatnonzero(way_of[place] == number)) for number, way in enumerate(ways)]
+
+    def _find(self, from_class: int, to_class: int) -> Way:
+        source, destination = self._members[from_class][0], self._members[to_class][-1]
+        graph = self._plan.graph
+        links = path_links(graph, path(graph, self._plan.tables, source, destination))
+        return sum(link.delay_ps for link in links), tuple(link.rate_bps for link in links)
+
+    def _times(self, kind: str, way: Way, sizes: Numbers) -> Numbers:
+        if kind == "tcp":
+            tcp = self._plan.tcp
+            assert tcp is not None
+            answer = wire_bytes(tcp_packet_bytes(0, timestamps=tcp.timestamps))
+            return _with_answer(way, _tcp_frames(tcp, sizes), answer if tcp.acknowledged else 0, self._rounding_ps)
+        roce = self._plan.roce
+        assert roce is not None
+        answer = roce.ack_wire_bytes if roce.acknowledged else 0
+        return _with_answer(way, _roce_frames(roce, sizes), answer, self._rounding_ps)
+
+
+Frames = list[tuple[Numbers, Numbers]]
+"""Groups of frames, one behind the other: of each message how many there are, and their size on the line."""
+
+
+def _roce_frames(roce: RoceParameters, sizes: Numbers) -> Frames:
+    """Full packets, then what is left; of a message in parts, whose packets take turns, what is left of each."""
+    payload = roce.payload_bytes
+    around = roce.header_bytes + roce.telemetry_bytes
+
+    def on_line(data: Numbers) -> Numbers:
+        return np.maximum(data + around, roce.minimum_frame_bytes) + roce.line_gap_bytes
+
+    parts = np.minimum(sizes, roce.queue_pairs_per_pair if roce.split_messages else 1)
+    shorter, longer = sizes // parts, sizes % parts
+    full = longer * ((shorter + 1) // payload) + (parts - longer) * (shorter // payload)
+    frames = [(full, on_line(np.full_like(sizes, payload)))]
+    for count, data in ((longer, (shorter + 1) % payload), (parts - longer, shorter % payload)):
+        frames.append((np.where(data > 0, count, 0), on_line(data)))
+    return frames
+
+
+def _tcp_frames(tcp: TcpParameters, sizes: Numbers) -> Frames:
+    whole = wire_bytes(tcp_packet_bytes(tcp.segment_bytes, timestamps=tcp.timestamps))
+    rest = sizes % tcp.segment_bytes
+    beside = tcp_packet_bytes(0, timestamps=tcp.timestamps) + ETHERNET_HEADER_AND_FCS_BYTES + PREAMBLE_AND_GAP_BYTES
+    last = np.maximum(rest + beside, wire_bytes(0))
+    return [(sizes // tcp.segment_bytes, np.full_like(sizes, whole)), ((rest > 0).astype(np.int64), last)]
+
+
+def _with_answer(way: Way, frames: Frames, answer_bytes: int, rounding_ps: int) -> Numbers:
+    """The time of frames, and of the answer that completes their message (0 bytes: none is waited for)."""
+    times = _travel_ps(way, frames, rounding_ps)
+    if not answer_bytes:
+        return times
+    return times + _travel_ps(way, [(np.ones(1, dtype=np.int64), np.full(1, answer_bytes))], rounding_ps)
+
+
+def _travel_ps(way: Way, frames: Frames, rounding_ps: int) -> Numbers:
+    """From the first bit sent to the last received, when frames leave as fast as the first line takes them.
+
+    A frame leaves a line when it has come and its predecessor has left. So the last of a group leaves a line at the
+    latest of: any line before, where it or the group's first waited for the group before, then each line between once,
+    and the slowest of these again for every other frame of the group.
+    """
+    delay_ps, rates = way
+    left = [np.zeros(1, dtype=np.int64) for _ in rates]
+    for count, size in frames:
+        line_ps = [_frame_ps(size, rate, rounding_ps) for rate in rates]
+        after = [np.zeros(len(size), dtype=np.int64) for _ in rates]
+        for join in range(len(rates)):
+            passed = slowest = np.zeros(len(size), dtype=np.int64)
+            for line in range(join, len(rates)):
+                passed, slowest = passed + line_ps[line], np.maximum(slowest, line_ps[line])
+                after[line] = np.maximum(after[line], left[join] + passed + (count - 1) * slowest)
+        left = [np.where(count > 0, new, old) for new, old in zip(after, left, strict=True)]
+    return left[-1] + delay_ps
+
+
+def _frame_ps(size: Numbers, rate_bps: int, rounding_ps: int) -> Numbers:
+    """How long a line is busy with frames of these sizes: to the nearest picosecond, or multiple of ``rounding_ps``."""
+    times: Numbers = (size * _PS_PER_BYTE + rate_bps // 2) // rate_bps
+    return (times + rounding_ps // 2) // rounding_ps * rounding_ps if rounding_ps else times
+
+
+def _line_ps(size: Numbers, rate_bps: int) -> Numbers:
+    """The same of messages inside a host, which may be large, to the nearest picosecond."""
+    if _PS_PER_BYTE % rate_bps == 0:
+        return size * (_PS_PER_BYTE // rate_bps)
+    return np.array([(each * _PS_PER_BYTE + rate_bps // 2) // rate_bps for each in size.tolist()], dtype=np.int64)
+
+
+def _classes(graph: Graph) -> tuple[Numbers, list[list[int]]]:
+    """The class of each host, and its first and last member: hosts with like links to the same switches are alike."""
+    numbers: dict[object, int] = {}
+    members: list[list[int]] = []
+    class_of = np.full(graph.hosts, _NONE, dtype=np.int64)
+    for host in dict.fromkeys(graph.npu_host):
+        number = numbers.setdefault(_surroundings(graph, host), len(numbers))
+        class_of[host] = number
+        if number == len(members):
+            members.append([host])
+        else:
+            members[number][1:] = [host]
+    return class_of, members
+
+
+def _surroundings(graph: Graph, host: int) -> object:
+    links = [(port.peer, graph.links[port.link]) for port in graph.ports[host]]
+    if any(peer < graph.hosts for peer, _ in links):
+        return host
+    return tuple(sorted((peer, link.cost, link.delay_ps, link.rate_bps) for peer, link in links))

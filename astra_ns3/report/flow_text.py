@@ -1,0 +1,53 @@
+"""What came of a list of flows, for people: a table by size, of the numbers in run.json."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from astra_ns3.units import format_bytes, format_rate, format_time
+
+_HEAD = ("flows of", "flows", "p50", "p95", "p99", "slowdown p50", "p95", "p99")
+_SHOWN = ("p50", "p95", "p99")
+
+
+def flow_rows(flows: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Of the summary's table."""
+    rows = [
+        ("flows", f"{flows['delivered']:,} of {flows['flows']:,} delivered"),
+        ("data", f"{format_bytes(flows['delivered_bytes'])} of {format_bytes(flows['bytes'])}"),
+    ]
+    if flows["goodput_bps"] is not None:
+        rows.append(("goodput", f"{format_rate(flows['goodput_bps'])} from the first start to the last delivery"))
+    return rows
+
+
+def completion_text(flows: Mapping[str, Any]) -> str:
+    """A line for each class of sizes, and one for all; empty if nothing was delivered."""
+    if flows["all"] is None:
+        return ""
+    several = len(flows["sizes"]) > 1
+    lines = [_HEAD, *(_line(sizes, _up_to(sizes)) for sizes in flows["sizes"])]
+    if several:
+        lines.append(_line(flows["all"], "all sizes"))
+    widths = [max(len(line[place]) for line in lines) for place in range(len(_HEAD))]
+    return "\n".join(
+        "  "
+        + "  ".join(cell.rjust(width) if place else cell.ljust(width) for place, (cell, width) in _cells(line, widths))
+        for line in lines
+    )
+
+
+def _cells(line: Sequence[str], widths: Sequence[int]) -> enumerate[tuple[str, int]]:
+    return enumerate(zip(line, widths, strict=True))
+
+
+def _up_to(sizes: Mapping[str, Any]) -> str:
+    return f"up to {format_bytes(sizes['most_bytes'])}"
+
+
+def _line(sizes: Mapping[str, Any], name: str) -> tuple[str, ...]:
+    times, slowdowns = sizes["times_ps"], sizes["slowdowns"]
+    told = [format_time(times[each]) for each in _SHOWN]
+    slower = [f"{slowdowns[each]:.4g}" if slowdowns else "-" for each in _SHOWN]
+    return (name, f"{sizes['flows']:,}", *told, *slower)

@@ -1,0 +1,147 @@
+"""Flows as they come from the lines of a file: into columns, with all that is wrong with the file in one message."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator
+from decimal import Decimal, InvalidOperation
+from pathlib import Path
+
+import numpy as np
+
+from astra_ns3.config.flow_list import FlowGates, FlowList, Places
+from astra_ns3.errors import InputError
+from astra_ns3.units import LARGEST_INTEGER, PS_PER_SECOND
+
+_MOST_TOLD = 4
+_LARGEST_NPU = 2**31 - 1
+_SECOND_DIGITS = 12
+_LONGEST_WORD = 40
+
+
+class FlowColumns:
+    """Takes flows and complaints, line by line; :meth:`finish` makes the list, or raises InputError."""
+
+    def __init__(self, source: str) -> None:
+        self._source = source
+        self._npus = array("i"), array("i")
+        self._sizes = array("q")
+        self._starts = array("q")
+        self._lines = array("i")
+        self._problems: list[tuple[int, str]] = []
+        self._more_problems = 0
+
+    def __len__(self) -> int:
+        return len(self._sizes)
+
+    def append(self, line: int, source: int, destination: int, size_bytes: int, start_ps: int) -> None:
+        """One more flow. Raises ValueError, in words, for what can't be one; then nothing was added."""
+        if source > _LARGEST_NPU or destination > _LARGEST_NPU:
+            raise ValueError(f"NPU {max(source, destination)} is beyond the largest number of an NPU, {_LARGEST_NPU}")
+        if source == destination:
+            raise ValueError(f"goes from NPU {source} to itself")
+        if not 1 <= size_bytes <= LARGEST_INTEGER:
+            raise ValueError(f"has {size_bytes} bytes, expected 1 to {LARGEST_INTEGER}")
+        if start_ps > LARGEST_INTEGER:
+            raise ValueError("starts after more than 106 days, beyond which no simulated time goes")
+        self._npus[0].append(source)
+        self._npus[1].append(destination)
+        self._sizes.append(size_bytes)
+        self._starts.append(start_ps)
+        self._lines.append(line)
+
+    def complain(self, line: int, words: str) -> None:
+        """Something is wrong with a line; all is told at the end."""
+        if len(self._problems) < _MOST_TOLD:
+            self._problems.append((line, words))
+        else:
+            self._more_problems += 1
+
+    def line_of(self, flow: int) -> int:
+        """The line of a flow."""
+        return self._lines[flow]
+
+    def check(self) -> None:
+        """Raise InputError if there was anything to complain about."""
+        if not self._problems:
+            return
+        (line, words), *others = self._problems
+        said = "".join(f"; line {number}: {text}" for number, text in others)
+        more = f" (and {self._more_problems} more)" if self._more_problems else ""
+        raise InputError(f"{self._source}:{line}: {words}{said}{more}")
+
+    def finish(
+        self,
+        format_name: str,
+        *,
+        npus: int = 0,
+        waits_for: Places | None = None,
+        gates: FlowGates | None = None,
+        warnings: tuple[str, ...] = (),
+    ) -> FlowList:
+        """The list; raises InputError, with all complaints, if there are any."""
+        self.check()
+        return FlowList(
+            np.frombuffer(self._npus[0], dtype=np.int32) if len(self) else np.zeros(0, dtype=np.int32),
+            np.frombuffer(self._npus[1], dtype=np.int32) if len(self) else np.zeros(0, dtype=np.int32),
+            np.frombuffer(self._sizes, dtype=np.int64) if len(self) else np.zeros(0, dtype=np.int64),
+            np.frombuffer(self._starts, dtype=np.int64) if len(self) else np.zeros(0, dtype=np.int64),
+            waits_for,
+            gates or FlowGates(),
+            npus,
+            self._source,
+            format_name,
+            np.frombuffer(self._lines, dtype=np.int32) if len(self) else None,
+            warnings,
+        )
+
+
+def lines_of(path: str) -> Iterator[tuple[int, str]]:
+    """The lines that are neither blank nor a comment (#), with their numbers, as a stream: files may be large.
+
+    Raises InputError naming the file.
+    """
+    number = 0
+    try:
+        if Path(path).exists() and not Path(path).is_file():
+            raise InputError(f"{path}: is not a file")
+        with Path(path).open(encoding="utf-8-sig", newline=None) as file:
+            for number, line in enumerate(file, 1):
+                if "\0" in line:
+                    raise InputError(f"{path}:{number}: is not text (a zero byte)")
+                if line.strip() and not line.lstrip().startswith("#"):
+                    yield number, line
+    except FileNotFoundError as error:
+        raise InputError(f"{path}: no such file") from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}:{number + 1}: is not UTF-8 text") from error
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
+
+
+def whole_number(word: str, what: str) -> int:
+    """A number of digits alone; raises ValueError in words."""
+    if not (word.isascii() and word.isdigit() and len(word) <= 19):
+        raise ValueError(f"{what} is '{word[:_LONGEST_WORD]}', expected a whole number not below 0")
+    return int(word)
+
+
+def picoseconds_of_seconds(word: str) -> tuple[int, bool]:
+    """A decimal number of seconds, to a picosecond, and whether that had to be rounded; raises ValueError in words."""
+    whole, _, fraction = word.partition(".")
+    plain = whole.isascii() and whole.isdigit() and (not fraction or (fraction.isascii() and fraction.isdigit()))
+    if plain and len(whole) < _SECOND_DIGITS and len(fraction) <= _SECOND_DIGITS:
+        return int(whole) * PS_PER_SECOND + int(fraction.ljust(_SECOND_DIGITS, "0")), False
+    return picoseconds(word, PS_PER_SECOND)
+
+
+def picoseconds(word: str, unit_ps: int) -> tuple[int, bool]:
+    """A decimal number of some unit, to a picosecond, and whether that was rounded; raises ValueError in words."""
+    try:
+        exact = Decimal(word) * unit_ps if len(word) <= _LONGEST_WORD else Decimal("nan")
+    except InvalidOperation:
+        exact = Decimal("nan")
+    if not exact.is_finite() or exact < 0 or exact > LARGEST_INTEGER:
+        raise ValueError(f"start is '{word[:_LONGEST_WORD]}', expected a number not below 0 and below 106 days")
+    rounded = int(exact.to_integral_value())
+    return rounded, rounded != exact

@@ -1,0 +1,71 @@
+"""HPCC's ``flow.txt``: the number of flows, then ``source destination pg dport bytes start`` a line, start in seconds.
+
+Source: alibaba-edu/High-Precision-Congestion-Control, ``traffic_gen/README.md``. Priority group and port are read and
+not used: all flows take the transport's priority, and paths are chosen by its own rule. Source and destination are the
+numbers of hosts, which are those of our NPUs if the topology numbers its hosts before its switches.
+"""
+
+from __future__ import annotations
+
+from astra_ns3.config.flow_list import FlowList
+from astra_ns3.errors import InputError
+from astra_ns3.workload.files.flows.columns import FlowColumns, lines_of, picoseconds_of_seconds, whole_number
+
+FORMAT = "HPCC flow.txt"
+_COLUMNS = ("source", "destination", "priority group", "destination port", "bytes", "start")
+_LONG = 40
+
+
+def looks_like(head: list[list[str]]) -> bool:
+    """Whether the words of a file's first lines are those of such a file."""
+    if not head or len(head[0]) != 1 or not head[0][0].isdigit():
+        return False
+    return len(head) == 1 or (len(head[1]) == len(_COLUMNS) and all(word.isdigit() for word in head[1][:2]))
+
+
+def read(path: str) -> FlowList:
+    """The flows of a file; raises InputError with file, lines and what was expected."""
+    lines = lines_of(path)
+    number, first = next(lines, (1, ""))
+    words = first.split()
+    if len(words) != 1 or not words[0].isdigit():
+        raise InputError(f"{path}:{number}: found '{first.strip()[:_LONG]}', expected the number of flows alone")
+    count, extra, rounded = int(words[0]), 0, False
+    columns, groups = FlowColumns(path), set[int]()
+    for read_lines, (number, line) in enumerate(lines):
+        if read_lines >= count:
+            extra += 1
+            continue
+        try:
+            rounded |= _append(columns, groups, number, line.split())
+        except ValueError as error:
+            columns.complain(number, str(error))
+    columns.check()
+    if len(columns) < count:
+        raise InputError(f"{path}:{number}: ends after {len(columns)} flows, the first line says {count}")
+    return columns.finish(FORMAT, warnings=tuple(_warnings(path, count, extra, groups, rounded=rounded)))
+
+
+def _append(columns: FlowColumns, groups: set[int], number: int, words: list[str]) -> bool:
+    """Take a line; whether its start was rounded. Raises ValueError in words."""
+    if len(words) != len(_COLUMNS):
+        raise ValueError(f"found {len(words)} words, expected {len(_COLUMNS)}: {', '.join(_COLUMNS)} (s)")
+    source, destination, group, _, size = (
+        whole_number(word, what) for word, what in zip(words[:5], _COLUMNS, strict=False)
+    )
+    start_ps, rounded = picoseconds_of_seconds(words[5])
+    columns.append(number, source, destination, size, start_ps)
+    groups.add(group)
+    return rounded
+
+
+def _warnings(path: str, count: int, extra: int, groups: set[int], *, rounded: bool) -> list[str]:
+    found = []
+    if extra:
+        found.append(f"{path}: has {extra} lines more than the {count} flows its first line says; they are left out")
+    if len(groups) > 1:
+        named = ", ".join(map(str, sorted(groups)[:8]))
+        found.append(f"{path}: has flows of priority groups {named}; all take the transport's priority")
+    if rounded:
+        found.append(f"{path}: some starts are finer than a picosecond and were rounded")
+    return found

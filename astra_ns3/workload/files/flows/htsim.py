@@ -1,0 +1,190 @@
+"""A connection matrix of htsim: ``Nodes N``, ``Connections M``, ``Triggers T``, then a line for each of them.
+
+A connection is ``3->7 id 1 start 0 size 2000000`` (start in picoseconds, size in bytes), or begins by a trigger,
+``3->7 id 2 trigger 1 size 2000000``; ``send_done_trigger`` and ``recv_done_trigger`` name one that hears of its end. A
+trigger is ``trigger id 1 oneshot`` (the first end lets all go that wait), ``multishot`` (each end lets the next go) or
+``barrier count 4`` (the fourth end lets all go). Source: Broadcom/csg-htsim, ``sim/datacenter/connection_matrix.cpp``
+and ``sim/trigger.cpp``. *Model limits*: both kinds of end are the delivery here; ``prio`` isn't used; failures are left
+out.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from astra_ns3.config.flow_list import NO_GATE, FlowGates, FlowList
+from astra_ns3.errors import InputError, nearest
+from astra_ns3.workload.files.flows.columns import FlowColumns, lines_of, picoseconds, whole_number
+
+FORMAT = "htsim connection matrix"
+_COUNTS = ("Nodes", "Connections", "Triggers", "Failures")
+_KINDS = ("oneshot", "multishot", "barrier")
+_VALUES = ("id", "start", "size", "trigger", "send_done_trigger", "recv_done_trigger", "prio")
+_ENDS = re.compile(r"([0-9]{1,10})->([0-9]{1,10})", re.ASCII)
+_LONG = 40
+
+
+def looks_like(head: list[list[str]]) -> bool:
+    """Whether the words of a file's first lines are those of such a file."""
+    first = head[0] if head else []
+    return bool(first) and (
+        (len(first) == 2 and first[0] in _COUNTS and first[1].isdigit()) or _ENDS.fullmatch(first[0]) is not None
+    )
+
+
+@dataclass
+class _Trigger:
+    kind: str = ""
+    count: int = 0
+    line: int = 0
+    """Where it was first named."""
+    members: list[int] = field(default_factory=list)
+
+
+@dataclass
+class _Matrix:
+    columns: FlowColumns
+    counts: dict[str, int] = field(default_factory=dict)
+    triggers: dict[int, _Trigger] = field(default_factory=dict)
+    started_by: list[int] = field(default_factory=list)
+    """The trigger that each flow waits for; 0: none."""
+    ids: dict[int, int] = field(default_factory=dict)
+    """The line of each id of a connection."""
+    priorities: set[int] = field(default_factory=set)
+    failures: int = 0
+    declared: int = 0
+    """Lines of triggers."""
+    rounded: bool = False
+
+
+def read(path: str) -> FlowList:
+    """The flows of a file; raises InputError with file, lines and what was expected."""
+    matrix = _Matrix(FlowColumns(path))
+    number = 1
+    for number, line in lines_of(path):
+        words = line.split()
+        try:
+            _take(matrix, number, words)
+        except ValueError as error:
+            matrix.columns.complain(number, str(error))
+    _check(matrix, path, number)
+    waits_for, gates = _gates(matrix)
+    return matrix.columns.finish(
+        FORMAT,
+        npus=matrix.counts.get("Nodes", 0),
+        waits_for=None if waits_for is None else np.array(waits_for, dtype=np.int32),
+        gates=gates,
+        warnings=tuple(_warnings(matrix, path)),
+    )
+
+
+def _take(matrix: _Matrix, number: int, words: list[str]) -> None:
+    first = words[0]
+    if _ENDS.fullmatch(first):
+        _take_connection(matrix, number, words)
+    elif first == "trigger":
+        _take_trigger(matrix, number, words[1:])
+    elif first == "failure":
+        matrix.failures += 1
+    elif first in _COUNTS and len(words) == 2:
+        matrix.counts[first] = whole_number(words[1], first)
+    else:
+        allowed = (*_COUNTS, "trigger", "failure")
+        raise ValueError(
+            f"found '{first[:_LONG]}', expected a connection such as 3->7, or one of {', '.join(allowed)}"
+            f"{nearest(first, allowed)}"
+        )
+
+
+def _take_connection(matrix: _Matrix, number: int, words: list[str]) -> None:
+    source, destination = (int(end) for end in words[0].split("->"))
+    found: dict[str, str] = {}
+    rest = iter(words[1:])
+    for key in rest:
+        if key not in _VALUES:
+            raise ValueError(f"unknown word '{key[:_LONG]}'; allowed: {', '.join(_VALUES)}{nearest(key, _VALUES)}")
+        found[key] = next(rest, "")
+    if "size" not in found:
+        raise ValueError("has no size: a connection without end can't be played")
+    if ("start" in found) == ("trigger" in found):
+        raise ValueError("expected either a start or a trigger")
+    numbers = {key: whole_number(word, key) for key, word in found.items() if key != "start"}
+    start_ps, rounded = picoseconds(found.get("start", "0"), 1)
+    if numbers["size"] == 0:
+        raise ValueError("has size 0: a connection without end can't be played")
+    if numbers.get("id", number) in matrix.ids and "id" in numbers:
+        raise ValueError(f"has id {numbers['id']}, as line {matrix.ids[numbers['id']]}")
+    matrix.columns.append(number, source, destination, numbers["size"], start_ps)
+    matrix.rounded |= rounded
+    if "id" in numbers:
+        matrix.ids[numbers["id"]] = number
+    matrix.priorities.update({numbers["prio"]} if "prio" in numbers else ())
+    flow = len(matrix.columns) - 1
+    matrix.started_by.append(numbers.get("trigger", 0))
+    for key in ("trigger", "send_done_trigger", "recv_done_trigger"):
+        if key in numbers:
+            trigger = matrix.triggers.setdefault(numbers[key], _Trigger())
+            trigger.line = trigger.line or number
+            trigger.members += [] if key == "trigger" else [flow]
+
+
+def _take_trigger(matrix: _Matrix, number: int, words: list[str]) -> None:
+    found: dict[str, int] = {}
+    kinds = [word for word in words if word in _KINDS]
+    rest = iter(word for word in words if word not in _KINDS)
+    for key in rest:
+        if key not in ("id", "count"):
+            raise ValueError(f"unknown word '{key[:_LONG]}'; allowed: id, count, {', '.join(_KINDS)}")
+        found[key] = whole_number(next(rest, ""), key)
+    if found.get("id", 0) < 1 or len(kinds) != 1:
+        raise ValueError(f"a trigger has an id from 1 and one of {', '.join(_KINDS)}")
+    trigger = matrix.triggers.setdefault(found["id"], _Trigger())
+    if trigger.kind:
+        raise ValueError(f"trigger {found['id']} stands here a second time")
+    if kinds == ["barrier"] and found.get("count", 0) < 1:
+        raise ValueError(f"trigger {found['id']} is a barrier without a count")
+    trigger.kind, trigger.count, trigger.line = kinds[0], found.get("count", 1), trigger.line or number
+    matrix.declared += 1
+
+
+def _check(matrix: _Matrix, path: str, last: int) -> None:
+    """Raise InputError for all that is wrong with the lines, and for what is wrong with the whole."""
+    for number, trigger in matrix.triggers.items():
+        if not trigger.kind:
+            matrix.columns.complain(trigger.line, f"trigger {number} is named and stands nowhere")
+    matrix.columns.check()
+    for what, count in (
+        ("Connections", len(matrix.columns)),
+        ("Triggers", matrix.declared),
+        ("Failures", matrix.failures),
+    ):
+        if matrix.counts.get(what, count) != count:
+            raise InputError(f"{path}:{last}: ends after {count} {what.lower()}, its head says {matrix.counts[what]}")
+
+
+def _gates(matrix: _Matrix) -> tuple[list[int] | None, FlowGates | None]:
+    """The gate of each flow, and the gates: the triggers that flows wait for."""
+    used = {trigger: place for place, trigger in enumerate(sorted(set(matrix.started_by) - {0}))}
+    if not used:
+        return None, None
+    triggers = [matrix.triggers[number] for number in used]
+    gates = FlowGates.of(
+        [trigger.members for trigger in triggers],
+        [trigger.count if trigger.kind == "barrier" else 1 for trigger in triggers],
+        [trigger.kind == "multishot" for trigger in triggers],
+    )
+    return [used.get(trigger, NO_GATE) for trigger in matrix.started_by], gates
+
+
+def _warnings(matrix: _Matrix, path: str) -> list[str]:
+    found = []
+    if matrix.failures:
+        found.append(f"{path}: its {matrix.failures} failures are left out; a network file's changes can say them")
+    if len(matrix.priorities) > 1:
+        found.append(f"{path}: has connections of several priorities; all take the transport's priority")
+    if matrix.rounded:
+        found.append(f"{path}: some starts are finer than a picosecond and were rounded")
+    return found

@@ -1,0 +1,1 @@
+"""Plays lists of flows."""

@@ -1,0 +1,41 @@
+"""How much of the data had been delivered by when, in bounded memory."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+_MOST_POINTS = 512
+_FIRST_GAP_PS = 1_000_000
+
+
+class DeliveryCurve:
+    """Takes (time, bytes delivered so far) as often as anybody likes, and keeps a few hundred points.
+
+    The points are at least a gap apart, which doubles whenever there are too many.
+    """
+
+    def __init__(self) -> None:
+        self._points: list[tuple[int, int]] = []
+        self._gap_ps = _FIRST_GAP_PS
+        self._last = (0, 0)
+
+    def take(self, time_ps: int, delivered_bytes: int) -> None:
+        """So much had been delivered by ``time_ps``, which never goes back."""
+        self._last = time_ps, delivered_bytes
+        if self._points and time_ps - self._points[-1][0] < self._gap_ps:
+            return
+        self._points.append(self._last)
+        if len(self._points) > _MOST_POINTS:
+            self._gap_ps *= 2
+            kept = [self._points[0]]
+            for point in self._points[1:]:
+                if point[0] - kept[-1][0] >= self._gap_ps:
+                    kept.append(point)
+            self._points = kept
+
+    def intervals(self) -> tuple[tuple[int, int, int], ...]:
+        """From, to, and the bytes delivered between; up to the last time that was heard of."""
+        points = self._points
+        if points and self._last[0] > points[-1][0]:
+            points = [*points, self._last]
+        return tuple((begin, end, max(after - before, 0)) for (begin, before), (end, after) in pairwise(points))

@@ -1,0 +1,47 @@
+"""Starts flows on a network: each is the one-message schedule, played by the pair of NPUs at its ends."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from astra_ns3.config.flow_list import FlowList
+from astra_ns3.network.api import NetworkBackend
+from astra_ns3.network.instance import pack_instance
+from astra_ns3.system.messages import message_schedule
+
+_NOT_YET = -1
+
+
+class FlowLauncher:
+    """Launches flows by number; a pair of NPUs is made known to the network with its first flow."""
+
+    def __init__(self, network: NetworkBackend, flows: FlowList) -> None:
+        self._network = network
+        self._flows = flows
+        self._schedule = network.register_schedule(message_schedule())
+        pairs = flows.sources.astype(np.int64) * network.npus + flows.destinations
+        distinct, pair_of = np.unique(pairs, return_inverse=True)
+        self._pair_of = pair_of.astype(np.int32)
+        self._groups = np.full(len(distinct), _NOT_YET, dtype=np.int32)
+
+    @property
+    def pairs(self) -> int:
+        """How many pairs of NPUs have a flow."""
+        return len(self._groups)
+
+    def launch(self, flow: int) -> None:
+        """Start a flow now: its message goes, and its destination is ready for it."""
+        network, flows = self._network, self._flows
+        source, destination = int(flows.sources[flow]), int(flows.destinations[flow])
+        pair = self._pair_of[flow]
+        group = int(self._groups[pair])
+        if group == _NOT_YET:
+            group = self._groups[pair] = network.register_group((source, destination))
+        instance, size = instance_of(flow), int(flows.sizes_bytes[flow])
+        network.launch(destination, self._schedule, int(group), instance, size)
+        network.launch(source, self._schedule, int(group), instance, size)
+
+
+def instance_of(flow: int) -> int:
+    """The number by which the network knows a flow; recorded messages have the flow's as that of their collective."""
+    return pack_instance(flow, 0, 0)

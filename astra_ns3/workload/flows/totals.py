@@ -1,0 +1,78 @@
+"""What came of a list of flows, in numbers: completion and slowdown by size."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from astra_ns3.config.flow_list import FlowList, Numbers
+from astra_ns3.network.records import FLOW_PERCENTILES, FlowSizes, FlowTotals
+
+_SMALLEST_CLASS = 3
+"""As a power of ten: flows of up to a kilobyte are one class."""
+
+
+def flow_totals(
+    flows: FlowList, starts_ps: Numbers, ends_ps: Numbers, ideal_ps: Numbers, goodput: tuple[tuple[int, int, int], ...]
+) -> FlowTotals:
+    """The totals. ``starts_ps``, ``ends_ps``: of each flow, below 0 for not yet; ``ideal_ps``: 0 for not known."""
+    started, done = np.flatnonzero(starts_ps >= 0), np.flatnonzero(ends_ps >= 0)
+    sizes, times, ideal = flows.sizes_bytes[done], ends_ps[done] - starts_ps[done], ideal_ps[done]
+    largest = int(sizes.max()) if len(done) else 0
+    return FlowTotals(
+        flows=len(flows),
+        started=len(started),
+        delivered=len(done),
+        bytes=int(flows.sizes_bytes.sum()),
+        delivered_bytes=int(sizes.sum()),
+        first_start_ps=int(starts_ps[started].min()) if len(started) else 0,
+        last_end_ps=int(ends_ps[done].max()) if len(done) else 0,
+        all=_sizes(0, largest, sizes, times, ideal) if len(done) else None,
+        sizes=tuple(_by_size(sizes, times, ideal)),
+        goodput=goodput,
+    )
+
+
+def size_class(size_bytes: int) -> tuple[int, int]:
+    """The class of a size, a decade: above the first, up to the second."""
+    power = max(_SMALLEST_CLASS, len(str(size_bytes - 1)))
+    return (0 if power == _SMALLEST_CLASS else 10 ** (power - 1)), 10**power
+
+
+def percentile(ordered: npt.NDArray[np.generic], percent: float) -> int | float:
+    """The least of ``ordered`` values that so many in a hundred don't exceed."""
+    place = max(0, math.ceil(len(ordered) * percent / 100) - 1)
+    found: int | float = ordered[place].item()
+    return found
+
+
+def _by_size(sizes: Numbers, times: Numbers, ideal: Numbers) -> list[FlowSizes]:
+    if not len(sizes):
+        return []
+    order = np.argsort(sizes, kind="stable")
+    ordered = sizes[order]
+    found, begin = [], 0
+    while begin < len(ordered):
+        above, most = size_class(int(ordered[begin]))
+        end = int(np.searchsorted(ordered, most, side="right"))
+        some = order[begin:end]
+        found.append(_sizes(above, most, sizes[some], times[some], ideal[some]))
+        begin = end
+    return found
+
+
+def _sizes(above: int, most: int, sizes: Numbers, times: Numbers, ideal: Numbers) -> FlowSizes:
+    known = ideal > 0
+    slowdowns = np.sort(times[known] / ideal[known])
+    ordered = np.sort(times)
+    percents = (*FLOW_PERCENTILES, 100)
+    return FlowSizes(
+        above_bytes=above,
+        most_bytes=most,
+        flows=len(sizes),
+        bytes=int(sizes.sum()),
+        times_ps=tuple(int(percentile(ordered, percent)) for percent in percents),
+        slowdowns=tuple(float(percentile(slowdowns, percent)) for percent in percents) if len(slowdowns) else (),
+    )
