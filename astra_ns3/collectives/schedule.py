@@ -128,6 +128,11 @@ class Schedule:
     def _of(self, columns: dict[str, Any]) -> Schedule:
         return replace(self, content=None, **columns)
 
+    def reducing_all(self) -> Schedule:
+        """The same messages, each of which is reduced where it arrives."""
+        columns: dict[str, Any] = {name: getattr(self, name) for name in COLUMNS}
+        return self._of({**columns, "reduces": np.ones(self.messages, dtype=np.bool_)})
+
     def message_bytes(self, bytes: int) -> npt.NDArray[np.int64]:
         """Size of each message when every rank brings ``bytes``; shape ``(messages,)``."""
         return self._sizes(bytes, self.first_block, self.block_count)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from enum import Enum
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from astra_ns3.config.core.collective_kind import CollectiveKind
 
@@ -67,18 +67,29 @@ class GraphNode(NamedTuple):
     type_name: str = ""
 
 
+@runtime_checkable
 class GraphWorkload(Protocol):
-    """Graphs of all NPUs. ``source``: the file, folder or prefix it came from; ``format``: of what kind it is.
+    """Graphs of all NPUs. Must be picklable."""
 
-    ``groups``: members of each communicator, in their order, by name. ``npus``: how many NPUs there are graphs for.
-    ``warnings``: what its user should know, each one line. Must be picklable.
-    """
+    @property
+    def source(self) -> str:
+        """The file, folder or prefix it came from."""
 
-    source: str
-    format: str
-    npus: int
-    groups: Mapping[str, tuple[int, ...]]
-    warnings: tuple[str, ...]
+    @property
+    def format(self) -> str:
+        """Of what kind it is."""
+
+    @property
+    def npus(self) -> int:
+        """How many NPUs there are graphs for."""
+
+    @property
+    def groups(self) -> Mapping[str, tuple[int, ...]]:
+        """Members of each communicator, in their order, by name."""
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What its user should know, each one line."""
 
     def nodes(self, npu: int) -> Iterable[GraphNode]:
         """The nodes of an NPU in the order of the file, read anew; raises InputError with file and node."""

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Annotated, Literal
 
-from annotated_types import Ge, Gt, Le
+from annotated_types import Ge, Gt, Le, Len
 from pydantic import BeforeValidator, Field, Strict, ValidationInfo, WithJsonSchema, model_validator
 
 from astra_ns3.config.core.algorithm_names import is_flat, split_names
@@ -30,6 +30,9 @@ _ONLY_WITHOUT_EFFECT: Mapping[str, tuple[int, ...]] = {
     # They change no result: one names log files, the other leaves out NPUs whose times follow from the others'.
     "seprate-log": (0, 1),
     "boost-mode": (0, 1),
+    # Of ASTRA-sim 2: which of its own log files it writes.
+    "trace-enabled": (0, 1),
+    "track-local-mem": (0,),
 }
 
 
@@ -80,6 +83,8 @@ _Algorithms = Annotated[
     WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}, "minItems": 1}]}),
 ]
 _Scale = Annotated[float, Gt(0), BeforeValidator(_decimal)]
+_Traces = Annotated[tuple[str, ...], Len(0, 1)]
+_Bandwidth = Annotated[float, Gt(0), Le(1e9), BeforeValidator(_decimal)]
 _Switch = Annotated[bool, Strict(), BeforeValidator(_switch)]
 _Policy = Annotated[str, BeforeValidator(policy_name)]
 
@@ -110,6 +115,29 @@ class SystemConfig(ConfigModel):
     """Whether a receiver has to invite each message before it is sent."""
     reduction_bytes_per_ns: _Positive = Field(alias="reduction-bytes-per-ns", default=500_000)
     """How fast memory moves data that is reduced; ours, ASTRA-sim has this number in its code."""
+    local_mem_bw: _Bandwidth | None = Field(alias="local-mem-bw", default=None)
+    """The NPU's memory in GB/s (10**9 bytes): of the roofline, of accesses to memory, and of reductions unless
+    ``reduction-bytes-per-ns`` is given (ASTRA-sim 2)."""
+    roofline_enabled: _Switch = Field(alias="roofline-enabled", default=False)
+    """Whether a graph's computations take what the roofline says, instead of the trace's durations (ASTRA-sim 2)."""
+    peak_perf: _Bandwidth | None = Field(alias="peak-perf", default=None)
+    """The NPU's peak in TFLOP/s (10**12), for the roofline (ASTRA-sim 2)."""
+    replay_only: _Switch = Field(alias="replay-only", default=False)
+    """Whether each node of a graph lasts as long as the trace says, and nothing is sent (ASTRA-sim 2)."""
+
+    all_reduce_custom: _Traces = Field(alias="all-reduce-implementation-custom", default=())
+    """One prefix of Chakra traces, a graph for each rank, which is played for every all-reduce of a workload of graphs;
+    as the next three (ASTRA-sim 2)."""
+    reduce_scatter_custom: _Traces = Field(alias="reduce-scatter-implementation-custom", default=())
+    all_gather_custom: _Traces = Field(alias="all-gather-implementation-custom", default=())
+    all_to_all_custom: _Traces = Field(alias="all-to-all-implementation-custom", default=())
+
+    @model_validator(mode="after")
+    def _roofline_is_whole(self) -> SystemConfig:
+        if self.roofline_enabled and (self.local_mem_bw is None or self.peak_perf is None):
+            lacking = "local-mem-bw" if self.local_mem_bw is None else "peak-perf"
+            raise key_error(lacking, "is missing, which roofline-enabled needs")
+        return self
 
     @model_validator(mode="after")
     def _endpoint_delay_fits(self) -> SystemConfig:
@@ -133,7 +161,15 @@ class SystemConfig(ConfigModel):
             if key in data and (isinstance(data[key], bool) or _whole_number(data[key]) not in allowed):
                 words = " or ".join(str(value) for value in allowed)
                 raise key_error(key, f"found {shown(data[key])}, which is not supported yet; supported: {words}")
-        return {key: value for key, value in data.items() if key not in _ONLY_WITHOUT_EFFECT}
+        known = {key: value for key, value in data.items() if key not in _ONLY_WITHOUT_EFFECT}
+        for key in _KEYS.values():
+            name = f"{key.replace('_', '-')}-implementation"
+            if known.get(f"{name}-custom"):
+                known.setdefault(name, "ring")  # never played
+        memory = _decimal(known.get("local-mem-bw"))
+        if isinstance(memory, (int, float)) and memory >= 1:
+            known.setdefault("reduction-bytes-per-ns", int(memory))
+        return known
 
     def algorithms(self, kind: CollectiveKind, dimensions: int) -> tuple[str, ...]:
         """The algorithms for a collective: one per dimension, or a single flat one; raises InputError.
@@ -149,6 +185,18 @@ class SystemConfig(ConfigModel):
                 f"{_counted(dimensions, 'dimension')}, and each needs one"
             )
         return algorithms
+
+    def custom_collectives(self) -> dict[CollectiveKind, str]:
+        """The kinds of collectives that are played as graphs, and the prefix of each one's traces."""
+        lists: dict[CollectiveKind, tuple[str, ...]] = {
+            kind: getattr(self, f"{key}_custom") for kind, key in _KEYS.items()
+        }
+        return {kind: prefixes[0] for kind, prefixes in lists.items() if prefixes}
+
+    def for_one_ring(self) -> SystemConfig:
+        """The same system for groups of one dimension: the algorithms of lists with one name, else rings."""
+        lists = {key: getattr(self, key) if len(getattr(self, key)) == 1 else ("ring",) for key in _KEYS.values()}
+        return self.model_copy(update=lists)
 
     def for_dimensions(self, split: int) -> SystemConfig:
         """The same system on a grid whose dimension number ``split`` was cut in two: both parts run its algorithms."""

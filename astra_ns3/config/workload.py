@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from enum import Enum
 
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.errors import InputError
@@ -12,13 +13,31 @@ from astra_ns3.units import LARGEST_INTEGER, PS_PER_NS
 LARGEST_COMPUTE_NS = LARGEST_INTEGER // PS_PER_NS
 
 
+class ParallelGroup(str, Enum):
+    """Which NPUs a collective of SimAI's loops goes among; the values are SimAI's words."""
+
+    TENSOR = "TP"
+    """Those that share each layer of the model."""
+    DATA = "DP"
+    """Those that have the same part of the model, for other data."""
+    EXPERT = "EP"
+    """Neighbours of a data-parallel group that share the experts."""
+    EXPERT_DATA = "DP_EP"
+    """Those of a data-parallel group that have the same experts."""
+
+
 @dataclass(frozen=True)
 class Pass:
-    """One of a layer's three passes: compute, then a collective on ``bytes`` of each NPU (None: no collective)."""
+    """One of a layer's three passes: compute, then a collective on ``bytes`` of each NPU (None: no collective).
+
+    In SimAI's loops the bytes of an all-gather are those that each NPU has at its end, and ``group`` says among whom
+    (None: the pass's usual group).
+    """
 
     compute_ns: int
     collective: CollectiveKind | None = None
     bytes: int = 0
+    group: ParallelGroup | None = None
 
     def __post_init__(self) -> None:
         _check_range("compute time", self.compute_ns, LARGEST_COMPUTE_NS)
@@ -32,6 +51,7 @@ class Pass:
             int(self.compute_ns * compute_scale),
             self.collective,
             max(1, int(self.bytes * comm_scale)) if self.bytes else 0,
+            self.group,
         )
 
 
@@ -68,6 +88,18 @@ class Workload:
     """Indices of the layers whose input is kept; only HYBRID_TRANSFORMER_FWD_IN_BCKWD has any."""
     checkpoint_initiates: tuple[int, ...] = ()
     """Indices of the layers before whose backward pass the forward pass is done again from a checkpoint."""
+    npus: int | None = None
+    """How many NPUs there have to be (None: any number); from here on only SimAI's loops have any of these."""
+    expert_parallel_npus: int | None = None
+    """NPUs of a data-parallel group that share the experts."""
+    pipeline_stages: int | None = None
+    """In how many stages the model is cut; the layers are those of each."""
+    micro_batches: int | None = None
+    """How often the layers of one micro-batch are repeated."""
+    virtual_stages: int | None = None
+    """What the file says of them; nothing follows from it."""
+    stage_bytes: int | None = None
+    """What an NPU sends to the next stage for a micro-batch, and back to the one before."""
 
     def scaled(self, comm_scale: float = 1.0, compute_scale: float = 1.0) -> Workload:
         """Every size times ``comm_scale``, every compute time times ``compute_scale``; update times stay."""
@@ -86,7 +118,8 @@ class Workload:
             )
             for layer in self.layers
         )
-        return replace(self, layers=layers)
+        sent = self.stage_bytes and max(1, int(self.stage_bytes * comm_scale))
+        return replace(self, layers=layers, stage_bytes=sent)
 
 
 def _check_range(what: str, value: int, largest: int) -> None:

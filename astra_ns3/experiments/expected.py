@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -15,14 +15,14 @@ from astra_ns3.config.core.compatibility import Compatibility
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.config.workload import Workload
 from astra_ns3.errors import InputError
-from astra_ns3.system.collective_planner import CollectivePlanner
+from astra_ns3.system.collective_planner import CollectivePlanner, ground_of
 from astra_ns3.system.communicator import Communicator
 from astra_ns3.system.groups import Grid
 from astra_ns3.system.launches import schedule_of
 from astra_ns3.system.messages import INVITATION_BYTES, message_schedule
 from astra_ns3.units import LARGEST_INTEGER, format_bytes
 from astra_ns3.workload.deadlock import check_programs
-from astra_ns3.workload.dry_run import RequestKind, counted_messages, counted_requests, request_kind
+from astra_ns3.workload.dry_run import Counts, RequestKind, counted_messages, counted_requests, request_kind
 from astra_ns3.workload.programs import Programs
 
 
@@ -79,17 +79,29 @@ def expected_run(
     programs = Programs.of(workload, passes, dimensions)
     check_programs(programs)
     parallelism = programs.parallelism
-    config = system if parallelism.cut is None else system.for_dimensions(parallelism.cut)
+    config = parallelism.system(system)
     world = Grid(parallelism.dimensions, None if bandwidths is None else parallelism.of_each(bandwidths))
+    return expected_plays(counted_requests(programs), _message_plays(programs), config, world, compatibility, tell)
+
+
+def expected_plays(
+    requests: Counts,
+    messages: Iterable[ExpectedPlay],
+    config: SystemConfig,
+    world: Grid,
+    compatibility: Compatibility,
+    tell: Tell = silent,
+) -> ExpectedRun:
+    """What collectives, each so often, and ``messages`` play on a system; as :func:`expected_run`."""
     planners: dict[Communicator | None, tuple[Grid, CollectivePlanner]] = {}
     collectives = 0
     cuts: dict[RequestKind, tuple[int, int]] = {}
     plays: Counter[tuple[Schedule, int, Communicator | None, tuple[int, ...]]] = Counter()
-    for request, count in counted_requests(programs):
+    for request, count in requests:
         communicator = request.communicator
         if communicator not in planners:
-            grid = world.of(communicator)
-            planners[communicator] = grid, CollectivePlanner(config, grid, compatibility)
+            own_config, grid = ground_of(config, world, communicator, compatibility)
+            planners[communicator] = grid, CollectivePlanner(own_config, grid, compatibility, world.npus)
         grid, planner = planners[communicator]
         chunks = planner.chunks(request, time_ps=0)
         collectives += count if chunks else 0
@@ -104,7 +116,7 @@ def expected_run(
         collectives,
         (
             *(ExpectedPlay(schedule, size, groups[who, dims], n) for (schedule, size, who, dims), n in plays.items()),
-            *_message_plays(programs),
+            *messages,
         ),
         cuts,
     )

@@ -18,7 +18,7 @@ from astra_ns3.errors import InputError
 from astra_ns3.experiments.costs import BYTES_PER_NPU
 from astra_ns3.experiments.expected import ExpectedRun
 from astra_ns3.experiments.jobs.job import Ground, Job
-from astra_ns3.experiments.jobs.registry import JOBS, job_of
+from astra_ns3.experiments.jobs.registry import JOBS, job_of, under_rules
 from astra_ns3.experiments.network_summary import wire_sizes
 from astra_ns3.experiments.options import (
     USUAL,
@@ -112,7 +112,7 @@ def load_inputs(
     with _named(network):
         network_config = network_with_options(read_in_network.network, options)
     comm_scale, compute_scale = options.scales
-    job = read_in_job.scaled(comm_scale, compute_scale)
+    job = under_rules(read_in_job.scaled(comm_scale, compute_scale), compatibility)
     system_config = system_with_rules(system_config, compatibility)
     ground = Ground(system_config, network_config.dimensions, network_config.bandwidths, compatibility)
     with _named(network):

@@ -65,7 +65,7 @@ class NetworkBackend(Protocol):
     """One live simulation. One at a time per process; :meth:`close` resets everything.
 
     A class that derives from this one inherits an answer, mostly that there is nothing to tell, to what it leaves out
-    from :meth:`delivered_bytes` on.
+    from :meth:`register_delayed_group` on.
 
     ``before_hook``: what whoever runs it wants called before each call of a hook's code. ``hook_result``: what the
     function returned that the hook had returned, from :meth:`close` on; None without a hook.
@@ -109,6 +109,13 @@ class NetworkBackend(Protocol):
 
     def pending(self, npu: int, instance: int) -> list[PendingMessage]:
         """What ``npu`` still has to send or receive in ``instance``; empty if it is done or not launched."""
+
+    def register_delayed_group(self, npus: Sequence[int], delay_ps: int) -> int:
+        """As :meth:`register_group`, with an endpoint delay of its own, for rules of another simulator.
+
+        Who doesn't know such gives it the endpoint delay of all.
+        """
+        return self.register_group(npus)
 
     def delivered_bytes(self) -> int | None:
         """Bytes of messages, whole or not, that all NPUs have got so far; None if nobody counts them.

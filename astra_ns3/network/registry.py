@@ -132,7 +132,12 @@ def _analytical(
 ) -> NetworkBackend:
     from astra_ns3.network.analytical.backend import AnalyticalBackend, AnalyticalModel
 
-    model = AnalyticalModel(queues, compatibility.charge_highest_dimension, compatibility.truncate_delays)
+    model = AnalyticalModel(
+        queues,
+        highest_dimension_only=compatibility.charge_highest_dimension,
+        lowest_dimension_only=compatibility.charge_lowest_dimension,
+        truncate=compatibility.truncate_delays,
+    )
     return AnalyticalBackend(plan, model=model, seed=seed, recorder=recorder, on_built=on_built)
 
 

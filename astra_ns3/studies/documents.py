@@ -17,7 +17,7 @@ from astra_ns3.config.network.analytical_network import AnalyticalNetwork
 from astra_ns3.config.network.file import AnyNetwork
 from astra_ns3.config.network.packet_network import NetworkConfig
 from astra_ns3.config.system import SystemConfig
-from astra_ns3.config.workload import Layer, Pass, Workload
+from astra_ns3.config.workload import Layer, ParallelGroup, Pass, Workload
 from astra_ns3.errors import InputError, nearest
 from astra_ns3.system.file import parse_system
 from astra_ns3.units import PS_PER_NS, parse_bytes, parse_time_ps
@@ -144,7 +144,15 @@ def _collective(value: str) -> CollectiveKind | None:
     return names[value.upper()]
 
 
+def _group(value: str) -> ParallelGroup:
+    names = {group.value: group for group in ParallelGroup}
+    if value.upper() not in names:
+        raise InputError(f"found {shown(value)}, allowed: {', '.join(names)}{nearest(value, names)}")
+    return names[value.upper()]
+
+
 _READERS: Mapping[str, Callable[[str], Any]] = {
+    "group": _group,
     "bytes": parse_bytes,
     "compute_ns": _nanoseconds,
     "update_ns": _nanoseconds,

@@ -43,7 +43,7 @@ class _Run:
 
     @cached_property
     def slowdowns(self) -> Any:
-        """Time over ideal time of each flow of a list, or message, that has one, sorted; empty if none is known."""
+        """Time over ideal time of each flow of a list, or each message, that has one, sorted; empty: none is known."""
         file = COMPLETIONS.file if self.has(COMPLETIONS.file) else FLOWS.file
         if not self.has(file):
             return np.empty(0)

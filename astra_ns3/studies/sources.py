@@ -11,11 +11,12 @@ from typing import Any
 
 from astra_ns3.config.core.document import KeyPath
 from astra_ns3.config.network.file import read_network_file
+from astra_ns3.config.workload import Workload
 from astra_ns3.errors import InputError
 from astra_ns3.studies.changes import Change, changed
 from astra_ns3.studies.documents import AnyConfig, document_of, given_of, names_files, parsed, placed
 from astra_ns3.system.file import parse_system, read_system
-from astra_ns3.workload.files.astra_sim import read_workload
+from astra_ns3.workload.files.registry import read_workload
 
 USUAL_COMPAT = "none"
 
@@ -34,8 +35,15 @@ def _network(path: str) -> Source:
     return Source(file.network, file.compat or USUAL_COMPAT, file.warnings)
 
 
+def _workload(path: str) -> Source:
+    found = read_workload(path)
+    if not isinstance(found, Workload):
+        raise InputError(f"{path}: a study's workload is a training loop's so far, this one is of another kind")
+    return Source(found)
+
+
 _READERS: Mapping[str, Callable[[str], Source]] = {
-    "workload": lambda path: Source(read_workload(path)),
+    "workload": _workload,
     "system": lambda path: Source(read_system(path)),
     "network": _network,
 }

@@ -14,7 +14,8 @@ from astra_ns3.config.core.compatibility import Compatibility
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.errors import InputError
 from astra_ns3.network.instance import MOST_CHUNKS
-from astra_ns3.system.chunking import chunk_sizes
+from astra_ns3.system.chunking import chunk_sizes, chunks_of_one_size
+from astra_ns3.system.communicator import Communicator
 from astra_ns3.system.groups import Grid
 from astra_ns3.system.inter_dimension import route_policy
 from astra_ns3.system.launches import turns
@@ -35,11 +36,26 @@ class PlannedPhase(NamedTuple):
 Chunk = tuple[PlannedPhase, ...]
 
 
-class CollectivePlanner:
-    """Plans for a system on a grid of NPUs. Raises InputError for a policy that isn't known."""
+def ground_of(
+    config: SystemConfig, world: Grid, communicator: Communicator | None, rules: Compatibility
+) -> tuple[SystemConfig, Grid]:
+    """The system and the grid on which a communicator's collectives are planned."""
+    if communicator is not None and rules.groups_as_one_ring and len(communicator) < world.npus:
+        return config.for_one_ring(), world.ring_of(communicator)
+    return config, world.of(communicator)
 
-    def __init__(self, config: SystemConfig, grid: Grid, compatibility: Compatibility) -> None:
+
+class CollectivePlanner:
+    """Plans for a system on a grid of NPUs; ``npus``: all there are (None: those of the grid).
+
+    Raises InputError for a policy that isn't known.
+    """
+
+    def __init__(self, config: SystemConfig, grid: Grid, compatibility: Compatibility, npus: int | None = None) -> None:
         self._config = config
+        self._npus = grid.npus if npus is None else npus
+        self._of_one_size = compatibility.chunks_of_one_size
+        self._plays_empty = compatibility.empty_collectives_are_played
         self._grid = grid
         self._planner = PhasePlanner(config, grid, compatibility)
         self._truncates = compatibility.truncate_chunks
@@ -54,21 +70,28 @@ class CollectivePlanner:
         self._grid.check_dimensions(request.dimensions)
         flat = self._planner.flat_dimensions(request.kind, request.dimensions)
         dimensions = self._planner.wide_dimensions(request.dimensions) if flat is None else flat
-        if not dimensions or not request.bytes:
+        if not dimensions:
             return []
-        sizes = chunk_sizes(request.bytes, self._config.preferred_dataset_splits, truncate=self._truncates)
+        sizes = self._sizes(request)
         if len(sizes) > MOST_CHUNKS:
             raise InputError(f"{request.bytes} bytes make {len(sizes)} chunks, more than {MOST_CHUNKS}")
         if flat is not None:
             return [self._assign(request.kind, self._planner.flat(request.kind, size, flat)) for size in sizes]
         chunks: list[Chunk] = []
-        left = request.bytes
+        left = sum(sizes)
         while left:
             size = min(sizes[len(chunks)] if len(chunks) < len(sizes) else sizes[0], left)
             route = self._route(ChunkToRoute(request.kind, dimensions, size, sizes[0], left, time_ps))
             chunks.append(self._assign(request.kind, self._phases_of(request.kind, route)))
             left -= route.bytes
         return chunks
+
+    def _sizes(self, request: CollectiveRequest) -> list[int]:
+        """Of each chunk, in order."""
+        splits = self._config.preferred_dataset_splits
+        if not self._of_one_size or not (request.bytes or self._plays_empty):
+            return chunk_sizes(request.bytes, splits, truncate=self._truncates)
+        return chunks_of_one_size(request.kind, request.bytes, splits, self._npus)
 
     def _phases_of(self, kind: CollectiveKind, route: Route) -> tuple[Phase, ...]:
         key = kind, route.bytes, route

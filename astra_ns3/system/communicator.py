@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from math import prod
 from typing import TypeVar
 
 from astra_ns3.errors import InputError
@@ -21,20 +22,29 @@ PerNpu = list[_T] | dict[int, _T]
 
 @dataclass(frozen=True, init=False)
 class Communicator:
-    """``ranks``: the NPU in each place; ``name``: tells communicators of the same NPUs apart. Raises InputError."""
+    """``ranks``: the NPU in each place; ``name``: tells communicators of the same NPUs apart. Raises InputError.
+
+    ``sizes``: of a grid of its own, NPUs along each dimension of the system's, of which requests name the dimensions
+    (None: the part of the system's grid that its NPUs are).
+    """
 
     ranks: tuple[int, ...]
     name: str
+    sizes: tuple[int, ...] | None
     _hash: int = field(repr=False, compare=False)
 
-    def __init__(self, ranks: Sequence[int], name: str = "") -> None:
+    def __init__(self, ranks: Sequence[int], name: str = "", sizes: Sequence[int] | None = None) -> None:
         ranks = tuple(ranks)
         if not ranks or len(set(ranks)) != len(ranks) or min(ranks) < 0:
             raise InputError(f"a communicator of NPUs {_listed(ranks)}: expected at least one, each once, from 0 on")
+        if sizes is not None and prod(sizes) != len(ranks):
+            grid = "x".join(map(str, sizes))
+            raise InputError(f"a communicator of {len(ranks)} NPUs: a grid of {grid} has {prod(sizes)}")
         object.__setattr__(self, "ranks", ranks)
         object.__setattr__(self, "name", name)
+        object.__setattr__(self, "sizes", None if sizes is None else tuple(sizes))
         # Looked up at each issue, so the members aren't gone through again.
-        object.__setattr__(self, "_hash", hash((ranks, name)))
+        object.__setattr__(self, "_hash", hash((ranks, name, self.sizes)))
 
     def __hash__(self) -> int:
         return self._hash

@@ -27,10 +27,11 @@ _REGISTRIES: Mapping[str, Mapping[str, object]] = {
 
 
 def read_system(path: str | os.PathLike[str]) -> SystemConfig:
-    """Read a system file: YAML if it ends in .yaml or .yml, else ASTRA-sim's text; raises InputError."""
+    """Read a system file: YAML or ASTRA-sim 2's JSON by its ending, else ASTRA-sim 1.0's text; raises InputError."""
     source = os.fspath(path)
     text = read_text(path)
-    is_yaml = Path(source).suffix.lower() in (".yaml", ".yml")
+    # JSON, which ASTRA-sim 2's files are, is YAML.
+    is_yaml = Path(source).suffix.lower() in (".yaml", ".yml", ".json")
     return _system(parse_yaml(text, source) if is_yaml else _parse_text(text, source))
 
 

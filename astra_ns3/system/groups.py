@@ -1,12 +1,12 @@
 """The NPUs in a grid of dimensions, and the groups that a collective over some of these runs in.
 
 A communicator of fewer NPUs has a grid of its own: a part of the whole one if its NPUs form such, with the same
-dimensions, else all of them along one dimension.
+dimensions, else all of them along one dimension; unless it brings the sizes of one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -88,6 +88,8 @@ class Grid:
         ranks = communicator.ranks
         if max(ranks) >= self.npus:
             raise InputError(f"{communicator}: there are {self.npus} NPUs, 0 to {self.npus - 1}")
+        if communicator.sizes is not None:
+            return self._own_grid(communicator, communicator.sizes)
         coordinates = np.unravel_index(ranks, self.sizes[::-1])[::-1]
         widths = tuple(len(np.unique(along)) for along in coordinates)
         ascends = all(one < other for one, other in pairwise(ranks))
@@ -96,6 +98,16 @@ class Grid:
         highest = max(dimension for dimension, width in enumerate(widths) if width > 1)
         sizes = tuple(len(ranks) if dimension == highest else 1 for dimension in range(len(self.sizes)))
         return Grid(sizes, self.bandwidths, communicator, flat=True)
+
+    def _own_grid(self, communicator: Communicator, sizes: tuple[int, ...]) -> Grid:
+        if len(sizes) != len(self.sizes):
+            raise InputError(f"{communicator}: its grid has {len(sizes)} dimensions, the system's {len(self.sizes)}")
+        return Grid(sizes, self.bandwidths, communicator)
+
+    def ring_of(self, communicator: Communicator) -> Grid:
+        """A grid of one dimension, of the members in the order of their list."""
+        bandwidths = None if self.bandwidths is None else self.bandwidths[:1]
+        return Grid((len(communicator),), bandwidths, communicator, flat=True)
 
     def check_dimensions(self, dimensions: Collection[int] | None) -> None:
         """Raise InputError if a collective can't be cut over ``dimensions`` here."""
@@ -107,10 +119,11 @@ class Grid:
 
 
 class GroupTable:
-    """Hands each group over to the network, once."""
+    """Hands each group over to the network, once. ``delay_ps``: its endpoint delay (None: that of all)."""
 
-    def __init__(self, network: NetworkBackend, grid: Grid) -> None:
+    def __init__(self, network: NetworkBackend, grid: Grid, delay_ps: int | None = None) -> None:
         self._network = network
+        self._delay_ps = delay_ps
         self._grid = grid
         self._groups: dict[tuple[int, ...], PerNpu[int]] = {}
 
@@ -119,8 +132,13 @@ class GroupTable:
         if dimensions not in self._groups:
             of_npu = per_npu(self._grid.communicator, self._grid.npus, 0)
             for ranks in self._grid.cosets(dimensions):
-                group = self._network.register_group(ranks)
+                group = register_group(self._network, ranks, self._delay_ps)
                 for npu in ranks:
                     of_npu[npu] = group
             self._groups[dimensions] = of_npu
         return self._groups[dimensions]
+
+
+def register_group(network: NetworkBackend, npus: Sequence[int], delay_ps: int | None) -> int:
+    """The network's number of a new group; ``delay_ps``: its endpoint delay (None: that of all)."""
+    return network.register_group(npus) if delay_ps is None else network.register_delayed_group(npus, delay_ps)

@@ -10,7 +10,7 @@ from astra_ns3.config.system import SystemConfig
 from astra_ns3.errors import InputError
 from astra_ns3.network.api import NetworkBackend
 from astra_ns3.network.instance import pack_instance
-from astra_ns3.system.collective_planner import Chunk, CollectivePlanner, PlannedPhase
+from astra_ns3.system.collective_planner import Chunk, CollectivePlanner, PlannedPhase, ground_of
 from astra_ns3.system.communicator import Communicator
 from astra_ns3.system.groups import Grid
 from astra_ns3.system.launches import Launch, LaunchTable, ScheduleNumbers
@@ -23,6 +23,7 @@ from astra_ns3.system.task import Collective, Task
 class _Plans(NamedTuple):
     """What plans the collectives of one communicator; ``roles``: its members', none if they all have the same."""
 
+    config: SystemConfig
     grid: Grid
     planner: CollectivePlanner
     table: LaunchTable
@@ -61,7 +62,7 @@ class CollectiveMaker:
     def prepare(self, request: CollectiveRequest) -> None:
         """Hand schedules and groups of a collective over, ahead of the run and without an effect on what follows."""
         plans = self._plans_of(request.communicator)
-        planner = CollectivePlanner(self._config, plans.grid, self._compatibility)
+        planner = CollectivePlanner(plans.config, plans.grid, self._compatibility, self._grid.npus)
         for chunk in planner.chunks(request, time_ps=0):
             for planned in chunk:
                 plans.launch(planned)
@@ -86,11 +87,13 @@ class CollectiveMaker:
 
     def _plans_of(self, communicator: Communicator | None) -> _Plans:
         if communicator not in self._plans:
-            grid = self._grid.of(communicator)
-            planner = CollectivePlanner(self._config, grid, self._compatibility)
-            table = LaunchTable(self._network, self._config, grid, self._compatibility, self._schedules)
+            rules = self._compatibility
+            config, grid = ground_of(self._config, self._grid, communicator, rules)
+            is_part = grid.npus < self._grid.npus
+            planner = CollectivePlanner(config, grid, rules, self._grid.npus)
+            table = LaunchTable(self._network, config, grid, rules, self._schedules, is_part=is_part)
             roles = self._roles_in(communicator)
-            self._plans[communicator] = _Plans(grid, planner, table, roles if len(roles) > 1 else frozenset())
+            self._plans[communicator] = _Plans(config, grid, planner, table, roles if len(roles) > 1 else frozenset())
         return self._plans[communicator]
 
     def _roles_in(self, communicator: Communicator | None) -> frozenset[int]:

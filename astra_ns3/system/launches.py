@@ -58,7 +58,7 @@ class ScheduleNumbers:
 
 
 class LaunchTable:
-    """The launches of all phases that occur on one grid."""
+    """The launches of all phases that occur on one grid; ``is_part``: of fewer than all NPUs."""
 
     def __init__(
         self,
@@ -67,11 +67,20 @@ class LaunchTable:
         grid: Grid,
         compatibility: Compatibility,
         schedules: ScheduleNumbers,
+        *,
+        is_part: bool = False,
     ) -> None:
-        self._config = config
         self._grid = grid
         self._truncates = compatibility.truncate_messages
-        self._groups = GroupTable(network, grid)
+        self._reduction_bytes_per_ns = config.reduction_bytes_per_ns
+        self._endpoint_delay_ns = config.scaled_endpoint_delay_ns
+        own_delay_ps = None
+        if is_part and compatibility.group_endpoint_delay_ns is not None:
+            self._endpoint_delay_ns = compatibility.group_endpoint_delay_ns
+            own_delay_ps = self._endpoint_delay_ns * PS_PER_NS
+        self._direct_reduces_all = is_part and compatibility.direct_reduces_twice_in_groups
+        self._reducing_all: dict[int, tuple[Schedule, Schedule]] = {}
+        self._groups = GroupTable(network, grid, own_delay_ps)
         self._schedules = schedules
         self._launches: dict[tuple[Phase, int, bool], Launch] = {}
 
@@ -85,7 +94,7 @@ class LaunchTable:
 
     def _build(self, phase: Phase, turn: int, anticlockwise: bool) -> Launch:
         ranks = self._grid.ranks_in(phase.dimensions)
-        schedule = schedule_of(phase, ranks, turn, anticlockwise=anticlockwise)
+        schedule = self._played(phase, schedule_of(phase, ranks, turn, anticlockwise=anticlockwise))
         bytes = phase.bytes
         # An all-gather's messages are what a rank brings, whole (semantics 4).
         if self._truncates and cuts_in_ranks(phase.algorithm) and phase.kind is not CollectiveKind.ALL_GATHER:
@@ -95,11 +104,20 @@ class LaunchTable:
         @cache
         def costs(npu: int) -> Costs:
             place = self._grid.place(npu, phase.dimensions)
-            found = rank_costs(schedule, place, bytes, self._config.reduction_bytes_per_ns)
-            overhead_ns = (found.receive_steps + 1) * self._config.scaled_endpoint_delay_ns + found.reduction_ns
+            found = rank_costs(schedule, place, bytes, self._reduction_bytes_per_ns)
+            overhead_ns = (found.receive_steps + 1) * self._endpoint_delay_ns + found.reduction_ns
             return Costs(overhead_ns * PS_PER_NS, found.receive_steps, found.sent_bytes)
 
         return Launch(phase.dimensions[0], self._schedules.number(schedule), groups, bytes, costs)
+
+    def _played(self, phase: Phase, schedule: Schedule) -> Schedule:
+        """What is really played of an algorithm's schedule, by another simulator's rules."""
+        is_direct = phase.kind is CollectiveKind.ALL_REDUCE and parse_name(phase.algorithm).base == "direct"
+        if not (self._direct_reduces_all and is_direct and schedule.ranks > 2):
+            return schedule
+        if id(schedule) not in self._reducing_all:
+            self._reducing_all[id(schedule)] = schedule, schedule.reducing_all()
+        return self._reducing_all[id(schedule)][1]
 
 
 def schedule_of(phase: Phase, ranks: int, turn: int, *, anticlockwise: bool = False, tell: Tell = silent) -> Schedule:

@@ -18,6 +18,7 @@ from astra_ns3.errors import InputError
 from astra_ns3.network.api import NetworkBackend
 from astra_ns3.network.instance import MOST_CHUNKS
 from astra_ns3.network.records import CollectiveRecord, LayerDetail
+from astra_ns3.system.arrival_messages import ArrivalMessages
 from astra_ns3.system.barrier import PhaseBarrier
 from astra_ns3.system.communicator import Communicator
 from astra_ns3.system.dimension_queue import DimensionQueue
@@ -69,7 +70,9 @@ class SystemLayer:
         schedules = ScheduleNumbers(network)
         self._maker = CollectiveMaker(network, config, self._grid, compatibility, schedules, roles)
         self._history = History(self._layer_names)
-        self._messages = Messages(network, schedules, self._history, self._message_done, journal)
+        messages = ArrivalMessages if compatibility.messages_by_arrival else Messages
+        self._messages = messages(network, schedules, self._history, self._message_done, journal)
+        self._one_order = not compatibility.every_npu_orders_its_chunks
         self._barrier = PhaseBarrier() if compatibility.phase_barrier else None
         self._matchings: dict[Communicator | None, Matching] = {}
         self._collectives: dict[int, Collective] = {}  # those that some member hasn't finished
@@ -224,7 +227,7 @@ class SystemLayer:
 
     def _new_queues(self) -> list[DimensionQueue]:
         """A queue of a dimension as each NPU holds it."""
-        order = LaunchOrder()
+        order = LaunchOrder() if self._one_order else None
         return [DimensionQueue(order, self._slots, self._join) for _ in range(self._network.npus)]
 
     def _advance(self, npu: int, task: Task, time_ps: int) -> None:

@@ -43,7 +43,17 @@ class Counts(NamedTuple):
 
 
 def count_network(config: TopologyBase) -> Counts | None:
-    """The counts of a network; None for a kind that isn't known here, or is a grid in a file."""
+    """The counts of a network; None for a kind that isn't known here, or is a grid in a file.
+
+    Every host counts as one that forwards if any may: one with a single link doesn't, and is less.
+    """
+    counts = _count_wires(config)
+    if counts is None or config.forwards() is None:
+        return counts
+    return Counts(counts.hosts, counts.switches + counts.hosts, counts.links + counts.hosts)
+
+
+def _count_wires(config: TopologyBase) -> Counts | None:
     match config:
         case SingleSwitch():
             return Counts(config.hosts, 1, config.hosts)

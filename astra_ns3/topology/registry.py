@@ -12,6 +12,7 @@ from astra_ns3.topology.counts import check_network_fits
 from astra_ns3.topology.dragonfly import dragonfly
 from astra_ns3.topology.dumbbell import dumbbell
 from astra_ns3.topology.files.reading import file_graph
+from astra_ns3.topology.forwarding import with_forwarding
 from astra_ns3.topology.full_mesh import full_mesh
 from astra_ns3.topology.graph import Graph
 from astra_ns3.topology.grids import grid
@@ -40,11 +41,11 @@ BUILDERS: Mapping[str, Callable[[Any], Graph]] = {
 def build_graph(config: TopologyConfig) -> Graph:
     """The graph that a topology configuration describes; raises InputError if memory can't hold it."""
     if isinstance(config, OwnTopology):
-        return own_graph(config)
+        return with_forwarding(config, own_graph(config))
     builder = BUILDERS.get(config.kind)
     if builder is None:
         raise InputError(
             f"topology '{config.kind}' is not one of {', '.join(BUILDERS)}{nearest(config.kind, BUILDERS)}"
         )
     check_network_fits(config)
-    return builder(config)
+    return with_forwarding(config, builder(config))

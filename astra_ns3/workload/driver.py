@@ -90,7 +90,7 @@ class TrainingDriver:
         parallelism = programs.parallelism
         self._system = SystemLayer(
             network,
-            system if parallelism.cut is None else system.for_dimensions(parallelism.cut),
+            parallelism.system(system),
             parallelism.dimensions,
             names,
             self._handle_ended,

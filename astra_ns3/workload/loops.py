@@ -25,6 +25,7 @@ from astra_ns3.workload.pass_dimensions import (
     model_then_data,
 )
 from astra_ns3.workload.roles import Role, RolesOf, one_role
+from astra_ns3.workload.simai_loop import check_simai, simai_transformer, stages
 from astra_ns3.workload.steps import FORWARD, INPUT_GRADIENT, MOVE, WEIGHT_GRADIENT, Steps
 
 
@@ -35,6 +36,12 @@ class LoopOption(str, Enum):
     MODEL_PARALLEL_NPUS = "model_parallel_npus"
     CHECKPOINTS = "checkpoints"
     CHECKPOINT_INITIATES = "checkpoint_initiates"
+    NPUS = "npus"
+    EXPERT_PARALLEL_NPUS = "expert_parallel_npus"
+    PIPELINE_STAGES = "pipeline_stages"
+    MICRO_BATCHES = "micro_batches"
+    VIRTUAL_STAGES = "virtual_stages"
+    STAGE_BYTES = "stage_bytes"
 
 
 @dataclass(frozen=True)
@@ -141,6 +148,14 @@ def hybrid_dlrm_enhanced(steps: Steps, role: Role) -> Program:
 _BOTTOM = (LoopOption.LAST_BOTTOM_LAYER,)
 _GROUPS = (LoopOption.MODEL_PARALLEL_NPUS,)
 _CHECKPOINTS = (*_GROUPS, LoopOption.CHECKPOINTS, LoopOption.CHECKPOINT_INITIATES)
+_SIMAI = (
+    LoopOption.EXPERT_PARALLEL_NPUS,
+    LoopOption.PIPELINE_STAGES,
+    LoopOption.VIRTUAL_STAGES,
+    LoopOption.MICRO_BATCHES,
+    LoopOption.NPUS,
+    LoopOption.STAGE_BYTES,
+)
 LOOPS: Mapping[str, Loop] = {
     "MICRO": Loop(micro, dimensions=data_only),
     "DATA": Loop(data_parallel, dimensions=data_only),
@@ -155,7 +170,18 @@ LOOPS: Mapping[str, Loop] = {
     "HYBRID_TRANSFORMER_FWD_IN_BCKWD": Loop(hybrid_transformer, dimensions=by_groups, options=_CHECKPOINTS),
     "HYBRID_CUSTOMIZED": Loop(hybrid),
     "DISTRIBUTED_INFERENCE": Loop(distributed_inference, dimensions=model_only),
+    "SIMAI_TRANSFORMER": Loop(simai_transformer, stages, options=(*_GROUPS, *_SIMAI)),
+    "SIMAI_TRANSFORMER_FWD_IN_BCKWD": Loop(simai_transformer, stages, options=(*_CHECKPOINTS, *_SIMAI)),
 }
+
+SIMAI_LOOPS: Mapping[str, str] = {
+    "SIMAI_TRANSFORMER": "HYBRID_TRANSFORMER",
+    "SIMAI_TRANSFORMER_FWD_IN_BCKWD": "HYBRID_TRANSFORMER_FWD_IN_BCKWD",
+}
+"""The loops whose collectives go among groups that they name, and what SimAI's files call them."""
+
+TEXT_LOOPS = tuple(name for name in LOOPS if name not in SIMAI_LOOPS)
+"""The loops of ASTRA-sim 1.0's text."""
 
 LAYER_POLICIES = tuple(
     name
@@ -183,8 +209,10 @@ def loop_of(workload: Workload, passes: int) -> Loop:
         )
     if loop.program in (hybrid_dlrm, hybrid_dlrm_enhanced) and workload.last_bottom_layer is None:
         raise InputError(f"{workload.source}: {workload.loop} needs the number of its last bottom layer")
-    if loop.program is hybrid_transformer:
+    if loop.program in (hybrid_transformer, simai_transformer):
         _check_transformer(workload)
+    if loop.program is simai_transformer:
+        check_simai(workload)
     return loop
 
 

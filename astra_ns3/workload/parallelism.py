@@ -5,24 +5,42 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from astra_ns3.config.system import SystemConfig
 from astra_ns3.config.workload import Workload
 from astra_ns3.errors import InputError, nearest
-from astra_ns3.workload.loops import LAYER_POLICIES, LOOPS
+from astra_ns3.workload.loops import LAYER_POLICIES, LOOPS, SIMAI_LOOPS
 from astra_ns3.workload.npu_groups import SplitDimensions, split_dimensions
-from astra_ns3.workload.pass_dimensions import PassDimensions, everywhere
+from astra_ns3.workload.parallel_groups import ParallelGroups, parallel_groups
+from astra_ns3.workload.pass_dimensions import PassDimensions, everywhere, group_dimensions
 
 
 @dataclass(frozen=True)
 class Parallelism:
-    """``dimensions``: NPUs along each, after a cut; ``cut``: the one that was cut in two; a row per layer."""
+    """``dimensions``: NPUs along each, after cuts; ``parts``: how many of them each original one is; a row per layer.
+
+    ``groups``: those of SimAI's loops, None in the others.
+    """
 
     dimensions: tuple[int, ...]
-    cut: int | None
+    parts: tuple[int, ...]
     layers: tuple[PassDimensions, ...]
+    groups: ParallelGroups | None = None
+
+    @property
+    def cut(self) -> int | None:
+        """The first original dimension that was cut, None if none was."""
+        return next((number for number, parts in enumerate(self.parts) if parts > 1), None)
 
     def of_each(self, values: Sequence[float]) -> tuple[float, ...]:
-        """Values of each original dimension, that of the cut one twice."""
-        return tuple(value for number, value in enumerate(values) for _ in range(2 if number == self.cut else 1))
+        """Values of each original dimension, that of one that was cut for each of its parts."""
+        return tuple(value for value, parts in zip(values, self.parts, strict=True) for _ in range(parts))
+
+    def system(self, config: SystemConfig) -> SystemConfig:
+        """A system for the original dimensions on those that came of them: the parts run the whole one's algorithms."""
+        for number in reversed(range(len(self.parts))):
+            for _ in range(self.parts[number] - 1):
+                config = config.for_dimensions(number)
+        return config
 
 
 def parallelism_of(workload: Workload, dimensions: Sequence[int]) -> Parallelism:
@@ -32,12 +50,17 @@ def parallelism_of(workload: Workload, dimensions: Sequence[int]) -> Parallelism
     dimensions unless they have a policy. Raises InputError if its groups of NPUs don't fit, or a layer's policy isn't
     known.
     """
+    if workload.loop in SIMAI_LOOPS:
+        groups = parallel_groups(workload, dimensions)
+        rows = tuple(group_dimensions(layer, groups) for layer in workload.layers)
+        return Parallelism(groups.dimensions, groups.parts, rows, groups)
     if workload.model_parallel_npus is None:
         grid = SplitDimensions(tuple(dimensions), (), ())
     else:
         grid = _split(workload, dimensions, workload.model_parallel_npus)
     layers = tuple(_layer_dimensions(workload, number, grid) for number in range(len(workload.layers)))
-    return Parallelism(grid.logical_dimensions, grid.cut(dimensions), layers)
+    cut = grid.cut(dimensions)
+    return Parallelism(grid.logical_dimensions, tuple(1 + (n == cut) for n in range(len(dimensions))), layers)
 
 
 def _split(workload: Workload, dimensions: Sequence[int], npus: int) -> SplitDimensions:

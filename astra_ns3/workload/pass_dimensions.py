@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from astra_ns3.config.workload import Layer, ParallelGroup
 from astra_ns3.network.records import PassKind
 from astra_ns3.workload.npu_groups import SplitDimensions
+from astra_ns3.workload.parallel_groups import ParallelGroups
 
 #: Numbers of dimensions; None: all, empty: none, so that a collective has nobody to talk to and is dropped.
 Dimensions = tuple[int, ...] | None
@@ -51,3 +53,21 @@ def model_then_data(grid: SplitDimensions) -> PassDimensions:
 def by_groups(grid: SplitDimensions) -> PassDimensions:
     """The model within each group of NPUs, the data between groups."""
     return model_and_data(grid.model_dimensions, grid.data_dimensions)
+
+
+USUAL_GROUPS: Mapping[PassKind, ParallelGroup] = {
+    PassKind.FORWARD: ParallelGroup.TENSOR,
+    PassKind.INPUT_GRADIENT: ParallelGroup.TENSOR,
+    PassKind.WEIGHT_GRADIENT: ParallelGroup.DATA,
+}
+"""Among whom a pass communicates in SimAI's loops, unless its collective names a group."""
+
+
+def group_dimensions(layer: Layer, groups: ParallelGroups) -> PassDimensions:
+    """Every pass over the dimensions of its group."""
+    named = {
+        PassKind.FORWARD: layer.forward.group,
+        PassKind.INPUT_GRADIENT: layer.input_gradient.group,
+        PassKind.WEIGHT_GRADIENT: layer.weight_gradient.group,
+    }
+    return {kind: groups.ranges[group or USUAL_GROUPS[kind]] for kind, group in named.items()}

@@ -73,6 +73,7 @@ class Programs:
             self.passes if passes is None else passes,
             self.parallelism.layers,
             self._by_name,
+            groups=self.parallelism.groups,
             exposed_until_first_end=self.exposed_until_first_end,
         )
         return self.loop.program(steps, role)

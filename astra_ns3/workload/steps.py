@@ -10,6 +10,7 @@ from astra_ns3.system.communicator import Communicator
 from astra_ns3.system.request import CollectiveRequest, Handle
 from astra_ns3.units import PS_PER_NS
 from astra_ns3.workload.operations import Compute, Issue, Move, Program, Wait, WaitAny
+from astra_ns3.workload.parallel_groups import ParallelGroups
 from astra_ns3.workload.pass_dimensions import PassDimensions
 from astra_ns3.workload.roles import Role
 
@@ -20,7 +21,8 @@ MOVE = Move()
 class Steps:
     """One NPU's steps through ``passes`` passes of ``workload``, and the collectives that nothing has waited for yet.
 
-    ``dimensions``: over which each layer's collectives go (None: all). ``roles``: all there are.
+    ``dimensions``: over which each layer's collectives go (None: all). ``roles``: all there are. ``groups``: of NPUs,
+    in SimAI's loops.
     ``exposed_until_first_end``: the option of this name of
     :class:`~astra_ns3.config.core.compatibility.Compatibility`.
     """
@@ -32,6 +34,7 @@ class Steps:
         dimensions: Sequence[PassDimensions] | None = None,
         roles: Mapping[str, Role] | None = None,
         *,
+        groups: ParallelGroups | None = None,
         exposed_until_first_end: bool = False,
     ) -> None:
         self.workload = workload
@@ -39,6 +42,7 @@ class Steps:
         self.forwards = range(len(workload.layers))
         self.backwards = self.forwards[::-1]
         self.roles: Mapping[str, Role] = roles or {}
+        self.groups = groups
         self._dimensions = dimensions
         self._exposed_until_first_end = exposed_until_first_end
         self._outstanding: dict[tuple[int, PassKind], list[Handle]] = {}
@@ -55,14 +59,20 @@ class Steps:
         kind: PassKind,
         policy: str | None = None,
         communicator: Communicator | None = None,
+        bytes: int | None = None,
     ) -> Program:
-        """Issue the collective of a layer's pass, if it has one, in a communicator (None: all NPUs)."""
+        """Issue the collective of a layer's pass, if it has one, in a communicator (None: all NPUs).
+
+        ``bytes``: of each NPU, where they aren't those of the pass.
+        """
         part = pass_of(self.workload.layers[layer], kind)
         if part.collective is None:
             return
         dimensions = None if self._dimensions is None else self._dimensions[layer][kind]
         label = Label(number, layer, kind)
-        request = CollectiveRequest(part.collective, part.bytes, label, policy, dimensions, communicator)
+        request = CollectiveRequest(
+            part.collective, part.bytes if bytes is None else bytes, label, policy, dimensions, communicator
+        )
         handle = yield Issue(request)
         assert handle is not None
         if not handle.done:

@@ -55,7 +55,7 @@ def test_the_bytes_delivered_are_in_the_end_those_planned(name: str) -> None:
     inputs = load_inputs(small_dlrm(), system_for(1), network, options=Options(backend=backend))
     built = create_backend(backend, plan_network(network, EndpointModel()), seed=1, recorder=RecorderOptions())
     try:
-        driver = TrainingDriver(built, inputs.system, inputs.workload, PASSES, dimensions=network.dimensions)
+        driver = TrainingDriver(built, inputs.system, small_dlrm(), PASSES, dimensions=network.dimensions)
         meter = ProgressMeter(driver, built, expected_work(inputs, PASSES), 0.0)
         assert meter.read(0, 0, 0.0).fraction == 0
         driver.run(Limits())

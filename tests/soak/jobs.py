@@ -19,7 +19,7 @@ from astra_ns3.config.core.compatibility import preset
 from astra_ns3.experiments.expected import expected_run
 from astra_ns3.system.file import parse_system
 from astra_ns3.workload.files.astra_sim import parse_workload
-from astra_ns3.workload.loops import LAYER_POLICIES, LOOPS
+from astra_ns3.workload.loops import LAYER_POLICIES, TEXT_LOOPS
 from soak.draw import Draw
 
 Drawn = dict[str, Any]
@@ -82,7 +82,7 @@ def _system(draw: Draw, dimensions: Sequence[int]) -> Drawn:
 
 
 def _loop(draw: Draw, dimensions: Sequence[int]) -> str:
-    loops = [loop for loop in LOOPS if len(dimensions) > 1 or loop not in _NEEDS_TWO_DIMENSIONS]
+    loops = [loop for loop in TEXT_LOOPS if len(dimensions) > 1 or loop not in _NEEDS_TWO_DIMENSIONS]
     return "MICRO" if draw.chance(0.35) else draw.pick(*loops)
 
 

@@ -13,7 +13,7 @@ from astra_ns3.config.formats.hpcc_topology import HpccLink, parse_hpcc_topology
 from astra_ns3.config.network.analytical_network import AnalyticalNetwork
 from astra_ns3.config.network.file import read_network_file
 from astra_ns3.config.network.hpcc import PRESET, HpccConfig, read_hpcc_config
-from astra_ns3.config.network.packet_network import NetworkConfig, RoceTransport
+from astra_ns3.config.network.packet_network import NetworkConfig, RoceTransport, parse_network
 from astra_ns3.config.topology.kinds import FileTopology
 from astra_ns3.config.topology.switch import SwitchConfig
 from astra_ns3.errors import InputError
@@ -460,3 +460,80 @@ def test_lines_after_the_links_that_the_header_counts_are_ignored_with_a_warning
     assert build_graph(more.network.topology).links == build_graph(exact.network.topology).links
     (warning,) = set(more.warnings) - set(exact.warnings)
     assert warning.endswith("topology.txt: 2 more lines of links than its first line says, ignored as HPCC does")
+
+
+SIMAI = {
+    # What SimAI.conf has beside or instead of the other's keys.
+    "PACKET_PAYLOAD_SIZE": "9000",
+    "TOPOLOGY_FILE": None,
+    "KMAX_MAP": "1 100000000000 1600",
+    "KMIN_MAP": "1 100000000000 400",
+    "PMAX_MAP": "1 100000000000 0.2",
+    "QLEN_MON_FILE": "qlen.txt",
+    "BW_MON_FILE": "bw.txt",
+    "RATE_MON_FILE": "rate.txt",
+    "CNP_MON_FILE": "cnp.txt",
+    "MON_START": "0",
+    "MON_END": "20000",
+    "QP_MON_INTERVAL": "100",
+    "QLEN_MON_INTERVAL": "10000",
+    "BW_MON_INTERVAL": "10000",
+}
+SIMAI_TOPOLOGY = """7 2 2 1 8 A100
+4 5 6
+0 4 2880Gbps 0.000025ms 0
+0 6 100Gbps 0.0005ms 0
+1 4 2880Gbps 0.000025ms 0
+1 6 100Gbps 0.0005ms 0
+2 5 2880Gbps 0.000025ms 0
+2 6 100Gbps 0.0005ms 0
+3 5 2880Gbps 0.000025ms 0
+3 6 100Gbps 0.0005ms 0
+"""
+
+
+def joined(folder: Path, **changes: str | None) -> Path:
+    """A SimAI.conf, a topology called as SimAI calls it, without an ending, and the file that joins them."""
+    written(folder, **{**SIMAI, **changes})
+    (folder / "config.txt").rename(folder / "SimAI.conf")
+    (folder / "Spectrum-X_4g_2gps_100Gbps_A100").write_text(SIMAI_TOPOLOGY)
+    (folder / "simai.yaml").write_text("config: SimAI.conf\ntopology: Spectrum-X_4g_2gps_100Gbps_A100\n")
+    return folder / "simai.yaml"
+
+
+def test_two_lines_join_simais_conf_with_a_topology(tmp_path: Path) -> None:
+    found = read_network_file(joined(tmp_path))
+    assert (found.compat, found.imported) == (PRESET, True)
+    assert isinstance(found.network, NetworkConfig)
+    graph = build_graph(found.network.topology)
+    assert (graph.hosts, graph.switches, len(graph.links)) == (4, 3, 8)
+    # NVSwitches, which carry 2880 Gb/s, have no entry in the maps and don't mark.
+    assert [config.ecn == "off" for config in graph.switch_configs] == [True, True, False]
+    assert [config.pfc is not None for config in graph.switch_configs] == [True] * 3
+    assert found.network.observe.queues == ()
+    assert found.network.roce is not None
+    assert found.network.roce.payload_bytes == 9000
+    (warning,) = found.warnings
+    for key in ("BW_MON_FILE", "RATE_MON_FILE", "CNP_MON_FILE", "MON_START", "QP_MON_INTERVAL"):
+        assert key in warning
+
+
+def test_a_conf_without_a_topology_says_the_two_lines(tmp_path: Path) -> None:
+    joined(tmp_path)
+    with pytest.raises(
+        InputError, match=r"key 'TOPOLOGY_FILE' is missing; a network file of two lines, 'config: .*conf'"
+    ):
+        read_network_file(tmp_path / "SimAI.conf")
+    (tmp_path / "three.yaml").write_text("topology: a\nconfig: SimAI.conf\ntransport: roce\n")
+    with pytest.raises(InputError, match=r"three.yaml:2: key 'config' stands in a file of two lines"):
+        read_network_file(tmp_path / "three.yaml")
+
+
+def test_a_topology_that_simai_drew_needs_no_format_and_no_ending(tmp_path: Path) -> None:
+    joined(tmp_path)
+    path = tmp_path / "Spectrum-X_4g_2gps_100Gbps_A100"
+    topology = {"kind": "file", "path": str(path), "switch": {"buffer": "32MB"}, "scale_up_switch": {"buffer": "4MB"}}
+    graph = build_graph(parse_network({"topology": topology}).topology)
+    assert graph.switch_buffer_bytes == (4_000_000, 4_000_000, 32_000_000)
+    with pytest.raises(InputError, match="is a graph alone; in a network file"):
+        read_network_file(path)

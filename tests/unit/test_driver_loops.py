@@ -19,7 +19,7 @@ from astra_ns3.network.api import EndpointModel
 from astra_ns3.network.records import RunRecords
 from astra_ns3.system.file import parse_system
 from astra_ns3.workload.driver import TrainingDriver
-from astra_ns3.workload.loops import LAYER_POLICIES, LOOPS
+from astra_ns3.workload.loops import LAYER_POLICIES, TEXT_LOOPS
 
 AR = CollectiveKind.ALL_REDUCE
 ENDPOINT_PS = 10_000
@@ -79,7 +79,7 @@ workloads = st.builds(
     lambda loop, parts, npus, initiates: Workload(
         loop, tuple(parts), 0, "w", npus, (0, 2), tuple(layer for layer in initiates if layer < len(parts))
     ),
-    st.sampled_from(sorted(LOOPS)),
+    st.sampled_from(sorted(TEXT_LOOPS)),
     st.lists(layers, min_size=2, max_size=4),
     st.sampled_from([1, 2, 4]),
     st.sets(st.integers(0, 3)),

@@ -12,7 +12,7 @@ from astra_ns3.errors import InputError
 from astra_ns3.system.communicator import Communicator
 from astra_ns3.system.request import CollectiveRequest, Handle
 from astra_ns3.workload.dry_run import collective_requests
-from astra_ns3.workload.loops import LOOPS, loop_of
+from astra_ns3.workload.loops import TEXT_LOOPS, loop_of
 from astra_ns3.workload.operations import Compute, Issue, Move, Wait, WaitAny
 from astra_ns3.workload.programs import Programs
 from astra_ns3.workload.roles import EVERYBODY, Role
@@ -259,7 +259,7 @@ def test_a_workload_made_in_python_without_what_its_loop_needs_is_an_input_error
 
 
 def test_every_loop_of_the_format_is_here() -> None:
-    assert len(LOOPS) == 11
+    assert len(TEXT_LOOPS) == 11
 
 
 passes_of_layers = st.builds(lambda kind: Pass(1, kind, 1 if kind else 0), st.none() | st.sampled_from(CollectiveKind))
@@ -269,7 +269,7 @@ layer_lists = st.lists(
 
 
 @settings(deadline=None)
-@given(loop=st.sampled_from(sorted(LOOPS)), layers=layer_lists, passes=st.integers(1, 3), data=st.data())
+@given(loop=st.sampled_from(sorted(TEXT_LOOPS)), layers=layer_lists, passes=st.integers(1, 3), data=st.data())
 def test_every_collective_that_is_issued_is_waited_for_once(
     loop: str, layers: list[Layer], passes: int, data: st.DataObject
 ) -> None:

@@ -24,7 +24,7 @@ from astra_ns3.config.topology.routing import ROUTING_KINDS
 from astra_ns3.config.transports.roce import RoceTransport
 from astra_ns3.config.transports.roce_control import KINDS as CONTROLS
 from astra_ns3.topology.registry import BUILDERS, build_graph
-from astra_ns3.workload.loops import LOOPS
+from astra_ns3.workload.loops import TEXT_LOOPS
 
 MANY = 250
 LINK = {"rate": "100Gbps", "delay": "500ns"}
@@ -65,7 +65,7 @@ def test_everything_there_is_is_drawn(many: list[Case]) -> None:
     assert {config.queue_pair_use for config in several_queue_pairs(many)} == {"turns", "split"}
     jobs = [case.job for case in many]
     assert {job["collective"] for job in jobs if job["kind"] == "collective"} == {kind.name for kind in CollectiveKind}
-    assert {job["text"].split()[0] for job in jobs if job["kind"] == "workload"} == set(LOOPS)
+    assert {job["text"].split()[0] for job in jobs if job["kind"] == "workload"} == set(TEXT_LOOPS)
     assert any(not case.network for case in many), "no config.txt of HPCC's simulator"
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from astra_ns3.errors import InputError
+from astra_ns3.studies.figures.axes import number_text, worth_a_log
 from astra_ns3.studies.figures.check import check_figure
 from astra_ns3.studies.figures.config import FigureConfig
 from astra_ns3.studies.figures.data import AxisView, Cell, View, figure_data
@@ -180,3 +181,17 @@ def test_a_line_is_not_drawn_across_a_missing_point() -> None:
 def test_a_word_that_a_kind_does_not_use_is_refused(words: dict[str, Any]) -> None:
     with pytest.raises(InputError, match=r"here: key .* doesn't use it"):
         check_figure(view(SYSTEM), config(**words), "here")
+
+
+@pytest.mark.parametrize(
+    ("number", "text"), [(0.12345, "0.123"), (12.34, "12.3"), (999.4, "999"), (999.6, "1,000"), (1171.3, "1,171")]
+)
+def test_a_number_in_a_figure_has_three_digits_and_all_before_its_point(number: float, text: str) -> None:
+    assert number_text(number) == text
+
+
+def test_bars_get_a_logarithmic_scale_only_where_they_differ_ten_times() -> None:
+    near = figure_data(view(SYSTEM), config(x="system", y="finish_us")).panels[0].series
+    assert not worth_a_log(near)  # 11 and 21
+    far = figure_data(view(SYSTEM, SCALE), config(x="scale", y="finish_us", by="system")).panels[0].series
+    assert worth_a_log(far)  # 2 to 21

@@ -13,7 +13,7 @@ from astra_ns3.config.core.compatibility import PRESETS
 from astra_ns3.errors import InputError, LimitReached
 from astra_ns3.network.api import Limits
 from astra_ns3.workload.files.astra_sim import parse_workload
-from astra_ns3.workload.loops import LOOPS
+from astra_ns3.workload.loops import TEXT_LOOPS
 
 TAKES_TIME = ("compute", "wait", "step")
 LAYERS = "a -1 300 ALLGATHER 4000 200 ALLREDUCE 9000 100 REDUCESCATTER 5000 50\n"
@@ -49,7 +49,9 @@ def check(result: astra_ns3.Result) -> None:
     assert (issued == (collectives["start_us"] * 1e6).round()).all()
 
 
-@pytest.mark.parametrize("loop", [name for name in LOOPS if not name.endswith(("DLRM", "TRANSFORMER_FWD_IN_BCKWD"))])
+@pytest.mark.parametrize(
+    "loop", [name for name in TEXT_LOOPS if not name.endswith(("DLRM", "TRANSFORMER_FWD_IN_BCKWD"))]
+)
 def test_on_every_npu_operations_follow_each_other_and_add_up_to_its_totals(loop: str, tmp_path: Path) -> None:
     try:
         result = recorded(tmp_path, loop)

@@ -8,7 +8,7 @@ message is complete, ...) is no option here but keys of the network file, which 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from astra_ns3.errors import InputError, nearest
@@ -62,8 +62,84 @@ class Compatibility:
     """Whatever the system file says of endpoint-delay and injection scale: ASTRA-sim 2 on ns-3 has a fixed delay in
     the first dimension. Ours: the file's."""
 
+    simai_workloads: bool = False
+    """A text workload's transformer is played as SimAI plays it: without broadcasts, pipeline and checkpoints, and no
+    forward collective has fewer than 4096 bytes (SimAI). Ours: what the file says."""
+
+    chunks_of_one_size: bool = False
+    """Chunks are floor(bytes / splits), as many as it takes, each of that size; but for all-gathers a chunk has at
+    least as many bytes as there are NPUs, and there are as many as splits, even of no bytes (ASTRA-sim 2). Ours: no
+    byte more than was asked for."""
+
+    charge_lowest_dimension: bool = False
+    """On the analytical network without queues a message pays for the lowest dimension in which its ends differ, and no
+    other (ASTRA-sim 2). Ours: for each of them."""
+
+    groups_as_one_ring: bool = False
+    """A collective of fewer than all NPUs is one ring over its members in the order of their list, or the algorithm of
+    a system file that names a single one; the dimensions asked for count for nothing. So they do where all NPUs are
+    members, and the order of the list, too (ASTRA-sim 2). Ours: the part of the grid that the members are."""
+
+    group_endpoint_delay_ns: int | None = None
+    """The endpoint delay of collectives of fewer than all NPUs, whatever the system file says (ASTRA-sim 2). Ours: the
+    file's."""
+
+    direct_reduces_twice_in_groups: bool = False
+    """A direct all-reduce of fewer than all NPUs, but more than two, reduces what it gathers, too (ASTRA-sim 2). Ours:
+    what it scatters."""
+
+    every_npu_orders_its_chunks: bool = False
+    """Each NPU starts the chunks of a queue in the order in which they come to it (ASTRA-sim 2), which may deadlock.
+    Ours: all start them in one order."""
+
+    messages_by_arrival: bool = False
+    """A message costs its network time alone, is matched by its size, too, and ends at its arrival for both ends, for
+    a receiver that comes later then (ASTRA-sim 2). Ours: the endpoint delays as in a collective, the sender is done
+    when the transport has it, and ends that differ in size are an error."""
+
+    nodes_of_graphs_by_number: bool = False
+    """Of nodes that are ready the one with the lowest number goes first, and one node at a time of an NPU communicates,
+    accesses memory or is of no known type; receives need no place (ASTRA-sim 2). Ours: by priority first, memory has
+    a place of its own, and communication none."""
+
+    untimed_nodes_are_overlooked: bool = False
+    """A node that becomes ready by the end of one that takes no time is looked at when another ends (ASTRA-sim 2, which
+    stops if there is none). Ours: at once."""
+
+    least_duration_ns: int = 0
+    """What a node of a graph without a duration takes (ASTRA-sim 2: 1 ns). Ours: nothing."""
+
+    whole_roofline_ns: bool = False
+    """The roofline gives whole nanoseconds, rounded down (ASTRA-sim 2). Ours: picoseconds."""
+
+    broadcasts_take_their_duration: bool = False
+    """A broadcast in a graph isn't simulated, but takes the time that the trace gives (ASTRA-sim 2). Ours: it is."""
+
+    empty_collectives_are_played: bool = False
+    """Collectives of a graph of 0 bytes are played, all-gathers apart (ASTRA-sim 2). Ours: they are done at once."""
+
 
 OURS = Compatibility()
+
+_ASTRA_SIM_2 = Compatibility(
+    truncate_chunks=True,
+    truncate_messages=True,
+    all_reduce_uses_own_algorithms=True,
+    truncate_delays=True,
+    chunks_of_one_size=True,
+    charge_lowest_dimension=True,
+    groups_as_one_ring=True,
+    group_endpoint_delay_ns=10,
+    direct_reduces_twice_in_groups=True,
+    every_npu_orders_its_chunks=True,
+    messages_by_arrival=True,
+    nodes_of_graphs_by_number=True,
+    untimed_nodes_are_overlooked=True,
+    least_duration_ns=1,
+    whole_roofline_ns=True,
+    broadcasts_take_their_duration=True,
+    empty_collectives_are_played=True,
+)
 
 PRESETS: Mapping[str, Compatibility] = MappingProxyType(
     {
@@ -81,7 +157,9 @@ PRESETS: Mapping[str, Compatibility] = MappingProxyType(
             charge_highest_dimension=True,
             truncate_delays=True,
         ),
-        "astra-network-ns3": Compatibility(truncate_chunks=True, truncate_messages=True, endpoint_delay_ns=10),
+        "simai": Compatibility(step_tick_ns=1, exposed_until_first_end=True, simai_workloads=True),
+        "astra-sim-2": _ASTRA_SIM_2,
+        "astra-network-ns3": replace(_ASTRA_SIM_2, endpoint_delay_ns=10),
     }
 )
 

@@ -1,7 +1,8 @@
 """Keys of the HPCC simulator's config.txt: how each is written, and which of them say nothing here.
 
-The list is that of astra-network-ns3's reader, with its units: times are microseconds, thresholds thousands of bytes,
-the buffer MiB. That reader skips what it doesn't know; here that is an error with the nearest key.
+The list is that of astra-network-ns3's reader, and of SimAI's, whose SimAI.conf has keys of its own for what it writes
+down. Units are theirs: times are microseconds, thresholds thousands of bytes, the buffer MiB. Those readers skip what
+they don't know; here that is an error with the nearest key.
 """
 
 from __future__ import annotations
@@ -101,7 +102,8 @@ KEYS: Mapping[str, _Key] = MappingProxyType(
             (
                 "PACKET_PAYLOAD_SIZE", "L2_CHUNK_SIZE", "L2_ACK_INTERVAL", "CC_MODE", "ALPHA_RESUME_INTERVAL",
                 "RATE_DECREASE_INTERVAL", "RP_TIMER", "FAST_RECOVERY_TIMES", "MI_THRESH", "INT_MULTI", "BUFFER_SIZE",
-                "NIC_TOTAL_PAUSE_TIME", "QLEN_MON_START", "QLEN_MON_END",
+                "NIC_TOTAL_PAUSE_TIME", "QLEN_MON_START", "QLEN_MON_END", "MON_START", "MON_END", "QP_MON_INTERVAL",
+                "QLEN_MON_INTERVAL", "BW_MON_INTERVAL",
             ),
             _Key(_whole),
         ),
@@ -116,7 +118,7 @@ KEYS: Mapping[str, _Key] = MappingProxyType(
         **dict.fromkeys(
             (
                 "TOPOLOGY_FILE", "FLOW_FILE", "TRACE_FILE", "TRACE_OUTPUT_FILE", "FCT_OUTPUT_FILE", "PFC_OUTPUT_FILE",
-                "QLEN_MON_FILE",
+                "QLEN_MON_FILE", "BW_MON_FILE", "RATE_MON_FILE", "CNP_MON_FILE",
             ),
             _Key(_text),
         ),
@@ -137,6 +139,13 @@ WITHOUT_EFFECT: Mapping[str, str] = MappingProxyType(
         "ENABLE_TRACE": "see observe.pcap",
         "FCT_OUTPUT_FILE": "see --record flows",
         "QLEN_MON_END": "its code never asks",
+        **dict.fromkeys(
+            ("MON_START", "MON_END", "QP_MON_INTERVAL", "QLEN_MON_INTERVAL", "BW_MON_INTERVAL"),
+            "SimAI never starts its monitors",
+        ),
+        "BW_MON_FILE": "see --record links",
+        "RATE_MON_FILE": "see observe.queue_pairs",
+        "CNP_MON_FILE": "see observe.queue_pairs",
     }
 )
 """Keys that are read and checked but change nothing here, and why."""

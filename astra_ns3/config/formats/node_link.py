@@ -6,37 +6,45 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from astra_ns3.config.formats.plain_graph import GraphMaker, PlainGraph, known_only
+from astra_ns3.config.formats.graphs.raw import GRAPH_KEYS, RawGraph, RawLink, RawNode
+from astra_ns3.config.formats.plain_graph import known_only
 from astra_ns3.errors import InputError
 
 _TOP = ("directed", "multigraph", "graph", "nodes", "links", "edges")
 _NO_ATTRIBUTES = ("source", "target", "key")
 
 
-def parse_node_link(text: str, source: str) -> PlainGraph:
+def parse_node_link(text: str, source: str) -> RawGraph:
     """The graph in ``text``; raises InputError naming the file and the entry."""
     document = _loaded(text, source)
     known_only(source, list(document), _TOP)
-    if document.get("directed") not in (None, False):
-        raise InputError(f"{source}: directed is true, expected false: every link works both ways")
     named = [key for key in ("links", "edges") if key in document]
     if len(named) != 1 or "nodes" not in document:
         raise InputError(f"{source}: expected keys 'nodes' and 'links' (or 'edges')")
-    maker = GraphMaker(source)
+    directed = document.get("directed", False)
+    if not isinstance(directed, bool):
+        raise InputError(f"{source}: directed is {directed!r}, expected true or false")
     whole = document.get("graph")
-    if isinstance(whole, dict) and "dimensions" in whole:
-        maker.dimensions(f"{source}: graph", whole["dimensions"])
-    for where, node in _entries(document, "nodes", source):
-        if "id" not in node:
-            raise InputError(f"{where}: key 'id' is missing")
-        maker.node(where, _name(node["id"], where), {key: value for key, value in node.items() if key != "id"})
-    for where, link in _entries(document, named[0], source):
-        for key in ("source", "target"):
-            if key not in link:
-                raise InputError(f"{where}: key '{key}' is missing")
-        attributes = {key: value for key, value in link.items() if key not in _NO_ATTRIBUTES}
-        maker.link(where, _name(link["source"], where), _name(link["target"], where), attributes)
-    return maker.graph()
+    return RawGraph(
+        source,
+        tuple(_node(where, node) for where, node in _entries(document, "nodes", source)),
+        tuple(_link(where, link, directed) for where, link in _entries(document, named[0], source)),
+        {key: (f"{source}: graph", whole[key]) for key in GRAPH_KEYS if isinstance(whole, dict) and key in whole},
+    )
+
+
+def _node(where: str, node: Mapping[str, Any]) -> RawNode:
+    if "id" not in node:
+        raise InputError(f"{where}: key 'id' is missing")
+    return RawNode(where, _name(node["id"], where), {key: value for key, value in node.items() if key != "id"})
+
+
+def _link(where: str, link: Mapping[str, Any], directed: bool) -> RawLink:
+    for key in ("source", "target"):
+        if key not in link:
+            raise InputError(f"{where}: key '{key}' is missing")
+    attributes = {key: value for key, value in link.items() if key not in _NO_ATTRIBUTES}
+    return RawLink(where, _name(link["source"], where), _name(link["target"], where), attributes, directed)
 
 
 def _entries(document: Mapping[str, Any], key: str, source: str) -> list[tuple[str, Mapping[str, Any]]]:
@@ -47,6 +55,9 @@ def _entries(document: Mapping[str, Any], key: str, source: str) -> list[tuple[s
 
 
 def _name(value: object, where: str) -> str:
+    """A node's name; NetworkX's grids name nodes by their places, ``(0, 1)``, which JSON has as a list."""
+    if isinstance(value, list) and value:
+        return f"({', '.join(_name(part, where) for part in value)})"
     if isinstance(value, bool) or not isinstance(value, (str, int)):
         raise InputError(f"{where}: a node is named {value!r}, expected a text or a whole number")
     return str(value)

@@ -41,6 +41,7 @@ class PlainGraph:
     """``ends`` has the two nodes, by their place in ``nodes``, of each of ``links``; ``names`` are the file's own.
 
     ``dimensions``: NPUs along each logical dimension, the innermost first; empty if the file doesn't say.
+    ``forwards``: whether the file says that hosts pass on packets that aren't theirs.
     """
 
     source: str
@@ -49,6 +50,7 @@ class PlainGraph:
     ends: tuple[tuple[int, int], ...]
     links: tuple[PlainLink, ...]
     dimensions: tuple[int, ...] = ()
+    forwards: bool = False
 
     @property
     def hosts(self) -> tuple[int, ...]:
@@ -66,6 +68,7 @@ class GraphMaker:
         self._ends: list[tuple[int, int]] = []
         self._links: list[PlainLink] = []
         self._dimensions: tuple[int, ...] = ()
+        self._forwards = False
         self._same: dict[tuple[tuple[str, object], ...], PlainLink] = {}
 
     def node(self, where: str, name: str, attributes: Mapping[str, object]) -> None:
@@ -101,6 +104,12 @@ class GraphMaker:
             raise InputError(f"{where}: dimensions are {shown(found)}, expected numbers, 1 or more each")
         self._dimensions = tuple(int(entry) for entry in entries)
 
+    def forwarding(self, where: str, found: object) -> None:
+        """Set whether hosts forward: ``hosts``."""
+        if found != "hosts":
+            raise InputError(f"{where}: forwarding is {shown(found)}, allowed: hosts")
+        self._forwards = True
+
     def graph(self) -> PlainGraph:
         """All that came."""
         graph = PlainGraph(
@@ -110,6 +119,7 @@ class GraphMaker:
             tuple(self._ends),
             tuple(self._links),
             self._dimensions,
+            self._forwards,
         )
         if not graph.hosts:
             raise InputError(f"{self._source}: has no node of kind host")

@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from astra_ns3.config.core.document import Document
 from astra_ns3.config.core.model import validated
@@ -29,6 +30,8 @@ _HPCC_COUNTS = re.compile(r"\s*[0-9]+[ \t]+[0-9]+[ \t]+[0-9]+", re.ASCII)
 _KEY = re.compile(r"key '([\w.]+)'")
 _NODES = "nodes"
 _LINKS = frozenset(("links", "edges"))
+_CONFIG_AND_TOPOLOGY = frozenset(("config", "topology"))
+"""Keys of a file that joins a config.txt with a topology."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +56,7 @@ class NetworkFile:
 
 
 def read_network_file(path: str | os.PathLike[str]) -> NetworkFile:
-    """Our YAML, ASTRA-sim 1.0's analytical JSON, ASTRA-sim 2's analytical YAML, or astra-network-ns3's config.txt.
+    """Our YAML, ASTRA-sim 1.0's analytical JSON, ASTRA-sim 2's analytical YAML, or a config.txt of HPCC's lineage.
 
     Raises InputError with file, line and key.
     """
@@ -71,7 +74,22 @@ def read_network_file(path: str | os.PathLike[str]) -> NetworkFile:
         raise _only_a_graph(source)
     if keys.issuperset(VERSION_2_KEYS):
         return NetworkFile(parse_version_2(document))
+    if "config" in keys:
+        return _joined(document, source)
     return NetworkFile(validated(NetworkConfig, document), document=document)
+
+
+def _joined(document: Document, source: str) -> NetworkFile:
+    """A config.txt, such as SimAI's, which names no topology, and a topology for it."""
+    named = document.data if isinstance(document.data, Mapping) else {}
+    if set(named) != _CONFIG_AND_TOPOLOGY or not all(isinstance(value, str) for value in named.values()):
+        raise InputError(
+            f"{document.place(('config',))}: key 'config' stands in a file of two lines, 'config: FILE' and "
+            "'topology: FILE', which joins a config.txt of HPCC or SimAI with a topology text"
+        )
+    path = str(Path(source).parent / named["config"])
+    imported = read_hpcc_config(path, named["topology"], source)
+    return NetworkFile(imported.network, PRESET, imported.warnings, imported=True)
 
 
 def _only_a_graph(source: str) -> InputError:

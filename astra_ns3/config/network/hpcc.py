@@ -1,4 +1,4 @@
-"""The HPCC simulator's config.txt, as astra-network-ns3 reads it, to a network of ours and the preset of its name.
+"""The HPCC simulator's config.txt, as astra-network-ns3 and SimAI read it, to a network of ours and a preset of rules.
 
 What its code does beside its keys stands in :func:`_transport` and :func:`_pfc`: header sizes without Ethernet, a queue
 pair for each message, completion at the last acknowledgement, times in whole nanoseconds.
@@ -20,6 +20,10 @@ _DATA_PRIORITY = 3
 _HEADROOM_FACTOR = 3
 _NACK_INTERVAL = "500us"
 _MIB = 2**20
+_TOPOLOGY_BESIDE = (
+    "; a network file of two lines, 'config: {path}' and 'topology: FILE', joins it with a topology, "
+    "as SimAI's -c and -n"
+)
 _THOUSAND = 1000
 _NEVER_NS = 10**15
 """The samples say that queues are never watched by a start of 9e18 ns; eleven days count as never."""
@@ -33,18 +37,23 @@ class HpccConfig:
     warnings: tuple[str, ...]
 
 
-def read_hpcc_config(path: str) -> HpccConfig:
-    """Read a config.txt and the topology that it names, relative to it; raises InputError with file and line."""
+def read_hpcc_config(path: str, topology_path: str | None = None, source: str | None = None) -> HpccConfig:
+    """Read a config.txt and the topology that it names, relative to it; raises InputError with file and line.
+
+    ``topology_path``: that of a network file, ``source``, which names both; seen from its folder.
+    """
     values = read_values(path)
-    topology_path = _topology_path(path, values.need("TOPOLOGY_FILE", ""))
-    topology = read_hpcc_topology(Path(path).parent / topology_path)
+    if topology_path is None:
+        topology_path = _topology_path(path, values.need("TOPOLOGY_FILE", _TOPOLOGY_BESIDE.format(path=path)))
+    source = source or path
+    topology = read_hpcc_topology(Path(source).parent / topology_path)
     _refuse(values)
     network = {
         "topology": {
             "kind": "file",
             "format": "hpcc",
             "path": topology_path,
-            "switch": _switch(values, topology),
+            **_switches(values, topology),
             "error_rate": values.get("ERROR_RATE_PER_LINK", 0),
         },
         "transport": _transport(values),
@@ -52,7 +61,7 @@ def read_hpcc_config(path: str) -> HpccConfig:
     }
     extra = topology.extra_lines
     more = [f"{topology.source}: {extra} more lines of links than its first line says, ignored as HPCC does"]
-    return HpccConfig(parse_network(network, path), (*_warnings(values), *(more if extra else ())))
+    return HpccConfig(parse_network(network, source), (*_warnings(values), *(more if extra else ())))
 
 
 def _topology_path(path: str, named: str) -> str:
@@ -125,12 +134,11 @@ def _transport(values: HpccValues) -> dict[str, Any]:
     }
 
 
-def _switch(values: HpccValues, topology: HpccTopology) -> dict[str, Any]:
-    return {
-        "buffer": values.get("BUFFER_SIZE", 16) * _MIB,
-        "ecn": (_ecn(values, topology) or "off") if values.get("ENABLE_QCN", True) else "off",
-        "pfc": _pfc(topology),
-    }
+def _switches(values: HpccValues, topology: HpccTopology) -> dict[str, Any]:
+    """Keys of all switches; NVSwitches, which only SimAI tells apart, never mark."""
+    switch = {"buffer": values.get("BUFFER_SIZE", 16) * _MIB, "ecn": "off", "pfc": _pfc(topology)}
+    marking = (_ecn(values, topology) or "off") if values.get("ENABLE_QCN", True) else "off"
+    return {"switch": {**switch, "ecn": marking}, **({"scale_up_switch": switch} if topology.nvswitch_ids else {})}
 
 
 def _pfc(topology: HpccTopology) -> dict[str, Any]:
@@ -148,8 +156,8 @@ def _pfc(topology: HpccTopology) -> dict[str, Any]:
 
 
 def _ecn(values: HpccValues, topology: HpccTopology) -> list[dict[str, Any]]:
-    """An entry for each rate that ports of switches have."""
-    switches = set(topology.switch_ids)
+    """An entry for each rate that ports of switches have, but for NVSwitches."""
+    switches = set(topology.switch_ids) - set(topology.nvswitch_ids)
     rates = sorted({link.rate_bps for link in topology.links if link.a in switches or link.b in switches})
     entries: list[dict[str, Any]] = []
     for rate_bps in rates:
@@ -181,7 +189,8 @@ def _ecn(values: HpccValues, topology: HpccTopology) -> list[dict[str, Any]]:
 def _observe(values: HpccValues) -> dict[str, Any]:
     """Queues and pauses, if their files are asked for."""
     observe: dict[str, Any] = {"pauses": "PFC_OUTPUT_FILE" in values.values}
-    if "QLEN_MON_FILE" in values.values and values.get("QLEN_MON_START", 0) < _NEVER_NS:
+    simai = "MON_START" in values.values
+    if "QLEN_MON_FILE" in values.values and not simai and values.get("QLEN_MON_START", 0) < _NEVER_NS:
         observe |= {"queues": ["all"], "queue_interval": "100ns"}
     return observe
 

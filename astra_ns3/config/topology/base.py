@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 from fractions import Fraction
 from math import prod
-from typing import Annotated
+from typing import Annotated, Literal
 
 from annotated_types import Ge, Gt, Le, Lt
-from pydantic import Field, Strict, model_validator
+from pydantic import BeforeValidator, Field, Strict, model_validator
 
 from astra_ns3.config.core.link import LinkConfig
 from astra_ns3.config.core.model import ConfigModel, Count, RateBps, TimePs, key_error
 from astra_ns3.config.topology.routing import RoutingConfig
-from astra_ns3.config.topology.switch import NicConfig
+from astra_ns3.config.topology.switch import NicConfig, SwitchConfig
 from astra_ns3.units import format_rate
 
 MOST_NPUS = 1_000_000
@@ -33,6 +33,40 @@ def default_local() -> LinkConfig:
     return LinkConfig.model_validate({"rate": "2400Gbps", "delay": "25ns"})
 
 
+class LinkChange(ConfigModel):
+    """A link in terms of another one: what is absent is as there."""
+
+    rate_bps: RateBps | None = Field(alias="rate", default=None)
+    delay_ps: TimePs | None = Field(alias="delay", default=None)
+    error_rate: Annotated[float, Ge(0), Lt(1)] | None = None
+
+    def of(self, link: LinkConfig, rate_bps: int | None = None) -> LinkConfig:
+        """``link`` with the changes; ``rate_bps`` is the rate unless the file gives one."""
+        changes = {
+            "rate_bps": rate_bps if self.rate_bps is None else self.rate_bps,
+            "delay_ps": self.delay_ps,
+            "error_rate": self.error_rate,
+        }
+        return link.model_copy(update={name: value for name, value in changes.items() if value is not None})
+
+
+def _by(value: object) -> object:
+    return {"by": value} if isinstance(value, str) else value
+
+
+class Forwarding(ConfigModel):
+    """Hosts with several links pass on packets that aren't theirs: each has a switch of its own that its links end at.
+
+    A packet waits at such a switch as at any other; it is stored, then sent on.
+    """
+
+    by: Literal["hosts"]
+    switch: SwitchConfig | None = None
+    """In each host; absent: as the topology's ``switch``."""
+    injection: LinkChange = LinkChange()
+    """Between a host and its switch; absent: the rates of its links together, no delay."""
+
+
 class TopologyBase(ConfigModel):
     """Keys of every topology."""
 
@@ -40,6 +74,8 @@ class TopologyBase(ConfigModel):
     dimensions: Dimensions | None = None
     """NPUs along each logical dimension, the innermost first; absent: as the topology is built."""
     nic: NicConfig = NicConfig()
+    forwarding: Annotated[Forwarding, BeforeValidator(_by)] | None = None
+    """Absent: hosts forward nothing."""
 
     @model_validator(mode="after")
     def _counts(self) -> TopologyBase:
@@ -54,7 +90,22 @@ class TopologyBase(ConfigModel):
             if max(pin.sender, pin.receiver) >= npus:
                 named = max(pin.sender, pin.receiver)
                 raise key_error("routing", f"pins entry {position} names NPU {named}, expected 0 to {npus - 1}")
+        self.forwarding_switch()
         return self
+
+    def forwards(self) -> Forwarding | None:
+        """How hosts forward, if they do."""
+        return self.forwarding
+
+    def forwarding_switch(self) -> SwitchConfig | None:
+        """The switch in each host that forwards; None if none does. Raises the error of a key if nothing says it."""
+        said = self.forwards()
+        if said is None:
+            return None
+        switch: SwitchConfig | None = said.switch or getattr(self, "switch", None)
+        if switch is None:
+            raise key_error("forwarding", "needs switch: {buffer: ...}, the switch inside each NPU that forwards")
+        return switch
 
     def npu_count(self) -> int:
         """How many NPUs the topology joins."""
@@ -88,23 +139,6 @@ class TopologyBase(ConfigModel):
         if self.logical_dimensions == self.built_dimensions():
             return built
         return (max(built),) * len(self.logical_dimensions)
-
-
-class LinkChange(ConfigModel):
-    """A link in terms of another one: what is absent is as there."""
-
-    rate_bps: RateBps | None = Field(alias="rate", default=None)
-    delay_ps: TimePs | None = Field(alias="delay", default=None)
-    error_rate: Annotated[float, Ge(0), Lt(1)] | None = None
-
-    def of(self, link: LinkConfig, rate_bps: int | None = None) -> LinkConfig:
-        """``link`` with the changes; ``rate_bps`` is the rate unless the file gives one."""
-        changes = {
-            "rate_bps": rate_bps if self.rate_bps is None else self.rate_bps,
-            "delay_ps": self.delay_ps,
-            "error_rate": self.error_rate,
-        }
-        return link.model_copy(update={name: value for name, value in changes.items() if value is not None})
 
 
 def uplink_rate_bps(uplink: LinkChange, ratio: float | None, down_bps: int, links: int) -> int | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from math import prod
 from pathlib import Path
@@ -15,11 +16,15 @@ from astra_ns3.config.core.reading import read_text
 from astra_ns3.config.core.yaml_document import parse_yaml
 from astra_ns3.config.formats.analytical import AnalyticalDimension, analytical_version, parse_grid
 from astra_ns3.config.formats.graphml import parse_graphml
+from astra_ns3.config.formats.graphs.completing import complete
+from astra_ns3.config.formats.graphs.completion import Attributes, Completion, Hosts, LinkDefaults
+from astra_ns3.config.formats.graphs.gml import LOOKS_LIKE_GML, parse_gml
+from astra_ns3.config.formats.graphs.raw import RawGraph
 from astra_ns3.config.formats.hpcc_graph import hpcc_graph
 from astra_ns3.config.formats.hpcc_topology import parse_hpcc_topology
 from astra_ns3.config.formats.node_link import parse_node_link
 from astra_ns3.config.formats.plain_graph import PlainGraph
-from astra_ns3.config.topology.base import TopologyBase
+from astra_ns3.config.topology.base import Forwarding, TopologyBase
 from astra_ns3.config.topology.switch import SwitchConfig
 from astra_ns3.errors import InputError, nearest
 
@@ -35,18 +40,35 @@ def _astra_sim(text: str, path: str) -> Grid:
 
 
 class GraphFormat(NamedTuple):
-    """Reads ``(text, path)``; ``endings``: of files that have this format unless their network file names another."""
+    """Reads ``(text, path)``; ``endings``: of files that have this format where ``looks_like`` tells no other.
 
-    read: Callable[[str, str], PlainGraph | Grid]
+    ``looks_like``: whether a text is of this format, whatever the file is called.
+    """
+
+    read: Callable[[str, str], PlainGraph | RawGraph | Grid]
     endings: tuple[str, ...]
+    looks_like: Callable[[str], bool] | None = None
 
+
+_HPCC_FIRST_LINE = re.compile(
+    r"\s*[0-9]+(?:[ \t]+[0-9]+){2}(?:(?:[ \t]+[0-9]+){2}[ \t]+\S+)?[ \t]*\r?(?:\n|$)", re.ASCII
+)
+"""``nodes switches links``, or SimAI's ``nodes gpus_per_server nvswitches switches links gpu_type``."""
 
 FORMATS: Mapping[str, GraphFormat] = {
-    "hpcc": GraphFormat(lambda text, path: hpcc_graph(parse_hpcc_topology(text, path)), (".txt",)),
-    "graphml": GraphFormat(parse_graphml, (".graphml", ".xml")),
-    "node-link": GraphFormat(parse_node_link, (".json",)),
-    "astra-sim": GraphFormat(_astra_sim, (".yaml", ".yml")),
+    "hpcc": GraphFormat(
+        lambda text, path: hpcc_graph(parse_hpcc_topology(text, path)),
+        (".txt",),
+        lambda text: _HPCC_FIRST_LINE.match(text) is not None,
+    ),
+    "graphml": GraphFormat(parse_graphml, (".graphml", ".xml"), lambda text: text.lstrip().startswith("<")),
+    "astra-sim": GraphFormat(
+        _astra_sim, (".yaml", ".yml"), lambda text: '"units-count"' in text or '"npus_count"' in text
+    ),
+    "node-link": GraphFormat(parse_node_link, (".json",), lambda text: text.lstrip().startswith("{")),
+    "gml": GraphFormat(parse_gml, (".gml",), lambda text: LOOKS_LIKE_GML.search(text) is not None),
 }
+"""Asked in this order what a file looks like."""
 
 
 def _known_format(name: object) -> object:
@@ -65,11 +87,21 @@ class FileTopology(TopologyBase):
     path: str
     """In a file, as seen from that file's folder; here, from the folder that the program runs in."""
     format: _Format | None = None
-    """Absent: told by the ending."""
+    """Absent: told by what is in it, or else by the ending."""
     switch: SwitchConfig
     """Every switch, unless its entry in the file has a buffer of its own."""
+    scale_up_switch: SwitchConfig | None = None
+    """Switches inside servers, where the file says which they are; absent: as ``switch``."""
     error_rate: Annotated[float, Ge(0), Lt(1)] = 0.0
     """Of every link that has none of its own."""
+    hosts: Hosts | None = None
+    """Which nodes are hosts, where the file doesn't say so in our words."""
+    attributes: Attributes | None = None
+    """What the file calls its attributes."""
+    defaults: LinkDefaults | None = None
+    """Of links whose rate or delay the file doesn't say."""
+    links: Mapping[str, LinkDefaults] | None = None
+    """The same for links of one class."""
     _content: PlainGraph | Grid | None = PrivateAttr(default=None)
 
     @field_validator("path")
@@ -80,13 +112,22 @@ class FileTopology(TopologyBase):
     def content(self) -> PlainGraph | Grid:
         """What the file says: a graph, or the dimensions of an analytical network."""
         if self._content is None:
-            self._content = read_graph_file(self.path, self.format)
+            self._content = read_graph_file(self.path, self.format, self._completion())
         return self._content
+
+    def _completion(self) -> Completion:
+        return Completion(hosts=self.hosts, attributes=self.attributes, defaults=self.defaults, links=self.links)
 
     @property
     def npus(self) -> int:
         """One on each host."""
         return self.npu_count()
+
+    def forwards(self) -> Forwarding | None:
+        """As the network file says, or else the graph itself."""
+        content = self.content()
+        said = isinstance(content, PlainGraph) and content.forwards
+        return self.forwarding or (Forwarding(by="hosts") if said else None)
 
     def npu_count(self) -> int:
         """How many NPUs the topology joins."""
@@ -120,20 +161,31 @@ class FileTopology(TopologyBase):
         return (float(min(rates.values())),)
 
 
-def read_graph_file(path: str, format_name: str | None = None) -> PlainGraph | Grid:
-    """Read a file in one of ``FORMATS``, told by its ending if not named; raises InputError with file and line."""
+def read_graph_file(
+    path: str, format_name: str | None = None, completion: Completion | None = None
+) -> PlainGraph | Grid:
+    """Read a file in one of ``FORMATS``, told by what is in it if not named; raises InputError with file and line."""
     text = read_text(path)
-    return FORMATS[format_name or _format(path, text)].read(text, path)
+    name = format_name or _format(path, text)
+    found, said = FORMATS[name].read(text, path), completion or Completion()
+    if isinstance(found, RawGraph):
+        return complete(found, said)
+    if said.given:
+        keys = ", ".join(key for key, value in said if value is not None)
+        raise InputError(f"{path}: format {name} says all of a network; leave out {keys}")
+    return found
 
 
 def _format(path: str, text: str) -> str:
     suffix = Path(path).suffix.lower()
-    if suffix == ".json" and ('"units-count"' in text or '"npus_count"' in text):
-        return "astra-sim"
+    for name, known in FORMATS.items():
+        if known.looks_like is not None and known.looks_like(text):
+            return name
     for name, known in FORMATS.items():
         if suffix in known.endings:
             return name
     endings = ", ".join(ending for known in FORMATS.values() for ending in known.endings)
     raise InputError(
-        f"{path}: the ending '{suffix}' tells no format; end it in {endings} or add 'format': {', '.join(FORMATS)}"
+        f"{path}: neither what is in it nor the ending '{suffix}' tells a format; end it in {endings} or add "
+        f"'format': {', '.join(FORMATS)}"
     )

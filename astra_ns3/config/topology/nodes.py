@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from annotated_types import Le
-from pydantic import Field, model_validator
+from annotated_types import Ge, Le
+from pydantic import Field, Strict, model_validator
 
 from astra_ns3.config.core.link import LinkConfig
 from astra_ns3.config.core.model import ConfigModel, Count, key_error
-from astra_ns3.config.topology.base import LinkChange, Ratio, Some, TopologyBase, uplink_rate_bps
+from astra_ns3.config.topology.base import MOST_OF_ANYTHING, LinkChange, Ratio, Some, TopologyBase, uplink_rate_bps
 from astra_ns3.config.topology.direct import Dragonfly, FullMesh, Mesh, Ring, Torus
 from astra_ns3.config.topology.file import FileTopology
 from astra_ns3.config.topology.switch import SwitchConfig
@@ -21,7 +21,7 @@ FlatTopology = (
 )
 """What may join nodes."""
 
-_OWN_KEYS = ("routing", "dimensions", "nic")
+_OWN_KEYS = ("routing", "dimensions", "nic", "forwarding")
 _SIZED_BY_NPUS = ("single-switch", "fat-tree", "ring", "full-mesh")
 
 
@@ -169,7 +169,8 @@ class RailOptimised(_Nodes):
     kind: Literal["rail-optimised"]
     nodes_per_leaf: Some | None = None
     """Absent: all, one leaf a rail."""
-    spines: Some
+    spines: Annotated[int, Strict(), Ge(0), Le(MOST_OF_ANYTHING)]
+    """None: rails alone, over which NPUs reach each other only if they forward."""
     link: LinkConfig
     """NIC to leaf."""
     uplink: LinkChange = LinkChange()
@@ -183,8 +184,20 @@ class RailOptimised(_Nodes):
     def _fits(self) -> RailOptimised:
         if self.nodes % self.leaf_nodes:
             raise key_error("nodes_per_leaf", f"found {self.nodes_per_leaf}, expected a divisor of nodes, {self.nodes}")
+        if not self.spines:
+            self._check_rails_alone()
         self.uplink_link()
         return self
+
+    def _check_rails_alone(self) -> None:
+        if self.forwarding is None and self.npus_per_node > 1:
+            raise key_error(
+                "spines", "is 0, so rails meet in NPUs only; add 'forwarding: hosts', which lets them forward"
+            )
+        if self.leaf_nodes < self.nodes:
+            raise key_error("spines", f"is 0, so nodes_per_leaf must be all nodes, {self.nodes}: nothing joins leaves")
+        if self.oversubscription is not None or self.uplink != LinkChange():
+            raise key_error("spines", "is 0, so there are no uplinks; leave out uplink and oversubscription")
 
     @property
     def leaf_nodes(self) -> int:

@@ -14,6 +14,7 @@ from astra_ns3.network.api import NetworkBackend
 from astra_ns3.workload.driver import TrainingDriver
 from astra_ns3.workload.dry_run import Counts, expected_computation, issued_at_once, unissued_collectives
 from astra_ns3.workload.programs import Programs
+from astra_ns3.workload.simai_rules import simai_warnings
 
 
 @dataclass(frozen=True)
@@ -40,8 +41,8 @@ class TrainingJob:
         return scaled_apart(self.workload, comm_scale, compute_scale)
 
     def warnings(self, ground: Ground) -> list[str]:
-        """Which collectives of the file its loop never issues."""
-        return unissued_collectives(self.workload, ground.dimensions)
+        """Which collectives of the file its loop never issues, and what of its pipeline isn't played."""
+        return [*unissued_collectives(self.workload, ground.dimensions), *simai_warnings(self.workload)]
 
     def document(self) -> dict[str, Any]:
         """Loop, options and layers."""
@@ -53,6 +54,12 @@ class TrainingJob:
             "model_parallel_npus": workload.model_parallel_npus,
             "checkpoints": list(workload.checkpoints),
             "checkpoint_initiates": list(workload.checkpoint_initiates),
+            "npus": workload.npus,
+            "expert_parallel_npus": workload.expert_parallel_npus,
+            "pipeline_stages": workload.pipeline_stages,
+            "micro_batches": workload.micro_batches,
+            "virtual_stages": workload.virtual_stages,
+            "stage_bytes": workload.stage_bytes,
             "layers": [
                 {
                     "name": layer.name,
@@ -104,4 +111,5 @@ class TrainingJob:
 
 
 def _pass_document(part: Pass) -> dict[str, Any]:
-    return {**asdict(part), "collective": None if part.collective is None else part.collective.value}
+    words = {"collective": part.collective, "group": part.group}
+    return {**asdict(part), **{key: None if word is None else word.value for key, word in words.items()}}

@@ -23,14 +23,16 @@ from astra_ns3.units import PS_PER_NS
 
 @dataclass(frozen=True)
 class AnalyticalModel:
-    """``queues``: each link serves one message at a time; else messages never meet, and the other options count:
+    """``queues``: each link serves one message at a time; else messages never meet.
 
-    ``highest_dimension_only`` charges a message for the highest dimension in which its ends differ and no other,
-    ``truncate`` keeps whole nanoseconds after each addend (both are rules of ASTRA-sim 1.0).
+    ``highest_dimension_only`` charges a message for the highest dimension in which its ends differ and no other (a rule
+    of ASTRA-sim 1.0), ``lowest_dimension_only`` for the lowest (of ASTRA-sim 2). ``truncate`` keeps whole nanoseconds
+    after each addend, or of each link (both).
     """
 
     queues: bool = False
     highest_dimension_only: bool = False
+    lowest_dimension_only: bool = False
     truncate: bool = False
 
 
@@ -84,6 +86,7 @@ def _describe(description: Description, grid: NpuGrid, endpoint: EndpointModel, 
         "analytical",
         {
             "highestDimensionOnly": model.highest_dimension_only,
+            "lowestDimensionOnly": model.lowest_dimension_only,
             "truncate": model.truncate,
             "rendezvousBytes": endpoint.rendezvous_bytes,
         },

@@ -113,8 +113,12 @@ class SessionBackend:
 
     def register_group(self, npus: Sequence[int]) -> int:
         """Name the NPUs that play ranks 0, 1, ... of a schedule."""
+        return self.register_delayed_group(npus, -1)
+
+    def register_delayed_group(self, npus: Sequence[int], delay_ps: int) -> int:
+        """As :meth:`register_group`, with an endpoint delay of its own; -1: that of all."""
         with _translated():
-            return int(self._session.RegisterGroup(np.array(npus, dtype=np.uint32), len(npus)))
+            return int(self._session.RegisterGroup(np.array(npus, dtype=np.uint32), len(npus), delay_ps))
 
     def launch(self, npu: int, schedule: int, group: int, instance: int, bytes: int) -> None:
         """Start ``npu``'s part of a phase now."""

@@ -23,6 +23,8 @@ _MOST_COLUMNS = 3
 _SMALL = 6
 _LINE_LETTERS = 150
 _NARROW = 200
+_WIDE = 10
+_WHOLE = 999.5
 _LONG_LABELS = 44
 """Letters of all labels of a panel of full width, beyond which they are turned."""
 
@@ -85,8 +87,13 @@ def whiskers(axes: Axes, places: Sequence[float], cells: Sequence[Cell | None], 
 def say_number(axes: Axes, place: float, top: float, number: float) -> None:
     """A number above a bar and its whisker, whose ``top`` is given."""
     axes.annotate(
-        f"{number:.3g}", (place, top), (0, 1), textcoords="offset points", ha="center", va="bottom", fontsize=5.5
+        number_text(number), (place, top), (0, 1), textcoords="offset points", ha="center", va="bottom", fontsize=5.5
     )
+
+
+def number_text(number: float) -> str:
+    """Three digits that count, and all before the point: ``0.123``, ``12.3``, ``1,230``."""
+    return f"{number:,.0f}" if abs(number) >= _WHOLE else f"{number:.3g}"
 
 
 def say_none(axes: Axes, place: float) -> None:
@@ -144,6 +151,12 @@ def nth_colour(place: int) -> tuple[str, bool]:
 def fill_of(colour: str, *, again: bool) -> dict[str, Any]:
     """How bars of a colour look; ``again``: those for which none was left."""
     return {"facecolor": "white", "edgecolor": colour, "hatch": HATCH} if again else {"color": colour}
+
+
+def worth_a_log(series: Sequence[Series]) -> bool:
+    """Whether bars differ so much that they need a logarithmic scale, on which lengths say nothing."""
+    means = [cell.mean for each in series for cell in each.cells if cell is not None]
+    return bool(means) and min(means) > 0 and max(means) >= _WIDE * min(means)
 
 
 def scale_y(axes: Axes, *, log: bool) -> None:

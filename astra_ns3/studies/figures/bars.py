@@ -19,6 +19,7 @@ from astra_ns3.studies.figures.axes import (
     scale_y,
     unit_of,
     whiskers,
+    worth_a_log,
 )
 from astra_ns3.studies.figures.config import FigureConfig
 from astra_ns3.studies.figures.data import FigureData, Panel, View, figure_data
@@ -61,7 +62,7 @@ def _panel(axes: Axes, panel: Panel, figure: FigureConfig, data: FigureData) -> 
                 say_none(axes, place)
             elif few:
                 say_number(axes, place, cell.most / unit.factor, cell.mean / unit.factor)
-    scale_y(axes, log=figure.log)
+    scale_y(axes, log=figure.log and worth_a_log(panel.series))
     if figure.relative_to:
         axes.axhline(1, color="black", linewidth=0.6)
     axes.set_ylabel(unit.label)

@@ -15,6 +15,9 @@ from astra_ns3.topology.files.astra_sim import analytical_graph
 from astra_ns3.topology.graph import Graph
 from astra_ns3.topology.wiring import Wiring
 
+SCALE_UP_LEVEL = -1
+"""The row, below the hosts, of switches inside servers."""
+
 
 def file_graph(config: FileTopology) -> Graph:
     """The graph of a file; raises InputError with file and line."""
@@ -43,18 +46,23 @@ def node_numbers(content: PlainGraph) -> tuple[int, ...]:
 
 def _of_plain(config: FileTopology, content: PlainGraph) -> Graph:
     wiring = Wiring(len(content.hosts))
-    made: dict[int | None, SwitchConfig] = {None: config.switch}
+    made: dict[tuple[bool, int | None], SwitchConfig] = {}
     for name, node in zip(content.names, content.nodes, strict=True):
         if node.kind == "switch":
-            size = node.buffer_bytes
-            if size not in made:
-                made[size] = config.switch.model_copy(update={"buffer_bytes": size})
-            wiring.switch(made[size], 1 if node.level is None else node.level, node.label or f"switch {name}")
+            key = node.level == SCALE_UP_LEVEL, node.buffer_bytes
+            if key not in made:
+                made[key] = _switch(config, *key)
+            wiring.switch(made[key], 1 if node.level is None else node.level, node.label or f"switch {name}")
     numbers = node_numbers(content)
     for (a, b), link in zip(content.ends, content.links, strict=True):
         wiring.join(numbers[a], numbers[b], link, link.kind, link.cost)
     graph = wiring.graph(config)
     return replace(graph, node_ids=_node_ids(content, numbers))
+
+
+def _switch(config: FileTopology, scale_up: bool, buffer_bytes: int | None) -> SwitchConfig:
+    base = config.scale_up_switch if scale_up and config.scale_up_switch is not None else config.switch
+    return base if buffer_bytes is None else base.model_copy(update={"buffer_bytes": buffer_bytes})
 
 
 def _node_ids(content: PlainGraph, numbers: tuple[int, ...]) -> tuple[int, ...]:

@@ -22,7 +22,7 @@ from astra_ns3.workload.loops import LAYER_POLICIES, LOOPS
 
 _KINDS = tuple(kind.value for kind in TEXT_FORMAT_KINDS)
 _KIND_NOT_YET = "ALLREDUCEALLTOALL"
-_COLUMNS = (
+COLUMNS = (
     "name",
     "reserved",
     "forward compute",
@@ -36,7 +36,7 @@ _COLUMNS = (
     "weight-gradient size",
     "update time",
 )
-_POLICY_COLUMN = "policy"
+POLICY_COLUMN = "policy"
 
 
 def read_workload(path: str | os.PathLike[str]) -> Workload:
@@ -85,23 +85,24 @@ def format_workload(workload: Workload) -> str:
 
 def _layer(row: Row, loop: str) -> Layer:
     own = user_part(loop) is not None
-    has_policy = len(row.words) > len(_COLUMNS) if own else LOOPS[loop].dimensions is None
-    expected = (*_COLUMNS, _POLICY_COLUMN) if has_policy else _COLUMNS
+    has_policy = len(row.words) > len(COLUMNS) if own else LOOPS[loop].dimensions is None
+    expected = (*COLUMNS, POLICY_COLUMN) if has_policy else COLUMNS
     if len(row.words) != len(expected):
         raise row.error(f"found {len(row.words)} columns, expected {len(expected)}: {', '.join(expected)}")
-    row.integer(1, _COLUMNS[1], -LARGEST_INTEGER, LARGEST_INTEGER)
+    row.integer(1, COLUMNS[1], -LARGEST_INTEGER, LARGEST_INTEGER)
     return Layer(
         name=row.words[0],
         forward=_pass(row, 2),
         input_gradient=_pass(row, 5),
         weight_gradient=_pass(row, 8),
-        update_ns=row.integer(11, _COLUMNS[11], 0, LARGEST_COMPUTE_NS),
-        policy=_policy(row) if has_policy else None,
+        update_ns=row.integer(11, COLUMNS[11], 0, LARGEST_COMPUTE_NS),
+        policy=layer_policy(row) if has_policy else None,
     )
 
 
-def _policy(row: Row) -> str:
-    word = row.words[len(_COLUMNS)]
+def layer_policy(row: Row) -> str:
+    """The loop whose dimensions a layer takes, the thirteenth column; raises InputError."""
+    word = row.words[len(COLUMNS)]
     if word not in LAYER_POLICIES:
         hint = nearest(word, LAYER_POLICIES)
         raise row.error(f"policy '{word[:40]}' is not one of {', '.join(LAYER_POLICIES)}{hint}")
@@ -109,11 +110,11 @@ def _policy(row: Row) -> str:
 
 
 def _pass(row: Row, column: int) -> Pass:
-    compute_ns = row.integer(column, _COLUMNS[column], 0, LARGEST_COMPUTE_NS)
-    word, size = row.words[column + 1], row.integer(column + 2, _COLUMNS[column + 2], 0, LARGEST_INTEGER)
+    compute_ns = row.integer(column, COLUMNS[column], 0, LARGEST_COMPUTE_NS)
+    word, size = row.words[column + 1], row.integer(column + 2, COLUMNS[column + 2], 0, LARGEST_INTEGER)
     if word == "NONE":
         if size:
-            raise row.error(f"{_COLUMNS[column + 2]} is {size}, expected 0 since the collective is NONE")
+            raise row.error(f"{COLUMNS[column + 2]} is {size}, expected 0 since the collective is NONE")
         return Pass(compute_ns)
     if word == _KIND_NOT_YET:
         raise row.error(f"collective '{word}' is not supported yet; supported: {', '.join(_KINDS)}, NONE")

@@ -1,8 +1,9 @@
 """The first line of a workload file: the training loop and its options.
 
-``HYBRID_DLRM 4`` (last bottom layer; also ``HYBRID_DLRM_4``), ``HYBRID_TRANSFORMER model_parallel_NPU_group: 4``,
-``HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 4 checkpoints: 2 2 11 checkpoint_initiates: 2 19 10`` (how
-many layers, then their numbers from 0). The other loops have no options, nor has one of the user's, ``FILE.py:name``.
+``HYBRID_DLRM 4`` (last bottom layer; also ``HYBRID_DLRM_4``, and SimAI's ``HYBRID_DLRM DLRM_LAST_BOTTOM_LAYER: 4``),
+``HYBRID_TRANSFORMER model_parallel_NPU_group: 4``, ``HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 4
+checkpoints: 2 2 11 checkpoint_initiates: 2 19 10`` (how many layers, then their numbers from 0). The other loops have
+no options, nor has one of the user's, ``FILE.py:name``.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from astra_ns3.config.workload import Workload
 from astra_ns3.errors import nearest
 from astra_ns3.units import LARGEST_INTEGER
 from astra_ns3.user_code import FORM, user_part
-from astra_ns3.workload.loops import LOOPS, LoopOption
+from astra_ns3.workload.loops import LOOPS, TEXT_LOOPS, LoopOption
 
 _KEYS: Mapping[LoopOption, str] = {
     LoopOption.MODEL_PARALLEL_NPUS: "model_parallel_NPU_group:",
@@ -24,6 +25,8 @@ _KEYS: Mapping[LoopOption, str] = {
     LoopOption.CHECKPOINT_INITIATES: "checkpoint_initiates:",
 }
 _GROUP, _CHECKPOINTS, _INITIATES = _KEYS.values()
+_SIMAI_BOTTOM = "DLRM_LAST_BOTTOM_LAYER:"
+"""What SimAI's files put before the number of the last bottom layer."""
 
 
 @dataclass(frozen=True)
@@ -43,9 +46,12 @@ def parse_header(row: Row) -> Header:
     if joined and LoopOption.LAST_BOTTOM_LAYER in _options(joined[1]):
         row = Row(row.source, row.number, (joined[1], joined[2], *row.words[1:]))
     loop = row.words[0]
-    if loop not in LOOPS and user_part(loop) is None:
-        raise row.error(f"training loop '{loop[:40]}' is not one of {', '.join(LOOPS)}, {FORM}{nearest(loop, LOOPS)}")
+    if loop not in TEXT_LOOPS and user_part(loop) is None:
+        allowed = f"{', '.join(TEXT_LOOPS)}, {FORM}{nearest(loop, TEXT_LOOPS)}"
+        raise row.error(f"training loop '{loop[:40]}' is not one of {allowed}")
     if LoopOption.LAST_BOTTOM_LAYER in _options(loop):
+        if len(row.words) == 3 and row.words[1] == _SIMAI_BOTTOM:
+            row = Row(row.source, row.number, (loop, row.words[2]))
         if len(row.words) != 2:
             found = len(row.words) - 1
             raise row.error(f"found {found} words after {loop}, expected one: the number of the last bottom layer")
@@ -71,6 +77,17 @@ def check_layer_numbers(row: Row, header: Header, layers: int) -> None:
     lowest = min(header.checkpoint_initiates, default=layers)
     if lowest < min(header.checkpoints, default=layers):
         raise row.error(f"'{_INITIATES}' names layer {lowest}, but no checkpoint is at or below it")
+
+
+def header_of(workload: Workload) -> Header:
+    """What a workload's first line says."""
+    return Header(
+        workload.loop,
+        workload.last_bottom_layer,
+        workload.model_parallel_npus,
+        workload.checkpoints,
+        workload.checkpoint_initiates,
+    )
 
 
 def format_header(workload: Workload) -> str:

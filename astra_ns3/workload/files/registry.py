@@ -8,11 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from astra_ns3.config.flow_list import FlowList
+from astra_ns3.config.graph_workload import GraphWorkload
 from astra_ns3.config.workload import Workload
 from astra_ns3.workload.files.astra_sim import read_workload as read_astra_sim
+from astra_ns3.workload.files.chakra.trace import is_chakra, read_chakra
 from astra_ns3.workload.files.flows.reading import holds_flows, read_flows
+from astra_ns3.workload.files.simai import fits_simai, read_simai
 
-AnyWorkload = Workload | FlowList
+AnyWorkload = Workload | GraphWorkload | FlowList
 """A workload of any kind."""
 
 
@@ -25,7 +28,11 @@ class WorkloadFormat:
     read: Callable[[Path], AnyWorkload]
 
 
-FORMATS: tuple[WorkloadFormat, ...] = (WorkloadFormat("flows", holds_flows, read_flows),)
+FORMATS: tuple[WorkloadFormat, ...] = (
+    WorkloadFormat("Chakra", is_chakra, read_chakra),
+    WorkloadFormat("flows", holds_flows, read_flows),
+    WorkloadFormat("SimAI", fits_simai, read_simai),
+)
 """The first that fits reads the file; ASTRA-sim's text is what none of these fits."""
 
 

@@ -65,6 +65,10 @@ FormulaMessageTransport::DelayPs(uint32_t sender, uint32_t receiver, uint64_t by
         if (from != to)
         {
             ns += DimensionNs(dimension, from, to, bytes);
+            if (m_options.lowestDimensionOnly)
+            {
+                break;
+            }
         }
     }
     return ns * PS_PER_NS;

@@ -13,8 +13,8 @@ namespace ns3
  * slower than the network; the longer counts.
  *
  * By default a message pays for every dimension in which its ends differ. ASTRA-sim 1.0 charges the
- * highest of them only and truncates the sum to whole nanoseconds after each addend; two options do
- * that.
+ * highest of them only, ASTRA-sim 2 the lowest, and both truncate the sum to whole nanoseconds
+ * after each addend; three options do that.
  */
 class FormulaMessageTransport : public MessageTransport
 {
@@ -23,7 +23,9 @@ class FormulaMessageTransport : public MessageTransport
     struct Options
     {
         bool highestDimensionOnly{
-            false};           //!< charge only the highest dimension in which the ends differ
+            false}; //!< charge only the highest dimension in which the ends differ
+        bool lowestDimensionOnly{
+            false};           //!< charge only the lowest dimension in which the ends differ
         bool truncate{false}; //!< whole nanoseconds after each addend
         uint64_t rendezvousBytes{
             0}; //!< the receiver's request that each message waits for; 0: none

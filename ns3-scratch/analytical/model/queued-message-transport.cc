@@ -28,8 +28,10 @@ enum Way : uint32_t
 } // namespace
 
 QueuedMessageTransport::QueuedMessageTransport(const AnalyticalGrid& grid,
+                                               bool truncate,
                                                MessageListener& listener)
     : m_grid(grid),
+      m_truncate(truncate),
       m_listener(listener)
 {
 }
@@ -118,6 +120,12 @@ QueuedMessageTransport::TakeLink(uint32_t number)
     }
 }
 
+double
+QueuedMessageTransport::WholeNs(double ns) const
+{
+    return m_truncate ? std::trunc(ns) : ns;
+}
+
 void
 QueuedMessageTransport::Cross(uint32_t number,
                               LinkKey key,
@@ -125,11 +133,14 @@ QueuedMessageTransport::Cross(uint32_t number,
                               double latencyNs)
 {
     const double bytes = static_cast<double>(m_journeys[number].message.bytes);
-    const double busyPs = bytes / dimension.bytesPerNs * PS_PER_NS;
+    const double busyNs = bytes / dimension.bytesPerNs;
     const int64_t nowPs = Simulator::Now().GetTimeStep();
     Link& link = m_links[key];
-    link.freePs = FabricLater(std::max(link.freePs, nowPs), busyPs, MESSAGE);
-    const int64_t arrivalPs = FabricLater(link.freePs, latencyNs * PS_PER_NS, MESSAGE);
+    const int64_t beginPs = std::max(link.freePs, nowPs);
+    link.freePs = FabricLater(beginPs, WholeNs(busyNs) * PS_PER_NS, MESSAGE);
+    const int64_t arrivalPs =
+        m_truncate ? FabricLater(beginPs, WholeNs(busyNs + latencyNs) * PS_PER_NS, MESSAGE)
+                   : FabricLater(link.freePs, latencyNs * PS_PER_NS, MESSAGE);
     Simulator::Schedule(FabricDelay(arrivalPs - nowPs, MESSAGE),
                         [this, number]() { Continue(number); });
 }

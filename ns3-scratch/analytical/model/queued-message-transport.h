@@ -23,9 +23,10 @@ class QueuedMessageTransport : public MessageTransport
   public:
     /**
      * \param grid the NPUs
+     * \param truncate whether links are busy, and messages on them, for whole nanoseconds
      * \param listener who is told of arrivals
      */
-    QueuedMessageTransport(const AnalyticalGrid& grid, MessageListener& listener);
+    QueuedMessageTransport(const AnalyticalGrid& grid, bool truncate, MessageListener& listener);
     void Send(const CollectiveMessage& message) override;
 
   private:
@@ -56,10 +57,13 @@ class QueuedMessageTransport : public MessageTransport
                LinkKey link,
                const AnalyticalDimension& dimension,
                double latencyNs);
+    /// \return a time in nanoseconds, without its fraction if that is asked for
+    double WholeNs(double ns) const;
     /// Take the next link of the dimension it is to cross.
     void TakeLink(uint32_t journey);
 
     const AnalyticalGrid& m_grid;              //!< the NPUs
+    bool m_truncate;                           //!< whole nanoseconds
     MessageListener& m_listener;               //!< who is told
     std::unordered_map<LinkKey, Link> m_links; //!< links used so far
     std::deque<Journey> m_journeys;            //!< messages on their way, and free places

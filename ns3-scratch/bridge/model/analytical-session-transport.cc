@@ -38,7 +38,10 @@ MakeGrid(const NetworkDescription& description)
 FormulaMessageTransport::Options
 OptionsOf(const AnalyticalDescription& analytical)
 {
-    return {analytical.highestDimensionOnly, analytical.truncate, analytical.rendezvousBytes};
+    return {analytical.highestDimensionOnly,
+            analytical.lowestDimensionOnly,
+            analytical.truncate,
+            analytical.rendezvousBytes};
 }
 } // namespace
 
@@ -56,7 +59,7 @@ FormulaSessionTransport::GetMessages()
 
 QueuedSessionTransport::QueuedSessionTransport(const TransportContext& context)
     : m_grid(MakeGrid(context.description)),
-      m_transport(m_grid, context.listener)
+      m_transport(m_grid, context.description.analytical.truncate, context.listener)
 {
 }
 

@@ -86,8 +86,13 @@ class Session
                               uint32_t digits,
                               uint64_t rows,
                               const int32_t* columns);
-    /// \return number of a group for Launch. \param npus the NPUs of ranks 0, 1, ...
-    uint32_t RegisterGroup(const uint32_t* npus, uint32_t count);
+    /**
+     * \param npus the NPUs of ranks 0, 1, ...
+     * \param count how many
+     * \param delayPs what its phases' endpoint delay is; -1: that of the NPUs
+     * \return number of a group for Launch
+     */
+    uint32_t RegisterGroup(const uint32_t* npus, uint32_t count, int64_t delayPs = -1);
     /// Begin an NPU's part of a phase now; see CollectiveApplication::Launch.
     void Launch(uint32_t npu, uint64_t instance, uint32_t schedule, uint32_t group, uint64_t bytes);
     /// Have TimerDue called with `token` after `delayPs`.

@@ -79,10 +79,11 @@ CollectiveExecutor::RegisterSchedule(const CollectiveScheduleColumns& columns)
 }
 
 uint32_t
-CollectiveExecutor::RegisterGroup(const uint32_t* npus, uint32_t count)
+CollectiveExecutor::RegisterGroup(const uint32_t* npus, uint32_t count, int64_t delayPs)
 {
     auto group = std::make_shared<CollectiveGroup>();
     group->members.assign(npus, npus + count);
+    group->delayPs = delayPs;
     for (uint32_t rank = 0; rank < count; ++rank)
     {
         if (npus[rank] >= m_applications.size() ||

@@ -44,8 +44,8 @@ class CollectiveExecutor : public ns3::MessageListener, public ns3::PhaseListene
 
     /// \return number of a schedule. \param columns see Session::RegisterSchedule
     uint32_t RegisterSchedule(const ns3::CollectiveScheduleColumns& columns);
-    /// \return number of a group. \param npus the NPUs of ranks 0, 1, ...
-    uint32_t RegisterGroup(const uint32_t* npus, uint32_t count);
+    /// \return number of a group. \param npus, delayPs see Session::RegisterGroup
+    uint32_t RegisterGroup(const uint32_t* npus, uint32_t count, int64_t delayPs);
     /// Begin an NPU's part of a phase now.
     void Launch(uint32_t npu, uint64_t instance, uint32_t schedule, uint32_t group, uint64_t bytes);
     /// Have the listener called with `token` after `delayPs`.

@@ -145,6 +145,7 @@ struct AnalyticalDescription
     AnalyticalDescription& operator=(const AnalyticalDescription& other);
 
     bool highestDimensionOnly{false};           //!< see ns3::FormulaMessageTransport::Options
+    bool lowestDimensionOnly{false};            //!< see ns3::FormulaMessageTransport::Options
     bool truncate{false};                       //!< the same
     uint64_t rendezvousBytes{0};                //!< the same
     std::vector<ns3::AnalyticalDimension> grid; //!< the dimensions, the innermost first

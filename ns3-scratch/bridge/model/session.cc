@@ -177,9 +177,9 @@ Session::RegisterRotation(uint32_t ranks,
 }
 
 uint32_t
-Session::RegisterGroup(const uint32_t* npus, uint32_t count)
+Session::RegisterGroup(const uint32_t* npus, uint32_t count, int64_t delayPs)
 {
-    return m_parts->executor->RegisterGroup(npus, count);
+    return m_parts->executor->RegisterGroup(npus, count, delayPs);
 }
 
 void

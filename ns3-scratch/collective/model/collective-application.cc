@@ -66,10 +66,7 @@ CollectiveApplication::Launch(uint64_t instance,
     phase.bytes = bytes;
     // Always an event, even without delay: the caller is told of the end only after Launch has
     // returned.
-    Simulator::Schedule(FabricDelay(m_costs.delayPs, "an NPU"),
-                        &CollectiveApplication::Start,
-                        this,
-                        instance);
+    Simulator::Schedule(EndpointDelay(phase), &CollectiveApplication::Start, this, instance);
     HandleEarly(instance, phase);
 }
 
@@ -104,7 +101,7 @@ void
 CollectiveApplication::Handle(uint64_t instance, Phase& phase, uint32_t row, bool reduces)
 {
     phase.arrived.push_back(row);
-    const Time delay = FabricDelay(m_costs.delayPs, "an NPU");
+    const Time delay = EndpointDelay(phase);
     if (!reduces)
     {
         Simulator::Schedule(delay, &CollectiveApplication::Handled, this, instance);
@@ -202,6 +199,13 @@ CollectiveApplication::FinishIfDone(uint64_t instance, Phase& phase)
         m_phases.erase(instance);
         m_listener->PhaseDone(m_npu, instance);
     }
+}
+
+Time
+CollectiveApplication::EndpointDelay(const Phase& phase) const
+{
+    const int64_t ofGroup = phase.group->delayPs;
+    return FabricDelay(ofGroup < 0 ? m_costs.delayPs : ofGroup, "an NPU");
 }
 
 std::vector<CollectiveApplication::Pending>

@@ -19,6 +19,7 @@ struct CollectiveGroup
 {
     std::vector<uint32_t> members;                       //!< NPU of each rank
     std::unordered_map<uint32_t, uint32_t> rankOfMember; //!< rank of each NPU
+    int64_t delayPs{-1}; //!< endpoint delay of its phases; -1: that of the NPUs
 };
 
 /// Who is told that an NPU has finished its part of a phase.
@@ -132,6 +133,8 @@ class CollectiveApplication : public Application
     void SendReady(uint64_t instance, Phase& phase);
     /// Tell the listener if nothing is left to do.
     void FinishIfDone(uint64_t instance, Phase& phase);
+    /// \return what passes before the first sends of a phase and after each reception
+    Time EndpointDelay(const Phase& phase) const;
 
     uint32_t m_npu{0};                            //!< number of this NPU
     EndpointCosts m_costs;                        //!< what a message costs here

@@ -387,12 +387,12 @@ GRAPH_FORMAT = Recipe(
 
 from __future__ import annotations
 
-from astra_ns3.config.formats.plain_graph import PlainGraph
+from astra_ns3.config.formats.graphs.raw import RawGraph
 from astra_ns3.config.formats.node_link import parse_node_link
 import json
 
 
-def parse_edges(text: str, source: str) -> PlainGraph:
+def parse_edges(text: str, source: str) -> RawGraph:
     """Hosts on the left, the switch on the right."""
     pairs = [line.split() for line in text.splitlines()]
     nodes = [{"id": a, "kind": "host"} for a, _ in pairs] + [{"id": "middle", "kind": "switch"}]

@@ -1,0 +1,55 @@
+"""What a graph doesn't say although a network needs it: all of it in one line, with the lines that mend it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from astra_ns3.config.formats.graphs.raw import RawGraph, RawLink, RawNode
+from astra_ns3.errors import InputError
+
+_DEFAULTS = {"rate": "rate: 100Gbps", "delay": "delay: 1us"}
+_MOST_SHOWN = 6
+
+
+def check_lacking(raw: RawGraph) -> None:
+    """Raise InputError if nodes don't say what they are or links have no rate or delay."""
+    without_kind = [node for node in raw.nodes if "kind" not in node.attributes]
+    without = {key: [link for link in raw.links if key not in link.attributes] for key in _DEFAULTS}
+    lacking = [_which(key, links, len(raw.links)) for key, links in without.items() if links]
+    lines = []
+    if without_kind:
+        lacking.insert(0, _which_kind(without_kind, len(raw.nodes)))
+        lines.append("hosts: all")
+    missing = [line for key, line in _DEFAULTS.items() if without[key]]
+    if missing:
+        lines.append(f"defaults: {{{', '.join(missing)}}}")
+    if not lines:
+        return
+    wheres = [*(node.where for node in without_kind[:1]), *(links[0].where for links in without.values() if links)]
+    first = min(wheres, key=len)
+    raise InputError(
+        f"{first}: the graph lacks {', '.join(lacking)}{_has(raw)}; beside path in the network file, add "
+        f"'{', '.join(lines)}' with values of yours (docs/topologies.md: graphs of other programs)"
+    )
+
+
+def _which_kind(nodes: Sequence[RawNode], total: int) -> str:
+    return f"which nodes are hosts ({_of(len(nodes), total)} without 'kind')"
+
+
+def _which(key: str, links: Sequence[RawLink], total: int) -> str:
+    return f"'{key}' of {_of(len(links), total)} links"
+
+
+def _of(count: int, total: int) -> str:
+    return f"all {total}" if count == total else f"{count} of {total}"
+
+
+def _has(raw: RawGraph) -> str:
+    """The attributes of links that there are: one of them may be what is lacking, under another name."""
+    names = list(dict.fromkeys(name for link in raw.links for name in link.attributes))
+    others = [name for name in names if name not in ("rate", "delay", "error_rate", "kind", "cost", "id")]
+    if not others:
+        return ""
+    listed = ", ".join(others[:_MOST_SHOWN]) + (", ..." if len(others) > _MOST_SHOWN else "")
+    return f" (links have {listed}: 'attributes: {{rate: NAME}}' says which is which)"

@@ -1,0 +1,107 @@
+"""A workload of graphs, as a job."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from astra_ns3.collectives.schedule_files import Tell, silent
+from astra_ns3.config.graph_workload import GraphWorkload
+from astra_ns3.errors import InputError
+from astra_ns3.experiments.expected import ExpectedPlay, ExpectedRun, expected_plays
+from astra_ns3.experiments.jobs.job import Ground, Playing, Shape
+from astra_ns3.network.api import NetworkBackend
+from astra_ns3.system.groups import Grid
+from astra_ns3.system.messages import message_schedule
+from astra_ns3.workload.dry_run import Counts
+from astra_ns3.workload.graphs.counted import GraphCounts, counted
+from astra_ns3.workload.graphs.driver import GraphDriver
+
+
+@dataclass(frozen=True)
+class GraphJob:
+    """See :class:`~astra_ns3.experiments.jobs.job.Job`."""
+
+    workload: GraphWorkload
+    _counts: dict[Ground, GraphCounts] = field(default_factory=dict, compare=False, repr=False)
+
+    @property
+    def source(self) -> str:
+        """The file, folder or prefix it came from."""
+        return self.workload.source
+
+    def shape(self) -> Shape:
+        """The format, and of how many NPUs there are graphs."""
+        return Shape(f"{self.workload.format} graphs", self.workload.npus)
+
+    def scaled(self, comm_scale: float, compute_scale: float) -> GraphJob:
+        """Sizes, and durations and operations, multiplied."""
+        return GraphJob(self.workload.scaled(comm_scale, compute_scale))
+
+    def scaled_apart(self, comm_scale: float, compute_scale: float) -> list[str]:
+        """A warning, if the factors differ: another share of communication may be hidden."""
+        if comm_scale == compute_scale or comm_scale == 1 == compute_scale:
+            return []
+        return [
+            f"sizes are multiplied by {comm_scale:g} and compute times by {compute_scale:g}: another share of the "
+            "communication is hidden than in the trace"
+        ]
+
+    def warnings(self, ground: Ground) -> list[str]:
+        """What the reader found."""
+        return list(self.workload.warnings)
+
+    def document(self) -> dict[str, Any]:
+        """Where it came from, and its groups; not its nodes."""
+        workload = self.workload
+        return {
+            "source": workload.source,
+            "format": workload.format,
+            "npus": workload.npus,
+            "groups": {name: list(members) for name, members in workload.groups.items()},
+        }
+
+    def expected(self, ground: Ground, passes: int, tell: Tell = silent) -> ExpectedRun:
+        """Every collective and message; of a workload too large to be counted which there are, but no number."""
+        counts = self._counted(ground)
+        times = int(counts.whole)
+        messages = [
+            ExpectedPlay(message_schedule(), bytes, ((source, destination),), times * count)
+            for (source, destination, bytes), count in counts.messages.items()
+        ]
+        requests = [(request, times * count) for request, count in counts.requests]
+        world = Grid(ground.dimensions, ground.bandwidths)
+        return expected_plays(requests, messages, ground.system, world, ground.compatibility, tell)
+
+    def expected_computation(self, ground: Ground, passes: int) -> tuple[int, int]:
+        """By durations or the roofline; nothing is known of a workload too large to be counted."""
+        counts = self._counted(ground)
+        return (counts.npu0_compute_ps, counts.computations) if counts.whole else (0, 0)
+
+    def issued_at_once(self, ground: Ground, passes: int) -> Counts:
+        """Nobody knows before it is played."""
+        return []
+
+    def driver(self, network: NetworkBackend, ground: Ground, playing: Playing) -> GraphDriver:
+        """The graph of every NPU."""
+        return GraphDriver(
+            network,
+            ground.system,
+            self.workload,
+            dimensions=ground.dimensions,
+            bandwidths=ground.bandwidths,
+            compatibility=ground.compatibility,
+            seed=playing.seed,
+            on_heartbeat=playing.on_heartbeat,
+            report_npu=playing.report_npu,
+            journal_to=playing.journal_to,
+        )
+
+    def _counted(self, ground: Ground) -> GraphCounts:
+        if ground not in self._counts:
+            npus = Grid(ground.dimensions).npus
+            if self.workload.npus != npus:
+                raise InputError(f"{self.source}: has graphs for {self.workload.npus} NPUs, the network has {npus}")
+            found = counted(self.workload, ground.system, len(ground.dimensions), ground.compatibility)
+            self._counts[ground] = found
+        return self._counts[ground]

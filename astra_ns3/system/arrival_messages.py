@@ -1,0 +1,139 @@
+"""Messages as ASTRA-sim 2 has them: they cost network time alone, and end at their arrival for both ends.
+
+Two ends belong together by source, destination, tag and size, in order. The receiver's end may be posted before or
+after the arrival; the sender is done then in any case.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Hashable
+
+from astra_ns3.errors import InputError
+from astra_ns3.network.api import NetworkBackend
+from astra_ns3.network.instance import pack_instance, unpack_instance
+from astra_ns3.system.groups import register_group
+from astra_ns3.system.history import History
+from astra_ns3.system.journal import NO_DIMENSION, Journal
+from astra_ns3.system.launches import ScheduleNumbers
+from astra_ns3.system.messages import message_schedule
+from astra_ns3.system.request import Handle, MessageRequest
+
+_Key = tuple[int, int, Hashable, int]
+
+
+class _Message:
+    """``sent`` and ``received``: the handles of the ends that are posted; ``arrived``: whether it has."""
+
+    __slots__ = ("arrived", "number", "received", "request", "sent")
+
+    def __init__(self, number: int, request: MessageRequest) -> None:
+        self.number = number
+        self.request = request
+        self.sent: Handle | None = None
+        self.received: Handle | None = None
+        self.arrived = False
+
+
+class ArrivalMessages:
+    """All messages of a run; arguments as for :class:`~astra_ns3.system.messages.Messages`."""
+
+    def __init__(
+        self,
+        network: NetworkBackend,
+        schedules: ScheduleNumbers,
+        history: History,
+        finished: Callable[[Handle, int], None],
+        journal: Journal | None = None,
+    ) -> None:
+        self._network = network
+        self._schedules = schedules
+        self._history = history
+        self._finished = finished
+        self._journal = journal
+        self._schedule: int | None = None
+        self._groups: dict[tuple[int, int], int] = {}
+        self._half_posted: dict[_Key, deque[_Message]] = {}
+        self._live: dict[int, _Message] = {}
+
+    def send(self, request: MessageRequest) -> Handle:
+        """The source posts its end, and the message leaves. Raises InputError."""
+        message = self._match(request, posted_by_sender=True)
+        message.sent = Handle(request.source, message.number, request, self._network.now_ps(), done=False)
+        for npu in (request.source, request.destination):
+            self._launch(message, npu)
+        return message.sent
+
+    def receive(self, request: MessageRequest) -> Handle:
+        """The destination posts its end; it is done at once if the message is there. Raises InputError."""
+        message = self._match(request, posted_by_sender=False)
+        now_ps = self._network.now_ps()
+        message.received = Handle(request.destination, message.number, request, now_ps, done=message.arrived)
+        if message.arrived:
+            self._end(message, now_ps)
+        return message.received
+
+    def phase_done(self, npu: int, instance: int, time_ps: int) -> None:
+        """From the network: ``npu`` has done its part of a message."""
+        message = self._live[unpack_instance(instance)[0]]
+        if self._journal is not None:
+            self._journal.finished(npu, instance, NO_DIMENSION, time_ps)
+        if npu == message.request.source:
+            return
+        message.arrived = True
+        sent, received = message.sent, message.received
+        assert sent is not None
+        if received is not None:
+            self._end(message, time_ps)
+        self._finished(sent, time_ps)
+        if received is not None:
+            self._finished(received, time_ps)
+
+    def running(self, npu: int) -> list[int]:
+        """Instances of what ``npu`` has posted and not done."""
+        return [
+            pack_instance(message.number, 0, 0)
+            for message in self._live.values()
+            for handle in (message.sent, message.received)
+            if handle is not None and handle.npu == npu and not message.arrived
+        ]
+
+    def lacks_its_other_end(self, handle: Handle) -> bool:
+        """Whether the NPU at the other end of a message has not posted its end."""
+        message = self._live.get(handle.collective)
+        return message is not None and (message.sent is None or message.received is None)
+
+    def _match(self, request: MessageRequest, *, posted_by_sender: bool) -> _Message:
+        """The message that one end belongs to: the first that lacks this end, or a new one."""
+        if request.source == request.destination:
+            raise InputError(f"NPU {request.source} sends a message tagged {request.tag!r} to itself")
+        key = request.source, request.destination, request.tag, request.bytes
+        waiting = self._half_posted.get(key)
+        if waiting and (waiting[0].sent is None) == posted_by_sender:
+            message = waiting.popleft()
+            if not waiting:
+                del self._half_posted[key]
+            return message
+        message = _Message(self._history.next_number, request)
+        self._history.begin_message(message.number, request, self._network.now_ps())
+        self._live[message.number] = message
+        self._half_posted.setdefault(key, deque()).append(message)
+        return message
+
+    def _end(self, message: _Message, time_ps: int) -> None:
+        del self._live[message.number]
+        self._history.end(message.number, time_ps)
+
+    def _launch(self, message: _Message, npu: int) -> None:
+        request = message.request
+        ends = request.source, request.destination
+        if ends not in self._groups:
+            self._groups[ends] = register_group(self._network, ends, 0)
+        if self._schedule is None:
+            self._schedule = self._schedules.number(message_schedule())
+        instance = pack_instance(message.number, 0, 0)
+        if self._journal is not None:
+            now_ps = self._network.now_ps()
+            self._journal.queued(npu, instance, now_ps)
+            self._journal.started(npu, instance, now_ps)
+        self._network.launch(npu, self._schedule, self._groups[ends], instance, request.bytes)

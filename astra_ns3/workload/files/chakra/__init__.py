@@ -1,0 +1,1 @@
+"""Chakra's execution traces: a graph for each rank, in protobuf (``.et``) or as JSON, read and written."""

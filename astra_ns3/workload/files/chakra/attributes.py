@@ -1,0 +1,114 @@
+"""Attributes of a Chakra node: those that count, whatever kind of number they are written as.
+
+Traces write the same attribute as int32, int64, uint64, bool, ...; all are taken alike, and a whole double too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from astra_ns3.errors import InputError
+from astra_ns3.units import LARGEST_INTEGER
+from astra_ns3.workload.files.chakra.schema import Broken, messages
+
+REMEMBERED = 65_536
+"""Different attributes whose meaning is kept; then all are forgotten, so that memory is bounded."""
+
+Attribute = tuple[str, Any]
+IGNORED: Attribute = ("", None)
+
+
+def _whole_number(name: str, value: Any) -> int:
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if not isinstance(value, int):
+        raise InputError(f"{name} is {_shown(value)}, expected a whole number")
+    if not -LARGEST_INTEGER <= value <= LARGEST_INTEGER:
+        raise InputError(f"{name} is {value}, expected at most {LARGEST_INTEGER}")
+    return int(value)
+
+
+def _amount(name: str, value: Any) -> int:
+    number = _whole_number(name, value)
+    if number < 0:
+        raise InputError(f"{name} is {number}, expected 0 or more")
+    return number
+
+
+def _truth(name: str, value: Any) -> bool:
+    return bool(_whole_number(name, value))
+
+
+def _group(name: str, value: Any) -> str:
+    """The name of a communicator; Chakra's group 0, and none, is all NPUs."""
+    text = str(_whole_number(name, value)) if not isinstance(value, str) else value.strip()
+    text = str(int(text)) if text.isascii() and text.isdigit() else text
+    return "" if text == "0" else text
+
+
+def _flags(name: str, value: Any) -> tuple[bool, ...]:
+    if not isinstance(value, tuple) or not all(isinstance(flag, int) for flag in value):
+        raise InputError(f"{name} is {_shown(value)}, expected a list of true and false")
+    return tuple(bool(flag) for flag in value)
+
+
+READ: Mapping[str, Callable[[str, Any], Any]] = {
+    "is_cpu_op": _truth,
+    "num_ops": _amount,
+    "tensor_size": _amount,
+    "comm_type": _amount,
+    "comm_size": _amount,
+    "comm_src": _amount,
+    "comm_dst": _amount,
+    "comm_tag": _whole_number,
+    "comm_priority": _whole_number,
+    "pg_name": _group,
+    "involved_dim": _flags,
+}
+"""The attributes that are read, each with what its value must be; all others are only shown."""
+
+_READ_BYTES = frozenset(name.encode() for name in READ)
+
+
+class AttributeReader:
+    """Reads attributes given as bytes, and remembers what they came to."""
+
+    def __init__(self) -> None:
+        self._class, self._broken = messages().attribute, messages().decode_error
+        self._known: dict[bytes, Attribute] = {}
+
+    @property
+    def known(self) -> Mapping[bytes, Attribute]:
+        """What has been read already; ask it first, it is the quick way."""
+        return self._known
+
+    def read(self, content: bytes) -> Attribute:
+        """The name and value of an attribute, :data:`IGNORED` if it doesn't count; raises InputError, Broken."""
+        # Most begin with their name: a tag, a length of one byte, the text. What doesn't count is left unread.
+        if content[:1] == b"\n" and b"" < content[1:2] < b"\x80" and content[2 : 2 + content[1]] not in _READ_BYTES:
+            return IGNORED
+        try:
+            message = self._class.FromString(content)
+        except self._broken as error:
+            raise Broken("it has an attribute that is none") from error
+        if message.name not in READ:
+            return IGNORED
+        attribute = (message.name, READ[message.name](message.name, value_of(message)))
+        if len(self._known) >= REMEMBERED:
+            self._known.clear()
+        self._known[content] = attribute
+        return attribute
+
+
+def value_of(attribute: Any) -> Any:
+    """The value of an attribute: a number, text, bytes, a tuple of those, or None if it has none."""
+    field = attribute.WhichOneof("value")
+    if field is None:
+        return None
+    value = getattr(attribute, field)
+    return tuple(value.values) if field.endswith("_list") else value
+
+
+def _shown(value: Any) -> str:
+    return "not given" if value is None else repr(value)[:60]

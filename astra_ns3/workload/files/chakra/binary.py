@@ -1,0 +1,104 @@
+"""The messages of a trace file, each with its length before it, streamed in pieces of bounded size.
+
+A file is opened anew for each piece: a job may have thousands, of which all are read side by side.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from astra_ns3.errors import InputError
+
+PIECE_BYTES = 65_536
+_LONGEST_LENGTH = 10
+"""Bytes of a length; no varint has more."""
+
+
+def read_pieces(path: str, start: int = 0) -> Iterator[tuple[int, list[bytes]]]:
+    """Some messages at a time, with the byte of the file at which the first of them (its length) stands.
+
+    Raises InputError with file and byte where the file ends within a message, or can't be read.
+    """
+    size = _size(path)
+    offset, wanted = start, PIECE_BYTES
+    while offset < size:
+        content = _read(path, offset, wanted)
+        found, used, missing = _split(content)
+        if used:
+            yield offset, found
+            offset, wanted = offset + used, PIECE_BYTES
+            continue
+        if missing > size - offset or wanted > size - offset:
+            raise InputError(
+                f"{path}: byte {offset}: a message of {missing} bytes begins here, but only {size - offset} are left: "
+                "the file was cut off, or isn't a Chakra trace"
+            )
+        wanted = max(missing, 2 * wanted)
+
+
+def read_first(path: str) -> bytes:
+    """The first message of a file; raises InputError if it is missing, empty, or no trace."""
+    for _, found in read_pieces(path):
+        return found[0]
+    raise InputError(f"{path}: is empty, expected a Chakra trace")
+
+
+def offset_of(path: str, number: int) -> int:
+    """The byte at which message ``number`` of a file, counted from 0, begins."""
+    for start, found in read_pieces(path):
+        if number < len(found):
+            return start + sum(len(message) + _length_bytes(len(message)) for message in found[:number])
+        number -= len(found)
+    return _size(path)
+
+
+def _split(content: bytes) -> tuple[list[bytes], int, int]:
+    """Whole messages, the bytes they take, and, if there is none, how many bytes the first would take."""
+    found: list[bytes] = []
+    place, end = 0, len(content)
+    while place < end:
+        length, start = content[place], place + 1
+        if length >= 128:
+            length, start = _length(content, place)
+        if start == 0 or start + length > end:
+            return found, place, (start - place + length if start else 2 * end)
+        found.append(content[start : start + length])
+        place = start + length
+    return found, place, 0
+
+
+def _length(content: bytes, place: int) -> tuple[int, int]:
+    """A length and where its message begins; 0 for the latter if the length isn't whole."""
+    length = shift = 0
+    for start, byte in enumerate(content[place : place + _LONGEST_LENGTH], start=place + 1):
+        length |= (byte & 127) << shift
+        shift += 7
+        if byte < 128:
+            return length, start
+    return 0, 0
+
+
+def _length_bytes(length: int) -> int:
+    return max(1, (length.bit_length() + 6) // 7)
+
+
+def _size(path: str) -> int:
+    try:
+        return Path(path).stat().st_size
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
+
+
+def _read(path: str, offset: int, count: int) -> bytes:
+    try:
+        descriptor = os.open(path, os.O_RDONLY)
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
+    try:
+        return os.pread(descriptor, count, offset)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,107 @@
+"""Which files a Chakra workload is: ``PREFIX.<rank>.et`` as ASTRA-sim takes it, a folder of those, or one file."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+from astra_ns3.errors import InputError
+
+_RANK_FILE = re.compile(r"(?P<prefix>.*)\.(?P<rank>0|[1-9][0-9]{0,8})\.(?P<suffix>et|json)", re.DOTALL)
+SUFFIXES = ("et", "json")
+
+
+class RankFiles(NamedTuple):
+    """The file of each rank, from rank 0 on; ``alone``: one file, given by its own name."""
+
+    paths: tuple[str, ...]
+    alone: bool = False
+    siblings: int = 0
+    """Of a file alone: how many files of other ranks stand beside it."""
+
+
+def are_rank_files(path: str | os.PathLike[str]) -> bool:
+    """Whether ``path`` is a folder with rank files, or the prefix of some."""
+    place = Path(path)
+    if place.is_dir():
+        return any(_parts(entry.name) and entry.name.endswith(".et") for entry in place.iterdir())
+    return not place.exists() and bool(_with_prefix(place))
+
+
+def find_rank_files(path: str | os.PathLike[str]) -> RankFiles:
+    """The files of a workload; raises InputError if there are none, if ranks are missing, or if there are two sets."""
+    place = Path(path)
+    if place.is_dir():
+        return RankFiles(_of_folder(place))
+    if place.exists():
+        parts = _parts(place.name)
+        siblings = len(_entries(place.parent, Path(parts["prefix"]).name, parts["suffix"])) - 1 if parts else 0
+        return RankFiles((os.fspath(place),), alone=True, siblings=siblings)
+    found = _with_prefix(place)
+    if not found:
+        raise InputError(
+            f"{place}: no such file or folder, and no {place.name}.0.et, {place.name}.1.et, ...: files of ranks "
+            "are named PREFIX.<rank>.et"
+        )
+    return RankFiles(_in_order(place, found))
+
+
+def _of_folder(folder: Path) -> tuple[str, ...]:
+    sets: dict[tuple[str, str], dict[int, str]] = {}
+    for entry in folder.iterdir():
+        if parts := _parts(entry.name):
+            key = (parts["prefix"], parts["suffix"])
+            sets.setdefault(key, {})[int(parts["rank"])] = os.fspath(entry)
+    binary = {key: files for key, files in sets.items() if key[1] == "et"} or sets
+    if not binary:
+        raise InputError(f"{folder}: has no files named PREFIX.<rank>.et, as Chakra's traces are")
+    if len(binary) > 1:
+        prefixes = sorted(str(folder / prefix) for prefix, _ in binary)
+        raise InputError(f"{folder}: has traces of {len(prefixes)} workloads; name one: {', '.join(prefixes[:5])}")
+    ((prefix, _), files) = next(iter(binary.items()))
+    return _in_order(folder / prefix, files)
+
+
+def _with_prefix(prefix: Path) -> dict[int, str]:
+    """The files of a prefix, which may itself end in ``.et``; binary ones before JSON."""
+    if not prefix.name or not prefix.parent.is_dir():
+        return {}
+    for name in (prefix.name, prefix.name.removesuffix(".et")):
+        for suffix in SUFFIXES:
+            if found := _entries(prefix.parent, name, suffix):
+                return found
+    return {}
+
+
+def _entries(folder: Path, prefix: str, suffix: str) -> dict[int, str]:
+    found = {}
+    for entry in _names(folder):
+        parts = _parts(entry)
+        if parts and parts["prefix"] == prefix and parts["suffix"] == suffix:
+            found[int(parts["rank"])] = os.fspath(folder / entry)
+    return found
+
+
+def _names(folder: Path) -> Iterable[str]:
+    try:
+        return os.listdir(folder)  # noqa: PTH208 - names alone, of folders with thousands of files
+    except OSError as error:
+        raise InputError(f"{folder}: cannot be read: {error.strerror}") from error
+
+
+def _in_order(prefix: Path, files: dict[int, str]) -> tuple[str, ...]:
+    ranks = sorted(files)
+    if ranks != list(range(len(ranks))):
+        missing = next(rank for rank in range(len(ranks)) if rank not in files)
+        suffix = files[ranks[0]].rsplit(".", 1)[1]
+        raise InputError(
+            f"{prefix}.{missing}.{suffix}: no such file, but there is one of rank {ranks[-1]}; ranks count from 0"
+        )
+    return tuple(files[rank] for rank in ranks)
+
+
+def _parts(name: str) -> re.Match[str] | None:
+    return _RANK_FILE.fullmatch(name)

@@ -1,0 +1,56 @@
+"""ASTRA-sim's file of communicators: ``{"1": [0, 1, 2, 3], "2": [4, 5, 6, 7]}``."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from astra_ns3.config.core.reading import read_text
+from astra_ns3.errors import InputError
+
+Groups = Mapping[str, tuple[int, ...]]
+
+
+def read_groups(path: str | os.PathLike[str]) -> Groups:
+    """The members of each communicator, in the file's order; raises InputError with the file and what is wrong.
+
+    Group 0 is all NPUs, which needs no line; as ASTRA-sim has it, one that says otherwise is never used.
+    """
+    source = os.fspath(path)
+    try:
+        document = json.loads(read_text(source), object_pairs_hook=lambda pairs: _each_once(pairs, source))
+    except json.JSONDecodeError as error:
+        raise InputError(f"{source}:{error.lineno}: is not JSON: {error.msg}") from error
+    except RecursionError as error:
+        raise InputError(f"{source}: is nested too deeply to be a file of communicators") from error
+    if not isinstance(document, dict):
+        raise InputError(f'{source}: expected communicators by name, like {{"1": [0, 1]}}')
+    return {_name(name): _members(name, members, source) for name, members in document.items()}
+
+
+def _each_once(pairs: list[tuple[str, Any]], source: str) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, members in pairs:
+        if name in found:
+            raise InputError(f"{source}: communicator '{name}' stands there twice")
+        found[name] = members
+    return found
+
+
+def _name(text: str) -> str:
+    plain = text.strip()
+    return str(int(plain)) if plain.isascii() and plain.isdigit() else plain
+
+
+def _members(name: str, members: Any, source: str) -> tuple[int, ...]:
+    if not isinstance(members, list) or not members:
+        raise InputError(f"{source}: communicator '{name}' is {str(members)[:40]}, expected a list of NPUs")
+    for member in members:
+        if isinstance(member, bool) or not isinstance(member, int) or member < 0:
+            raise InputError(f"{source}: communicator '{name}' has member {member!r}, expected a number of an NPU")
+    if len(set(members)) < len(members):
+        twice = next(member for member in members if members.count(member) > 1)
+        raise InputError(f"{source}: communicator '{name}' has NPU {twice} twice")
+    return tuple(members)

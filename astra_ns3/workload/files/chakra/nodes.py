@@ -1,0 +1,172 @@
+"""From a message of a Chakra trace to a node of a graph."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from astra_ns3.config.core.collective_kind import CollectiveKind
+from astra_ns3.config.graph_workload import GraphNode, NodeKind
+from astra_ns3.errors import InputError
+from astra_ns3.units import LARGEST_INTEGER, PS_PER_US
+from astra_ns3.workload.files.chakra import names
+from astra_ns3.workload.files.chakra.attributes import AttributeReader
+from astra_ns3.workload.files.chakra.schema import Broken, messages
+
+LONGEST_DURATION_US = LARGEST_INTEGER // PS_PER_US
+
+Values = Mapping[str, Any]
+
+
+class NodeReader:
+    """Makes nodes of the messages of one file; ``rank``: whose file it is (None: a file alone, of whatever rank)."""
+
+    def __init__(self, rank: int | None) -> None:
+        self._rank = rank
+        self._attributes = AttributeReader()
+        self._message, self._broken = messages().played_node(), messages().decode_error
+
+    def read(self, content: bytes) -> GraphNode:
+        """The node that a message is; raises InputError with the node, Broken if it is none."""
+        message = self._message
+        try:
+            message.ParseFromString(content)
+        except self._broken as error:
+            raise Broken("it is no node of a Chakra trace") from error
+        known, kind = self._attributes.known, message.type
+        values: dict[str, Any] = {}
+        try:
+            for attribute in message.attr:
+                key, value = known.get(attribute) or self._attributes.read(attribute)
+                values.setdefault(key, value)
+            duration_us = message.duration_micros
+            if duration_us > LONGEST_DURATION_US:
+                raise InputError(f"duration_micros is {duration_us}, expected at most {LONGEST_DURATION_US}")
+            if kind == names.SEND and "comm_src" in values:
+                self._check_sender(values["comm_src"])
+            make = _MAKERS.get(kind, _other)
+            name = message.name.decode("utf-8", "replace")
+            return make(kind, message.id, name, _parents(message), duration_us * PS_PER_US, values)
+        except Broken:
+            raise
+        except InputError as error:
+            name = message.name.decode("utf-8", "replace")
+            raise InputError(f"node {message.id} '{name[:60]}': {error}") from error
+
+    def _check_sender(self, sender: int) -> None:
+        if self._rank not in (None, sender):
+            raise InputError(f"comm_src is {sender}, expected {self._rank}, whose file this is")
+
+
+def _parents(message: Any) -> tuple[int, ...]:
+    """Parents by data and by control, each once."""
+    data, control = message.data_deps, message.ctrl_deps
+    if not control and len(data) < 2:
+        return tuple(data)
+    return tuple(dict.fromkeys((*data, *control)))
+
+
+def _compute(
+    kind: int, number: int, name: str, parents: tuple[int, ...], duration_ps: int, values: Values
+) -> GraphNode:
+    get = values.get
+    return GraphNode(
+        number,
+        name,
+        names.KINDS[kind],
+        parents,
+        duration_ps,
+        get("num_ops"),
+        get("tensor_size"),
+        get("is_cpu_op", False),
+        None,
+        None,
+        "",
+        None,
+        None,
+        0,
+        0,
+        0,
+        names.NODE_TYPES[kind],
+    )
+
+
+def _message(
+    kind: int, number: int, name: str, parents: tuple[int, ...], duration_ps: int, values: Values
+) -> GraphNode:
+    get = values.get
+    sends = kind == names.SEND
+    end = "comm_dst" if sends else "comm_src"
+    peer = get(end)
+    if peer is None:
+        raise InputError(f"has no {end}, and {'sends to' if sends else 'receives from'} nobody")
+    return GraphNode(
+        number,
+        name,
+        NodeKind.SEND if sends else NodeKind.RECEIVE,
+        parents,
+        duration_ps,
+        on_host=get("is_cpu_op", False),
+        bytes=get("comm_size"),
+        peer=peer,
+        tag=get("comm_tag", 0),
+        priority=get("comm_priority", 0),
+        type_name=names.NODE_TYPES[kind],
+    )
+
+
+def _collective(
+    kind: int, number: int, name: str, parents: tuple[int, ...], duration_ps: int, values: Values
+) -> GraphNode:
+    get = values.get
+    what, bytes_ = get("comm_type"), get("comm_size")
+    word = names.NODE_TYPES[kind] if what is None else names.collective_name(what)
+    collective = names.COLLECTIVES.get(word)
+    if collective is CollectiveKind.BARRIER and bytes_ is None:
+        bytes_ = 0
+    if what is None or bytes_ is None:
+        played = NodeKind.MARK  # what the host did to start a collective that another node is, as PyTorch's traces have
+    else:
+        played = NodeKind.OTHER if collective is None else NodeKind.COLLECTIVE
+    return GraphNode(
+        number,
+        name,
+        played,
+        parents,
+        duration_ps,
+        on_host=get("is_cpu_op", False),
+        collective=collective,
+        bytes=bytes_,
+        group=get("pg_name", ""),
+        dimensions=get("involved_dim"),
+        priority=get("comm_priority", 0),
+        type_name=word,
+    )
+
+
+def _other(kind: int, number: int, name: str, parents: tuple[int, ...], duration_ps: int, values: Values) -> GraphNode:
+    return GraphNode(
+        number,
+        name,
+        NodeKind.OTHER,
+        parents,
+        duration_ps,
+        values.get("num_ops"),
+        values.get("tensor_size"),
+        values.get("is_cpu_op", False),
+        type_name=names.type_name(kind),
+    )
+
+
+_Maker = Callable[[int, int, str, tuple[int, ...], int, Values], GraphNode]
+
+_MAKERS: Mapping[int, _Maker] = {
+    names.INVALID: _compute,
+    names.METADATA: _compute,
+    names.LOAD: _compute,
+    names.STORE: _compute,
+    names.COMPUTE: _compute,
+    names.SEND: _message,
+    names.RECEIVE: _message,
+    names.COLLECTIVE: _collective,
+}

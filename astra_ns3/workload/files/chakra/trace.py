@@ -1,0 +1,183 @@
+"""A workload of Chakra's traces, and what its reading refuses."""
+
+from __future__ import annotations
+
+import codecs
+import math
+import os
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from astra_ns3.config.graph_workload import GraphNode
+from astra_ns3.errors import InputError
+from astra_ns3.workload.files.chakra.binary import offset_of, read_first, read_pieces
+from astra_ns3.workload.files.chakra.files import are_rank_files, find_rank_files
+from astra_ns3.workload.files.chakra.groups import read_groups
+from astra_ns3.workload.files.chakra.json_form import json_messages
+from astra_ns3.workload.files.chakra.nodes import NodeReader
+from astra_ns3.workload.files.chakra.schema import Broken, messages
+
+KNOWN_VERSIONS = ("", "0.0.4")
+_HEAD_BYTES = 512
+_JSON = re.compile(rb'(\xef\xbb\xbf)?\s*\{\s*("|\})')
+_JSON_GRAPHS = (b'"version"', b'"attr"', b'"workload_graph"', b'"schema"')
+
+
+@dataclass(frozen=True)
+class ChakraTrace:
+    """The graphs of all ranks, NPU i having that of rank i; a :class:`~astra_ns3.config.graph_workload.GraphWorkload`.
+
+    Holds paths alone; nodes are read from the files whenever they are asked for.
+    """
+
+    source: str
+    files: tuple[str, ...]
+    groups: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+    alone: bool = False
+    """One file, of whatever rank: who sends in it isn't looked at."""
+    comm_scale: float = 1.0
+    compute_scale: float = 1.0
+    format: str = "Chakra"
+
+    @property
+    def npus(self) -> int:
+        """A file is an NPU."""
+        return len(self.files)
+
+    def file_of(self, npu: int) -> str:
+        """The file with the nodes of an NPU."""
+        return self.files[npu]
+
+    def nodes(self, npu: int) -> Iterator[GraphNode]:
+        """The nodes of an NPU as its file has them; raises InputError with file and node, or byte."""
+        nodes = _nodes(self.files[npu], None if self.alone else npu)
+        if self.comm_scale == 1 and self.compute_scale == 1:
+            return nodes
+        return (_scaled(node, self.comm_scale, self.compute_scale) for node in nodes)
+
+    def scaled(self, comm_scale: float = 1.0, compute_scale: float = 1.0) -> ChakraTrace:
+        """Sizes of collectives and messages times ``comm_scale``, what computing takes times ``compute_scale``.
+
+        That is durations, and for the roofline operations and bytes of tensors, each cut to a whole number; what was
+        to be sent stays at least one byte.
+        """
+        if not (math.isfinite(comm_scale) and comm_scale > 0):
+            raise InputError(f"comm-scale is {comm_scale}, expected a number above 0")
+        if not (math.isfinite(compute_scale) and compute_scale >= 0):
+            raise InputError(f"compute-scale is {compute_scale}, expected a number not below 0")
+        return replace(self, comm_scale=self.comm_scale * comm_scale, compute_scale=self.compute_scale * compute_scale)
+
+
+def read_chakra(path: str | os.PathLike[str], groups: str | os.PathLike[str] | None = None) -> ChakraTrace:
+    """The trace at ``path``: a prefix, a folder or a file; ``groups``: ASTRA-sim's file of communicators.
+
+    Of each rank only the beginning is read; raises InputError if that is no trace.
+    """
+    found = find_rank_files(path)
+    versions = {_version(file) for file in found.paths}
+    warnings = [
+        f"{os.fspath(path)}: schema version {version[:20]!r} is not one we know; read as {KNOWN_VERSIONS[-1]}"
+        for version in sorted(versions - set(KNOWN_VERSIONS))
+    ]
+    if found.siblings > 0:
+        prefix = found.paths[0].rsplit(".", 2)[0]
+        warnings.append(f"{found.paths[0]}: is one of {found.siblings + 1} ranks, and played alone; all are {prefix}")
+    return ChakraTrace(
+        source=os.fspath(path),
+        files=found.paths,
+        groups={} if groups is None else read_groups(groups),
+        warnings=tuple(warnings),
+        alone=found.alone,
+    )
+
+
+def is_chakra(path: Path) -> bool:
+    """Whether a path is to be read as a Chakra trace: by its name, or by what is in the file."""
+    if path.suffix == ".et" or are_rank_files(path):
+        return True
+    if not path.is_file():
+        return False
+    head = _head(os.fspath(path))
+    if _JSON.match(head):
+        return any(key in head for key in _JSON_GRAPHS)
+    return not _is_text(head) and _begins_as_metadata(os.fspath(path))
+
+
+def _nodes(path: str, rank: int | None) -> Iterator[GraphNode]:
+    read = NodeReader(rank).read
+    number = 0
+    for found in _pieces(path):
+        for content in found:
+            number += 1
+            if number == 1:  # metadata, which isn't a node
+                continue
+            try:
+                node = read(content)
+            except Broken as error:
+                place = offset_of(path, number - 1)
+                raise InputError(f"{path}: byte {place}: message {number}: {error}") from error
+            except InputError as error:
+                raise InputError(f"{path}: {error}") from error
+            yield node
+
+
+def _pieces(path: str) -> Iterator[list[bytes]]:
+    if _JSON.match(_head(path)):
+        yield from ([message] for message in json_messages(path))
+        return
+    for _, found in read_pieces(path):
+        yield found
+
+
+def _scaled(node: GraphNode, comm_scale: float, compute_scale: float) -> GraphNode:
+    return node._replace(
+        bytes=max(1, int(node.bytes * comm_scale)) if node.bytes else node.bytes,
+        duration_ps=int(node.duration_ps * compute_scale),
+        operations=None if node.operations is None else int(node.operations * compute_scale),
+        tensor_bytes=None if node.tensor_bytes is None else int(node.tensor_bytes * compute_scale),
+    )
+
+
+def _version(path: str) -> str:
+    """The version in a file's first message; raises InputError if the file is none of Chakra's."""
+    head = _head(path)
+    if not head:
+        raise InputError(f"{path}: is empty, expected a Chakra trace")
+    if _JSON.match(head):
+        content = next(json_messages(path))
+    elif _is_text(head):
+        line = head.decode("utf-8", "replace").splitlines()[0][:40]
+        raise InputError(f"{path}: is text ('{line}'), not a Chakra trace, which is protobuf or its JSON")
+    else:
+        content = read_first(path)
+    try:
+        return str(messages().metadata.FromString(content).version)
+    except messages().decode_error as error:
+        raise InputError(f"{path}: is not a Chakra trace: its first message is no metadata") from error
+
+
+def _begins_as_metadata(path: str) -> bool:
+    try:
+        content = read_first(path)
+        return content[:1] in (b"", b"\n", b"\x12") and bool(messages().metadata.FromString(content) is not None)
+    except (InputError, messages().decode_error):
+        return False
+
+
+def _head(path: str) -> bytes:
+    try:
+        with Path(path).open("rb") as file:
+            return file.read(_HEAD_BYTES)
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
+
+
+def _is_text(head: bytes) -> bool:
+    try:
+        text = codecs.getincrementaldecoder("utf-8")().decode(head)  # the last letter may be cut in two
+    except UnicodeDecodeError:
+        return False
+    return bool(text.strip()) and all(letter >= " " or letter in "\t\n\r\f" for letter in text)

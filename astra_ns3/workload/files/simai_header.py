@@ -1,0 +1,108 @@
+"""The first line of SimAI's and AICB's workload files: a policy, then keys with a number each, in any order.
+
+``model_parallel_NPU_group:`` (NPUs of a tensor-parallel group), ``ep:``, ``pp:``, ``vpp:``, ``ga:`` (micro-batches of
+an iteration), ``all_gpus:``, ``pp_comm`` with or without its colon (bytes from stage to stage), and ASTRA-sim's lists
+``checkpoints:`` and ``checkpoint_initiates:``. AICB writes some numbers with a fraction; SimAI reads up to the point.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from astra_ns3.config.core.rows import Row
+from astra_ns3.config.workload import Workload
+from astra_ns3.errors import nearest
+from astra_ns3.units import LARGEST_INTEGER
+from astra_ns3.workload.loops import LOOPS, SIMAI_LOOPS, LoopOption
+
+SIMAI_KEYS: Mapping[str, LoopOption] = {
+    "ep:": LoopOption.EXPERT_PARALLEL_NPUS,
+    "pp:": LoopOption.PIPELINE_STAGES,
+    "vpp:": LoopOption.VIRTUAL_STAGES,
+    "ga:": LoopOption.MICRO_BATCHES,
+    "all_gpus:": LoopOption.NPUS,
+    "pp_comm:": LoopOption.STAGE_BYTES,
+    "pp_comm": LoopOption.STAGE_BYTES,
+}
+"""Keys that ASTRA-sim's files don't have."""
+KEYS: Mapping[str, LoopOption] = {
+    "model_parallel_NPU_group:": LoopOption.MODEL_PARALLEL_NPUS,
+    **SIMAI_KEYS,
+    "checkpoints:": LoopOption.CHECKPOINTS,
+    "checkpoint_initiates:": LoopOption.CHECKPOINT_INITIATES,
+}
+LISTS = (LoopOption.CHECKPOINTS, LoopOption.CHECKPOINT_INITIATES)
+
+
+def parse_simai_header(row: Row) -> tuple[str, dict[str, Any], list[str]]:
+    """The loop, the fields of a :class:`~astra_ns3.config.workload.Workload`, and the words that aren't keys.
+
+    Raises InputError with what was expected. The row's first word is one of :data:`SIMAI_LOOPS`' values.
+    """
+    loop = next(ours for ours, theirs in SIMAI_LOOPS.items() if theirs == row.words[0])
+    options = LOOPS[loop].options
+    fields: dict[str, Any] = {}
+    unknown: list[str] = []
+    place = 1
+    while place < len(row.words):
+        word = row.words[place]
+        option = KEYS.get(word)
+        if option is None or option not in options:
+            unknown.append(word)
+            place += 1 + (place + 1 < len(row.words) and _is_number(row.words[place + 1]))
+            continue
+        if option.value in fields:
+            raise row.error(f"'{word}' is given twice")
+        if place + 1 == len(row.words):
+            raise row.error(f"the number after '{word}' is missing")
+        if option in LISTS:
+            fields[option.value] = _list(row, place)
+            place += 1 + len(fields[option.value])
+        else:
+            smallest = 0 if option is LoopOption.STAGE_BYTES else 1
+            fields[option.value] = _number(row, place + 1, word, smallest)
+            place += 1
+        place += 1
+    if not unknown and LoopOption.MODEL_PARALLEL_NPUS.value not in fields:
+        raise row.error(f"{row.words[0]} needs 'model_parallel_NPU_group:', which is missing")
+    return loop, fields, unknown
+
+
+def unknown_key(word: str) -> str:
+    """What is wrong with a word where a key should be."""
+    return f"key '{word[:40]}'{nearest(word, KEYS)}"
+
+
+def format_simai_header(workload: Workload) -> str:
+    """The first line of a workload's file, as AICB orders it."""
+    words = [SIMAI_LOOPS[workload.loop]]
+    for key, option in KEYS.items():
+        value = getattr(workload, option.value)
+        if option not in LOOPS[workload.loop].options or key == "pp_comm" or value is None:
+            continue
+        words += [key, *([str(len(value)), *map(str, value)] if option in LISTS else [str(value)])]
+    return " ".join(words)
+
+
+def _is_number(word: str) -> bool:
+    return re.fullmatch(r"-?[0-9]+(\.[0-9]*)?", word, re.ASCII) is not None
+
+
+def _number(row: Row, place: int, key: str, smallest: int) -> int:
+    found = re.fullmatch(r"([0-9]{1,19})(\.[0-9]*)?", row.words[place], re.ASCII)
+    if found is None or not smallest <= int(found[1]) <= LARGEST_INTEGER:
+        raise row.error(
+            f"'{key}' is '{row.words[place][:40]}', expected a whole number from {smallest} to {LARGEST_INTEGER}"
+        )
+    return int(found[1])
+
+
+def _list(row: Row, place: int) -> tuple[int, ...]:
+    """Numbers of layers behind the key at ``place`` and their count."""
+    key, first = row.words[place], place + 2
+    count = _number(row, place + 1, key, 0)
+    if first + count > len(row.words):
+        raise row.error(f"'{key} {count}' is followed by {len(row.words) - first} words, expected {count} numbers")
+    return tuple(_number(row, column, key, 0) for column in range(first, first + count))

@@ -1,0 +1,307 @@
+"""Plays a workload of graphs on all NPUs: begins nodes, hears of their ends, and keeps the records."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+import numpy as np
+import numpy.typing as npt
+
+from astra_ns3.config.core.collective_kind import CollectiveKind
+from astra_ns3.config.core.compatibility import OURS, Compatibility
+from astra_ns3.config.graph_workload import GraphNode, GraphWorkload, NodeKind
+from astra_ns3.config.system import SystemConfig
+from astra_ns3.errors import InputError, SimulationStalled
+from astra_ns3.network.api import Limits, NetworkBackend
+from astra_ns3.network.recorded import TableSink
+from astra_ns3.network.records import CollectiveRecord, LayerDetail, LayerTimes, RoleTimes, RunRecords
+from astra_ns3.system.journal import Journal
+from astra_ns3.system.layer import SystemLayer
+from astra_ns3.system.request import Handle
+from astra_ns3.workload.driving import Intervals
+from astra_ns3.workload.graphs.communication import Requests
+from astra_ns3.workload.graphs.compute import Durations
+from astra_ns3.workload.graphs.custom import CustomCollectives
+from astra_ns3.workload.graphs.own_messages import OwnMessages
+from astra_ns3.workload.graphs.player import NpuPlayer
+from astra_ns3.workload.graphs.ready import ReadyNodes
+from astra_ns3.workload.graphs.slots import slot_rule
+from astra_ns3.workload.graphs.stall import describe_stall
+from astra_ns3.workload.graphs.sums import WorkSums
+from astra_ns3.workload.graphs.window import Window
+
+Heartbeat = Callable[[int, int], None]
+
+ALL_WINDOWS = 1 << 19
+"""So many nodes are held at once, on all NPUs together."""
+LEAST_WINDOW, LARGEST_WINDOW = 1 << 10, 1 << 16
+_MESSAGES = (NodeKind.SEND, NodeKind.RECEIVE)
+
+
+class GraphDriver:
+    """``workload`` on all NPUs of ``network``; it is the network's listener.
+
+    ``dimensions``: NPUs along each dimension (default: all in one). ``bandwidths``: of each dimension, in any unit, for
+    policies that ask (None: not known). ``seed``: of the system's random delays. ``on_heartbeat(time_ps, events)`` is
+    called about ten times a second; what it raises ends the run. ``report_npu``: whose kinds of work the records tell
+    of. ``journal_to``: takes what every NPU does, ``nodes_to`` every node. Raises InputError.
+    """
+
+    def __init__(
+        self,
+        network: NetworkBackend,
+        system: SystemConfig,
+        workload: GraphWorkload,
+        *,
+        dimensions: Sequence[int] | None = None,
+        bandwidths: Sequence[float] | None = None,
+        compatibility: Compatibility = OURS,
+        seed: int = 1,
+        on_heartbeat: Heartbeat | None = None,
+        report_npu: int = 0,
+        journal_to: TableSink | None = None,
+        nodes_to: Callable[[int, GraphNode, int, int], None] | None = None,
+    ) -> None:
+        npus = network.npus
+        if workload.npus != npus:
+            raise InputError(f"{workload.source}: has graphs for {workload.npus} NPUs, the network has {npus}")
+        if not 0 <= report_npu < npus:
+            raise InputError(f"report-npu is {report_npu}, expected one of {npus} NPUs, 0 to {npus - 1}")
+        sizes = tuple(dimensions or (npus,))
+        self._network = network
+        self._workload = workload
+        self._on_heartbeat = on_heartbeat
+        self._reported = report_npu
+        self._durations = Durations(system, compatibility)
+        self._requests = Requests(workload.groups, npus, len(sizes), compatibility)
+        self._replays = system.replay_only
+        self._skips_broadcasts = compatibility.broadcasts_take_their_duration
+        self._own_messages = OwnMessages()
+        self._custom = CustomCollectives(system, npus, self._begin_part)
+        self._running: dict[Handle, tuple[NpuPlayer, GraphNode]] = {}
+        self._journal = None if journal_to is None else Journal(journal_to, [])
+        by_number = compatibility.nodes_of_graphs_by_number
+        self._system = SystemLayer(
+            network,
+            system,
+            sizes,
+            [],
+            self._handle_ended,
+            compatibility=compatibility,
+            bandwidths=bandwidths,
+            seed=seed,
+            # Each NPU has a graph of its own, so a collective begins when all of its members have come to it.
+            roles=None if by_number else list(range(npus)),
+            observed=[report_npu],
+            journal=self._journal,
+        )
+        size = min(max(ALL_WINDOWS // npus, LEAST_WINDOW), LARGEST_WINDOW)
+        slot_of = slot_rule(by_number=by_number)
+        self._sums = WorkSums()
+        self._players = [
+            NpuPlayer(
+                npu,
+                Window(workload.nodes(npu), size, workload.file_of(npu)),
+                ReadyNodes(slot_of, by_number=by_number),
+                self._begin,
+                self._npu_done,
+                overlooks=compatibility.untimed_nodes_are_overlooked,
+                sums=self._sums if npu == report_npu else None,
+                told=nodes_to,
+            )
+            for npu in range(npus)
+        ]
+        self._left = npus
+        self._started = False
+
+    @property
+    def finished(self) -> bool:
+        """Whether every NPU is done."""
+        return not self._left
+
+    @property
+    def reported_npu(self) -> int:
+        """Whose kinds of work :meth:`layers` has."""
+        return self._reported
+
+    @property
+    def system(self) -> SystemLayer:
+        """The system layer, for what it has recorded."""
+        return self._system
+
+    def start(self) -> None:
+        """Put every NPU's start on the network's list of events; once."""
+        if not self._started:
+            self._started = True
+            for player in self._players:
+                self._network.call_later(player.npu, 0, player.start)
+
+    def run(self, limits: Limits | None = None) -> None:
+        """Run to the end; raises SimulationStalled, and whatever :meth:`NetworkBackend.run` raises."""
+        self.start()
+        self._network.run(self, limits or Limits())
+        self.check_finished()
+
+    def check_finished(self) -> None:
+        """Raise SimulationStalled, saying which nodes wait for what, unless every NPU is done."""
+        waiting = [player for player in self._players if not player.done]
+        if waiting:
+            handles = [(handle, node) for handle, (_, node) in self._running.items()]
+            raise SimulationStalled(describe_stall(self._network, self._system, waiting, handles))
+
+    def hand_over_rows(self) -> None:
+        """Hand on all that was recorded so far, so that it is safe if this process dies."""
+        self._network.hand_over_rows()
+        if self._journal is not None:
+            self._journal.hand_over()
+
+    def close_journal(self) -> None:
+        """Nothing more will happen: hand all on that was written down."""
+        if self._journal is not None:
+            self._journal.hand_over()
+
+    def phase_done(self, npu: int, instance: int, time_ps: int) -> None:
+        """From the network: an NPU finished a phase of a chunk."""
+        self._system.phase_done(npu, instance, time_ps)
+
+    def heartbeat(self, time_ps: int, events: int) -> None:
+        """From the network: a tenth of a second has passed."""
+        if self._on_heartbeat is not None:
+            self._on_heartbeat(time_ps, events)
+
+    def progress(self) -> tuple[int, int, int, int]:
+        """Passes done and passes, of which a graph is one; nodes done on the reported NPU, and 0: nobody knows of how
+        many."""
+        return int(self.finished), 1, self._players[self._reported].ended_nodes, 0
+
+    def computed_ps(self) -> int:
+        """For how long the reported NPU has computed until now."""
+        return self._players[self._reported].record(self._network.now_ps()).compute_ps
+
+    def records(self) -> RunRecords:
+        """All that is known by now; ``complete`` once every NPU is done."""
+        now_ps = self._network.now_ps()
+        npus = tuple(player.record(now_ps) for player in self._players)
+        return RunRecords(
+            complete=self.finished,
+            finish_ps=max(npu.finish_ps for npu in npus),
+            npus=npus,
+            layers=self.layers(),
+            details=self._system.details(),
+            collectives=self._system.collectives(),
+            busy=self._system.busy(),
+            sent_bytes=self._system.sent_bytes,
+            reported_npu=self._reported,
+            roles=self.roles(),
+        )
+
+    def totals(self) -> npt.NDArray[np.int64]:
+        """The totals of every NPU by now, shape ``(npus, 4)``: finish, compute and exposed time, whether it is done."""
+        now_ps = self._network.now_ps()
+        records = (player.record(now_ps) for player in self._players)
+        return np.array([(r.finish_ps, r.compute_ps, r.exposed_ps, r.done) for r in records], dtype=np.int64)
+
+    def layers(self) -> tuple[LayerTimes, ...]:
+        """The times of each kind of work on the reported NPU so far."""
+        return self._sums.layers(self._players[self._reported].record(self._network.now_ps()).finish_ps)
+
+    def roles(self) -> tuple[RoleTimes, ...]:
+        """The reported NPU stands for all."""
+        return (RoleTimes("all", self._reported, self.layers()),)
+
+    def details(self) -> tuple[LayerDetail, ...]:
+        """Chunk times of the reported NPU, a row per kind of work."""
+        return self._system.details()
+
+    @property
+    def sent_bytes(self) -> tuple[int, ...]:
+        """What the reported NPU sent in each dimension."""
+        return self._system.sent_bytes
+
+    def collective_changes(self, since: int) -> tuple[int, list[CollectiveRecord]]:
+        """Collectives made or changed since an earlier call gave ``since`` (0: all), and the number to give next."""
+        return self._system.collective_changes(since)
+
+    def busy_changes(self, since: Sequence[int]) -> tuple[tuple[int, Intervals], ...]:
+        """Of each dimension when it held a chunk, from a place on; what is before it hasn't changed."""
+        return self._system.busy_changes(since)
+
+    def oldest_collective(self) -> tuple[str, int] | None:
+        """What of all collectives that go on was issued first, in words, and when; None if there is none."""
+        return self._system.oldest_collective()
+
+    def _npu_done(self) -> None:
+        self._left -= 1
+        if not self._left:
+            self._network.stop()
+
+    def _begin(self, player: NpuPlayer, node: GraphNode) -> bool | None:
+        """Begin a node; True if it is done at once, None if it isn't run at all."""
+        kind = node.kind
+        if self._replays:
+            return self._last(player, node, self._durations.said(node))
+        if kind is NodeKind.COLLECTIVE:
+            if self._skips_broadcasts and node.collective is CollectiveKind.BROADCAST:
+                return self._last(player, node, self._durations.said(node))
+            return self._begin_collective(player, node)
+        if kind in _MESSAGES:
+            if node.peer == player.npu:
+                return self._begin_own_message(player, node)
+            request = self._requests.message(player.npu, node)
+            post = self._system.send if kind is NodeKind.SEND else self._system.receive
+            return self._wait(post(request), player, node)
+        return self._last(player, node, self._durations.of(node))
+
+    def _begin_collective(self, player: NpuPlayer, node: GraphNode) -> bool:
+        if node.collective in self._custom:
+            return self._begin_custom(player, node)
+        request = self._requests.collective(player.npu, node)
+        return request is None or self._wait(self._system.issue(player.npu, request), player, node)
+
+    def _begin_custom(self, player: NpuPlayer, node: GraphNode) -> bool:
+        """A collective that is itself a graph."""
+        assert node.collective is not None
+
+        def done(part: NpuPlayer) -> None:
+            if node.number in player.running:
+                player.ended(node, part.finish_ps)
+
+        communicator = self._requests.communicator(node.group)
+        part = self._custom.player(player.npu, node.collective, communicator, done)
+        part.start(self._network.now_ps())
+        return part.done
+
+    def _begin_part(self, player: NpuPlayer, node: GraphNode, apart: object) -> bool | None:
+        """A node of such a collective."""
+        if node.kind not in _MESSAGES:
+            return self._last(player, node, self._durations.said(node))
+        request = self._requests.message(player.npu, node, apart)
+        post = self._system.send if node.kind is NodeKind.SEND else self._system.receive
+        return self._wait(post(request), player, node)
+
+    def _begin_own_message(self, player: NpuPlayer, node: GraphNode) -> bool:
+        if node.kind is NodeKind.RECEIVE:
+            return self._own_messages.receive(player.npu, node)
+        receiver = self._own_messages.send(player.npu, node)
+        if receiver is not None:
+            self._network.call_later(player.npu, 0, partial(player.ended, receiver))
+        return True
+
+    def _wait(self, handle: Handle, player: NpuPlayer, node: GraphNode) -> bool:
+        if not handle.done:
+            self._running[handle] = player, node
+        return handle.done
+
+    def _last(self, player: NpuPlayer, node: GraphNode, duration_ps: int | None) -> bool | None:
+        """A node that goes on for so long, which is no time at all for None."""
+        if duration_ps is None:
+            return None
+        self._network.call_later(player.npu, duration_ps, partial(player.ended, node))
+        return False
+
+    def _handle_ended(self, handle: Handle, time_ps: int) -> None:
+        """From the system: an NPU has done its part of a collective or a message."""
+        handle.done = True
+        player, node = self._running.pop(handle)
+        player.ended(node, time_ps)

@@ -1,0 +1,98 @@
+"""The nodes of one NPU that are looked at: read as they are needed, so that a long trace takes little memory.
+
+A node is ready when its parents are finished. A parent that has not been read may come later, so its children wait
+until the trace's end tells that it is missing; a missing parent counts as finished. Where nothing can go on otherwise,
+more is read than the window's size. *Model limit*: what lies behind the window isn't seen, so a node there doesn't go
+first even if the rules would have it so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from astra_ns3.config.graph_workload import GraphNode
+from astra_ns3.errors import InputError
+from astra_ns3.workload.graphs.finished import FinishedNodes
+
+
+class Window:
+    """``nodes``: in the order of the file, named ``source`` in messages; ``size``: how many are held at once."""
+
+    __slots__ = ("_children", "_finished", "_low", "_nodes", "_size", "_source", "_unfinished", "_unread", "ready")
+
+    def __init__(self, nodes: Iterable[GraphNode], size: int, source: str) -> None:
+        self.ready: list[GraphNode] = []
+        """Nodes that have become ready and that nobody has taken yet."""
+        self._unread = iter(nodes)
+        self._size = size
+        self._low = size // 2
+        self._source: str | None = source  # None when all is read
+        self._nodes: dict[int, GraphNode] = {}  # read and not finished
+        self._unfinished: dict[int, int] = {}  # of each that waits, how many parents
+        self._children: dict[int, list[GraphNode]] = {}
+        self._finished = FinishedNodes()
+
+    @property
+    def empty(self) -> bool:
+        """Whether all nodes are finished."""
+        return not self._nodes and self._source is None
+
+    @property
+    def waiting(self) -> list[GraphNode]:
+        """Nodes that were read and aren't ready, in the order of the file."""
+        return [self._nodes[number] for number in self._unfinished]
+
+    def unfinished_parents(self, node: GraphNode) -> list[int]:
+        """The parents that a node waits for."""
+        return [parent for parent in node.parents if parent not in self._finished]
+
+    def fill(self, *, beyond: bool = False) -> bool:
+        """Read until the window is full, with ``beyond`` half a window more; whether there was anything to read."""
+        if self._source is None:
+            return False
+        most = len(self._nodes) + self._low + 1 if beyond else self._size
+        for node in self._unread:
+            self._take(node)
+            if len(self._nodes) >= most:
+                return True
+        self._source = None
+        self._release_missing()
+        return True
+
+    def finish(self, number: int) -> None:
+        """A node has ended; its children may be ready now."""
+        del self._nodes[number]
+        self._finished.add(number)
+        children = self._children.pop(number, None)
+        if children is not None:
+            self._release(children)
+        if self._source is not None and len(self._nodes) <= self._low:
+            self.fill()
+
+    def _take(self, node: GraphNode) -> None:
+        number, left = node.number, 0
+        if number in self._nodes or number in self._finished:
+            raise InputError(f"{self._source}: node {number} ('{node.name}') stands there twice")
+        for parent in node.parents:
+            if parent not in self._finished:
+                left += 1
+                self._children.setdefault(parent, []).append(node)
+        self._nodes[number] = node
+        if left:
+            self._unfinished[number] = left
+        else:
+            self.ready.append(node)
+
+    def _release(self, children: list[GraphNode]) -> None:
+        for child in children:
+            left = self._unfinished[child.number] - 1
+            if left:
+                self._unfinished[child.number] = left
+            else:
+                del self._unfinished[child.number]
+                self.ready.append(child)
+
+    def _release_missing(self) -> None:
+        """All is read: parents that never came count as finished."""
+        for parent in [parent for parent in self._children if parent not in self._nodes]:
+            self._release(self._children.pop(parent))

@@ -1,0 +1,256 @@
+"""What SimAI's transformer does, in order and among whom, and the pipeline that we play of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import pytest
+from support.fake_backend import FakeBackend
+
+from astra_ns3.config.core.collective_kind import CollectiveKind
+from astra_ns3.config.core.compatibility import Compatibility, preset
+from astra_ns3.config.workload import ParallelGroup, Workload
+from astra_ns3.errors import InputError
+from astra_ns3.network.api import EndpointModel
+from astra_ns3.network.records import Label, RunRecords
+from astra_ns3.system.file import parse_system
+from astra_ns3.system.groups import Grid
+from astra_ns3.system.request import Handle, MessageRequest
+from astra_ns3.workload.driver import TrainingDriver
+from astra_ns3.workload.files.astra_sim import parse_workload
+from astra_ns3.workload.files.simai import parse_simai
+from astra_ns3.workload.operations import Compute, Issue, Receive, Send, Wait
+from astra_ns3.workload.programs import Programs
+from astra_ns3.workload.simai_rules import as_simai_plays, simai_warnings
+
+NS = 1000
+SHORT = {"forward": "f", "weight gradient": "w", "input gradient": "i", "activation": "activation", "gradient": "grad"}
+EXPERT, EXPERT_DATA = ParallelGroup.EXPERT, ParallelGroup.EXPERT_DATA
+
+
+def _parse(header: str, *rows: str) -> Workload:
+    return parse_simai("\n".join([f"HYBRID_TRANSFORMER_FWD_IN_BCKWD {header}", str(len(rows)), *rows]), "w")
+
+
+def _trace(workload: Workload, npus: int, role: int = 0, passes: int = 1) -> list[str]:
+    """``compute f0``, ``issue w1 ALLREDUCE 8 (1,)``, ``wait w1``, ``send activation 0``, ...."""
+    programs = Programs.of(workload, passes, (npus,))
+    program = programs.program(programs.roles[role])
+    answer: Handle | None = None
+    steps: list[str] = []
+
+    def named(label: Label) -> str:
+        rest = label.micro_batch if label.layer == "pipeline" else label.layer
+        return f"{SHORT[label.part]}{'' if isinstance(label.layer, int) else ' '}{rest}"
+
+    while True:
+        try:
+            operation = program.send(answer)
+        except StopIteration:
+            return steps
+        answer = None
+        if isinstance(operation, Compute):
+            steps.append(f"compute {named(operation.label)}")
+        elif isinstance(operation, Wait):
+            steps.append(f"{'tail' if operation.tail else 'wait'} {named(operation.handle.request.label)}")
+        elif isinstance(operation, Issue):
+            request = operation.request
+            steps.append(f"issue {named(request.label)} {request.kind.value} {request.bytes} {request.dimensions}")
+            answer = Handle(0, 0, request, 0, done=not request.bytes)
+        elif isinstance(operation, Send | Receive):
+            steps.append(f"{type(operation).__name__.lower()} {named(operation.label)}")
+            message = MessageRequest(0, 0, operation.bytes, operation.tag, operation.label)
+            answer = Handle(0, 0, message, 0, done=False)
+
+
+def _lines(text: str) -> list[str]:
+    return [part.strip() for part in text.replace("\n", ";").split(";") if part.strip()]
+
+
+def test_three_rows_on_four_npus_are_issued_as_simai_does() -> None:
+    """tp 2, dp 2: dimension 0 within a model, 1 across. Plain collectives of weights' gradients go across."""
+    workload = _parse(
+        "model_parallel_NPU_group: 2 ep: 1 pp: 1 vpp: 1 ga: 1 all_gpus: 4",
+        "grad_norm -1 1 ALLGATHER 1000 1 NONE 0 1 REDUCESCATTER 2000 100",
+        "embedding -1 1 NONE 4096 1 ALLREDUCE 3000 1 NONE 0 100",
+        "mlp -1 1 REDUCESCATTER 5000 1 ALLGATHER 4001 1 ALLREDUCE 7000 100",
+    )
+    assert _trace(workload, 4, passes=2) == _lines(
+        """
+        compute f0; issue f0 ALLGATHER 500 (0,); wait f0; compute f1
+        compute f2; issue f2 REDUCESCATTER 5000 (0,); wait f2
+        compute i2; issue i2 ALLGATHER 2001 (0,); wait i2; compute w2; issue w2 ALLREDUCE 7000 (1,)
+        compute i1; issue i1 ALLREDUCE 3000 (0,); wait i1; compute w1
+        compute i0; compute w0; issue w0 REDUCESCATTER 2000 (1,)
+        wait w0; compute f0; issue f0 ALLGATHER 500 (0,); wait f0; compute f1; wait w2; compute f2
+        issue f2 REDUCESCATTER 5000 (0,); wait f2
+        compute i2; issue i2 ALLGATHER 2001 (0,); wait i2; compute w2; issue w2 ALLREDUCE 7000 (1,)
+        compute i1; issue i1 ALLREDUCE 3000 (0,); wait i1; compute w1
+        compute i0; compute w0; issue w0 REDUCESCATTER 2000 (1,)
+        wait w0; tail w2
+        """
+    )
+
+
+def test_a_checkpoint_is_gone_forward_from_again() -> None:
+    row = "row -1 1 NONE 0 1 NONE 0 1 NONE 0 1"
+    workload = _parse("model_parallel_NPU_group: 1 ga: 1 checkpoints: 1 0 checkpoint_initiates: 1 1", row, row)
+    forward = "compute f0; compute f1; compute f0; compute i1; compute w1; compute i0; compute w0"
+    assert _trace(workload, 2) == _lines(forward)
+    assert _trace(as_simai_plays(workload), 2).count("compute f0") == 1
+
+
+def _run(workload: Workload, dimensions: Sequence[int], message_ps: int | None = None, **options: Any) -> RunRecords:
+    keys: dict[str, Any] = {"scheduling-policy": "FIFO", "preferred-dataset-splits": 1}
+    for kind in ("all-reduce", "reduce-scatter", "all-gather", "all-to-all"):
+        keys[f"{kind}-implementation"] = ["direct" if kind == "all-to-all" else "ring"] * len(dimensions)
+    cost = (lambda bytes: message_ps) if message_ps is not None else None
+    network = FakeBackend(prod(dimensions), message_ps=cost, endpoint=EndpointModel(0))
+    driver = TrainingDriver(network, parse_system(keys), workload, 1, dimensions=tuple(dimensions), **options)
+    driver.run()
+    return driver.records()
+
+
+def _forward(word: str, bytes: int) -> str:
+    return f"row -1 0 {word} {bytes} 0 NONE 0 0 NONE 0 0"
+
+
+def _weight(word: str, bytes: int) -> str:
+    return f"row -1 0 NONE 0 0 NONE 0 0 {word} {bytes} 0"
+
+
+SIZE = 96 * 1024
+GROUPS = "model_parallel_NPU_group: 4 ep: 2 pp: 1 vpp: 1 ga: 1 all_gpus: 24"
+"""24 NPUs: 4 share a model, 6 the data, in 3 copies of 2 shares of the experts."""
+
+
+@pytest.mark.parametrize(
+    ("row", "sent"),
+    [
+        (_forward("ALLREDUCE", SIZE), 2 * SIZE * 3 // 4),
+        (_forward("ALLGATHER", SIZE), SIZE * 3 // 4),  # the bytes are those of the output
+        (_forward("REDUCESCATTER", SIZE), SIZE * 3 // 4),
+        (_forward("ALLTOALL_EP", SIZE), SIZE // 2),
+        (_forward("ALLREDUCE_DP_EP", SIZE), 2 * SIZE * 2 // 3),
+        (_weight("ALLREDUCE", SIZE), 2 * SIZE * 5 // 6),
+        (_weight("ALLGATHER", SIZE), SIZE * 5 // 6),
+        (_weight("REDUCESCATTER_EP", SIZE), SIZE // 2),
+        (_weight("ALLGATHER_DP_EP", SIZE), SIZE * 2 // 3),
+        (_weight("REDUCESCATTER_DP_EP", SIZE), SIZE * 2 // 3),
+        (_weight("ALLGATHER_DP_EP", 0), 0),
+    ],
+)
+def test_an_npu_sends_what_its_groups_size_makes_of_the_bytes(row: str, sent: int) -> None:
+    for dimensions in ((24,), (4, 6)):
+        assert sum(_run(_parse(GROUPS, row), dimensions).sent_bytes) == sent
+
+
+def test_experts_go_without_tensor_parallelism() -> None:
+    workload = _parse("model_parallel_NPU_group: 1 ep: 4 pp: 1 ga: 1 all_gpus: 8", _forward("ALLTOALL_EP", 4096))
+    records = _run(workload, (8,))
+    assert records.complete
+    assert sum(records.sent_bytes) == 3 * 1024
+
+
+def test_all_to_alls_of_experts_and_gradients_of_all_go_on_at_the_same_time() -> None:
+    """One row's gradients, not waited for, do not stand in the way of the next row's experts."""
+    rows = ["a -1 0 NONE 0 0 ALLTOALL_EP 8 0 NONE 0 0", _weight("ALLREDUCE", 8)]
+    records = _run(_parse("model_parallel_NPU_group: 1 ep: 2 ga: 1 all_gpus: 4", *rows), (4,), 1000)
+    assert records.complete
+    assert {record.kind for record in records.collectives} == {CollectiveKind.ALL_REDUCE, CollectiveKind.ALL_TO_ALL}
+
+
+def _pipeline_rows(micro_batches: int) -> list[str]:
+    batch = ["embedding -1 1 NONE 0 1 NONE 0 1 NONE 0 0", "mlp -1 2 NONE 0 2 NONE 0 2 NONE 0 0"]
+    return batch * micro_batches
+
+
+@pytest.mark.parametrize(("stages", "micro_batches"), [(2, 1), (2, 4), (4, 2), (4, 8), (3, 5)])
+def test_the_bubble_of_a_pipeline_is_p_minus_1_of_m_plus_p_minus_1(stages: int, micro_batches: int) -> None:
+    """With messages that take no time: a micro-batch is 3 ns forward and 6 ns backward on each stage."""
+    header = f"model_parallel_NPU_group: 2 pp: {stages} ga: {micro_batches} all_gpus: {4 * stages} pp_comm: 8"
+    records = _run(_parse(header, *_pipeline_rows(micro_batches)), (4 * stages,), 0)
+    work_ps = micro_batches * 9 * NS
+    assert {npu.compute_ps for npu in records.npus} == {work_ps}
+    assert records.finish_ps == (micro_batches + stages - 1) * 9 * NS
+    bubble = 1 - work_ps / records.finish_ps
+    assert bubble == pytest.approx((stages - 1) / (micro_batches + stages - 1))
+
+
+def test_stages_take_turns_forward_and_backward_and_send_what_the_next_one_waits_for() -> None:
+    header = "model_parallel_NPU_group: 1 pp: 2 ga: 2 all_gpus: 4 pp_comm: 8"
+    workload = _parse(header, "norm -1 1 NONE 0 1 NONE 0 1 NONE 0 1", *_pipeline_rows(2))
+    forward = ["compute f1; compute f2", "compute f3; compute f4"]
+    backward = ["compute i2; compute w2; compute i1; compute w1", "compute i4; compute w4; compute i3; compute w3"]
+    assert _trace(workload, 4, 0) == _lines(
+        f"""
+        compute f0
+        {forward[0]}; send activation 0; {forward[1]}; send activation 1
+        receive grad 0; wait grad 0; {backward[0]}; receive grad 1; wait grad 1; {backward[1]}
+        compute i0; compute w0; wait activation 0; wait activation 1
+        """
+    )
+    assert _trace(workload, 4, 1) == _lines(
+        f"""
+        compute f0
+        receive activation 0; wait activation 0; {forward[0]}; {backward[0]}; send grad 0
+        receive activation 1; wait activation 1; {forward[1]}; {backward[1]}; send grad 1
+        compute i0; compute w0; wait grad 0; wait grad 1
+        """
+    )
+
+
+def test_an_npu_sends_a_tensor_for_each_micro_batch_to_the_one_in_its_place() -> None:
+    header = "model_parallel_NPU_group: 2 pp: 2 ga: 3 all_gpus: 8 pp_comm: 70"
+    records = _run(_parse(header, *_pipeline_rows(3)), (8,))
+    messages = [record for record in records.collectives if record.label.layer == "pipeline"]
+    assert len(messages) == 4 * 2 * 3  # NPUs of a stage, ways, micro-batches
+    assert {record.bytes for record in messages} == {70}
+
+
+def test_collectives_of_a_stage_stay_in_it() -> None:
+    rows = ["a -1 1 ALLREDUCE 4096 1 NONE 0 1 ALLREDUCE 8192 1"]
+    header = "model_parallel_NPU_group: 2 ep: 2 pp: 2 ga: 1 all_gpus: 16 pp_comm: 8"
+    records = _run(_parse(header, *rows), (16,))
+    assert sum(records.sent_bytes) == 4096 + 2 * 8192 * 3 // 4 + 8  # and the tensor that goes to the next stage
+
+
+def test_rows_that_are_not_repeated_for_each_micro_batch_are_an_error() -> None:
+    header = "model_parallel_NPU_group: 1 pp: 2 ga: 3 pp_comm: 8"
+    with pytest.raises(InputError, match="w: ga is 3, expected rows that are repeated 3 times"):
+        Programs.of(_parse(header, *_pipeline_rows(2)), 1, (4,))
+
+
+def test_stages_without_bytes_between_them_play_side_by_side_and_that_is_told() -> None:
+    workload = _parse("model_parallel_NPU_group: 1 pp: 2 ga: 1 all_gpus: 4", *_pipeline_rows(1))
+    assert _run(workload, (4,)).finish_ps == 9 * NS
+    assert [line for line in simai_warnings(workload) if "pp is 2, but no bytes go from stage to stage" in line]
+
+
+def test_simais_rules_raise_small_forward_sizes_and_leave_out_broadcasts() -> None:
+    rows = [_forward("ALLREDUCE", 4), _forward("ALLREDUCE", 0), _forward("BROADCAST", 8), _weight("ALLREDUCE", 4)]
+    header = "model_parallel_NPU_group: 2 pp: 2 ga: 1 all_gpus: 8 pp_comm: 8"
+    played = as_simai_plays(_parse(header, *rows))
+    assert [layer.forward.bytes for layer in played.layers] == [4096, 0, 0, 0]
+    assert played.layers[2].forward.collective is None
+    assert played.layers[3].weight_gradient.bytes == 4
+    assert (played.pipeline_stages, played.stage_bytes) == (2, None)
+
+
+def test_the_preset_makes_simais_loop_of_a_transformer_without_its_keys() -> None:
+    text = "HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 2 checkpoints: 0 checkpoint_initiates: 0\n1\n"
+    plain = parse_workload(text + _weight("ALLGATHER", 4096))
+    assert as_simai_plays(plain).loop == "SIMAI_TRANSFORMER_FWD_IN_BCKWD"
+    assert preset("simai") == Compatibility(step_tick_ns=1, exposed_until_first_end=True, simai_workloads=True)
+
+
+def test_a_request_of_experts_names_a_grid_that_is_finer_than_the_systems() -> None:
+    workload = _parse("model_parallel_NPU_group: 2 ep: 2 ga: 1 all_gpus: 8", _forward("ALLTOALL_EP", 8))
+    programs = Programs.of(workload, 1, (8,))
+    program = programs.program(programs.roles[0])
+    request = next(operation.request for operation in program if isinstance(operation, Issue))
+    assert request.communicator is not None
+    assert request.communicator.sizes == (2, 2, 2)
+    assert Grid(programs.parallelism.dimensions).sizes == (2, 4, 1)
