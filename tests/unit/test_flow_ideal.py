@@ -26,12 +26,13 @@ def times(network: NetworkConfig | AnalyticalNetwork, backend: str, flows: list[
 
 
 def dumbbell(**transport: object) -> NetworkConfig:
-    """Four hosts at 100 Gb/s on two switches with 25 Gb/s between: a wide line takes a byte in 80 ps, the other in 320."""
+    """Two hosts at 100 Gb/s, 80 ps a byte, on each of two switches with 25 Gb/s, 320 ps a byte, between."""
     return parse_network(
         {
             "topology": {
                 "kind": "dumbbell",
-                "npus": 4,
+                "left": 2,
+                "right": 2,
                 "link": {"rate": "100Gbps", "delay": "500ns"},
                 "bottleneck": {"rate": "25Gbps", "delay": "2us"},
                 "switch": {"buffer": "1GB"},
@@ -53,10 +54,10 @@ def test_of_roce_over_one_switch() -> None:
             "transport": {
                 "kind": "roce",
                 "payload": 1000,
-                "header": 48,
-                "minimum_frame": 64,
-                "line_gap": 20,
-                "completion": "delivered",
+                "header_bytes": 48,
+                "minimum_frame_bytes": 64,
+                "line_gap_bytes": 20,
+                "completion": "arrival",
             },
         }
     )
@@ -68,7 +69,7 @@ def test_of_roce_over_one_switch() -> None:
 
 
 def test_the_slowest_line_sets_the_pace() -> None:
-    network = dumbbell(payload=1000, header=48, minimum_frame=64, line_gap=20, completion="delivered")
+    network = dumbbell(payload=1000, header_bytes=48, minimum_frame_bytes=64, line_gap_bytes=20, completion="arrival")
     size = 1068
     # Ten equal packets: the first line, ten times the slow one, the last line.
     slow = size * 80 + 10 * size * 320 + size * 80
@@ -78,8 +79,8 @@ def test_the_slowest_line_sets_the_pace() -> None:
 
 
 def test_the_acknowledgement_counts_if_it_completes_the_message() -> None:
-    keys = {"payload": 1000, "header": 48, "minimum_frame": 64, "line_gap": 20, "ack": 64}
-    (delivered,) = times(dumbbell(**keys, completion="delivered"), "ns3", [(0, 1, 500)])
+    keys = {"payload": 1000, "header_bytes": 48, "minimum_frame_bytes": 64, "line_gap_bytes": 20, "ack_bytes": 64}
+    (delivered,) = times(dumbbell(**keys, completion="arrival"), "ns3", [(0, 1, 500)])
     (acknowledged,) = times(dumbbell(**keys, completion="acknowledged"), "ns3", [(0, 1, 500)])
     assert acknowledged - delivered == 2 * DELAY_PS + 2 * 84 * 80
 

@@ -66,7 +66,7 @@ def test_a_barrier_that_hears_too_few_deliveries_is_refused() -> None:
         (([0, 1, 2], [1, 2, 0], [2**62] * 3, [0] * 3), "can't be counted"),
     ],
 )
-def test_what_is_no_flow_is_refused(columns: tuple[list[int], ...], words: str) -> None:
+def test_what_is_no_flow_is_refused(columns: tuple[list[int], list[int], list[int], list[int]], words: str) -> None:
     if not words:
         FlowList.of(*columns)
         return
