@@ -56,6 +56,7 @@ class GraphJob:
         workload = self.workload
         return {
             "source": workload.source,
+            "loop": self.shape().loop,
             "format": workload.format,
             "npus": workload.npus,
             "groups": {name: list(members) for name, members in workload.groups.items()},
