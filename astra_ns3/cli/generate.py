@@ -75,7 +75,10 @@ _INTERVAL = click.option(
 @click.group("generate", invoke_without_command=True)
 @click.pass_context
 def generate_group(context: click.Context) -> None:
-    """Make a workload by chance, the same for a seed."""
+    """Make a workload by chance: lists of flows.
+
+    The same words and seed make the same file.
+    """
     _help_alone(context)
 
 

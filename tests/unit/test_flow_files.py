@@ -134,6 +134,7 @@ def test_a_connection_matrix_has_starts_in_picoseconds_and_triggers(tmp_path: Pa
         ("2\n0 1 3 100 5 0.0\n", "FILE:2: ends after 1 flows, the first line says 2"),
         ("1\n0 1 3 100 5\n", "FILE:2: found 5 words, expected 6"),
         ("1\n0 1 3 100 5 soon\n", "FILE:2: start is 'soon'"),
+        ("1\n0 1 3 100 5 2e9000\n", "FILE:2: start is '2e9000'"),
         ("Nodes 4\nConnections 1\n", "FILE:2: ends after 0 connections, its head says 1"),
         ("1->2 size 5\n", "FILE:1: expected either a start or a trigger"),
         ("1->2 start 0\n", "FILE:1: has no size"),

@@ -100,3 +100,14 @@ def test_columns_of_a_list_take_24_bytes_a_flow() -> None:
     columns = (flows.sources, flows.destinations, flows.sizes_bytes, flows.starts_ps)
     assert sum(column.itemsize for column in columns) == 24
     assert not any(column.flags.writeable for column in columns)
+
+
+@pytest.mark.parametrize("number", [2**70, 1.5, "x", None])
+def test_what_is_no_whole_number_is_refused(number: object) -> None:
+    with pytest.raises(InputError, match="a size of the flows is no whole number of 64 bits"):
+        FlowList.of([0], [1], [number], [0])  # type: ignore[list-item]
+
+
+def test_an_npu_beyond_31_bits_is_refused() -> None:
+    with pytest.raises(InputError, match=f"a NPU of the flows is {2**31}"):
+        FlowList.of([2**31], [1], [1], [0])
