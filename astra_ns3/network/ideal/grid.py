@@ -70,7 +70,7 @@ class GridIdeal:
             each = data + latency / np.maximum(hops, 1) + nics
             first = each + router
             return self._whole(first) + (hops - 1) * self._whole(each)
-        network = np.zeros(len(sizes), dtype=np.float64)
+        network: _Nanoseconds = np.zeros(len(sizes), dtype=np.float64)
         for addend in (latency, data, 2 * kind.nic_latency_ns, router):
             network = network + addend
             network = self._whole(network)
