@@ -14,8 +14,8 @@ from astra_ns3 import run
 from astra_ns3.cli.main import status_of
 from astra_ns3.config.core.compatibility import OURS
 from astra_ns3.config.formats.logical_topology import read_logical_topology
+from astra_ns3.config.formats.remote_memory import read_remote_memory
 from astra_ns3.config.graph_workload import NodeKind
-from astra_ns3.config.remote_memory import read_remote_memory
 from astra_ns3.errors import InputError
 from astra_ns3.report.astra_sim_lines import astra_sim_lines
 from astra_ns3.workload.files.chakra.writer import write_chakra
