@@ -16,7 +16,7 @@ from astra_ns3.errors import InputError
 from astra_ns3.workload.files.chakra.binary import offset_of, read_first, read_pieces
 from astra_ns3.workload.files.chakra.callers import Callers, find_callers, is_of_pytorch
 from astra_ns3.workload.files.chakra.files import are_rank_files, find_rank_files
-from astra_ns3.workload.files.chakra.groups import read_groups
+from astra_ns3.workload.files.chakra.groups import GROUPS_SUFFIX, Groups, read_groups
 from astra_ns3.workload.files.chakra.json_form import json_messages
 from astra_ns3.workload.files.chakra.nodes import NodeReader
 from astra_ns3.workload.files.chakra.schema import Broken, messages
@@ -79,7 +79,8 @@ class ChakraTrace:
 def read_chakra(path: str | os.PathLike[str], groups: str | os.PathLike[str] | None = None) -> ChakraTrace:
     """The trace at ``path``: a prefix, a folder or a file; ``groups``: ASTRA-sim's file of communicators.
 
-    Of each rank only the beginning is read; raises InputError if that is no trace.
+    Without one, ``PREFIX.groups.json`` is read if it is there. Of each rank only the beginning is read, of PyTorch's
+    all; raises InputError if that is no trace.
     """
     found = find_rank_files(path)
     metadata = {file: _metadata(file) for file in found.paths}
@@ -95,11 +96,18 @@ def read_chakra(path: str | os.PathLike[str], groups: str | os.PathLike[str] | N
     return ChakraTrace(
         source=os.fspath(path),
         files=found.paths,
-        groups={} if groups is None else read_groups(groups),
+        groups=_groups(found.paths[0], groups),
         warnings=(*warnings, *_about_callers(callers)),
         alone=found.alone,
         missing_callers={file: found.missing for file, found in callers.items()},
     )
+
+
+def _groups(first: str, groups: str | os.PathLike[str] | None) -> Groups:
+    if groups is not None:
+        return read_groups(groups)
+    beside = first.rsplit(".", 2)[0] + GROUPS_SUFFIX
+    return read_groups(beside) if Path(beside).is_file() else {}
 
 
 def _callers(path: str) -> Callers:

@@ -13,6 +13,7 @@ from astra_ns3.config.graph_workload import GraphNode, GraphWorkload, NodeKind
 from astra_ns3.errors import InputError
 from astra_ns3.units import PS_PER_US
 from astra_ns3.workload.files.chakra import names
+from astra_ns3.workload.files.chakra.groups import GROUPS_SUFFIX
 from astra_ns3.workload.files.chakra.schema import messages
 
 VERSION = "0.0.4"
@@ -57,7 +58,7 @@ def write_chakra(workload: GraphWorkload, prefix: str | os.PathLike[str], *, as_
 def _write_groups(workload: GraphWorkload, prefix: str) -> str | None:
     if not workload.groups:
         return None
-    path = f"{prefix}.groups.json"
+    path = f"{prefix}{GROUPS_SUFFIX}"
     Path(path).write_text(json.dumps({name: list(ranks) for name, ranks in workload.groups.items()}) + "\n")
     return path
 

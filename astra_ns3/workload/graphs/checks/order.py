@@ -6,8 +6,6 @@ nodes of one NPU. Of others the file is read once more and its nodes are taken a
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from astra_ns3.config.graph_workload import GraphNode, GraphWorkload
 from astra_ns3.errors import InputError, ProgramsDeadlock
 from astra_ns3.workload.graphs.checks.place import and_more, place
@@ -80,24 +78,43 @@ class OrderCheck:
 
     def _look_for_circles(self) -> None:
         parents = {node.number: node.parents for node in self._workload.nodes(self._npu)}
-        left = _never_ready(parents)
+        left = set(parents).difference(_by_readiness(parents))
         if left:
-            circle = _circle(parents, left)
-            names = self._names(circle[:_MOST_SHOWN])
-            shown = " waits for ".join(f"node {number} '{names[number]}'" for number in circle[:_MOST_SHOWN])
-            hidden = f", and so on over {len(circle)} nodes," if len(circle) > _MOST_SHOWN else ""
-            self._circles.append(
-                f"{self._workload.file_of(self._npu)}: {shown}{hidden} waits for node {circle[0]}: "
-                f"{len(left)} of {len(parents)} nodes would never run"
-            )
-
-    def _names(self, numbers: Iterable[int]) -> dict[int, str]:
-        wanted = set(numbers)
-        return {node.number: node.name[:60] for node in self._workload.nodes(self._npu) if node.number in wanted}
+            self._circles.append(_about_circle(self._workload, self._npu, parents, left))
 
 
-def _never_ready(parents: dict[int, tuple[int, ...]]) -> set[int]:
-    """The nodes that are in a circle, or wait for one that is; parents that aren't there count as done."""
+def in_order(nodes: list[GraphNode], workload: GraphWorkload, npu: int) -> list[GraphNode]:
+    """The nodes of an NPU, parents before children; raises ProgramsDeadlock if they wait in a circle."""
+    seen: set[int] = set()
+    numbers = {node.number for node in nodes}
+    for node in nodes:
+        if not seen.issuperset(parent for parent in node.parents if parent in numbers):
+            break
+        seen.add(node.number)
+    else:
+        return nodes
+    by_number = {node.number: node for node in nodes}
+    parents = {node.number: node.parents for node in nodes}
+    order = _by_readiness(parents)
+    if len(order) < len(parents):
+        raise ProgramsDeadlock(_about_circle(workload, npu, parents, set(parents).difference(order)))
+    return [by_number[number] for number in order]
+
+
+def _about_circle(workload: GraphWorkload, npu: int, parents: dict[int, tuple[int, ...]], left: set[int]) -> str:
+    circle = _circle(parents, left)
+    wanted = circle[:_MOST_SHOWN]
+    names = {node.number: node.name[:60] for node in workload.nodes(npu) if node.number in wanted}
+    shown = " waits for ".join(f"node {number} '{names[number]}'" for number in wanted)
+    hidden = f", and so on over {len(circle)} nodes," if len(circle) > _MOST_SHOWN else ""
+    return (
+        f"{workload.file_of(npu)}: {shown}{hidden} waits for node {circle[0]}: "
+        f"{len(left)} of {len(parents)} nodes would never run"
+    )
+
+
+def _by_readiness(parents: dict[int, tuple[int, ...]]) -> list[int]:
+    """The nodes that can run, parents before children; those that aren't there count as done."""
     children: dict[int, list[int]] = {}
     waits: dict[int, int] = {}
     ready = []
@@ -108,14 +125,15 @@ def _never_ready(parents: dict[int, tuple[int, ...]]) -> set[int]:
             children.setdefault(parent, []).append(number)
         if not there:
             ready.append(number)
+    order = []
     while ready:
         number = ready.pop()
-        del waits[number]
+        order.append(number)
         for child in children.get(number, ()):
             waits[child] -= 1
             if not waits[child]:
                 ready.append(child)
-    return set(waits)
+    return order
 
 
 def _circle(parents: dict[int, tuple[int, ...]], left: set[int]) -> list[int]:
