@@ -135,7 +135,10 @@ class Expansion:
             raise InputError(f"{where}: scheme ring is not read, expected one2one or many2many")
         if edge.link not in links:
             raise InputError(f"{where}: there is no link '{edge.link}'{nearest(edge.link, links)}")
-        pairs: Iterable[tuple[str, str]] = zip(*ends, strict=False) if edge.scheme == "one2one" else product(*ends)
+        one, other = ends
+        pairs: Iterable[tuple[str, str]] = product(one, other)
+        if edge.scheme == "one2one":
+            pairs = zip(one, other, strict=False)
         for a, b in pairs:
             if a == b:
                 continue
