@@ -20,6 +20,18 @@ WORKLOADS = {
     "dlrm.txt": f"HYBRID_DLRM 0\n{_LAYERS}",
     "transformer.txt": f"HYBRID_TRANSFORMER model_parallel_NPU_group: 2\n{_LAYERS}",
     "own.txt": f"mine.py:loop\n{_LAYERS}",
+    "simai.txt": "HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 1 ep: 2 pp: 1 vpp: 2 ga: 1 checkpoints: 1 0"
+    " checkpoint_initiates: 1 1 pp_comm: 0\n2"
+    "\nnorm\t-1\t1\tALLGATHER\t800\t1\tBROADCAST\t80\t1\tREDUCESCATTER_DP_EP\t80\t1"
+    "\nmlp -1 20 ALLTOALL_EP 800.0 9 NONE 64 2 ALLREDUCE 80 0",
+    "stages.txt": "HYBRID_TRANSFORMER model_parallel_NPU_group: 1 pp: 2 ga: 2 pp_comm 80.0\n4\n"
+    + "first -1 1000 NONE 0 1000 NONE 0 1000 ALLREDUCE 4000 10\nsecond -1 20 ALLGATHER 800 9 NONE 0 2 ALLREDUCE 80 0\n"
+    * 2,
+    "flows.csv": "source,destination,bytes,start,after\n0,1,1KB,0,\n1,2,500,10us,\n2,3,7,,0;1\n3,0,2MB,5ns,2\n",
+    "flow.txt": "3\n0 1 3 100 1000 2.000000123\n1 2 3 100 77 2.5\n3 0 3 100 9 1e-6\n",
+    "flows.cm": "Nodes 4\nConnections 3\nTriggers 2\n0->1 id 1 start 0 size 2000 send_done_trigger 1\n"
+    "1->2 id 2 trigger 1 size 100 recv_done_trigger 2\n2->3 id 3 trigger 2 size 7\n"
+    "trigger id 1 oneshot\ntrigger id 2 barrier count 1\n",
 }
 SYSTEMS = {
     "system.txt": SYSTEM,

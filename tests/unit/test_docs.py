@@ -162,8 +162,8 @@ def test_every_topology_and_key_of_one_is_documented() -> None:
 def test_every_key_that_completes_a_graph_and_every_format_is_documented() -> None:
     schema = network_file.json_schema()
     for name in ("Attributes", "AttributeName", "LinkDefaults", "HostsByAttribute", "HostsBeside"):
-        assert mentions("docs/graphs.md", sorted(schema["$defs"][name]["properties"])) == []
-    for page in ("docs/graphs.md", "docs/topologies.md"):
+        assert mentions("docs/graph-files.md", sorted(schema["$defs"][name]["properties"])) == []
+    for page in ("docs/graph-files.md", "docs/topologies.md"):
         assert mentions(page, list(GRAPH_FORMATS)) == []
 
 
