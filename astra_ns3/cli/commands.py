@@ -13,6 +13,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "study": ("study:study_command", "Play the many runs of a study's file, and draw its figures."),
     "validate": ("validate:validate_command", "Check the three files and say how large their run would be."),
     "generate": ("generate:generate_group", "Make a workload by chance: lists of flows."),
+    "convert": ("convert:convert_command", "Write the workload IN in another format."),
     "show": ("show:show_group", "Look at what a run is made of."),
     "example": (
         "example:example_command",

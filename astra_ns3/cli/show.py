@@ -8,6 +8,7 @@ import click
 
 from astra_ns3.cli.output import print_json, show
 from astra_ns3.cli.show_network import show_network
+from astra_ns3.cli.show_workload import show_workload
 from astra_ns3.collectives.own_algorithms import first_own_kind
 from astra_ns3.collectives.registry import lookup, pairs
 from astra_ns3.collectives.schedule import Schedule
@@ -34,6 +35,7 @@ def show_group(context: click.Context) -> None:
 
 
 show_group.add_command(show_network)
+show_group.add_command(show_workload)
 
 
 @show_group.command("collective")

@@ -20,6 +20,7 @@ from math import prod
 from astra_ns3.config.workload import ParallelGroup, Workload
 from astra_ns3.errors import InputError
 from astra_ns3.system.communicator import Communicator
+from astra_ns3.workload.micro_batches import MicroBatches, find_micro_batches
 
 TENSOR, DATA = ParallelGroup.TENSOR, ParallelGroup.DATA
 EXPERT, EXPERT_DATA = ParallelGroup.EXPERT, ParallelGroup.EXPERT_DATA
@@ -30,6 +31,7 @@ class ParallelGroups:
     """``dimensions``: of the system; ``fine``: where data-parallel groups are cut at experts', as many of them.
 
     ``parts``: how many of them each of the network's makes; ``ranges``: those of each group; ``sizes``: NPUs in each.
+    ``batches``: where stages of a pipeline send each other something, which rows each micro-batch has; else None.
     """
 
     dimensions: tuple[int, ...]
@@ -38,6 +40,7 @@ class ParallelGroups:
     ranges: Mapping[ParallelGroup, tuple[int, ...]]
     sizes: Mapping[ParallelGroup, int]
     stages: int
+    batches: MicroBatches | None = None
 
     @property
     def stage_npus(self) -> int:
@@ -95,7 +98,8 @@ def parallel_groups(workload: Workload, dimensions: Sequence[int]) -> ParallelGr
     sizes = {TENSOR: tensor, EXPERT: experts, EXPERT_DATA: data // experts, DATA: data}
     inner = ends[1] if ends[0] < ends[1] < ends[2] else None
     coarse = tuple(size for found in pieces for size in _merged(found, inner))
-    return ParallelGroups(coarse, fine, tuple(len(found) for found in pieces), ranges, sizes, stages)
+    batches = find_micro_batches(workload) if stages > 1 and workload.stage_bytes else None
+    return ParallelGroups(coarse, fine, tuple(len(found) for found in pieces), ranges, sizes, stages, batches)
 
 
 def _pieces(

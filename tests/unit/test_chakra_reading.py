@@ -369,3 +369,24 @@ def test_bad_groups_are_named(tmp_path: Path, text: str, message: str) -> None:
     path.write_text(text)
     with pytest.raises(InputError, match=r"groups\.json.*" + message):
         read_groups(path)
+
+
+def test_of_pytorchs_callers_only_earlier_ones_that_are_there_count(tmp_path: Path) -> None:
+    schema_of_pytorch = raw.field(2, raw.attribute("schema", "1.0.1"))
+    nodes = [
+        raw.node(1, raw.COMPUTE, control=[9]),
+        raw.node(2, raw.COMPUTE, [1], control=[2]),
+        raw.node(3, raw.COMPUTE, [1], control=[2]),
+        raw.node(4, raw.COMPUTE, [5], control=[5]),
+        raw.node(5, raw.COMPUTE, control=[0]),
+    ]
+    content = b"".join(raw.varint(len(message)) + message for message in (schema_of_pytorch, *nodes))
+    path = tmp_path / "one.et"
+    path.write_bytes(content)
+    trace = read_chakra(path)
+    assert [node.parents for node in trace.nodes(0)] == [(), (1,), (1, 2), (5,), ()]
+    (warning,) = trace.warnings
+    assert warning.endswith(
+        "control dependencies of PyTorch's nodes name 2 nodes that aren't there, and 2 times one that isn't earlier: "
+        "these aren't waited for"
+    )

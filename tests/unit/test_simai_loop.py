@@ -220,7 +220,7 @@ def test_collectives_of_a_stage_stay_in_it() -> None:
 def test_rows_that_are_not_repeated_for_each_micro_batch_are_an_error() -> None:
     header = "model_parallel_NPU_group: 1 pp: 2 ga: 3 pp_comm: 8"
     with pytest.raises(InputError, match="w: ga is 3, expected rows that are repeated 3 times"):
-        Programs.of(_parse(header, *_pipeline_rows(2)), 1, (4,))
+        _run(_parse(header, *_pipeline_rows(2)), (4,))
 
 
 def test_stages_without_bytes_between_them_play_side_by_side_and_that_is_told() -> None:

@@ -8,7 +8,7 @@ message is complete, ...) is no option here but keys of the network file, which 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import MappingProxyType
 
 from astra_ns3.errors import InputError, nearest
@@ -57,10 +57,6 @@ class Compatibility:
 
     truncate_delays: bool = False
     """On the analytical network a message's delay is cut to whole nanoseconds after each addend (semantics 3)."""
-
-    endpoint_delay_ns: int | None = None
-    """Whatever the system file says of endpoint-delay and injection scale: ASTRA-sim 2 on ns-3 has a fixed delay in
-    the first dimension. Ours: the file's."""
 
     simai_workloads: bool = False
     """A text workload's transformer is played as SimAI plays it: without broadcasts, pipeline and checkpoints, and no
@@ -159,7 +155,8 @@ PRESETS: Mapping[str, Compatibility] = MappingProxyType(
         ),
         "simai": Compatibility(step_tick_ns=1, exposed_until_first_end=True, simai_workloads=True),
         "astra-sim-2": _ASTRA_SIM_2,
-        "astra-network-ns3": replace(_ASTRA_SIM_2, endpoint_delay_ns=10),
+        # What a config.txt as network brings with it: ASTRA-sim 2 on its ns-3 network.
+        "astra-network-ns3": _ASTRA_SIM_2,
     }
 )
 

@@ -11,6 +11,8 @@ from astra_ns3.config.core.reading import read_text
 from astra_ns3.errors import InputError
 
 Groups = Mapping[str, tuple[int, ...]]
+GROUPS_SUFFIX = ".groups.json"
+"""After the prefix of a trace: the name under which its communicators are written, and found."""
 
 
 def read_groups(path: str | os.PathLike[str]) -> Groups:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from astra_ns3.config.core.collective_kind import CollectiveKind
@@ -19,10 +20,14 @@ Values = Mapping[str, Any]
 
 
 class NodeReader:
-    """Makes nodes of the messages of one file; ``rank``: whose file it is (None: a file alone, of whatever rank)."""
+    """Makes nodes of the messages of one file; ``rank``: whose file it is (None: a file alone, of whatever rank).
 
-    def __init__(self, rank: int | None) -> None:
+    ``missing``: control dependencies that don't count, with those on later nodes (None: all count).
+    """
+
+    def __init__(self, rank: int | None, missing: frozenset[int] | None = None) -> None:
         self._rank = rank
+        self._parents = _parents if missing is None else partial(_parents_before, missing)
         self._attributes = AttributeReader()
         self._message, self._broken = messages().played_node(), messages().decode_error
 
@@ -46,7 +51,8 @@ class NodeReader:
                 self._check_sender(values["comm_src"])
             make = _MAKERS.get(kind, _other)
             name = message.name.decode("utf-8", "replace")
-            return make(kind, message.id, name, _parents(message), duration_us * PS_PER_US, values)
+            duration_ps = values.get("duration_ps", duration_us * PS_PER_US)
+            return make(kind, message.id, name, self._parents(message), duration_ps, values)
         except Broken:
             raise
         except InputError as error:
@@ -64,6 +70,13 @@ def _parents(message: Any) -> tuple[int, ...]:
     if not control and len(data) < 2:
         return tuple(data)
     return tuple(dict.fromkeys((*data, *control)))
+
+
+def _parents_before(missing: frozenset[int], message: Any) -> tuple[int, ...]:
+    """The same, of control only nodes that are there and come before."""
+    number = message.id
+    control = [caller for caller in message.ctrl_deps if caller < number and caller not in missing]
+    return tuple(dict.fromkeys((*message.data_deps, *control)))
 
 
 def _compute(

@@ -9,12 +9,14 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from astra_ns3.config.graph_workload import GraphNode
 from astra_ns3.errors import InputError
 from astra_ns3.workload.files.chakra.binary import offset_of, read_first, read_pieces
+from astra_ns3.workload.files.chakra.callers import Callers, find_callers, is_of_pytorch
 from astra_ns3.workload.files.chakra.files import are_rank_files, find_rank_files
-from astra_ns3.workload.files.chakra.groups import read_groups
+from astra_ns3.workload.files.chakra.groups import GROUPS_SUFFIX, Groups, read_groups
 from astra_ns3.workload.files.chakra.json_form import json_messages
 from astra_ns3.workload.files.chakra.nodes import NodeReader
 from astra_ns3.workload.files.chakra.schema import Broken, messages
@@ -38,6 +40,8 @@ class ChakraTrace:
     warnings: tuple[str, ...] = ()
     alone: bool = False
     """One file, of whatever rank: who sends in it isn't looked at."""
+    missing_callers: Mapping[str, frozenset[int]] = field(default_factory=dict)
+    """Of each file of PyTorch's the control dependencies that name no node."""
     comm_scale: float = 1.0
     compute_scale: float = 1.0
     format: str = "Chakra"
@@ -53,7 +57,8 @@ class ChakraTrace:
 
     def nodes(self, npu: int) -> Iterator[GraphNode]:
         """The nodes of an NPU as its file has them; raises InputError with file and node, or byte."""
-        nodes = _nodes(self.files[npu], None if self.alone else npu)
+        path = self.files[npu]
+        nodes = _nodes(path, NodeReader(None if self.alone else npu, self.missing_callers.get(path)))
         if self.comm_scale == 1 and self.compute_scale == 1:
             return nodes
         return (_scaled(node, self.comm_scale, self.compute_scale) for node in nodes)
@@ -74,10 +79,13 @@ class ChakraTrace:
 def read_chakra(path: str | os.PathLike[str], groups: str | os.PathLike[str] | None = None) -> ChakraTrace:
     """The trace at ``path``: a prefix, a folder or a file; ``groups``: ASTRA-sim's file of communicators.
 
-    Of each rank only the beginning is read; raises InputError if that is no trace.
+    Without one, ``PREFIX.groups.json`` is read if it is there. Of each rank only the beginning is read, of PyTorch's
+    all; raises InputError if that is no trace.
     """
     found = find_rank_files(path)
-    versions = {_version(file) for file in found.paths}
+    metadata = {file: _metadata(file) for file in found.paths}
+    versions = {str(message.version) for message in metadata.values()}
+    callers = {file: _callers(file) for file, message in metadata.items() if is_of_pytorch(message)}
     warnings = [
         f"{os.fspath(path)}: schema version {version[:20]!r} is not one we know; read as {KNOWN_VERSIONS[-1]}"
         for version in sorted(versions - set(KNOWN_VERSIONS))
@@ -88,10 +96,39 @@ def read_chakra(path: str | os.PathLike[str], groups: str | os.PathLike[str] | N
     return ChakraTrace(
         source=os.fspath(path),
         files=found.paths,
-        groups={} if groups is None else read_groups(groups),
-        warnings=tuple(warnings),
+        groups=_groups(found.paths[0], groups),
+        warnings=(*warnings, *_about_callers(callers)),
         alone=found.alone,
+        missing_callers={file: found.missing for file, found in callers.items()},
     )
+
+
+def _groups(first: str, groups: str | os.PathLike[str] | None) -> Groups:
+    if groups is not None:
+        return read_groups(groups)
+    beside = first.rsplit(".", 2)[0] + GROUPS_SUFFIX
+    return read_groups(beside) if Path(beside).is_file() else {}
+
+
+def _callers(path: str) -> Callers:
+    contents = (content for found in _pieces(path) for content in found)
+    next(contents)
+    try:
+        return find_callers(contents)
+    except messages().decode_error:
+        return Callers(frozenset(), 0)  # reading the nodes will say where
+
+
+def _about_callers(callers: Mapping[str, Callers]) -> list[str]:
+    odd = {file: found for file, found in callers.items() if found.missing or found.late}
+    if not odd:
+        return []
+    missing, late = sum(len(found.missing) for found in odd.values()), sum(found.late for found in odd.values())
+    files = f" in {len(odd)} files" if len(odd) > 1 else ""
+    return [
+        f"{next(iter(odd))}: control dependencies of PyTorch's nodes name {missing} nodes that aren't there, and "
+        f"{late} times one that isn't earlier{files}: these aren't waited for"
+    ]
 
 
 def is_chakra(path: Path) -> bool:
@@ -106,9 +143,8 @@ def is_chakra(path: Path) -> bool:
     return not _is_text(head) and _begins_as_metadata(os.fspath(path))
 
 
-def _nodes(path: str, rank: int | None) -> Iterator[GraphNode]:
-    read = NodeReader(rank).read
-    number = 0
+def _nodes(path: str, reader: NodeReader) -> Iterator[GraphNode]:
+    read, number = reader.read, 0
     for found in _pieces(path):
         for content in found:
             number += 1
@@ -141,8 +177,8 @@ def _scaled(node: GraphNode, comm_scale: float, compute_scale: float) -> GraphNo
     )
 
 
-def _version(path: str) -> str:
-    """The version in a file's first message; raises InputError if the file is none of Chakra's."""
+def _metadata(path: str) -> Any:
+    """A file's first message; raises InputError if the file is none of Chakra's."""
     head = _head(path)
     if not head:
         raise InputError(f"{path}: is empty, expected a Chakra trace")
@@ -154,7 +190,7 @@ def _version(path: str) -> str:
     else:
         content = read_first(path)
     try:
-        return str(messages().metadata.FromString(content).version)
+        return messages().metadata.FromString(content)
     except messages().decode_error as error:
         raise InputError(f"{path}: is not a Chakra trace: its first message is no metadata") from error
 

@@ -1,0 +1,83 @@
+"""``astra-ns3 convert``: a workload from one format to another."""
+
+from __future__ import annotations
+
+import re
+
+import click
+
+from astra_ns3.cli.output import print_json, show, tell
+from astra_ns3.config.flow_list import FlowList
+from astra_ns3.config.workload import Workload
+from astra_ns3.errors import InputError
+from astra_ns3.workload.files.chakra.trace import read_chakra
+from astra_ns3.workload.files.conversion import TARGETS, Unrolling, convert
+from astra_ns3.workload.files.registry import AnyWorkload, read_workload
+
+_DIMENSIONS = re.compile(r"[1-9][0-9]{0,6}(x[1-9][0-9]{0,6})*")
+
+
+@click.command("convert")
+@click.argument("source", metavar="IN")
+@click.argument("output", metavar="OUT")
+@click.option(
+    "--to",
+    "target",
+    type=click.Choice(tuple(TARGETS)),
+    default="chakra",
+    show_default=True,
+    help="Chakra's traces (OUT.<rank>.et, or .json), ASTRA-sim's text, or a list of flows: our CSV, HPCC's, htsim's.",
+)
+@click.option(
+    "--dimensions", metavar="SIZES", help="Of a loop that becomes a graph: NPUs along each, such as 8 or 2x4."
+)
+@click.option("--passes", type=click.IntRange(1), default=1, show_default=True, help="Of such a loop.")
+@click.option(
+    "--scheduling-policy",
+    type=click.Choice(("LIFO", "FIFO")),
+    default="LIFO",
+    show_default=True,
+    help="Of the system that such a loop is played on.",
+)
+@click.option("--groups", metavar="FILE", help="Communicators of a Chakra trace, ASTRA-sim's JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print what was written as JSON.")
+def convert_command(
+    source: str,
+    output: str,
+    target: str,
+    dimensions: str | None,
+    passes: int,
+    scheduling_policy: str,
+    groups: str | None,
+    as_json: bool,
+) -> int:
+    """Write the workload IN in another format. A prefix or folder of Chakra's traces is one workload."""
+    workload = read(source, groups)
+    converted = convert(workload, target, output, Unrolling(sizes_of(dimensions), passes, scheduling_policy))
+    for warning in converted.warnings:
+        tell(f"astra-ns3: warning: {warning}")
+    if as_json:
+        print_json({"files": list(converted.files), "warnings": list(converted.warnings), "exit_status": 0})
+        return 0
+    more = f" and {len(converted.files) - 1} more files" if len(converted.files) > 1 else ""
+    show(f"written to {converted.files[0]}{more}: {converted.holds}")
+    return 0
+
+
+def read(source: str, groups: str | None) -> AnyWorkload:
+    """A workload, of Chakra's with its communicators; raises InputError."""
+    workload = read_workload(source)
+    if groups is None:
+        return workload
+    if isinstance(workload, Workload | FlowList):
+        raise InputError(f"{source}: isn't a Chakra trace, so --groups {groups} has no meaning")
+    return read_chakra(source, groups)
+
+
+def sizes_of(text: str | None) -> tuple[int, ...] | None:
+    """NPUs along each dimension, of ``2x4``; raises InputError."""
+    if text is None:
+        return None
+    if not _DIMENSIONS.fullmatch(text):
+        raise InputError(f"--dimensions is '{text[:40]}', expected numbers of NPUs such as 8 or 2x4")
+    return tuple(map(int, text.split("x")))

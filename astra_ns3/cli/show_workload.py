@@ -1,0 +1,46 @@
+"""``astra-ns3 show workload``: what a workload amounts to, and a picture of its graph."""
+
+from __future__ import annotations
+
+import click
+
+from astra_ns3.cli.convert import read, sizes_of
+from astra_ns3.cli.output import log_warning, print_json, show, show_logs
+from astra_ns3.config.workload import Workload
+from astra_ns3.report.workload.figure import draw_levels
+from astra_ns3.report.workload.text import overview_document, overview_text
+from astra_ns3.workload.files.conversion import Unrolling, as_graphs
+from astra_ns3.workload.graphs.overview import overview
+
+_DEFAULT_NPUS = 8
+
+
+@click.command("workload")
+@click.argument("file")
+@click.option("--dimensions", metavar="SIZES", help="Of a training loop: NPUs along each, such as 2x4.  [default: 8]")
+@click.option("--groups", metavar="FILE", help="Communicators of a Chakra trace, ASTRA-sim's JSON.")
+@click.option("-o", "--output", metavar="FILE", help="Draw the graph's levels: a picture (.png, .svg, .pdf).")
+@click.option("--json", "as_json", is_flag=True, help="Print the numbers as JSON.")
+def show_workload(file: str, dimensions: str | None, groups: str | None, output: str | None, as_json: bool) -> int:
+    """Print what the workload FILE amounts to: nodes, bytes of each collective, computation, critical path, memory.
+
+    A training loop is shown as the graph of one of its passes. A prefix or folder of Chakra's traces is one workload.
+    """
+    show_logs("warning")
+    workload = read(file, groups)
+    sizes = sizes_of(dimensions) or ((_DEFAULT_NPUS,) if isinstance(workload, Workload) else None)
+    graphs = as_graphs(workload, Unrolling(sizes))
+    found = overview(graphs)
+    document = {**overview_document(graphs, found), "warnings": list(graphs.warnings)}
+    for warning in graphs.warnings:
+        log_warning(warning)
+    if output:
+        draw_levels(found, output, f"{document['source']}, {document['npus']} NPUs")
+        document["written"] = output
+    if as_json:
+        print_json({**document, "exit_status": 0})
+        return 0
+    show(overview_text(document, found))
+    if output:
+        show(f"written to {output}")
+    return 0

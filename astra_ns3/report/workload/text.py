@@ -1,0 +1,91 @@
+"""A workload's overview as plain data and as text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from astra_ns3.config.graph_workload import GraphWorkload
+from astra_ns3.units import format_bytes, format_time
+from astra_ns3.workload.graphs.overview import CollectiveKey, Overview, Share
+
+_MOST_LINES = 20
+
+
+def overview_document(workload: GraphWorkload, found: Overview) -> dict[str, Any]:
+    """Counts, bytes and times; of collectives a row for each kind and communicator."""
+    return {
+        "source": workload.source,
+        "format": workload.format,
+        "npus": workload.npus,
+        "nodes": found.nodes,
+        "dependencies": found.dependencies,
+        "kinds": dict(found.kinds.most_common()),
+        "collectives": [
+            {
+                "collective": key.collective,
+                "group": key.group,
+                "members": key.members,
+                "collectives": share.nodes // max(key.members, 1),
+                "bytes_of_each": share.bytes // max(key.members, 1),
+            }
+            for key, share in sorted(found.collectives.items())
+        ],
+        "messages": found.messages.nodes,
+        "message_bytes": found.messages.bytes,
+        "pairs": len(found.pairs),
+        "compute_ps": {"least": min(found.compute_ps), "most": max(found.compute_ps)},
+        "host_ps": found.host_ps,
+        "operations": found.operations,
+        "tensor_bytes": found.tensor_bytes,
+        "memory_bytes": found.memory_bytes,
+        "critical_path_ps": max(found.chain_ps),
+        "levels": len(found.levels),
+    }
+
+
+def overview_text(document: Mapping[str, Any], found: Overview) -> str:
+    """The same for people; communicators of one size are counted together."""
+    npus = document["npus"]
+    rows = {
+        "workload": f"{document['source']}, {document['format']}, {npus} NPUs",
+        "nodes": f"{document['nodes']:,}, {document['dependencies']:,} dependencies, {document['levels']:,} levels",
+        "": ", ".join(f"{count:,} {kind}" for kind, count in document["kinds"].items()),
+        "compute": f"{_span(document['compute_ps'])} on each NPU",
+        "critical path": f"{format_time(document['critical_path_ps'])} where communication takes no time",
+    }
+    if document["host_ps"]:
+        rows["host"] = f"{format_time(document['host_ps'])} on all NPUs together"
+    if document["operations"]:
+        rows["operations"] = f"{document['operations']:,}"
+    if document["tensor_bytes"] or document["memory_bytes"]:
+        moved = format_bytes(document["tensor_bytes"])
+        rows["memory"] = f"{moved} by computing, {format_bytes(document['memory_bytes'])} by loads and stores"
+    if document["messages"]:
+        sent = format_bytes(document["message_bytes"])
+        rows["messages"] = f"{document['messages']:,} between {document['pairs']:,} pairs, {sent}"
+    lines = [f"{name:<14} {text}" for name, text in rows.items() if text]
+    return "\n".join([*lines, *_collective_lines(found, npus)])
+
+
+def _collective_lines(found: Overview, npus: int) -> list[str]:
+    """A line for each kind and size of communicator."""
+    together: dict[tuple[str, int], tuple[Share, set[str]]] = {}
+    for key, share in found.collectives.items():
+        whole, groups = together.setdefault((key.collective, key.members), (Share(), set()))
+        whole.nodes, whole.bytes = whole.nodes + share.nodes, whole.bytes + share.bytes
+        groups.add(key.group)
+    lines = [_line(CollectiveKey(kind, "", members), *rest, npus) for (kind, members), rest in sorted(together.items())]
+    more = [f"{'':<14} and {len(lines) - _MOST_LINES} more kinds"] if len(lines) > _MOST_LINES else []
+    return [*lines[:_MOST_LINES], *more]
+
+
+def _line(key: CollectiveKey, share: Share, groups: set[str], npus: int) -> str:
+    of = "all NPUs" if groups == {""} else f"{len(groups):,} communicators of {key.members:,}"
+    each = share.bytes // max(key.members * len(groups), 1) if groups != {""} else share.bytes // npus
+    return f"{key.collective:<14} {share.nodes // max(key.members, 1):,} in {of}, {format_bytes(each)} on each NPU"
+
+
+def _span(times: Mapping[str, int]) -> str:
+    least, most = format_time(times["least"]), format_time(times["most"])
+    return least if least == most else f"{least} to {most}"

@@ -1,0 +1,113 @@
+"""From a workload of one format to another, where that can say it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from astra_ns3.config.flow_list import FlowList
+from astra_ns3.config.graph_workload import GraphWorkload
+from astra_ns3.config.workload import Workload
+from astra_ns3.errors import InputError, nearest
+from astra_ns3.workload.files.astra_sim import format_workload, parse_workload
+from astra_ns3.workload.files.chakra.writer import write_chakra
+from astra_ns3.workload.files.flows.writing import WRITERS, write_flows
+from astra_ns3.workload.files.registry import AnyWorkload
+from astra_ns3.workload.graphs.checking import check_graphs
+from astra_ns3.workload.graphs.unrolled import UnrolledLoop
+
+
+class Unrolling(NamedTuple):
+    """How a training loop becomes a graph: NPUs along each dimension, passes, and the system's scheduling policy."""
+
+    dimensions: tuple[int, ...] | None = None
+    passes: int = 1
+    policy: str = "LIFO"
+
+
+class Converted(NamedTuple):
+    """The files that were written, what they hold in a few words, and what their reader should know."""
+
+    files: tuple[str, ...]
+    holds: str
+    warnings: tuple[str, ...] = ()
+
+
+_Write = Callable[[AnyWorkload, str, Unrolling], Converted]
+
+
+def convert(workload: AnyWorkload, target: str, output: str | os.PathLike[str], unrolling: Unrolling) -> Converted:
+    """Write ``workload`` to ``output`` in the format ``target``, one of :data:`TARGETS`; raises InputError."""
+    if target not in TARGETS:
+        raise InputError(f"format '{target}' is not one of {', '.join(TARGETS)}{nearest(target, TARGETS)}")
+    return TARGETS[target](workload, os.fspath(output), unrolling)
+
+
+def _to_chakra(workload: AnyWorkload, output: str, unrolling: Unrolling, *, as_json: bool = False) -> Converted:
+    graphs = as_graphs(workload, unrolling)
+    warnings = (*graphs.warnings, *check_graphs(graphs))
+    written = write_chakra(graphs, output.removesuffix(".json" if as_json else ".et"), as_json=as_json)
+    if written.rounded:
+        warnings = (
+            *warnings,
+            f"{written.files[0]}: {written.rounded} nodes last no whole number of microseconds; duration_micros is "
+            "rounded, and only this program reads duration_ps",
+        )
+    files = written.files if written.groups is None else (*written.files, written.groups)
+    return Converted(files, f"{written.nodes:,} nodes of {graphs.npus} NPUs", warnings)
+
+
+def _to_chakra_json(workload: AnyWorkload, output: str, unrolling: Unrolling) -> Converted:
+    return _to_chakra(workload, output, unrolling, as_json=True)
+
+
+def as_graphs(workload: AnyWorkload, unrolling: Unrolling) -> GraphWorkload:
+    """A workload as graphs; raises InputError for what can't be one."""
+    if isinstance(workload, FlowList):
+        raise InputError(f"{workload.source}: flows start at times, which no graph of ours can say")
+    if not isinstance(workload, Workload):
+        return workload
+    if unrolling.dimensions is None:
+        raise InputError(
+            f"{workload.source}: is a training loop, whose graph depends on the NPUs that play it; say --dimensions"
+        )
+    return UnrolledLoop(workload, unrolling.passes, unrolling.dimensions, unrolling.policy)
+
+
+def _to_text(workload: AnyWorkload, output: str, unrolling: Unrolling) -> Converted:
+    if not isinstance(workload, Workload):
+        what = "a list of flows" if isinstance(workload, FlowList) else "graphs"
+        raise InputError(f"{workload.source}: is {what}, which ASTRA-sim's text, layers and a loop, can't say")
+    text = format_workload(workload)
+    try:
+        again = parse_workload(text, workload.source)
+    except InputError as error:
+        raise InputError(f"{workload.source}: ASTRA-sim's text can't say it: {error}") from error
+    if again != workload:
+        raise InputError(f"{workload.source}: ASTRA-sim's text can't say all that it says")
+    try:
+        Path(output).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"{output}: cannot be written: {error.strerror}") from error
+    return Converted((output,), f"{len(workload.layers)} layers")
+
+
+def _to_flows(target: str) -> _Write:
+    def write(workload: AnyWorkload, output: str, unrolling: Unrolling) -> Converted:
+        if not isinstance(workload, FlowList):
+            raise InputError(f"{workload.source}: isn't a list of flows, and can't be written as one")
+        write_flows(workload, output, target)
+        return Converted((output,), f"{len(workload):,} flows", workload.warnings)
+
+    return write
+
+
+TARGETS: Mapping[str, _Write] = {
+    "chakra": _to_chakra,
+    "chakra-json": _to_chakra_json,
+    "astra-sim": _to_text,
+    **{name: _to_flows(name) for name in WRITERS},
+}
+"""Formats that can be written."""

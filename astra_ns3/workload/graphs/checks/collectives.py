@@ -1,0 +1,149 @@
+"""Whether all members of each communicator have the same collectives.
+
+In which order an NPU comes to them isn't known before it runs, so they are compared as heaps: the hashes of each
+NPU's collectives in a communicator add up to the same number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from astra_ns3.config.graph_workload import GraphNode, GraphWorkload, NodeKind
+from astra_ns3.errors import InputError, ProgramMismatch, nearest
+from astra_ns3.workload.graphs.checks.place import and_more, named, place
+
+_MASK = 2**64 - 1
+What = tuple[object, ...]
+
+
+class _Heap(NamedTuple):
+    npu: int
+    total: int
+    """Of the hashes of all collectives, modulo 2**64."""
+
+
+class CollectiveCheck:
+    """Takes the collectives of one NPU after the other."""
+
+    def __init__(self, workload: GraphWorkload) -> None:
+        self._workload = workload
+        self._npu = 0
+        self._members = {name: frozenset(ranks) for name, ranks in workload.groups.items()}
+        self._totals: dict[str, int] = {}
+        self._first: dict[str, _Heap] = {}
+        self._seen: dict[str, int] = {}
+        self._different: list[tuple[str, int, int]] = []
+        self._wrong: dict[str, list[str]] = {}
+
+    def takes(self) -> Mapping[NodeKind, Callable[[int, GraphNode], None]]:
+        """What is done with nodes of each kind."""
+        return {NodeKind.COLLECTIVE: self._take}
+
+    def _take(self, npu: int, node: GraphNode) -> None:
+        if npu != self._npu:
+            self._end()
+            self._npu = npu
+        group = node.group
+        if group and npu not in self._members.get(group, ()):
+            self._outside(npu, node)
+            return
+        self._totals[group] = self._totals.get(group, 0) + hash(_what(node))
+
+    def _outside(self, npu: int, node: GraphNode) -> None:
+        group, known = node.group, self._workload.groups
+        at = place(self._workload, npu, node)
+        if not known:
+            problem, text = "none", f"{at}: is in communicator '{group}', but no file of communicators was given"
+        elif group not in known:
+            shown = ", ".join(list(known)[:8]) + (", ..." if len(known) > 8 else "")
+            problem = "unknown"
+            text = f"{at}: communicator '{group[:40]}' is not one of {shown}{nearest(group, known)}"
+        else:
+            problem = "outside"
+            text = f"{at}: is in communicator '{group}', whose members are {_listed(known[group])}, not NPU {npu}"
+        self._wrong.setdefault(problem, []).append(text)
+
+    def _end(self) -> None:
+        """Compare the NPU's heaps with those of the first member of each communicator."""
+        for group, total in self._totals.items():
+            heap = _Heap(self._npu, total & _MASK)
+            first = self._first.setdefault(group, heap)
+            if first.total != heap.total:
+                self._different.append((group, first.npu, self._npu))
+            self._seen[group] = self._seen.get(group, 0) + 1
+        self._totals = {}
+
+    def raise_problems(self) -> None:
+        """Raise InputError for communicators that don't fit, ProgramMismatch where members differ."""
+        self._end()
+        for texts in self._wrong.values():
+            raise InputError(texts[0] + and_more(len(texts), "such collectives"))
+        for group in self._seen:
+            self._check_members(group)
+        if self._different:
+            more = and_more(len(self._different), "NPUs that differ from the first of their communicator")
+            raise ProgramMismatch(self._difference(*self._different[0]) + more)
+
+    def _check_members(self, group: str) -> None:
+        npus = self._workload.npus
+        members = self._workload.groups[group] if group else tuple(range(npus))
+        strangers = [member for member in members if member >= npus]
+        if strangers:
+            raise InputError(
+                f"{self._workload.source}: communicator '{group}' has member {strangers[0]}, "
+                f"but there are only {npus} NPUs, 0 to {npus - 1}"
+            )
+        if self._seen[group] < len(members):
+            first = self._first[group].npu
+            idle = [member for member in members if not self._list(member, group)]
+            node = self._list(first, group)[0]
+            raise ProgramMismatch(
+                f"{place(self._workload, first, node)}: is a collective of {_group(group)}, but "
+                f"{self._workload.file_of(idle[0])} has none of it{and_more(len(idle), 'of its members')}"
+            )
+
+    def _list(self, npu: int, group: str) -> list[GraphNode]:
+        return [node for node in self._workload.nodes(npu) if node.kind is NodeKind.COLLECTIVE and node.group == group]
+
+    def _difference(self, group: str, first: int, other: int) -> str:
+        """Where the collectives of two members differ first, in the order of their files."""
+        ours, theirs = self._list(first, group), self._list(other, group)
+        for number, (one, two) in enumerate(zip(ours, theirs, strict=False), start=1):
+            if _what(one) != _what(two):
+                return (
+                    f"{place(self._workload, first, one)}: collective {number} of {_group(group)} is {_words(one)}, "
+                    f"but {self._workload.file_of(other)} has {_words(two)} there ({named(two)})"
+                )
+        npu, longer = (first, ours) if len(ours) > len(theirs) else (other, theirs)
+        shorter = min(len(ours), len(theirs))
+        file = self._workload.file_of(other if npu == first else first)
+        return (
+            f"{place(self._workload, npu, longer[shorter])}: is collective {shorter + 1} of {_group(group)}, "
+            f"but {file} has only {shorter}"
+        )
+
+
+def _what(node: GraphNode) -> What:
+    """What must be the same for all; over all dimensions is the same as over none in particular."""
+    dimensions = None if node.dimensions is None or all(node.dimensions) else node.dimensions
+    return node.collective, node.bytes, dimensions
+
+
+def _words(node: GraphNode) -> str:
+    kind = str(node.collective.name).lower() if node.collective else "unknown"
+    over = "" if node.dimensions is None or all(node.dimensions) else f" over dimensions {_over(node.dimensions)}"
+    return f"{kind} of {node.bytes} bytes{over}"
+
+
+def _over(dimensions: tuple[bool, ...]) -> str:
+    return ", ".join(str(number) for number, used in enumerate(dimensions) if used) or "none"
+
+
+def _group(group: str) -> str:
+    return f"communicator '{group}'" if group else "all NPUs"
+
+
+def _listed(members: tuple[int, ...]) -> str:
+    shown = ", ".join(map(str, members[:8]))
+    return f"{shown}, ... ({len(members)})" if len(members) > 8 else shown

@@ -1,0 +1,22 @@
+"""Where something stands, and how often, in words."""
+
+from __future__ import annotations
+
+from astra_ns3.config.graph_workload import GraphNode, GraphWorkload
+
+_LONGEST_NAME = 60
+
+
+def named(node: GraphNode) -> str:
+    """A node by its number and name."""
+    return f"node {node.number} '{node.name[:_LONGEST_NAME]}'"
+
+
+def place(workload: GraphWorkload, npu: int, node: GraphNode) -> str:
+    """A node and its file."""
+    return f"{workload.file_of(npu)}: {named(node)}"
+
+
+def and_more(count: int, what: str) -> str:
+    """``" (and 3 more NODES)"`` if there are more than the one that was named."""
+    return f" (and {count - 1} more {what})" if count > 1 else ""

@@ -1,0 +1,265 @@
+"""A training loop as a graph: what its programs do, node after node, for every NPU.
+
+A program is one thread: what it computes waits for all that it has waited for before, and for what it computed last; a
+collective or a message starts where the thread is. The time that an update takes is a node of the host's that follows
+its collective. *Model limits*: updates of one NPU come one after the other there, in a loop side by side. Where groups
+of NPUs end inside a dimension, a loop has a queue for each part of it, a graph one for all of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+from astra_ns3.config.graph_workload import GraphNode, NodeKind
+from astra_ns3.config.workload import Workload
+from astra_ns3.errors import InputError
+from astra_ns3.network.records import Label
+from astra_ns3.system.communicator import Communicator
+from astra_ns3.system.policies import HIGHEST_PRIORITY, USUAL_POLICIES
+from astra_ns3.system.request import CollectiveRequest, Handle, MessageRequest
+from astra_ns3.units import PS_PER_NS
+from astra_ns3.workload.deadlock import check_programs, peer_of
+from astra_ns3.workload.operations import Compute, Issue, Operation, Receive, Send, Wait, WaitAny
+from astra_ns3.workload.programs import Programs
+from astra_ns3.workload.roles import Role
+
+_BEFORE_OTHERS = HIGHEST_PRIORITY * 2 // 5
+"""The priority of a node whose loop says HIGHEST: above all that counting reaches."""
+
+
+@dataclass(frozen=True)
+class UnrolledLoop:
+    """``passes`` of a loop on a grid of ``dimensions``. Raises InputError for what no graph can say.
+
+    ``policy``: a system file's, of collectives whose loop names none; it counts only beside some whose loop does.
+    """
+
+    workload: Workload
+    passes: int
+    dimensions: tuple[int, ...]
+    policy: str = "LIFO"
+    format: str = "unrolled"
+    _programs: Programs = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        programs = Programs.of(self.workload, self.passes, self.dimensions)
+        if programs.loop.reactive:
+            raise InputError(
+                f"{self.source}: what loop {self.workload.loop} does next depends on time, which no graph can say"
+            )
+        check_programs(programs)
+        object.__setattr__(self, "_programs", programs)
+
+    @property
+    def source(self) -> str:
+        """The file of the loop."""
+        return self.workload.source
+
+    @property
+    def npus(self) -> int:
+        """Those of the grid."""
+        return self._programs.grid.npus
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Whether it is played otherwise than the loop."""
+        if self._programs.grid.sizes == self.dimensions:
+            return ()
+        sizes, parts = ("x".join(map(str, each)) for each in (self.dimensions, self._programs.grid.sizes))
+        return (
+            f"{self.source}: its groups of NPUs end inside a dimension of {sizes}: as a graph they wait in one queue, "
+            f"in the loop they don't; on a network of {parts} both are the same",
+        )
+
+    @property
+    def groups(self) -> Mapping[str, tuple[int, ...]]:
+        """Members of every communicator that collectives name, numbered from 1."""
+        return {str(number): ranks for ranks, number in self._numbers.items()}
+
+    def file_of(self, npu: int) -> str:
+        """The loop's file and the NPU."""
+        return f"{self.source}: NPU {npu}"
+
+    def nodes(self, npu: int) -> Iterator[GraphNode]:
+        """The program of an NPU as nodes, numbered from 0."""
+        role = self._programs.role_of[npu]
+        thread = _Thread(self, npu, role, role.ranks.index(npu))
+        for operation, handle in _operations(self._programs, role):
+            yield from thread.nodes(operation, handle)
+
+    def scaled(self, comm_scale: float = 1.0, compute_scale: float = 1.0) -> UnrolledLoop:
+        """The graph of the scaled loop."""
+        return replace(self, workload=self.workload.scaled(comm_scale, compute_scale))
+
+    def group_of(self, npu: int, request: CollectiveRequest) -> str:
+        """The name of the communicator of an NPU's collective, "" where its dimensions say it."""
+        members = self._members(npu, request)
+        return "" if members is None else str(self._numbers[members])
+
+    def tag_of(self, tag: Hashable) -> int:
+        """The number that stands for a message's tag."""
+        return self._tags[tag]
+
+    def _members(self, npu: int, request: CollectiveRequest) -> tuple[int, ...] | None:
+        """The NPUs of a collective; None for what runs along whole dimensions of the world."""
+        grid = self._programs.grid
+        whole = grid.sizes == self.dimensions and (request.communicator is None or request.communicator.sizes is None)
+        if request.communicator is None and (whole or request.dimensions is None):
+            return None
+        if request.dimensions is None:
+            assert request.communicator is not None
+            return request.communicator.ranks
+        own = grid.of(request.communicator)
+        return next(tuple(members) for members in own.cosets(request.dimensions) if npu in members)
+
+    @cached_property
+    def _numbers(self) -> dict[tuple[int, ...], int]:
+        found: dict[tuple[int, ...], int] = {}
+        for role in self._programs.roles:
+            kinds: set[tuple[Communicator | None, tuple[int, ...] | None]] = set()
+            for operation, _ in _operations(self._programs, role):
+                if isinstance(operation, Issue):
+                    request = operation.request
+                    if (request.communicator, request.dimensions) in kinds:
+                        continue
+                    kinds.add((request.communicator, request.dimensions))
+                    for npu in role.ranks:
+                        members = self._members(npu, request)
+                        if members is not None:
+                            found.setdefault(members, len(found) + 1)
+        return found
+
+    @cached_property
+    def counts_priorities(self) -> bool:
+        """Whether some collectives count in an order that their loop gives, so that all must say where they stand."""
+        issued = (
+            operation.request.policy
+            for role in self._programs.roles
+            for operation, _ in _operations(self._programs, role)
+            if isinstance(operation, Issue)
+        )
+        return any(policy in USUAL_POLICIES for policy in issued)
+
+    @cached_property
+    def _tags(self) -> dict[Hashable, int]:
+        found: dict[Hashable, int] = {}
+        for role in self._programs.roles:
+            for operation, _ in _operations(self._programs, role):
+                if isinstance(operation, Send | Receive):
+                    found.setdefault(operation.tag, len(found))
+        return found
+
+
+class _Thread:
+    """The nodes of one NPU's program: ``_after`` are those that whatever comes next waits for."""
+
+    def __init__(self, loop: UnrolledLoop, npu: int, role: Role, place: int) -> None:
+        self._loop, self._npu, self._role, self._place = loop, npu, role, place
+        self._layers = loop.workload.layers
+        self._after: tuple[int, ...] = ()
+        self._next = 0
+        self._counter = 0
+        self._ends: dict[int, int] = {}  # of each collective or message, by its handle's number, the last node
+
+    def nodes(self, operation: Operation, handle: Handle | None) -> Iterator[GraphNode]:
+        """The nodes of the next operation."""
+        if isinstance(operation, Compute):
+            if operation.time_ps:
+                node = GraphNode(self._number(), self._name(operation.label), NodeKind.COMPUTE, self._after)
+                self._after = (node.number,)
+                yield node._replace(duration_ps=operation.time_ps)
+        elif isinstance(operation, Issue):
+            assert handle is not None
+            yield from self._collective(operation.request, handle)
+        elif isinstance(operation, Send | Receive):
+            assert handle is not None
+            yield self._message(operation, handle)
+        elif isinstance(operation, Wait | WaitAny):
+            if len(operation.handles) > 1:
+                raise InputError(f"{self._loop.source}: waits for one of several collectives, which no graph can say")
+            end = self._ends.get(operation.handle.collective)
+            if end is not None and end not in self._after:
+                self._after = (*self._after, end)
+
+    def _collective(self, request: CollectiveRequest, handle: Handle) -> Iterator[GraphNode]:
+        label, dimensions = request.label, request.dimensions
+        group = self._loop.group_of(self._npu, request)
+        number = self._number()
+        yield GraphNode(
+            number,
+            self._name(label),
+            NodeKind.COLLECTIVE,
+            self._after,
+            collective=request.kind,
+            bytes=request.bytes,
+            group=group,
+            dimensions=None if group or dimensions is None else self._flags(dimensions),
+            priority=self._priority(request),
+        )
+        self._ends[handle.collective] = number
+        update_ns = self._layers[label.layer].update_ns if isinstance(label.layer, int) else 0
+        if update_ns:
+            update = self._number()
+            name = f"{self._name(label)} update"
+            yield GraphNode(update, name, NodeKind.COMPUTE, (number,), update_ns * PS_PER_NS, on_host=True)
+            self._ends[handle.collective] = update
+
+    def _message(self, operation: Send | Receive, handle: Handle) -> GraphNode:
+        if operation.rendezvous:
+            raise InputError(f"{self._loop.source}: sends by rendezvous, which no node of a graph can say")
+        number = self._number()
+        self._ends[handle.collective] = number
+        return GraphNode(
+            number,
+            self._name(operation.label),
+            NodeKind.SEND if isinstance(operation, Send) else NodeKind.RECEIVE,
+            self._after,
+            bytes=operation.bytes,
+            peer=peer_of(self._role, operation, self._place),
+            tag=self._loop.tag_of(operation.tag),
+        )
+
+    def _flags(self, dimensions: tuple[int, ...]) -> tuple[bool, ...]:
+        return tuple(number in dimensions for number in range(len(self._loop.dimensions)))
+
+    def _priority(self, request: CollectiveRequest) -> int:
+        """The number that the policy gives; 0, which says nothing, only where no collective has one."""
+        policy = self._loop.policy if request.policy is None and self._loop.counts_priorities else request.policy
+        if policy is None:
+            return 0
+        if policy == "HIGHEST":
+            return _BEFORE_OTHERS
+        if isinstance(policy, int):
+            return policy
+        priority, self._counter = USUAL_POLICIES[policy](self._counter, request)
+        return priority if priority < 0 else priority + 1
+
+    def _number(self) -> int:
+        self._next += 1
+        return self._next - 1
+
+    def _name(self, label: Label) -> str:
+        layer = self._layers[label.layer].name if isinstance(label.layer, int) else str(label.layer)
+        return f"{layer} {label.part} {label.iteration}"
+
+
+def _operations(programs: Programs, role: Role) -> Iterator[tuple[Operation, Handle | None]]:
+    """What a role's program does, with the handle of each collective and message."""
+    program = programs.program(role)
+    handle: Handle | None = None
+    number = 0
+    while True:
+        try:
+            operation = program.send(handle)
+        except StopIteration:
+            return
+        handle = None
+        if isinstance(operation, Issue):
+            handle = Handle(0, number, operation.request, 0, done=not operation.request.bytes)
+        elif isinstance(operation, Send | Receive):
+            message = MessageRequest(0, 0, operation.bytes, operation.tag, operation.label)
+            handle = Handle(0, number, message, 0, done=False)
+        number += handle is not None
+        yield operation, handle

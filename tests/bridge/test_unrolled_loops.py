@@ -1,0 +1,98 @@
+"""Training loops as graphs: played as a graph, and written as Chakra's traces, each ends when the loop itself does."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import prod
+from pathlib import Path
+
+import pytest
+from support.many_networks import system_for
+
+import astra_ns3
+from astra_ns3.config.core.collective_kind import CollectiveKind
+from astra_ns3.config.graph_workload import GraphWorkload
+from astra_ns3.config.network.packet_network import parse_network
+from astra_ns3.config.workload import Layer, Pass, Workload
+from astra_ns3.errors import InputError
+from astra_ns3.workload.files.chakra.trace import read_chakra
+from astra_ns3.workload.files.chakra.writer import write_chakra
+from astra_ns3.workload.graphs.unrolled import UnrolledLoop
+
+ALL_REDUCE, ALL_TO_ALL = CollectiveKind.ALL_REDUCE, CollectiveKind.ALL_TO_ALL
+UPDATE_NS = 13
+
+
+def workload(loop: str, update_ns: int = 0, policy: str | None = None, **options: object) -> Workload:
+    gather, scatter = Pass(1280, CollectiveKind.ALL_GATHER, 30_000), Pass(794, CollectiveKind.REDUCE_SCATTER, 70_000)
+    layers = (
+        Layer(
+            "emb",
+            Pass(300, ALL_TO_ALL, 98_304),
+            Pass(310, ALL_TO_ALL, 98_300),
+            Pass(320, ALL_REDUCE, 4096),
+            update_ns,
+            policy,
+        ),
+        Layer("mid", gather, scatter, Pass(896, ALL_REDUCE, 133_120), update_ns, policy),
+        Layer("top", Pass(50, ALL_REDUCE, 7000), Pass(6000), Pass(7, ALL_REDUCE, 500_000), update_ns, policy),
+    )
+    return Workload(loop, layers, source="loop.txt", **options)  # type: ignore[arg-type]
+
+
+LOOPS = [
+    workload("MICRO"),
+    workload("DATA"),
+    workload("MODEL"),
+    workload("HYBRID_DATA_MODEL"),
+    workload("HYBRID_MODEL_DATA"),
+    workload("HYBRID_DLRM", last_bottom_layer=1),
+    workload("HYBRID_DLRM_ENHANCED", last_bottom_layer=1),
+    workload("HYBRID_TRANSFORMER", model_parallel_npus=2),
+    workload("HYBRID_TRANSFORMER_FWD_IN_BCKWD", model_parallel_npus=2, checkpoints=(0,), checkpoint_initiates=(1,)),
+    workload("HYBRID_CUSTOMIZED", policy="DATA"),
+    workload("DISTRIBUTED_INFERENCE"),
+]
+
+
+def finish_ps(played: Workload | GraphWorkload, dimensions: tuple[int, ...], passes: int = 1) -> int:
+    wires = {"link": {"rate": "100Gbps", "delay": "500ns"}, "switch": {"buffer": "1GB"}}
+    star = {"kind": "single-switch", "npus": prod(dimensions), "dimensions": list(dimensions), **wires}
+    result = astra_ns3.run(
+        workload=played,
+        system=system_for(len(dimensions)),
+        network=parse_network({"topology": star}),
+        backend="analytical",
+        passes=passes,
+    )
+    return result.finish_ps
+
+
+@pytest.mark.parametrize("loop", LOOPS, ids=lambda loop: loop.loop)
+def test_a_loop_as_chakras_traces_ends_when_the_loop_does(loop: Workload, tmp_path: Path) -> None:
+    graph = UnrolledLoop(loop, 2, (2, 4))
+    assert graph.warnings == ()
+    write_chakra(graph, tmp_path / "job")
+    groups = tmp_path / "job.groups.json"
+    trace = read_chakra(tmp_path / "job", groups if groups.exists() else None)
+    assert finish_ps(trace, (2, 4)) == finish_ps(graph, (2, 4)) == finish_ps(loop, (2, 4), passes=2)
+
+
+@pytest.mark.parametrize("loop", [workload("DATA", UPDATE_NS), workload("HYBRID_MODEL_DATA", UPDATE_NS)])
+def test_updates_that_meet_are_one_after_the_other_in_a_graph(loop: Workload) -> None:
+    later_ps = finish_ps(UnrolledLoop(loop, 1, (8,)), (8,)) - finish_ps(loop, (8,))
+    assert 0 <= later_ps <= 9 * UPDATE_NS * 1000  # of nine collectives
+
+
+def test_groups_that_end_inside_a_dimension_are_communicators_and_a_warning() -> None:
+    graph = UnrolledLoop(replace(LOOPS[7], model_parallel_npus=4), 1, (8,))
+    assert set(graph.groups.values()) == {(0, 1, 2, 3), (4, 5, 6, 7), (0, 4), (1, 5), (2, 6), (3, 7)}
+    (warning,) = graph.warnings
+    assert warning.endswith("on a network of 4x2 both are the same")
+
+
+def test_a_loop_that_reacts_to_time_is_refused(tmp_path: Path) -> None:
+    mine = tmp_path / "mine.py"
+    mine.write_text("def loop(steps, role):\n    yield from ()\nloop.reactive = True\n")
+    with pytest.raises(InputError, match="does next depends on time, which no graph can say"):
+        UnrolledLoop(workload(f"{mine}:loop"), 1, (8,))

@@ -1,0 +1,137 @@
+"""Graphs written as Chakra's traces, and read back: by us, and byte by byte."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support import chakra_bytes as raw
+from support.made_graphs import Graphs
+
+from astra_ns3.config.core.collective_kind import CollectiveKind
+from astra_ns3.config.graph_workload import GraphNode, NodeKind
+from astra_ns3.errors import InputError
+from astra_ns3.workload.files.chakra.groups import read_groups
+from astra_ns3.workload.files.chakra.names import COLLECTIVE_TYPES
+from astra_ns3.workload.files.chakra.trace import read_chakra
+from astra_ns3.workload.files.chakra.writer import write_chakra
+
+
+def plain(node: GraphNode) -> GraphNode:
+    return node._replace(type_name="")
+
+
+def made(**values: Any) -> GraphNode:
+    """A node with these values and no others."""
+    return GraphNode(**values)
+
+
+COMPUTES = st.builds(
+    made,
+    number=st.integers(0, 2**63),
+    name=st.text(max_size=9),
+    kind=st.sampled_from([NodeKind.COMPUTE, NodeKind.MEMORY_LOAD, NodeKind.MEMORY_STORE]),
+    parents=st.lists(st.integers(0, 2**40), unique=True, max_size=5).map(tuple),
+    duration_ps=st.integers(0, 2**60),
+    operations=st.none() | st.integers(0, 2**62),
+    tensor_bytes=st.none() | st.integers(0, 2**62),
+    on_host=st.booleans(),
+)
+COLLECTIVES = st.builds(
+    made,
+    number=st.integers(0, 2**63),
+    name=st.just("c"),
+    kind=st.just(NodeKind.COLLECTIVE),
+    collective=st.sampled_from([kind for kind in CollectiveKind if kind is not CollectiveKind.POINT_TO_POINT]),
+    bytes=st.integers(0, 2**62),
+    group=st.sampled_from(["", "1", "tensor parallel"]),
+    dimensions=st.none() | st.lists(st.booleans(), max_size=4).map(tuple),
+    priority=st.integers(-5, 5),
+)
+MESSAGES = st.builds(
+    made,
+    number=st.integers(0, 2**63),
+    name=st.just("m"),
+    kind=st.sampled_from([NodeKind.SEND, NodeKind.RECEIVE]),
+    bytes=st.integers(0, 2**62),
+    peer=st.integers(0, 2**30),
+    tag=st.integers(-(2**62), 2**62),
+)
+
+
+@settings(max_examples=40)
+@given(nodes=st.lists(COMPUTES | COLLECTIVES | MESSAGES, max_size=8), as_json=st.booleans())
+def test_what_is_written_is_read_back(
+    tmp_path_factory: pytest.TempPathFactory, nodes: list[GraphNode], as_json: bool
+) -> None:
+    prefix = tmp_path_factory.mktemp("written") / "job"
+    written = write_chakra(Graphs([nodes, nodes]), prefix, as_json=as_json)
+    trace = read_chakra(prefix)
+    assert [[plain(node) for node in trace.nodes(npu)] for npu in range(2)] == [nodes, nodes]
+    assert written.nodes == 2 * len(nodes)
+    assert written.rounded == 2 * sum(node.duration_ps % 1_000_000 != 0 for node in nodes)
+
+
+def test_the_bytes_are_those_of_the_format(tmp_path: Path) -> None:
+    nodes = [
+        GraphNode(5, "a", NodeKind.COMPUTE, (3, 300), duration_ps=7_000_000, operations=9),
+        GraphNode(6, "b", NodeKind.COLLECTIVE, (5,), collective=CollectiveKind.ALL_TO_ALL, bytes=300, group="2"),
+        GraphNode(7, "c", NodeKind.RECEIVE, (), bytes=4, peer=1, tag=-1, on_host=True),
+    ]
+    written = write_chakra(Graphs([nodes], {"2": (0,)}), tmp_path / "job")
+    expected = raw.trace(
+        [
+            raw.node(5, raw.COMPUTE, [3, 300], duration_us=7, name="a", is_cpu_op=False, num_ops=9),
+            raw.node(6, raw.COLLECTIVE, [5], name="b", is_cpu_op=False, comm_size=300, comm_type=6, pg_name="2"),
+            raw.node(7, raw.RECEIVE, name="c", is_cpu_op=True, comm_size=4, comm_src=1, comm_tag=-1),
+        ]
+    )
+    assert (tmp_path / "job.0.et").read_bytes() == expected
+    assert written.groups == str(tmp_path / "job.groups.json")
+    assert read_groups(written.groups) == {"2": (0,)}
+
+
+def test_a_time_between_microseconds_is_rounded_for_others_and_exact_for_us(tmp_path: Path) -> None:
+    nodes = [GraphNode(0, "a", NodeKind.COMPUTE, duration_ps=1_600_001)]
+    assert write_chakra(Graphs([nodes]), tmp_path / "job").rounded == 1
+    content = raw.node(0, raw.COMPUTE, duration_us=2, name="a", is_cpu_op=False, duration_ps=1_600_001)
+    assert (tmp_path / "job.0.et").read_bytes() == raw.trace([content])
+
+
+@pytest.mark.parametrize("number", range(len(COLLECTIVE_TYPES) + 1))
+@pytest.mark.parametrize("size", [None, 8])
+def test_every_collective_keeps_its_word(tmp_path: Path, number: int, size: int | None) -> None:
+    attributes = [("comm_type", number)] + ([] if size is None else [("comm_size", size)])
+    first = read_chakra(raw.write_traces(tmp_path, [[raw.node(3, raw.COLLECTIVE, attributes=attributes)]]))
+    write_chakra(first, tmp_path / "again")
+    assert list(read_chakra(tmp_path / "again").nodes(0)) == list(first.nodes(0))
+
+
+@pytest.mark.parametrize("type_", range(10))
+def test_every_type_of_node_keeps_its_number(tmp_path: Path, type_: int) -> None:
+    content = raw.node(3, type_, [1], duration_us=4, comm_src=0, comm_dst=0)
+    first = read_chakra(raw.write_traces(tmp_path, [[content]]))
+    write_chakra(first, tmp_path / "again")
+    assert list(read_chakra(tmp_path / "again").nodes(0)) == list(first.nodes(0))
+
+
+@pytest.mark.parametrize(
+    ("node", "message"),
+    [
+        (GraphNode(4, "x", NodeKind.SEND, start_ps=1), "node 4 'x': starts at a time"),
+        (
+            GraphNode(4, "x", NodeKind.OTHER, type_name="teleport"),
+            "is of type 'teleport', which no Chakra trace can say",
+        ),
+        (
+            GraphNode(4, "x", NodeKind.COLLECTIVE, collective=CollectiveKind.POINT_TO_POINT, bytes=1),
+            "node 4 'x': is a point_to_point collective",
+        ),
+    ],
+)
+def test_what_a_trace_cannot_say_is_an_error(tmp_path: Path, node: GraphNode, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        write_chakra(Graphs([[node]]), tmp_path / "job")
