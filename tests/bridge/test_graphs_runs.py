@@ -108,7 +108,7 @@ def test_nodes_are_recorded(files: dict[str, str], tmp_path: Path) -> None:
         record=["nodes"],
         output=tmp_path / "out",
     )
-    rows = result.nodes.set_index(["npu", "node"])
+    rows: Any = result.nodes.set_index(["npu", "node"])
     assert len(rows) == 14
     assert rows.loc[(0, 1), "kind"] == "all_reduce of group 1"
     assert rows.loc[(0, 1), "name"] == "x1"
