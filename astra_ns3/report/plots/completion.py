@@ -40,8 +40,8 @@ def draw(records: Records, choice: Choice) -> Figure:
     """The share of messages that had come by a time; below, if the transport knows what is ideal, the slowdown."""
     every = (records, *choice.beside)
     columns = ("bytes", "start_ps", "end_ps", "ideal_ps")
-    named = zip(names_of(every), every, strict=True)
-    runs = [(name, numbers(each, _table_of(each), *columns)) for name, each in named]
+    with_names = zip(names_of(every), every, strict=True)
+    runs = [(name, numbers(each, _table_of(each), *columns)) for name, each in with_names]
     ideal = any((found[3] > 0).any() for _, found in runs)
     figure = new_figure(choice.width_inches, 3.4 if ideal else 2.0)
     axes = panels(figure, [1, 1] if ideal else [1])
