@@ -26,7 +26,7 @@ _DIMENSIONS = re.compile(r"[1-9][0-9]{0,6}(x[1-9][0-9]{0,6})*")
     type=click.Choice(tuple(TARGETS)),
     default="chakra",
     show_default=True,
-    help="Chakra's traces (OUT.<rank>.et, or .json), ASTRA-sim's text, or a list of flows: our CSV, HPCC's, htsim's.",
+    help="Chakra's traces (OUT.<rank>.et, or .json), ASTRA-sim's or SimAI's text, flows: our CSV, HPCC's, htsim's.",
 )
 @click.option(
     "--dimensions", metavar="SIZES", help="Of a loop that becomes a graph: NPUs along each, such as 8 or 2x4."

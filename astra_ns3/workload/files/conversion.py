@@ -15,8 +15,10 @@ from astra_ns3.workload.files.astra_sim import format_workload, parse_workload
 from astra_ns3.workload.files.chakra.writer import write_chakra
 from astra_ns3.workload.files.flows.writing import WRITERS, write_flows
 from astra_ns3.workload.files.registry import AnyWorkload
+from astra_ns3.workload.files.simai import format_simai, parse_simai
 from astra_ns3.workload.graphs.checking import check_graphs
 from astra_ns3.workload.graphs.unrolled import UnrolledLoop
+from astra_ns3.workload.loops import SIMAI_LOOPS
 
 
 class Unrolling(NamedTuple):
@@ -77,16 +79,44 @@ def as_graphs(workload: AnyWorkload, unrolling: Unrolling) -> GraphWorkload:
 
 
 def _to_text(workload: AnyWorkload, output: str, unrolling: Unrolling) -> Converted:
+    loop = _loop(workload, "ASTRA-sim's")
+    if loop.loop in SIMAI_LOOPS:
+        raise InputError(f"{loop.source}: is one of SimAI's, whose groups ASTRA-sim's text can't say; say --to simai")
+    return _written(loop, "ASTRA-sim's", format_workload, parse_workload, output)
+
+
+def _to_simai(workload: AnyWorkload, output: str, unrolling: Unrolling) -> Converted:
+    loop = _loop(workload, "SimAI's")
+    if loop.loop not in SIMAI_LOOPS:
+        raise InputError(
+            f"{loop.source}: loop {loop.loop} is none of SimAI's ({', '.join(SIMAI_LOOPS)}), whose all-gathers count "
+            "other bytes; say --to astra-sim"
+        )
+    return _written(loop, "SimAI's", format_simai, parse_simai, output)
+
+
+def _loop(workload: AnyWorkload, whose: str) -> Workload:
     if not isinstance(workload, Workload):
         what = "a list of flows" if isinstance(workload, FlowList) else "graphs"
-        raise InputError(f"{workload.source}: is {what}, which ASTRA-sim's text, layers and a loop, can't say")
-    text = format_workload(workload)
+        raise InputError(f"{workload.source}: is {what}, which {whose} text, layers and a loop, can't say")
+    return workload
+
+
+def _written(
+    workload: Workload,
+    whose: str,
+    text_of: Callable[[Workload], str],
+    parse: Callable[[str, str], Workload],
+    output: str,
+) -> Converted:
+    """Write a loop as text, if what is read of it again is the same."""
+    text = text_of(workload)
     try:
-        again = parse_workload(text, workload.source)
+        again = parse(text, workload.source)
     except InputError as error:
-        raise InputError(f"{workload.source}: ASTRA-sim's text can't say it: {error}") from error
+        raise InputError(f"{workload.source}: {whose} text can't say it: {error}") from error
     if again != workload:
-        raise InputError(f"{workload.source}: ASTRA-sim's text can't say all that it says")
+        raise InputError(f"{workload.source}: {whose} text can't say all that it says")
     try:
         Path(output).write_text(text, encoding="utf-8")
     except OSError as error:
@@ -108,6 +138,7 @@ TARGETS: Mapping[str, _Write] = {
     "chakra": _to_chakra,
     "chakra-json": _to_chakra_json,
     "astra-sim": _to_text,
+    "simai": _to_simai,
     **{name: _to_flows(name) for name in WRITERS},
 }
 """Formats that can be written."""

@@ -78,7 +78,7 @@ def unknown_key(word: str) -> str:
 def format_simai_header(workload: Workload) -> str:
     """The first line of a workload's file, as AICB orders it."""
     words = [SIMAI_LOOPS[workload.loop]]
-    for key, option in KEYS.items():
+    for key, option in sorted(KEYS.items(), key=lambda item: item[1] is LoopOption.STAGE_BYTES):
         value = getattr(workload, option.value)
         if option not in LOOPS[workload.loop].options or key == "pp_comm" or value is None:
             continue

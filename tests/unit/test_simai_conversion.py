@@ -1,0 +1,47 @@
+"""SimAI's workloads written in other formats: again as SimAI's text, and as graphs that send the same bytes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from astra_ns3.config.graph_workload import NodeKind
+from astra_ns3.config.workload import Workload
+from astra_ns3.errors import InputError
+from astra_ns3.workload.files.conversion import Unrolling, as_graphs, convert
+from astra_ns3.workload.files.registry import read_workload
+from astra_ns3.workload.loops import SIMAI_LOOPS
+
+
+@pytest.fixture(name="workload")
+def read_example(repository: Path) -> Workload:
+    found = read_workload(repository / "inputs" / "workload" / "moe-simai-16.txt")
+    assert isinstance(found, Workload)
+    return found
+
+
+def test_simais_text_says_all_of_it(workload: Workload, tmp_path: Path) -> None:
+    convert(workload, "simai", tmp_path / "w.txt", Unrolling())
+    again = read_workload(tmp_path / "w.txt")
+    assert isinstance(again, Workload)
+    assert again == replace(workload, source=again.source)
+
+
+def test_what_a_text_cannot_say_is_told(workload: Workload, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="SimAI's, whose groups ASTRA-sim's text can't say; say --to simai"):
+        convert(workload, "astra-sim", tmp_path / "w.txt", Unrolling())
+    plain = replace(workload, loop=SIMAI_LOOPS[workload.loop])
+    with pytest.raises(InputError, match=r"is none of SimAI's .* say --to astra-sim"):
+        convert(plain, "simai", tmp_path / "w.txt", Unrolling())
+
+
+def test_as_a_graph_every_npu_sends_its_tensor_once_a_micro_batch(workload: Workload) -> None:
+    """4 micro-batches: stage 0 sends activations, stage 1 gradients, each of NPUs 0 to 7 to the one 8 further."""
+    graphs = as_graphs(workload, Unrolling((16,)))
+    sends = [(npu, node) for npu in (0, 8) for node in graphs.nodes(npu) if node.kind is NodeKind.SEND]
+    sent = {(npu, node.peer): 0 for npu, node in sends}
+    for npu, node in sends:
+        sent[npu, node.peer] += node.bytes or 0
+    assert sent == {(0, 8): 4 * 1048576, (8, 0): 4 * 1048576}
