@@ -13,7 +13,7 @@ from astra_ns3.units import LARGEST_INTEGER
 from astra_ns3.workload.files.chakra.names import plain_name
 from astra_ns3.workload.files.chakra.schema import Broken, messages
 
-REMEMBERED = 65_536
+REMEMBERED = 4096
 """Different attributes whose meaning is kept; then all are forgotten, so that memory is bounded."""
 
 Attribute = tuple[str, Any]
