@@ -16,23 +16,20 @@ from astra_ns3.workload.files.chakra.schema import Broken, messages
 
 LONGEST_DURATION_US = LARGEST_INTEGER // PS_PER_US
 
-REMEMBERED = 4096
-"""Different lists of attributes whose values are kept for each file that is being read; then all are forgotten."""
-
 Values = Mapping[str, Any]
 
 
 class NodeReader:
     """Makes nodes of the messages of one file; ``rank``: whose file it is (None: a file alone, of whatever rank).
 
-    ``missing``: control dependencies that don't count, with those on later nodes (None: all count).
+    ``attributes``: shared by all files of a workload, in which the same ones stand. ``missing``: control dependencies
+    that don't count, with those on later nodes (None: all count).
     """
 
-    def __init__(self, rank: int | None, missing: frozenset[int] | None = None) -> None:
+    def __init__(self, rank: int | None, attributes: AttributeReader, missing: frozenset[int] | None = None) -> None:
         self._rank = rank
         self._parents = _parents if missing is None else partial(_parents_before, missing)
-        self._attributes = AttributeReader()
-        self._values: dict[tuple[bytes, ...], Values] = {}
+        self._attributes, self._values = attributes, attributes.values
         self._message, self._broken = messages().played_node, messages().decode_error
 
     def read(self, content: bytes) -> GraphNode:
@@ -44,7 +41,7 @@ class NodeReader:
         attributes = tuple(message.attr[:])  # slices, for going through a list of protobuf's takes three times as long
         kind, duration_us = message.type, message.duration_micros
         try:
-            values = self._values.get(attributes) or self._read_values(attributes)
+            values = self._values.get(attributes) or self._attributes.read_all(attributes)
             if duration_us > LONGEST_DURATION_US:
                 raise InputError(f"duration_micros is {duration_us}, expected at most {LONGEST_DURATION_US}")
             if kind == names.SEND and "comm_src" in values:
@@ -58,18 +55,6 @@ class NodeReader:
         except InputError as error:
             name = message.name.decode("utf-8", "replace")
             raise InputError(f"node {message.id} '{name[:60]}': {error}") from error
-
-    def _read_values(self, attributes: tuple[bytes, ...]) -> Values:
-        """The values of the attributes of a node, each name's first; many nodes have the same ones."""
-        known = self._attributes.known
-        values: dict[str, Any] = {}
-        for attribute in attributes:
-            key, value = known.get(attribute) or self._attributes.read(attribute)
-            values.setdefault(key, value)
-        if len(self._values) >= REMEMBERED:
-            self._values.clear()
-        self._values[attributes] = values
-        return values
 
     def _check_sender(self, sender: int) -> None:
         if self._rank not in (None, sender):
