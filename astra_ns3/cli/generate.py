@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 
@@ -18,26 +18,22 @@ from astra_ns3.workload.generators.flow_sizes import DISTRIBUTIONS, FlowSizes, f
 
 _USAGE_STATUS = 2
 _Command = Callable[..., Any]
+Read = TypeVar("Read")
 
 
-def _of(read: Callable[[str], Any], name: str) -> click.ParamType:
-    """A kind of parameter that is read by one of our functions."""
+def _read_by(read: Callable[[str], Read]) -> Callable[[str], Read]:
+    """The type of an option that one of our functions reads."""
 
-    class Kind(click.ParamType):
-        def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-            try:
-                return read(value) if isinstance(value, str) else value
-            except InputError as error:
-                return self.fail(str(error), param, ctx)
+    def value(text: str) -> Read:
+        try:
+            return read(text)
+        except InputError as error:
+            raise click.BadParameter(str(error)) from error
 
-    kind = Kind()
-    kind.name = name
-    return kind
+    return value
 
 
-TIME = _of(parse_time_ps, "TIME")
-RATE = _of(parse_rate, "RATE")
-SIZES = _of(flow_sizes, "SIZES")
+_TIME = _read_by(parse_time_ps)
 
 
 def _shared(command: _Command) -> _Command:
@@ -55,7 +51,7 @@ def _shared(command: _Command) -> _Command:
         click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Of all random numbers."),
         click.option(
             "--sizes",
-            type=SIZES,
+            type=_read_by(flow_sizes),
             required=True,
             metavar="SIZES",
             help=f"Of flows: {', '.join(DISTRIBUTIONS)}, one size such as 100KB, or a file of sizes and percentages.",
@@ -67,17 +63,22 @@ def _shared(command: _Command) -> _Command:
     return command
 
 
-_RATE = click.option("--rate", type=RATE, required=True, metavar="RATE", help="Of an NPU's link, such as 100Gbps.")
-_DURATION = click.option("--duration", type=TIME, required=True, metavar="TIME", help="In which flows start.")
+_RATE = click.option(
+    "--rate", type=_read_by(parse_rate), required=True, metavar="RATE", help="Of an NPU's link, such as 100Gbps."
+)
+_DURATION = click.option("--duration", type=_TIME, required=True, metavar="TIME", help="In which flows start.")
 _INTERVAL = click.option(
-    "--interval", type=TIME, default="0s", metavar="TIME", show_default=True, help="From one to the next."
+    "--interval", type=_TIME, default="0s", metavar="TIME", show_default=True, help="From one to the next."
 )
 
 
 @click.group("generate", invoke_without_command=True)
 @click.pass_context
 def generate_group(context: click.Context) -> None:
-    """Make a workload by chance, the same for a seed."""
+    """Make a workload by chance: lists of flows.
+
+    The same words and seed make the same file.
+    """
     _help_alone(context)
 
 
@@ -126,8 +127,8 @@ def generate_permutation(npus: int, sizes: FlowSizes, rounds: int, interval: int
 @_shared
 @_RATE
 @_DURATION
-@click.option("--on", type=TIME, required=True, metavar="TIME", help="For how long an NPU sends, on average.")
-@click.option("--off", type=TIME, required=True, metavar="TIME", help="For how long it doesn't, on average.")
+@click.option("--on", type=_TIME, required=True, metavar="TIME", help="For how long an NPU sends, on average.")
+@click.option("--off", type=_TIME, required=True, metavar="TIME", help="For how long it doesn't, on average.")
 def generate_on_off(
     npus: int, sizes: FlowSizes, rate: int, duration: int, on: int, off: int, seed: int, **rest: Any
 ) -> int:
@@ -139,20 +140,13 @@ def generate_on_off(
 def _written(flows: FlowList, npus: int, rate_bps: int | None, *, output: str, written_as: str, as_json: bool) -> int:
     write_flows(flows, output, written_as)
     load = math.inf if rate_bps is None else generators.offered_load(flows, npus, rate_bps)
-    document = {
-        "written": output,
-        "flows": len(flows),
-        "bytes": int(flows.sizes_bytes.sum()),
-        "last_start_ps": int(flows.starts_ps.max()),
-        "load": load if math.isfinite(load) else None,
-        "exit_status": 0,
-    }
+    size, last_ps = int(flows.sizes_bytes.sum()), int(flows.starts_ps.max())
     if as_json:
-        print_json(document)
+        told = {"written": output, "flows": len(flows), "bytes": size, "last_start_ps": last_ps}
+        print_json({**told, "load": load if math.isfinite(load) else None, "exit_status": 0})
         return 0
     at = f", load {load:.3g}" if math.isfinite(load) else ""
-    last = format_time(int(flows.starts_ps.max()))
-    show(f"written to {output}: {len(flows):,} flows, {format_bytes(document['bytes'])}, the last at {last}{at}")
+    show(f"written to {output}: {len(flows):,} flows, {format_bytes(size)}, the last at {format_time(last_ps)}{at}")
     return 0
 
 

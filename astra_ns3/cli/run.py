@@ -15,7 +15,9 @@ from astra_ns3.errors import InputError
 from astra_ns3.experiments.option import options_of
 from astra_ns3.experiments.request import RunRequest
 from astra_ns3.experiments.run import Outcome, execute
+from astra_ns3.experiments.run_tables import NPUS
 from astra_ns3.experiments.seeds import execute_seeds
+from astra_ns3.report.astra_sim_lines import astra_sim_lines, has_lines
 from astra_ns3.report.seeds import seeds_text
 from astra_ns3.report.summary import run_text, summary
 
@@ -56,7 +58,10 @@ def _show(outcome: Outcome, as_json: bool) -> None:
     if as_json:
         print_json({**summary(outcome.result.metadata, outcome.result.folder), "exit_status": 0})
     else:
-        show(run_text(outcome.result.metadata, outcome.result.folder))
+        metadata = outcome.result.metadata
+        if has_lines(metadata):
+            show(astra_sim_lines(outcome.result.rows(NPUS)))
+        show(run_text(metadata, outcome.result.folder))
 
 
 def _run_seeds(request: RunRequest, seeds: int, as_json: bool) -> int:

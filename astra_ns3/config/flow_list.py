@@ -17,7 +17,8 @@ from astra_ns3.errors import InputError
 from astra_ns3.units import LARGEST_INTEGER
 
 NO_GATE = -1
-_LARGEST_NPU = 2**31 - 1
+MOST_FLOWS = 2**31 - 1
+"""Numbers of flows are below it, and of NPUs."""
 _MOST_NAMED = 5
 
 Numbers = npt.NDArray[np.int64]
@@ -61,11 +62,11 @@ class FlowGates:
         """Gates from lists, one entry each."""
         sizes = np.fromiter((len(some) for some in members), dtype=np.int64, count=len(members))
         total = int(sizes.sum())
-        flat = np.fromiter((flow for some in members for flow in some), dtype=np.int32, count=total)
+        flat = np.fromiter((min(flow, MOST_FLOWS) for some in members for flow in some), dtype=np.int32, count=total)
         return cls(
             np.concatenate([_one_zero(), np.cumsum(sizes)]),
             flat,
-            np.array(needed, dtype=np.int32),
+            np.array([min(count, MOST_FLOWS) for count in needed], dtype=np.int32),
             np.array(each, dtype=np.bool_),
         )
 
@@ -206,12 +207,23 @@ def gates_of_parents(after: Sequence[Sequence[int]]) -> tuple[Places, FlowGates]
 def _columns(
     sources: Iterable[int], destinations: Iterable[int], sizes: Iterable[int], starts: Iterable[int]
 ) -> tuple[Places, Places, Numbers, Numbers]:
-    npus = [np.asarray(list(column), dtype=np.int64) for column in (sources, destinations)]
-    for column in npus:
-        if len(column) and int(column.max()) > _LARGEST_NPU:
-            raise InputError(f"NPU {int(column.max())} is beyond the largest number of an NPU, {_LARGEST_NPU}")
-    first, second = (column.astype(np.int32) for column in npus)
-    return first, second, np.asarray(list(sizes), dtype=np.int64), np.asarray(list(starts), dtype=np.int64)
+    first, second = (_whole_numbers("NPU", column, MOST_FLOWS).astype(np.int32) for column in (sources, destinations))
+    most = LARGEST_INTEGER
+    return first, second, _whole_numbers("size", sizes, most), _whole_numbers("start", starts, most)
+
+
+def _whole_numbers(what: str, given: Iterable[int], most: int) -> Numbers:
+    """A column of numbers; raises InputError for what is none, or above ``most``."""
+    try:
+        found = np.array(list(given), dtype=object)
+        column: Numbers = found.astype(np.int64)
+        if not bool((found == column).all()):
+            raise ValueError
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InputError(f"a {what} of the flows is no whole number of 64 bits") from error
+    if len(column) and int(column.max()) > most:
+        raise InputError(f"a {what} of the flows is {int(column.max())}, expected at most {most}")
+    return column
 
 
 def _check_gates(flows: FlowList) -> None:

@@ -16,6 +16,7 @@ from pydantic import BeforeValidator, Field, Strict, ValidationInfo, WithJsonSch
 from astra_ns3.config.core.algorithm_names import is_flat, split_names
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.core.model import ConfigModel, key_error, shown
+from astra_ns3.config.formats.remote_memory import RemoteMemory
 from astra_ns3.errors import InputError, nearest
 from astra_ns3.units import LARGEST_INTEGER, PS_PER_NS
 from astra_ns3.user_code import FORM, user_part
@@ -125,6 +126,8 @@ class SystemConfig(ConfigModel):
     replay_only: _Switch = Field(alias="replay-only", default=False)
     """Whether each node of a graph lasts as long as the trace says, and nothing is sent (ASTRA-sim 2)."""
 
+    remote_memory: RemoteMemory | None = Field(alias="remote-memory", default=None)
+    """Memory besides the NPU's own, which nodes of graphs load from and store to (ASTRA-sim 2 has it in a file)."""
     all_reduce_custom: _Traces = Field(alias="all-reduce-implementation-custom", default=())
     """One prefix of Chakra traces, a graph for each rank, which is played for every all-reduce of a workload of graphs;
     as the next three (ASTRA-sim 2)."""

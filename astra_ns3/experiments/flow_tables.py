@@ -16,21 +16,27 @@ _BITS = 8
 _MILLIONTHS = 1_000_000
 
 Interval = tuple[int, int, int]
+SizesRow = tuple[str, FlowSizes]
 
 
-def _time(place: int) -> Callable[[FlowSizes], Cell]:
-    return lambda sizes: microseconds(sizes.times_ps[place])
+def _time(place: int) -> Callable[[SizesRow], Cell]:
+    return lambda row: microseconds(row[1].times_ps[place])
 
 
-def _slowdown(place: int) -> Callable[[FlowSizes], Cell]:
-    return lambda sizes: decimal(round(sizes.slowdowns[place] * _MILLIONTHS), _MILLIONTHS) if sizes.slowdowns else None
+def _slowdown(place: int) -> Callable[[SizesRow], Cell]:
+    def cell(row: SizesRow) -> Cell:
+        slowdowns = row[1].slowdowns
+        return decimal(round(slowdowns[place] * _MILLIONTHS), _MILLIONTHS) if slowdowns else None
+
+    return cell
 
 
-FLOW_COMPLETION_COLUMNS: tuple[CellColumn[FlowSizes], ...] = (
-    ("above_bytes", lambda sizes: sizes.above_bytes),
-    ("most_bytes", lambda sizes: sizes.most_bytes),
-    ("flows", lambda sizes: sizes.flows),
-    ("bytes", lambda sizes: sizes.bytes),
+FLOW_COMPLETION_COLUMNS: tuple[CellColumn[SizesRow], ...] = (
+    ("sizes", lambda row: row[0]),
+    ("above_bytes", lambda row: row[1].above_bytes),
+    ("most_bytes", lambda row: row[1].most_bytes),
+    ("flows", lambda row: row[1].flows),
+    ("bytes", lambda row: row[1].bytes),
     *((f"{name}_us", _time(place)) for place, name in enumerate(PERCENTILES)),
     *((f"slowdown_{name}", _slowdown(place)) for place, name in enumerate(PERCENTILES)),
 )
@@ -46,7 +52,7 @@ def flow_tables(totals: FlowTotals | None) -> list[Table]:
     """A row for each class of sizes and one for all; a row for each interval of time. None for other workloads."""
     if totals is None:
         return []
-    rows = [*totals.sizes, *([totals.all] if totals.all else [])]
+    rows = [*(("class", sizes) for sizes in totals.sizes), *([("all", totals.all)] if totals.all else [])]
     return [
         Table.of(FLOW_COMPLETION, FLOW_COMPLETION_COLUMNS, rows),
         Table.of(GOODPUT, GOODPUT_COLUMNS, totals.goodput),

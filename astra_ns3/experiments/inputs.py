@@ -25,7 +25,6 @@ from astra_ns3.experiments.options import (
     Options,
     network_with_options,
     system_with_options,
-    system_with_rules,
 )
 from astra_ns3.memory import require_memory
 from astra_ns3.network.api import EndpointModel
@@ -37,7 +36,7 @@ from astra_ns3.topology.graph import Graph
 from astra_ns3.topology.ports import resolve_ports
 from astra_ns3.transport.check import check_transport
 from astra_ns3.units import LARGEST_INTEGER, PS_PER_NS, format_bytes
-from astra_ns3.workload.files.registry import AnyWorkload, read_workload
+from astra_ns3.workload.files.registry import AnyWorkload, read_workload, with_groups
 
 __all__ = ["USUAL", "FilePath", "Inputs", "Options", "load_inputs"]
 
@@ -104,7 +103,10 @@ def load_inputs(
     ``tell`` hears of what may take long, such as the proof of a user's schedule. Raises InputError, which names the
     file where there is one.
     """
-    read_in_job = job_of(_given(workload, tuple(JOBS), read_workload))
+    read_in_workload = _given(workload, tuple(JOBS), read_workload)
+    if options.groups is not None:
+        read_in_workload = with_groups(read_in_workload, options.groups)
+    read_in_job = job_of(read_in_workload)
     read_in_network = _network_file(network)
     compat = read_in_network.compat if options.compat == "none" and read_in_network.compat else options.compat
     compatibility = preset(compat)
@@ -113,7 +115,6 @@ def load_inputs(
         network_config = network_with_options(read_in_network.network, options)
     comm_scale, compute_scale = options.scales
     job = under_rules(read_in_job.scaled(comm_scale, compute_scale), compatibility)
-    system_config = system_with_rules(system_config, compatibility)
     ground = Ground(system_config, network_config.dimensions, network_config.bandwidths, compatibility)
     with _named(network):
         _check_grid(network_config)

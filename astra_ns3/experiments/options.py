@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
-from math import isfinite
+from math import isfinite, prod
 from pathlib import Path
 
-from astra_ns3.config.core.compatibility import Compatibility, preset
+from astra_ns3.config.core.compatibility import preset
 from astra_ns3.config.core.model import shown
+from astra_ns3.config.formats.logical_topology import read_logical_topology
+from astra_ns3.config.formats.remote_memory import read_remote_memory
 from astra_ns3.config.network.file import AnyNetwork
 from astra_ns3.config.network.packet_network import NetworkConfig, parse_network
 from astra_ns3.config.system import SystemConfig
@@ -56,7 +59,7 @@ class Options:
         "none",
         'a preset of another simulator\'s rules: "none", "astra-sim-1.0" or "astra-network-ns3", which a config.txt '
         "as network brings with it.",
-        Flag("--compat", help="Whose rules: none (ours), astra-sim-1.0, ..."),
+        Flag("--compat", help="Whose rules: none (ours), astra-sim-1.0, astra-sim-2."),
     )
     num_queues_per_dimension: int | None = option(
         None,
@@ -87,6 +90,21 @@ class Options:
         "instead of the network file's, if its transport is RoCE: a name, or a class of your own, as "
         '"FILE.hpp:Class" or "FILE.py:Class".',
         Flag("--congestion-control", metavar="NAME", help="RoCE's, instead of the file's; or FILE.hpp:Class."),
+    )
+    groups: str | os.PathLike[str] | None = option(
+        None,
+        "file of the communicator groups that a workload of graphs names.",
+        Flag("--groups --comm-group-configuration", metavar="FILE", help="Groups that a workload of graphs names."),
+    )
+    remote_memory: str | os.PathLike[str] | None = option(
+        None,
+        "file of the memory besides the NPUs' own, for memory nodes of a workload of graphs.",
+        Flag("--remote-memory --remote-memory-configuration", metavar="FILE", help="Memory besides the NPUs' own."),
+    )
+    logical_topology: str | os.PathLike[str] | None = option(
+        None,
+        "file of the dimensions that a network of packets is seen as, instead of those of its own.",
+        Flag("--logical-topology --logical-topology-configuration", metavar="FILE", help="Dimensions of the network."),
     )
     report_npu: int = option(
         0,
@@ -163,14 +181,9 @@ def system_with_options(system: SystemConfig, options: Options) -> SystemConfig:
     file_keys = {field.alias or name: name for name, field in SystemConfig.model_fields.items()}
     document = system.document()
     document.update({key: changes[name] for key, name in file_keys.items() if name in changes})
+    if options.remote_memory is not None:
+        document["remote-memory"] = read_remote_memory(options.remote_memory).document()
     return parse_system(document, "options")
-
-
-def system_with_rules(system: SystemConfig, compatibility: Compatibility) -> SystemConfig:
-    """The system as another simulator's rules have it."""
-    if compatibility.endpoint_delay_ns is None:
-        return system
-    return system.model_copy(update={"endpoint_delay_ns": compatibility.endpoint_delay_ns, "injection_scale": 1.0})
 
 
 def network_with_options(network: AnyNetwork, options: Options) -> AnyNetwork:
@@ -179,11 +192,28 @@ def network_with_options(network: AnyNetwork, options: Options) -> AnyNetwork:
     Raises InputError for a congestion control without RoCE, or one of the user's whose file isn't there.
     """
     changed = _with_congestion_control(network, options.congestion_control)
+    if options.logical_topology is not None:
+        changed = _with_dimensions(changed, options.logical_topology)
     if isinstance(changed, NetworkConfig) and changed.roce is not None:
         control = changed.roce.congestion_control
         if isinstance(control, OwnControl):
             check_user_file(Path(control.path), "congestion control")
     return changed
+
+
+def _with_dimensions(network: AnyNetwork, file: str | os.PathLike[str]) -> AnyNetwork:
+    """The same wires, seen as the dimensions that ASTRA-sim 2's file has."""
+    dimensions = read_logical_topology(file)
+    if dimensions == network.dimensions:
+        return network
+    if not isinstance(network, NetworkConfig):
+        raise InputError(f"{os.fspath(file)}: an analytical network has dimensions of its own: {network.dimensions}")
+    if prod(dimensions) != network.npus:
+        raise InputError(
+            f"{os.fspath(file)}: key 'logical-dims': {list(dimensions)} make {prod(dimensions)} NPUs, the network has "
+            f"{network.npus}"
+        )
+    return network.model_copy(update={"topology": network.topology.model_copy(update={"dimensions": dimensions})})
 
 
 def _with_congestion_control(network: AnyNetwork, name: str | None) -> AnyNetwork:

@@ -70,7 +70,12 @@ def recorder_options(directory: Path | None, record: Iterable[str], sink: TableS
     """What the words of ``record`` ask for; ``sink`` takes the rows."""
     words = set(record)
     return RecorderOptions(
-        directory, flows="flows" in words, timeline="timeline" in words, accounts="accounts" in words, sink=sink
+        directory,
+        flows="flows" in words,
+        timeline="timeline" in words,
+        accounts="accounts" in words,
+        nodes="nodes" in words,
+        sink=sink,
     )
 
 
@@ -137,6 +142,7 @@ def play(
                 lambda time_ps, events: reporter.beat(meter.read(time_ps, events, watch.wall_seconds)),
                 recorder.sink,
                 ideal_of(inputs.plan, request.backend_name, inputs.compatibility),
+                recorder.sink if recorder.nodes else None,
             )
             driver = inputs.job.driver(network, inputs.ground, playing)
         work = expected_work(inputs, request.passes)

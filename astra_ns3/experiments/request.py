@@ -24,7 +24,7 @@ from astra_ns3.workload.files.registry import AnyWorkload
 
 LARGEST_SEED = 2**32 - 1
 """ns-3's seeds have 32 bits, and 0 is not one."""
-RECORDED = ("flows", "accounts", "layers", "timeline")
+RECORDED = ("flows", "accounts", "layers", "timeline", "nodes")
 RECORDABLE = (*RECORDED, "all")
 ANALYTICAL = ("analytical", "analytical-queues")
 _LONGEST_NAME = 100
@@ -84,13 +84,14 @@ class RunRequest(Options):
     record: Iterable[str] = option(
         (),
         'further tables: "flows", a row per message; "accounts", where the time of each went; "layers", the layers of '
-        'every role; "timeline", what every NPU does and when; "all" of these that the backend has.',
+        'every role; "timeline", what every NPU does and when; "nodes", those of a workload of graphs; "all" of these '
+        "that there are.",
         Flag(
             "--record",
             choices=RECORDABLE,
             help="Also write tables: of messages (flows.parquet), of where their time went (accounts.parquet, "
             "account_hops.parquet), of every role's layers (layers.parquet), of what every NPU does (timeline: "
-            "operations.parquet, phases.parquet); or all. Needs --path.",
+            "operations.parquet, phases.parquet), of every node of graphs (nodes.parquet); or all. Needs --path.",
         ),
     )
     on_built: Callable[..., Any] | None = option(

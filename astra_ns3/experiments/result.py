@@ -25,6 +25,7 @@ from astra_ns3.network.recorded import (
     COMPLETIONS,
     CONNECTIONS,
     FLOWS,
+    NODES,
     OPERATIONS,
     PAUSES,
     PHASES,
@@ -190,6 +191,7 @@ class Result:
     utilisation = Frame(UTILISATION)
     operations = Frame(OPERATIONS)
     phases = Frame(PHASES)
+    nodes = Frame(NODES)
 
     @property
     def backend_end_to_end(self) -> pd.DataFrame:

@@ -189,6 +189,18 @@ PHASES = RecordedTable(
         Column("end_ps", "int64", "ps", "when the NPU had finished it"),
     ),
 )
+NODES = RecordedTable(
+    "nodes",
+    'a row per node of a workload of graphs, if ``record`` had "nodes"; raises InputError otherwise',
+    (
+        Column("npu", "int32", "", "whose node it is"),
+        Column("node", "int64", "", "its id"),
+        Column("name", "int32", "", "its name", labelled=True),
+        Column("kind", "int32", "", "which kind of work it is", labelled=True),
+        Column("issue_ps", "int64", "ps", "when it began"),
+        Column("done_ps", "int64", "ps", "when it had ended"),
+    ),
+)
 COMPLETIONS = RecordedTable(
     "completions",
     "a row per delivered flow, in that order, if the workload is a list of flows; raises InputError otherwise",
@@ -214,8 +226,10 @@ RECORDED_TABLES = (
     UTILISATION,
     OPERATIONS,
     PHASES,
+    NODES,
 )
-"""All that is streamed while a run goes on: by its backend, the last two by the system, completions by the workload."""
+"""All that is streamed while a run goes on: by its backend; operations and phases by the system, completions and
+nodes by the workload."""
 
 
 class TableSink(Protocol):

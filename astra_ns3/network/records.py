@@ -62,7 +62,7 @@ class RecorderOptions:
     """Where tables are streamed to (None: nowhere), and what is recorded besides what the network file asks for.
 
     ``flows``: every message, and ``accounts``: where its time went, by the backend; ``timeline``: what NPUs do, by the
-    system. ``sink`` takes the rows; None:
+    system; ``nodes``: those of a workload of graphs. ``sink`` takes the rows; None:
     Parquet files in ``directory``.
     """
 
@@ -70,6 +70,7 @@ class RecorderOptions:
     flows: bool = False
     timeline: bool = False
     accounts: bool = False
+    nodes: bool = False
     sink: TableSink | None = None
 
 

@@ -31,15 +31,12 @@ def completion_text(flows: Mapping[str, Any]) -> str:
     if several:
         lines.append(_line(flows["all"], "all sizes"))
     widths = [max(len(line[place]) for line in lines) for place in range(len(_HEAD))]
-    return "\n".join(
-        "  "
-        + "  ".join(cell.rjust(width) if place else cell.ljust(width) for place, (cell, width) in _cells(line, widths))
-        for line in lines
-    )
+    return "\n".join(_in_columns(line, widths) for line in lines)
 
 
-def _cells(line: Sequence[str], widths: Sequence[int]) -> enumerate[tuple[str, int]]:
-    return enumerate(zip(line, widths, strict=True))
+def _in_columns(line: Sequence[str], widths: Sequence[int]) -> str:
+    numbers = (cell.rjust(width) for cell, width in zip(line[1:], widths[1:], strict=True))
+    return "  ".join(["", line[0].ljust(widths[0]), *numbers])
 
 
 def _up_to(sizes: Mapping[str, Any]) -> str:

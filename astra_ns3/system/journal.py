@@ -22,8 +22,8 @@ class Journal:
     def __init__(self, sink: TableSink, layer_names: list[str]) -> None:
         self._sink = sink
         self._layer_names = layer_names
-        self._operations = _Rows(sink, OPERATIONS.name, len(OPERATIONS.recorded))
-        self._phases = _Rows(sink, PHASES.name, len(PHASES.recorded))
+        self._operations = Rows(sink, OPERATIONS.name, len(OPERATIONS.recorded))
+        self._phases = Rows(sink, PHASES.name, len(PHASES.recorded))
         self._since: dict[tuple[int, int], tuple[int, int]] = {}
         self._numbers: dict[tuple[str, str], int] = {}
         sink.open(OPERATIONS)
@@ -61,7 +61,7 @@ class Journal:
         return number
 
 
-class _Rows:
+class Rows:
     """Rows on their way to a table."""
 
     def __init__(self, sink: TableSink, table: str, width: int) -> None:

@@ -5,7 +5,7 @@ those of any network; since all epochs have the same groups of hosts, the tables
 entries, and only these are handed over (``route_differences.py``). A description only; nothing here knows a simulator.
 
 A link carries something while it is up itself, and both its ends are. A switch is down with all its links, a host with
-the last of its NPUs.
+the last of its NPUs, and the switch inside a host that forwards with the host.
 """
 
 from __future__ import annotations
@@ -195,6 +195,8 @@ class _Present:
         self._graph = graph
         self._links = list(graph.links)
         self._down: set[Target] = {LinkTarget(number) for number, link in enumerate(graph.links) if not link.up}
+        first_inside = graph.nodes - len(graph.forwarders)
+        self._inside = {host: first_inside + place for place, host in enumerate(graph.forwarders)}
         self._npus_of: dict[int, list[int]] = {}
         for npu, host in enumerate(graph.npu_host):
             self._npus_of.setdefault(host, []).append(npu)
@@ -224,7 +226,7 @@ class _Present:
         nodes = {self._graph.hosts + target.switch for target in self._down if isinstance(target, SwitchTarget)}
         for host in {self._graph.npu_host[target.npu] for target in self._down if isinstance(target, NpuTarget)}:
             if all(NpuTarget(npu) in self._down for npu in self._npus_of[host]):
-                nodes.add(host)
+                nodes |= {host, self._inside.get(host, host)}
         return nodes
 
 

@@ -46,4 +46,25 @@ def with_forwarding(config: TopologyBase, graph: Graph) -> Graph:
         switch_levels=(*(level + 1 if level > 0 else level for level in levels), *[_LEVEL] * len(hosts)),
         switch_names=(*names, *(f"NPU {host}" for host in hosts)),
         node_ids=(*graph.node_ids, *range(next_id, next_id + len(hosts))) if graph.node_ids else (),
+        forwarders=tuple(hosts),
+    )
+
+
+def with_whole_hosts(graph: Graph) -> Graph:
+    """The graph with each forwarding host and its switch as one node again, for people: pictures and measures."""
+    if not graph.forwarders:
+        return graph
+    kept = graph.switches - len(graph.forwarders)
+    outside = {graph.hosts + kept + place: host for place, host in enumerate(graph.forwarders)}
+    links = [replace(link, a=outside.get(link.a, link.a), b=outside.get(link.b, link.b)) for link in graph.links]
+    return replace(
+        graph,
+        switches=kept,
+        links=tuple(link for link in links if link.a != link.b),
+        switch_configs=graph.switch_configs[:kept],
+        switch_buffer_bytes=graph.switch_buffer_bytes[:kept],
+        switch_levels=tuple(level - 1 if level > 0 else level for level in graph.switch_levels[:kept]),
+        switch_names=graph.switch_names[:kept],
+        node_ids=graph.node_ids[: graph.hosts + kept],
+        forwarders=(),
     )

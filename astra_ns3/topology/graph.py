@@ -89,6 +89,7 @@ class Graph:
     has in each. ``switch_levels``, ``switch_names`` and ``host_boxes`` (which hosts stand in one box) are for pictures.
     ``link_dimensions``: classes of links, each with its dimension, if it is of one alone. ``node_ids``: the number of
     each node in the file that the graph was read from, which some simulators hash to choose paths; empty: its own.
+    ``forwarders``: hosts that forward, each by a switch inside it; these are the last switches, in this order.
     """
 
     hosts: int
@@ -106,6 +107,7 @@ class Graph:
     host_boxes: tuple[int, ...] = ()
     link_dimensions: tuple[tuple[str, int], ...] = ()
     node_ids: tuple[int, ...] = ()
+    forwarders: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         self._fill_in()

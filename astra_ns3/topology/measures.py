@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from astra_ns3.topology.cut import bisection_bps
+from astra_ns3.topology.forwarding import with_whole_hosts
 from astra_ns3.topology.graph import Graph
 from astra_ns3.topology.paths import count_paths, farthest_hosts
 from astra_ns3.topology.routes import RouteTables, shortest_paths
@@ -53,7 +54,7 @@ def measure(graph: Graph, tables: RouteTables | None = None) -> Measures:
         diameter=diameter,
         paths=count_paths(graph, tables, source, destination),
         bisection_bps=bisection_bps(graph),
-        oversubscription=oversubscription(graph),
+        oversubscription=oversubscription(with_whole_hosts(graph)),
     )
 
 

@@ -25,7 +25,7 @@ from astra_ns3.workload.pass_dimensions import (
     model_then_data,
 )
 from astra_ns3.workload.roles import Role, RolesOf, one_role
-from astra_ns3.workload.simai_loop import check_simai, simai_transformer, stages
+from astra_ns3.workload.simai_loop import simai_transformer, stages
 from astra_ns3.workload.steps import FORWARD, INPUT_GRADIENT, MOVE, WEIGHT_GRADIENT, Steps
 
 
@@ -211,8 +211,6 @@ def loop_of(workload: Workload, passes: int) -> Loop:
         raise InputError(f"{workload.source}: {workload.loop} needs the number of its last bottom layer")
     if loop.program in (hybrid_transformer, simai_transformer):
         _check_transformer(workload)
-    if loop.program is simai_transformer:
-        check_simai(workload)
     return loop
 
 

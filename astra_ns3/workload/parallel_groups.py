@@ -20,6 +20,7 @@ from math import prod
 from astra_ns3.config.workload import ParallelGroup, Workload
 from astra_ns3.errors import InputError
 from astra_ns3.system.communicator import Communicator
+from astra_ns3.workload.micro_batches import MicroBatches, find_micro_batches
 
 TENSOR, DATA = ParallelGroup.TENSOR, ParallelGroup.DATA
 EXPERT, EXPERT_DATA = ParallelGroup.EXPERT, ParallelGroup.EXPERT_DATA
@@ -30,6 +31,7 @@ class ParallelGroups:
     """``dimensions``: of the system; ``fine``: where data-parallel groups are cut at experts', as many of them.
 
     ``parts``: how many of them each of the network's makes; ``ranges``: those of each group; ``sizes``: NPUs in each.
+    ``batches``: where stages of a pipeline send each other something, which rows each micro-batch has; else None.
     """
 
     dimensions: tuple[int, ...]
@@ -38,6 +40,7 @@ class ParallelGroups:
     ranges: Mapping[ParallelGroup, tuple[int, ...]]
     sizes: Mapping[ParallelGroup, int]
     stages: int
+    batches: MicroBatches | None = None
 
     @property
     def stage_npus(self) -> int:
@@ -48,16 +51,24 @@ class ParallelGroups:
         """The NPUs of a stage."""
         return range(number * self.stage_npus, (number + 1) * self.stage_npus)
 
-    def communicator(self, group: ParallelGroup, stage: Communicator) -> Communicator | None:
-        """In what a stage's collectives among a group are issued; ``stage``: its NPUs. None: the world."""
+    def communicator(self, group: ParallelGroup, stage: int) -> Communicator | None:
+        """In what a stage's collectives among a group are issued. None: the world."""
         if group in (EXPERT, EXPERT_DATA) and self.fine != self.dimensions:
-            return self._experts[stage.ranks[0] // self.stage_npus]
-        return stage if self.stages > 1 else None
+            return self._experts[stage]
+        return self._stages[stage] if self.stages > 1 else None
+
+    @cached_property
+    def _stages(self) -> tuple[Communicator, ...]:
+        return self._communicators("stage", self.dimensions)
 
     @cached_property
     def _experts(self) -> tuple[Communicator, ...]:
-        sizes = tuple(1 if self._is_stage(number) else size for number, size in enumerate(self.fine))
-        return tuple(Communicator(self.stage(number), f"experts {number}", sizes) for number in range(self.stages))
+        return self._communicators("experts", self.fine)
+
+    def _communicators(self, name: str, dimensions: Sequence[int]) -> tuple[Communicator, ...]:
+        """The NPUs of each stage on a part of a grid."""
+        sizes = tuple(1 if self._is_stage(number) else size for number, size in enumerate(dimensions))
+        return tuple(Communicator(self.stage(number), f"{name} {number}", sizes) for number in range(self.stages))
 
     def _is_stage(self, dimension: int) -> bool:
         """Whether a dimension leads from stage to stage."""
@@ -95,7 +106,8 @@ def parallel_groups(workload: Workload, dimensions: Sequence[int]) -> ParallelGr
     sizes = {TENSOR: tensor, EXPERT: experts, EXPERT_DATA: data // experts, DATA: data}
     inner = ends[1] if ends[0] < ends[1] < ends[2] else None
     coarse = tuple(size for found in pieces for size in _merged(found, inner))
-    return ParallelGroups(coarse, fine, tuple(len(found) for found in pieces), ranges, sizes, stages)
+    batches = find_micro_batches(workload) if stages > 1 and workload.stage_bytes else None
+    return ParallelGroups(coarse, fine, tuple(len(found) for found in pieces), ranges, sizes, stages, batches)
 
 
 def _pieces(

@@ -14,7 +14,7 @@ from astra_ns3.config.workload import Workload
 from astra_ns3.network.records import Label, PassKind
 from astra_ns3.system.groups import Grid
 from astra_ns3.system.request import Handle
-from astra_ns3.workload.micro_batches import MicroBatches, find_micro_batches
+from astra_ns3.workload.micro_batches import MicroBatches
 from astra_ns3.workload.operations import Program, Receive, Send, Wait
 from astra_ns3.workload.parallel_groups import parallel_groups
 from astra_ns3.workload.pass_dimensions import USUAL_GROUPS
@@ -45,16 +45,6 @@ def simai_transformer(steps: Steps, role: Role) -> Program:
     yield from steps.drain()
 
 
-def check_simai(workload: Workload) -> None:
-    """Raise InputError if a pipeline can't be played."""
-    if _has_pipeline(workload):
-        find_micro_batches(workload)
-
-
-def _has_pipeline(workload: Workload) -> bool:
-    return (workload.pipeline_stages or 1) > 1 and bool(workload.stage_bytes)
-
-
 class _Stage:
     """What the NPUs of a stage do in a pass."""
 
@@ -63,7 +53,7 @@ class _Stage:
         self._steps = steps
         self._groups = steps.groups
         self._role = role
-        self._pipeline = _Pipeline(steps, role) if _has_pipeline(steps.workload) else None
+        self._pipeline = _Pipeline(steps, role, steps.groups.batches) if steps.groups.batches else None
 
     def one_pass(self, number: int) -> Program:
         """A training pass."""
@@ -106,8 +96,10 @@ class _Stage:
 
     def _issue(self, number: int, layer: int, kind: PassKind, policy: str | None = None) -> Program:
         part = pass_of(self._steps.workload.layers[layer], kind)
+        if part.collective is None:
+            return
         group = part.group or USUAL_GROUPS[kind]
-        communicator = self._groups.communicator(group, self._role.communicator)
+        communicator = self._groups.communicator(group, self._role.number)
         # An all-gather's bytes are its output's there, and what each NPU brings here.
         gathers = part.collective is CollectiveKind.ALL_GATHER
         bytes = -(-part.bytes // self._groups.sizes[group]) if gathers else part.bytes
@@ -117,9 +109,8 @@ class _Stage:
 class _Pipeline:
     """A stage's messages, and the order of its micro-batches."""
 
-    def __init__(self, steps: Steps, role: Role) -> None:
-        assert steps.groups is not None
-        self.batches: MicroBatches = find_micro_batches(steps.workload)
+    def __init__(self, steps: Steps, role: Role, batches: MicroBatches) -> None:
+        self.batches = batches
         self._bytes = steps.workload.stage_bytes or 0
         self._number = role.number
         roles = list(steps.roles.values())

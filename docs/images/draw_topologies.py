@@ -26,12 +26,14 @@ DRAWN = {
     "hierarchical-shared-nics": "hierarchical-shared-nics",
     "hierarchical-ring": "hierarchical-ring",
     "rail-optimised": "rail-optimised-32",
+    "rail-only": "rail-only-16",
     "ring": "ring-8",
     "torus": "torus-4x4",
     "mesh": "mesh-2x2x3",
     "full-mesh": "full-mesh-8",
     "dragonfly": "dragonfly-24",
     "dumbbell": "dumbbell-8",
+    "file-dgx-1": "graphs/dgx-1",
 }
 IMPORTED = {
     "file-spectrum-x": ("spectrum-x-128.txt", spectrum_x(16, 16)),

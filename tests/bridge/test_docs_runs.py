@@ -26,7 +26,16 @@ def work(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    "page", ["README.md", "docs/extending.md", "docs/hooks.md", "docs/python.md", "docs/simai.md", "docs/workloads.md"]
+    "page",
+    [
+        "README.md",
+        "docs/extending.md",
+        "docs/flows.md",
+        "docs/hooks.md",
+        "docs/python.md",
+        "docs/simai.md",
+        "docs/workloads.md",
+    ],
 )
 def test_python_examples_run_and_print_what_the_page_says(page: str, work: Path) -> None:
     program = "\n".join(blocks(page, "run"))

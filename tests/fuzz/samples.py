@@ -21,6 +21,18 @@ WORKLOADS = {
     "dlrm.txt": f"HYBRID_DLRM 0\n{_LAYERS}",
     "transformer.txt": f"HYBRID_TRANSFORMER model_parallel_NPU_group: 2\n{_LAYERS}",
     "own.txt": f"mine.py:loop\n{_LAYERS}",
+    "simai.txt": "HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 1 ep: 2 pp: 1 vpp: 2 ga: 1 checkpoints: 1 0"
+    " checkpoint_initiates: 1 1 pp_comm: 0\n2"
+    "\nnorm\t-1\t1\tALLGATHER\t800\t1\tBROADCAST\t80\t1\tREDUCESCATTER_DP_EP\t80\t1"
+    "\nmlp -1 20 ALLTOALL_EP 800.0 9 NONE 64 2 ALLREDUCE 80 0",
+    "stages.txt": "HYBRID_TRANSFORMER model_parallel_NPU_group: 1 pp: 2 ga: 2 pp_comm 80.0\n4\n"
+    + "first -1 1000 NONE 0 1000 NONE 0 1000 ALLREDUCE 4000 10\nsecond -1 20 ALLGATHER 800 9 NONE 0 2 ALLREDUCE 80 0\n"
+    * 2,
+    "flows.csv": "source,destination,bytes,start,after\n0,1,1KB,0,\n1,2,500,10us,\n2,3,7,,0;1\n3,0,2MB,5ns,2\n",
+    "flow.txt": "3\n0 1 3 100 1000 2.000000123\n1 2 3 100 77 2.5\n3 0 3 100 9 1e-6\n",
+    "flows.cm": "Nodes 4\nConnections 3\nTriggers 2\n0->1 id 1 start 0 size 2000 send_done_trigger 1\n"
+    "1->2 id 2 trigger 1 size 100 recv_done_trigger 2\n2->3 id 3 trigger 2 size 7\n"
+    "trigger id 1 oneshot\ntrigger id 2 barrier count 1\n",
 }
 SYSTEMS = {
     "system.txt": SYSTEM,
@@ -74,6 +86,18 @@ NETWORKS = {
     f"  {_LINK}\n  {_SWITCH}\n"
     "  routing: {kind: spray}\ntransport: roce\n",
     "hierarchical.yaml": f"topology:\n  kind: file\n  path: hpcc.txt\n  {_SWITCH}\ntransport: roce\n",
+    "gml.yaml": f"topology:\n  kind: file\n  path: zoo.gml\n  hosts: {{beside: 1, rate: 1Gbps, delay: 2us}}\n"
+    f"  defaults: {{rate: 1Gbps, delay: 1us, distance: on}}\n  {_SWITCH}\ntransport: roce\n",
+    "raw.yaml": "topology:\n  kind: file\n  path: raw.json\n  hosts: {attribute: type, equals: gpu}\n"
+    "  attributes: {rate: {name: capacity, unit: Gbps}, cost: }\n  links: {link: {cost: 2}}\n"
+    f"  defaults: {{delay: 1us}}\n  forwarding: hosts\n  {_SWITCH}\n",
+    "htsim.yaml": f"topology:\n  kind: file\n  path: tree.topo\n  {_SWITCH}\ntransport: roce\n",
+    "infragraph.yaml": f"topology:\n  kind: file\n  path: infra.yml\n  {_SWITCH}\n"
+    "  defaults: {rate: 1Gbps, delay: 1us}\n",
+    "joined.yaml": "config: config.txt\ntopology: hpcc.txt\n",
+    "rails.yaml": "topology:\n  kind: rail-optimised\n  nodes: 2\n  npus_per_node: 2\n  spines: 0\n"
+    f"  forwarding: {{by: hosts, injection: {{rate: 1Tbps}}}}\n  {_LINK}\n  {_SWITCH}\n"
+    f"  scale_up: {{{_LINK}, {_SWITCH}}}\n",
     "own-topology.yaml": "topology:\n  kind: mine.py:topology\n  parameters: {npus: 4, rate: 100Gbps}\n"
     "transport: {kind: roce, congestion_control: mine.py:Control}\n",
     "analytical.yml": "topology: [Switch]\nnpus_count: [4]\nbandwidth: [50.0]\nlatency: [500.0]\n",
@@ -105,6 +129,31 @@ SCHEDULES = {
 GRAPHS = {
     "hpcc.txt": "5 1 4\n4\n0 4 100Gbps 0.001ms 0\n1 4 100Gbps 0.001ms 0\n"
     "2 4 100Gbps 0.001ms 0\n3 4 100Gbps 0.001ms 0\n",
+    "zoo.gml": "# places\ngraph [\n  directed 0\n"
+    + "".join(f'  node [ id {n} label "P{n}" Latitude {n}.5 Longitude -{n}.5 graphics [ x 1 ] ]\n' for n in range(4))
+    + "".join(f"  edge [ source {n} target {(n + 1) % 4} LinkSpeedRaw 1000000000.0 ]\n" for n in range(4))
+    + "]\n",
+    "raw.json": json.dumps(
+        {
+            "directed": False,
+            "nodes": [{"id": n, "type": "gpu"} for n in range(4)],
+            "links": [{"source": n, "target": (n + 1) % 4, "capacity": 100, "cost": 0.5} for n in range(4)],
+        },
+        indent=1,
+    ),
+    "tree.topo": "Nodes 4\nTiers 2\nPodsize 4\nTier 0\nDownlink_speed_Gbps 100\nDownlink_Latency_ns 500\n"
+    "Radix_Down 2\nRadix_Up 2\nQueue_up 900000\nQueue_down 900000\nTier 1\nDownlink_speed_Gbps 100\n"
+    "Downlink_Latency_ns 500\nRadix_Down 2\nSwitch_Latency_ns 10\n",
+    "infra.yml": "devices:\n- name: box\n  components:\n  - {name: xpu, count: 2, choice: xpu}\n"
+    "  - {name: nic, count: 2, choice: nic}\n  links:\n  - name: pcie\n  edges:\n"
+    "  - {scheme: one2one, link: pcie, ep1: {component: xpu}, ep2: {component: nic}}\n"
+    "- name: tor\n  components:\n  - {name: asic, count: 1, choice: switch}\n  - {name: port, count: 4, choice: port}\n"
+    "  links:\n  - name: ic\n  edges:\n"
+    "  - {scheme: many2many, link: ic, ep1: {component: asic}, ep2: {component: port}}\n"
+    "links:\n- name: eth\n  physical: {bandwidth: {choice: gigabits_per_second, gigabits_per_second: 100}}\n"
+    "instances:\n- {name: host, device: box, count: 2}\n- {name: tor, device: tor, count: 1}\nedges:\n"
+    "- scheme: one2one\n  link: eth\n  ep1: {instance: 'host[0:2]', component: nic}\n"
+    "  ep2: {instance: tor, component: port}\n",
 }
 
 

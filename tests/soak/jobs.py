@@ -16,10 +16,13 @@ from astra_ns3.collectives.registry import lookup, pairs
 from astra_ns3.collectives.schedule import Schedule
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.core.compatibility import preset
+from astra_ns3.config.core.rows import rows_of
+from astra_ns3.config.workload import Workload
 from astra_ns3.experiments.expected import expected_run
 from astra_ns3.system.file import parse_system
 from astra_ns3.workload.files.astra_sim import parse_workload
-from astra_ns3.workload.loops import LAYER_POLICIES, TEXT_LOOPS
+from astra_ns3.workload.files.simai import is_simai, parse_simai
+from astra_ns3.workload.loops import LAYER_POLICIES, SIMAI_LOOPS, TEXT_LOOPS
 from soak.draw import Draw
 
 Drawn = dict[str, Any]
@@ -81,6 +84,12 @@ def _system(draw: Draw, dimensions: Sequence[int]) -> Drawn:
     )
 
 
+def read_text(text: str) -> Workload:
+    """The workload of a job."""
+    parse = parse_simai if is_simai(rows_of(text, "soak.txt")) else parse_workload
+    return parse(text, "soak.txt")
+
+
 def _loop(draw: Draw, dimensions: Sequence[int]) -> str:
     loops = [loop for loop in TEXT_LOOPS if len(dimensions) > 1 or loop not in _NEEDS_TWO_DIMENSIONS]
     return "MICRO" if draw.chance(0.35) else draw.pick(*loops)
@@ -88,6 +97,8 @@ def _loop(draw: Draw, dimensions: Sequence[int]) -> str:
 
 def _text(draw: Draw, dimensions: Sequence[int]) -> str:
     loop = _loop(draw, dimensions)
+    if loop in SIMAI_LOOPS.values() and draw.chance(0.5):
+        return _simai_text(draw, loop, dimensions)
     count = 1 if loop == "MICRO" else draw.randint(2, 4)
     header = loop
     if loop.startswith("HYBRID_DLRM"):
@@ -102,6 +113,25 @@ def _text(draw: Draw, dimensions: Sequence[int]) -> str:
         policy = f" {draw.pick(*LAYER_POLICIES)}" if customized else ""
         rows.append(f"layer{number} -1 {_passes(draw, loop, number)} {draw.pick(0, 20)}{policy}")
     return "\n".join([header, str(count), *rows, ""])
+
+
+def _simai_text(draw: Draw, loop: str, dimensions: Sequence[int]) -> str:
+    """Groups of whole dimensions, since not every algorithm can do a part of one."""
+    strides = [int(np.prod(dimensions[:place])) for place in range(len(dimensions) + 1)]
+    stage = draw.pick(*strides)
+    tensor, share = sorted(draw.pick(*(stride for stride in strides if stride <= stage)) for _ in range(2))
+    batches, count = draw.pick(1, 2, 3), draw.randint(1, 2)
+    header = f"{loop} model_parallel_NPU_group: {tensor} ep: {share // tensor} "
+    header += f"pp: {strides[-1] // stage} ga: {batches} pp_comm: {draw.between(NOMINAL_BYTES / 10, NOMINAL_BYTES)}"
+    if loop.endswith("FWD_IN_BCKWD"):
+        header += f" checkpoints: 1 0 checkpoint_initiates: 1 {draw.randrange(count * batches)}"
+    rows = []
+    for number in range(count):
+        words = _passes(draw, loop, number).split()
+        for place in (1, 4, 7):
+            words[place] += draw.pick("", "_EP", "_DP_EP")
+        rows.append(f"layer{number} -1 {' '.join(words)} {draw.pick(0, 20)}")
+    return "\n".join([header, str(count * batches), *(rows * batches), ""])
 
 
 def _passes(draw: Draw, loop: str, layer: int) -> str:
@@ -125,9 +155,7 @@ def draw_workload(draw: Draw, dimensions: Sequence[int], bandwidths: Sequence[fl
     rules = preset(options["compat"])
     if rules.all_reduce_uses_own_algorithms:  # which need not be able to do its parts
         system.pop("collective-optimization", None)
-    expected = expected_run(
-        parse_workload(text, "soak.txt"), parse_system(system), dimensions, bandwidths, rules, passes
-    )
+    expected = expected_run(read_text(text), parse_system(system), dimensions, bandwidths, rules, passes)
     total = sum(schedule_bytes(play.schedule, play.bytes) * len(play.groups) * play.count for play in expected.plays)
     options["comm_scale"] = float(f"{max(1, budget_bytes) / max(1, total):.3g}")
     return {"kind": "workload", "text": text, "system": system, "options": options}

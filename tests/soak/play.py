@@ -27,9 +27,9 @@ from astra_ns3.network.recorded import ACCOUNTS
 from astra_ns3.network.records import RecorderOptions
 from astra_ns3.network.registry import create_backend
 from astra_ns3.system.file import parse_system
-from astra_ns3.workload.files.astra_sim import parse_workload
 from soak.auditor import Auditor
 from soak.case import CONFIG_FILE, Case, network_of, write_files
+from soak.jobs import read_text
 
 LOOKS = 25
 FINISHED, DEADLOCK, GAVE_UP, REFUSED, STALLED, FAILED = (
@@ -136,7 +136,7 @@ def _play_workload(case: Case, folder: Path, auditor: Auditor) -> dict[str, int]
     network = network_of(case, folder)
     observed = case.record or (isinstance(network, NetworkConfig) and network.observe.anything)
     request = RunRequest(
-        workload=parse_workload(job["text"], "soak.txt"),
+        workload=read_text(job["text"]),
         system=parse_system(job["system"]),
         network=network,
         seed=case.seed,

@@ -205,11 +205,17 @@ KINDS: Mapping[str, Callable[[Draw, Parts], Drawn]] = {
 OFTEN = ("leaf-spine", "fat-tree", "clos", "hierarchical")
 """Drawn three times as often as the others."""
 
+FORWARDING = ("hierarchical", "rail-optimised", "full-mesh")
+"""Kinds whose hosts have several links; a quarter of them forward."""
+
 
 def draw_topology(draw: Draw, parts: Parts) -> Drawn:
     """A topology without routing and dimensions."""
     kind = draw.weighted({kind: 3.0 if kind in OFTEN else 1.0 for kind in KINDS})
-    return {"kind": kind, **KINDS[kind](draw, parts)}
+    made = {"kind": kind, **KINDS[kind](draw, parts)}
+    if kind in FORWARDING and draw.chance(0.25):
+        made["forwarding"] = {"by": "hosts", "switch": parts.switch()}
+    return made
 
 
 def graph_text(draw: Draw, parts: Parts, path: str) -> str:

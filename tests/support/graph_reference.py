@@ -16,7 +16,6 @@ from astra_ns3.config.core.compatibility import preset
 from astra_ns3.config.graph_workload import GraphNode
 from astra_ns3.config.network.file import read_network_file
 from astra_ns3.experiments.inputs import endpoint_model
-from astra_ns3.experiments.options import system_with_rules
 from astra_ns3.network.api import Limits
 from astra_ns3.network.plan import plan_network
 from astra_ns3.network.records import RecorderOptions, RunRecords
@@ -75,7 +74,7 @@ def play(row: Row) -> Played:
     place = folder()
     assert place is not None
     rules = preset("astra-sim-2")
-    system = system_with_rules(read_system(place / row["system"]), rules)
+    system = read_system(place / row["system"])
     network = read_network_file(place / row["network"]).network
     dimensions = network.dimensions
     if row["logical"]:
@@ -95,7 +94,7 @@ def play(row: Row) -> Played:
         compatibility=rules,
     )
     try:
-        driver = GraphDriver(backend, system, workload, dimensions=dimensions, compatibility=rules, nodes_to=note)
+        driver = GraphDriver(backend, system, workload, dimensions=dimensions, compatibility=rules, told=note)
         driver.run(Limits())
         return Played(driver.records(), nodes)
     finally:

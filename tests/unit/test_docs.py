@@ -23,6 +23,7 @@ from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.core.compatibility import PRESETS, Compatibility
 from astra_ns3.config.formats.hpcc_keys import KEYS
 from astra_ns3.config.network import packet_network as network_file
+from astra_ns3.config.topology.file import FORMATS as GRAPH_FORMATS
 from astra_ns3.config.topology.kinds import KINDS as TOPOLOGIES
 from astra_ns3.config.topology.kinds import AnyTopology
 from astra_ns3.config.transports.roce_control import KINDS
@@ -118,6 +119,10 @@ def schema_keys(schema: Mapping[str, Any], node: Mapping[str, Any], path: str = 
         yield from schema_keys(schema, value, name)
 
 
+ELSEWHERE = ("routing.", "forwarding.")
+"""Groups of keys that docs/topologies.md tells of."""
+
+
 def test_every_key_of_a_network_file_is_documented() -> None:
     schema = network_file.json_schema()
     keys = dict.fromkeys(schema_keys(schema, schema))
@@ -128,7 +133,7 @@ def test_every_key_of_a_network_file_is_documented() -> None:
     words = [key for key in sorted(single) if f"topology.{key}" not in groups]
     assert len(words) > 20
     leaves = [key.removeprefix("switch.pfc.").removeprefix("switch.ecn.rate") for key in words]
-    missing = mentions("docs/network-file.md", [key for key in leaves if key and not key.startswith("routing.")])
+    missing = mentions("docs/network-file.md", [key for key in leaves if key and not key.startswith(ELSEWHERE)])
     assert missing == []
     observed = [key.removeprefix("observe.") for key in keys if key.startswith("observe.")]
     assert mentions("docs/network-file.md", [*observed, *QUANTITIES]) == []
@@ -149,9 +154,17 @@ def test_every_topology_and_key_of_one_is_documented() -> None:
     kinds = [kind for kind in TOPOLOGIES if f"`{kind}`" not in text_of("docs/topologies.md")]
     assert kinds == []
     names = [model.__name__ for model in get_args(AnyTopology)]
-    for name in (*names, "ScaleUp", "ClosLevel", "RoutingConfig", "Pin", "LinkChange", "OwnTopology"):
+    for name in (*names, "ScaleUp", "ClosLevel", "RoutingConfig", "Pin", "LinkChange", "OwnTopology", "Forwarding"):
         keys = set(schema["$defs"][name]["properties"])
         assert mentions("docs/topologies.md", sorted(keys)) == []
+
+
+def test_every_key_that_completes_a_graph_and_every_format_is_documented() -> None:
+    schema = network_file.json_schema()
+    for name in ("Attributes", "AttributeName", "LinkDefaults", "HostsByAttribute", "HostsBeside"):
+        assert mentions("docs/graph-files.md", sorted(schema["$defs"][name]["properties"])) == []
+    for page in ("docs/graph-files.md", "docs/topologies.md"):
+        assert mentions(page, list(GRAPH_FORMATS)) == []
 
 
 def test_every_picture_of_a_topology_is_small_and_shown() -> None:

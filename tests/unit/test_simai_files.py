@@ -11,6 +11,7 @@ from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.core.rows import rows_of
 from astra_ns3.config.workload import Layer, ParallelGroup, Pass, Workload
 from astra_ns3.errors import InputError
+from astra_ns3.studies.documents import document_of, parsed
 from astra_ns3.workload.files.astra_sim import format_workload as format_astra_sim
 from astra_ns3.workload.files.astra_sim import parse_workload as parse_astra_sim
 from astra_ns3.workload.files.registry import read_workload
@@ -180,3 +181,18 @@ def test_every_file_of_aicbs_is_read_and_written_back() -> None:
         assert again == replace(workload, source=again.source)
     assert loops["G13B-M1-C01"] == "SIMAI_TRANSFORMER_FWD_IN_BCKWD"  # it has a BROADCAST
     assert loops["L7B-D1-C02"] == POLICY  # nothing in it is SimAI's own
+
+
+def test_a_study_changes_groups_and_sizes_by_their_keys() -> None:
+    workload = parse_workload(_text(_row("ALLTOALL_EP")))
+    data = document_of(workload)
+    assert data["layers"][0]["forward"]["group"] == "EP"
+    data["layers"][0]["forward"]["group"] = "DP_EP"
+    data["expert_parallel_npus"] = 2
+    changed = parsed(workload, data, "study", {})
+    assert isinstance(changed, Workload)
+    assert changed.layers[0].forward == Pass(1, CollectiveKind.ALL_TO_ALL, 8, ParallelGroup.EXPERT_DATA)
+    assert changed.expert_parallel_npus == 2
+    data["layers"][0]["forward"]["group"] = "XP"
+    with pytest.raises(InputError, match=r"key 'layers\.0\.forward\.group': found 'XP', allowed: TP, DP, EP, DP_EP"):
+        parsed(workload, data, "study", {})

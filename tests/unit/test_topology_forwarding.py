@@ -12,8 +12,11 @@ import pytest
 
 from astra_ns3.config.network.packet_network import parse_network
 from astra_ns3.errors import InputError
+from astra_ns3.topology.changes import Change, NpuTarget, State, epochs
 from astra_ns3.topology.counts import count_network
+from astra_ns3.topology.forwarding import with_whole_hosts
 from astra_ns3.topology.graph import Graph
+from astra_ns3.topology.measures import measure
 from astra_ns3.topology.paths import base_round_trip_ps, count_paths, path
 from astra_ns3.topology.registry import build_graph
 from astra_ns3.topology.routes import shortest_paths
@@ -186,3 +189,22 @@ def test_counts_are_those_of_what_is_built(tmp_path: Path) -> None:
 def test_numbers_of_a_file_s_nodes_stay_and_switches_in_npus_have_others(tmp_path: Path) -> None:
     graph = from_edges([(0, 1), (1, 2), (2, 0)], tmp_path, forwarding="hosts")
     assert graph.node_ids == (0, 1, 2, 3, 4, 5)
+
+
+def test_people_see_a_host_that_forwards_as_one(tmp_path: Path) -> None:
+    graph = built(RAILS)
+    whole = with_whole_hosts(graph)
+    plain = built({**RAILS, "spines": 1, "forwarding": None})
+    assert (whole.hosts, whole.switches, whole.switch_levels) == (8, 6, (1, 1, -1, -1, -1, -1))
+    # Without the one spine, which is switch 2, node 10 of the other graph, nodes and links are the same.
+    wires = {(link.a, link.b, link.kind) for link in plain.links if link.kind != "uplink"}
+    assert {(link.a, link.b + (link.b >= 10), link.kind) for link in whole.links} == wires
+    assert measure(graph).oversubscription == ()
+    assert with_whole_hosts(plain) is plain
+
+
+def test_an_npu_that_is_down_forwards_nothing(tmp_path: Path) -> None:
+    graph = from_edges([(0, 1), (1, 2), (2, 3), (3, 0)], tmp_path, forwarding="hosts")
+    before, after = epochs(graph, [Change(1000, NpuTarget(1), State(up=False))])
+    assert count_paths(before.graph, before.tables, 0, 2) == 2
+    assert count_paths(after.graph, after.tables, 0, 2) == 1

@@ -8,7 +8,7 @@ message is complete, ...) is no option here but keys of the network file, which 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import MappingProxyType
 
 from astra_ns3.errors import InputError, nearest
@@ -58,10 +58,6 @@ class Compatibility:
     truncate_delays: bool = False
     """On the analytical network a message's delay is cut to whole nanoseconds after each addend (semantics 3)."""
 
-    endpoint_delay_ns: int | None = None
-    """Whatever the system file says of endpoint-delay and injection scale: ASTRA-sim 2 on ns-3 has a fixed delay in
-    the first dimension. Ours: the file's."""
-
     simai_workloads: bool = False
     """A text workload's transformer is played as SimAI plays it: without broadcasts, pipeline and checkpoints, and no
     forward collective has fewer than 4096 bytes (SimAI). Ours: what the file says."""
@@ -91,6 +87,10 @@ class Compatibility:
     every_npu_orders_its_chunks: bool = False
     """Each NPU starts the chunks of a queue in the order in which they come to it (ASTRA-sim 2), which may deadlock.
     Ours: all start them in one order."""
+
+    collectives_by_number_alone: bool = False
+    """Members of a group that come to different collectives with the same number play them with each other, if their
+    messages are of the same sizes (ASTRA-sim 2, where nothing else is compared). Ours: an error."""
 
     messages_by_arrival: bool = False
     """A message costs its network time alone, is matched by its size, too, and ends at its arrival for both ends, for
@@ -132,6 +132,7 @@ _ASTRA_SIM_2 = Compatibility(
     group_endpoint_delay_ns=10,
     direct_reduces_twice_in_groups=True,
     every_npu_orders_its_chunks=True,
+    collectives_by_number_alone=True,
     messages_by_arrival=True,
     nodes_of_graphs_by_number=True,
     untimed_nodes_are_overlooked=True,
@@ -159,7 +160,8 @@ PRESETS: Mapping[str, Compatibility] = MappingProxyType(
         ),
         "simai": Compatibility(step_tick_ns=1, exposed_until_first_end=True, simai_workloads=True),
         "astra-sim-2": _ASTRA_SIM_2,
-        "astra-network-ns3": replace(_ASTRA_SIM_2, endpoint_delay_ns=10),
+        # What a config.txt as network brings with it: ASTRA-sim 2 on its ns-3 network.
+        "astra-network-ns3": _ASTRA_SIM_2,
     }
 )
 

@@ -16,7 +16,7 @@ _NO_ATTRIBUTES = ("source", "target", "key")
 
 def parse_node_link(text: str, source: str) -> RawGraph:
     """The graph in ``text``; raises InputError naming the file and the entry."""
-    document = _loaded(text, source)
+    document = load_json(text, source)
     known_only(source, list(document), _TOP)
     named = [key for key in ("links", "edges") if key in document]
     if len(named) != 1 or "nodes" not in document:
@@ -63,7 +63,8 @@ def _name(value: object, where: str) -> str:
     return str(value)
 
 
-def _loaded(text: str, source: str) -> dict[str, Any]:
+def load_json(text: str, source: str) -> dict[str, Any]:
+    """A JSON object whose keys stand once each; raises InputError with file and line."""
     try:
         document = json.loads(text, object_pairs_hook=lambda pairs: _once(pairs, source), parse_constant=_no_constant)
     except json.JSONDecodeError as error:

@@ -22,11 +22,12 @@ from astra_ns3.config.network.analytical_network import (
 )
 from astra_ns3.config.network.hpcc import PRESET, read_hpcc_config
 from astra_ns3.config.network.packet_network import NetworkConfig
+from astra_ns3.config.topology.file import format_of
 from astra_ns3.errors import InputError
 
 AnyNetwork = NetworkConfig | AnalyticalNetwork
-_HPCC_COUNTS = re.compile(r"\s*[0-9]+[ \t]+[0-9]+[ \t]+[0-9]+", re.ASCII)
-"""How a topology of HPCC's begins: nodes, switches, links."""
+_GRAPHS = ("graphml", "hpcc", "htsim", "gml", "infragraph")
+"""Formats of graphs that no network file looks like."""
 _KEY = re.compile(r"key '([\w.]+)'")
 _NODES = "nodes"
 _LINKS = frozenset(("links", "edges"))
@@ -64,7 +65,7 @@ def read_network_file(path: str | os.PathLike[str]) -> NetworkFile:
     if looks_like_hpcc(text):
         imported = read_hpcc_config(source)
         return NetworkFile(imported.network, PRESET, imported.warnings, imported=True)
-    if text.lstrip().startswith("<") or _HPCC_COUNTS.match(text):
+    if format_of(text) in _GRAPHS:
         raise _only_a_graph(source)
     document = parse_yaml(text, source)
     keys = set(document.data) if isinstance(document.data, Mapping) else set()

@@ -22,6 +22,8 @@ from astra_ns3.config.formats.graphs.gml import LOOKS_LIKE_GML, parse_gml
 from astra_ns3.config.formats.graphs.raw import RawGraph
 from astra_ns3.config.formats.hpcc_graph import hpcc_graph
 from astra_ns3.config.formats.hpcc_topology import parse_hpcc_topology
+from astra_ns3.config.formats.htsim_topology import looks_like_htsim, parse_htsim_topology
+from astra_ns3.config.formats.infragraph.graph import looks_like_infragraph, parse_infragraph
 from astra_ns3.config.formats.node_link import parse_node_link
 from astra_ns3.config.formats.plain_graph import PlainGraph
 from astra_ns3.config.topology.base import Forwarding, TopologyBase
@@ -65,7 +67,9 @@ FORMATS: Mapping[str, GraphFormat] = {
     "astra-sim": GraphFormat(
         _astra_sim, (".yaml", ".yml"), lambda text: '"units-count"' in text or '"npus_count"' in text
     ),
+    "infragraph": GraphFormat(parse_infragraph, (), looks_like_infragraph),
     "node-link": GraphFormat(parse_node_link, (".json",), lambda text: text.lstrip().startswith("{")),
+    "htsim": GraphFormat(parse_htsim_topology, (".topo",), looks_like_htsim),
     "gml": GraphFormat(parse_gml, (".gml",), lambda text: LOOKS_LIKE_GML.search(text) is not None),
 }
 """Asked in this order what a file looks like."""
@@ -176,11 +180,16 @@ def read_graph_file(
     return found
 
 
+def format_of(text: str) -> str | None:
+    """The name of the format that a text looks like, if any."""
+    return next((name for name, known in FORMATS.items() if known.looks_like and known.looks_like(text)), None)
+
+
 def _format(path: str, text: str) -> str:
+    found = format_of(text)
+    if found is not None:
+        return found
     suffix = Path(path).suffix.lower()
-    for name, known in FORMATS.items():
-        if known.looks_like is not None and known.looks_like(text):
-            return name
     for name, known in FORMATS.items():
         if suffix in known.endings:
             return name

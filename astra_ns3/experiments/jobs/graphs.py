@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import prod
 from typing import Any
 
 from astra_ns3.collectives.schedule_files import Tell, silent
@@ -17,6 +18,7 @@ from astra_ns3.workload.dry_run import Counts
 from astra_ns3.workload.graphs.checking import check_graphs
 from astra_ns3.workload.graphs.counted import GraphCounts, counted
 from astra_ns3.workload.graphs.driver import GraphDriver
+from astra_ns3.workload.graphs.same_on_all import SameOnAll
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,11 @@ class GraphJob:
         """What the reader found, and what is odd with the graphs; raises InputError for what can't be played."""
         played = not ground.system.replay_only
         both_ends = played and not ground.compatibility.messages_by_arrival
-        return [*self.workload.warnings, *check_graphs(self.workload, collectives=played, messages=both_ends)]
+        workload = self._played_on(ground)
+        if isinstance(workload, SameOnAll):
+            found = check_graphs(workload.one, collectives=False, messages=False)
+            return [*workload.warnings, *found]
+        return [*workload.warnings, *check_graphs(workload, collectives=played, messages=both_ends)]
 
     def document(self) -> dict[str, Any]:
         """Where it came from, and its groups; not its nodes."""
@@ -67,6 +73,8 @@ class GraphJob:
 
     def expected(self, ground: Ground, passes: int, tell: Tell = silent) -> ExpectedRun:
         """Every collective and message; of a workload too large to be counted which there are, but no number."""
+        if passes > 1:
+            raise InputError(f"passes is {passes}, expected 1: a workload of graphs is played once")
         counts = self._counted(ground)
         times = int(counts.whole)
         messages = [
@@ -91,7 +99,7 @@ class GraphJob:
         return GraphDriver(
             network,
             ground.system,
-            self.workload,
+            self._played_on(ground),
             dimensions=ground.dimensions,
             bandwidths=ground.bandwidths,
             compatibility=ground.compatibility,
@@ -99,13 +107,24 @@ class GraphJob:
             on_heartbeat=playing.on_heartbeat,
             report_npu=playing.report_npu,
             journal_to=playing.journal_to,
+            nodes_to=playing.nodes_to,
+        )
+
+    def _played_on(self, ground: Ground) -> GraphWorkload:
+        """The workload as a network's NPUs play it; raises InputError if they are more or fewer."""
+        npus = prod(ground.dimensions)
+        if self.workload.npus == npus:
+            return self.workload
+        if self.workload.npus == 1:
+            return SameOnAll(self.workload, npus)
+        raise InputError(
+            f"{self.source}: has graphs for {self.workload.npus} NPUs, the network has {npus}; expected as many, or "
+            "the trace of one rank, which all NPUs play then"
         )
 
     def _counted(self, ground: Ground) -> GraphCounts:
         if ground not in self._counts:
-            npus = Grid(ground.dimensions).npus
-            if self.workload.npus != npus:
-                raise InputError(f"{self.source}: has graphs for {self.workload.npus} NPUs, the network has {npus}")
-            found = counted(self.workload, ground.system, len(ground.dimensions), ground.compatibility)
+            workload = self._played_on(ground)
+            found = counted(workload, ground.system, len(ground.dimensions), ground.compatibility)
             self._counts[ground] = found
         return self._counts[ground]

@@ -40,6 +40,8 @@ class Playing:
     """Takes the rows of tables that a kind of workload always has, if rows are kept."""
     ideal: Ideal | None = None
     """What messages would take alone on the network; None: nobody knows."""
+    nodes_to: TableSink | None = None
+    """Takes every node of a workload of graphs."""
 
 
 class Shape(NamedTuple):

@@ -28,6 +28,7 @@ def ideal_of(plan: AnyPlan, backend: str, compatibility: Compatibility = OURS) -
             plan.grid,
             backend == "analytical-queues",
             compatibility.charge_highest_dimension,
+            compatibility.charge_lowest_dimension,
             compatibility.truncate_delays,
             plan.endpoint.rendezvous_bytes,
         )

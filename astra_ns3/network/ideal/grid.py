@@ -31,6 +31,7 @@ class GridIdeal:
     grid: NpuGrid
     queues: bool = False
     highest_dimension_only: bool = False
+    lowest_dimension_only: bool = False
     truncate: bool = False
     rendezvous_bytes: int = 0
 
@@ -45,10 +46,14 @@ class GridIdeal:
 
     def _ns(self, sources: Numbers, destinations: Numbers, sizes: Numbers) -> _Nanoseconds:
         total = np.zeros(len(sizes), dtype=np.float64)
+        charged = np.zeros(len(sizes), dtype=np.bool_)
         for number, dimension in enumerate(self.grid.network.grid):
             a, b = sources % dimension.npus, destinations % dimension.npus
             took = self._dimension_ns(number, dimension, a, b, sizes)
             differs = a != b
+            if self.lowest_dimension_only:
+                differs &= ~charged
+            charged |= differs
             total = np.where(differs, took, total) if self.highest_dimension_only else total + differs * took
             sources, destinations = sources // dimension.npus, destinations // dimension.npus
         return total
@@ -61,14 +66,20 @@ class GridIdeal:
         latency = self._latency_ns(number, a, b, hops * kind.link_latency_ns)
         router = kind.router_latency_ns if switch else 0.0
         if self.queues:
-            nics = hops * kind.nic_latency_ns if switch else hops * 2 * kind.nic_latency_ns
-            return hops * data + latency + nics + router
-        network = np.zeros(len(sizes), dtype=np.float64)
+            nics = kind.nic_latency_ns if switch else 2 * kind.nic_latency_ns
+            each = data + latency / np.maximum(hops, 1) + nics
+            first = each + router
+            return self._whole(first) + (hops - 1) * self._whole(each)
+        network: _Nanoseconds = np.zeros(len(sizes), dtype=np.float64)
         for addend in (latency, data, 2 * kind.nic_latency_ns, router):
             network = network + addend
-            network = np.trunc(network) if self.truncate else network
+            network = self._whole(network)
         memory = (kind.memory_latency_ns + sizes / kind.memory_bytes_per_ns) * kind.memory_scale
         return np.maximum(network, memory)
+
+    def _whole(self, times_ns: _Nanoseconds) -> _Nanoseconds:
+        """Without their fractions, if that is the rule."""
+        return np.trunc(times_ns) if self.truncate else times_ns
 
     def _latency_ns(self, number: int, a: Numbers, b: Numbers, of_links: _Nanoseconds) -> _Nanoseconds:
         """Of the links between two places; in a fabric of switches that of the pair's own path."""

@@ -10,6 +10,7 @@ from astra_ns3.errors import InputError
 from astra_ns3.report.network.layout import layout
 from astra_ns3.report.network.marks import Layout, Mark
 from astra_ns3.report.saving_figure import save_figure
+from astra_ns3.topology.forwarding import with_whole_hosts
 from astra_ns3.topology.graph import Graph
 from astra_ns3.units import format_rate
 
@@ -42,6 +43,7 @@ def draw_network(graph: Graph, path: str | os.PathLike[str], title: str) -> None
         raise InputError(
             "figures need matplotlib, which is not installed; 'pip install matplotlib' gives it"
         ) from error
+    graph = with_whole_hosts(graph)
     drawn = layout(graph)
     if len(drawn.wires) > MOST_WIRES:
         raise InputError(f"{len(drawn.wires)} lines are too many for a picture (at most {MOST_WIRES})")

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from astra_ns3.config.flow_list import FlowList
 from astra_ns3.config.graph_workload import GraphWorkload
 from astra_ns3.config.workload import Workload
+from astra_ns3.errors import InputError
 from astra_ns3.workload.files.astra_sim import read_workload as read_astra_sim
-from astra_ns3.workload.files.chakra.trace import is_chakra, read_chakra
+from astra_ns3.workload.files.chakra.groups import read_groups
+from astra_ns3.workload.files.chakra.trace import ChakraTrace, is_chakra, read_chakra
 from astra_ns3.workload.files.flows.reading import holds_flows, read_flows
 from astra_ns3.workload.files.simai import fits_simai, read_simai
 
@@ -42,3 +44,15 @@ def read_workload(path: str | os.PathLike[str]) -> AnyWorkload:
         if form.fits(Path(path)):
             return form.read(Path(path))
     return read_astra_sim(path)
+
+
+def with_groups(workload: AnyWorkload, path: str | os.PathLike[str]) -> AnyWorkload:
+    """A workload of graphs with the groups of a file; raises InputError for another kind.
+
+    As in ASTRA-sim 2, a path with the word "empty" in it that is no file's has none.
+    """
+    if "empty" in os.fspath(path) and not Path(path).is_file():
+        return workload
+    if not isinstance(workload, ChakraTrace):
+        raise InputError(f"{os.fspath(path)}: groups are for workloads of graphs, and this is none")
+    return replace(workload, groups=read_groups(path))

@@ -86,7 +86,8 @@ class FlowDriver:
         if npu != self._flows.destinations[flow]:
             return
         self._completions.ended(flow, time_ps)
-        self._measure(time_ps)
+        if self._curve.due(time_ps):
+            self._measure(time_ps)
         self._left -= 1
         if not self._left:
             self._network.stop()
@@ -123,6 +124,7 @@ class FlowDriver:
             for npu, (finish_ps, compute_ps, exposed_ps, done) in enumerate(self.totals().tolist())
         )
         flows, completions = self._flows, self._completions
+        self._measure(self._network.now_ps())
         return RunRecords(
             complete=self.finished,
             finish_ps=max(npu.finish_ps for npu in npus),
@@ -220,7 +222,8 @@ class FlowDriver:
 
     def _launch(self, flow: int, time_ps: int) -> None:
         self._completions.started(flow, time_ps)
-        self._measure(time_ps)
+        if self._curve.due(time_ps):
+            self._measure(time_ps)
         self._launcher.launch(flow)
 
     def _measure(self, time_ps: int) -> None:

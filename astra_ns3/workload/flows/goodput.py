@@ -19,10 +19,14 @@ class DeliveryCurve:
         self._gap_ps = _FIRST_GAP_PS
         self._last = (0, 0)
 
+    def due(self, time_ps: int) -> bool:
+        """Whether the last point is so long ago that one of now would be kept."""
+        return not self._points or time_ps - self._points[-1][0] >= self._gap_ps
+
     def take(self, time_ps: int, delivered_bytes: int) -> None:
         """So much had been delivered by ``time_ps``, which never goes back."""
         self._last = time_ps, delivered_bytes
-        if self._points and time_ps - self._points[-1][0] < self._gap_ps:
+        if not self.due(time_ps):
             return
         self._points.append(self._last)
         if len(self._points) > _MOST_POINTS:

@@ -162,8 +162,8 @@ def _in_one_circle(chance: np.random.Generator, npus: int) -> Numbers:
 
 
 def _list(sources: Numbers, destinations: Numbers, sizes: Numbers, starts: Numbers, npus: int, name: str) -> FlowList:
-    ends = (column.astype(np.int32) for column in (sources, destinations))
-    return FlowList(*ends, sizes, starts, npus=npus, source=name, format=f"generated: {name}")
+    first, second = (column.astype(np.int32) for column in (sources, destinations))
+    return FlowList(first, second, sizes, starts, npus=npus, source=name, format=f"generated: {name}")
 
 
 def _check(npus: int, least: int, time_ps: int) -> None:

@@ -13,7 +13,6 @@ from astra_ns3.config.system import SystemConfig
 from astra_ns3.errors import InputError
 from astra_ns3.units import PS_PER_NS
 
-_MEMORY = (NodeKind.MEMORY_LOAD, NodeKind.MEMORY_STORE)
 _OPERATIONS_PER_NS = 1000.0
 """Of 1 TFLOP/s."""
 
@@ -36,16 +35,9 @@ class Durations:
         """What a node takes; None: nothing, it isn't run at all. Raises InputError."""
         if node.kind is NodeKind.MARK:
             return None
-        if node.kind in _MEMORY:
-            return node.duration_ps or self._memory_access(node)
         if self._roofline and node.kind is NodeKind.COMPUTE and not node.on_host:
             return self._by_roofline(node)
         return self.said(node)
-
-    def _memory_access(self, node: GraphNode) -> int:
-        if not node.tensor_bytes or not self._memory_bytes_per_ns:
-            return self._least_ps
-        return round(node.tensor_bytes / self._memory_bytes_per_ns * PS_PER_NS)
 
     def _by_roofline(self, node: GraphNode) -> int | None:
         if not self._whole_ns and (node.operations is None or node.tensor_bytes is None):

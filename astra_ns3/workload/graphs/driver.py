@@ -23,8 +23,10 @@ from astra_ns3.workload.driving import Intervals
 from astra_ns3.workload.graphs.communication import Requests
 from astra_ns3.workload.graphs.compute import Durations
 from astra_ns3.workload.graphs.custom import CustomCollectives
+from astra_ns3.workload.graphs.memory import MemoryAccesses
+from astra_ns3.workload.graphs.node_rows import NodeRows
 from astra_ns3.workload.graphs.own_messages import OwnMessages
-from astra_ns3.workload.graphs.player import NpuPlayer
+from astra_ns3.workload.graphs.player import NpuPlayer, Told
 from astra_ns3.workload.graphs.ready import ReadyNodes
 from astra_ns3.workload.graphs.slots import slot_rule
 from astra_ns3.workload.graphs.stall import describe_stall
@@ -36,6 +38,7 @@ Heartbeat = Callable[[int, int], None]
 ALL_WINDOWS = 1 << 19
 """So many nodes are held at once, on all NPUs together."""
 LEAST_WINDOW, LARGEST_WINDOW = 1 << 10, 1 << 16
+_MEMORY = (NodeKind.MEMORY_LOAD, NodeKind.MEMORY_STORE)
 _MESSAGES = (NodeKind.SEND, NodeKind.RECEIVE)
 
 
@@ -45,7 +48,8 @@ class GraphDriver:
     ``dimensions``: NPUs along each dimension (default: all in one). ``bandwidths``: of each dimension, in any unit, for
     policies that ask (None: not known). ``seed``: of the system's random delays. ``on_heartbeat(time_ps, events)`` is
     called about ten times a second; what it raises ends the run. ``report_npu``: whose kinds of work the records tell
-    of. ``journal_to``: takes what every NPU does, ``nodes_to`` every node. Raises InputError.
+    of. ``journal_to``: takes what every NPU does, ``nodes_to`` every node; ``told`` hears of each node that has
+    ended. Raises InputError.
     """
 
     def __init__(
@@ -61,7 +65,8 @@ class GraphDriver:
         on_heartbeat: Heartbeat | None = None,
         report_npu: int = 0,
         journal_to: TableSink | None = None,
-        nodes_to: Callable[[int, GraphNode, int, int], None] | None = None,
+        nodes_to: TableSink | None = None,
+        told: Told | None = None,
     ) -> None:
         npus = network.npus
         if workload.npus != npus:
@@ -74,6 +79,7 @@ class GraphDriver:
         self._on_heartbeat = on_heartbeat
         self._reported = report_npu
         self._durations = Durations(system, compatibility)
+        self._memory = MemoryAccesses(system, compatibility)
         self._requests = Requests(workload.groups, npus, len(sizes), compatibility)
         self._replays = system.replay_only
         self._skips_broadcasts = compatibility.broadcasts_take_their_duration
@@ -98,7 +104,8 @@ class GraphDriver:
         )
         size = min(max(ALL_WINDOWS // npus, LEAST_WINDOW), LARGEST_WINDOW)
         slot_of = slot_rule(by_number=by_number)
-        self._sums = WorkSums()
+        self._sums = WorkSums(report_npu, self._journal)
+        self._node_rows = None if nodes_to is None else NodeRows(nodes_to)
         self._players = [
             NpuPlayer(
                 npu,
@@ -107,8 +114,8 @@ class GraphDriver:
                 self._begin,
                 self._npu_done,
                 overlooks=compatibility.untimed_nodes_are_overlooked,
-                sums=self._sums if npu == report_npu else None,
-                told=nodes_to,
+                sums=self._sums_of(npu),
+                told=told if self._node_rows is None else self._node_rows.ended,
             )
             for npu in range(npus)
         ]
@@ -155,11 +162,15 @@ class GraphDriver:
         self._network.hand_over_rows()
         if self._journal is not None:
             self._journal.hand_over()
+        if self._node_rows is not None:
+            self._node_rows.hand_over()
 
     def close_journal(self) -> None:
         """Nothing more will happen: hand all on that was written down."""
         if self._journal is not None:
             self._journal.hand_over()
+        if self._node_rows is not None:
+            self._node_rows.hand_over()
 
     def phase_done(self, npu: int, instance: int, time_ps: int) -> None:
         """From the network: an NPU finished a phase of a chunk."""
@@ -231,6 +242,12 @@ class GraphDriver:
         """What of all collectives that go on was issued first, in words, and when; None if there is none."""
         return self._system.oldest_collective()
 
+    def _sums_of(self, npu: int) -> WorkSums | None:
+        """Where an NPU's time is booked: of the reported one, and of all if a journal wants to know."""
+        if npu == self._reported:
+            return self._sums
+        return None if self._journal is None else WorkSums(npu, self._journal)
+
     def _npu_done(self) -> None:
         self._left -= 1
         if not self._left:
@@ -251,6 +268,9 @@ class GraphDriver:
             request = self._requests.message(player.npu, node)
             post = self._system.send if kind is NodeKind.SEND else self._system.receive
             return self._wait(post(request), player, node)
+        if kind in _MEMORY:
+            now_ps = self._network.now_ps()
+            return self._last(player, node, self._memory.duration_ps(player.npu, node, now_ps))
         return self._last(player, node, self._durations.of(node))
 
     def _begin_collective(self, player: NpuPlayer, node: GraphNode) -> bool:
@@ -291,6 +311,8 @@ class GraphDriver:
     def _wait(self, handle: Handle, player: NpuPlayer, node: GraphNode) -> bool:
         if not handle.done:
             self._running[handle] = player, node
+            if player.sums is not None:
+                player.sums.takes_part(node, handle.collective)
         return handle.done
 
     def _last(self, player: NpuPlayer, node: GraphNode, duration_ps: int | None) -> bool | None:

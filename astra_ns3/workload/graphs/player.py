@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from astra_ns3.config.graph_workload import GraphNode, NodeKind
+from astra_ns3.config.graph_workload import GraphNode
 from astra_ns3.network.records import NpuRecord
 from astra_ns3.workload.graphs.ready import ReadyNodes
+from astra_ns3.workload.graphs.slots import Slot
 from astra_ns3.workload.graphs.sums import WorkSums
 from astra_ns3.workload.graphs.window import Window
 
 Begin = Callable[["NpuPlayer", GraphNode], bool | None]
 """Begins a node now; True if it is done at once, None if it isn't run at all, else its end is told by ``ended``."""
+_DEVICE = int(Slot.DEVICE)
 Told = Callable[[int, GraphNode, int, int], None]
 """Is told of an NPU, a node of it that has ended, and when it began and ended."""
 
@@ -57,8 +59,8 @@ class NpuPlayer:
         self.window = window
         self.sums = sums
         self.told = told
-        self.running: dict[int, tuple[GraphNode, int]] = {}
-        """The nodes that go on, by their number, each with when it began."""
+        self.running: dict[int, tuple[GraphNode, int, int]] = {}
+        """The nodes that go on, by their number, each with when it began and its place."""
         self.compute_ps = 0
         self.computes_since_ps: int | None = None
         self.finish_ps = 0
@@ -77,10 +79,19 @@ class NpuPlayer:
 
     def ended(self, node: GraphNode, time_ps: int) -> None:
         """A node has ended: book it, and begin what can begin now."""
-        self._book(node, self.running.pop(node.number)[1], time_ps)
-        self._ready.free(node)
+        number = node.number
+        _, begin_ps, slot = self.running.pop(number)
+        self.ended_nodes += 1
+        if slot == _DEVICE:
+            self.compute_ps += time_ps - begin_ps
+            self.computes_since_ps = None
+        if self.sums is not None:
+            self.sums.ended(node, begin_ps, time_ps)
+        if self.told is not None:
+            self.told(self.npu, node, begin_ps, time_ps)
+        self._ready.free(slot)
         self.finish_ps = time_ps
-        self.window.finish(node.number)
+        self.window.finish(number)
         self._look(time_ps)
 
     def record(self, now_ps: int) -> NpuRecord:
@@ -96,65 +107,58 @@ class NpuPlayer:
 
     def _look(self, time_ps: int) -> None:
         """Begin every node that may begin, and all that this makes ready."""
-        ready, window, running = self._ready, self.window, self.running
+        window, running, ready = self.window, self.running, self._ready
         if self._overlooked:
-            self._add(self._overlooked)
-            self._overlooked = []
-        self._add_ready()
+            self._add_overlooked()
+        if window.ready:
+            self._add_ready()
         while True:
-            node = ready.take()
-            if node is None:
+            taken = ready.take()
+            if taken is None:
                 if running or not self._find_more():
                     break
                 continue
+            node, slot = taken
             at_once = self._begin(self, node)
             if at_once is False:
-                running[node.number] = node, time_ps
-                if node.kind is NodeKind.COMPUTE and not node.on_host:
+                running[node.number] = node, time_ps, slot
+                if slot == _DEVICE:
                     self.computes_since_ps = time_ps
                 if self.sums is not None:
                     self.sums.begun(node, time_ps)
-                continue
-            ready.free(node)
-            self.ended_nodes += 1
-            if self.told is not None and at_once:
-                self.told(self.npu, node, time_ps, time_ps)
-            window.finish(node.number)
-            if at_once is None and self._overlooks:
-                self._overlooked += window.ready
-                window.ready = []
             else:
-                self._add_ready()
+                ready.free(slot)
+                self._pass_over(node, time_ps, at_once)
         if not running and window.empty:
             self.done = True
             self._on_done()
 
+    def _pass_over(self, node: GraphNode, time_ps: int, at_once: bool | None) -> None:
+        """A node is done at once, or (None) isn't run at all."""
+        window = self.window
+        self.ended_nodes += 1
+        if self.told is not None and at_once:
+            self.told(self.npu, node, time_ps, time_ps)
+        window.finish(node.number)
+        if at_once is None and self._overlooks:
+            self._overlooked += window.ready
+            window.ready = []
+        elif window.ready:
+            self._add_ready()
+
     def _find_more(self) -> bool:
         """Where nothing goes on: take what was overlooked, or read on; whether there was any."""
         if self._overlooked:
-            self._add(self._overlooked)
-            self._overlooked = []
+            self._add_overlooked()
             return True
         found = self.window.fill(beyond=True)
         self._add_ready()
         return found
 
     def _add_ready(self) -> None:
-        window = self.window
-        if window.ready:
-            self._add(window.ready)
-            window.ready = []
+        self._ready.add(self.window.ready)
+        self.window.ready = []
 
-    def _add(self, nodes: list[GraphNode]) -> None:
-        for node in nodes:
-            self._ready.add(node)
-
-    def _book(self, node: GraphNode, begin_ps: int, time_ps: int) -> None:
-        self.ended_nodes += 1
-        if node.kind is NodeKind.COMPUTE and not node.on_host:
-            self.compute_ps += time_ps - begin_ps
-            self.computes_since_ps = None
-        if self.sums is not None:
-            self.sums.ended(node, begin_ps, time_ps)
-        if self.told is not None:
-            self.told(self.npu, node, begin_ps, time_ps)
+    def _add_overlooked(self) -> None:
+        self._ready.add(self._overlooked)
+        self._overlooked = []

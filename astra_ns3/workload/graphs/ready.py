@@ -8,40 +8,49 @@ from heapq import heappop, heappush
 from astra_ns3.config.graph_workload import GraphNode
 from astra_ns3.workload.graphs.slots import Slot
 
+_SLOTS = tuple(range(len(Slot)))
+_NONE = int(Slot.NONE)
+
 
 class ReadyNodes:
     """``slot_of``: the place that a node needs. ``by_number``: priorities count for nothing."""
 
-    __slots__ = ("_busy", "_by_number", "_heaps", "_slot_of")
+    __slots__ = ("_busy", "_by_number", "_heaps", "_slot_of", "_waiting")
 
     def __init__(self, slot_of: Callable[[GraphNode], Slot], *, by_number: bool) -> None:
         self._slot_of = slot_of
         self._by_number = by_number
-        self._heaps: list[list[tuple[int, int, GraphNode]]] = [[] for _ in Slot]
-        self._busy = [False] * len(Slot)
+        self._heaps: list[list[tuple[int, int, GraphNode]]] = [[] for _ in _SLOTS]
+        self._busy = [False] * len(_SLOTS)
+        self._waiting = 0
 
-    def add(self, node: GraphNode) -> None:
-        """A node has become ready."""
-        heap = self._heaps[self._slot_of(node)]
-        heappush(heap, (0 if self._by_number else -node.priority, node.number, node))
+    def add(self, nodes: list[GraphNode]) -> None:
+        """Nodes have become ready."""
+        for node in nodes:
+            priority = 0 if self._by_number else -node.priority
+            heappush(self._heaps[self._slot_of(node)], (priority, node.number, node))
+        self._waiting += len(nodes)
 
-    def take(self) -> GraphNode | None:
-        """The next node that may begin, which has its place from now on; None if there is none."""
-        best: Slot | None = None
+    def take(self) -> tuple[GraphNode, int] | None:
+        """The next node that may begin, and its place, which it has from now on; None if there is none."""
+        if not self._waiting:
+            return None
+        best = -1
         first: tuple[int, int, GraphNode] | None = None
-        for slot in Slot:
+        for slot in _SLOTS:
             heap = self._heaps[slot]
             if heap and not self._busy[slot] and (first is None or heap[0] < first):
                 best, first = slot, heap[0]
-        if best is None:
+        if first is None:
             return None
-        if best is not Slot.NONE:
-            self._busy[best] = True
-        return heappop(self._heaps[best])[2]
+        heappop(self._heaps[best])
+        self._busy[best] = best != _NONE
+        self._waiting -= 1
+        return first[2], best
 
-    def free(self, node: GraphNode) -> None:
+    def free(self, slot: int) -> None:
         """A node that was taken has ended."""
-        self._busy[self._slot_of(node)] = False
+        self._busy[slot] = False
 
     def waiting(self) -> list[GraphNode]:
         """Nodes that are ready and wait for their place, those that go first before the others."""

@@ -74,7 +74,8 @@ class Window:
         if number in self._nodes or number in self._finished:
             raise InputError(f"{self._source}: node {number} ('{node.name}') stands there twice")
         for parent in node.parents:
-            if parent not in self._finished:
+            # Most stand in the window themselves, so that is looked at first.
+            if parent in self._nodes or parent not in self._finished:
                 left += 1
                 self._children.setdefault(parent, []).append(node)
         self._nodes[number] = node

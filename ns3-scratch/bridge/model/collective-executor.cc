@@ -82,12 +82,11 @@ uint32_t
 CollectiveExecutor::RegisterGroup(const uint32_t* npus, uint32_t count, int64_t delayPs)
 {
     auto group = std::make_shared<CollectiveGroup>();
-    group->members.assign(npus, npus + count);
+    group->members.reserve(count);
     group->delayPs = delayPs;
     for (uint32_t rank = 0; rank < count; ++rank)
     {
-        if (npus[rank] >= m_applications.size() ||
-            !group->rankOfMember.emplace(npus[rank], rank).second)
+        if (npus[rank] >= m_applications.size() || !group->Add(npus[rank]))
         {
             throw std::invalid_argument("group: there is no NPU " + std::to_string(npus[rank]) +
                                         ", or it is in it twice");
@@ -106,7 +105,7 @@ CollectiveExecutor::Launch(uint32_t npu,
 {
     const auto& played = ElementOf(m_schedules, schedule, "schedule");
     const auto& players = ElementOf(m_groups, group, "group");
-    if (players->members.size() != played->GetRanks() || players->rankOfMember.count(npu) == 0)
+    if (players->members.size() != played->GetRanks() || !players->FindRank(npu))
     {
         throw std::invalid_argument("launch: the group has not the schedule's ranks, or NPU " +
                                     std::to_string(npu) + " is not in it");

@@ -16,8 +16,45 @@ NS_OBJECT_ENSURE_REGISTERED(CollectiveApplication);
 namespace
 {
 constexpr int64_t PS_PER_NS = 1'000;
+constexpr std::size_t FEW_MEMBERS = 8;           // of a group that is searched through
 constexpr int64_t REDUCTION_MEMORY_ACCESSES = 3; // two reads and a write
 } // namespace
+
+bool
+CollectiveGroup::Add(uint32_t npu)
+{
+    if (FindRank(npu))
+    {
+        return false;
+    }
+    if (members.size() == FEW_MEMBERS)
+    {
+        m_rankOfMember = std::make_unique<std::unordered_map<uint32_t, uint32_t>>();
+        for (uint32_t rank = 0; rank < members.size(); ++rank)
+        {
+            m_rankOfMember->emplace(members[rank], rank);
+        }
+    }
+    if (m_rankOfMember)
+    {
+        m_rankOfMember->emplace(npu, static_cast<uint32_t>(members.size()));
+    }
+    members.push_back(npu);
+    return true;
+}
+
+std::optional<uint32_t>
+CollectiveGroup::FindRank(uint32_t npu) const
+{
+    if (m_rankOfMember)
+    {
+        const auto found = m_rankOfMember->find(npu);
+        return found == m_rankOfMember->end() ? std::nullopt : std::optional(found->second);
+    }
+    const auto found = std::find(members.begin(), members.end(), npu);
+    return found == members.end() ? std::nullopt
+                                  : std::optional(static_cast<uint32_t>(found - members.begin()));
+}
 
 TypeId
 CollectiveApplication::GetTypeId()
@@ -58,7 +95,7 @@ CollectiveApplication::Launch(uint64_t instance,
 {
     Phase& phase = m_phases[instance];
     NS_ABORT_MSG_IF(phase.schedule, "NPU " << m_npu << ": phase " << instance << " launched twice");
-    phase.rank = group->rankOfMember.at(m_npu);
+    phase.rank = group->FindRank(m_npu).value();
     phase.nextSend = schedule->SendsBegin(phase.rank);
     phase.lastSend = schedule->SendsEnd(phase.rank);
     phase.schedule = std::move(schedule);

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -17,9 +18,17 @@ namespace ns3
 /// The NPUs that play ranks 0, 1, ... of a schedule.
 struct CollectiveGroup
 {
-    std::vector<uint32_t> members;                       //!< NPU of each rank
-    std::unordered_map<uint32_t, uint32_t> rankOfMember; //!< rank of each NPU
-    int64_t delayPs{-1}; //!< endpoint delay of its phases; -1: that of the NPUs
+    std::vector<uint32_t> members; //!< NPU of each rank
+    int64_t delayPs{-1};           //!< endpoint delay of its phases; -1: that of the NPUs
+
+    /// Let an NPU play the next rank. \return false if it plays one already
+    bool Add(uint32_t npu);
+    /// \return rank of an NPU, if it plays one
+    std::optional<uint32_t> FindRank(uint32_t npu) const;
+
+  private:
+    /// Of many members; a run may have a million groups of two, which need none.
+    std::unique_ptr<std::unordered_map<uint32_t, uint32_t>> m_rankOfMember;
 };
 
 /// Who is told that an NPU has finished its part of a phase.

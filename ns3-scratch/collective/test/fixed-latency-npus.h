@@ -33,8 +33,7 @@ class FixedLatencyNpus : public MessageTransport, public PhaseListener
     {
         for (uint32_t rank = 0; rank < npus.size(); ++rank)
         {
-            m_group->members.push_back(npus[rank]);
-            m_group->rankOfMember[npus[rank]] = rank;
+            m_group->Add(npus[rank]);
             auto& application = m_applications[npus[rank]];
             application = CreateObject<CollectiveApplication>();
             application->Configure(npus[rank], costs, this, this);

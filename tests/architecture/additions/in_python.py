@@ -272,8 +272,8 @@ RULE = Recipe(
     lines={
         "astra_ns3/config/core/compatibility.py": (
             (
-                "    endpoint_delay_ns: int | None = None\n",
-                '    odd_chunks: bool = False\n    """For a test."""\n\n    endpoint_delay_ns: int | None = None\n',
+                "    chunks_of_one_size: bool = False\n",
+                '    odd_chunks: bool = False\n    """For a test."""\n\n    chunks_of_one_size: bool = False\n',
             ),
             ('    "none": OURS,', '    "none": OURS,\n        "odd": Compatibility(odd_chunks=True),'),
         ),

@@ -90,6 +90,8 @@ class _Translation:
     def _fill(self, found: dict[str, Any], defaults: LinkDefaults, link: RawLink) -> None:
         if "rate" not in found and defaults.rate_bps is not None:
             found["rate"] = defaults.rate_bps
+        if "cost" not in found and defaults.cost is not None:
+            found["cost"] = defaults.cost
         if "delay" in found:
             return
         ends = [self._coordinates.get(end) for end in (link.a, link.b)]

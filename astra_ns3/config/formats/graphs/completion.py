@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Literal
 
-from annotated_types import Ge, Le
+from annotated_types import Ge, Gt, Le
 from pydantic import BeforeValidator, Discriminator, Field, Strict, Tag, model_validator
 
 from astra_ns3.config.core.link import LinkConfig
@@ -67,6 +67,8 @@ class LinkDefaults(ConfigModel):
 
     rate_bps: RateBps | None = Field(alias="rate", default=None)
     delay_ps: TimePs | None = Field(alias="delay", default=None)
+    cost: Annotated[int, Strict(), Gt(0), Le(1_000_000)] | None = None
+    """What a shortest path counts for the link; absent: 1."""
     distance: OnOff = False
     """Delay by the distance between nodes that have a latitude and longitude, 5 us a kilometre of great circle."""
 

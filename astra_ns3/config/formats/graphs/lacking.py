@@ -29,7 +29,7 @@ def check_lacking(raw: RawGraph) -> None:
     first = min(wheres, key=len)
     raise InputError(
         f"{first}: the graph lacks {', '.join(lacking)}{_has(raw)}; beside path in the network file, add "
-        f"'{', '.join(lines)}' with values of yours (docs/topologies.md: graphs of other programs)"
+        f"'{', '.join(lines)}' with values of yours (docs/graph-files.md)"
     )
 
 

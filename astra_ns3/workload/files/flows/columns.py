@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
 
-from astra_ns3.config.flow_list import FlowGates, FlowList, Places
+from astra_ns3.config.flow_list import MOST_FLOWS, FlowGates, FlowList, Places
 from astra_ns3.errors import InputError
 from astra_ns3.units import LARGEST_INTEGER, PS_PER_SECOND
 
 _MOST_TOLD = 4
-_LARGEST_NPU = 2**31 - 1
 _SECOND_DIGITS = 12
 _LONGEST_WORD = 40
 
@@ -36,8 +35,8 @@ class FlowColumns:
 
     def append(self, line: int, source: int, destination: int, size_bytes: int, start_ps: int) -> None:
         """One more flow. Raises ValueError, in words, for what can't be one; then nothing was added."""
-        if source > _LARGEST_NPU or destination > _LARGEST_NPU:
-            raise ValueError(f"NPU {max(source, destination)} is beyond the largest number of an NPU, {_LARGEST_NPU}")
+        if source > MOST_FLOWS or destination > MOST_FLOWS:
+            raise ValueError(f"NPU {max(source, destination)} is beyond the largest number of an NPU, {MOST_FLOWS}")
         if source == destination:
             raise ValueError(f"goes from NPU {source} to itself")
         if not 1 <= size_bytes <= LARGEST_INTEGER:
@@ -139,7 +138,7 @@ def picoseconds(word: str, unit_ps: int) -> tuple[int, bool]:
     """A decimal number of some unit, to a picosecond, and whether that was rounded; raises ValueError in words."""
     try:
         exact = Decimal(word) * unit_ps if len(word) <= _LONGEST_WORD else Decimal("nan")
-    except InvalidOperation:
+    except ArithmeticError:
         exact = Decimal("nan")
     if not exact.is_finite() or exact < 0 or exact > LARGEST_INTEGER:
         raise ValueError(f"start is '{word[:_LONGEST_WORD]}', expected a number not below 0 and below 106 days")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import csv
 import re
 
-from astra_ns3.config.flow_list import FlowList, gates_of_parents
+from astra_ns3.config.flow_list import MOST_FLOWS, FlowList, gates_of_parents
 from astra_ns3.errors import InputError, nearest
 from astra_ns3.units import parse_bytes, parse_time_ps
 from astra_ns3.workload.files.flows.columns import FlowColumns, lines_of, whole_number
@@ -82,6 +82,8 @@ def _append(
     if "after" in place and cells[place["after"]]:
         words = _BETWEEN.split(cells[place["after"]].strip("; "))
         parents = tuple(whole_number(word, "after") for word in words)
+        if max(parents) >= MOST_FLOWS:
+            raise ValueError(f"after is {max(parents)}, beyond the largest number of a flow, {MOST_FLOWS - 1}")
     size_bytes = int(size) if size.isascii() and size.isdigit() and len(size) < 19 else parse_bytes(size)
     columns.append(number, source, destination, size_bytes, _start_ps(start))
     after.append(parents)

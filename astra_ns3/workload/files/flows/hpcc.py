@@ -13,6 +13,8 @@ from astra_ns3.workload.files.flows.columns import FlowColumns, lines_of, picose
 
 FORMAT = "HPCC flow.txt"
 _COLUMNS = ("source", "destination", "priority group", "destination port", "bytes", "start")
+_FEWEST = 4
+"""Words of a line that is meant to be a flow."""
 _LONG = 40
 
 
@@ -20,7 +22,7 @@ def looks_like(head: list[list[str]]) -> bool:
     """Whether the words of a file's first lines are those of such a file."""
     if not head or len(head[0]) != 1 or not head[0][0].isdigit():
         return False
-    return len(head) == 1 or (len(head[1]) == len(_COLUMNS) and all(word.isdigit() for word in head[1][:2]))
+    return len(head) == 1 or (len(head[1]) >= _FEWEST and all(word.isdigit() for word in head[1][:2]))
 
 
 def read(path: str) -> FlowList:

@@ -1,0 +1,1 @@
+"""InfraGraph (github.com/Keysight/infragraph): devices of components, instances of devices, and what joins them."""

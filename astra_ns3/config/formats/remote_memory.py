@@ -1,0 +1,70 @@
+"""Memory that NPUs load from and store to besides their own, by ASTRA-sim 2's keys."""
+
+from __future__ import annotations
+
+import os
+from typing import Annotated, Literal
+
+from annotated_types import Ge, Gt, Le
+from pydantic import Field, model_validator
+
+from astra_ns3.config.core.model import ConfigModel, Count, key_error, validated
+from astra_ns3.config.core.reading import read_text
+from astra_ns3.config.core.yaml_document import parse_yaml
+
+NONE = "NO_MEMORY_EXPANSION"
+PER_NPU = "PER_NPU_MEMORY_EXPANSION"
+PER_NODE = "PER_NODE_MEMORY_EXPANSION"
+POOL = "MEMORY_POOL"
+
+_Kind = Literal["NO_MEMORY_EXPANSION", "PER_NPU_MEMORY_EXPANSION", "PER_NODE_MEMORY_EXPANSION", "MEMORY_POOL"]
+_Latency = Annotated[float, Ge(0), Le(1e12)]
+_Bandwidth = Annotated[float, Gt(0), Le(1e9)]
+
+
+class RemoteMemory(ConfigModel):
+    """An access takes the latency, in ns, and its bytes over the bandwidth, in GB/s (10**9).
+
+    Each NPU has a memory of its own, or so many NPUs of a node share one, or all do; one that is shared serves one
+    access at a time.
+    """
+
+    kind: Literal["NO_MEMORY_EXPANSION", "PER_NPU_MEMORY_EXPANSION", "PER_NODE_MEMORY_EXPANSION", "MEMORY_POOL"] = (
+        Field(alias="memory-type")
+    )
+    latency_ns: _Latency | None = Field(alias="remote-mem-latency", default=None)
+    bandwidth: _Bandwidth | None = Field(alias="remote-mem-bw", default=None)
+    nodes: Count | None = Field(alias="num-nodes", default=None)
+    npus_of_node: Count | None = Field(alias="num-npus-per-node", default=None)
+
+    @model_validator(mode="after")
+    def _is_whole(self) -> RemoteMemory:
+        needed = {} if self.kind == NONE else {"remote-mem-latency": self.latency_ns, "remote-mem-bw": self.bandwidth}
+        if self.kind == PER_NODE:
+            needed["num-npus-per-node"] = self.npus_of_node
+        for key, value in needed.items():
+            if value is None:
+                raise key_error(key, f"is missing, which {self.kind} needs")
+        return self
+
+    @property
+    def there(self) -> bool:
+        """Whether there is any."""
+        return self.kind != NONE
+
+    def memory_of(self, npu: int) -> int | None:
+        """The number of the memory that an NPU shares with others; None: it has one of its own."""
+        if self.kind == POOL:
+            return 0
+        return None if self.kind == PER_NPU else npu // (self.npus_of_node or 1)
+
+    def access_ns(self, bytes: int) -> float:
+        """What an access takes that waits for no other."""
+        assert self.latency_ns is not None
+        assert self.bandwidth is not None
+        return self.latency_ns + bytes / self.bandwidth
+
+
+def read_remote_memory(path: str | os.PathLike[str]) -> RemoteMemory:
+    """Read ASTRA-sim 2's JSON, or the same as YAML; raises InputError with file, line and key."""
+    return validated(RemoteMemory, parse_yaml(read_text(path), os.fspath(path)))

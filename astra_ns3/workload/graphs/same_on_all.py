@@ -1,0 +1,49 @@
+"""The graph of one rank, played by every NPU of a network: what a trace of a single rank of a job stands for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from astra_ns3.config.graph_workload import GraphNode, GraphWorkload
+
+
+@dataclass(frozen=True)
+class SameOnAll:
+    """``one``: a workload of a single NPU; ``npus``: how many play it. See
+    :class:`~astra_ns3.config.graph_workload.GraphWorkload`."""
+
+    one: GraphWorkload
+    npus: int
+
+    @property
+    def source(self) -> str:
+        """Where the trace came from."""
+        return self.one.source
+
+    @property
+    def format(self) -> str:
+        """Of what kind it is."""
+        return self.one.format
+
+    @property
+    def groups(self) -> Mapping[str, tuple[int, ...]]:
+        """The groups of NPUs that it names."""
+        return self.one.groups
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What its user should know."""
+        return (*self.one.warnings, f"{self.source}: is the trace of one rank, and all {self.npus} NPUs play it")
+
+    def nodes(self, npu: int) -> Iterable[GraphNode]:
+        """The nodes of the one rank."""
+        return self.one.nodes(0)
+
+    def file_of(self, npu: int) -> str:
+        """The file of the one rank."""
+        return self.one.file_of(0)
+
+    def scaled(self, comm_scale: float = 1.0, compute_scale: float = 1.0) -> SameOnAll:
+        """Sizes and times multiplied."""
+        return SameOnAll(self.one.scaled(comm_scale, compute_scale), self.npus)

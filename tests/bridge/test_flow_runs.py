@@ -1,0 +1,180 @@
+"""Lists of flows on real networks: what closed forms say of flows alone, of two that share a line, of an incast."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from support.small_run import small_system
+
+import astra_ns3
+from astra_ns3.config.flow_list import FlowList
+from astra_ns3.config.formats.analytical import AnalyticalDimension
+from astra_ns3.config.network.analytical_network import AnalyticalNetwork
+from astra_ns3.config.network.packet_network import NetworkConfig, parse_network
+from astra_ns3.errors import LimitReached
+from astra_ns3.experiments.result import Result
+from astra_ns3.network.api import Limits
+
+ENDPOINT_PS = 10_000
+"""An NPU's delay on either end."""
+PACKET_PS = (1000 + 62 + 20) * 80
+"""A full packet of 1,000 bytes on a line of 100 Gb/s."""
+LINE_PS = 500_000
+
+
+def star(npus: int = 4, **transport: Any) -> NetworkConfig:
+    return parse_network(
+        {
+            "topology": {
+                "kind": "single-switch",
+                "npus": npus,
+                "link": {"rate": "100Gbps", "delay": "500ns"},
+                "switch": {"buffer": "1GB"},
+            },
+            "transport": transport or {"kind": "roce", "queue_pairs": "per-message"},
+        }
+    )
+
+
+def played(flows: FlowList, network: NetworkConfig | AnalyticalNetwork, **options: Any) -> Result:
+    return astra_ns3.run(
+        workload=flows, system=small_system(), network=network, record=["flows"], isolated=True, **options
+    )
+
+
+def rows(result: Result) -> list[tuple[int, int, int]]:
+    """Start, end and ideal of each flow, by number."""
+    frame = result.completions.sort_values("flow")
+    columns = (frame[name].tolist() for name in ("start_ps", "end_ps", "ideal_ps"))
+    return list(zip(*columns, strict=True))
+
+
+def test_a_flow_alone_over_roce_has_slowdown_1_whatever_its_size() -> None:
+    sizes = [1, 999, 1_000, 1_001, 123_457, 2_000_000]
+    starts = [number * 10**9 for number in range(len(sizes))]
+    result = played(FlowList.of([0] * 6, [1] * 6, sizes, starts), star())
+    assert [end - start for start, end, _ in rows(result)] == [ideal for _, _, ideal in rows(result)]
+    alone = 2 * ENDPOINT_PS + 2 * LINE_PS + 1_001 * PACKET_PS - 1_000 * PACKET_PS  # both lines, a packet of a full one
+    assert rows(result)[2][2] == alone + PACKET_PS
+    assert result.metadata["flows"]["all"]["slowdowns"]["max"] == 1.0
+
+
+def test_the_ideal_is_what_the_native_half_says_besides_the_endpoints() -> None:
+    network = parse_network(
+        {
+            "topology": {
+                "kind": "dumbbell",
+                "left": 2,
+                "right": 2,
+                "link": {"rate": "100Gbps", "delay": "500ns"},
+                "bottleneck": {"rate": "40Gbps", "delay": "3us"},
+                "switch": {"buffer": "1GB"},
+            },
+            "transport": {"kind": "roce", "completion": "acknowledged", "queue_pairs": "per-message"},
+        }
+    )
+    flows = FlowList.of([0, 0, 2, 3], [1, 2, 3, 0], [10, 54_321, 3_000, 999_999], [0, 0, 0, 0])
+    result = played(flows, network)
+    native = result.flows.sort_values("collective")["ideal_ps"].to_numpy()
+    ours = result.completions.sort_values("flow")["ideal_ps"].to_numpy()
+    assert (ours - native).tolist() == [2 * ENDPOINT_PS] * 4
+
+
+def test_two_flows_through_one_line_take_twice_the_time_of_one() -> None:
+    packets = 1_000
+    flows = FlowList.of([0, 1], [2, 2], [1_000 * packets] * 2, [0, 0])
+    result = played(flows, star())
+    # Both send at full rate; the line to NPU 2 carries all packets of both, one behind the other.
+    last = 2 * ENDPOINT_PS + 2 * LINE_PS + PACKET_PS + 2 * packets * PACKET_PS
+    ends = sorted(end for _, end, _ in rows(result))
+    assert ends[1] == last
+    assert last - ends[0] <= PACKET_PS  # they took turns
+    slowdowns = result.metadata["flows"]["all"]["slowdowns"]
+    assert slowdowns["max"] == pytest.approx(2, rel=0.01)
+
+
+def test_an_incast_ends_when_the_receivers_line_has_carried_all() -> None:
+    senders, packets = 7, 100
+    flows = FlowList.of(range(1, 8), [0] * senders, [1_000 * packets] * senders, [0] * senders)
+    result = played(flows, star(8))
+    last = 2 * ENDPOINT_PS + 2 * LINE_PS + PACKET_PS + senders * packets * PACKET_PS
+    assert max(end for _, end, _ in rows(result)) == last
+    # The receiver's line is never idle from the first packet on.
+    goodput = result.metadata["flows"]["goodput_bps"]
+    assert goodput == pytest.approx(100e9 * 1000 / 1082, rel=0.02)
+    assert result.goodput["bytes"].sum() == 1_000 * packets * senders
+
+
+def test_a_chain_starts_each_when_the_one_before_is_there() -> None:
+    flows = FlowList.of([0, 1, 2], [1, 2, 3], [5_000] * 3, [0] * 3, [(), (0,), (1,)])
+    found = rows(played(flows, star()))
+    one = found[0][2]
+    assert found == [(0, one, one), (one, 2 * one, one), (2 * one, 3 * one, one)]
+
+
+@pytest.mark.parametrize("queue_pairs", ["per-pair", "per-message"])
+def test_two_flows_of_a_pair_share_its_queue_pair_or_have_their_own(queue_pairs: str) -> None:
+    packets = 500
+    flows = FlowList.of([0, 0], [1, 1], [1_000 * packets] * 2, [0, 0])
+    (_, first, _), (_, second, _) = rows(played(flows, star(kind="roce", queue_pairs=queue_pairs)))
+    both = 2 * ENDPOINT_PS + 2 * LINE_PS + PACKET_PS + 2 * packets * PACKET_PS
+    assert second == both
+    if queue_pairs == "per-pair":
+        assert first == both - packets * PACKET_PS
+    else:
+        assert first == both - PACKET_PS
+
+
+def test_a_lone_flow_over_tcp_is_slower_than_its_ideal_only_by_handshake_and_slow_start() -> None:
+    flows = FlowList.of([0, 0], [1, 1], [1_000, 50_000_000], [0, 10**9])
+    found = rows(played(flows, star(kind="tcp")))
+    slowdowns = [(end - start) / ideal for start, end, ideal in found]
+    assert 1.5 < slowdowns[0] < 3  # three ways and the data instead of one way
+    assert 1 <= slowdowns[1] < 1.1
+
+
+@pytest.mark.parametrize("backend", ["analytical", "analytical-queues"])
+def test_a_flow_alone_on_an_analytical_network_has_slowdown_1(backend: str) -> None:
+    grid = (
+        AnalyticalDimension(topology="ring", npus=4, bytes_per_ns=50.0, link_latency_ns=500.0),
+        AnalyticalDimension(topology="switch", npus=4, bytes_per_ns=25.0, link_latency_ns=700.0, nic_latency_ns=30.0),
+    )
+    pairs = [(0, 1), (0, 2), (0, 5), (3, 12), (15, 0)]
+    sources, destinations = zip(*pairs, strict=True)
+    flows = FlowList.of(sources, destinations, [1_000_000] * 5, [number * 10**9 for number in range(5)])
+    result = played(flows, AnalyticalNetwork(grid=grid), backend=backend)
+    for start, end, ideal in rows(result):
+        assert end - start == pytest.approx(ideal, abs=1)
+
+
+def test_flows_meet_at_links_of_the_analytical_network_with_queues() -> None:
+    grid = (AnalyticalDimension(topology="switch", npus=4, bytes_per_ns=100.0, link_latency_ns=500.0),)
+    flows = FlowList.of([0, 1], [2, 2], [1_000_000] * 2, [0, 0])
+    found = rows(played(flows, AnalyticalNetwork(grid=grid), backend="analytical-queues"))
+    # 10 us up and 10 us down; the second waits for the first at the way down.
+    alone = 2 * ENDPOINT_PS + 2 * (10_000_000 + 500_000)
+    assert sorted(end for _, end, _ in found) == [alone, alone + 10_000_000]
+
+
+def test_equal_runs_give_equal_tables(tmp_path: Path) -> None:
+    rng = np.random.default_rng(3)
+    sources = rng.integers(0, 8, 300)
+    destinations = (sources + rng.integers(1, 8, 300)) % 8
+    flows = FlowList.of(sources, destinations, rng.integers(1, 30_000, 300), rng.integers(0, 10**8, 300))
+    for name in ("a", "b"):
+        played(flows, star(8), output=tmp_path / name)
+    for file in ("completions.parquet", "flow_completion.csv", "goodput.csv"):
+        assert (tmp_path / "a" / file).read_bytes() == (tmp_path / "b" / file).read_bytes()
+
+
+def test_what_was_delivered_before_a_limit_is_saved(tmp_path: Path) -> None:
+    flows = FlowList.of([0, 1], [1, 2], [1_000, 1_000], [0, 10**12])
+    with pytest.raises(LimitReached) as caught:
+        played(flows, star(), limits=Limits(simulated_ps=10**9), output=tmp_path / "a")
+    result = caught.value.result
+    assert result.completions["flow"].tolist() == [0]
+    assert result.metadata["flows"]["delivered"] == 1
+    assert not result.complete

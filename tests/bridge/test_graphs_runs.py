@@ -1,0 +1,205 @@
+"""Graphs as runs: the command lines and files of ASTRA-sim 2, what is printed and recorded."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.many_networks import small_dlrm
+from support.small_graphs import US, SmallGraphs, collective, compute, receive, send, system_of
+
+from astra_ns3 import run
+from astra_ns3.cli.main import status_of
+from astra_ns3.config.core.compatibility import OURS
+from astra_ns3.config.formats.logical_topology import read_logical_topology
+from astra_ns3.config.formats.remote_memory import read_remote_memory
+from astra_ns3.config.graph_workload import NodeKind
+from astra_ns3.errors import InputError
+from astra_ns3.report.astra_sim_lines import astra_sim_lines
+from astra_ns3.workload.files.chakra.writer import write_chakra
+from astra_ns3.workload.graphs.memory import MemoryAccesses
+
+NETWORK = "topology: [ Switch ]\nnpus_count: [ 4 ]\nbandwidth: [ 50.0 ]\nlatency: [ 500.0 ]\n"
+GROUPS = {"1": (0, 1), "2": (2, 3)}
+SYSTEM = {
+    "scheduling-policy": "LIFO",
+    "endpoint-delay": 10,
+    "active-chunks-per-dimension": 1,
+    "preferred-dataset-splits": 1,
+    "all-reduce-implementation": ["ring"],
+    "all-gather-implementation": ["ring"],
+    "reduce-scatter-implementation": ["ring"],
+    "all-to-all-implementation": ["ring"],
+    "collective-optimization": "localBWAware",
+    "local-mem-bw": 1600,
+    "trace-enabled": 1,
+}
+
+
+def graphs() -> SmallGraphs:
+    """Each NPU computes, reduces in its group of two, and hands 50 GiB/s x 1 us on to the next group."""
+    first = compute(0, 10), collective(1, 1 << 20, 0, group="1")
+    last = compute(0, 10), collective(1, 1 << 20, 0, group="2")
+    return SmallGraphs(
+        (
+            (*first, send(2, 2, 1 << 16, 1)),
+            (*first, send(2, 3, 1 << 16, 1)),
+            (*last, receive(2, 0, 1 << 16), compute(3, 5, 2)),
+            (*last, receive(2, 1, 1 << 16), compute(3, 5, 2)),
+        ),
+        GROUPS,
+    )
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> dict[str, str]:
+    """The files of that run, as ASTRA-sim 2 has them."""
+    write_chakra(graphs(), tmp_path / "job")
+    contents = {
+        "network.yml": NETWORK,
+        "system.json": json.dumps(SYSTEM),
+        "groups.json": json.dumps({name: list(members) for name, members in GROUPS.items()}),
+        "memory.json": '{"memory-type": "NO_MEMORY_EXPANSION"}',
+    }
+    for name, text in contents.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    return {"job": str(tmp_path / "job"), **{name: str(tmp_path / name) for name in contents}}
+
+
+# By its formulas: 2 messages of 512 KiB over two hops of 500 ns, 10 ns before and after, one reduction of
+# 3 x floor(524288 / 1600) ns; then 64 KiB.
+RING_NS = 10 + 2 * (1000 + int((1 << 19) / (50 * 2**30 / 1e9)) + 10) + 3 * ((1 << 19) // 1600)
+SEND_NS = int(1000 + (1 << 16) / (50 * 2**30 / 1e9))
+
+
+def test_a_command_line_of_astra_sim_2_prints_its_lines(
+    files: dict[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = [
+        "run",
+        "--backend=analytical",
+        "--compat=astra-sim-2",
+        f"--workload-configuration={files['job']}",
+        f"--system-configuration={files['system.json']}",
+        f"--network-configuration={files['network.yml']}",
+        f"--remote-memory-configuration={files['memory.json']}",
+        f"--comm-group-configuration={files['groups.json']}",
+    ]
+    assert status_of(words) == 0
+    sent, end = 10_000 + RING_NS + SEND_NS, 10_000 + RING_NS + SEND_NS + 5_000
+    lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("sys[")]
+    assert lines == [
+        f"sys[0] finished, {sent} cycles, exposed communication {sent - 10_000} cycles.",
+        f"sys[1] finished, {sent} cycles, exposed communication {sent - 10_000} cycles.",
+        f"sys[2] finished, {end} cycles, exposed communication {end - 15_000} cycles.",
+        f"sys[3] finished, {end} cycles, exposed communication {end - 15_000} cycles.",
+    ]
+
+
+def test_nodes_are_recorded(files: dict[str, str], tmp_path: Path) -> None:
+    result = run(
+        workload=graphs(),
+        system=files["system.json"],
+        network=files["network.yml"],
+        backend="analytical",
+        compat="astra-sim-2",
+        record=["nodes"],
+        output=tmp_path / "out",
+    )
+    rows: Any = result.nodes.set_index(["npu", "node"])
+    assert len(rows) == 14
+    assert rows.loc[(0, 1), "kind"] == "all_reduce of group 1"
+    assert rows.loc[(0, 1), "name"] == "x1"
+    assert rows.loc[(0, 1), "done_ps"] - rows.loc[(0, 1), "issue_ps"] == RING_NS * 1000
+    assert (rows["done_ps"].max(), result.finish_ps) == (result.finish_ps, (15_000 + RING_NS + SEND_NS) * 1000)
+
+
+def test_a_trace_of_one_rank_is_played_by_all(files: dict[str, str], caplog: pytest.LogCaptureFixture) -> None:
+    alone = SmallGraphs(((compute(0, 10), collective(1, 1 << 20, 0)),), source="rank 0")
+    others: dict[str, Any] = {
+        "system": files["system.json"],
+        "network": files["network.yml"],
+        "backend": "analytical",
+    }
+    result = run(workload=alone, **others)
+    assert "rank 0: is the trace of one rank, and all 4 NPUs play it" in caplog.text
+    assert len(set(result.npus["finish_us"])) == 1
+    assert result.metadata["collectives"] == 1
+    with pytest.raises(InputError, match="has graphs for 2 NPUs, the network has 4; expected as many, or the trace of"):
+        run(workload=SmallGraphs(alone.graphs * 2), **others)
+
+
+def test_groups_are_of_graphs_alone(files: dict[str, str]) -> None:
+    options: dict[str, Any] = {
+        "system": files["system.json"],
+        "network": files["network.yml"],
+        "backend": "analytical",
+        "groups": files["groups.json"],
+    }
+    assert run(workload=files["job"], **options).complete
+    with pytest.raises(InputError, match="groups are for workloads of graphs, and this is none"):
+        run(workload=small_dlrm(), **options)
+
+
+def test_a_network_of_packets_is_seen_as_logical_dimensions(tmp_path: Path) -> None:
+    file = tmp_path / "logical.json"
+    file.write_text('{"logical-dims": ["2", "4"]}', encoding="utf-8")
+    assert read_logical_topology(file) == (2, 4)
+    file.write_text('{"logical-dims": []}', encoding="utf-8")
+    with pytest.raises(InputError, match="logical-dims"):
+        read_logical_topology(file)
+
+
+def test_shared_memory_serves_one_access_at_a_time(tmp_path: Path) -> None:
+    file = tmp_path / "memory.json"
+    load = compute(1, 0, kind=NodeKind.MEMORY_LOAD, tensor_bytes=100_000)
+    took = {}
+    for kind in ("PER_NPU_MEMORY_EXPANSION", "PER_NODE_MEMORY_EXPANSION", "MEMORY_POOL"):
+        keys = {"memory-type": kind, "remote-mem-latency": 500, "remote-mem-bw": 100, "num-npus-per-node": 2}
+        file.write_text(json.dumps(keys), encoding="utf-8")
+        system = system_of().model_copy(update={"remote_memory": read_remote_memory(file)})
+        accesses = MemoryAccesses(system, OURS)
+        took[kind] = [accesses.duration_ps(npu, load, 0) / US for npu in range(4)]
+    assert took == {  # 500 ns and 100 kB at 100 B/ns
+        "PER_NPU_MEMORY_EXPANSION": [1.5, 1.5, 1.5, 1.5],
+        "PER_NODE_MEMORY_EXPANSION": [1.5, 3.0, 1.5, 3.0],
+        "MEMORY_POOL": [1.5, 3.0, 4.5, 6.0],
+    }
+    file.write_text('{"memory-type": "MEMORY_POOL"}', encoding="utf-8")
+    with pytest.raises(InputError, match="'remote-mem-latency': is missing, which MEMORY_POOL needs"):
+        read_remote_memory(file)
+
+
+def test_lines_are_in_the_order_of_the_finish() -> None:
+    rows = [{"npu": "0", "finish_us": "2.5", "exposed_us": "0.001"}, {"npu": "1", "finish_us": "2", "exposed_us": "1"}]
+    assert astra_sim_lines(rows).splitlines() == [
+        "sys[1] finished, 2000 cycles, exposed communication 1000 cycles.",
+        "sys[0] finished, 2500 cycles, exposed communication 1 cycles.",
+    ]
+
+
+TORUS = "topology: [ Ring, Switch ]\nnpus_count: [ 2, 2 ]\nbandwidth: [ 100.0, 50.0 ]\nlatency: [ 50.5, 500.25 ]\n"
+BYTES = 100_000
+RING, SWITCH = BYTES / (100 * 2**30 / 1e9), BYTES / (50 * 2**30 / 1e9)
+
+
+@pytest.mark.parametrize(
+    ("backend", "compat", "ns"),
+    [
+        ("analytical", "astra-sim-2", int(50.5 + RING)),  # the lowest dimension alone, whole nanoseconds
+        ("analytical-queues", "astra-sim-2", int(50.5 + RING) + 2 * int(500.25 + SWITCH)),
+        ("analytical", "none", 50.5 + RING + 1000.5 + SWITCH),
+        ("analytical-queues", "none", 50.5 + RING + 2 * (500.25 + SWITCH)),
+    ],
+)
+def test_what_a_message_over_two_dimensions_costs(
+    tmp_path: Path, files: dict[str, str], backend: str, compat: str, ns: float
+) -> None:
+    (tmp_path / "torus.yml").write_text(TORUS, encoding="utf-8")
+    system = system_of(endpoint_delay=0)
+    nothing = (compute(0, 0),)
+    message = SmallGraphs(((send(0, 3, BYTES),), nothing, nothing, (receive(0, 0, BYTES),)))
+    result = run(workload=message, system=system, network=tmp_path / "torus.yml", backend=backend, compat=compat)
+    assert result.finish_ps == pytest.approx(ns * 1000, abs=3)  # a link's times are whole picoseconds

@@ -1,0 +1,198 @@
+"""Playing a list of flows on a network whose messages take latency and bandwidth, whatever else goes on."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from support.fake_backend import FakeBackend
+
+from astra_ns3.config.flow_list import NO_GATE, FlowGates, FlowList
+from astra_ns3.errors import InputError, SimulationStalled
+from astra_ns3.network.recorded import COMPLETIONS, Columns, RecordedTable
+from astra_ns3.workload.flows.driver import FlowDriver
+from astra_ns3.workload.flows.goodput import DeliveryCurve
+from astra_ns3.workload.flows.totals import percentile, size_class
+
+LATENCY_PS, PS_PER_BYTE = 1_000_000, 10
+
+
+def took_ps(size_bytes: int) -> int:
+    return LATENCY_PS + size_bytes * PS_PER_BYTE
+
+
+class Rows:
+    """Keeps what it is given."""
+
+    def __init__(self) -> None:
+        self.opened: list[str] = []
+        self.rows: list[tuple[int, ...]] = []
+
+    def open(self, table: RecordedTable) -> None:
+        self.opened.append(table.name)
+
+    def label(self, name: str, column: str, number: int, text: str) -> None:
+        raise AssertionError
+
+    def write(self, name: str, columns: Columns) -> None:
+        assert name == COMPLETIONS.name
+        self.rows += zip(*(column.tolist() for column in columns), strict=True)
+
+    def failed(self, file: str, reason: str) -> None:
+        raise AssertionError
+
+    def close(self) -> None:
+        pass
+
+
+def played(flows: FlowList, npus: int = 4) -> list[tuple[int, ...]]:
+    """Flow, source, destination, bytes, start, end, ideal, in the order of delivery."""
+    rows = Rows()
+    driver = FlowDriver(FakeBackend(npus), flows, completions_to=rows)
+    driver.run()
+    driver.close_journal()
+    assert driver.finished
+    assert rows.opened == ["completions"]
+    return rows.rows
+
+
+def test_flows_start_at_their_times_whatever_their_order_in_the_list() -> None:
+    flows = FlowList.of([0, 1, 2], [1, 2, 3], [100, 200, 300], [7_000_000, 0, 7_000_000])
+    assert played(flows) == [
+        (1, 1, 2, 200, 0, took_ps(200), 0),
+        (0, 0, 1, 100, 7_000_000, 7_000_000 + took_ps(100), 0),
+        (2, 2, 3, 300, 7_000_000, 7_000_000 + took_ps(300), 0),
+    ]
+
+
+def test_a_chain_starts_each_flow_when_the_one_before_is_delivered() -> None:
+    flows = FlowList.of([0, 1, 2], [1, 2, 3], [100, 200, 300], [0, 0, 0], [(), (0,), (1,)])
+    first, second = took_ps(100), took_ps(100) + took_ps(200)
+    assert [(flow, start, end) for flow, _, _, _, start, end, _ in played(flows)] == [
+        (0, 0, first),
+        (1, first, second),
+        (2, second, second + took_ps(300)),
+    ]
+
+
+def test_a_flow_waits_for_the_last_of_its_parents_and_for_its_start() -> None:
+    flows = FlowList.of([0, 1, 2, 3], [1, 2, 3, 0], [100, 900, 5, 5], [0, 0, 0, 50_000_000], [(), (), (0, 1), (0,)])
+    starts = {flow: start for flow, _, _, _, start, _, _ in played(flows)}
+    assert starts == {0: 0, 1: 0, 2: took_ps(900), 3: 50_000_000}
+
+
+def test_two_flows_of_a_pair_are_told_apart() -> None:
+    flows = FlowList.of([0, 0], [1, 1], [500, 100], [0, 0])
+    assert [row[0] for row in played(flows)] == [1, 0]
+
+
+def gated(waits_for: list[int], gates: FlowGates) -> FlowList:
+    count = len(waits_for)
+    npus = np.arange(count, dtype=np.int32)
+    return FlowList(
+        npus,
+        (npus + 1) % np.int32(count),
+        np.array([100 * (flow + 1) for flow in range(count)]),
+        np.zeros(count, dtype=np.int64),
+        np.array(waits_for, dtype=np.int32),
+        gates,
+    )
+
+
+def test_a_trigger_of_many_shots_lets_one_go_for_each_delivery() -> None:
+    flows = gated([NO_GATE, NO_GATE, 0, 0], FlowGates.of([[0, 1]], [1], [True]))
+    starts = {flow: start for flow, _, _, _, start, _, _ in played(flows)}
+    assert starts == {0: 0, 1: 0, 2: took_ps(100), 3: took_ps(200)}
+
+
+def test_a_barrier_of_fewer_than_it_hears_opens_at_that_delivery() -> None:
+    flows = gated([NO_GATE, NO_GATE, NO_GATE, 0], FlowGates.of([[0, 1, 2]], [2], [False]))
+    starts = {flow: start for flow, _, _, _, start, _, _ in played(flows)}
+    assert starts[3] == took_ps(200)
+
+
+def test_one_event_at_a_time_waits_for_starts() -> None:
+    backend = FakeBackend(4)
+    count = 1000
+    flows = FlowList.of([0] * count, [1] * count, [1] * count, [10**9 + flow for flow in range(count)])
+    driver = FlowDriver(backend, flows)
+    driver.start()
+    assert len(backend._events) == 1
+    driver.run()
+    assert driver.progress() == (1, 1, count, count)
+
+
+def test_the_totals_of_npus_and_flows_add_up() -> None:
+    flows = FlowList.of([0, 1], [1, 2], [100, 2_000], [0, 500])
+    driver = FlowDriver(FakeBackend(4), flows, report_npu=1)
+    driver.run()
+    records = driver.records()
+    assert records.complete
+    assert records.finish_ps == 500 + took_ps(2_000)
+    assert [npu.finish_ps for npu in records.npus] == [took_ps(100), records.finish_ps, records.finish_ps, 0]
+    assert records.sent_bytes == (2_000,)
+    totals = records.flows
+    assert totals is not None
+    assert (totals.flows, totals.started, totals.delivered, totals.delivered_bytes) == (2, 2, 2, 2_100)
+    assert [(sizes.above_bytes, sizes.most_bytes, sizes.flows) for sizes in totals.sizes] == [
+        (0, 1_000, 1),
+        (1_000, 10_000, 1),
+    ]
+    assert totals.all is not None
+    assert totals.all.times_ps == (took_ps(100), took_ps(2_000), took_ps(2_000), took_ps(2_000))
+    assert sum(interval[2] for interval in totals.goodput) == 2_100
+
+
+def test_slowdown_is_time_over_ideal() -> None:
+    flows = FlowList.of([0, 1], [1, 2], [100, 100], [0, 0])
+    driver = FlowDriver(
+        FakeBackend(4, slowness={1: 3}), flows, ideal=lambda _, __, sizes: LATENCY_PS + sizes * PS_PER_BYTE
+    )
+    driver.run()
+    totals = driver.records().flows
+    assert totals is not None
+    assert totals.all is not None
+    assert totals.all.slowdowns == (1.0, 3.0, 3.0, 3.0)
+
+
+def test_a_flow_that_is_lost_is_named() -> None:
+    backend = FakeBackend(4, lost=lambda schedule, row: True)
+    with pytest.raises(SimulationStalled, match="2 of 2 flows are left: flows: flow 0, 100 B from NPU 0 to NPU 1, was"):
+        FlowDriver(backend, FlowList.of([0, 1], [1, 2], [100, 100], [0, 0])).run()
+
+
+def test_a_network_that_lacks_an_npu_is_refused() -> None:
+    with pytest.raises(InputError, match="goes to NPU 4, the network has 4"):
+        FlowDriver(FakeBackend(4), FlowList.of([0], [4], [1], [0]))
+
+
+def test_what_is_not_delivered_yet_is_not_in_the_totals() -> None:
+    flows = FlowList.of([0, 1], [1, 2], [100, 100], [0, 0])
+    records = FlowDriver(FakeBackend(4), flows).records()
+    assert not records.complete
+    assert records.flows is not None
+    assert records.flows.all is None
+    assert [npu.done for npu in records.npus] == [False, False, False, True]
+
+
+@pytest.mark.parametrize(
+    ("size", "found"), [(1, (0, 1_000)), (1_000, (0, 1_000)), (1_001, (1_000, 10_000)), (10**6, (10**5, 10**6))]
+)
+def test_classes_of_sizes_are_decades(size: int, found: tuple[int, int]) -> None:
+    assert size_class(size) == found
+
+
+def test_percentiles_are_values_that_occur() -> None:
+    values = np.arange(1, 101)
+    assert [percentile(values, percent) for percent in (50, 95, 99, 100)] == [50, 95, 99, 100]
+    assert percentile(np.array([7]), 50) == 7
+
+
+def test_the_curve_of_deliveries_keeps_few_points_and_all_bytes() -> None:
+    curve = DeliveryCurve()
+    for step in range(100_000):
+        curve.take(step * 1_000_000, step * 10)
+    intervals = curve.intervals()
+    assert 100 < len(intervals) <= 513
+    assert sum(size for _, _, size in intervals) == 99_999 * 10
+    assert intervals[0][0] == 0
+    assert intervals[-1][1] == 99_999 * 1_000_000

@@ -1,0 +1,121 @@
+"""What a message takes alone: sums by hand over the lines of its path."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from support.small_run import small_network
+
+from astra_ns3.config.formats.analytical import AnalyticalDimension
+from astra_ns3.config.network.analytical_network import AnalyticalNetwork
+from astra_ns3.config.network.packet_network import NetworkConfig, parse_network
+from astra_ns3.network.api import EndpointModel
+from astra_ns3.network.ideal.choice import ideal_of
+from astra_ns3.network.plan import plan_network
+
+DELAY_PS = 500_000
+PS_PER_BYTE_100G = 80
+
+
+def times(network: NetworkConfig | AnalyticalNetwork, backend: str, flows: list[tuple[int, int, int]]) -> list[int]:
+    ideal = ideal_of(plan_network(network, EndpointModel(delay_ps=10_000)), backend)
+    assert ideal is not None
+    sources, destinations, sizes = (np.array(column) for column in zip(*flows, strict=True))
+    found = ideal(sources.astype(np.int32), destinations.astype(np.int32), sizes.astype(np.int64))
+    return [int(each) - 2 * 10_000 for each in found]  # without the two ends
+
+
+def dumbbell(**transport: object) -> NetworkConfig:
+    """Two hosts at 100 Gb/s, 80 ps a byte, on each of two switches with 25 Gb/s, 320 ps a byte, between."""
+    return parse_network(
+        {
+            "topology": {
+                "kind": "dumbbell",
+                "left": 2,
+                "right": 2,
+                "link": {"rate": "100Gbps", "delay": "500ns"},
+                "bottleneck": {"rate": "25Gbps", "delay": "2us"},
+                "switch": {"buffer": "1GB"},
+            },
+            "transport": {"kind": "roce", **transport},
+        }
+    )
+
+
+def test_of_roce_over_one_switch() -> None:
+    network = parse_network(
+        {
+            "topology": {
+                "kind": "single-switch",
+                "npus": 4,
+                "link": {"rate": "100Gbps", "delay": "500ns"},
+                "switch": {"buffer": "1GB"},
+            },
+            "transport": {
+                "kind": "roce",
+                "payload": 1000,
+                "header_bytes": 48,
+                "minimum_frame_bytes": 64,
+                "line_gap_bytes": 20,
+                "completion": "arrival",
+            },
+        }
+    )
+    # 2,500 bytes are packets of 1,068, 1,068 and 568 on the line: at the second line the last one waits for the second.
+    waits = 3 * 1068 * PS_PER_BYTE_100G + 568 * PS_PER_BYTE_100G
+    # One of 100 is 168: both lines, one after the other.
+    alone = 2 * 168 * PS_PER_BYTE_100G
+    assert times(network, "ns3", [(0, 1, 2_500), (2, 3, 100)]) == [2 * DELAY_PS + waits, 2 * DELAY_PS + alone]
+
+
+def test_the_slowest_line_sets_the_pace() -> None:
+    network = dumbbell(payload=1000, header_bytes=48, minimum_frame_bytes=64, line_gap_bytes=20, completion="arrival")
+    size = 1068
+    # Ten equal packets: the first line, ten times the slow one, the last line.
+    slow = size * 80 + 10 * size * 320 + size * 80
+    delays = 2 * DELAY_PS + 2_000_000
+    near = 11 * size * 80 + 2 * DELAY_PS
+    assert times(network, "ns3", [(0, 2, 10_000), (0, 1, 10_000)]) == [delays + slow, near]
+
+
+def test_the_acknowledgement_counts_if_it_completes_the_message() -> None:
+    keys = {"payload": 1000, "header_bytes": 48, "minimum_frame_bytes": 64, "line_gap_bytes": 20, "ack_bytes": 64}
+    (delivered,) = times(dumbbell(**keys, completion="arrival"), "ns3", [(0, 1, 500)])
+    (acknowledged,) = times(dumbbell(**keys, completion="acknowledged"), "ns3", [(0, 1, 500)])
+    assert acknowledged - delivered == 2 * DELAY_PS + 2 * 84 * 80
+
+
+def test_of_tcp_segments_at_full_rate() -> None:
+    # 100 Gb/s, MTU 1500 by default: what is on the line is data, 20 of IP, 20 of TCP, 12 of time stamps, 18 and 20.
+    network = small_network()
+    assert network.tcp is not None
+    (one,) = times(network, "ns3", [(0, 1, 1000)])
+    options = 12 if network.tcp.timestamps else 0
+    assert one == 2 * DELAY_PS + 2 * (1000 + 40 + options + 38) * PS_PER_BYTE_100G
+
+
+def test_inside_a_host() -> None:
+    network = small_network(npus_per_host=2)
+    local = plan_network(network).graph.local
+    (found,) = times(network, "ns3", [(0, 1, 10**6)])
+    assert found == local.delay_ps + 8 * 10**6 * 10**12 // local.rate_bps
+
+
+def ring(npus: int = 4) -> AnalyticalNetwork:
+    return AnalyticalNetwork(
+        grid=(AnalyticalDimension(topology="ring", npus=npus, bytes_per_ns=50.0, link_latency_ns=500.0),)
+    )
+
+
+@pytest.mark.parametrize(("destination", "hops"), [(1, 1), (2, 2), (3, 1)])
+def test_by_the_formula_latency_of_each_hop_and_the_data_once(destination: int, hops: int) -> None:
+    assert times(ring(), "analytical", [(0, destination, 1_000)]) == [1000 * (500 * hops + 20)]
+
+
+@pytest.mark.parametrize(("destination", "hops"), [(1, 1), (2, 2), (3, 1)])
+def test_with_queues_every_hop_takes_the_data(destination: int, hops: int) -> None:
+    assert times(ring(), "analytical-queues", [(0, destination, 1_000)]) == [1000 * hops * (500 + 20)]
+
+
+def test_of_a_backend_of_ones_own_nothing_is_known() -> None:
+    assert ideal_of(plan_network(ring()), "mine") is None

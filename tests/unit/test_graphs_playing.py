@@ -1,0 +1,217 @@
+"""Graphs are played by our rules; a message takes one microsecond here, whatever its size."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+from support.small_graphs import US, Played, collective, compute, mark, receive, send, system_of
+
+from astra_ns3.config.core.collective_kind import CollectiveKind
+from astra_ns3.config.core.compatibility import OURS, preset
+from astra_ns3.config.graph_workload import GraphNode, NodeKind
+from astra_ns3.errors import InputError, ProgramMismatch, SimulationStalled
+from astra_ns3.workload.graphs.finished import FinishedNodes
+from astra_ns3.workload.graphs.window import Window
+
+ASTRA_SIM_2 = preset("astra-sim-2")
+RING_OF_2_US = 2.0
+"""An all-reduce of two NPUs by ring: two messages one after the other."""
+
+
+def test_a_node_begins_when_its_parents_have_ended_wherever_they_stand_in_the_file() -> None:
+    played = Played((compute(3, 5, 1, 2), compute(1, 10), compute(2, 20, 1)))
+    assert played.times == {(0, 1): (0, 10), (0, 2): (10, 30), (0, 3): (30, 35)}
+
+
+def test_of_ready_computations_the_higher_priority_goes_first_and_of_equals_the_lower_id() -> None:
+    graph = compute(4, 1), compute(2, 1), compute(9, 1, priority=1), compute(3, 1)
+    assert [number for (_, number), _ in sorted(Played(graph).times.items(), key=lambda item: item[1])] == [9, 2, 3, 4]
+    by_number = Played(graph, rules=ASTRA_SIM_2).times
+    assert [number for (_, number), _ in sorted(by_number.items(), key=lambda item: item[1])] == [2, 3, 4, 9]
+
+
+def test_host_and_device_compute_at_the_same_time_and_only_the_device_counts_as_computing() -> None:
+    played = Played((compute(1, 10), compute(2, 30, on_host=True), compute(3, 10, on_host=True)))
+    assert played.times == {(0, 1): (0, 10), (0, 2): (0, 30), (0, 3): (30, 40)}
+    npu = played.records.npus[0]
+    assert (npu.finish_ps, npu.compute_ps, npu.exposed_ps) == (40 * US, 10 * US, 30 * US)
+
+
+def test_a_parent_that_the_trace_lacks_counts_as_finished() -> None:
+    assert Played((compute(1, 10, 77), compute(2, 5, 1, 78))).times == {(0, 1): (0, 10), (0, 2): (10, 15)}
+
+
+def test_what_takes_no_time_frees_its_children_at_once() -> None:
+    graph = mark(1), mark(2, 1), compute(3, 10, 2), compute(4, 0, 3), compute(5, 1, 4)
+    assert Played(graph).times[0, 5] == (10, 11)
+
+
+def test_what_a_mark_frees_is_looked_at_when_another_node_ends_in_astra_sim_2() -> None:
+    graph = compute(1, 10, on_host=True), mark(2), compute(3, 5, 2)
+    assert Played(graph).times[0, 3] == (0, 5)
+    assert Played(graph, rules=ASTRA_SIM_2).times[0, 3] == (10, 15)
+    assert Played((mark(2), compute(3, 5, 2)), rules=ASTRA_SIM_2).times[0, 3] == (0, 5)  # where none would end
+
+
+def test_collectives_of_different_groups_overlap_and_one_at_a_time_in_astra_sim_2() -> None:
+    groups = {"1": (0, 1), "2": (0, 2), "3": (1, 3), "4": (2, 3)}
+    graphs = tuple(
+        (collective(1, 64, group=row), collective(2, 64, group=column))
+        for row, column in (("1", "2"), ("1", "3"), ("4", "2"), ("4", "3"))
+    )
+    assert Played(*graphs, groups=groups).records.finish_ps == RING_OF_2_US * US
+    one_at_a_time = Played(*graphs, groups=groups, rules=replace(OURS, nodes_of_graphs_by_number=True))
+    assert one_at_a_time.records.finish_ps == 2 * RING_OF_2_US * US
+
+
+def test_npus_that_come_to_collectives_in_other_orders_end() -> None:
+    a, b = collective(1, 64), collective(2, 128)
+    one, other = (a, b._replace(parents=(1,))), (b, a._replace(parents=(2,)))
+    with pytest.raises(SimulationStalled, match=r"NPU 0: node 1 \('x1'\) waits for all_reduce of 64 bytes"):
+        Played(one, other)  # these wait for each other, whatever the rules
+    assert Played((a, b), other).records.complete
+    assert Played(one, (a, b)).records.complete
+
+
+def test_members_play_different_collectives_whose_messages_are_alike_in_astra_sim_2() -> None:
+    scatter = collective(1, 64, collective=CollectiveKind.REDUCE_SCATTER)  # sends 32 bytes
+    gather, longer = collective(1, 32, collective=CollectiveKind.ALL_GATHER), collective(1, 64)
+    rules = replace(ASTRA_SIM_2, chunks_of_one_size=False)
+    played = Played((scatter, compute(2, 1, 1)), (gather, compute(2, 1, 1)), rules=rules)
+    assert played.times[0, 1] == played.times[1, 1] == (0, 1)
+    with pytest.raises(ProgramMismatch, match="NPU 1 issues ALLREDUCE of 64 bytes"):
+        Played((scatter,), (longer,), rules=rules)
+
+
+def test_a_send_takes_no_place_of_a_collective() -> None:
+    graphs = (send(1, 1, 8), collective(2, 64)), (receive(1, 0, 8), collective(2, 64))
+    played = Played(*graphs)
+    assert played.times[0, 2] == (0, RING_OF_2_US)
+    assert played.times[1, 1] == (0, 1)
+
+
+def test_a_send_of_astra_sim_2_ends_at_its_arrival_and_a_late_receive_at_once() -> None:
+    played = Played(
+        (send(1, 1, 8), send(2, 1, 8)), (compute(1, 5), receive(2, 0, 8, 1), receive(3, 0, 8)), rules=ASTRA_SIM_2
+    )
+    assert played.times == {(0, 1): (0, 1), (0, 2): (1, 2), (1, 3): (0, 1), (1, 1): (0, 5), (1, 2): (5, 5)}
+
+
+def test_a_message_to_oneself_takes_no_time_whichever_end_is_first() -> None:
+    graph = receive(1, 0, 8), compute(2, 5), send(3, 0, 8, 2), send(4, 0, 8, tag=1), receive(5, 0, 8, 4, tag=1)
+    assert Played(graph).times == {(0, 1): (0, 5), (0, 2): (0, 5), (0, 3): (5, 5), (0, 4): (0, 0), (0, 5): (0, 0)}
+
+
+def test_a_collective_with_nothing_to_do_is_done_at_once() -> None:
+    alone, empty, nowhere = collective(1, 64, group="1"), collective(2, 0), collective(3, 8, dimensions=(False,))
+    graph = alone, empty, nowhere, compute(4, 1, 1, 2, 3)
+    played = Played(graph, graph[1:], groups={"1": (0,)})
+    assert played.times[0, 4] == (0, 1)
+
+
+def test_the_roofline_takes_the_lower_of_peak_and_what_memory_feeds() -> None:
+    system = system_of(roofline_enabled=1, local_mem_bw=100, peak_perf=1)  # 100 bytes a ns; 1000 operations a ns
+    fed = compute(1, 7, operations=2_000_000, tensor_bytes=1_000_000)  # 2 operations a byte: 200 a ns
+    peak = compute(2, 7, operations=2_000_000, tensor_bytes=1_000)
+    unknown = compute(3, 7, operations=5)
+    assert Played((fed,), system=system).times[0, 1] == (0, 10)
+    assert Played((peak,), system=system).times[0, 2] == (0, 2)
+    assert Played((unknown,), system=system).times[0, 3] == (0, 7)
+    with pytest.raises(InputError, match=r"node 3 \('c3'\) gives no tensor_size, which the roofline needs"):
+        Played((unknown,), system=system, rules=ASTRA_SIM_2)
+
+
+def test_memory_takes_its_duration_or_its_bytes_and_overlaps_computing() -> None:
+    load = compute(1, 0, kind=NodeKind.MEMORY_LOAD, tensor_bytes=1_000_000)
+    store = compute(2, 4, kind=NodeKind.MEMORY_STORE, tensor_bytes=1_000_000)
+    played = Played((load, store, compute(3, 12)), system=system_of(local_mem_bw=100))
+    assert played.times == {(0, 1): (0, 10), (0, 2): (10, 14), (0, 3): (0, 12)}
+
+
+def test_a_broadcast_of_astra_sim_2_takes_its_duration() -> None:
+    node = collective(1, 64, collective=CollectiveKind.BROADCAST, duration_ps=3 * US)
+    assert Played((node,), (node,), rules=ASTRA_SIM_2).times[0, 1] == (0, 3)
+
+
+def test_replayed_nodes_last_as_long_as_they_say() -> None:
+    graph = collective(1, 64, duration_ps=7 * US), send(2, 1, 8, 1)._replace(duration_ps=US)
+    played = Played(graph, (compute(1, 1),), system=system_of(replay_only=1))
+    assert played.times == {(0, 1): (0, 7), (0, 2): (7, 8), (1, 1): (0, 1)}
+
+
+def test_kinds_of_work_add_up_to_the_finish() -> None:
+    graph = compute(1, 10), collective(2, 64, 1), compute(3, 1, 2), compute(4, 3, 3, on_host=True)
+    played = Played(graph, graph)
+    layers = {layer.name: layer for layer in played.records.layers}
+    assert layers["compute"].forward.compute_ps == 11 * US
+    assert layers["all_reduce"].forward.exposed_ps == layers["all_reduce"].forward.comm_ps == RING_OF_2_US * US
+    assert layers["host"].forward.exposed_ps == 3 * US
+    assert sum(layer.exposed_ps for layer in layers.values()) == played.records.npus[0].exposed_ps
+
+
+@pytest.mark.parametrize(
+    ("graph", "words"),
+    [
+        ((compute(1, 1, 2), compute(2, 1, 1)), r"NPU 0: its nodes wait for each other: node 1 \('c1'\) waits for 2"),
+        (
+            (receive(1, 1, 8),),
+            r"NPU 0: node 1 \('r1'\) waits for a message of 8 bytes tagged 0 from NPU 1 to NPU 0",
+        ),
+        ((collective(1, 8),), r"all_reduce of 8 bytes of all NPUs, which NPU 1 has not issued"),
+    ],
+)
+def test_a_stall_names_npus_and_nodes(graph: tuple[object, ...], words: str) -> None:
+    with pytest.raises(SimulationStalled, match=words):
+        Played(graph, (compute(1, 1),))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("node", "words"),
+    [
+        (collective(1, 8, group="3"), "group '3': there is no such group, but 1, 2"),
+        (collective(1, 8, group="2"), r"node 1 \('x1'\) of NPU 0 names group 2 of NPUs 1, of which it is no member"),
+        (
+            send(1, 5, 8),
+            r"of NPU 0 names NPU 5 as the other end of its message, expected one of 0 to 1",
+        ),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(node: object, words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        Played((node,), (), groups={"1": (0, 1), "2": (1,)})  # type: ignore[arg-type]
+
+
+def test_a_window_reads_no_more_than_it_needs() -> None:
+    taken = []
+
+    def nodes() -> Iterator[GraphNode]:
+        for number in range(1000):
+            taken.append(number)
+            yield compute(number, 1, *([number - 1] if number else []))
+
+    window = Window(nodes(), 16, "file")
+    window.fill()
+    assert len(taken) == 16
+    for number in range(900):
+        window.finish(number)
+        assert len(taken) <= number + 17
+    assert not window.empty
+
+
+def test_a_window_grows_where_all_in_it_wait_for_what_lies_behind() -> None:
+    graph = (*(compute(number, 1, 5000) for number in range(2000)), compute(5000, 1))
+    assert Played(graph).records.finish_ps == 2001 * US
+
+
+def test_a_number_that_stands_twice_is_refused() -> None:
+    with pytest.raises(InputError, match=r"small.0: node 1 \('c1'\) stands there twice"):
+        Played((compute(1, 1), compute(1, 2)))
+
+
+def test_finished_nodes_are_those_added() -> None:
+    finished = FinishedNodes()
+    for number in (0, 255, 256, 10**12):
+        finished.add(number)
+    assert [number in finished for number in (0, 1, 255, 256, 257, 10**12, 10**12 + 1)] == [1, 0, 1, 1, 0, 1, 0]
