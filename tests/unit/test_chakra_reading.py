@@ -197,7 +197,9 @@ def test_a_prefix_and_a_folder_are_all_ranks_in_order(tmp_path: Path, given_as: 
     assert trace.npus == 12
     assert [node.number for npu in range(12) for node in trace.nodes(npu)] == [10 * rank for rank in range(12)]
     assert trace.file_of(11).endswith("job.11.et")
-    assert pickle.loads(pickle.dumps(trace)) == trace
+    again = pickle.loads(pickle.dumps(trace))
+    assert again == trace
+    assert list(again.nodes(11)) == list(trace.nodes(11))
 
 
 def test_one_file_is_one_npu_and_says_that_there_are_more(tmp_path: Path) -> None:

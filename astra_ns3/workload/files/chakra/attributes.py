@@ -13,8 +13,8 @@ from astra_ns3.units import LARGEST_INTEGER
 from astra_ns3.workload.files.chakra.names import plain_name
 from astra_ns3.workload.files.chakra.schema import Broken, messages
 
-REMEMBERED = 65_536
-"""Different attributes whose meaning is kept; then all are forgotten, so that memory is bounded."""
+REMEMBERED = 16_384
+"""Different attributes, and lists of them, whose meaning is kept; then all are forgotten, so that memory is bounded."""
 
 Attribute = tuple[str, Any]
 IGNORED: Attribute = ("", None)
@@ -73,16 +73,27 @@ _READ_BYTES = frozenset(name.encode() for name in READ)
 
 
 class AttributeReader:
-    """Reads attributes given as bytes, and remembers what they came to."""
+    """Reads attributes given as bytes, and remembers what they came to; a copy, or one in a pickle, begins anew."""
 
     def __init__(self) -> None:
         self._class, self._broken = messages().attribute, messages().decode_error
         self._known: dict[bytes, Attribute] = {}
+        self.values: dict[tuple[bytes, ...], Mapping[str, Any]] = {}
+        """What :meth:`read_all` gave; ask it first, it is the quick way."""
 
-    @property
-    def known(self) -> Mapping[bytes, Attribute]:
-        """What has been read already; ask it first, it is the quick way."""
-        return self._known
+    def __reduce__(self) -> tuple[type[AttributeReader], tuple[()]]:
+        return AttributeReader, ()
+
+    def read_all(self, attributes: tuple[bytes, ...]) -> Mapping[str, Any]:
+        """The values of a node's attributes, each name's first; raises InputError, Broken."""
+        values: dict[str, Any] = {}
+        for content in attributes:
+            name, value = self._known.get(content) or self.read(content)
+            values.setdefault(name, value)
+        if len(self.values) >= REMEMBERED:
+            self.values.clear()
+        self.values[attributes] = values
+        return values
 
     def read(self, content: bytes) -> Attribute:
         """The name and value of an attribute, :data:`IGNORED` if it doesn't count; raises InputError, Broken."""

@@ -29,13 +29,14 @@ def is_of_pytorch(metadata: Any) -> bool:
 
 def find_callers(contents: Iterable[bytes]) -> Callers:
     """What the control dependencies of a file's nodes name; raises DecodeError."""
-    message = messages().played_node()
+    read = messages().played_node.FromString
     numbers: set[int] = set()
     named: set[int] = set()
     late: list[int] = []
     for content in contents:
-        message.ParseFromString(content)
+        message = read(content)
+        control = message.ctrl_deps[:]
         numbers.add(message.id)
-        named.update(message.ctrl_deps)
-        late.extend(caller for caller in message.ctrl_deps if caller >= message.id)
+        named.update(control)
+        late.extend(caller for caller in control if caller >= message.id)
     return Callers(frozenset(named - numbers), sum(caller in numbers for caller in late))

@@ -22,29 +22,26 @@ Values = Mapping[str, Any]
 class NodeReader:
     """Makes nodes of the messages of one file; ``rank``: whose file it is (None: a file alone, of whatever rank).
 
-    ``missing``: control dependencies that don't count, with those on later nodes (None: all count).
+    ``attributes``: shared by all files of a workload, in which the same ones stand. ``missing``: control dependencies
+    that don't count, with those on later nodes (None: all count).
     """
 
-    def __init__(self, rank: int | None, missing: frozenset[int] | None = None) -> None:
+    def __init__(self, rank: int | None, attributes: AttributeReader, missing: frozenset[int] | None = None) -> None:
         self._rank = rank
         self._parents = _parents if missing is None else partial(_parents_before, missing)
-        self._attributes = AttributeReader()
-        self._message, self._broken = messages().played_node(), messages().decode_error
+        self._attributes, self._values = attributes, attributes.values
+        self._message, self._broken = messages().played_node, messages().decode_error
 
     def read(self, content: bytes) -> GraphNode:
         """The node that a message is; raises InputError with the node, Broken if it is none."""
-        message = self._message
         try:
-            message.ParseFromString(content)
+            message = self._message.FromString(content)  # a new one: what one message has held, it never gives back
         except self._broken as error:
             raise Broken("it is no node of a Chakra trace") from error
-        known, kind = self._attributes.known, message.type
-        values: dict[str, Any] = {}
+        attributes = tuple(message.attr[:])  # slices, for going through a list of protobuf's takes three times as long
+        kind, duration_us = message.type, message.duration_micros
         try:
-            for attribute in message.attr:
-                key, value = known.get(attribute) or self._attributes.read(attribute)
-                values.setdefault(key, value)
-            duration_us = message.duration_micros
+            values = self._values.get(attributes) or self._attributes.read_all(attributes)
             if duration_us > LONGEST_DURATION_US:
                 raise InputError(f"duration_micros is {duration_us}, expected at most {LONGEST_DURATION_US}")
             if kind == names.SEND and "comm_src" in values:
@@ -66,17 +63,17 @@ class NodeReader:
 
 def _parents(message: Any) -> tuple[int, ...]:
     """Parents by data and by control, each once."""
-    data, control = message.data_deps, message.ctrl_deps
-    if not control and len(data) < 2:
-        return tuple(data)
-    return tuple(dict.fromkeys((*data, *control)))
+    parents, control = message.data_deps[:], message.ctrl_deps[:]
+    if control:
+        parents += control
+    return tuple(parents) if len(parents) < 2 else tuple(dict.fromkeys(parents))
 
 
 def _parents_before(missing: frozenset[int], message: Any) -> tuple[int, ...]:
     """The same, of control only nodes that are there and come before."""
     number = message.id
-    control = [caller for caller in message.ctrl_deps if caller < number and caller not in missing]
-    return tuple(dict.fromkeys((*message.data_deps, *control)))
+    control = [caller for caller in message.ctrl_deps[:] if caller < number and caller not in missing]
+    return tuple(dict.fromkeys((*message.data_deps[:], *control)))
 
 
 def _compute(

@@ -8,11 +8,13 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from astra_ns3.config.graph_workload import GraphNode
 from astra_ns3.errors import InputError
+from astra_ns3.workload.files.chakra.attributes import AttributeReader
 from astra_ns3.workload.files.chakra.binary import offset_of, read_first, read_pieces
 from astra_ns3.workload.files.chakra.callers import Callers, find_callers, is_of_pytorch
 from astra_ns3.workload.files.chakra.files import are_rank_files, find_rank_files
@@ -46,6 +48,10 @@ class ChakraTrace:
     compute_scale: float = 1.0
     format: str = "Chakra"
 
+    @cached_property
+    def _attributes(self) -> AttributeReader:
+        return AttributeReader()
+
     @property
     def npus(self) -> int:
         """A file is an NPU."""
@@ -58,7 +64,7 @@ class ChakraTrace:
     def nodes(self, npu: int) -> Iterator[GraphNode]:
         """The nodes of an NPU as its file has them; raises InputError with file and node, or byte."""
         path = self.files[npu]
-        nodes = _nodes(path, NodeReader(None if self.alone else npu, self.missing_callers.get(path)))
+        nodes = _nodes(path, NodeReader(None if self.alone else npu, self._attributes, self.missing_callers.get(path)))
         if self.alone:
             nodes = (node._replace(group="") if node.group else node for node in nodes)
         if self.comm_scale == 1 and self.compute_scale == 1:
