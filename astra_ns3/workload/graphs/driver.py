@@ -19,6 +19,7 @@ from astra_ns3.network.records import CollectiveRecord, LayerDetail, LayerTimes,
 from astra_ns3.system.journal import Journal
 from astra_ns3.system.layer import SystemLayer
 from astra_ns3.system.request import Handle
+from astra_ns3.units import PS_PER_NS
 from astra_ns3.workload.driving import Intervals
 from astra_ns3.workload.graphs.communication import Requests
 from astra_ns3.workload.graphs.compute import Durations
@@ -82,6 +83,8 @@ class GraphDriver:
         self._memory = MemoryAccesses(system, compatibility)
         self._requests = Requests(workload.groups, npus, len(sizes), compatibility)
         self._replays = system.replay_only
+        self._roofline = system.roofline_enabled and not system.replay_only
+        self._least_ps = compatibility.least_duration_ns * PS_PER_NS
         self._skips_broadcasts = compatibility.broadcasts_take_their_duration
         self._own_messages = OwnMessages()
         self._custom = CustomCollectives(system, npus, self._begin_part)
@@ -256,6 +259,9 @@ class GraphDriver:
     def _begin(self, player: NpuPlayer, node: GraphNode) -> bool | None:
         """Begin a node; True if it is done at once, None if it isn't run at all."""
         kind = node.kind
+        if kind is NodeKind.COMPUTE:  # by far the most
+            duration_ps = self._durations.of(node) if self._roofline else node.duration_ps or self._least_ps
+            return self._last(player, node, duration_ps)
         if self._replays:
             return self._last(player, node, self._durations.said(node))
         if kind is NodeKind.COLLECTIVE:
