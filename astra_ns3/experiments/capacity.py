@@ -15,6 +15,7 @@ from astra_ns3.experiments.costs import (
     BYTES_PER_COLLECTIVE,
     BYTES_PER_HANDLE,
     BYTES_PER_HOST,
+    BYTES_PER_MET_PAIR,
     BYTES_PER_NPU,
     BYTES_PER_PLACE,
     BYTES_PER_ROW,
@@ -47,9 +48,12 @@ class Need:
 def _pairs_need(inputs: Inputs, passes: int) -> int:
     """Bytes of the connections and queue pairs that a run has opened by its end."""
     roce = inputs.network.roce if isinstance(inputs.network, NetworkConfig) else None
-    each = {"roce": 1 if roce is None else roce.queue_pairs_per_pair}
     joined = joined_pairs(inputs, passes)
-    return sum(len(pairs) * each.get(kind, 1) * TRANSPORTS[kind].bytes_per_pair for kind, pairs in joined)
+    each = {kind: TRANSPORTS[kind].bytes_per_pair for kind, _ in joined}
+    if roce is not None:
+        reused = roce.queue_pairs == "per-message"
+        each["roce"] = BYTES_PER_MET_PAIR if reused else TRANSPORTS["roce"].bytes_per_pair * roce.queue_pairs_per_pair
+    return sum(len(pairs) * each[kind] for kind, pairs in joined)
 
 
 def run_need(inputs: Inputs, passes: int) -> Need:

@@ -23,6 +23,8 @@ BYTES_PER_HANDLE = 220
 """Such a collective on one NPU."""
 BYTES_PER_PLACE = 50
 """Such a chunk in the queue of one NPU."""
+BYTES_PER_MET_PAIR = 550
+"""Of RoCE with a queue pair for each message: what stays of two NPUs that had one, the queue pair being used again."""
 IDLE_BYTES = 250_000_000
 """Python, cppyy and ns-3 loaded, nothing built."""
 PROGRAM_SECONDS = 1.7

@@ -20,6 +20,7 @@ Numbers = npt.NDArray[np.int64]
 
 HOW_TO_RECORD: Mapping[str, str] = {
     "flows": "--record flows",
+    "completions": "--record flows",
     "layers": "--record layers",
     "accounts": "--record accounts",
     "account_hops": "--record accounts",

@@ -26,6 +26,7 @@ FLOORS = {
     "config.workload": 3,
     "config.graph_workload": 3,
     "config.flow_list": 3,
+    "config.remote_memory": 2,
     "config.system": 3,
     "config.transports": 4,
     "config.network": 5,

@@ -12,9 +12,11 @@ from support.small_run import NPUS, small_network, small_run, small_system, smal
 
 import astra_ns3
 from astra_ns3 import memory
+from astra_ns3.config.flow_list import FlowList
+from astra_ns3.config.network.packet_network import parse_network
 from astra_ns3.errors import InputError
 from astra_ns3.experiments.capacity import check_run_fits, run_need
-from astra_ns3.experiments.costs import TRANSPORTS
+from astra_ns3.experiments.costs import BYTES_PER_MET_PAIR, TRANSPORTS
 from astra_ns3.experiments.inputs import Inputs, Options, load_inputs
 from astra_ns3.experiments.validate import validate
 from astra_ns3.memory import Available, available_memory, require_memory
@@ -113,6 +115,24 @@ def test_connections_count_in_a_run_to_its_end(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(memory, "_sources", lambda limit: iter([Available(left - 1, "it has")]))
     check_run_fits(inputs, 1, to_its_end=False)
     with pytest.raises(InputError, match="would need about"):
+        check_run_fits(inputs, 1)
+
+
+@pytest.mark.parametrize(("queue_pairs", "fits"), [("per-pair", False), ("per-message", True)])
+def test_queue_pairs_that_are_used_again_count_less(
+    queue_pairs: str, fits: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pairs = [(a, b) for a in range(64) for b in range(64) if a != b]
+    sources, destinations = zip(*pairs, strict=True)
+    flows = FlowList.of(sources, destinations, [1000] * len(pairs), [0] * len(pairs))
+    keys = {**small_network(npus=64).document(), "transport": {"kind": "roce", "queue_pairs": queue_pairs}}
+    inputs = load_inputs(flows, small_system(), parse_network(keys))
+    left = run_need(inputs, 1).total + len(pairs) * BYTES_PER_MET_PAIR
+    monkeypatch.setattr(memory, "_sources", lambda limit: iter([Available(left, "it has")]))
+    if fits:
+        check_run_fits(inputs, 1)
+        return
+    with pytest.raises(InputError, match="connections of pairs"):
         check_run_fits(inputs, 1)
 
 

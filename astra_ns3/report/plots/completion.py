@@ -21,7 +21,7 @@ from astra_ns3.report.plots.style import (
     stroke,
     time_unit,
 )
-from astra_ns3.report.tables import Numbers, Records, names_of, numbers
+from astra_ns3.report.tables import Numbers, Records, names_of, numbers, recorded
 from astra_ns3.units import format_bytes
 
 if TYPE_CHECKING:
@@ -40,7 +40,8 @@ def draw(records: Records, choice: Choice) -> Figure:
     """The share of messages that had come by a time; below, if the transport knows what is ideal, the slowdown."""
     every = (records, *choice.beside)
     columns = ("bytes", "start_ps", "end_ps", "ideal_ps")
-    runs = [(name, numbers(each, "flows", *columns)) for name, each in zip(names_of(every), every, strict=True)]
+    with_names = zip(names_of(every), every, strict=True)
+    runs = [(name, numbers(each, _table_of(each), *columns)) for name, each in with_names]
     ideal = any((found[3] > 0).any() for _, found in runs)
     figure = new_figure(choice.width_inches, 3.4 if ideal else 2.0)
     axes = panels(figure, [1, 1] if ideal else [1])
@@ -69,6 +70,11 @@ def draw(records: Records, choice: Choice) -> Figure:
         _label(axes[1], "slowdown: time over that alone on an idle network")
     legend_below(figure, handles, 2 if choice.width_inches < 5 else 4)
     return figure
+
+
+def _table_of(records: Records) -> str:
+    """Of a list of flows that of these, which has what is ideal over any transport; else that of messages."""
+    return "completions" if recorded(records, "completions") else "flows"
 
 
 def classes(sizes: Numbers, every: Numbers) -> Classes:
@@ -107,4 +113,10 @@ def _extent(axes: Axes) -> tuple[float, float]:
     return min(float(np.min(x)) for x in drawn), max(float(np.max(x)) for x in drawn)
 
 
-KIND = Kind("completion", "how long messages took, by size, and their slowdown", draw, any_of=("flows",), compares=True)
+KIND = Kind(
+    "completion",
+    "how long messages took, by size, and their slowdown",
+    draw,
+    any_of=("completions", "flows"),
+    compares=True,
+)

@@ -241,6 +241,37 @@ class MessagesWaitForTheirTurn : public TestCase
     }
 };
 
+/// A group knows the rank of each member, of few that it searches and of many that it looks up.
+class GroupsKnowTheirMembers : public TestCase
+{
+  public:
+    GroupsKnowTheirMembers()
+        : TestCase("groups of few and of many know the rank of each member")
+    {
+    }
+
+  private:
+    void DoRun() override
+    {
+        for (uint32_t count : {1, 2, 7, 8, 9, 100})
+        {
+            CollectiveGroup group;
+            for (uint32_t rank = 0; rank < count; ++rank)
+            {
+                NS_TEST_ASSERT_MSG_EQ(group.Add(1000 - 3 * rank), true, "new");
+                NS_TEST_ASSERT_MSG_EQ(group.Add(1000 - 3 * rank), false, "twice");
+            }
+            NS_TEST_ASSERT_MSG_EQ(group.members.size(), count, "members");
+            for (uint32_t rank = 0; rank < count; ++rank)
+            {
+                const auto found = group.FindRank(1000 - 3 * rank);
+                NS_TEST_ASSERT_MSG_EQ(found.has_value() && *found == rank, true, "rank");
+            }
+            NS_TEST_ASSERT_MSG_EQ(group.FindRank(1).has_value(), false, "no member");
+        }
+    }
+};
+
 class StallIsReported : public TestCase
 {
   public:
@@ -307,6 +338,7 @@ class CollectiveApplicationTestSuite : public TestSuite
         AddTestCase(new RingMatchesClosedForm);
         AddTestCase(new DirectMatchesClosedForm);
         AddTestCase(new MessagesWaitForTheirTurn);
+        AddTestCase(new GroupsKnowTheirMembers);
         AddTestCase(new StallIsReported);
     }
 };
