@@ -52,6 +52,7 @@ class _Translation:
     def __init__(self, raw: RawGraph, completion: Completion) -> None:
         self._raw, self._completion = raw, completion
         self._attributes = completion.attributes
+        self._converted: dict[tuple[str, str], object] = {}
         self._coordinates: dict[str, tuple[float, float]] = {}
         if self._distances():
             self._coordinates = {node.name: at for node in raw.nodes if (at := self._place(node)) is not None}
@@ -115,14 +116,17 @@ class _Translation:
         named: AttributeName | None = getattr(self._attributes, key, None) if self._attributes is not None else None
         if named is None or named.unit is None or key not in _PARSERS:
             return value
-        try:
-            number = Fraction(str(value))
-        except (ValueError, ZeroDivisionError):
-            return value
-        if number < 0:
-            raise InputError(f"{where}: '{named.name}' is {shown(value)}, expected 0 or more")
-        whole = round(number * _PARSERS[key](f"1{named.unit}"))
-        return f"{whole}ps" if key == "delay" else whole
+        words = str(value)
+        if (key, words) not in self._converted:
+            try:
+                number = Fraction(words)
+            except (ValueError, ZeroDivisionError):
+                return value
+            if number < 0:
+                raise InputError(f"{where}: '{named.name}' is {shown(value)}, expected 0 or more")
+            whole = round(number * _PARSERS[key](f"1{named.unit}"))
+            self._converted[key, words] = f"{whole}ps" if key == "delay" else whole
+        return self._converted[key, words]
 
     def _distances(self) -> bool:
         every = (self._completion.defaults, *(self._completion.links or {}).values())
