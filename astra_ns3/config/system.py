@@ -16,7 +16,7 @@ from pydantic import BeforeValidator, Field, Strict, ValidationInfo, WithJsonSch
 from astra_ns3.config.core.algorithm_names import is_flat, split_names
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.core.model import ConfigModel, key_error, shown
-from astra_ns3.config.remote_memory import RemoteMemory
+from astra_ns3.config.formats.remote_memory import RemoteMemory
 from astra_ns3.errors import InputError, nearest
 from astra_ns3.units import LARGEST_INTEGER, PS_PER_NS
 from astra_ns3.user_code import FORM, user_part

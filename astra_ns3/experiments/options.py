@@ -10,9 +10,9 @@ from pathlib import Path
 from astra_ns3.config.core.compatibility import preset
 from astra_ns3.config.core.model import shown
 from astra_ns3.config.formats.logical_topology import read_logical_topology
+from astra_ns3.config.formats.remote_memory import read_remote_memory
 from astra_ns3.config.network.file import AnyNetwork
 from astra_ns3.config.network.packet_network import NetworkConfig, parse_network
-from astra_ns3.config.remote_memory import read_remote_memory
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.config.transports.roce_control import OwnControl
 from astra_ns3.errors import InputError

@@ -39,8 +39,10 @@ Chunk = tuple[PlannedPhase, ...]
 def ground_of(
     config: SystemConfig, world: Grid, communicator: Communicator | None, rules: Compatibility
 ) -> tuple[SystemConfig, Grid]:
-    """The system and the grid on which a communicator's collectives are planned."""
-    if communicator is not None and rules.groups_as_one_ring and len(communicator) < world.npus:
+    """The system and the grid for a communicator's collectives; one with a grid of its own keeps it."""
+    if communicator is None or communicator.sizes is not None:
+        return config, world.of(communicator)
+    if rules.groups_as_one_ring and len(communicator) < world.npus:
         return config.for_one_ring(), world.ring_of(communicator)
     return config, world.of(communicator)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple
@@ -33,13 +33,22 @@ class Costs(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Launch:
-    """One phase of one chunk. ``groups``: the group of each NPU; ``costs``: those of an NPU."""
+    """One phase of one chunk. ``groups``: the group of each NPU; ``costs``: those of an NPU. ``messages``: how many the
+    schedule has."""
 
     dimension: int
     schedule: int
     groups: PerNpu[int]
     bytes: int
     costs: Callable[[int], Costs]
+    messages: int = 0
+
+    def sends_alike(self, other: Launch, npus: Iterable[int]) -> bool:
+        """Whether these NPUs can't tell its messages from those of another."""
+        if self.messages != other.messages or self.dimension != other.dimension:
+            return False
+        mine, others = ([self_or.costs(npu)[1:] for npu in npus] for self_or in (self, other))
+        return mine == others
 
 
 class ScheduleNumbers:
@@ -108,7 +117,7 @@ class LaunchTable:
             overhead_ns = (found.receive_steps + 1) * self._endpoint_delay_ns + found.reduction_ns
             return Costs(overhead_ns * PS_PER_NS, found.receive_steps, found.sent_bytes)
 
-        return Launch(phase.dimensions[0], self._schedules.number(schedule), groups, bytes, costs)
+        return Launch(phase.dimensions[0], self._schedules.number(schedule), groups, bytes, costs, schedule.messages)
 
     def _played(self, phase: Phase, schedule: Schedule) -> Schedule:
         """What is really played of an algorithm's schedule, by another simulator's rules."""

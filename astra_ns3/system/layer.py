@@ -33,6 +33,7 @@ from astra_ns3.system.matching import Matching
 from astra_ns3.system.messages import Messages
 from astra_ns3.system.observer import NpuObserver
 from astra_ns3.system.request import CollectiveRequest, Handle, MessageRequest
+from astra_ns3.system.stand_ins import StandIns
 from astra_ns3.system.start_jitter import StartJitter
 from astra_ns3.system.task import Collective, Task
 from astra_ns3.units import PS_PER_NS
@@ -72,6 +73,7 @@ class SystemLayer:
         self._history = History(self._layer_names)
         messages = ArrivalMessages if compatibility.messages_by_arrival else Messages
         self._messages = messages(network, schedules, self._history, self._message_done, journal)
+        self._stand_ins = StandIns(self._maker) if compatibility.collectives_by_number_alone else None
         self._one_order = not compatibility.every_npu_orders_its_chunks
         self._barrier = PhaseBarrier() if compatibility.phase_barrier else None
         self._matchings: dict[Communicator | None, Matching] = {}
@@ -134,7 +136,11 @@ class SystemLayer:
         matching = self._matchings.get(request.communicator)
         if matching is None:
             matching = self._matchings[request.communicator] = Matching(request.communicator, self._network.npus)
-        collective = matching.issued(npu, request, partial(self._create, request, now_ps))
+        make = partial(self._create, request, now_ps)
+        if self._stand_ins is None:
+            collective = matching.issued(npu, request, make)
+        else:
+            collective = matching.issued(npu, request, make, partial(self._stand_ins.tolerates, npu, request, now_ps))
         if not collective.first_tasks:
             self._left_behind(collective, matching)
             return Handle(npu, -1, request, now_ps, done=True)
@@ -159,6 +165,8 @@ class SystemLayer:
     def phase_done(self, npu: int, instance: int, time_ps: int) -> None:
         """``npu`` finished a phase of a chunk: on to its next one, and start what waited for the slot."""
         task = self._tasks.get(instance)
+        if self._stand_ins is not None:
+            task = self._stand_ins.task(npu, instance) or task
         if task is None:
             self._messages.phase_done(npu, instance, time_ps)
         elif self._barrier is None:
@@ -221,7 +229,8 @@ class SystemLayer:
         collective.held.clear()
 
     def _begin(self, collective: Collective, npu: int, now_ps: int) -> None:
-        for task in collective.first_tasks:
+        stand_in = None if self._stand_ins is None else self._stand_ins.of(npu, collective)
+        for task in (stand_in or collective).first_tasks:
             self._enter(npu, task, now_ps)
             self._fill(npu, task.queue, now_ps)
 
@@ -249,7 +258,7 @@ class SystemLayer:
         self._fill(npu, task.queue, time_ps)
         collective.left[npu] -= 1
         if not collective.left[npu]:
-            self._end(collective, npu, time_ps)
+            self._end(collective.stands_for or collective, npu, time_ps)
 
     def _enter(self, npu: int, task: Task, now_ps: int) -> None:
         self._queues[task.queue][npu].add(task)
@@ -282,6 +291,8 @@ class SystemLayer:
             self._history.end(collective.index, time_ps)
             for task in collective.tasks():
                 del self._tasks[task.instance]
+            if self._stand_ins is not None:
+                self._stand_ins.forget(collective)
         self._left_behind(collective, self._matchings[collective.request.communicator])
         handle = collective.handles[npu]
         assert handle is not None

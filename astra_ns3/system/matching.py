@@ -30,8 +30,17 @@ class Matching:
         self._counts: dict[Hashable, _Count] = {}
         self._places: dict[int, tuple[_Count, int, Hashable]] = {}  # of each collective, by its index
 
-    def issued(self, npu: int, request: CollectiveRequest, make: Callable[[], Collective]) -> Collective:
-        """``npu`` issues its next collective; the first member ``make``s it. Raises ProgramMismatch."""
+    def issued(
+        self,
+        npu: int,
+        request: CollectiveRequest,
+        make: Callable[[], Collective],
+        tolerates: Callable[[Collective], bool] = lambda collective: False,
+    ) -> Collective:
+        """``npu`` issues its next collective; the first member ``make``s it.
+
+        ``tolerates``: asked whether one that isn't what was asked for will do. Raises ProgramMismatch.
+        """
         count = self._counts.get(request.key)
         if count is None:
             count = self._counts[request.key] = _Count(per_npu(self._communicator, self._npus, 0))
@@ -46,7 +55,7 @@ class Matching:
             self._places[collective.index] = count, number, request.key
         else:
             collective = count.live[number]
-            if not alike(request, collective.request):
+            if not alike(request, collective.request) and not tolerates(collective):
                 raise ProgramMismatch(
                     f"NPU {npu} issues {in_words(request)} where another member issued {in_words(collective.request)}:"
                     f" number {number} of a communicator must be the same for all its members"

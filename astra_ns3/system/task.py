@@ -38,7 +38,8 @@ class Collective:
     ``algorithm``: that of each phase; ``group_ranks``: how many NPUs exchange data with each other.
     ``first_tasks``: the first phase of each chunk; none if there is nothing to do. ``left[npu]``: chunks that a member
     has still to finish; ``handles[npu]``: None until it has issued it. ``absent_roles``: those that have not issued it
-    on any NPU, which holds it ``held`` on those that have.
+    on any NPU, which holds it ``held`` on those that have. ``stands_for``: this is what one member plays instead of
+    that collective.
     """
 
     __slots__ = (
@@ -53,6 +54,7 @@ class Collective:
         "members",
         "members_left",
         "request",
+        "stands_for",
     )
 
     def __init__(self, index: int, request: CollectiveRequest, algorithm: str, group_ranks: int) -> None:
@@ -66,6 +68,7 @@ class Collective:
         self.absent_roles: set[int] = set()
         self.held: list[int] = []
         self.members = self.members_left = 0
+        self.stands_for: Collective | None = None
 
     def start(self, first_tasks: list[Task], npus: int, roles: frozenset[int]) -> None:
         """What the members have to do; ``npus``: all there are; ``roles``: the members', if there are several."""

@@ -51,16 +51,24 @@ class ParallelGroups:
         """The NPUs of a stage."""
         return range(number * self.stage_npus, (number + 1) * self.stage_npus)
 
-    def communicator(self, group: ParallelGroup, stage: Communicator) -> Communicator | None:
-        """In what a stage's collectives among a group are issued; ``stage``: its NPUs. None: the world."""
+    def communicator(self, group: ParallelGroup, stage: int) -> Communicator | None:
+        """In what a stage's collectives among a group are issued. None: the world."""
         if group in (EXPERT, EXPERT_DATA) and self.fine != self.dimensions:
-            return self._experts[stage.ranks[0] // self.stage_npus]
-        return stage if self.stages > 1 else None
+            return self._experts[stage]
+        return self._stages[stage] if self.stages > 1 else None
+
+    @cached_property
+    def _stages(self) -> tuple[Communicator, ...]:
+        return self._communicators("stage", self.dimensions)
 
     @cached_property
     def _experts(self) -> tuple[Communicator, ...]:
-        sizes = tuple(1 if self._is_stage(number) else size for number, size in enumerate(self.fine))
-        return tuple(Communicator(self.stage(number), f"experts {number}", sizes) for number in range(self.stages))
+        return self._communicators("experts", self.fine)
+
+    def _communicators(self, name: str, dimensions: Sequence[int]) -> tuple[Communicator, ...]:
+        """The NPUs of each stage on a part of a grid."""
+        sizes = tuple(1 if self._is_stage(number) else size for number, size in enumerate(dimensions))
+        return tuple(Communicator(self.stage(number), f"{name} {number}", sizes) for number in range(self.stages))
 
     def _is_stage(self, dimension: int) -> bool:
         """Whether a dimension leads from stage to stage."""

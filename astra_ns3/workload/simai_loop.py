@@ -99,7 +99,7 @@ class _Stage:
         if part.collective is None:
             return
         group = part.group or USUAL_GROUPS[kind]
-        communicator = self._groups.communicator(group, self._role.communicator)
+        communicator = self._groups.communicator(group, self._role.number)
         # An all-gather's bytes are its output's there, and what each NPU brings here.
         gathers = part.collective is CollectiveKind.ALL_GATHER
         bytes = -(-part.bytes // self._groups.sizes[group]) if gathers else part.bytes

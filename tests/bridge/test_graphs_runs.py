@@ -14,8 +14,8 @@ from astra_ns3 import run
 from astra_ns3.cli.main import status_of
 from astra_ns3.config.core.compatibility import OURS
 from astra_ns3.config.formats.logical_topology import read_logical_topology
+from astra_ns3.config.formats.remote_memory import read_remote_memory
 from astra_ns3.config.graph_workload import NodeKind
-from astra_ns3.config.remote_memory import read_remote_memory
 from astra_ns3.errors import InputError
 from astra_ns3.report.astra_sim_lines import astra_sim_lines
 from astra_ns3.workload.files.chakra.writer import write_chakra
@@ -178,3 +178,28 @@ def test_lines_are_in_the_order_of_the_finish() -> None:
         "sys[1] finished, 2000 cycles, exposed communication 1000 cycles.",
         "sys[0] finished, 2500 cycles, exposed communication 1 cycles.",
     ]
+
+
+TORUS = "topology: [ Ring, Switch ]\nnpus_count: [ 2, 2 ]\nbandwidth: [ 100.0, 50.0 ]\nlatency: [ 50.5, 500.25 ]\n"
+BYTES = 100_000
+RING, SWITCH = BYTES / (100 * 2**30 / 1e9), BYTES / (50 * 2**30 / 1e9)
+
+
+@pytest.mark.parametrize(
+    ("backend", "compat", "ns"),
+    [
+        ("analytical", "astra-sim-2", int(50.5 + RING)),  # the lowest dimension alone, whole nanoseconds
+        ("analytical-queues", "astra-sim-2", int(50.5 + RING) + 2 * int(500.25 + SWITCH)),
+        ("analytical", "none", 50.5 + RING + 1000.5 + SWITCH),
+        ("analytical-queues", "none", 50.5 + RING + 2 * (500.25 + SWITCH)),
+    ],
+)
+def test_what_a_message_over_two_dimensions_costs(
+    tmp_path: Path, files: dict[str, str], backend: str, compat: str, ns: float
+) -> None:
+    (tmp_path / "torus.yml").write_text(TORUS, encoding="utf-8")
+    system = system_of(endpoint_delay=0)
+    nothing = (compute(0, 0),)
+    message = SmallGraphs(((send(0, 3, BYTES),), nothing, nothing, (receive(0, 0, BYTES),)))
+    result = run(workload=message, system=system, network=tmp_path / "torus.yml", backend=backend, compat=compat)
+    assert result.finish_ps == pytest.approx(ns * 1000, abs=3)  # a link's times are whole picoseconds

@@ -23,13 +23,24 @@ from astra_ns3.experiments.inputs import Options
 from astra_ns3.experiments.validate import validate
 from astra_ns3.network.api import Limits
 from fuzz.mutate import TOKENS, mutated
-from fuzz.samples import BAD_BODIES, BAD_FILES, GRAPHS, NETWORKS, PARTS, SCHEDULES, SYSTEMS, WORKLOADS
+from fuzz.samples import (
+    BAD_BODIES,
+    BAD_FILES,
+    GRAPHS,
+    NETWORKS,
+    PARTS,
+    SCHEDULES,
+    SYSTEMS,
+    TRACE_WORDS,
+    TRACES,
+    WORKLOADS,
+)
 
 STATUSES = (0, 2, 3, 4, 5, 6)
 LONGEST_SECONDS = 30
 MOST_MEMORY = 6 * 2**30
 _TRACED, _DIED = 70, 71
-_FILES = {**WORKLOADS, **SYSTEMS, **NETWORKS, **SCHEDULES, **GRAPHS}
+_FILES = {**WORKLOADS, **SYSTEMS, **NETWORKS, **SCHEDULES, **GRAPHS, **TRACES}
 _OPTIONS = (
     *("-p", "--comm-scale", "--compute-scale", "--backend", "--compat", "--num-queues-per-dim", "--injection-scale"),
     *("--scheduling-policy", "--intra-dimension-scheduling", "--inter-dimension-scheduling", "--congestion-control"),
@@ -71,13 +82,14 @@ class Fuzzer:
         place = self._folder / f"case-{case}"
         place.mkdir()
         for name, text in _FILES.items():
-            (place / name).write_text(text, encoding="utf-8")
+            (place / name).write_bytes(_content(name, text))
         (place / "mine.py").write_text(_parts(draw), encoding="utf-8")
         words = _words(draw)
-        for name in {word.removeprefix("file:") for word in words} & set(_FILES) | {draw.choice(list(GRAPHS))}:
+        trace = {draw.choice(list(TRACES))} if "trace" in words else set()
+        for name in {word.removeprefix("file:") for word in words} & set(_FILES) | {draw.choice(list(GRAPHS))} | trace:
             if draw.random() < 0.4:
                 text = mutated(draw, _FILES[name])
-                (place / name).write_bytes(text.encode("utf-8", "surrogatepass"))
+                (place / name).write_bytes(_content(name, text))
         status, error = _played(place, words, draw)
         what = _judged(place, words, status, error)
         self.statuses[status] += 1
@@ -85,6 +97,11 @@ class Fuzzer:
             shutil.rmtree(place)
         else:
             self.failures.append(Failure(case, " ".join(words), what))
+
+
+def _content(name: str, text: str) -> bytes:
+    """The bytes of a file; of a trace's each letter is one."""
+    return text.encode("latin-1", "replace") if name.endswith(".et") else text.encode("utf-8", "surrogatepass")
 
 
 def _parts(draw: random.Random) -> str:
@@ -109,7 +126,14 @@ def _words(draw: random.Random) -> list[str]:
     if kind == "show collective":
         name = draw.choice((*(f"file:{name}" for name in SCHEDULES), "mine.py:algorithm", "mine.py:topology"))
         return ["show", "collective", name, "--no-figure"]
-    files = ["-w", draw.choice(list(WORKLOADS)), "-s", draw.choice(list(SYSTEMS)), "-n", draw.choice(list(NETWORKS))]
+    files = [
+        "-w",
+        draw.choice([*WORKLOADS, *TRACE_WORDS]),
+        "-s",
+        draw.choice(list(SYSTEMS)),
+        "-n",
+        draw.choice(list(NETWORKS)),
+    ]
     if kind == "api":
         return ["api", *files]
     words = [kind, *files]

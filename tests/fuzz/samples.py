@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+from support import chakra_bytes
 from support.msccl_programs import ring_all_reduce
 from support.small_run import SYSTEM
 
@@ -154,6 +155,30 @@ GRAPHS = {
     "- scheme: one2one\n  link: eth\n  ep1: {instance: 'host[0:2]', component: nic}\n"
     "  ep2: {instance: tor, component: port}\n",
 }
+
+
+def _trace(rank: int) -> str:
+    """A file of Chakra's with a letter for each byte."""
+    before, after = (rank - 1) % 4, (rank + 1) % 4
+    nodes = [
+        chakra_bytes.node(0, chakra_bytes.COMPUTE, duration_us=3, num_ops=5000, tensor_size=64),
+        chakra_bytes.node(1, chakra_bytes.COLLECTIVE, [0], comm_type=0, comm_size=4000, involved_dim=[True]),
+        chakra_bytes.node(2, chakra_bytes.COLLECTIVE, [0], comm_type=2, comm_size=64, pg_name=str(1 + rank // 2)),
+        chakra_bytes.node(3, chakra_bytes.SEND, [1], kind="int32", comm_dst=after, comm_size=300, comm_tag=rank),
+        chakra_bytes.node(4, chakra_bytes.RECEIVE, control=[1], comm_src=before, comm_size=300, comm_tag=before),
+        chakra_bytes.node(5, 2, [4, 3], tensor_size=9000, is_cpu_op=True),
+    ]
+    return chakra_bytes.trace(nodes).decode("latin-1")
+
+
+TRACES = {f"trace.{rank}.et": _trace(rank) for rank in range(4)} | {
+    "trace.groups.json": '{"1": [0, 1], "2": [2, 3]}',
+    "alone.json": '{"version": "0.0.4"}{"id": "1", "type": "COMP_NODE", "durationMicros": "7", "dataDeps": ["0"],\n'
+    '"attr": [{"name": "num_ops", "int64Val": "5"}]}',
+}
+"""Those of ``.et`` are bytes, written as the letters of Latin-1."""
+TRACE_WORDS = ("trace", "trace", "trace", "trace.2.et", "alone.json")
+"""What ``--workload`` may say of them."""
 
 PARTS = """from astra_ns3.collectives.registry import lookup
 from astra_ns3.config.core.collective_kind import CollectiveKind

@@ -118,7 +118,8 @@ def _text(draw: Draw, dimensions: Sequence[int]) -> str:
 def _simai_text(draw: Draw, loop: str, dimensions: Sequence[int]) -> str:
     """Groups of whole dimensions, since not every algorithm can do a part of one."""
     strides = [int(np.prod(dimensions[:place])) for place in range(len(dimensions) + 1)]
-    tensor, share, stage = sorted(draw.pick(*strides) for _ in range(3))
+    stage = draw.pick(*strides)
+    tensor, share = sorted(draw.pick(*(stride for stride in strides if stride <= stage)) for _ in range(2))
     batches, count = draw.pick(1, 2, 3), draw.randint(1, 2)
     header = f"{loop} model_parallel_NPU_group: {tensor} ep: {share // tensor} "
     header += f"pp: {strides[-1] // stage} ga: {batches} pp_comm: {draw.between(NOMINAL_BYTES / 10, NOMINAL_BYTES)}"

@@ -25,9 +25,7 @@ MIB = 1 << 20
 
 
 def only_node(folder: Path, content: bytes) -> GraphNode:
-    path = folder / "one.et"
-    path.write_bytes(raw.trace([content]))
-    (node,) = read_chakra(path).nodes(0)
+    (node,) = read_chakra(raw.write_traces(folder, [[content]])).nodes(0)
     return node
 
 
@@ -172,7 +170,7 @@ def test_a_barrier_needs_no_size(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_wrong_with_a_node_is_said_with_its_file(tmp_path: Path, content: bytes, message: str) -> None:
-    with pytest.raises(InputError, match=r"one\.et: .*" + message):
+    with pytest.raises(InputError, match=r"job\.0\.et: .*" + message):
         only_node(tmp_path, content)
 
 
@@ -390,3 +388,25 @@ def test_of_pytorchs_callers_only_earlier_ones_that_are_there_count(tmp_path: Pa
         "control dependencies of PyTorch's nodes name 2 nodes that aren't there, and 2 times one that isn't earlier: "
         "these aren't waited for"
     )
+
+
+def test_a_file_alone_is_all_there_is_of_its_communicators(tmp_path: Path) -> None:
+    node = raw.node(1, raw.COLLECTIVE, comm_type=0, comm_size=8, pg_name="7")
+    prefix = raw.write_traces(tmp_path, [[node], [node]])
+    assert [each.group for each in read_chakra(f"{prefix}.1.et").nodes(0)] == [""]
+    assert [each.group for each in read_chakra(prefix).nodes(1)] == ["7"]
+
+
+def test_communicators_beside_the_files_are_found(tmp_path: Path) -> None:
+    prefix = raw.write_traces(tmp_path, [[], []])
+    assert read_chakra(prefix).groups == {}
+    Path(f"{prefix}.groups.json").write_text('{"01": [1, 0]}')
+    assert read_chakra(prefix).groups == read_chakra(tmp_path).groups == {"1": (1, 0)}
+
+
+@pytest.mark.parametrize("text", ['{"1": [' + "9" * 5000 + "]}", "[" * 100_000])
+def test_a_monstrous_file_of_communicators_is_refused(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "groups.json"
+    path.write_text(text)
+    with pytest.raises(InputError, match=r"too many digits|nested too deeply"):
+        read_groups(path)

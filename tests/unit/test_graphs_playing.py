@@ -11,7 +11,7 @@ from support.small_graphs import US, Played, collective, compute, mark, receive,
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.core.compatibility import OURS, preset
 from astra_ns3.config.graph_workload import GraphNode, NodeKind
-from astra_ns3.errors import InputError, SimulationStalled
+from astra_ns3.errors import InputError, ProgramMismatch, SimulationStalled
 from astra_ns3.workload.graphs.finished import FinishedNodes
 from astra_ns3.workload.graphs.window import Window
 
@@ -73,6 +73,16 @@ def test_npus_that_come_to_collectives_in_other_orders_end() -> None:
         Played(one, other)  # these wait for each other, whatever the rules
     assert Played((a, b), other).records.complete
     assert Played(one, (a, b)).records.complete
+
+
+def test_members_play_different_collectives_whose_messages_are_alike_in_astra_sim_2() -> None:
+    scatter = collective(1, 64, collective=CollectiveKind.REDUCE_SCATTER)  # sends 32 bytes
+    gather, longer = collective(1, 32, collective=CollectiveKind.ALL_GATHER), collective(1, 64)
+    rules = replace(ASTRA_SIM_2, chunks_of_one_size=False)
+    played = Played((scatter, compute(2, 1, 1)), (gather, compute(2, 1, 1)), rules=rules)
+    assert played.times[0, 1] == played.times[1, 1] == (0, 1)
+    with pytest.raises(ProgramMismatch, match="NPU 1 issues ALLREDUCE of 64 bytes"):
+        Played((scatter,), (longer,), rules=rules)
 
 
 def test_a_send_takes_no_place_of_a_collective() -> None:

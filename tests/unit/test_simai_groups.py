@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from astra_ns3.config.workload import ParallelGroup, Workload
 from astra_ns3.errors import InputError
-from astra_ns3.system.communicator import Communicator
 from astra_ns3.system.groups import Grid
 from astra_ns3.workload.parallel_groups import parallel_groups
 from astra_ns3.workload.parallelism import parallelism_of
@@ -39,8 +38,7 @@ def _found(workload: Workload, dimensions: tuple[int, ...], group: ParallelGroup
     world = Grid(groups.dimensions)
     found: set[tuple[int, ...]] = set()
     for number in range(groups.stages):
-        stage = Communicator(groups.stage(number), f"stage {number}")
-        grid = world.of(groups.communicator(group, stage))
+        grid = world.of(groups.communicator(group, number))
         found |= {tuple(ranks) for ranks in grid.cosets(groups.ranges[group])}
     return found
 

@@ -214,7 +214,10 @@ def test_collectives_of_a_stage_stay_in_it() -> None:
     rows = ["a -1 1 ALLREDUCE 4096 1 NONE 0 1 ALLREDUCE 8192 1"]
     header = "model_parallel_NPU_group: 2 ep: 2 pp: 2 ga: 1 all_gpus: 16 pp_comm: 8"
     records = _run(_parse(header, *rows), (16,))
-    assert sum(records.sent_bytes) == 4096 + 2 * 8192 * 3 // 4 + 8  # and the tensor that goes to the next stage
+    sent = 4096 + 2 * 8192 * 3 // 4 + 8  # and the tensor that goes to the next stage
+    assert sum(records.sent_bytes) == sent
+    as_astra_sim_2 = _run(_parse(header, *rows), (16,), compatibility=preset("astra-sim-2"))  # groups are rings there
+    assert sum(as_astra_sim_2.sent_bytes) == sent
 
 
 def test_rows_that_are_not_repeated_for_each_micro_batch_are_an_error() -> None:

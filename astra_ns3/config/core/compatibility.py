@@ -88,6 +88,10 @@ class Compatibility:
     """Each NPU starts the chunks of a queue in the order in which they come to it (ASTRA-sim 2), which may deadlock.
     Ours: all start them in one order."""
 
+    collectives_by_number_alone: bool = False
+    """Members of a group that come to different collectives with the same number play them with each other, if their
+    messages are of the same sizes (ASTRA-sim 2, where nothing else is compared). Ours: an error."""
+
     messages_by_arrival: bool = False
     """A message costs its network time alone, is matched by its size, too, and ends at its arrival for both ends, for
     a receiver that comes later then (ASTRA-sim 2). Ours: the endpoint delays as in a collective, the sender is done
@@ -128,6 +132,7 @@ _ASTRA_SIM_2 = Compatibility(
     group_endpoint_delay_ns=10,
     direct_reduces_twice_in_groups=True,
     every_npu_orders_its_chunks=True,
+    collectives_by_number_alone=True,
     messages_by_arrival=True,
     nodes_of_graphs_by_number=True,
     untimed_nodes_are_overlooked=True,

@@ -135,11 +135,10 @@ class Expansion:
             raise InputError(f"{where}: scheme ring is not read, expected one2one or many2many")
         if edge.link not in links:
             raise InputError(f"{where}: there is no link '{edge.link}'{nearest(edge.link, links)}")
-        one_end, other_end = ends
-        one_to_one = edge.scheme == "one2one"
-        pairs: Iterable[tuple[str, str]] = (
-            zip(one_end, other_end, strict=False) if one_to_one else product(one_end, other_end)
-        )
+        one, other = ends
+        pairs: Iterable[tuple[str, str]] = product(one, other)
+        if edge.scheme == "one2one":
+            pairs = zip(one, other, strict=False)
         for a, b in pairs:
             if a == b:
                 continue

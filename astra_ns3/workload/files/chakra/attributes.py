@@ -10,6 +10,7 @@ from typing import Any
 
 from astra_ns3.errors import InputError
 from astra_ns3.units import LARGEST_INTEGER
+from astra_ns3.workload.files.chakra.names import plain_name
 from astra_ns3.workload.files.chakra.schema import Broken, messages
 
 REMEMBERED = 65_536
@@ -42,8 +43,7 @@ def _truth(name: str, value: Any) -> bool:
 
 def _group(name: str, value: Any) -> str:
     """The name of a communicator; Chakra's group 0, and none, is all NPUs."""
-    text = str(_whole_number(name, value)) if not isinstance(value, str) else value.strip()
-    text = str(int(text)) if text.isascii() and text.isdigit() else text
+    text = plain_name(value if isinstance(value, str) else str(_whole_number(name, value)))
     return "" if text == "0" else text
 
 

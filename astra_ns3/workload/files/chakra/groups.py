@@ -9,6 +9,7 @@ from typing import Any
 
 from astra_ns3.config.core.reading import read_text
 from astra_ns3.errors import InputError
+from astra_ns3.workload.files.chakra.names import plain_name
 
 Groups = Mapping[str, tuple[int, ...]]
 GROUPS_SUFFIX = ".groups.json"
@@ -25,11 +26,13 @@ def read_groups(path: str | os.PathLike[str]) -> Groups:
         document = json.loads(read_text(source), object_pairs_hook=lambda pairs: _each_once(pairs, source))
     except json.JSONDecodeError as error:
         raise InputError(f"{source}:{error.lineno}: is not JSON: {error.msg}") from error
+    except ValueError as error:
+        raise InputError(f"{source}: has a number of too many digits") from error
     except RecursionError as error:
         raise InputError(f"{source}: is nested too deeply to be a file of communicators") from error
     if not isinstance(document, dict):
         raise InputError(f'{source}: expected communicators by name, like {{"1": [0, 1]}}')
-    return {_name(name): _members(name, members, source) for name, members in document.items()}
+    return {plain_name(name): _members(name, members, source) for name, members in document.items()}
 
 
 def _each_once(pairs: list[tuple[str, Any]], source: str) -> dict[str, Any]:
@@ -39,11 +42,6 @@ def _each_once(pairs: list[tuple[str, Any]], source: str) -> dict[str, Any]:
             raise InputError(f"{source}: communicator '{name}' stands there twice")
         found[name] = members
     return found
-
-
-def _name(text: str) -> str:
-    plain = text.strip()
-    return str(int(plain)) if plain.isascii() and plain.isdigit() else plain
 
 
 def _members(name: str, members: Any, source: str) -> tuple[int, ...]:

@@ -56,6 +56,8 @@ def _objects(text: str, path: str) -> Iterator[tuple[int, Any]]:
             found, place = decoder.raw_decode(text, place)
         except json.JSONDecodeError as error:
             raise InputError(f"{path}:{error.lineno}: is not JSON: {error.msg}") from error
+        except ValueError as error:
+            raise InputError(f"{path}:{line}: has a number of too many digits") from error
         except RecursionError as error:
             raise InputError(f"{path}:{line}: is nested too deeply to be a Chakra trace") from error
         yield line, found

@@ -67,3 +67,9 @@ def type_name(number: int) -> str:
 def collective_name(number: int) -> str:
     """The word for a collective, ``collective 11`` for one that has none."""
     return COLLECTIVE_TYPES[number] if 0 <= number < len(COLLECTIVE_TYPES) else f"collective {number}"
+
+
+def plain_name(text: str) -> str:
+    """The name of a communicator; a number without zeros before it."""
+    name = text.strip()
+    return name.lstrip("0") or "0" if name.isascii() and name.isdigit() else name

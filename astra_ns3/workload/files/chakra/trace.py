@@ -39,7 +39,7 @@ class ChakraTrace:
     groups: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
     alone: bool = False
-    """One file, of whatever rank: who sends in it isn't looked at."""
+    """One file, of whatever rank: who sends in it isn't looked at, and it is all there is of each communicator."""
     missing_callers: Mapping[str, frozenset[int]] = field(default_factory=dict)
     """Of each file of PyTorch's the control dependencies that name no node."""
     comm_scale: float = 1.0
@@ -59,6 +59,8 @@ class ChakraTrace:
         """The nodes of an NPU as its file has them; raises InputError with file and node, or byte."""
         path = self.files[npu]
         nodes = _nodes(path, NodeReader(None if self.alone else npu, self.missing_callers.get(path)))
+        if self.alone:
+            nodes = (node._replace(group="") if node.group else node for node in nodes)
         if self.comm_scale == 1 and self.compute_scale == 1:
             return nodes
         return (_scaled(node, self.comm_scale, self.compute_scale) for node in nodes)
@@ -96,7 +98,7 @@ def read_chakra(path: str | os.PathLike[str], groups: str | os.PathLike[str] | N
     return ChakraTrace(
         source=os.fspath(path),
         files=found.paths,
-        groups=_groups(found.paths[0], groups),
+        groups={} if found.alone else _groups(found.paths[0], groups),
         warnings=(*warnings, *_about_callers(callers)),
         alone=found.alone,
         missing_callers={file: found.missing for file, found in callers.items()},

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, Any, NamedTuple, Protocol
 
 from astra_ns3.config.core.collective_kind import CollectiveKind
-from astra_ns3.config.graph_workload import GraphNode, GraphWorkload, NodeKind
+from astra_ns3.config.graph_workload import GraphNode, NodeKind
 from astra_ns3.errors import InputError
 from astra_ns3.units import PS_PER_US
 from astra_ns3.workload.files.chakra import names
@@ -22,6 +22,21 @@ _TYPES = {kind: number for number, kind in names.KINDS.items() if kind is not No
 _COLLECTIVES = {kind: names.COLLECTIVE_TYPES.index(word) for word, kind in reversed(list(names.COLLECTIVES.items()))}
 
 
+class Writable(Protocol):
+    """What is written of graphs, each part as in :class:`~astra_ns3.config.graph_workload.GraphWorkload`."""
+
+    @property
+    def npus(self) -> int:
+        """How many NPUs there are graphs for."""
+
+    @property
+    def groups(self) -> Mapping[str, tuple[int, ...]]:
+        """Members of each communicator."""
+
+    def nodes(self, npu: int) -> Iterable[GraphNode]:
+        """The nodes of an NPU."""
+
+
 class Written(NamedTuple):
     """What was written. ``rounded``: nodes whose duration only we read to the picosecond, others in microseconds."""
 
@@ -31,7 +46,7 @@ class Written(NamedTuple):
     rounded: int
 
 
-def write_chakra(workload: GraphWorkload, prefix: str | os.PathLike[str], *, as_json: bool = False) -> Written:
+def write_chakra(workload: Writable, prefix: str | os.PathLike[str], *, as_json: bool = False) -> Written:
     """Write ``PREFIX.<rank>.et``, or ``.json``, and ``PREFIX.groups.json`` if there are communicators.
 
     Chakra's durations are whole microseconds; one that isn't is rounded, and stands there exactly in an attribute of
@@ -55,7 +70,7 @@ def write_chakra(workload: GraphWorkload, prefix: str | os.PathLike[str], *, as_
     return Written(tuple(files), _write_groups(workload, os.fspath(prefix)), nodes, rounded)
 
 
-def _write_groups(workload: GraphWorkload, prefix: str) -> str | None:
+def _write_groups(workload: Writable, prefix: str) -> str | None:
     if not workload.groups:
         return None
     path = f"{prefix}{GROUPS_SUFFIX}"
