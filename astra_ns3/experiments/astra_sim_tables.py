@@ -182,7 +182,7 @@ def _utilization(records: RunRecords, run_name: str) -> Table:
     # A second of simulated time has its windows of 10 us. A longer run (a connection may give up after minutes) has
     # as many, wider ones, or the table would take longer than the run.
     window_ps = _WINDOW_PS * max(1, -(-finish_ps // (_MOST_WINDOWS * _WINDOW_PS)))
-    windows = finish_ps // window_ps
+    windows = finish_ps // window_ps if records.flows is None else 0  # flows stand in no queue
     columns = [_busy_percent(busy, windows, window_ps) for busy in records.busy]
     header = [" time (us) ", *(f"dim{number + 1} util" for number in range(len(columns))), ""]
     rows: list[list[Cell]] = []

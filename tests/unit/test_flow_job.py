@@ -83,6 +83,7 @@ def test_a_run_leaves_tables_totals_and_text(tmp_path: Path) -> None:
         "last_start_ps": 10**6,
         "npus": 4,
     }
+    assert result.dimension_utilization.empty
     text = run_text(result.metadata, None)
     assert "flows        4 of 4 delivered" in text
     assert "up to 10 KB" in text
