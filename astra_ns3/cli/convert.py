@@ -51,7 +51,9 @@ def convert_command(
     groups: str | None,
     as_json: bool,
 ) -> int:
-    """Write the workload IN in another format. A prefix or folder of Chakra's traces is one workload."""
+    """Write the workload IN in another format.
+
+    A prefix or folder of Chakra's traces is one workload."""
     workload = read(source, groups)
     converted = convert(workload, target, output, Unrolling(sizes_of(dimensions), passes, scheduling_policy))
     for warning in converted.warnings:

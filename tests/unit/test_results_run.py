@@ -166,7 +166,7 @@ def test_a_factory_gets_what_a_backend_is_made_from() -> None:
         ({"compute_scale": float("nan")}, "compute-scale is nan"),
         (
             {"record": ("flow",)},
-            "record 'flow' is not one of flows, accounts, layers, timeline, all; did you mean",
+            "record 'flow' is not one of flows, accounts, layers, timeline, nodes, all; did you mean",
         ),
         ({"backend": []}, "backend is [], expected a name"),
         ({"compat": 3}, "compat is 3, expected a name"),
