@@ -31,6 +31,8 @@ class Validation:
 
     loop: str
     layers: int
+    """Or what ``counted`` says: ``flow``, ``graph``."""
+    counted: str
     passes: int
     npus: int
     hosts: int
@@ -63,6 +65,7 @@ def validate(
     return Validation(
         loop=inputs.job.shape().loop,
         layers=inputs.job.shape().layers,
+        counted=inputs.job.shape().counted,
         passes=options.passes,
         npus=inputs.network.npus,
         hosts=inputs.graph.hosts,

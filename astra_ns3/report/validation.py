@@ -69,7 +69,8 @@ def _with_unit(name: str, value: float) -> str:
 
 
 def _workload(document: Mapping[str, Any]) -> str:
-    layers = counted(document["layers"], "layer", "layers")
+    one = document["counted"]
+    layers = counted(document["layers"], one, f"{one}s")
     return f"{document['loop']}, {layers}, {counted(document['passes'], 'pass', 'passes')}"
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
+import pickle
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, fields
 from pathlib import Path
@@ -13,6 +15,8 @@ from astra_ns3.config.core.algorithm_names import FILE_PREFIX
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.core.document import Document, KeyPath
 from astra_ns3.config.core.model import shown, validated
+from astra_ns3.config.flow_list import FlowList
+from astra_ns3.config.graph_workload import GraphWorkload
 from astra_ns3.config.network.analytical_network import AnalyticalNetwork
 from astra_ns3.config.network.file import AnyNetwork
 from astra_ns3.config.network.packet_network import NetworkConfig
@@ -22,10 +26,11 @@ from astra_ns3.errors import InputError, nearest
 from astra_ns3.system.file import parse_system
 from astra_ns3.units import PS_PER_NS, parse_bytes, parse_time_ps
 from astra_ns3.user_code import FORM, user_part
+from astra_ns3.workload.files.registry import AnyWorkload
 from astra_ns3.workload.loops import LOOPS
 
 Made = TypeVar("Made")
-AnyConfig = Workload | SystemConfig | AnyNetwork
+AnyConfig = AnyWorkload | SystemConfig | AnyNetwork
 PASSES = ("forward", "input_gradient", "weight_gradient")
 _PATH = ("topology", "path")
 """Of the graph's file in a network."""
@@ -36,7 +41,18 @@ def document_of(config: AnyConfig) -> dict[str, Any]:
     if isinstance(config, Workload):
         found: dict[str, Any] = json.loads(json.dumps(asdict(config, dict_factory=_plain)))  # lists, not tuples
         return found
+    if isinstance(config, (FlowList, GraphWorkload)):
+        return {"source": config.source, "content": _content_digest(config)}
     return config.document()
+
+
+def _content_digest(workload: FlowList | GraphWorkload) -> str:
+    """Of all that is in a list of flows, or in the files of graphs and what was read beside them."""
+    found = hashlib.sha256(pickle.dumps(workload))
+    if isinstance(workload, GraphWorkload):
+        for path in dict.fromkeys(workload.file_of(npu) for npu in range(workload.npus)):
+            found.update(hashlib.sha256(Path(path).read_bytes()).digest())
+    return found.hexdigest()
 
 
 def _plain(items: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -45,7 +61,7 @@ def _plain(items: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def given_of(config: AnyConfig) -> dict[str, Any]:
     """As :func:`document_of`, without what the file leaves open, so that a change may lead to other defaults."""
-    if isinstance(config, Workload):
+    if isinstance(config, (Workload, FlowList, GraphWorkload)):
         return document_of(config)
     given: dict[str, Any] = config.model_dump(mode="json", by_alias=True, exclude_unset=True)
     topology = given.get("topology")
@@ -58,6 +74,10 @@ def parsed(config: AnyConfig, data: dict[str, Any], source: str, lines: Mapping[
     """What plain data describe, of the kind that ``config`` is; raises InputError: ``source``, line and key."""
     if isinstance(config, Workload):
         return _workload(data, Document(source, data, lines))
+    if isinstance(config, (FlowList, GraphWorkload)):
+        if data != document_of(config):
+            raise InputError(f"{source}: {config.source} has no keys to change: it is no training loop")
+        return config
     if isinstance(config, SystemConfig):
         return parse_system(data, source, lines)
     document = Document(source, data, lines)

@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from astra_ns3.config.core.document import KeyPath
+from astra_ns3.config.graph_workload import GraphWorkload
 from astra_ns3.config.network.file import read_network_file
-from astra_ns3.config.workload import Workload
 from astra_ns3.errors import InputError
 from astra_ns3.studies.changes import Change, changed
 from astra_ns3.studies.documents import AnyConfig, document_of, given_of, names_files, parsed, placed
 from astra_ns3.system.file import parse_system, read_system
+from astra_ns3.workload.files.chakra.trace import is_chakra
 from astra_ns3.workload.files.registry import read_workload
 
 USUAL_COMPAT = "none"
@@ -37,8 +38,8 @@ def _network(path: str) -> Source:
 
 def _workload(path: str) -> Source:
     found = read_workload(path)
-    if not isinstance(found, Workload):
-        raise InputError(f"{path}: a study's workload is a training loop's so far, this one is of another kind")
+    if isinstance(found, GraphWorkload):  # its files are read while it is played, perhaps from another folder
+        found = read_workload(Path.cwd() / path)
     return Source(found)
 
 
@@ -92,7 +93,8 @@ class Sources:
         if not isinstance(chosen.value, str):
             raise InputError(f"{self._place(chosen)}: key '{chosen.key}' is {chosen.value!r}, expected a path")
         path = os.path.normpath(self._folder / chosen.value)
-        if not os.path.lexists(path):
+        is_prefix = kind == "workload" and is_chakra(Path(path))
+        if not os.path.lexists(path) and not is_prefix:
             raise InputError(f"{self._place(chosen)}: key '{chosen.key}': {path}: no such file")
         here = os.path.relpath(path)
         source = _READERS[kind](here if not here.startswith("..") else path)

@@ -120,7 +120,8 @@ def test_the_analytical_backend_takes_it_as_a_fabric(mine: Path) -> None:
         ),
         (
             {"npus": 4},
-            r"network: key 'topology\.npus': unknown key; allowed: routing, dimensions, nic, forwarding, kind, parameters",
+            r"network: key 'topology\.npus': unknown key; "
+            "allowed: routing, dimensions, nic, forwarding, kind, parameters",
         ),
         ({"parameters": {"npos": 4}}, r"mine\.py:\d+: star failed: TypeError: .*unexpected keyword argument 'npos'"),
         ({"parameters": {"npus": None}}, r"key 'topology\.parameters': 'npus' is None, expected a number, on or off"),

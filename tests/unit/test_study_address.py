@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from support.studies import INPUTS, study_of, written
 
+from astra_ns3.errors import InputError
 from astra_ns3.studies import address
 from astra_ns3.studies.expansion import expand
 from astra_ns3.studies.file import read_study
@@ -214,3 +215,26 @@ def test_the_digest_of_the_code_counts_the_rooms_that_play_and_no_others(
         assert digest() != found
     finally:
         address.code_digest.cache_clear()
+
+
+def test_a_byte_of_a_trace_changes_the_address(inputs: Path) -> None:
+    for file in (INPUTS / "workload" / "chakra").glob("step.*"):
+        shutil.copy(file, inputs / file.name)
+    base = {**FILES, "workload": "step", "network": str(INPUTS / "network" / "full-mesh-8.yaml")}
+    before = addresses(inputs, base)
+    assert addresses(inputs, base) == before
+    trace = inputs / "step.5.et"
+    trace.write_bytes(trace.read_bytes().replace(b"forward", b"backwar", 1))
+    assert addresses(inputs, base) != before
+
+
+def test_a_list_of_flows_has_an_address_and_no_keys_to_change(inputs: Path) -> None:
+    flows = inputs / "flows.csv"
+    flows.write_text("source,destination,bytes,start\n0,1,1KB,0\n", encoding="utf-8")
+    base = {**FILES, "workload": "flows.csv"}
+    before = addresses(inputs, base)
+    assert addresses(inputs, base) == before
+    flows.write_text("source,destination,bytes,start\n0,1,2KB,0\n", encoding="utf-8")
+    assert addresses(inputs, base) != before
+    with pytest.raises(InputError, match="has no keys to change"):
+        addresses(inputs, {**base, "workload.bytes": 7})

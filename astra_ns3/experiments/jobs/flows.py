@@ -33,7 +33,7 @@ class FlowsJob:
 
     def shape(self) -> Shape:
         """What kind of list, and how many flows it has."""
-        return Shape(self.workload.format, len(self.workload))
+        return Shape(self.workload.format, len(self.workload), "flow")
 
     def scaled(self, comm_scale: float, compute_scale: float) -> FlowsJob:
         """Sizes by the one, starts by the other: both alike keep the load."""

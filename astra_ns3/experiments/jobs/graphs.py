@@ -35,7 +35,7 @@ class GraphJob:
 
     def shape(self) -> Shape:
         """The format, and of how many NPUs there are graphs."""
-        return Shape(f"{self.workload.format} graphs", self.workload.npus)
+        return Shape(f"{self.workload.format} graphs", self.workload.npus, "graph")
 
     def scaled(self, comm_scale: float, compute_scale: float) -> GraphJob:
         """Sizes, and durations and operations, multiplied."""

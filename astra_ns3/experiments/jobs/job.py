@@ -45,10 +45,11 @@ class Playing:
 
 
 class Shape(NamedTuple):
-    """A workload in a line: its loop, or what it is instead, and of how many layers, nodes or flows."""
+    """A workload in a line: its loop, or what it is instead, and of how many ``layers``, or what ``counted`` says."""
 
     loop: str
     layers: int
+    counted: str = "layer"
 
 
 class Job(Protocol):

@@ -7,6 +7,7 @@ from typing import Any
 
 from astra_ns3.collectives.schedule_files import Tell, silent
 from astra_ns3.config.workload import Pass, Workload
+from astra_ns3.errors import InputError
 from astra_ns3.experiments.expected import ExpectedRun, expected_run
 from astra_ns3.experiments.jobs.job import Ground, Playing, Shape
 from astra_ns3.experiments.scaling import scaled_apart
@@ -75,6 +76,11 @@ class TrainingJob:
 
     def expected(self, ground: Ground, passes: int, tell: Tell = silent) -> ExpectedRun:
         """Every collective and message of the loop."""
+        for kind in ground.system.custom_collectives():
+            raise InputError(
+                f"the system plays {kind.value} as Chakra traces ('...-implementation-custom'), which only a workload "
+                "of graphs can; 'file:PATH' as an implementation plays a schedule in any"
+            )
         return expected_run(
             self.workload,
             ground.system,
