@@ -6,9 +6,13 @@ import click
 
 from astra_ns3.cli.convert import read, sizes_of
 from astra_ns3.cli.output import log_warning, print_json, show, show_logs
+from astra_ns3.config.flow_list import FlowList
 from astra_ns3.config.workload import Workload
+from astra_ns3.errors import InputError
+from astra_ns3.experiments.jobs.flows import FlowsJob
 from astra_ns3.report.workload.figure import draw_levels
 from astra_ns3.report.workload.text import overview_document, overview_text
+from astra_ns3.units import format_bytes, format_time
 from astra_ns3.workload.files.conversion import Unrolling, as_graphs
 from astra_ns3.workload.graphs.overview import overview
 
@@ -17,7 +21,11 @@ _DEFAULT_NPUS = 8
 
 @click.command("workload")
 @click.argument("file")
-@click.option("--dimensions", metavar="SIZES", help="Of a training loop: NPUs along each, such as 2x4.  [default: 8]")
+@click.option(
+    "--dimensions",
+    metavar="SIZES",
+    help="Of a training loop: NPUs along each, such as 2x4.  [default: as many as it says, or 8]",
+)
 @click.option("--groups", metavar="FILE", help="Communicators of a Chakra trace, ASTRA-sim's JSON.")
 @click.option("-o", "--output", metavar="FILE", help="Draw the graph's levels: a picture (.png, .svg, .pdf).")
 @click.option("--json", "as_json", is_flag=True, help="Print the numbers as JSON.")
@@ -28,7 +36,10 @@ def show_workload(file: str, dimensions: str | None, groups: str | None, output:
     """
     show_logs("warning")
     workload = read(file, groups)
-    sizes = sizes_of(dimensions) or ((_DEFAULT_NPUS,) if isinstance(workload, Workload) else None)
+    if isinstance(workload, FlowList):
+        return _show_flows(workload, output, as_json=as_json)
+    usual = (workload.npus or _DEFAULT_NPUS,) if isinstance(workload, Workload) else None
+    sizes = sizes_of(dimensions) or usual
     graphs = as_graphs(workload, Unrolling(sizes))
     found = overview(graphs)
     document = {**overview_document(graphs, found), "warnings": list(graphs.warnings)}
@@ -43,4 +54,23 @@ def show_workload(file: str, dimensions: str | None, groups: str | None, output:
     show(overview_text(document, found))
     if output:
         show(f"written to {output}")
+    return 0
+
+
+def _show_flows(flows: FlowList, output: str | None, *, as_json: bool) -> int:
+    """A list of flows has neither nodes nor levels."""
+    if output:
+        raise InputError(f"{flows.source}: is a list of flows, which has no graph to draw; leave out --output")
+    document = FlowsJob(flows).document()
+    if as_json:
+        print_json({**document, "warnings": list(flows.warnings), "exit_status": 0})
+        return 0
+    first, last = (format_time(document[key]) for key in ("first_start_ps", "last_start_ps"))
+    smallest, largest = (format_bytes(int(size)) for size in (flows.sizes_bytes.min(), flows.sizes_bytes.max()))
+    show(
+        f"workload  {document['source']}, {document['loop']}\n"
+        f"flows     {document['flows']:,}, {document['waiting_for_others']:,} of them after others\n"
+        f"bytes     {format_bytes(document['bytes'])}, {smallest} to {largest} each\n"
+        f"starts    {first} to {last}"
+    )
     return 0

@@ -119,7 +119,7 @@ def load_inputs(
     with _named(network):
         _check_grid(network_config)
         _check_reported(network_config, options)
-    with _named(system):
+    with _named(system, of_its_own=job.source):
         # Before the graph: it takes long to build, and needs less memory than too large a schedule.
         expected = job.expected(ground, 1, tell)
     with _named(network, read_in_network):
@@ -226,12 +226,16 @@ def _given(value: object, models: tuple[type[Any], ...], read: Callable[[FilePat
 
 
 @contextmanager
-def _named(value: object, file: NetworkFile | None = None) -> Iterator[None]:
-    """Put the file's name before the message of an InputError, if ``value`` is a path; and the key's line if known."""
+def _named(value: object, file: NetworkFile | None = None, *, of_its_own: str | None = None) -> Iterator[None]:
+    """Put the file's name before the message of an InputError, if ``value`` is a path; and the key's line if known.
+
+    A message that begins with ``of_its_own`` names another file already.
+    """
     try:
         yield
     except InputError as error:
-        if isinstance(value, (str, os.PathLike)):
+        names_another = of_its_own is not None and str(error).startswith(of_its_own)
+        if isinstance(value, (str, os.PathLike)) and not names_another:
             place = None if file is None else file.place_of(str(error))
             raise InputError(f"{place or os.fspath(value)}: {error}") from error
         raise

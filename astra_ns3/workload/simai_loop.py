@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.workload import Workload
+from astra_ns3.errors import InputError
 from astra_ns3.network.records import Label, PassKind
 from astra_ns3.system.groups import Grid
 from astra_ns3.system.request import Handle
@@ -29,9 +30,22 @@ ACTIVATION, GRADIENT = "activation", "gradient"
 def stages(workload: Workload, grid: Grid) -> Mapping[str, Sequence[int]]:
     """A role for each stage of the pipeline; all NPUs have one if there is only one."""
     groups = parallel_groups(workload, grid.sizes)
+    if groups.batches is not None:
+        _check_checkpoints(workload, groups.batches)
     if groups.stages == 1:
         return {EVERYBODY: range(grid.npus)}
     return {f"stage {number}": groups.stage(number) for number in range(groups.stages)}
+
+
+def _check_checkpoints(workload: Workload, batches: MicroBatches) -> None:
+    """Raise InputError if a micro-batch would have to go forward again through rows of another one."""
+    for layer in workload.checkpoint_initiates:
+        kept = max((each for each in workload.checkpoints if each <= layer), default=layer)
+        if any((kept in batches.rows(batch)) != (layer in batches.rows(batch)) for batch in range(batches.count)):
+            raise InputError(
+                f"{workload.source}: row {layer} goes forward again from the checkpoint at row {kept}, which is not of "
+                "its micro-batch; in a pipeline each needs a checkpoint of its own"
+            )
 
 
 def simai_transformer(steps: Steps, role: Role) -> Program:

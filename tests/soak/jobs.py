@@ -124,7 +124,7 @@ def _simai_text(draw: Draw, loop: str, dimensions: Sequence[int]) -> str:
     header = f"{loop} model_parallel_NPU_group: {tensor} ep: {share // tensor} "
     header += f"pp: {strides[-1] // stage} ga: {batches} pp_comm: {draw.between(NOMINAL_BYTES / 10, NOMINAL_BYTES)}"
     if loop.endswith("FWD_IN_BCKWD"):
-        header += f" checkpoints: 1 0 checkpoint_initiates: 1 {draw.randrange(count * batches)}"
+        header += f" checkpoints: 1 0 checkpoint_initiates: 1 {draw.randrange(count)}"
     rows = []
     for number in range(count):
         words = _passes(draw, loop, number).split()

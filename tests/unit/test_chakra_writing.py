@@ -135,3 +135,18 @@ def test_every_type_of_node_keeps_its_number(tmp_path: Path, type_: int) -> None
 def test_what_a_trace_cannot_say_is_an_error(tmp_path: Path, node: GraphNode, message: str) -> None:
     with pytest.raises(InputError, match=message):
         write_chakra(Graphs([[node]]), tmp_path / "job")
+
+
+def test_a_trace_written_over_itself_is_what_it_was(tmp_path: Path) -> None:
+    graph = Graphs([[made(number=1, name="a", kind=NodeKind.COMPUTE, duration_ps=5_000_000)]] * 2)
+    write_chakra(graph, tmp_path / "t")
+    before = [(tmp_path / f"t.{npu}.et").read_bytes() for npu in (0, 1)]
+    assert write_chakra(read_chakra(tmp_path / "t"), tmp_path / "t").nodes == 2
+    assert [(tmp_path / f"t.{npu}.et").read_bytes() for npu in (0, 1)] == before
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["t.0.et", "t.1.et"]
+
+
+def test_a_scale_beyond_what_can_be_counted_is_refused(tmp_path: Path) -> None:
+    write_chakra(Graphs([[made(number=1, name="a", kind=NodeKind.COMPUTE, duration_ps=5_000_000)]]), tmp_path / "t")
+    with pytest.raises(InputError, match=r"node 1 .'a'.: 5000000 times the scale 1e.300 is too large"):
+        list(read_chakra(tmp_path / "t").scaled(1.0, 1e300).nodes(0))

@@ -121,7 +121,7 @@ def test_a_loop_is_written_as_text() -> None:
         ((DLRM, "x", "--to", "csv"), "isn't a list of flows"),
         ((DLRM, "x", "--groups", "y"), "isn't a Chakra trace, so --groups y has no meaning"),
         ((str(INPUTS / "chakra"), "x", "--to", "astra-sim"), "is graphs, which ASTRA-sim's text"),
-        ((str(INPUTS / "moe-simai-16.txt"), "x", "--to", "astra-sim"), "ASTRA-sim's text can't say it"),
+        ((str(INPUTS / "moe-simai-16.txt"), "x", "--to", "astra-sim"), "whose groups ASTRA-sim's text can't say"),
         ((str(INPUTS / "chakra"), "no/folder/x"), "cannot be written: No such file or directory"),
     ],
 )
@@ -138,3 +138,15 @@ def test_the_example_is_what_its_program_writes(repository: Path, tmp_path: Path
     write_chakra(module["Step"](), tmp_path / "step")
     for path in tmp_path.iterdir():
         assert path.read_bytes() == (INPUTS / "chakra" / path.name).read_bytes()
+
+
+def test_a_list_of_flows_is_shown_in_a_few_numbers(tmp_path: Path) -> None:
+    flows = tmp_path / "flows.csv"
+    flows.write_text("source,destination,bytes,start,after\n0,1,1KB,0,\n1,2,3KB,5us,\n2,3,500,,0\n", encoding="utf-8")
+    found = json.loads(show(str(flows), "--json").stdout)
+    assert (found["flows"], found["bytes"], found["waiting_for_others"]) == (3, 4500, 1)
+    assert found["last_start_ps"] == 5_000_000
+
+
+def test_a_loop_that_says_how_many_npus_it_is_for_is_shown_on_those() -> None:
+    assert json.loads(show(str(INPUTS / "moe-simai-16.txt"), "--json").stdout)["npus"] == 16

@@ -215,3 +215,9 @@ def test_finished_nodes_are_those_added() -> None:
     for number in (0, 255, 256, 10**12):
         finished.add(number)
     assert [number in finished for number in (0, 1, 255, 256, 257, 10**12, 10**12 + 1)] == [1, 0, 1, 1, 0, 1, 0]
+
+
+def test_a_barrier_waits_for_the_last_though_it_has_no_bytes() -> None:
+    barrier = collective(2, 0, 1)._replace(collective=CollectiveKind.BARRIER)
+    played = Played((compute(1, 10), barrier), (compute(1, 30), barrier))
+    assert all(played.times[npu, 2][1] > 30 for npu in (0, 1))

@@ -257,3 +257,13 @@ def test_a_request_of_experts_names_a_grid_that_is_finer_than_the_systems() -> N
     assert request.communicator is not None
     assert request.communicator.sizes == (2, 2, 2)
     assert Grid(programs.parallelism.dimensions).sizes == (2, 4, 1)
+
+
+def test_a_micro_batch_of_a_pipeline_does_not_go_forward_again_through_anothers_rows() -> None:
+    rows = [f"mlp -1 {time} NONE 0 1000 NONE 0 1000 NONE 0 0" for time in (1000, 7)] * 2
+    header = "model_parallel_NPU_group: 1 pp: 2 ga: 2 pp_comm: 1000 checkpoints: {} checkpoint_initiates: 1 3"
+    own = _parse(header.format("2 0 2"), *rows)
+    assert len(Programs.of(own, 1, (4,)).roles) == 2
+    anothers = Programs.of(_parse(header.format("1 0"), *rows), 1, (4,))
+    with pytest.raises(InputError, match="row 3 goes forward again from the checkpoint at row 0, which is not of its"):
+        _ = anothers.roles

@@ -8,7 +8,7 @@ message is complete, ...) is no option here but keys of the network file, which 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from astra_ns3.errors import InputError, nearest
@@ -161,7 +161,7 @@ PRESETS: Mapping[str, Compatibility] = MappingProxyType(
         "simai": Compatibility(step_tick_ns=1, exposed_until_first_end=True, simai_workloads=True),
         "astra-sim-2": _ASTRA_SIM_2,
         # What a config.txt as network brings with it: ASTRA-sim 2 on its ns-3 network.
-        "astra-network-ns3": _ASTRA_SIM_2,
+        "astra-network-ns3": replace(_ASTRA_SIM_2, every_npu_orders_its_chunks=False),
     }
 )
 

@@ -27,6 +27,7 @@ class GraphJob:
 
     workload: GraphWorkload
     _counts: dict[Ground, GraphCounts] = field(default_factory=dict, compare=False, repr=False)
+    _checked: dict[Ground, list[str]] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def source(self) -> str:
@@ -52,6 +53,11 @@ class GraphJob:
 
     def warnings(self, ground: Ground) -> list[str]:
         """What the reader found, and what is odd with the graphs; raises InputError for what can't be played."""
+        if ground not in self._checked:
+            self._checked[ground] = self._check(ground)
+        return self._checked[ground]
+
+    def _check(self, ground: Ground) -> list[str]:
         played = not ground.system.replay_only
         both_ends = played and not ground.compatibility.messages_by_arrival
         workload = self._played_on(ground)
@@ -75,6 +81,7 @@ class GraphJob:
         """Every collective and message; of a workload too large to be counted which there are, but no number."""
         if passes > 1:
             raise InputError(f"passes is {passes}, expected 1: a workload of graphs is played once")
+        self.warnings(ground)  # what is wrong with a file is told with its name, before anything is counted
         counts = self._counted(ground)
         times = int(counts.whole)
         messages = [

@@ -46,6 +46,8 @@ class Requests:
         if communicator is not None and npu not in communicator.ranks:
             where = f"node {node.number} ('{node.name}') of NPU {npu}"
             raise InputError(f"{where} names group {communicator}, of which it is no member")
+        if kind is CollectiveKind.BARRIER:
+            bytes = max(bytes, 1)  # its messages carry nothing, and must go all the same
         if not bytes and (not self._plays_empty or kind is CollectiveKind.ALL_GATHER):
             return None
         dimensions = self._dimensions_of(node)

@@ -34,7 +34,8 @@ class SameOnAll:
     @property
     def warnings(self) -> tuple[str, ...]:
         """What its user should know."""
-        return (*self.one.warnings, f"{self.source}: is the trace of one rank, and all {self.npus} NPUs play it")
+        told = f"{self.source}: is the trace of one rank, and all {self.npus} NPUs play it, in whatever communicator"
+        return (*self.one.warnings, told)
 
     def nodes(self, npu: int) -> Iterable[GraphNode]:
         """The nodes of the one rank."""

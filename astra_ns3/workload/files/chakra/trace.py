@@ -14,6 +14,7 @@ from typing import Any
 
 from astra_ns3.config.graph_workload import GraphNode
 from astra_ns3.errors import InputError
+from astra_ns3.units import LARGEST_INTEGER
 from astra_ns3.workload.files.chakra.attributes import AttributeReader
 from astra_ns3.workload.files.chakra.binary import offset_of, read_first, read_pieces
 from astra_ns3.workload.files.chakra.callers import Callers, find_callers, is_of_pytorch
@@ -178,11 +179,18 @@ def _pieces(path: str) -> Iterator[list[bytes]]:
 
 def _scaled(node: GraphNode, comm_scale: float, compute_scale: float) -> GraphNode:
     return node._replace(
-        bytes=max(1, int(node.bytes * comm_scale)) if node.bytes else node.bytes,
-        duration_ps=int(node.duration_ps * compute_scale),
-        operations=None if node.operations is None else int(node.operations * compute_scale),
-        tensor_bytes=None if node.tensor_bytes is None else int(node.tensor_bytes * compute_scale),
+        bytes=max(1, _times(node, node.bytes, comm_scale)) if node.bytes else node.bytes,
+        duration_ps=_times(node, node.duration_ps, compute_scale),
+        operations=None if node.operations is None else _times(node, node.operations, compute_scale),
+        tensor_bytes=None if node.tensor_bytes is None else _times(node, node.tensor_bytes, compute_scale),
     )
+
+
+def _times(node: GraphNode, number: int, scale: float) -> int:
+    product = number * scale
+    if product > LARGEST_INTEGER:
+        raise InputError(f"node {node.number} ('{node.name}'): {number} times the scale {scale:g} is too large")
+    return int(product)
 
 
 def _metadata(path: str) -> Any:

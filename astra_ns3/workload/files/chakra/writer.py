@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, NamedTuple, Protocol
 
@@ -58,16 +59,27 @@ def write_chakra(workload: Writable, prefix: str | os.PathLike[str], *, as_json:
         path = f"{os.fspath(prefix)}.{npu}.{'json' if as_json else 'et'}"
         put = _put_json if as_json else _put
         try:
-            with Path(path).open("wb") as file:
+            partial = Path(f"{path}.partial")  # the nodes may come from a file of that name
+            with _removed_if_broken(partial), partial.open("wb") as file:
                 put(file, messages().metadata(version=VERSION))
                 for node in workload.nodes(npu):
                     put(file, _message(node, path))
                     nodes += 1
                     rounded += node.duration_ps % PS_PER_US != 0
+            partial.replace(path)
         except OSError as error:
             raise InputError(f"{path}: cannot be written: {error.strerror}") from error
         files.append(path)
     return Written(tuple(files), _write_groups(workload, os.fspath(prefix)), nodes, rounded)
+
+
+@contextmanager
+def _removed_if_broken(partial: Path) -> Iterator[None]:
+    try:
+        yield
+    except BaseException:
+        partial.unlink(missing_ok=True)
+        raise
 
 
 def _write_groups(workload: Writable, prefix: str) -> str | None:
