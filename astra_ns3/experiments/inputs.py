@@ -18,7 +18,7 @@ from astra_ns3.errors import InputError
 from astra_ns3.experiments.costs import BYTES_PER_NPU
 from astra_ns3.experiments.expected import ExpectedRun
 from astra_ns3.experiments.jobs.job import Ground, Job
-from astra_ns3.experiments.jobs.registry import JOBS, job_of, under_rules
+from astra_ns3.experiments.jobs.registry import JOBS, job_of, under_rules, without_effect
 from astra_ns3.experiments.network_summary import wire_sizes
 from astra_ns3.experiments.options import (
     USUAL,
@@ -138,6 +138,7 @@ def load_inputs(
                     *warnings,
                     *read_in_job.scaled_apart(comm_scale, compute_scale),
                     *job.warnings(ground),
+                    *without_effect(read_in_workload, options),
                 )
             )
         ),

@@ -10,7 +10,7 @@ import pytest
 from astra_ns3.config.flow_list import FlowList
 from astra_ns3.errors import InputError
 from astra_ns3.units import PS_PER_SECOND
-from astra_ns3.workload.files.flows.reading import flow_format, read_flows
+from astra_ns3.workload.files.flows.reading import flow_format, holds_flows, read_flows
 from astra_ns3.workload.files.flows.writing import WRITERS, write_flows
 from astra_ns3.workload.files.registry import read_workload
 
@@ -177,3 +177,11 @@ def test_hpcc_cannot_say_that_flows_wait(tmp_path: Path) -> None:
     flows = FlowList.of([0, 1], [1, 0], [1, 1], [0, 0], [(), (0,)])
     with pytest.raises(InputError, match=r"flow\.txt can't say"):
         write_flows(flows, str(tmp_path / "out"), "hpcc")
+
+
+def test_a_csv_with_other_words_is_told_which_columns_there_are(tmp_path: Path) -> None:
+    file = tmp_path / "flows.csv"
+    file.write_text("src,dst,size,start\n0,1,5,0\n", encoding="utf-8")
+    assert holds_flows(file)
+    with pytest.raises(InputError, match="column 'src' is unknown, so is 'dst'"):
+        read_flows(file)

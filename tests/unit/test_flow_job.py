@@ -15,7 +15,7 @@ import astra_ns3
 from astra_ns3.cli.main import cli
 from astra_ns3.config.flow_list import FlowList
 from astra_ns3.errors import InputError
-from astra_ns3.experiments.inputs import load_inputs
+from astra_ns3.experiments.inputs import Options, load_inputs
 from astra_ns3.experiments.validate import validate
 from astra_ns3.report.flow_text import completion_text
 from astra_ns3.report.summary import run_text, summary
@@ -146,3 +146,17 @@ def test_a_bad_word_is_refused_with_the_option_it_is_of(words: str, said: str, t
     done = CliRunner().invoke(cli, ["generate", "flows", *words.split(), "-o", str(tmp_path / "flows")])
     assert done.exit_code == 2
     assert said in done.output
+
+
+def test_options_that_mean_nothing_to_flows_are_told(tmp_path: Path) -> None:
+    flows = tmp_path / "flows.csv"
+    flows.write_text("source,destination,bytes,start\n0,1,1KB,0\n", encoding="utf-8")
+    inputs = Path(__file__).parents[2] / "inputs"
+    found = load_inputs(
+        flows,
+        inputs / "system" / "flat.yaml",
+        inputs / "network" / "single-switch-16.yaml",
+        Options(scheduling_policy="LIFO", num_queues_per_dimension=2),
+    )
+    told = "is a list of flows; without effect on it: --scheduling-policy, --num-queues-per-dimension"
+    assert [warning for warning in found.warnings if told in warning] != []

@@ -29,6 +29,26 @@ def job_of(workload: AnyWorkload) -> Job:
     raise InputError(f"found a {type(workload).__name__}, expected the path of a workload file or a Workload")
 
 
+_OF_SCHEDULING = (
+    "scheduling_policy",
+    "intra_dimension_scheduling",
+    "inter_dimension_scheduling",
+    "num_queues_per_dimension",
+)
+
+
+def without_effect(workload: AnyWorkload, options: object) -> list[str]:
+    """A warning for the options that are given and mean nothing to this kind of workload; ``options``: Options."""
+    names: tuple[str, ...] = ("remote_memory",) if isinstance(workload, Workload) else ()
+    if isinstance(workload, FlowList):
+        names = ("remote_memory", *_OF_SCHEDULING)
+    given = [f"--{name.replace('_', '-')}" for name in names if getattr(options, name, None) is not None]
+    if not given:
+        return []
+    what = "a list of flows" if isinstance(workload, FlowList) else "a training loop"
+    return [f"{workload.source}: is {what}; without effect on it: {', '.join(given)}"]
+
+
 def under_rules(job: Job, compatibility: Compatibility) -> Job:
     """A job as another simulator would play it, where its rules change the workload itself."""
     if compatibility.simai_workloads and isinstance(job, TrainingJob):

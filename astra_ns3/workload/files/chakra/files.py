@@ -27,7 +27,7 @@ def are_rank_files(path: str | os.PathLike[str]) -> bool:
     """Whether ``path`` is a folder with rank files, or the prefix of some."""
     place = Path(path)
     if place.is_dir():
-        return any(_parts(entry.name) and entry.name.endswith(".et") for entry in place.iterdir())
+        return any(_parts(entry.name) for entry in place.iterdir())
     return not place.exists() and bool(_with_prefix(place))
 
 

@@ -18,6 +18,7 @@ from astra_ns3.workload.files.flows.columns import FlowColumns, lines_of, whole_
 FORMAT = "flows CSV"
 COLUMNS = ("source", "destination", "bytes", "start", "after")
 _NEEDED = COLUMNS[:3]
+_FEWEST_COLUMNS = 2
 _BETWEEN = re.compile(r"[;\s]+")
 _TIME = re.compile(r"([0-9]{1,15})(ps|ns|us|ms)", re.ASCII)
 _TIME_UNITS = {"ps": 1, "ns": 10**3, "us": 10**6, "ms": 10**9}
@@ -26,8 +27,12 @@ _LONG = 40
 
 def looks_like(head: list[list[str]]) -> bool:
     """Whether the words of a file's first lines are those of such a file."""
-    names = _names(" ".join(head[0])) if head else []
-    return len(names) > 1 and len(set(names) & set(COLUMNS)) > 1
+    if not head:
+        return False
+    names = _names(" ".join(head[0]))
+    # No other format's first line is one word with commas: what it lacks of ours is told when it is read.
+    separated = len(head[0]) == 1 and len(names) > _FEWEST_COLUMNS
+    return separated or len(set(names) & set(COLUMNS)) > 1
 
 
 def read(path: str) -> FlowList:
