@@ -2,34 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-
-import numpy as np
-import numpy.typing as npt
 
 from astra_ns3.config.core.compatibility import OURS, Compatibility
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.config.workload import Workload
 from astra_ns3.errors import InputError, SimulationStalled
-from astra_ns3.network.api import Limits, NetworkBackend
+from astra_ns3.network.api import NetworkBackend
 from astra_ns3.network.recorded import TableSink
 from astra_ns3.network.records import (
-    CollectiveRecord,
-    LayerDetail,
     LayerTimes,
     PassKind,
     PassTimes,
     RoleTimes,
-    RunRecords,
 )
 from astra_ns3.system.journal import Journal
 from astra_ns3.system.layer import SystemLayer
 from astra_ns3.system.request import CollectiveRequest, Handle, MessageRequest
 from astra_ns3.units import PS_PER_NS
 from astra_ns3.workload.deadlock import check_programs, peer_of
-from astra_ns3.workload.driving import Intervals
 from astra_ns3.workload.dry_run import counted_requests, request_kind
 from astra_ns3.workload.loops import Loop
 from astra_ns3.workload.npu_program import LayerSums, NpuProgram, sums_by_layer
@@ -37,11 +30,10 @@ from astra_ns3.workload.operations import Compute, Issue, Move, Posting, Send
 from astra_ns3.workload.programs import Programs
 from astra_ns3.workload.roles import Role
 from astra_ns3.workload.stall import describe_stall
+from astra_ns3.workload.system_driver import Heartbeat, SystemDriver
 
-Heartbeat = Callable[[int, int], None]
 
-
-class TrainingDriver:
+class TrainingDriver(SystemDriver):
     """``passes`` passes of ``workload`` on all NPUs of ``network``; it is the network's listener.
 
     ``dimensions``: NPUs along each dimension (default: all in one); a workload whose groups of NPUs end inside one
@@ -119,23 +111,12 @@ class TrainingDriver:
         for request in kinds.values():
             self._system.prepare(request)
 
-    @property
-    def finished(self) -> bool:
-        """Whether every NPU is done."""
-        return not self._left
-
     def start(self) -> None:
         """Put every NPU's start on the network's list of events; once."""
         if not self._started:
             self._started = True
             for npu in self._npus:
                 self._network.call_later(npu.number, 0, self._resume[npu.number])
-
-    def run(self, limits: Limits | None = None) -> None:
-        """Run to the end; raises SimulationStalled, and whatever :meth:`NetworkBackend.run` raises."""
-        self.start()
-        self._network.run(self, limits or Limits())
-        self.check_finished()
 
     def check_finished(self) -> None:
         """Raise SimulationStalled, saying who waits for what, unless every NPU is done."""
@@ -157,14 +138,8 @@ class TrainingDriver:
                     npu.write_down(self._journal, npu.blocking, self._network.now_ps())
             self._journal.hand_over()
 
-    def phase_done(self, npu: int, instance: int, time_ps: int) -> None:
-        """From the network: an NPU finished a phase of a chunk."""
-        self._system.phase_done(npu, instance, time_ps)
-
-    def heartbeat(self, time_ps: int, events: int) -> None:
-        """From the network: a tenth of a second has passed."""
-        if self._on_heartbeat is not None:
-            self._on_heartbeat(time_ps, events)
+    def _each_npu(self) -> Sequence[NpuProgram]:
+        return self._npus
 
     def progress(self) -> tuple[int, int, int, int]:
         """Of NPU 0: passes done, passes, layer steps done in this pass, layer steps of a pass (two per layer)."""
@@ -176,34 +151,6 @@ class TrainingDriver:
         """For how long NPU 0 has computed until now."""
         return self._npus[0].record(self._network.now_ps()).compute_ps
 
-    def records(self) -> RunRecords:
-        """All that is known by now; ``complete`` once every NPU is done."""
-        now_ps = self._network.now_ps()
-        npus = tuple(npu.record(now_ps) for npu in self._npus)
-        return RunRecords(
-            complete=self.finished,
-            finish_ps=max(npu.finish_ps for npu in npus),
-            npus=npus,
-            layers=self.layers(),
-            details=self._system.details(),
-            collectives=self._system.collectives(),
-            busy=self._system.busy(),
-            sent_bytes=self._system.sent_bytes,
-            reported_npu=self._reported,
-            roles=self.roles(),
-        )
-
-    def totals(self) -> npt.NDArray[np.int64]:
-        """The totals of every NPU by now, shape ``(npus, 4)``: finish, compute and exposed time, whether it is done."""
-        now_ps = self._network.now_ps()
-        records = (npu.record(now_ps) for npu in self._npus)
-        return np.array([(r.finish_ps, r.compute_ps, r.exposed_ps, r.done) for r in records], dtype=np.int64)
-
-    @property
-    def reported_npu(self) -> int:
-        """Whose layers :meth:`layers` has."""
-        return self._reported
-
     def layers(self) -> tuple[LayerTimes, ...]:
         """The times of each layer on the reported NPU so far."""
         return self._layers_on(self._reported)
@@ -211,27 +158,6 @@ class TrainingDriver:
     def roles(self) -> tuple[RoleTimes, ...]:
         """The times of each layer so far, on the NPU that stands for each role."""
         return tuple(RoleTimes(self._role_of[npu].name, npu, self._layers_on(npu)) for npu in self._observed)
-
-    def details(self) -> tuple[LayerDetail, ...]:
-        """Chunk times of the reported NPU, a row per layer."""
-        return self._system.details()
-
-    @property
-    def sent_bytes(self) -> tuple[int, ...]:
-        """What the reported NPU sent in each dimension, in phases that it finished."""
-        return self._system.sent_bytes
-
-    def collective_changes(self, since: int) -> tuple[int, list[CollectiveRecord]]:
-        """As :meth:`SystemLayer.collective_changes`."""
-        return self._system.collective_changes(since)
-
-    def busy_changes(self, since: Sequence[int]) -> tuple[tuple[int, Intervals], ...]:
-        """As :meth:`SystemLayer.busy_changes`."""
-        return self._system.busy_changes(since)
-
-    def oldest_collective(self) -> tuple[str, int] | None:
-        """As :meth:`SystemLayer.oldest_collective`."""
-        return self._system.oldest_collective()
 
     def _go_on(self, npu: NpuProgram, time_ps: int) -> None:
         """Let an NPU run on to its next computation or unfinished collective."""

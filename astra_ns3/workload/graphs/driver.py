@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
-
-import numpy as np
-import numpy.typing as npt
 
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.core.compatibility import OURS, Compatibility
 from astra_ns3.config.graph_workload import GraphNode, GraphWorkload, NodeKind
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.errors import InputError, SimulationStalled
-from astra_ns3.network.api import Limits, NetworkBackend
+from astra_ns3.network.api import NetworkBackend
 from astra_ns3.network.recorded import TableSink
-from astra_ns3.network.records import CollectiveRecord, LayerDetail, LayerTimes, RoleTimes, RunRecords
+from astra_ns3.network.records import LayerTimes, RoleTimes
 from astra_ns3.system.journal import Journal
 from astra_ns3.system.layer import SystemLayer
 from astra_ns3.system.request import Handle
 from astra_ns3.units import PS_PER_NS
-from astra_ns3.workload.driving import Intervals
 from astra_ns3.workload.graphs.communication import Requests
 from astra_ns3.workload.graphs.compute import Durations
 from astra_ns3.workload.graphs.custom import CustomCollectives
@@ -33,8 +29,7 @@ from astra_ns3.workload.graphs.slots import slot_rule
 from astra_ns3.workload.graphs.stall import describe_stall
 from astra_ns3.workload.graphs.sums import WorkSums
 from astra_ns3.workload.graphs.window import Window
-
-Heartbeat = Callable[[int, int], None]
+from astra_ns3.workload.system_driver import Heartbeat, SystemDriver
 
 ALL_WINDOWS = 1 << 19
 """So many nodes are held at once, on all NPUs together."""
@@ -43,7 +38,7 @@ _MEMORY = (NodeKind.MEMORY_LOAD, NodeKind.MEMORY_STORE)
 _MESSAGES = (NodeKind.SEND, NodeKind.RECEIVE)
 
 
-class GraphDriver:
+class GraphDriver(SystemDriver):
     """``workload`` on all NPUs of ``network``; it is the network's listener.
 
     ``dimensions``: NPUs along each dimension (default: all in one). ``bandwidths``: of each dimension, in any unit, for
@@ -125,33 +120,12 @@ class GraphDriver:
         self._left = npus
         self._started = False
 
-    @property
-    def finished(self) -> bool:
-        """Whether every NPU is done."""
-        return not self._left
-
-    @property
-    def reported_npu(self) -> int:
-        """Whose kinds of work :meth:`layers` has."""
-        return self._reported
-
-    @property
-    def system(self) -> SystemLayer:
-        """The system layer, for what it has recorded."""
-        return self._system
-
     def start(self) -> None:
         """Put every NPU's start on the network's list of events; once."""
         if not self._started:
             self._started = True
             for player in self._players:
                 self._network.call_later(player.npu, 0, player.start)
-
-    def run(self, limits: Limits | None = None) -> None:
-        """Run to the end; raises SimulationStalled, and whatever :meth:`NetworkBackend.run` raises."""
-        self.start()
-        self._network.run(self, limits or Limits())
-        self.check_finished()
 
     def check_finished(self) -> None:
         """Raise SimulationStalled, saying which nodes wait for what, unless every NPU is done."""
@@ -175,14 +149,8 @@ class GraphDriver:
         if self._node_rows is not None:
             self._node_rows.hand_over()
 
-    def phase_done(self, npu: int, instance: int, time_ps: int) -> None:
-        """From the network: an NPU finished a phase of a chunk."""
-        self._system.phase_done(npu, instance, time_ps)
-
-    def heartbeat(self, time_ps: int, events: int) -> None:
-        """From the network: a tenth of a second has passed."""
-        if self._on_heartbeat is not None:
-            self._on_heartbeat(time_ps, events)
+    def _each_npu(self) -> Sequence[NpuPlayer]:
+        return self._players
 
     def progress(self) -> tuple[int, int, int, int]:
         """Passes done and passes, of which a graph is one; nodes done on the reported NPU, and 0: nobody knows of how
@@ -193,29 +161,6 @@ class GraphDriver:
         """For how long the reported NPU has computed until now."""
         return self._players[self._reported].record(self._network.now_ps()).compute_ps
 
-    def records(self) -> RunRecords:
-        """All that is known by now; ``complete`` once every NPU is done."""
-        now_ps = self._network.now_ps()
-        npus = tuple(player.record(now_ps) for player in self._players)
-        return RunRecords(
-            complete=self.finished,
-            finish_ps=max(npu.finish_ps for npu in npus),
-            npus=npus,
-            layers=self.layers(),
-            details=self._system.details(),
-            collectives=self._system.collectives(),
-            busy=self._system.busy(),
-            sent_bytes=self._system.sent_bytes,
-            reported_npu=self._reported,
-            roles=self.roles(),
-        )
-
-    def totals(self) -> npt.NDArray[np.int64]:
-        """The totals of every NPU by now, shape ``(npus, 4)``: finish, compute and exposed time, whether it is done."""
-        now_ps = self._network.now_ps()
-        records = (player.record(now_ps) for player in self._players)
-        return np.array([(r.finish_ps, r.compute_ps, r.exposed_ps, r.done) for r in records], dtype=np.int64)
-
     def layers(self) -> tuple[LayerTimes, ...]:
         """The times of each kind of work on the reported NPU so far."""
         return self._sums.layers(self._players[self._reported].record(self._network.now_ps()).finish_ps)
@@ -223,27 +168,6 @@ class GraphDriver:
     def roles(self) -> tuple[RoleTimes, ...]:
         """The reported NPU stands for all."""
         return (RoleTimes("all", self._reported, self.layers()),)
-
-    def details(self) -> tuple[LayerDetail, ...]:
-        """Chunk times of the reported NPU, a row per kind of work."""
-        return self._system.details()
-
-    @property
-    def sent_bytes(self) -> tuple[int, ...]:
-        """What the reported NPU sent in each dimension."""
-        return self._system.sent_bytes
-
-    def collective_changes(self, since: int) -> tuple[int, list[CollectiveRecord]]:
-        """Collectives made or changed since an earlier call gave ``since`` (0: all), and the number to give next."""
-        return self._system.collective_changes(since)
-
-    def busy_changes(self, since: Sequence[int]) -> tuple[tuple[int, Intervals], ...]:
-        """Of each dimension when it held a chunk, from a place on; what is before it hasn't changed."""
-        return self._system.busy_changes(since)
-
-    def oldest_collective(self) -> tuple[str, int] | None:
-        """What of all collectives that go on was issued first, in words, and when; None if there is none."""
-        return self._system.oldest_collective()
 
     def _sums_of(self, npu: int) -> WorkSums | None:
         """Where an NPU's time is booked: of the reported one, and of all if a journal wants to know."""
