@@ -23,7 +23,6 @@ FLOORS = {
     "config.core": 1,
     "config.formats": 2,
     "config.topology": 3,
-    "config.model": 3,
     "config.workload": 3,
     "config.graph_workload": 3,
     "config.flow_list": 3,

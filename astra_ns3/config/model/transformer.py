@@ -36,7 +36,7 @@ class Experts(ConfigModel):
 
 
 class LatentAttention(ConfigModel):
-    """Attention whose queries, keys and values are made of short vectors (DeepSeek-V2's multi-head latent attention)."""
+    """Attention whose queries, keys and values are made of short vectors: DeepSeek-V2's."""
 
     query_rank: Number = 0
     """Of the vector that queries are made of; 0: of the input itself."""

@@ -46,7 +46,8 @@ def block_of(name: str, pieces: Iterable[Piece], recompute: Recompute = "none", 
     """The block of these pieces; ``input_bytes`` is what full recomputing keeps, a part of what the pieces keep."""
     parts = tuple(pieces)
     whole = joined(parts)
-    again, again_bytes = (), 0
+    again: tuple[Item, ...] = ()
+    again_bytes = 0
     if recompute == "full":
         again, again_bytes = whole.forward, max(0, whole.kept_bytes - input_bytes)
     elif recompute == "selective":

@@ -10,6 +10,7 @@ from typing import Any
 from astra_ns3.config.model.file import ModelFile, read_model_file
 from astra_ns3.config.training_plan import Elements, Sharding, TrainingPlan
 from astra_ns3.errors import InputError
+from astra_ns3.workload.computing.clock import Clock
 from astra_ns3.workload.models.cutting import cut, uneven_rest
 from astra_ns3.workload.models.degrees import degrees_of, micro_batches_of
 from astra_ns3.workload.models.parts import Totals
@@ -49,9 +50,15 @@ class ModelWorkload:
             ),
             elements=Elements(training.value_bytes, training.gradient_bytes, training.optimizer_bytes),
             tied_parameters=parts.tied_parameters,
-            memory_bytes=file.memory_bytes,
+            memory_bytes=file.memory_bytes or file.compute.memory_bytes,
         )
         return scaled_plan(plan, self.comm_scale)
+
+    def clock(self) -> Clock:
+        """How long operations take; raises InputError if the file names a device or table that can't tell."""
+        from astra_ns3.workload.computing.registry import clock_of
+
+        return clock_of(self.file.compute, self.file.training.datatype, self.compute_scale)
 
     def totals(self) -> Totals:
         """The whole model's parameters and operations."""

@@ -1,7 +1,7 @@
 """The embedding before a transformer's layers, and the head behind them with the loss.
 
-The vocabulary is split over the tensor group (M. Shoeybi et al., "Megatron-LM", 2019, section 3): every NPU looks up the
-tokens that it has rows for, and sums bring these together; of logits only three numbers a token are exchanged.
+The vocabulary is split over the tensor group (M. Shoeybi et al., "Megatron-LM", 2019, section 3): every NPU looks up
+the tokens that it has rows for, and sums bring these together; of logits only three numbers a token are exchanged.
 """
 
 from __future__ import annotations

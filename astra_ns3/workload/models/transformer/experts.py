@@ -1,8 +1,8 @@
 """Experts: a router, an all-to-all to those who have the experts, their networks, and one back.
 
-Sources: D. Lepikhin et al., "GShard", 2020; S. Singh et al., "A Hybrid Tensor-Expert-Data Parallelism Approach to Optimize
-Mixture-of-Experts Training", ICS 2023. With ``sequence`` each NPU of a tensor group sends its own tokens, and the group
-gathers what each of it got; without, each sends all, and sums come after the way back.
+Sources: D. Lepikhin et al., "GShard", 2020; S. Singh et al., "A Hybrid Tensor-Expert-Data Parallelism Approach to
+Optimize Mixture-of-Experts Training", ICS 2023. With ``sequence`` each NPU of a tensor group sends its own tokens, and
+the group gathers what each of it got; without, each sends all, and sums come after the way back.
 """
 
 from __future__ import annotations

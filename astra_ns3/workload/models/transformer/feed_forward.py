@@ -1,7 +1,7 @@
 """The ordinary feed-forward network, plain or gated.
 
-Source of the gated one: N. Shazeer, "GLU Variants Improve Transformer", 2020. A plain network keeps, for each token, its
-input, what its first product gives and what the activation makes of it (Korthikanti et al., 2022, section 4.1).
+Source of the gated one: N. Shazeer, "GLU Variants Improve Transformer", 2020. A plain network keeps, for each token,
+its input, what its first product gives and what the activation makes of it (Korthikanti et al., 2022, section 4.1).
 """
 
 from __future__ import annotations
