@@ -14,10 +14,11 @@ UNNAMED = Label()
 
 @dataclass(frozen=True)
 class Compute:
-    """Compute for ``time_ps``."""
+    """Compute for ``time_ps``; or in each place of the role for its own of ``times_ps``, the longest is ``time_ps``."""
 
     label: Label
     time_ps: int
+    times_ps: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True)
