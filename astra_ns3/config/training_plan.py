@@ -182,8 +182,8 @@ class Block:
 
     ``parameters``: dense ones of this NPU; ``expert_parameters``: of its experts, which other NPUs have the same of.
     ``again``: what is computed again before the backward pass (empty: nothing is). ``activation_bytes``: kept from the
-    forward to the backward pass; ``again_bytes``: that ``again`` makes, and the backward pass frees. ``expert_load``: of
-    experts that aren't chosen alike.
+    forward to the backward pass; ``again_bytes``: that ``again`` makes, and the backward pass frees. ``expert_load``:
+    of experts that aren't chosen alike.
     """
 
     name: str

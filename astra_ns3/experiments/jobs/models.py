@@ -52,9 +52,7 @@ class ModelJob:
     def expected(self, ground: Ground, passes: int, tell: Tell = silent) -> ExpectedRun:
         """Every collective and message of all stages."""
         check_collectives(ground.system)
-        return expected_run(
-            self.programs(ground, passes), ground.system, ground.bandwidths, ground.compatibility, tell
-        )
+        return expected_run(self.programs(ground, passes), ground.system, ground.bandwidths, ground.compatibility, tell)
 
     def expected_computation(self, ground: Ground, passes: int) -> tuple[int, int]:
         """Of the stages' dry run."""

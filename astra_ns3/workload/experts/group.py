@@ -50,8 +50,8 @@ class ExpertGroup:
 @dataclass(frozen=True)
 class Routed:
     """Of a layer and a micro-batch. ``hops``: tables of the rows that each place sends to each, its own share included,
-    which go one after the other: one, or two if tokens go by way of a node; back they go the other way round, each table
-    turned over. ``rows``: what each expert computes, in the order of experts; ``dropped``: choices that come to nothing.
+    which go one after the other: one, or two if tokens go by way of a node; back they go the other way round, each
+    turned over. ``rows``: what each expert computes, in the order of experts; ``dropped``: choices that come to nought.
     """
 
     hops: tuple[Table, ...]

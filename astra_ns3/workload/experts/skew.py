@@ -9,8 +9,8 @@ from astra_ns3.config.training_plan import Block, ExpertLoad, TrainingPlan
 
 @dataclass(frozen=True)
 class LayerSkew:
-    """Of a layer and a micro-batch: the rows of tokens that the busiest place of an expert group computes, which one that
-    is, what all places compute together, and what is dropped besides.
+    """Of a layer and a micro-batch: the rows of tokens that the busiest place of an expert group computes, which one
+    that is, what all places compute together, and what is dropped besides.
     """
 
     layer: str
