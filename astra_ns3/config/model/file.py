@@ -13,13 +13,17 @@ from astra_ns3.config.core.document import Document
 from astra_ns3.config.core.model import validated
 from astra_ns3.config.core.reading import read_text
 from astra_ns3.config.core.yaml_document import parse_yaml
+from astra_ns3.config.model.convolution import ConvolutionFile
+from astra_ns3.config.model.dlrm import DlrmFile
+from astra_ns3.config.model.gemms import GemmsFile
+from astra_ns3.config.model.recurrent import RecurrentFile
 from astra_ns3.config.model.transformer import TransformerFile
 from astra_ns3.errors import InputError, nearest
 
-ModelFile = TransformerFile
+ModelFile = TransformerFile | ConvolutionFile | RecurrentFile | DlrmFile | GemmsFile
 """What a file may hold."""
 KINDS: dict[str, type[ModelFile]] = {
-    get_args(model.model_fields["kind"].annotation)[0]: model for model in (TransformerFile,)
+    get_args(model.model_fields["kind"].annotation)[0]: model for model in get_args(ModelFile)
 }
 """By the word after ``kind``."""
 _KEYS = re.compile(r"^(?:[ \t{]*\")?(kind|model)\"?[ \t]*:", re.MULTILINE)
@@ -53,4 +57,4 @@ def parse_model_file(document: Document) -> ModelFile:
 
 def json_schema() -> dict[str, Any]:
     """JSON schema of a model file."""
-    return RootModel[Annotated[ModelFile, Field()]].model_json_schema(by_alias=True)
+    return RootModel[Annotated[ModelFile, Field(discriminator="kind")]].model_json_schema(by_alias=True)
