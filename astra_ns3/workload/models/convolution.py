@@ -64,7 +64,7 @@ def convolution_totals(file: ConvolutionFile) -> Totals:
     """The whole model; a sample is an image."""
     layers = layers_of(file.model)
     parameters = sum(layer.parameters for layer in layers)
-    return Totals(parameters, parameters, sum(2 * layer.multiply_adds for layer in layers), "image")
+    return Totals(parameters, parameters, sum(2 * layer.multiply_adds for layer in layers), len(layers), "image")
 
 
 def layers_of(shape: ConvolutionShape) -> tuple[ImageLayer, ...]:

@@ -48,7 +48,7 @@ def gemms_totals(file: GemmsFile) -> Totals:
     gemms = read_gemms(file.model.table)
     parameters = sum(gemm.inputs * gemm.outputs for gemm in gemms)
     flops = sum(2 * gemm.rows * gemm.inputs * gemm.outputs for gemm in gemms)
-    return Totals(parameters, parameters, flops, "table of rows")
+    return Totals(parameters, parameters, flops, len(gemms), "table of rows")
 
 
 def read_gemms(path: str) -> tuple[Gemm, ...]:

@@ -69,7 +69,8 @@ def recurrent_totals(file: RecurrentFile) -> Totals:
     flops += 2 * shape.source_length * shape.target_length * shape.units
     flops += 2 * shape.target_length * shape.units * shape.vocabulary
     parameters = weights + biases + attention + tables
-    return Totals(parameters, parameters, flops, "pair of sentences", shape.source_length + shape.target_length)
+    words = shape.source_length + shape.target_length
+    return Totals(parameters, parameters, flops, len(layers_of(shape)), "pair of sentences", words)
 
 
 def layers_of(shape: RecurrentShape) -> tuple[Cells, ...]:

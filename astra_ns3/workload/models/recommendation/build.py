@@ -53,7 +53,8 @@ def dlrm_totals(file: DlrmFile) -> Totals:
         flops += 2 * (shape.tables + 1) ** 2 * shape.embedding
     table = shape.rows * shape.embedding
     used = shape.tables * min(shape.pooling, shape.rows) * shape.embedding
-    return Totals(dense + shape.tables * table, dense + used, flops, "sample")
+    layers = 2 + len(shape.top)  # the tables are one, and so is the bottom network
+    return Totals(dense + shape.tables * table, dense + used, flops, layers, "sample")
 
 
 def _top(file: DlrmFile) -> Sequence[Block]:

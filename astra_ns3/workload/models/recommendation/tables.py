@@ -30,13 +30,12 @@ class Tables:
 
     @classmethod
     def of(cls, file: DlrmFile, degrees: Degrees) -> Tables:
-        """Raises InputError if rows or columns don't divide by the NPUs."""
+        """Raises InputError if columns don't divide by the NPUs, or a file says something else of the tables."""
         shape, npus = file.model, degrees.data
-        for placement, what, count in (("row", "rows", shape.rows), ("column", "embedding", shape.embedding)):
-            if shape.placement == placement and count % npus:
-                raise InputError(
-                    f"model.{what} is {count}, expected a multiple of the {npus} NPUs, for placement {placement}"
-                )
+        if shape.placement == "column" and shape.embedding % npus:
+            raise InputError(
+                f"model.embedding is {shape.embedding}, expected a multiple of the {npus} NPUs for placement: column"
+            )
         counts = tables_of_npus(shape, npus) if shape.placement == "table" else (shape.tables,) * npus
         return cls(file, npus, counts)
 
@@ -58,6 +57,8 @@ class Tables:
         shape = self.file.model
         if shape.placement == "table":
             return max(self.counts) * shape.rows * shape.embedding
+        if shape.placement == "row":
+            return shape.tables * -(-shape.rows // self.npus) * shape.embedding
         return shape.tables * shape.rows * shape.embedding // self.npus
 
     @property
@@ -67,10 +68,11 @@ class Tables:
     def looked_up(self, name: str, passes: int) -> tuple[Item, ...]:
         """Rows read (``passes`` 1), or read and written (2), for the samples of all NPUs, and their sums."""
         shape = self.file.model
-        rows = shape.pooling
+        samples = self.npus * self.batch
+        rows = samples * shape.pooling
         if shape.placement == "row":
-            rows = -(-rows // self.npus)
-        of_one = self.npus * self.batch * (passes * rows + 1) * self._vector_bytes
+            rows //= self.npus  # on average
+        of_one = (passes * rows + samples) * self._vector_bytes
         each = tuple(gather(name, count * of_one) for count in self.counts)
         if self._split_evenly:
             return (each[0],)
