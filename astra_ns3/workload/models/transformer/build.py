@@ -13,6 +13,7 @@ from astra_ns3.workload.models.transformer.attention import attention
 from astra_ns3.workload.models.transformer.ends import embedding, head
 from astra_ns3.workload.models.transformer.experts import expert_layer
 from astra_ns3.workload.models.transformer.feed_forward import feed_forward
+from astra_ns3.workload.models.transformer.routes import Routes, even_routes, router_of, routes_of
 from astra_ns3.workload.models.transformer.share import Share
 
 
@@ -30,18 +31,30 @@ def transformer_parts(file: TransformerFile, degrees: Degrees) -> Parts:
 
 
 def _layers(share: Share) -> tuple[Block, ...]:
-    """Every layer by its number from 0; of each kind one is worked out."""
-    shape, recompute = share.shape, share.file.training.recompute
-    kinds = {}
-    for with_experts in {shape.has_experts(layer) for layer in range(shape.layers)}:
-        kinds[with_experts] = block_of("", _layer(share, with_experts=with_experts), recompute, share.own_bytes)
-    return tuple(replace(kinds[shape.has_experts(layer)], name=f"layer {layer}") for layer in range(shape.layers))
+    """Every layer by its number from 0; of each kind one is worked out, and each whose experts are its own."""
+    shape, router = share.shape, router_of(share)
+    if router is None:
+        dense, even = (_block(share, routes) for routes in (None, shape.experts and even_routes(share, shape.experts)))
+        blocks = [even if shape.has_experts(layer) else dense for layer in range(shape.layers)]
+    else:
+        dense = _block(share, None)
+        blocks = [
+            _block(share, routes_of(share, router, layer)) if shape.has_experts(layer) else dense
+            for layer in range(shape.layers)
+        ]
+    return tuple(replace(block, name=f"layer {layer}") for layer, block in enumerate(blocks))
 
 
-def _layer(share: Share, *, with_experts: bool) -> Iterator[Piece]:
-    """Attention, and a network or experts."""
+def _block(share: Share, routes: Routes | None) -> Block:
+    """A layer without a name."""
+    block = block_of("", _layer(share, routes), share.file.training.recompute, share.own_bytes)
+    return block if routes is None else replace(block, expert_load=routes.load)
+
+
+def _layer(share: Share, routes: Routes | None) -> Iterator[Piece]:
+    """Attention, and a network, or experts by ``routes``."""
     yield from attention(share)
-    if with_experts and share.shape.experts is not None:
-        yield from expert_layer(share, share.shape.experts)
+    if routes is not None and share.shape.experts is not None:
+        yield from expert_layer(share, share.shape.experts, routes)
     else:
         yield from feed_forward(share)

@@ -7,28 +7,30 @@ the group gathers what each of it got; without, each sends all, and sums come af
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.model.transformer import Experts
-from astra_ns3.config.training_plan import Group
+from astra_ns3.config.training_plan import Group, Operation
 from astra_ns3.workload.models.operations import Linear, elementwise, gather
 from astra_ns3.workload.models.piece import Piece
 from astra_ns3.workload.models.transformer.common import addition, norm
 from astra_ns3.workload.models.transformer.feed_forward import activation, network
+from astra_ns3.workload.models.transformer.routes import Routes
 from astra_ns3.workload.models.transformer.share import Share
 
 _SCORE_BYTES = 4
 """A router's numbers are in single precision."""
 
 
-def expert_layer(share: Share, experts: Experts) -> Iterator[Piece]:
+def expert_layer(share: Share, experts: Experts, routes: Routes) -> Iterator[Piece]:
     """From a block's sum to the next, in a layer with experts."""
     yield norm(share, "feed-forward norm")
     if experts.shared:
         yield from network(share, "shared expert", experts.shared * experts.feed_forward)
     yield _router(share, experts)
-    yield from _routed(share, experts)
+    yield from _routed(share, experts, routes)
     yield addition(share, "feed-forward addition")
 
 
@@ -45,46 +47,63 @@ def _router(share: Share, experts: Experts) -> Piece:
     )
 
 
-def _routed(share: Share, experts: Experts) -> Iterator[Piece]:
-    """Tokens to their experts and back. Sent are ``active`` rows for each own token."""
+def _routed(share: Share, experts: Experts, routes: Routes) -> Iterator[Piece]:
+    """Tokens to their experts and back. Sent are ``active`` rows for each own token, if all are chosen alike."""
     if not share.splits_sequence:
         yield share.enter()
-    rows = share.own_tokens * experts.active
-    sent = rows * share.shape.hidden * share.value_bytes
+    row_bytes = share.shape.hidden * share.value_bytes
+    sent, received = routes.sent_rows * row_bytes, routes.received_rows * row_bytes
     moved = gather("permutation", sent + share.own_bytes)
     yield Piece((moved,), (moved,))
-    there_and_back = share.exchange(CollectiveKind.ALL_TO_ALL, Group.EXPERT, sent)
-    yield Piece(there_and_back, there_and_back)
-    yield _brought_together(share, sent)
-    yield from _networks(share, experts, rows * (share.degrees.tensor if share.splits_sequence else 1))
-    yield _summed(share, sent)
-    yield Piece(there_and_back, there_and_back)
+    yield Piece(routes.there, routes.back)
+    yield _brought_together(share, received)
+    yield from _networks(share, experts, routes)
+    yield _summed(share, received)
+    yield Piece(routes.back, routes.there)
     # What experts made is kept, for the gradient of the weights with which it is summed.
     yield Piece((moved,), (moved,), kept_bytes=sent)
     if not share.splits_sequence:
         yield share.leave()
 
 
-def _networks(share: Share, experts: Experts, rows: int) -> Iterator[Piece]:
-    """This NPU's part of its experts' networks, with ``rows`` spread evenly over these."""
+def _networks(share: Share, experts: Experts, routes: Routes) -> Iterator[Piece]:
+    """This NPU's part of its experts' networks; the rows of a place are spread evenly over its experts."""
     own = experts.count // share.degrees.expert
     hidden, value, part = share.shape.hidden, share.value_bytes, share.split(experts.feed_forward)
     outputs = (2 if share.shape.gated else 1) * part
-    each = -(-rows // own)
-    up = Linear("experts up", each, outputs, hidden, value, own, rows)
+    times = share.degrees.tensor if share.splits_sequence else 1
+    most = times * max(routes.rows)
     biases = share.shape.biases
-    kept = share.own_tokens * experts.active * hidden * value
-    yield _product(up, own * outputs * (hidden + int(biases)), kept)
-    yield activation(share, "experts activation", rows, part)
-    down = Linear("experts down", each, hidden, part, value, own, rows)
-    yield _product(down, own * hidden * (part + int(biases)), rows * part * value)
+
+    def up(rows: int) -> Linear:
+        return Linear("experts up", -(-rows // own), outputs, hidden, value, own, rows)
+
+    def down(rows: int) -> Linear:
+        return Linear("experts down", -(-rows // own), hidden, part, value, own, rows)
+
+    yield _product(routes, times, up, own * outputs * (hidden + int(biases)), max(routes.rows) * hidden * value)
+    acts = activation(share, "experts activation", most, part)
+    yield replace(
+        acts,
+        forward=routes.items(times, lambda rows: _computed(share, rows, part, forward=True)),
+        input_gradient=routes.items(times, lambda rows: _computed(share, rows, part, forward=False)),
+    )
+    yield _product(routes, times, down, own * hidden * (part + int(biases)), most * part * value)
 
 
-def _product(product: Linear, parameters: int, kept_bytes: int) -> Piece:
+def _computed(share: Share, rows: int, width: int, *, forward: bool) -> Operation:
+    """The activation of so many rows."""
+    piece = activation(share, "experts activation", rows, width)
+    operation = (piece.forward if forward else piece.input_gradient)[0]
+    assert isinstance(operation, Operation)
+    return operation
+
+
+def _product(routes: Routes, times: int, product: Callable[[int], Linear], parameters: int, kept_bytes: int) -> Piece:
     return Piece(
-        (product.forward,),
-        (product.input_gradient,),
-        (product.weight_gradient,),
+        routes.items(times, lambda rows: product(rows).forward),
+        routes.items(times, lambda rows: product(rows).input_gradient),
+        routes.items(times, lambda rows: product(rows).weight_gradient),
         expert_parameters=parameters,
         kept_bytes=kept_bytes,
     )
