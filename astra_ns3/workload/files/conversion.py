@@ -83,7 +83,7 @@ def as_graphs(workload: AnyWorkload, unrolling: Unrolling) -> GraphWorkload:
         plan = workload.plan(prod(dimensions))
         programs = TrainingPrograms.of(plan, workload.clock(), unrolling.passes, dimensions)
         return UnrolledLoop(programs, unrolling.policy)
-    return UnrolledLoop.of(workload, unrolling.passes, unrolling.dimensions, unrolling.policy)
+    return UnrolledLoop.of(workload, unrolling.passes, dimensions, unrolling.policy)
 
 
 def _to_text(workload: AnyWorkload, output: str, unrolling: Unrolling) -> Converted:
