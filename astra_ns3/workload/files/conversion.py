@@ -75,7 +75,7 @@ def as_graphs(workload: AnyWorkload, unrolling: Unrolling) -> GraphWorkload:
         raise InputError(
             f"{workload.source}: is a training loop, whose graph depends on the NPUs that play it; say --dimensions"
         )
-    return UnrolledLoop(workload, unrolling.passes, unrolling.dimensions, unrolling.policy)
+    return UnrolledLoop.of(workload, unrolling.passes, unrolling.dimensions, unrolling.policy)
 
 
 def _to_text(workload: AnyWorkload, output: str, unrolling: Unrolling) -> Converted:
