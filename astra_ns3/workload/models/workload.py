@@ -32,6 +32,11 @@ class ModelWorkload:
         """The model's."""
         return self.file.name
 
+    @property
+    def layers(self) -> int:
+        """Of the model, without its embedding and its head."""
+        return self.file.layers
+
     def plan(self, npus: int) -> TrainingPlan:
         """What the NPUs of each stage do on ``npus`` NPUs; raises InputError if the degrees don't fit."""
         file, parallel, training = self.file, self.file.parallel, self.file.training

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from astra_ns3.config.training_plan import TrainingPlan
+from astra_ns3.workload.computing.clock import Clock, KeepingClock
 from astra_ns3.workload.grid_cut import GridCut
+from astra_ns3.workload.models.scaling import scaled_plan
 from astra_ns3.workload.operations import Program
 from astra_ns3.workload.role_programs import RolePrograms
 from astra_ns3.workload.roles import Role
 from astra_ns3.workload.training.places import Places
 from astra_ns3.workload.training.run import StageRun
 from astra_ns3.workload.training.script import StageScript
-from astra_ns3.workload.training.steps import OperationClock
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,12 +26,12 @@ class TrainingPrograms(RolePrograms):
     """
 
     plan: TrainingPlan
-    clock: OperationClock
+    clock: Clock
     passes: int
     dimensions: tuple[int, ...]
 
     @classmethod
-    def of(cls, plan: TrainingPlan, clock: OperationClock, passes: int, dimensions: Sequence[int]) -> TrainingPrograms:
+    def of(cls, plan: TrainingPlan, clock: Clock, passes: int, dimensions: Sequence[int]) -> TrainingPrograms:
         """The programs on a network of so many NPUs along each dimension."""
         programs = cls(plan, clock, passes, tuple(dimensions))
         assert programs.scripts
@@ -66,6 +67,11 @@ class TrainingPrograms(RolePrograms):
         """What each stage does in an iteration."""
         plan, roles = self.plan, self.roles
         return tuple(StageScript(plan, role.number, self.places, roles, self.clock) for role in roles)
+
+    def scaled(self, comm_scale: float, compute_scale: float) -> TrainingPrograms:
+        """Sizes of what is exchanged times the one, times of computations times the other."""
+        clock = KeepingClock(self.clock, compute_scale)
+        return replace(self, plan=scaled_plan(self.plan, comm_scale), clock=clock)
 
     def program(self, role: Role, passes: int | None = None) -> Program:
         """A new run through the program of a stage, in so many iterations (None: all)."""

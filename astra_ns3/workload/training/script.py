@@ -13,7 +13,8 @@ from astra_ns3.workload.roles import Role
 from astra_ns3.workload.training.places import Among, Places
 from astra_ns3.workload.training.schedules import Position, Work, WorkKind, order_of
 from astra_ns3.workload.training.sharding import Bucket, Shards
-from astra_ns3.workload.training.steps import Computing, Exchanging, OperationClock, Step, StepMaker
+from astra_ns3.workload.computing.clock import Clock
+from astra_ns3.workload.training.steps import Computing, Exchanging, Step, StepMaker
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,7 @@ class StageScript:
     """``stage``: its number; ``roles``: of all stages. Raises InputError if the plan doesn't fit."""
 
     def __init__(
-        self, plan: TrainingPlan, stage: int, places: Places, roles: tuple[Role, ...], clock: OperationClock
+        self, plan: TrainingPlan, stage: int, places: Places, roles: tuple[Role, ...], clock: Clock
     ) -> None:
         if len(roles) > 1 and plan.boundary_bytes < 1:
             raise InputError(f"{plan.source}: stages send each other {plan.boundary_bytes} bytes, expected at least 1")

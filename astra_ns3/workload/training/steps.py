@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.training_plan import Exchange, Group, Item, Operation, Ring, Uneven
@@ -12,15 +11,9 @@ from astra_ns3.errors import InputError
 from astra_ns3.network.records import Label
 from astra_ns3.system.communicator import Communicator
 from astra_ns3.system.request import CollectiveRequest
+from astra_ns3.workload.computing.clock import Clock
 from astra_ns3.workload.operations import Compute, Issue
 from astra_ns3.workload.training.places import Among, Places
-
-
-class OperationClock(Protocol):
-    """What an operation takes."""
-
-    def time_ps(self, operation: Operation) -> int:
-        """On one NPU."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +78,7 @@ Step = Computing | Exchanging | Turning
 class StepMaker:
     """Makes steps of items, for a stage. Raises InputError if there aren't as many operations as places."""
 
-    def __init__(self, places: Places, stage: int, clock: OperationClock, source: str) -> None:
+    def __init__(self, places: Places, stage: int, clock: Clock, source: str) -> None:
         self._places = places
         self._stage = stage
         self._clock = clock
