@@ -30,6 +30,9 @@ class FlopClock:
         self.asked.append(operation)
         return max(operation.flops, operation.bytes)
 
+    def memory_bound(self, operation: Operation) -> bool:
+        return operation.bytes > operation.flops
+
 
 def takes(time_ps: int, name: str = "operation") -> Operation:
     """An operation of so long."""

@@ -14,12 +14,16 @@ from astra_ns3.config.training_plan import (
     Elements,
     Exchange,
     Group,
+    Operation,
+    OperationKind,
     Ring,
     Sharding,
     TrainingPlan,
     Uneven,
 )
 from astra_ns3.errors import InputError
+from astra_ns3.network.records import Label, PassKind
+from astra_ns3.workload.computing.clock import KeepingClock
 from astra_ns3.workload.operations import Compute
 from astra_ns3.workload.training.programs import TrainingPrograms
 
@@ -140,12 +144,7 @@ def test_a_ring_without_neighbours_or_bytes_only_computes() -> None:
     assert trace(programs_of(plan_of(Degrees(tensor=3), [[Block("a", (ring,))]]))) == ["compute f0.0"]
     silent = Ring(Group.CONTEXT, takes(5), 0)
     programs = programs_of(plan_of(Degrees(context=3), [[Block("a", (silent,))]]))
-    assert next(programs.program(programs.roles[0])) == Compute(_label(programs), 15)
-
-
-def _label(programs: TrainingPrograms) -> Any:
-    operation: Any = next(programs.program(programs.roles[0]))
-    return operation.label
+    assert next(programs.program(programs.roles[0])) == Compute(Label(0, 0, PassKind.FORWARD, 0), 15)
 
 
 def test_an_uneven_operation_takes_in_each_place_of_the_stage_what_its_place_in_the_group_says() -> None:
@@ -164,12 +163,19 @@ def test_an_uneven_operation_says_what_each_place_does() -> None:
         trace(programs)
 
 
-def test_equal_operations_are_timed_once() -> None:
+def test_layers_that_are_alike_are_timed_once() -> None:
     clock = FlopClock()
-    layers = [block(f"layer {number}", 1, 2, 2) for number in range(5)]
+    layers = [block(f"layer {number}", 1, 2, 3) for number in range(5)]
     programs = TrainingPrograms.of(plan_of(Degrees(), [layers], micro_batches=4), clock, 2, (1,))
     trace(programs)
-    assert [operation.flops for operation in clock.asked] == [1, 2]
+    assert [operation.flops for operation in clock.asked] == [1, 2, 3]
+
+
+def test_times_that_operations_bring_are_scaled_by_the_clock_too() -> None:
+    given = Operation("given", OperationKind.MATMUL, time_ps=100)
+    plan = plan_of(Degrees(), [[Block("a", (given, takes(10)))]])
+    programs = TrainingPrograms.of(plan, KeepingClock(FlopClock(), 0.5), 1, (1,))
+    assert next(programs.program(programs.roles[0])) == Compute(Label(0, 0, PassKind.FORWARD, 0), 55)
 
 
 LAYERS = (block("a", 1, parameters=10), block("b", 1), block("c", 1, parameters=7))
