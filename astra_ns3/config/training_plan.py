@@ -172,7 +172,9 @@ Item = Operation | Uneven | Exchange | Ring
 class Block:
     """A layer of the model on each NPU of its stage: its passes for one micro-batch, and what it keeps.
 
-    ``parameters``: dense ones of this NPU; ``expert_parameters``: of its experts, which other NPUs have the same of.
+    ``parameters``: dense ones of this NPU; ``expert_parameters``: of its experts, which other NPUs have the same of;
+    ``table_parameters``: of tables that no other NPU has, updated row by row in the backward pass, so they have no part
+    in exchanges of gradients nor in the update of all weights.
     ``again``: what is computed again before the backward pass (empty: nothing is). ``activation_bytes``: kept from the
     forward to the backward pass; ``again_bytes``: that ``again`` makes, and the backward pass frees.
     """
@@ -184,6 +186,7 @@ class Block:
     again: tuple[Item, ...] = ()
     parameters: int = 0
     expert_parameters: int = 0
+    table_parameters: int = 0
     activation_bytes: int = 0
     again_bytes: int = 0
 

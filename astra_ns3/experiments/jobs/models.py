@@ -31,7 +31,7 @@ class ModelJob:
     def shape(self) -> Shape:
         """The kind of model and how its micro-batches go through it."""
         file = self.workload.file
-        return Shape(f"{file.kind} {file.parallel.schedule}", self.workload.layers)
+        return Shape(f"{file.kind} {file.parallel.schedule}", self.workload.layer_count)
 
     def scaled(self, comm_scale: float, compute_scale: float) -> ModelJob:
         """Sizes of what is exchanged and times of computations multiplied; memory stays."""
@@ -52,9 +52,7 @@ class ModelJob:
     def expected(self, ground: Ground, passes: int, tell: Tell = silent) -> ExpectedRun:
         """Every collective and message of all stages."""
         check_collectives(ground.system)
-        return expected_run(
-            self.programs(ground, passes), ground.system, ground.bandwidths, ground.compatibility, tell
-        )
+        return expected_run(self.programs(ground, passes), ground.system, ground.bandwidths, ground.compatibility, tell)
 
     def expected_computation(self, ground: Ground, passes: int) -> tuple[int, int]:
         """Of the stages' dry run."""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from typing import Any
+
 from astra_ns3.config.model.compute import AnyCompute, Given, Roofline, RooflineKeys, Systolic, Table
 from astra_ns3.config.training_plan import Operation
 from astra_ns3.errors import InputError
@@ -29,20 +32,34 @@ def clock_of(compute: AnyCompute, datatype: str = "bfloat16", scale: float = 1.0
 
     Each operation's time is worked out once. Raises InputError.
     """
-    return KeepingClock(_clock(compute, datatype), scale)
+    return KeepingClock(CLOCKS[type(compute)](compute, datatype), scale)
 
 
-def _clock(compute: AnyCompute, datatype: str) -> Clock:
-    if isinstance(compute, Roofline):
-        return RooflineClock(compute, compute.device, datatype)
-    if isinstance(compute, Table):
-        return TableClock(read_table(compute.file), compute.extrapolate, _beside(compute, datatype))
-    if isinstance(compute, Systolic):
-        return SystolicClock(compute, _beside(compute, datatype))
-    assert isinstance(compute, Given)
+def _roofline(keys: Roofline, datatype: str) -> Clock:
+    return RooflineClock(keys, keys.device, datatype)
+
+
+def _table(keys: Table, datatype: str) -> Clock:
+    return TableClock(read_table(keys.file), keys.extrapolate, _beside(keys, datatype))
+
+
+def _systolic(keys: Systolic, datatype: str) -> Clock:
+    return SystolicClock(keys, _beside(keys, datatype))
+
+
+def _given(keys: Given, datatype: str) -> Clock:
     return GivenClock()
 
 
 def _beside(keys: RooflineKeys, datatype: str) -> RooflineClock | None:
     """What times the operations that the clock itself doesn't know; None: no device is named."""
     return None if keys.device is None else RooflineClock(keys, keys.device, datatype)
+
+
+CLOCKS: Mapping[type, Callable[[Any, str], Clock]] = {
+    Roofline: _roofline,
+    Table: _table,
+    Systolic: _systolic,
+    Given: _given,
+}
+"""From a group of keys to its clock."""
