@@ -14,7 +14,7 @@ from astra_ns3.config.model.training import SequenceTraining
 
 
 class Experts(Routing):
-    """Feed-forward networks of which each token goes through a few, and which these are."""
+    """Feed-forward networks of which each token goes through a few."""
 
     count: Count
     active: Count
