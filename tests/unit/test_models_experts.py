@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -136,8 +137,18 @@ def test_large_tokens_stay_whole_when_they_are_scaled() -> None:
 
 
 def test_nodes_and_tensor_groups_that_do_not_fit_are_refused() -> None:
-    with pytest.raises(InputError, match="npus_per_node is 3 and tensor 2, expected one to divide the other"):
+    with pytest.raises(InputError, match=r"npus_per_node is 3, expected a multiple of parallel.tensor, 2"):
         workload(tensor=2, node_limit=1, npus_per_node=3).plan(PLACES * 2)
+
+
+def test_a_place_whose_experts_nobody_chooses_computes_nothing(tmp_path: Path) -> None:
+    file = tmp_path / "counts.csv"
+    file.write_text("expert,tokens\n" + "".join(f"{expert},10\n" for expert in range(4, 16)))
+    found = [item for item in layer(workload(routing=str(file)).plan(PLACES)).forward if isinstance(item, Uneven)]
+    assert {(each.operations[0].flops, each.operations[0].bytes, each.operations[0].time_ps) for each in found} == {
+        (0, 0, 0)
+    }
+    assert all(operation.bytes for each in found for operation in each.operations[1:])
 
 
 def test_each_npu_computes_what_its_place_has() -> None:
