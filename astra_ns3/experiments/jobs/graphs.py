@@ -61,11 +61,11 @@ class GraphJob:
     def _check(self, ground: Ground) -> list[str]:
         played = not ground.system.replay_only
         both_ends = played and not ground.compatibility.messages_by_arrival
-        workload = self._played_on(ground)
+        workload, dimensions = self._played_on(ground), len(ground.dimensions) if played else None
         if isinstance(workload, SameOnAll):
-            found = check_graphs(workload.one, collectives=False, messages=False)
+            found = check_graphs(workload.one, collectives=False, messages=False, dimensions=dimensions)
         else:
-            found = check_graphs(workload, collectives=played, messages=both_ends)
+            found = check_graphs(workload, collectives=played, messages=both_ends, dimensions=dimensions)
         custom = check_custom(ground.system, ground.compatibility) if played else ()
         return [*workload.warnings, *found, *custom]
 
