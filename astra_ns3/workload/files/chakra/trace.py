@@ -6,7 +6,7 @@ import codecs
 import math
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -20,7 +20,7 @@ from astra_ns3.workload.files.chakra.binary import offset_of, read_first, read_p
 from astra_ns3.workload.files.chakra.callers import Callers, find_callers, is_of_pytorch
 from astra_ns3.workload.files.chakra.files import are_rank_files, find_rank_files
 from astra_ns3.workload.files.chakra.groups import GROUPS_SUFFIX, Groups, read_groups
-from astra_ns3.workload.files.chakra.json_form import json_messages
+from astra_ns3.workload.files.chakra.json_form import json_messages, json_warnings
 from astra_ns3.workload.files.chakra.nodes import NodeReader
 from astra_ns3.workload.files.chakra.schema import Broken, messages
 
@@ -106,7 +106,7 @@ def read_chakra(path: str | os.PathLike[str], groups: str | os.PathLike[str] | N
         source=os.fspath(path),
         files=found.paths,
         groups={} if found.alone else _groups(found.paths[0], groups),
-        warnings=(*warnings, *_about_callers(callers)),
+        warnings=(*warnings, *_about_json(found.paths), *_about_callers(callers)),
         alone=found.alone,
         missing_callers={file: found.missing for file, found in callers.items()},
     )
@@ -117,6 +117,12 @@ def _groups(first: str, groups: str | os.PathLike[str] | None) -> Groups:
         return read_groups(groups)
     beside = first.rsplit(".", 2)[0] + GROUPS_SUFFIX
     return read_groups(beside) if Path(beside).is_file() else {}
+
+
+def _about_json(paths: Iterable[str]) -> list[str]:
+    """The first warning of files in JSON, and how many more there are."""
+    found = [line for path in paths if _JSON.match(_head(path)) for line in json_warnings(path)]
+    return [found[0] + (f" (and such keys in {len(found) - 1} more files)" if len(found) > 1 else "")] if found else []
 
 
 def _callers(path: str) -> Callers:
