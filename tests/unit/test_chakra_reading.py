@@ -20,6 +20,7 @@ from astra_ns3.workload.files.chakra.compiled import FILE_DESCRIPTOR_SET
 from astra_ns3.workload.files.chakra.groups import read_groups
 from astra_ns3.workload.files.chakra.names import COLLECTIVE_TYPES, NODE_TYPES
 from astra_ns3.workload.files.chakra.trace import is_chakra, read_chakra
+from astra_ns3.workload.graphs.same_on_all import SameOnAll
 
 MIB = 1 << 20
 
@@ -373,6 +374,10 @@ def test_of_pytorchs_callers_only_earlier_ones_that_are_there_count(tmp_path: Pa
     assert warning.endswith(
         "control dependencies of PyTorch's nodes name 2 nodes that aren't there, and 2 times one that isn't earlier: "
         "these aren't waited for"
+    )
+    (line,) = SameOnAll(trace, 4).warnings
+    assert line == f"{path}: is the trace of one rank, and all 4 NPUs play it, in whatever communicator; " + (
+        warning.removeprefix(f"{path}: ")
     )
 
 

@@ -137,6 +137,24 @@ def test_what_a_trace_cannot_say_is_an_error(tmp_path: Path, node: GraphNode, me
         write_chakra(Graphs([[node]]), tmp_path / "job")
 
 
+def test_a_workload_that_fails_on_the_way_leaves_what_was_there(tmp_path: Path) -> None:
+    good, bad = GraphNode(1, "a", NodeKind.COMPUTE), GraphNode(1, "a", NodeKind.COMPUTE, start_ps=1)
+    write_chakra(Graphs([[good], [good]]), tmp_path / "job")
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    with pytest.raises(InputError, match="starts at a time"):
+        write_chakra(Graphs([[good, good._replace(number=2)], [bad]], {"1": (0,)}), tmp_path / "job")
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+@pytest.mark.parametrize(("suffix", "as_json"), [("et", True), ("json", False)])
+def test_files_of_the_other_form_are_not_left_beside(tmp_path: Path, suffix: str, as_json: bool) -> None:
+    node = GraphNode(1, "a", NodeKind.COMPUTE)
+    (tmp_path / f"job.0.{suffix}").write_text("old")
+    (tmp_path / f"job.0.{suffix}.old").write_text("no file of a rank")
+    with pytest.raises(InputError, match=rf"job\.0\.{suffix}: stands there already, .* written to .*job; remove it"):
+        write_chakra(Graphs([[node]]), tmp_path / "job", as_json=as_json)
+
+
 def test_a_trace_written_over_itself_is_what_it_was(tmp_path: Path) -> None:
     graph = Graphs([[made(number=1, name="a", kind=NodeKind.COMPUTE, duration_ps=5_000_000)]] * 2)
     write_chakra(graph, tmp_path / "t")

@@ -38,7 +38,7 @@ def graph_message(found: Any, number: int, path: str) -> bytes:
 
 
 def unread_keys(document: dict[str, Any]) -> str | None:
-    """The keys of a document that mean nothing, all in one line; None if there are none."""
+    """The keys of a document's nodes that mean nothing, all in one line; None if there are none."""
     unread = Counter(
         key
         for node in document[GRAPH]
@@ -46,7 +46,6 @@ def unread_keys(document: dict[str, Any]) -> str | None:
         for key in node
         if key not in _KEYS and key not in _OF_NO_MEANING
     )
-    unread.update(key for key in document if key != GRAPH)
     if not unread:
         return None
     shown = ", ".join(f"'{key[:40]}' ({count}{nearest(key, _KEYS).rstrip('?')})" for key, count in unread.items())
