@@ -1,6 +1,6 @@
 """What we write is what Chakra's published reader reads: taken apart by its numbers of fields, and by itself.
 
-Its package, mlc-chakra, isn't needed for the tests and has many needs of its own: ``pip install --no-deps mlc-chakra`` is enough.
+Its package, mlc-chakra, has many needs that no test has: ``pip install --no-deps mlc-chakra`` is enough.
 """
 
 from __future__ import annotations
