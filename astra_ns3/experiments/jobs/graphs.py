@@ -17,6 +17,7 @@ from astra_ns3.system.messages import message_schedule
 from astra_ns3.workload.dry_run import Counts
 from astra_ns3.workload.graphs.checking import check_graphs
 from astra_ns3.workload.graphs.counted import GraphCounts, counted
+from astra_ns3.workload.graphs.custom import check_custom
 from astra_ns3.workload.graphs.driver import GraphDriver
 from astra_ns3.workload.graphs.same_on_all import SameOnAll
 
@@ -60,11 +61,13 @@ class GraphJob:
     def _check(self, ground: Ground) -> list[str]:
         played = not ground.system.replay_only
         both_ends = played and not ground.compatibility.messages_by_arrival
-        workload = self._played_on(ground)
+        workload, dimensions = self._played_on(ground), len(ground.dimensions) if played else None
         if isinstance(workload, SameOnAll):
-            found = check_graphs(workload.one, collectives=False, messages=False)
-            return [*workload.warnings, *found]
-        return [*workload.warnings, *check_graphs(workload, collectives=played, messages=both_ends)]
+            found = check_graphs(workload.one, collectives=False, messages=False, dimensions=dimensions)
+        else:
+            found = check_graphs(workload, collectives=played, messages=both_ends, dimensions=dimensions)
+        custom = check_custom(ground.system, ground.compatibility) if played else ()
+        return [*workload.warnings, *found, *custom]
 
     def document(self) -> dict[str, Any]:
         """Where it came from, and its groups; not its nodes."""
