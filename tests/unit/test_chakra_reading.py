@@ -52,7 +52,7 @@ def test_the_compiled_schema_says_what_the_proto_file_says(repository: Path) -> 
         }
         for message in file.message_type
     }
-    assert len(written) == 20
+    assert len(written) == 21
     assert compiled == written
     for enum, names in zip(file.enum_type, (NODE_TYPES, COLLECTIVE_TYPES), strict=True):
         assert [(value.name, value.number) for value in enum.value] == [(name, i) for i, name in enumerate(names)]
