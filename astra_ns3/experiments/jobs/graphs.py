@@ -17,6 +17,7 @@ from astra_ns3.system.messages import message_schedule
 from astra_ns3.workload.dry_run import Counts
 from astra_ns3.workload.graphs.checking import check_graphs
 from astra_ns3.workload.graphs.counted import GraphCounts, counted
+from astra_ns3.workload.graphs.custom import check_custom
 from astra_ns3.workload.graphs.driver import GraphDriver
 from astra_ns3.workload.graphs.same_on_all import SameOnAll
 
@@ -63,8 +64,10 @@ class GraphJob:
         workload = self._played_on(ground)
         if isinstance(workload, SameOnAll):
             found = check_graphs(workload.one, collectives=False, messages=False)
-            return [*workload.warnings, *found]
-        return [*workload.warnings, *check_graphs(workload, collectives=played, messages=both_ends)]
+        else:
+            found = check_graphs(workload, collectives=played, messages=both_ends)
+        custom = check_custom(ground.system, ground.compatibility) if played else ()
+        return [*workload.warnings, *found, *custom]
 
     def document(self) -> dict[str, Any]:
         """Where it came from, and its groups; not its nodes."""

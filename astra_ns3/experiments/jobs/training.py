@@ -81,15 +81,8 @@ class TrainingJob:
                 f"the system plays {kind.value} as Chakra traces ('...-implementation-custom'), which only a workload "
                 "of graphs can; 'file:PATH' as an implementation plays a schedule in any"
             )
-        return expected_run(
-            self.workload,
-            ground.system,
-            ground.dimensions,
-            ground.bandwidths,
-            ground.compatibility,
-            passes,
-            tell,
-        )
+        programs = Programs.of(self.workload, passes, ground.dimensions)
+        return expected_run(programs, ground.system, ground.bandwidths, ground.compatibility, tell)
 
     def expected_computation(self, ground: Ground, passes: int) -> tuple[int, int]:
         """Of the loop's dry run."""

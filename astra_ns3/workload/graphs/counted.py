@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.core.compatibility import Compatibility
 from astra_ns3.config.graph_workload import GraphNode, GraphWorkload, NodeKind
 from astra_ns3.config.system import SystemConfig
+from astra_ns3.errors import InputError
 from astra_ns3.system.communicator import Communicator
 from astra_ns3.system.request import CollectiveRequest
 from astra_ns3.workload.dry_run import Counts, RequestKind, request_kind
+from astra_ns3.workload.graphs.checks.place import place
 from astra_ns3.workload.graphs.communication import Requests
 from astra_ns3.workload.graphs.compute import Durations
+from astra_ns3.workload.graphs.custom import CustomMessages, custom_messages
 
 MOST_COUNTED = 200_000
 """So many nodes are counted; of a larger workload the first of each NPU."""
@@ -44,6 +49,7 @@ def counted(
     requests = Requests(workload.groups, workload.npus, dimensions, compatibility)
     durations = Durations(system, compatibility)
     counts = GraphCounts()
+    custom = {} if system.replay_only else custom_messages(system)
     told_by: dict[Communicator | None, int] = {}
     most = max(MOST_COUNTED // workload.npus, 1)
     for npu in range(workload.npus):
@@ -58,7 +64,7 @@ def counted(
                 message = requests.message(npu, node)
                 counts.messages[message.source, message.destination, message.bytes] += 1
             elif node.kind is NodeKind.COLLECTIVE:
-                _count_collective(counts, npu, node, requests, told_by)
+                _count_collective(counts, workload, npu, node, requests, told_by, custom)
     return counts
 
 
@@ -69,11 +75,29 @@ def _count_computation(counts: GraphCounts, npu: int, time_ps: int | None) -> No
 
 
 def _count_collective(
-    counts: GraphCounts, npu: int, node: GraphNode, requests: Requests, told_by: dict[Communicator | None, int]
+    counts: GraphCounts,
+    workload: GraphWorkload,
+    npu: int,
+    node: GraphNode,
+    requests: Requests,
+    told_by: dict[Communicator | None, int],
+    custom: Mapping[CollectiveKind, CustomMessages],
 ) -> None:
     """Each communicator's by the first NPU that has a part in it."""
     request = requests.collective(npu, node)
-    if request is not None and told_by.setdefault(request.communicator, npu) == npu:
+    if node.collective is not None and node.collective in custom:
+        communicator = requests.communicator(node.group)
+        if told_by.setdefault(communicator, npu) == npu:
+            ranks = range(workload.npus) if communicator is None else communicator.ranks
+            found = custom[node.collective]
+            if found.ranks != len(ranks):
+                raise InputError(
+                    f"{place(workload, npu, node)}: is played by the graphs of {found.source}, which are for "
+                    f"{found.ranks} ranks, not for the {len(ranks)} here"
+                )
+            for (source, destination, bytes_), times in found.messages.items():
+                counts.messages[ranks[source], ranks[destination], bytes_] += times
+    elif request is not None and told_by.setdefault(request.communicator, npu) == npu:
         key = request_kind(request)
         counts.kinds[key] += 1
         counts.first.setdefault(key, request)

@@ -82,7 +82,7 @@ class GraphDriver(SystemDriver):
         self._least_ps = compatibility.least_duration_ns * PS_PER_NS
         self._skips_broadcasts = compatibility.broadcasts_take_their_duration
         self._own_messages = OwnMessages()
-        self._custom = CustomCollectives(system, npus, self._begin_part)
+        self._custom = CustomCollectives(system, npus, self._begin_part, compatibility)
         self._running: dict[Handle, tuple[NpuPlayer, GraphNode]] = {}
         self._journal = None if journal_to is None else Journal(journal_to, [])
         by_number = compatibility.nodes_of_graphs_by_number
@@ -226,14 +226,16 @@ class GraphDriver(SystemDriver):
         """A node of such a collective."""
         if node.kind not in _MESSAGES:
             return self._last(player, node, self._durations.said(node))
+        if node.peer == player.npu:
+            return self._begin_own_message(player, node, apart)
         request = self._requests.message(player.npu, node, apart)
         post = self._system.send if node.kind is NodeKind.SEND else self._system.receive
         return self._wait(post(request), player, node)
 
-    def _begin_own_message(self, player: NpuPlayer, node: GraphNode) -> bool:
+    def _begin_own_message(self, player: NpuPlayer, node: GraphNode, apart: object = None) -> bool:
         if node.kind is NodeKind.RECEIVE:
-            return self._own_messages.receive(player.npu, node)
-        receiver = self._own_messages.send(player.npu, node)
+            return self._own_messages.receive(player.npu, node, apart)
+        receiver = self._own_messages.send(player.npu, node, apart)
         if receiver is not None:
             self._network.call_later(player.npu, 0, partial(player.ended, receiver))
         return True
