@@ -18,7 +18,18 @@ from astra_ns3.workload.graphs.finished import FinishedNodes
 class Window:
     """``nodes``: in the order of the file, named ``source`` in messages; ``size``: how many are held at once."""
 
-    __slots__ = ("_children", "_finished", "_low", "_nodes", "_size", "_source", "_unfinished", "_unread", "ready")
+    __slots__ = (
+        "_children",
+        "_finished",
+        "_highest",
+        "_low",
+        "_nodes",
+        "_size",
+        "_source",
+        "_unfinished",
+        "_unread",
+        "ready",
+    )
 
     def __init__(self, nodes: Iterable[GraphNode], size: int, source: str) -> None:
         self.ready: list[GraphNode] = []
@@ -31,6 +42,7 @@ class Window:
         self._unfinished: dict[int, int] = {}  # of each that waits, how many parents
         self._children: dict[int, list[GraphNode]] = {}
         self._finished = FinishedNodes()
+        self._highest = -1
 
     @property
     def empty(self) -> bool:
@@ -71,7 +83,9 @@ class Window:
 
     def _take(self, node: GraphNode) -> None:
         number, left = node.number, 0
-        if number in self._nodes or number in self._finished:
+        if number > self._highest:  # as most are, and then it can't have been there
+            self._highest = number
+        elif number in self._nodes or number in self._finished:
             raise InputError(f"{self._source}: node {number} ('{node.name}') stands there twice")
         for parent in node.parents:
             # Most stand in the window themselves, so that is looked at first.
