@@ -46,7 +46,8 @@ def plan_of(
 
 
 def peak(plan: TrainingPlan, stage: int, part: str) -> int:
-    return max(getattr(moment.usage, part) for moment in stage_memory(plan, stage).moments)
+    found: list[int] = [getattr(moment.usage, part) for moment in stage_memory(plan, stage).moments]
+    return max(found)
 
 
 # Weights, gradients and states
