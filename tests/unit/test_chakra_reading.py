@@ -22,6 +22,7 @@ from astra_ns3.workload.files.chakra.groups import read_groups
 from astra_ns3.workload.files.chakra.names import COLLECTIVE_TYPES, NODE_TYPES
 from astra_ns3.workload.files.chakra.nodes import NodeReader
 from astra_ns3.workload.files.chakra.trace import is_chakra, read_chakra
+from astra_ns3.workload.graphs.same_on_all import SameOnAll
 
 MIB = 1 << 20
 
@@ -370,22 +371,6 @@ def test_a_workload_graph_in_json_is_read(tmp_path: Path) -> None:
     assert (second.kind, second.parents) == (NodeKind.MARK, (216, 3))
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ('{"version": ""}{"type": "COMP_NOD"}', r":1: node type 'COMP_NOD' is not one of .* did you mean 'COMP_NODE'"),
-        ('{"version": ""}\n{"id": "x"}', r":2: is no node of a Chakra trace"),
-        ('{"version": ""}\n{"id": 1', r":2: is not JSON"),
-        ('{"version": ""}\n[1]', r":2: expected an object"),
-    ],
-)
-def test_bad_json_is_named_with_its_line(tmp_path: Path, text: str, message: str) -> None:
-    path = tmp_path / "one.json"
-    path.write_text(text)
-    with pytest.raises(InputError, match=r"one\.json" + message):
-        list(read_chakra(path).nodes(0))
-
-
 def test_other_files_are_not_taken_for_traces(repository: Path) -> None:
     for path in (*(repository / "inputs/workload").rglob("*.txt"), *(repository / "inputs").rglob("*.json")):
         assert not is_chakra(path), path
@@ -447,6 +432,10 @@ def test_of_pytorchs_callers_only_earlier_ones_that_are_there_count(tmp_path: Pa
     assert warning.endswith(
         "control dependencies of PyTorch's nodes name 2 nodes that aren't there, and 2 times one that isn't earlier: "
         "these aren't waited for"
+    )
+    (line,) = SameOnAll(trace, 4).warnings
+    assert line == f"{path}: is the trace of one rank, and all 4 NPUs play it, in whatever communicator; " + (
+        warning.removeprefix(f"{path}: ")
     )
 
 

@@ -1,4 +1,4 @@
-"""Collectives that are graphs themselves: checked before anything runs, with their files and nodes named, and played."""
+"""Collectives that are graphs themselves: checked before anything runs, with file and node, and played."""
 
 from __future__ import annotations
 
@@ -62,10 +62,8 @@ def test_a_send_without_a_receive_is_named(tmp_path: Path) -> None:
 
 def test_a_collective_among_its_nodes_is_refused(tmp_path: Path) -> None:
     inner = raw.node(3, raw.COLLECTIVE, comm_type=0, comm_size=64)
-    message = refused(
-        system_with(tmp_path, [inner, inner[:0] + raw.node(4, raw.COLLECTIVE, comm_type=2, comm_size=1)], []),
-        InputError,
-    )
+    other = raw.node(4, raw.COLLECTIVE, comm_type=2, comm_size=1)
+    message = refused(system_with(tmp_path, [inner, other], []), InputError)
     assert message == (
         f"{tmp_path}/mine.0.et: node 3 'n3': is a collective, but these graphs are played as all_reduce themselves: "
         "expected sends, receives and computations (and 1 more such nodes)"
@@ -80,14 +78,8 @@ def test_what_is_odd_in_them_is_a_warning_of_the_run(tmp_path: Path) -> None:
     told = job.warnings(ground)
     assert f"{tmp_path}/mine.0.et: node 3 'n3': 1 collective has no type or no size, so nothing is sent" in told
     assert any("mine.1.et: 1 file has no nodes" in line for line in told)
-    assert (
-        job.warnings(
-            Ground(
-                system_of(all_reduce_implementation_custom=[str(tmp_path / "mine")], replay_only=1), (2,), None, OURS
-            )
-        )
-        == []
-    )
+    replays = system_of(all_reduce_implementation_custom=[str(tmp_path / "mine")], replay_only=1)
+    assert job.warnings(Ground(replays, (2,), None, OURS)) == []
 
 
 def test_a_send_needs_no_receive_where_astra_sim_2_has_none(tmp_path: Path) -> None:
@@ -104,13 +96,9 @@ def test_a_message_to_oneself_takes_no_time(tmp_path: Path) -> None:
 
 def test_what_they_send_is_counted_and_not_what_the_system_would(tmp_path: Path) -> None:
     system = system_with(tmp_path, [sends(1, 1, bytes_=100), receives(2, 1)], [receives(1, 0, bytes_=100), sends(2, 0)])
-    graphs = SmallGraphs(
-        tuple(
-            (collective(1, 8, group=str(npu // 2 + 1)), collective(2, 8, 1, group=str(npu // 2 + 1)))
-            for npu in range(4)
-        ),
-        {"1": (0, 1), "2": (3, 2)},
-    )
+    first = collective(1, 8, group="1"), collective(2, 8, 1, group="1")
+    last = collective(1, 8, group="2"), collective(2, 8, 1, group="2")
+    graphs = SmallGraphs((first, first, last, last), {"1": (0, 1), "2": (3, 2)})
     counts = counted(graphs, system, 1, OURS)
     assert counts.requests == []
     assert counts.messages == {(0, 1, 100): 2, (1, 0, 8): 2, (3, 2, 100): 2, (2, 3, 8): 2}
@@ -127,12 +115,12 @@ def test_graphs_for_other_numbers_of_ranks_are_refused_with_the_node(tmp_path: P
 
 
 def test_other_kinds_are_played_by_the_system(tmp_path: Path) -> None:
-    system = system_with(tmp_path, [sends(1, 1)], [receives(1, 0)])
+    back_and_forth = [sends(1, 1), receives(2, 1, 1), sends(3, 1, 2)], [receives(1, 0), sends(2, 0, 1), receives(3, 0)]
+    system = system_with(tmp_path, *back_and_forth)
 
-    def both(kind: CollectiveKind) -> float:
+    def takes(kind: CollectiveKind) -> float:
         nodes: tuple[GraphNode, ...] = (collective(1, 8, collective=kind),)
         return Played(nodes, nodes, system=system).times[1, 1][1]
 
-    assert both(CollectiveKind.ALL_REDUCE) == 1.0  # its one message
-    assert both(CollectiveKind.ALL_TO_ALL) == 1.0  # one message each way, at the same time
-    assert both(CollectiveKind.ALL_GATHER) == 1.0
+    assert takes(CollectiveKind.ALL_REDUCE) == 3.0  # its messages, one after the other
+    assert takes(CollectiveKind.ALL_GATHER) == 1.0  # a ring's one message each way

@@ -62,11 +62,12 @@ class GraphJob:
         played = not ground.system.replay_only
         both_ends = played and not ground.compatibility.messages_by_arrival
         workload = self._played_on(ground)
+        dimensions = len(ground.dimensions) if played else None
         counter = NodeCounter(workload, ground.system, len(ground.dimensions), ground.compatibility)
         if isinstance(workload, SameOnAll):
-            found = check_graphs(counter.watched, collectives=False, messages=False)
+            found = check_graphs(counter.watched, collectives=False, messages=False, dimensions=dimensions)
         else:
-            found = check_graphs(counter.watched, collectives=played, messages=both_ends)
+            found = check_graphs(counter.watched, collectives=played, messages=both_ends, dimensions=dimensions)
         self._counters[ground] = counter
         custom = check_custom(ground.system, ground.compatibility) if played else ()
         return [*workload.warnings, *found, *custom]

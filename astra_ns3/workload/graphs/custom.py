@@ -76,8 +76,8 @@ def _check(kind: CollectiveKind, trace: ChakraTrace, compatibility: Compatibilit
     ]
     if inner:
         raise InputError(
-            f"{inner[0]}: is a collective, but these graphs are played as {kind.name.lower()} themselves: expected sends, "
-            f"receives and computations{and_more(len(inner), 'such nodes')}"
+            f"{inner[0]}: is a collective, but these graphs are played as {kind.name.lower()} themselves: expected "
+            f"sends, receives and computations{and_more(len(inner), 'such nodes')}"
         )
     return check_graphs(trace, collectives=False, messages=not compatibility.messages_by_arrival)
 
