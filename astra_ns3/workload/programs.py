@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from astra_ns3.config.workload import Workload
 from astra_ns3.units import PS_PER_NS
-from astra_ns3.workload.loops import Loop, loop_of
+from astra_ns3.workload.loops import LOOPS, Loop, loop_of
 from astra_ns3.workload.operations import Program
 from astra_ns3.workload.parallelism import Parallelism, parallelism_of
 from astra_ns3.workload.role_programs import RolePrograms
@@ -67,6 +67,11 @@ class Programs(RolePrograms):
         """As the loop's."""
         return self.loop.passes_alike
 
+    @property
+    def written_down(self) -> bool:
+        """A user's loop isn't: what it raises, it raises where it is."""
+        return self.loop is LOOPS.get(self.workload.loop) and not self.exposed_until_first_end
+
     @cached_property
     def cut(self) -> Parallelism:
         """The dimensions as the loop sees them, and over which of them each pass goes."""
@@ -76,6 +81,10 @@ class Programs(RolePrograms):
     def roles(self) -> tuple[Role, ...]:
         """Every role, in the order in which the loop names them."""
         return make_roles(self.loop.roles(self.workload, self.grid), self.grid.npus)
+
+    def scaled(self, comm_scale: float, compute_scale: float) -> Programs:
+        """Those of the scaled workload."""
+        return replace(self, workload=self.workload.scaled(comm_scale, compute_scale))
 
     def program(self, role: Role, passes: int | None = None) -> Program:
         """A new run through the program of a role, in so many passes (None: all)."""

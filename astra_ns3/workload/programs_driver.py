@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 
 from astra_ns3.config.core.compatibility import OURS, Compatibility
@@ -23,11 +23,12 @@ from astra_ns3.units import PS_PER_NS
 from astra_ns3.workload.deadlock import check_programs, peer_of
 from astra_ns3.workload.dry_run import counted_requests, request_kind
 from astra_ns3.workload.npu_program import LayerSums, NpuProgram, sums_by_layer
-from astra_ns3.workload.operations import Compute, Issue, Move, Posting, Send
+from astra_ns3.workload.operations import Compute, Issue, Move, Posting, Program, Send
 from astra_ns3.workload.role_programs import RolePrograms
 from astra_ns3.workload.roles import Role
 from astra_ns3.workload.stall import describe_stall
 from astra_ns3.workload.system_driver import Heartbeat, SystemDriver
+from astra_ns3.workload.tape import Tape
 
 
 class ProgramsDriver(SystemDriver):
@@ -58,6 +59,7 @@ class ProgramsDriver(SystemDriver):
         self._on_heartbeat = on_heartbeat
         self._names = programs.layer_names
         self._updates_ps = programs.updates_ps
+        self._updates = any(self._updates_ps)
         self._tick_ps = compatibility.step_tick_ns * PS_PER_NS
         self._role_of = programs.role_of
         self._place_of = {npu: place for role in programs.roles for place, npu in enumerate(role.ranks)}
@@ -80,8 +82,8 @@ class ProgramsDriver(SystemDriver):
         self._prepare(programs)
         self._sums = {npu: sums_by_layer(len(self._names)) for npu in self._observed}
         self._npus = [
-            NpuProgram(npu, programs.program(role), self._tick_ps, self._sums.get(npu), self._journal)
-            for npu, role in enumerate(self._role_of)
+            NpuProgram(npu, program, self._tick_ps, self._sums.get(npu), self._journal)
+            for npu, program in enumerate(self._programs_of_all(programs))
         ]
         self._resume = [partial(self._go_on, npu) for npu in self._npus]
         self._post = [partial(self._post_operation, npu.number) for npu in self._npus]
@@ -94,6 +96,18 @@ class ProgramsDriver(SystemDriver):
         kinds = {request_kind(request): request for request, _ in counted_requests(programs)}
         for request in kinds.values():
             self._system.prepare(request)
+
+    def _programs_of_all(self, programs: RolePrograms) -> Iterator[Program]:
+        """A program for each NPU. Who is neither observed nor journalled needs no details of what it computes."""
+        if not programs.written_down:
+            yield from (programs.program(role) for role in self._role_of)
+            return
+        tapes = [Tape(programs.program(role)) for role in programs.roles]
+        details = self._journal is not None or self._tick_ps > 0
+        for npu, role in enumerate(self._role_of):
+            yield tapes[role.number].reader(coarse=not (details or npu == 0 or npu in self._sums))
+        for tape in tapes:
+            tape.close()
 
     def start(self) -> None:
         """Put every NPU's start on the network's list of events; once."""
@@ -147,7 +161,9 @@ class ProgramsDriver(SystemDriver):
         """Let an NPU run on to its next computation or unfinished collective."""
         blocking = npu.next_blocking(time_ps, self._post[npu.number])
         if isinstance(blocking, Compute):
-            self._network.call_later(npu.number, blocking.time_ps, self._resume[npu.number])
+            times_ps = blocking.times_ps
+            time_ps = blocking.time_ps if times_ps is None else times_ps[self._place_of[npu.number]]
+            self._network.call_later(npu.number, time_ps, self._resume[npu.number])
         elif isinstance(blocking, Move):
             self._network.call_later(npu.number, self._tick_ps, self._resume[npu.number])
         elif blocking is None:
@@ -166,13 +182,16 @@ class ProgramsDriver(SystemDriver):
 
     def _handle_ended(self, handle: Handle, time_ps: int) -> None:
         """From the system: all chunks are done on an NPU; the layer's update comes before it counts as done."""
-        layer = handle.request.label.layer
-        is_update = isinstance(handle.request, CollectiveRequest)
-        update_ps = self._updates_ps[layer] if is_update and isinstance(layer, int) else 0
+        update_ps = self._update_ps(handle) if self._updates else 0
         if update_ps:
             self._network.call_later(handle.npu, update_ps, partial(self._handle_done, handle))
         else:
             self._handle_done(handle, time_ps)
+
+    def _update_ps(self, handle: Handle) -> int:
+        layer = handle.request.label.layer
+        is_update = isinstance(handle.request, CollectiveRequest)
+        return self._updates_ps[layer] if is_update and isinstance(layer, int) else 0
 
     def _handle_done(self, handle: Handle, time_ps: int) -> None:
         npu = self._npus[handle.npu]

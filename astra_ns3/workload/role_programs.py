@@ -15,6 +15,8 @@ class RolePrograms(ABC):
     """``passes`` passes of a workload on all NPUs. Frozen; InputError is raised by whatever finds what can't be."""
 
     passes: int
+    dimensions: tuple[int, ...]
+    """NPUs along each of the network's, before a cut."""
 
     @property
     @abstractmethod
@@ -42,6 +44,11 @@ class RolePrograms(ABC):
         return True
 
     @property
+    def written_down(self) -> bool:
+        """Whether a program may be run once for all NPUs of its role: it never asks what is done by now."""
+        return not self.reactive
+
+    @property
     @abstractmethod
     def cut(self) -> GridCut:
         """The network's dimensions as the programs see them."""
@@ -66,6 +73,10 @@ class RolePrograms(ABC):
     def roles_by_name(self) -> dict[str, Role]:
         """Every role by its name."""
         return {role.name: role for role in self.roles}
+
+    @abstractmethod
+    def scaled(self, comm_scale: float, compute_scale: float) -> RolePrograms:
+        """Every size times ``comm_scale``, every compute time times ``compute_scale``."""
 
     @abstractmethod
     def program(self, role: Role, passes: int | None = None) -> Program:

@@ -13,11 +13,18 @@ from astra_ns3.errors import InputError
 from astra_ns3.experiments.jobs.flows import FlowsJob
 from astra_ns3.experiments.jobs.graphs import GraphJob
 from astra_ns3.experiments.jobs.job import Job
+from astra_ns3.experiments.jobs.models import ModelJob
 from astra_ns3.experiments.jobs.training import TrainingJob
 from astra_ns3.workload.files.registry import AnyWorkload
+from astra_ns3.workload.models.workload import ModelWorkload
 from astra_ns3.workload.simai_rules import as_simai_plays
 
-JOBS: dict[type, Callable[[Any], Job]] = {Workload: TrainingJob, FlowList: FlowsJob, GraphWorkload: GraphJob}
+JOBS: dict[type, Callable[[Any], Job]] = {
+    Workload: TrainingJob,
+    ModelWorkload: ModelJob,
+    FlowList: FlowsJob,
+    GraphWorkload: GraphJob,
+}
 """From the kind of a workload to its job."""
 
 
@@ -39,10 +46,12 @@ _OF_SCHEDULING = (
 
 def without_effect(workload: AnyWorkload, options: object) -> list[str]:
     """A warning for the options that are given and mean nothing to this kind of workload; ``options``: Options."""
-    names: tuple[str, ...] = ("remote_memory",) if isinstance(workload, Workload) else ()
+    names: tuple[str, ...] = ("remote_memory",) if isinstance(workload, (Workload, ModelWorkload)) else ()
     if isinstance(workload, FlowList):
         names = ("remote_memory", *_OF_SCHEDULING)
     given = [f"--{name.replace('_', '-')}" for name in names if getattr(options, name, None) is not None]
+    if "nodes" in getattr(options, "record", ()) and not isinstance(workload, GraphWorkload):
+        given.append("--record nodes")
     if not given:
         return []
     what = "a list of flows" if isinstance(workload, FlowList) else "a training loop"

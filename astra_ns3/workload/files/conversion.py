@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from math import prod
 from typing import NamedTuple
 
 from astra_ns3.config.flow_list import FlowList
@@ -22,6 +23,8 @@ from astra_ns3.workload.graphs.checking import check_graphs
 from astra_ns3.workload.graphs.rolled import rolled
 from astra_ns3.workload.graphs.unrolled import UnrolledLoop
 from astra_ns3.workload.loops import SIMAI_LOOPS
+from astra_ns3.workload.models.workload import ModelWorkload
+from astra_ns3.workload.training.programs import TrainingPrograms
 
 
 class Unrolling(NamedTuple):
@@ -74,13 +77,18 @@ def as_graphs(workload: AnyWorkload, unrolling: Unrolling) -> GraphWorkload:
     """A workload as graphs; raises InputError for what can't be one."""
     if isinstance(workload, FlowList):
         raise InputError(f"{workload.source}: flows start at times, which no graph of ours can say")
-    if not isinstance(workload, Workload):
+    if not isinstance(workload, (Workload, ModelWorkload)):
         return workload
-    if unrolling.dimensions is None:
+    dimensions = unrolling.dimensions
+    if dimensions is None:
         raise InputError(
             f"{workload.source}: is a training loop, whose graph depends on the NPUs that play it; say --dimensions"
         )
-    return UnrolledLoop(workload, unrolling.passes, unrolling.dimensions, unrolling.policy)
+    if isinstance(workload, ModelWorkload):
+        plan = workload.plan(prod(dimensions))
+        programs = TrainingPrograms.of(plan, workload.clock(), unrolling.passes, dimensions)
+        return UnrolledLoop(programs, unrolling.policy)
+    return UnrolledLoop.of(workload, unrolling.passes, dimensions, unrolling.policy)
 
 
 def _to_text(workload: AnyWorkload, output: str, unrolling: Unrolling) -> Converted:

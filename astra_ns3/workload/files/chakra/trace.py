@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -164,20 +165,30 @@ def is_chakra(path: Path) -> bool:
 
 
 def _nodes(path: str, reader: NodeReader) -> Iterator[GraphNode]:
-    read, number = reader.read, 0
+    return chain.from_iterable(_node_lists(path, reader))
+
+
+def _node_lists(path: str, reader: NodeReader) -> Iterator[Iterable[GraphNode]]:
+    before = 0
     for found in _pieces(path):
-        for content in found:
-            number += 1
-            if number == 1:  # metadata, which isn't a node
-                continue
-            try:
-                node = read(content)
-            except Broken as error:
-                place = offset_of(path, number - 1)
-                raise InputError(f"{path}: byte {place}: message {number}: {error}") from error
-            except InputError as error:
-                raise InputError(f"{path}: {error}") from error
-            yield node
+        number, before = before, before + len(found)
+        if number == 0:  # metadata, which isn't a node
+            number, found = 1, found[1:]
+        yield reader.read_all(found) or _one_by_one(path, reader, found, number)
+
+
+def _one_by_one(path: str, reader: NodeReader, contents: list[bytes], number: int) -> Iterator[GraphNode]:
+    """The same slowly, ``number`` messages being before these; whatever is wrong is found here."""
+    for content in contents:
+        number += 1
+        try:
+            node = reader.read(content)
+        except Broken as error:
+            place = offset_of(path, number - 1)
+            raise InputError(f"{path}: byte {place}: message {number}: {error}") from error
+        except InputError as error:
+            raise InputError(f"{path}: {error}") from error
+        yield node
 
 
 def _pieces(path: str) -> Iterator[list[bytes]]:
