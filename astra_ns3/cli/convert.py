@@ -7,10 +7,8 @@ import re
 import click
 
 from astra_ns3.cli.output import print_json, show, tell
-from astra_ns3.config.flow_list import FlowList
-from astra_ns3.config.workload import Workload
 from astra_ns3.errors import InputError
-from astra_ns3.workload.files.chakra.trace import read_chakra
+from astra_ns3.workload.files.chakra.trace import ChakraTrace, read_chakra
 from astra_ns3.workload.files.conversion import TARGETS, Unrolling, convert
 from astra_ns3.workload.files.registry import AnyWorkload, read_workload
 
@@ -69,11 +67,11 @@ def convert_command(
 def read(source: str, groups: str | None, *, keep_groups: bool = False) -> AnyWorkload:
     """A workload, of Chakra's with its communicators, with ``keep_groups`` those of one rank too; raises InputError."""
     workload = read_workload(source)
-    if isinstance(workload, Workload | FlowList):
-        if groups is not None:
-            raise InputError(f"{source}: isn't a Chakra trace, so --groups {groups} has no meaning")
-        return workload
-    return read_chakra(source, groups, keep_groups=keep_groups)
+    if isinstance(workload, ChakraTrace):
+        return read_chakra(source, groups, keep_groups=keep_groups)
+    if groups is not None:
+        raise InputError(f"{source}: isn't a Chakra trace, so --groups {groups} has no meaning")
+    return workload
 
 
 def sizes_of(text: str | None) -> tuple[int, ...] | None:

@@ -20,6 +20,7 @@ from astra_ns3.workload.files.flows.writing import WRITERS, write_flows
 from astra_ns3.workload.files.registry import AnyWorkload
 from astra_ns3.workload.files.simai import format_simai, parse_simai
 from astra_ns3.workload.graphs.checking import check_graphs
+from astra_ns3.workload.graphs.rolled import rolled
 from astra_ns3.workload.graphs.unrolled import UnrolledLoop
 from astra_ns3.workload.loops import SIMAI_LOOPS
 from astra_ns3.workload.models.workload import ModelWorkload
@@ -98,13 +99,17 @@ def _to_text(workload: AnyWorkload, output: str, unrolling: Unrolling) -> Conver
 
 
 def _to_simai(workload: AnyWorkload, output: str, unrolling: Unrolling) -> Converted:
-    loop = _loop(workload, "SimAI's")
-    if loop.loop not in SIMAI_LOOPS:
-        raise InputError(
-            f"{loop.source}: loop {loop.loop} is none of SimAI's ({', '.join(SIMAI_LOOPS)}), whose all-gathers count "
-            "other bytes; say --to astra-sim"
-        )
-    return _written(loop, "SimAI's", format_simai, parse_simai, output)
+    if isinstance(workload, Workload) and workload.loop in SIMAI_LOOPS:
+        return _written(workload, "SimAI's", format_simai, parse_simai, output)
+    if isinstance(workload, FlowList):
+        _loop(workload, "SimAI's")
+    graphs = as_graphs(workload, unrolling)
+    warnings = (*graphs.warnings, *check_graphs(graphs))
+    converted = _written(rolled(graphs), "SimAI's", format_simai, parse_simai, output)
+    lost = sum(bool(node.operations or node.tensor_bytes) for node in graphs.nodes(0))
+    if lost:
+        warnings = (*warnings, f"{graphs.file_of(0)}: operations and tensors of {lost} nodes aren't in the text")
+    return converted._replace(warnings=warnings)
 
 
 def _loop(workload: AnyWorkload, whose: str) -> Workload:
