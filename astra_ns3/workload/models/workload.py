@@ -35,7 +35,7 @@ class ModelWorkload:
         return self.file.name
 
     @property
-    def layers(self) -> int:
+    def layer_count(self) -> int:
         """Of the model, without its embedding and its head."""
         return self.totals().layers
 

@@ -82,25 +82,26 @@ Step = Computing | Exchanging | Turning
 
 
 class StepMaker:
-    """Makes steps of items, for a stage. Raises InputError if there aren't as many operations as places."""
+    """Makes steps of items, for a stage; of equal ones once. Raises InputError if operations and places don't match."""
 
     def __init__(self, places: Places, stage: int, clock: Clock, source: str) -> None:
         self._places = places
         self._stage = stage
         self._clock = clock
         self._source = source
-        self._times: dict[Operation, int] = {}
+        self._made: dict[tuple[Item, ...], tuple[Step, ...]] = {}
 
     def time_ps(self, operation: Operation) -> int:
-        """Asks the clock once for operations that are equal."""
-        if operation.time_ps is not None:
-            return operation.time_ps
-        if operation not in self._times:
-            self._times[operation] = self._clock.time_ps(operation)
-        return self._times[operation]
+        """What an operation takes on one NPU."""
+        return self._clock.time_ps(operation)
 
-    def of(self, items: Iterable[Item]) -> tuple[Step, ...]:
+    def of(self, items: tuple[Item, ...]) -> tuple[Step, ...]:
         """Operations that follow each other are one step; what has nobody to talk to, or nothing to say, is none."""
+        if items not in self._made:
+            self._made[items] = self._steps(items)
+        return self._made[items]
+
+    def _steps(self, items: Iterable[Item]) -> tuple[Step, ...]:
         steps: list[Step] = []
         for item in items:
             step = self._step(item)
