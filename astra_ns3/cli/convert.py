@@ -13,6 +13,7 @@ from astra_ns3.errors import InputError
 from astra_ns3.workload.files.chakra.trace import read_chakra
 from astra_ns3.workload.files.conversion import TARGETS, Unrolling, convert
 from astra_ns3.workload.files.registry import AnyWorkload, read_workload
+from astra_ns3.workload.models.workload import ModelWorkload
 
 _DIMENSIONS = re.compile(r"[1-9][0-9]{0,6}(x[1-9][0-9]{0,6})*")
 
@@ -69,7 +70,7 @@ def convert_command(
 def read(source: str, groups: str | None, *, keep_groups: bool = False) -> AnyWorkload:
     """A workload, of Chakra's with its communicators, with ``keep_groups`` those of one rank too; raises InputError."""
     workload = read_workload(source)
-    if isinstance(workload, Workload | FlowList):
+    if isinstance(workload, Workload | FlowList | ModelWorkload):
         if groups is not None:
             raise InputError(f"{source}: isn't a Chakra trace, so --groups {groups} has no meaning")
         return workload
