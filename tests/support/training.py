@@ -67,7 +67,7 @@ def programs_of(plan: TrainingPlan, passes: int = 1, dimensions: Sequence[int] |
 
 
 def training_system(dimensions: int, policy: str = "FIFO", splits: int = 1) -> SystemConfig:
-    """Rings, ``splits`` chunks a collective; over several dimensions an all-reduce scatters before and gathers behind."""
+    """Rings, ``splits`` chunks a collective; an all-reduce over several dimensions scatters, then gathers."""
     keys: dict[str, Any] = {"scheduling-policy": policy, "preferred-dataset-splits": splits}
     keys["collective-optimization"] = "localBWAware"
     for kind in ("all-reduce", "reduce-scatter", "all-gather", "all-to-all"):
