@@ -43,6 +43,8 @@ def document_of(config: AnyConfig) -> dict[str, Any]:
     """All that a file says, defaults written out."""
     if isinstance(config, Workload):
         found: dict[str, Any] = json.loads(json.dumps(asdict(config, dict_factory=_plain)))  # lists, not tuples
+        if not config.warnings:
+            del found["warnings"]
         return found
     if isinstance(config, (FlowList, GraphWorkload)):
         return {"source": config.source, "content": _content_digest(config)}
@@ -129,7 +131,7 @@ def _workload(data: Mapping[str, Any], document: Document) -> Workload:
     if not isinstance(layers, (list, tuple)) or not layers:
         raise InputError(f"{document.place(('layers',))}: key 'layers': found {shown(layers)}, expected layers")
     made = tuple(_layer(layer, ("layers", place), document) for place, layer in enumerate(layers))
-    lists = {name: tuple(data.get(name) or ()) for name in ("checkpoints", "checkpoint_initiates")}
+    lists = {name: tuple(data.get(name) or ()) for name in ("checkpoints", "checkpoint_initiates", "warnings")}
     return Workload(**{**data, **lists, "layers": made})
 
 

@@ -2,8 +2,8 @@
 
 The table has the columns of ASTRA-sim's generator of workloads, ``Layer``, ``m``, ``n`` and ``k``: in the sample that
 its tutorial shows, ``k`` of a layer is ``n`` of the next, so a layer is m x n activations by n x k weights, and m the
-rows of a sample. A tensor group splits the weights' columns: outputs are gathered, and gradients of inputs, to which every
-column adds, all-reduced.
+rows of a sample. A tensor group splits the weights' columns: outputs are gathered, and gradients of inputs, to which
+every column adds, all-reduced.
 """
 
 from __future__ import annotations

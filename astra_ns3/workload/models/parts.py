@@ -27,8 +27,8 @@ class Totals:
     """A whole model in numbers, each parameter counted once.
 
     ``active_parameters``: that a sample's token uses; fewer than all with experts. ``forward_flops``: of one sample's
-    products. ``layers``: without embedding and head. ``sample``: what a sample is; ``tokens``: of one (1 where there are
-    none).
+    products. ``layers``: without embedding and head. ``sample``: what a sample is; ``tokens``: of one (1 where there
+    are none).
     """
 
     parameters: int

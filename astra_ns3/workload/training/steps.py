@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.training_plan import Exchange, Group, Item, Operation, Ring, Uneven
@@ -48,13 +48,19 @@ class Exchanging:
     bytes: int
     among: Among
     waited: bool = True
+    counts: tuple[tuple[int, ...], ...] | None = None
 
     def operation(self, label: Label) -> Issue:
         """What a program yields."""
         among = self.among
         return Issue(
             CollectiveRequest(
-                self.kind, self.bytes, label, dimensions=among.dimensions, communicator=among.communicator
+                self.kind,
+                self.bytes,
+                label,
+                dimensions=among.dimensions,
+                communicator=among.communicator,
+                counts=self.counts,
             )
         )
 
@@ -120,9 +126,8 @@ class StepMaker:
         return self._ring(item)
 
     def _exchange(self, item: Exchange) -> Exchanging | None:
-        if item.counts is not None:
-            raise InputError(f"{self._source}: an exchange of uneven counts isn't played yet")
-        return self.exchange(item.kind, item.group, item.bytes, waited=item.waited)
+        exchanging = self.exchange(item.kind, item.group, item.bytes, waited=item.waited)
+        return exchanging and replace(exchanging, counts=item.counts)
 
     def _uneven(self, item: Uneven) -> Computing:
         times_ps = [self.time_ps(operation) for operation in item.operations]

@@ -2,8 +2,8 @@
 
 Three placements: D. Mudigere et al., "Software-Hardware Co-design for Fast and Scalable Training of Deep Learning
 Recommendation Models", ISCA 2022, section 4. An NPU with whole tables sums rows for the samples of all NPUs and sends
-each its own (all-to-all); with some columns of all tables likewise; with some rows, sums are partial and added on the way
-(reduce-scatter), and gradients go to all (all-gather).
+each its own (all-to-all); with some columns of all tables likewise; with some rows, sums are partial and added on the
+way (reduce-scatter), and gradients go to all (all-gather).
 """
 
 from __future__ import annotations
