@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from astra_ns3.errors import InputError
 from astra_ns3.network.api import EndpointModel
 from astra_ns3.network.records import RunRecords
 from astra_ns3.workload.dry_run import counted_messages
+from astra_ns3.workload.models.workload import read_model
 from astra_ns3.workload.programs_driver import ProgramsDriver
 from astra_ns3.workload.training.making import training_programs
 from astra_ns3.workload.training.programs import TrainingPrograms
@@ -80,7 +82,7 @@ def test_workers_send_to_servers_in_turns_of_their_own() -> None:
     """So that they don't all begin with the same one."""
     programs = _programs(_plan(3, 2))
     sent = counted_messages(programs)
-    first = {}
+    first: dict[int, int] = {}
     for message in sent:
         ((source, to),) = message.pairs
         first.setdefault(source, to)
@@ -162,3 +164,34 @@ def test_what_servers_do_not_serve_is_told(keys: dict[str, Any], message: str) -
     plan = replace(_plan(2, 2), **keys)
     with pytest.raises(InputError, match=message):
         trace(training_programs(plan, FlopClock(), 1, (4,)))
+
+
+MODEL = """kind: transformer
+name: small
+model: {layers: 2, hidden: 64, heads: 4, vocabulary: 1000}
+training: {sequence: 32, micro_batch: 1}
+compute: A100-80GB
+"""
+
+
+def test_a_model_file_has_servers_beside_the_workers(tmp_path: Path) -> None:
+    path = tmp_path / "model.yaml"
+    path.write_text(MODEL + "parallel: {servers: 2, asynchronous: on}\n")
+    plan = read_model(path).plan(8)
+    assert (plan.degrees, plan.servers, plan.asynchronous) == (Degrees(data=6), 2, True)
+    with pytest.raises(InputError, match=r"parallel.servers is 2, expected fewer than the 2 NPUs"):
+        read_model(path).plan(2)
+
+
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        ("asynchronous: on", "asynchronous': is on, expected off: there are no servers"),
+        ("servers: 1, tensor: 2, zero: 1", "servers': stands beside tensor, zero; expected data parallelism alone"),
+    ],
+)
+def test_servers_stand_beside_data_parallelism_alone(tmp_path: Path, keys: str, message: str) -> None:
+    path = tmp_path / "model.yaml"
+    path.write_text(MODEL + f"parallel: {{{keys}}}\n")
+    with pytest.raises(InputError, match=message):
+        read_model(path)

@@ -23,7 +23,7 @@ from astra_ns3.workload.graphs.checking import check_graphs
 from astra_ns3.workload.graphs.unrolled import UnrolledLoop
 from astra_ns3.workload.loops import SIMAI_LOOPS
 from astra_ns3.workload.models.workload import ModelWorkload
-from astra_ns3.workload.training.programs import TrainingPrograms
+from astra_ns3.workload.training.making import training_programs
 
 
 class Unrolling(NamedTuple):
@@ -85,7 +85,7 @@ def as_graphs(workload: AnyWorkload, unrolling: Unrolling) -> GraphWorkload:
         )
     if isinstance(workload, ModelWorkload):
         plan = workload.plan(prod(dimensions))
-        programs = TrainingPrograms.of(plan, workload.clock(), unrolling.passes, dimensions)
+        programs = training_programs(plan, workload.clock(), unrolling.passes, dimensions)
         return UnrolledLoop(programs, unrolling.policy)
     return UnrolledLoop.of(workload, unrolling.passes, dimensions, unrolling.policy)
 
