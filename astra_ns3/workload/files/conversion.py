@@ -26,7 +26,7 @@ from astra_ns3.workload.loops import SIMAI_LOOPS
 from astra_ns3.workload.models.as_loop import model_as_loop
 from astra_ns3.workload.models.changes import write_model
 from astra_ns3.workload.models.workload import ModelWorkload
-from astra_ns3.workload.training.programs import TrainingPrograms
+from astra_ns3.workload.training.making import training_programs
 
 
 class Unrolling(NamedTuple):
@@ -88,7 +88,7 @@ def as_graphs(workload: AnyWorkload, unrolling: Unrolling) -> GraphWorkload:
         )
     if isinstance(workload, ModelWorkload):
         plan = workload.plan(prod(dimensions))
-        programs = TrainingPrograms.of(plan, workload.clock(), unrolling.passes, dimensions)
+        programs = training_programs(plan, workload.clock(), unrolling.passes, dimensions)
         return UnrolledLoop(programs, unrolling.policy)
     return UnrolledLoop.of(workload, unrolling.passes, dimensions, unrolling.policy)
 

@@ -66,6 +66,8 @@ class ModelWorkload:
             elements=Elements(training.value_bytes, training.gradient_bytes, training.optimizer_bytes),
             tied_parameters=parts.tied_parameters,
             memory_bytes=file.memory_bytes or file.compute.memory_bytes,
+            servers=parallel.servers,
+            asynchronous=parallel.asynchronous,
         )
         return scaled_plan(plan, self.comm_scale)
 
