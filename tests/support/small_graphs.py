@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from astra_ns3.config.compute_slowdown import ComputeSlowdown
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.core.compatibility import OURS, Compatibility
 from astra_ns3.config.graph_workload import GraphNode, NodeKind
@@ -81,6 +82,7 @@ class Played:
         groups: Mapping[str, tuple[int, ...]] | None = None,
         system: SystemConfig | None = None,
         rules: Compatibility = OURS,
+        slowdown: ComputeSlowdown | None = None,
     ) -> None:
         self.times: dict[tuple[int, int], tuple[float, float]] = {}
         network = FakeBackend(len(graphs), latency_ps=US, ps_per_byte=0)
@@ -90,6 +92,7 @@ class Played:
             SmallGraphs(graphs, groups or {}),
             compatibility=rules,
             told=self._note,
+            slowdown=slowdown,
         )
         self.driver.run(Limits())
 

@@ -52,9 +52,7 @@ class ModelJob:
     def expected(self, ground: Ground, passes: int, tell: Tell = silent) -> ExpectedRun:
         """Every collective and message of all stages."""
         check_collectives(ground.system)
-        return expected_run(
-            self.programs(ground, passes), ground.system, ground.bandwidths, ground.compatibility, tell
-        )
+        return expected_run(self.programs(ground, passes), ground.system, ground.bandwidths, ground.compatibility, tell)
 
     def expected_computation(self, ground: Ground, passes: int) -> tuple[int, int]:
         """Of the stages' dry run."""
@@ -76,6 +74,7 @@ class ModelJob:
             report_npu=playing.report_npu,
             journal_to=playing.journal_to,
             on_heartbeat=playing.on_heartbeat,
+            slowdown=playing.slowdown,
         )
 
     def programs(self, ground: Ground, passes: int) -> TrainingPrograms:

@@ -16,8 +16,8 @@ from astra_ns3.experiments.jobs.job import Job
 from astra_ns3.experiments.jobs.models import ModelJob
 from astra_ns3.experiments.jobs.training import TrainingJob
 from astra_ns3.workload.files.registry import AnyWorkload
-from astra_ns3.workload.simai_rules import as_simai_plays
 from astra_ns3.workload.models.workload import ModelWorkload
+from astra_ns3.workload.simai_rules import as_simai_plays
 
 JOBS: dict[type, Callable[[Any], Job]] = {
     Workload: TrainingJob,
@@ -48,7 +48,7 @@ def without_effect(workload: AnyWorkload, options: object) -> list[str]:
     """A warning for the options that are given and mean nothing to this kind of workload; ``options``: Options."""
     names: tuple[str, ...] = ("remote_memory",) if isinstance(workload, (Workload, ModelWorkload)) else ()
     if isinstance(workload, FlowList):
-        names = ("remote_memory", *_OF_SCHEDULING)
+        names = ("remote_memory", "compute_slowdown", *_OF_SCHEDULING)
     given = [f"--{name.replace('_', '-')}" for name in names if getattr(options, name, None) is not None]
     if not given:
         return []

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
+from astra_ns3.config.compute_slowdown import ComputeSlowdown
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.core.compatibility import OURS, Compatibility
 from astra_ns3.config.graph_workload import GraphNode, GraphWorkload, NodeKind
@@ -17,6 +18,7 @@ from astra_ns3.system.journal import Journal
 from astra_ns3.system.layer import SystemLayer
 from astra_ns3.system.request import Handle
 from astra_ns3.units import PS_PER_NS
+from astra_ns3.workload.computing.computations import slowed_by
 from astra_ns3.workload.graphs.communication import Requests
 from astra_ns3.workload.graphs.compute import Durations
 from astra_ns3.workload.graphs.custom import CustomCollectives
@@ -45,7 +47,8 @@ class GraphDriver(SystemDriver):
     policies that ask (None: not known). ``seed``: of the system's random delays. ``on_heartbeat(time_ps, events)`` is
     called about ten times a second; what it raises ends the run. ``report_npu``: whose kinds of work the records tell
     of. ``journal_to``: takes what every NPU does, ``nodes_to`` every node; ``told`` hears of each node that has
-    ended. Raises InputError.
+    ended. ``slowdown``: what makes computations of devices longer, not those of hosts nor those inside a collective
+    that is itself a graph (None: nothing does). Raises InputError.
     """
 
     def __init__(
@@ -63,6 +66,7 @@ class GraphDriver(SystemDriver):
         journal_to: TableSink | None = None,
         nodes_to: TableSink | None = None,
         told: Told | None = None,
+        slowdown: ComputeSlowdown | None = None,
     ) -> None:
         npus = network.npus
         if workload.npus != npus:
@@ -86,6 +90,7 @@ class GraphDriver(SystemDriver):
         self._running: dict[Handle, tuple[NpuPlayer, GraphNode]] = {}
         self._journal = None if journal_to is None else Journal(journal_to, [])
         by_number = compatibility.nodes_of_graphs_by_number
+        self._computations, watcher = slowed_by(slowdown, network, seed)
         self._system = SystemLayer(
             network,
             system,
@@ -99,6 +104,7 @@ class GraphDriver(SystemDriver):
             roles=None if by_number else list(range(npus)),
             observed=[report_npu],
             journal=self._journal,
+            watcher=watcher,
         )
         size = min(max(ALL_WINDOWS // npus, LEAST_WINDOW), LARGEST_WINDOW)
         slot_of = slot_rule(by_number=by_number)
@@ -185,6 +191,11 @@ class GraphDriver(SystemDriver):
         kind = node.kind
         if kind is NodeKind.COMPUTE:  # by far the most
             duration_ps = self._durations.of(node) if self._roofline else node.duration_ps or self._least_ps
+            if self._computations is not None and duration_ps and not node.on_host:
+                memory_ps = duration_ps if self._roofline and self._durations.memory_bound(node) else 0
+                resume = partial(player.ended, node)
+                self._computations.begin(player.npu, duration_ps, resume, memory_ps=memory_ps, number=node.number)
+                return False
             return self._last(player, node, duration_ps)
         if self._replays:
             return self._last(player, node, self._durations.said(node))

@@ -9,11 +9,11 @@ from itertools import accumulate
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.training_plan import Block, TrainingPlan
 from astra_ns3.errors import InputError
+from astra_ns3.workload.computing.clock import Clock
 from astra_ns3.workload.roles import Role
 from astra_ns3.workload.training.places import Among, Places
 from astra_ns3.workload.training.schedules import Position, Work, WorkKind, order_of
 from astra_ns3.workload.training.sharding import Bucket, Shards
-from astra_ns3.workload.computing.clock import Clock
 from astra_ns3.workload.training.steps import Computing, Exchanging, Step, StepMaker
 
 
@@ -52,9 +52,7 @@ class Use:
 class StageScript:
     """``stage``: its number; ``roles``: of all stages. Raises InputError if the plan doesn't fit."""
 
-    def __init__(
-        self, plan: TrainingPlan, stage: int, places: Places, roles: tuple[Role, ...], clock: Clock
-    ) -> None:
+    def __init__(self, plan: TrainingPlan, stage: int, places: Places, roles: tuple[Role, ...], clock: Clock) -> None:
         if len(roles) > 1 and plan.boundary_bytes < 1:
             raise InputError(f"{plan.source}: stages send each other {plan.boundary_bytes} bytes, expected at least 1")
         self._plan = plan
