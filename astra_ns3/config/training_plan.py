@@ -169,12 +169,23 @@ Item = Operation | Uneven | Exchange | Ring
 
 
 @dataclass(frozen=True)
+class ExpertLoad:
+    """Rows that the places of an expert group compute for a micro-batch, and choices of tokens that come to nothing."""
+
+    rows: tuple[int, ...]
+    dropped: int = 0
+
+
+@dataclass(frozen=True)
 class Block:
     """A layer of the model on each NPU of its stage: its passes for one micro-batch, and what it keeps.
 
-    ``parameters``: dense ones of this NPU; ``expert_parameters``: of its experts, which other NPUs have the same of.
+    ``parameters``: dense ones of this NPU; ``expert_parameters``: of its experts, which other NPUs have the same of;
+    ``table_parameters``: of tables that no other NPU has, updated row by row in the backward pass, so they have no part
+    in exchanges of gradients nor in the update of all weights.
     ``again``: what is computed again before the backward pass (empty: nothing is). ``activation_bytes``: kept from the
-    forward to the backward pass; ``again_bytes``: that ``again`` makes, and the backward pass frees.
+    forward to the backward pass; ``again_bytes``: that ``again`` makes, and the backward pass frees. ``expert_load``:
+    of experts that aren't chosen alike.
     """
 
     name: str
@@ -184,8 +195,10 @@ class Block:
     again: tuple[Item, ...] = ()
     parameters: int = 0
     expert_parameters: int = 0
+    table_parameters: int = 0
     activation_bytes: int = 0
     again_bytes: int = 0
+    expert_load: ExpertLoad | None = None
 
 
 @dataclass(frozen=True)

@@ -97,9 +97,11 @@ class Workload:
     micro_batches: int | None = None
     """How often the layers of one micro-batch are repeated."""
     virtual_stages: int | None = None
-    """What the file says of them; nothing follows from it."""
+    """In how many chunks a stage's part of a micro-batch is cut, where it can be."""
     stage_bytes: int | None = None
     """What an NPU sends to the next stage for a micro-batch, and back to the one before."""
+    warnings: tuple[str, ...] = ()
+    """What its user should know of the file, each one line."""
 
     def scaled(self, comm_scale: float = 1.0, compute_scale: float = 1.0) -> Workload:
         """Every size times ``comm_scale``, every compute time times ``compute_scale``; update times stay."""

@@ -8,6 +8,7 @@ from typing import Any
 
 from astra_ns3.report.alignment import aligned, clock, percent
 from astra_ns3.report.flow_text import completion_text, flow_rows
+from astra_ns3.report.pipeline_text import pipeline_rows
 from astra_ns3.units import format_bytes, format_time
 
 MOST_LAYERS = 5
@@ -62,6 +63,7 @@ def _rows(metadata: Metadata) -> list[tuple[str, str]]:
     rows = [
         ("run", f"{metadata['run_name']}{state}"),
         ("workload", f"{metadata['workload']['source']}  ({metadata['workload']['loop']})"),
+        *pipeline_rows(metadata["workload"]),
         ("NPUs", f"{metadata['npus']}"),
         ("passes", f"{metadata['passes']}"),
         ("finish", f"{format_time(finish_ps)}"),

@@ -79,7 +79,12 @@ class Matching:
 
 def alike(request: CollectiveRequest, other: CollectiveRequest) -> bool:
     """Whether two members' requests can be the same collective."""
-    return request.bytes == other.bytes and request.kind is other.kind and request.dimensions == other.dimensions
+    return (
+        request.bytes == other.bytes
+        and request.kind is other.kind
+        and request.dimensions == other.dimensions
+        and request.counts == other.counts
+    )
 
 
 def in_words(request: CollectiveRequest) -> str:
@@ -87,4 +92,5 @@ def in_words(request: CollectiveRequest) -> str:
     over = "" if request.dimensions is None else f" over dimensions {request.dimensions}"
     key = "" if request.key is None else f" with key {request.key!r}"
     who = describe(request.communicator)
-    return f"{request.kind.value} of {request.bytes} bytes for '{request.label.layer}'{key} in {who}{over}"
+    size = f"{request.bytes} bytes" if request.counts is None else f"counts of at most {request.bytes} bytes a member"
+    return f"{request.kind.value} of {size} for '{request.label.layer}'{key} in {who}{over}"

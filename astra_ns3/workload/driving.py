@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from astra_ns3.network.api import Limits
-from astra_ns3.network.records import CollectiveRecord, LayerDetail, LayerTimes, RoleTimes, RunRecords
+from astra_ns3.network.records import CollectiveRecord, FlowTotals, LayerDetail, LayerTimes, RoleTimes, RunRecords
 
 Intervals = tuple[tuple[int, int], ...]
 
@@ -61,6 +61,9 @@ class Driver(Protocol):
 
         ``since``: of each dimension, how many were there at an earlier call (empty: none).
         """
+
+    def flow_totals(self) -> FlowTotals | None:
+        """What came of a list of flows so far; None for other workloads."""
 
     def oldest_collective(self) -> tuple[str, int] | None:
         """What of all that goes on was begun first, in words, and when; None if there is nothing."""

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
+from astra_ns3.collectives.uneven import Parts
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.workload import Workload
 from astra_ns3.network.records import Label, PassKind
@@ -33,11 +34,12 @@ class RequestKind(NamedTuple):
     bytes: int
     dimensions: tuple[int, ...] | None
     communicator: Communicator | None
+    counts: Parts | None = None
 
 
 def request_kind(request: CollectiveRequest) -> RequestKind:
     """Equal for requests that are planned alike."""
-    return RequestKind(request.kind, request.bytes, request.dimensions, request.communicator)
+    return RequestKind(request.kind, request.bytes, request.dimensions, request.communicator, request.counts)
 
 
 Counts = list[tuple[CollectiveRequest, int]]

@@ -18,7 +18,8 @@ class Compute:
     """Compute for ``time_ps``.
 
     ``times_ps``: where it isn't the same on all NPUs of the role, of each in its place; ``time_ps`` is
-    no less than any. ``memory_ps``: what of it memory limits rather than processors (0: nothing, or nobody knows).
+    no less than any. ``memory_ps``: what of ``time_ps`` memory limits rather than processors (0: nothing, or nobody
+    knows); of ``times_ps`` it is the same share.
     """
 
     label: Label

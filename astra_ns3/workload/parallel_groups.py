@@ -106,8 +106,14 @@ def parallel_groups(workload: Workload, dimensions: Sequence[int]) -> ParallelGr
     sizes = {TENSOR: tensor, EXPERT: experts, EXPERT_DATA: data // experts, DATA: data}
     inner = ends[1] if ends[0] < ends[1] < ends[2] else None
     coarse = tuple(size for found in pieces for size in _merged(found, inner))
-    batches = find_micro_batches(workload) if stages > 1 and workload.stage_bytes else None
+    batches = micro_batches_of(workload)
     return ParallelGroups(coarse, fine, tuple(len(found) for found in pieces), ranges, sizes, stages, batches)
+
+
+def micro_batches_of(workload: Workload) -> MicroBatches | None:
+    """Which rows each micro-batch has, where stages of a pipeline send each other something; raises InputError."""
+    played = (workload.pipeline_stages or 1) > 1 and workload.stage_bytes
+    return find_micro_batches(workload) if played else None
 
 
 def _pieces(

@@ -172,7 +172,8 @@ class ProgramsDriver(SystemDriver):
             if self._computations is None:
                 self._network.call_later(npu.number, time_ps, self._resume[npu.number])
             else:
-                self._computations.begin(npu.number, time_ps, self._resume[npu.number], memory_ps=blocking.memory_ps)
+                memory_ps = blocking.memory_ps * time_ps // blocking.time_ps
+                self._computations.begin(npu.number, time_ps, self._resume[npu.number], memory_ps=memory_ps)
         elif isinstance(blocking, Move):
             self._network.call_later(npu.number, self._tick_ps, self._resume[npu.number])
         elif blocking is None:

@@ -6,11 +6,17 @@ Source: aliyun/SimAI's workload layer: a BROADCAST is no communication, forward 
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from astra_ns3.config.core.collective_kind import CollectiveKind
+from astra_ns3.config.core.compatibility import OURS, Compatibility
 from astra_ns3.config.workload import Layer, Pass, Workload
+from astra_ns3.network.records import PassKind
 from astra_ns3.workload.loops import SIMAI_LOOPS
+from astra_ns3.workload.parallel_groups import ParallelGroups, parallel_groups
+from astra_ns3.workload.pass_dimensions import USUAL_GROUPS
 
 LEAST_FORWARD_BYTES = 4096
 _OURS = {theirs: ours for ours, theirs in SIMAI_LOOPS.items()}
@@ -26,14 +32,49 @@ def as_simai_plays(workload: Workload) -> Workload:
     return replace(workload, layers=layers, stage_bytes=None, checkpoints=(), checkpoint_initiates=())
 
 
-def simai_warnings(workload: Workload) -> list[str]:
-    """What isn't played as one might expect."""
-    if workload.loop in SIMAI_LOOPS and (workload.pipeline_stages or 1) > 1 and not workload.stage_bytes:
-        return [
-            f"{workload.source}: pp is {workload.pipeline_stages}, but no bytes go from stage to stage (pp_comm): the "
-            "stages play side by side and wait for nothing of each other"
-        ]
-    return []
+def simai_warnings(workload: Workload, dimensions: Sequence[int], compatibility: Compatibility = OURS) -> list[str]:
+    """What isn't played as one might expect on a network of ``dimensions``; raises InputError if groups don't fit."""
+    if workload.loop not in SIMAI_LOOPS:
+        return []
+    groups = parallel_groups(workload, dimensions)
+    told = [*_of_the_pipeline(workload, groups), *_of_single_npus(workload, groups)]
+    if compatibility.truncate_messages:
+        told.append(
+            "ASTRA-sim reads none of SimAI's workloads: groups of NPUs, sizes and pipelines are as without the preset, "
+            "only what happens inside a collective is ASTRA-sim's; --compat simai plays the file as SimAI does"
+        )
+    return [f"{workload.source}: {words}" for words in told]
+
+
+def _of_the_pipeline(workload: Workload, groups: ParallelGroups) -> Iterator[str]:
+    if groups.stages > 1 and groups.batches is None:
+        yield (
+            f"pp is {groups.stages}, but no bytes go from stage to stage (pp_comm): the stages play side by side and "
+            "wait for nothing of each other"
+        )
+    if groups.batches is not None and groups.batches.uncut:
+        yield (
+            f"vpp is {workload.virtual_stages}, but the pipeline isn't interleaved, for {groups.batches.uncut}: plain "
+            "1F1B instead"
+        )
+
+
+def _of_single_npus(workload: Workload, groups: ParallelGroups) -> Iterator[str]:
+    """Collectives that have something to send, and nobody to send it to."""
+    parts = [
+        (part.group or usual, part)
+        for layer in workload.layers
+        for part, usual in (
+            (layer.forward, USUAL_GROUPS[PassKind.FORWARD]),
+            (layer.input_gradient, USUAL_GROUPS[PassKind.INPUT_GRADIENT]),
+            (layer.weight_gradient, USUAL_GROUPS[PassKind.WEIGHT_GRADIENT]),
+        )
+    ]
+    alone = Counter(group.value for group, part in parts if part.collective and part.bytes and groups.sizes[group] == 1)
+    if alone:
+        counted = ", ".join(f"{count} of {name}" for name, count in alone.items())
+        sizes = ", ".join(f"{group.value} {size}" for group, size in groups.sizes.items())
+        yield f"collectives among a single NPU, which move no bytes: {counted} (NPUs of a group: {sizes})"
 
 
 def _silent(layer: Layer) -> Layer:

@@ -10,7 +10,15 @@ import numpy as np
 import numpy.typing as npt
 
 from astra_ns3.network.api import Limits, NetworkBackend
-from astra_ns3.network.records import CollectiveRecord, LayerDetail, LayerTimes, NpuRecord, RoleTimes, RunRecords
+from astra_ns3.network.records import (
+    CollectiveRecord,
+    FlowTotals,
+    LayerDetail,
+    LayerTimes,
+    NpuRecord,
+    RoleTimes,
+    RunRecords,
+)
 from astra_ns3.system.layer import SystemLayer
 from astra_ns3.workload.driving import Intervals
 
@@ -118,6 +126,10 @@ class SystemDriver(ABC):
     def busy_changes(self, since: Sequence[int]) -> tuple[tuple[int, Intervals], ...]:
         """As :meth:`SystemLayer.busy_changes`."""
         return self._system.busy_changes(since)
+
+    def flow_totals(self) -> FlowTotals | None:
+        """There is no list of flows."""
+        return None
 
     def oldest_collective(self) -> tuple[str, int] | None:
         """As :meth:`SystemLayer.oldest_collective`."""

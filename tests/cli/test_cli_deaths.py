@@ -109,6 +109,25 @@ def test_a_users_control_that_ends_the_process_is_status_5_and_what_was_done_is_
     assert 2_000_000 < saved(tmp_path / "out").finish_ps < 5_000_000
 
 
+def test_flows_that_were_delivered_before_the_process_died_are_in_the_results(words: list[str], tmp_path: Path) -> None:
+    """The hook stops the clock on the wall for long enough to be heard of, then dies between the two flows."""
+    (tmp_path / "flows.csv").write_text("source,destination,bytes,start\n0,1,1000,0\n2,3,1000,10us\n")
+    (tmp_path / "hook.py").write_text(
+        "import os, time\n\ndef on_built(context):\n"
+        "    context.schedule(5_000_000, lambda: time.sleep(0.5))\n"
+        "    context.schedule(9_000_000, lambda: os._exit(3))\n"
+    )
+    flows = ["-w", str(tmp_path / "flows.csv"), *words[2:]]
+    finished = run(*flows, "--hook", str(tmp_path / "hook.py"), "--json", "-o", str(tmp_path / "out"))
+    assert finished.returncode == 5, finished.stderr
+    result = saved(tmp_path / "out")
+    found = result.metadata["flows"]
+    assert (found["flows"], found["delivered"], found["delivered_bytes"]) == (2, 1, 1000)
+    assert result.completions["flow"].tolist() == [0]
+    assert len(result.flow_completion) == 2
+    assert json.loads(finished.stdout)["flows"]["delivered"] == 1
+
+
 def test_the_simulation_loads_neither_pandas_nor_pyarrow_though_tables_are_written(
     words: list[str], tmp_path: Path
 ) -> None:

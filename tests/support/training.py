@@ -30,6 +30,9 @@ class FlopClock:
         self.asked.append(operation)
         return max(operation.flops, operation.bytes)
 
+    def memory_bound(self, operation: Operation) -> bool:
+        return operation.bytes > operation.flops
+
 
 def takes(time_ps: int, name: str = "operation") -> Operation:
     """An operation of so long."""
@@ -52,7 +55,9 @@ def programs_of(plan: TrainingPlan, passes: int = 1, dimensions: Sequence[int] |
 
 
 def training_system(dimensions: int) -> SystemConfig:
+    """Rings, one chunk a collective; an all-reduce over several dimensions scatters before and gathers behind."""
     keys: dict[str, Any] = {"scheduling-policy": "FIFO", "preferred-dataset-splits": 1}
+    keys["collective-optimization"] = "localBWAware"
     for kind in ("all-reduce", "reduce-scatter", "all-gather", "all-to-all"):
         keys[f"{kind}-implementation"] = ["direct" if kind == "all-to-all" else "ring"] * dimensions
     return parse_system(keys)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from statistics import fmean, pstdev
@@ -16,15 +17,19 @@ from hypothesis import strategies as st
 from support.fake_backend import FakeBackend
 from support.small_graphs import Played, collective, compute, system_of
 from support.small_run import small_run
+from support.training import FlopClock, plan_of, takes
 
 import astra_ns3
 from astra_ns3.config.compute_slowdown import ComputeSlowdown, Jitter, read_compute_slowdown
+from astra_ns3.config.training_plan import Block, Degrees, Group, Operation, OperationKind, Uneven
 from astra_ns3.errors import InputError
 from astra_ns3.network.api import Limits
 from astra_ns3.workload.computing.computations import SlowedComputations
 from astra_ns3.workload.computing.jitter import JitterFactors
 from astra_ns3.workload.computing.pace import Pace, Span
 from astra_ns3.workload.files.astra_sim import parse_workload
+from astra_ns3.workload.operations import Compute
+from astra_ns3.workload.training.programs import TrainingPrograms
 
 ROUNDING_PS = 1
 """The end of a computation is rounded up to a picosecond."""
@@ -307,3 +312,13 @@ def test_a_file_is_read_with_ranges_of_npus() -> None:
 def test_what_is_wrong_in_a_file_is_told_with_its_key(tmp_path: Path, keys: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         played(tmp_path, keys)
+
+
+def test_computations_of_a_plan_tell_what_of_them_memory_limits() -> None:
+    limited = Operation("norm", OperationKind.ELEMENTWISE, flops=10, bytes=30)
+    uneven = Uneven(Group.TENSOR, (replace(limited, bytes=50), replace(limited, bytes=5)))
+    chunk = Block("one", (takes(100), limited, takes(20)), weight_gradient=(uneven,))
+    plan = plan_of(Degrees(tensor=2), [[chunk]])
+    programs = TrainingPrograms.of(plan, FlopClock(), 1, (2,))
+    found = [each for each in programs.program(programs.roles[0]) if isinstance(each, Compute)]
+    assert [(each.time_ps, each.memory_ps, each.times_ps) for each in found] == [(150, 30, None), (50, 50, (50, 10))]

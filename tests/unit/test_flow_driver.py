@@ -7,7 +7,9 @@ import pytest
 from support.fake_backend import FakeBackend
 
 from astra_ns3.config.flow_list import NO_GATE, FlowGates, FlowList
-from astra_ns3.errors import InputError, SimulationStalled
+from astra_ns3.errors import InputError, LimitReached, SimulationStalled
+from astra_ns3.experiments.isolated.snapshot import Accumulated, SnapshotTaker
+from astra_ns3.network.api import Limits
 from astra_ns3.network.recorded import COMPLETIONS, Columns, RecordedTable
 from astra_ns3.workload.flows.driver import FlowDriver
 from astra_ns3.workload.flows.goodput import DeliveryCurve
@@ -191,8 +193,29 @@ def test_the_curve_of_deliveries_keeps_few_points_and_all_bytes() -> None:
     curve = DeliveryCurve()
     for step in range(100_000):
         curve.take(step * 1_000_000, step * 10)
-    intervals = curve.intervals()
+    intervals = curve.intervals(99_999 * 1_000_000, 99_999 * 10)
     assert 100 < len(intervals) <= 513
     assert sum(size for _, _, size in intervals) == 99_999 * 10
     assert intervals[0][0] == 0
     assert intervals[-1][1] == 99_999 * 1_000_000
+
+
+def test_a_snapshot_has_the_flows_that_are_delivered_and_changes_nothing() -> None:
+    """What is left of a run whose process dies: here at 5 us, when two of the three flows are there."""
+    flows = FlowList.of([0, 1, 2], [1, 2, 3], [100, 200, 300], [0, 2_000_000, 50_000_000])
+    network = FakeBackend(4)
+    driver = FlowDriver(network, flows)
+    with pytest.raises(LimitReached):
+        driver.run(Limits(simulated_ps=5_000_000))
+    points = driver.flow_totals().goodput
+    known = Accumulated()
+    snapshot = SnapshotTaker(driver, network).take_if_due()
+    assert snapshot is not None
+    known.add(snapshot)
+    found = known.records().flows
+    assert found is not None
+    assert (found.flows, found.started, found.delivered, found.delivered_bytes) == (3, 2, 2, 300)
+    assert found.all is not None
+    assert found.all.times_ps == (took_ps(100), took_ps(200), took_ps(200), took_ps(200))
+    assert found.goodput == points == driver.flow_totals().goodput
+    assert not known.records().complete

@@ -37,11 +37,17 @@ def test_what_a_text_cannot_say_is_told(workload: Workload, tmp_path: Path) -> N
         convert(plain, "simai", tmp_path / "w.txt", Unrolling())
 
 
-def test_as_a_graph_every_npu_sends_its_tensor_once_a_micro_batch(workload: Workload) -> None:
-    """4 micro-batches: stage 0 sends activations, stage 1 gradients, each of NPUs 0 to 7 to the one 8 further."""
-    graphs = as_graphs(workload, Unrolling((16,)))
+@pytest.mark.parametrize(("chunks", "messages"), [(1, 4), (2, 12)])
+def test_as_a_graph_every_npu_sends_its_tensor_once_a_micro_batch(
+    workload: Workload, chunks: int, messages: int
+) -> None:
+    """4 micro-batches, each of NPUs 0 to 7 with the one 8 further: stage 0 sends activations, stage 1 gradients.
+
+    With two chunks, from stage 0 to 1 two activations, and a gradient from its second chunk to stage 1's first.
+    """
+    graphs = as_graphs(replace(workload, virtual_stages=chunks), Unrolling((16,)))
     sends = [(npu, node) for npu in (0, 8) for node in graphs.nodes(npu) if node.kind is NodeKind.SEND]
     sent = {(npu, node.peer): 0 for npu, node in sends}
     for npu, node in sends:
         sent[npu, node.peer] += node.bytes or 0
-    assert sent == {(0, 8): 4 * 1048576, (8, 0): 4 * 1048576}
+    assert sent == {(0, 8): messages * 1048576, (8, 0): messages * 1048576}

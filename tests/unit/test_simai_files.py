@@ -108,6 +108,24 @@ def test_other_policies_are_astra_sims_and_have_no_groups() -> None:
         parse_workload(_text(_row("ALLTOALL_EP"), header="MICRO"), "w")
 
 
+def test_keys_of_groups_are_without_effect_on_other_policies_and_that_is_told() -> None:
+    workload = parse_workload(_text(ROW, header="MICRO model_parallel_NPU_group: 8 ep: 2 pp_comm 262144.0"), "w")
+    assert workload.loop == "MICRO"
+    told = "w:1: without effect on MICRO, which has no groups of NPUs and no stages"
+    assert workload.warnings == (f"{told}: model_parallel_NPU_group, ep, pp_comm",)
+    assert parsed(workload, document_of(workload), "s", {}) == workload
+    text = _text(ROW, ROW, ROW, header="HYBRID_DLRM DLRM_LAST_BOTTOM_LAYER: 1 checkpoints: 2 0 1 pp_comm: 8")
+    assert parse_workload(text).last_bottom_layer == 1
+
+
+def test_all_unknown_words_of_other_policies_are_told_at_once() -> None:
+    with pytest.raises(InputError, match=r"'eps:'; did you mean 'ep:'.*'fast' .*'ALLREDUSE'") as caught:
+        parse_workload(_text(_row("ALLREDUSE"), header="MICRO eps: 2 fast pp_comm: 8"), "w")
+    assert "\n" not in str(caught.value)
+    with pytest.raises(InputError, match="w:1: the number after 'pp_comm' is missing"):
+        parse_workload(_text(ROW, header="MICRO pp_comm"), "w")
+
+
 def test_the_last_bottom_layer_may_have_simais_key() -> None:
     text = _text(ROW, ROW, ROW, header="HYBRID_DLRM DLRM_LAST_BOTTOM_LAYER: 1")
     assert parse_workload(text).last_bottom_layer == 1

@@ -13,8 +13,10 @@ from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.core.compatibility import Compatibility, preset
 from astra_ns3.config.workload import ParallelGroup, Workload
 from astra_ns3.errors import InputError
+from astra_ns3.experiments.jobs.training import TrainingJob
 from astra_ns3.network.api import EndpointModel
 from astra_ns3.network.records import Label, RunRecords
+from astra_ns3.report.pipeline_text import pipeline_rows
 from astra_ns3.system.file import parse_system
 from astra_ns3.system.groups import Grid
 from astra_ns3.system.request import Handle, MessageRequest
@@ -23,6 +25,7 @@ from astra_ns3.workload.files.astra_sim import parse_workload
 from astra_ns3.workload.files.simai import parse_simai
 from astra_ns3.workload.operations import Compute, Issue, Receive, Send, Wait
 from astra_ns3.workload.programs import Programs
+from astra_ns3.workload.simai_pipeline import turns
 from astra_ns3.workload.simai_rules import as_simai_plays, simai_warnings
 
 NS = 1000
@@ -179,6 +182,76 @@ def test_the_bubble_of_a_pipeline_is_p_minus_1_of_m_plus_p_minus_1(stages: int, 
     assert bubble == pytest.approx((stages - 1) / (micro_batches + stages - 1))
 
 
+@pytest.mark.parametrize(
+    ("stages", "micro_batches", "chunks"), [(2, 2, 2), (2, 4, 2), (4, 4, 2), (4, 8, 3), (3, 6, 4), (8, 8, 2)]
+)
+def test_the_bubble_of_an_interleaved_pipeline_is_p_minus_1_over_v_m(
+    stages: int, micro_batches: int, chunks: int
+) -> None:
+    """Over the ideal time; of Megatron-LM's paper. A chunk is 2 ns forward and 4 backward; embeddings take nothing."""
+    header = f"model_parallel_NPU_group: 1 pp: {stages} vpp: {chunks} ga: {micro_batches} pp_comm: 8"
+    batch = ["embedding -1 0 NONE 0 0 NONE 0 0 NONE 0 0", *["mlp -1 2 NONE 0 2 NONE 0 2 NONE 0 0"] * chunks]
+    records = _run(_parse(header, *batch * micro_batches), (2 * stages,), 0)
+    ideal_ps = micro_batches * chunks * 6 * NS
+    assert {npu.compute_ps for npu in records.npus} == {ideal_ps}
+    assert (records.finish_ps - ideal_ps) / ideal_ps == pytest.approx((stages - 1) / (chunks * micro_batches))
+    sent = [record for record in records.collectives if record.label.layer == "pipeline"]
+    assert len(sent) == 2 * 2 * micro_batches * (stages * chunks - 1)  # NPUs, ways, hops from chunk to chunk
+
+
+def test_the_turns_of_two_stages_with_two_chunks_are_megatrons() -> None:
+    """By hand: 0 F0a F1a F0b F1b | F2a B0b F3a B1b F2b B0a F3b B1a | B2b B3b B2a B3a."""
+
+    def written(stage: int) -> str:
+        return " ".join(
+            f"{'F' if turn.forward else 'B'}{turn.batch}{'ab'[turn.chunk]}" for turn in turns(stage, 2, 4, 2)
+        )
+
+    assert written(0) == "F0a F1a F0b F1b F2a B0b F3a B1b F2b B0a F3b B1a B2b B3b B2a B3a"
+    assert written(1) == "F0a F1a F0b B0b F1b B1b F2a B0a F3a B1a F2b B2b F3b B3b B2a B3a"
+
+
+@pytest.mark.parametrize(
+    ("keys", "rows", "why"),
+    [
+        ("vpp: 2 ga: 3", ["mlp"] * 2, "ga is 3, not a multiple of pp 2"),
+        ("vpp: 2 ga: 2", ["embedding", "mlp", "mlp", "mlp"], "the 4 rows of a micro-batch aren't 2 equal parts"),
+        ("vpp: 3 ga: 2", ["mlp"] * 2, "the 2 rows of a micro-batch aren't 3 equal parts"),
+        ("vpp: 2 ga: 2", ["embedding", "mlp", "mlp", "loss"], ""),
+        ("vpp: 1 ga: 3", ["mlp"] * 2, ""),
+    ],
+)
+def test_what_cannot_be_interleaved_is_a_plain_pipeline_and_that_is_told(keys: str, rows: list[str], why: str) -> None:
+    micro_batches = int(keys[-1])
+    lines = [f"{row} -1 1 NONE 0 1 NONE 0 1 NONE 0 0" for row in rows] * micro_batches
+    workload = _parse(f"model_parallel_NPU_group: 1 pp: 2 {keys} pp_comm: 8", *lines)
+    told = [line for line in simai_warnings(workload, (4,)) if "isn't interleaved" in line]
+    assert ([why in line for line in told] == [True]) if why else not told
+    messages = [record for record in _run(workload, (4,), 0).collectives if record.label.layer == "pipeline"]
+    hops = 3 if keys.startswith("vpp: 2") and not why else 1
+    assert len(messages) == 2 * 2 * micro_batches * hops
+
+
+@pytest.mark.parametrize("micro_batches", [1, 2])
+def test_rows_of_the_iteration_are_played_once_around_the_micro_batches(micro_batches: int) -> None:
+    """AICB's names where one micro-batch repeats nothing; a loss goes with the last one."""
+    header = f"model_parallel_NPU_group: 1 pp: 2 ga: {micro_batches} all_gpus: 4 pp_comm: 8"
+    names = ["grad_norm", "moe_grad_norm1", *["embedding_layer", "mlp_layer"] * micro_batches, "cross_entropy1"]
+    rows = [f"{name} -1 1 NONE 0 1 NONE 0 1 NONE 0 1" for name in [*names, "optimizer1", "optimizer2"]]
+    last = 2 * micro_batches + 2
+    before, *inside = "".join(_trace(_parse(header, *rows), 4, 1)).split("receive activation")
+    assert before == "compute f0compute f1"
+    assert len(inside) == micro_batches
+    behind = [step for step in _trace(_parse(header, *rows), 4, 1) if step.startswith("compute")][-10:]
+    assert behind == _lines(
+        f"""
+        compute f{last + 1}; compute f{last + 2}
+        compute i{last + 2}; compute w{last + 2}; compute i{last + 1}; compute w{last + 1}
+        compute i1; compute w1; compute i0; compute w0
+        """
+    )
+
+
 def test_stages_take_turns_forward_and_backward_and_send_what_the_next_one_waits_for() -> None:
     header = "model_parallel_NPU_group: 1 pp: 2 ga: 2 all_gpus: 4 pp_comm: 8"
     workload = _parse(header, "norm -1 1 NONE 0 1 NONE 0 1 NONE 0 1", *_pipeline_rows(2))
@@ -229,7 +302,7 @@ def test_rows_that_are_not_repeated_for_each_micro_batch_are_an_error() -> None:
 def test_stages_without_bytes_between_them_play_side_by_side_and_that_is_told() -> None:
     workload = _parse("model_parallel_NPU_group: 1 pp: 2 ga: 1 all_gpus: 4", *_pipeline_rows(1))
     assert _run(workload, (4,)).finish_ps == 9 * NS
-    assert [line for line in simai_warnings(workload) if "pp is 2, but no bytes go from stage to stage" in line]
+    assert [line for line in simai_warnings(workload, (4,)) if "pp is 2, but no bytes go from stage to stage" in line]
 
 
 def test_simais_rules_raise_small_forward_sizes_and_leave_out_broadcasts() -> None:
@@ -267,3 +340,45 @@ def test_a_micro_batch_of_a_pipeline_does_not_go_forward_again_through_anothers_
     anothers = Programs.of(_parse(header.format("1 0"), *rows), 1, (4,))
     with pytest.raises(InputError, match="row 3 goes forward again from the checkpoint at row 0, which is not of its"):
         _ = anothers.roles
+
+
+def test_what_is_taken_for_a_micro_batch_is_in_run_json_and_in_the_summary() -> None:
+    """An iteration's norm, two micro-batches of an embedding and two chunks of a row, a loss, an optimizer."""
+    header = "model_parallel_NPU_group: 1 pp: 2 vpp: 2 ga: 2 pp_comm: 8"
+    names = ["grad_norm", *["embedding", "mlp", "mlp"] * 2, "cross_entropy1", "optimizer1"]
+    rows = [f"{name} -1 1 NONE 0 1 NONE 0 1 NONE 0 0" for name in names]
+    document = TrainingJob(_parse(header, *rows)).document()
+    assert document["micro_batch_rows"] == {
+        "rows": 9,
+        "first": 1,
+        "each": 3,
+        "micro_batches": 2,
+        "chunks": [1, 3],
+        "with_the_last": 1,
+        "behind": 1,
+    }
+    assert pipeline_rows(document) == [
+        (
+            "pipeline",
+            "2 micro-batches of 3 rows, 2 stages; interleaved 1F1B, 2 chunks a stage (vpp); they begin at "
+            "row 1 (from 0), 'embedding'; with the last 1 row more; played once: 1 row before, 1 behind",
+        )
+    ]
+    alone = TrainingJob(_parse("model_parallel_NPU_group: 1 ga: 2", *rows)).document()
+    assert pipeline_rows(alone) == []
+
+
+def test_collectives_among_one_npu_are_told_in_one_line() -> None:
+    rows = [_forward("ALLREDUCE", 8), _forward("ALLTOALL_EP", 8), _forward("ALLTOALL_EP", 0), _weight("ALLREDUCE", 8)]
+    told = simai_warnings(_parse("model_parallel_NPU_group: 1 ep: 1 ga: 1", *rows), (4,))
+    assert len(told) == 1
+    assert "which move no bytes: 1 of TP, 1 of EP" in told[0]
+    assert not simai_warnings(_parse("model_parallel_NPU_group: 2 ep: 2 ga: 1", *rows), (8,))
+
+
+@pytest.mark.parametrize("name", ["astra-sim-1.0", "astra-sim-2", "astra-network-ns3"])
+def test_astra_sims_presets_say_that_astra_sim_does_not_read_such_files(name: str) -> None:
+    workload = _parse("model_parallel_NPU_group: 2 ga: 1", _forward("ALLREDUCE", 8))
+    told = simai_warnings(workload, (4,), preset(name))
+    assert [line for line in told if "ASTRA-sim reads none of SimAI's workloads" in line] == told != []
+    assert not simai_warnings(workload, (4,), preset("simai"))

@@ -5,9 +5,21 @@ from __future__ import annotations
 from typing import Annotated, Literal
 
 from annotated_types import Ge, Le, MinLen
-from pydantic import Field, Strict
+from pydantic import AfterValidator, Field, Strict, ValidationInfo
 
-from astra_ns3.config.core.model import ConfigModel, Count, Number, OnOff, PositiveBytes
+from astra_ns3.config.core.model import ConfigModel, Count, Number, OnOff, PositiveBytes, shown
+from astra_ns3.errors import nearest
+
+SCHEDULES = "schedules"
+"""In the context of a validation: the schedules there are."""
+
+
+def _known(name: str, info: ValidationInfo) -> str:
+    """One of those in the context; without a context any name will do until it is looked up."""
+    known = (info.context or {}).get(SCHEDULES)
+    if known is not None and name not in known:
+        raise ValueError(f"found {shown(name)}, allowed: {', '.join(known)}{nearest(name, known)}")
+    return name
 
 
 class Parallel(ConfigModel):
@@ -25,7 +37,8 @@ class Parallel(ConfigModel):
     data: Literal["auto"] | Count = "auto"
     """``auto``: as many as the network's NPUs leave."""
     expert: Count = 1
-    schedule: str = "1f1b"
+    schedule: Annotated[str, AfterValidator(_known)] = "1f1b"
+    """In which order a stage computes micro-batches and its parts of the model."""
     virtual_stages: Count = 1
     """Parts of the model on each stage."""
     layers_per_part: Annotated[tuple[Number, ...], MinLen(1)] | None = None

@@ -9,10 +9,11 @@ from pydantic import Strict, model_validator
 
 from astra_ns3.config.core.model import ConfigModel, Count, Number, OnOff, key_error
 from astra_ns3.config.model.base import ModelBase
+from astra_ns3.config.model.routing import Routing
 from astra_ns3.config.model.training import SequenceTraining
 
 
-class Experts(ConfigModel):
+class Experts(Routing):
     """Feed-forward networks of which each token goes through a few."""
 
     count: Count

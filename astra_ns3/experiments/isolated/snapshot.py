@@ -11,7 +11,15 @@ import numpy as np
 import numpy.typing as npt
 
 from astra_ns3.network.api import NetworkBackend
-from astra_ns3.network.records import CollectiveRecord, LayerDetail, LayerTimes, NpuRecord, RoleTimes, RunRecords
+from astra_ns3.network.records import (
+    CollectiveRecord,
+    FlowTotals,
+    LayerDetail,
+    LayerTimes,
+    NpuRecord,
+    RoleTimes,
+    RunRecords,
+)
 from astra_ns3.workload.driving import Driver
 
 MOST_SHARE = 0.01
@@ -32,6 +40,7 @@ class Snapshot:
     sent_bytes: tuple[int, ...]
     reported_npu: int
     roles: tuple[RoleTimes, ...]
+    flows: FlowTotals | None
     statistics: Mapping[str, Any]
     switch_ports: Sequence[Mapping[str, Any]]
 
@@ -75,6 +84,7 @@ class SnapshotTaker:
             sent_bytes=driver.sent_bytes,
             reported_npu=driver.reported_npu,
             roles=driver.roles(),
+            flows=driver.flow_totals(),
             statistics=statistics,
             switch_ports=ports,
         )
@@ -121,4 +131,5 @@ class Accumulated:
             sent_bytes=snapshot.sent_bytes,
             reported_npu=snapshot.reported_npu,
             roles=snapshot.roles,
+            flows=snapshot.flows,
         )

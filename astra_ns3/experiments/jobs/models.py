@@ -31,7 +31,7 @@ class ModelJob:
     def shape(self) -> Shape:
         """The kind of model and how its micro-batches go through it."""
         file = self.workload.file
-        return Shape(f"{file.kind} {file.parallel.schedule}", self.workload.layers)
+        return Shape(f"{file.kind} {file.parallel.schedule}", self.workload.layer_count)
 
     def scaled(self, comm_scale: float, compute_scale: float) -> ModelJob:
         """Sizes of what is exchanged and times of computations multiplied; memory stays."""

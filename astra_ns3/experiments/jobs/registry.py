@@ -50,6 +50,8 @@ def without_effect(workload: AnyWorkload, options: object) -> list[str]:
     if isinstance(workload, FlowList):
         names = ("remote_memory", "compute_slowdown", *_OF_SCHEDULING)
     given = [f"--{name.replace('_', '-')}" for name in names if getattr(options, name, None) is not None]
+    if "nodes" in getattr(options, "record", ()) and not isinstance(workload, GraphWorkload):
+        given.append("--record nodes")
     if not given:
         return []
     what = "a list of flows" if isinstance(workload, FlowList) else "a training loop"

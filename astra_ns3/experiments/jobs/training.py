@@ -13,6 +13,8 @@ from astra_ns3.experiments.scaling import scaled_apart
 from astra_ns3.network.api import NetworkBackend
 from astra_ns3.workload.driver import TrainingDriver
 from astra_ns3.workload.dry_run import Counts, expected_computation, issued_at_once, unissued_collectives
+from astra_ns3.workload.loops import SIMAI_LOOPS
+from astra_ns3.workload.parallel_groups import micro_batches_of
 from astra_ns3.workload.programs import Programs
 from astra_ns3.workload.simai_rules import simai_warnings
 
@@ -42,11 +44,16 @@ class TrainingJob:
 
     def warnings(self, ground: Ground) -> list[str]:
         """Which collectives of the file its loop never issues, and what of its pipeline isn't played."""
-        return [*unissued_collectives(self.workload, ground.dimensions), *simai_warnings(self.workload)]
+        return [
+            *self.workload.warnings,
+            *unissued_collectives(self.workload, ground.dimensions),
+            *simai_warnings(self.workload, ground.dimensions, ground.compatibility),
+        ]
 
     def document(self) -> dict[str, Any]:
         """Loop, options and layers."""
         workload = self.workload
+        batches = micro_batches_of(workload) if workload.loop in SIMAI_LOOPS else None
         return {
             "source": workload.source,
             "loop": workload.loop,
@@ -60,6 +67,7 @@ class TrainingJob:
             "micro_batches": workload.micro_batches,
             "virtual_stages": workload.virtual_stages,
             "stage_bytes": workload.stage_bytes,
+            "micro_batch_rows": None if batches is None else batches.document(),
             "layers": [
                 {
                     "name": layer.name,

@@ -16,8 +16,10 @@ from fractions import Fraction
 from functools import partial
 
 from astra_ns3.config.compute_slowdown import CommunicationShares, ComputeSlowdown
+from astra_ns3.errors import InputError
 from astra_ns3.network.api import NetworkBackend
 from astra_ns3.system.layer import ChunkWatcher
+from astra_ns3.units import LARGEST_INTEGER
 from astra_ns3.workload.computing.jitter import JitterFactors
 from astra_ns3.workload.computing.pace import UNCHANGED, Pace, Span
 
@@ -55,7 +57,7 @@ class SlowedComputations:
     def begin(
         self, npu: int, planned_ps: int, resume: Resume, *, memory_ps: int = 0, number: int | None = None
     ) -> None:
-        """Compute what takes ``planned_ps`` by itself, above 0, then ``resume(time_ps)``.
+        """Compute what takes ``planned_ps`` by itself, then ``resume(time_ps)``.
 
         ``memory_ps``: what of it memory limits. ``number``: of the computation on its NPU (None: one more than that of
         the one before).
@@ -68,7 +70,7 @@ class SlowedComputations:
             work_ps *= self._jitter.factor(npu, number)
         now_ps = self._network.now_ps()
         if self._shares is None:
-            self._network.call_later(npu, self._paces[npu].end_ps(now_ps, work_ps) - now_ps, resume)
+            self._network.call_later(npu, self._end_ps(npu, now_ps, work_ps, UNCHANGED) - now_ps, resume)
             return
         running = _Running(work_ps, now_ps, _stretch(self._shares, planned_ps, memory_ps), resume)
         self._running[npu].append(running)
@@ -98,9 +100,17 @@ class SlowedComputations:
         """Work out when a computation ends, and see that an event comes by then."""
         stretch = running.stretch if self._chunks[npu] else UNCHANGED
         # What is done within a picosecond that has been rounded up may be a little more than there was.
-        running.end_ps = self._paces[npu].end_ps(now_ps, max(running.left_ps, Fraction(0)), stretch)
+        running.end_ps = self._end_ps(npu, now_ps, max(running.left_ps, Fraction(0)), stretch)
         if running.due_ps <= now_ps or running.end_ps < running.due_ps:
             self._look_at_end(npu, running, now_ps)
+
+    def _end_ps(self, npu: int, now_ps: int, work_ps: Fraction, stretch: Fraction) -> int:
+        end_ps = self._paces[npu].end_ps(now_ps, work_ps, stretch)
+        if end_ps > LARGEST_INTEGER:
+            raise InputError(
+                f"a slowed computation of NPU {npu} would end at {end_ps} ps, expected by {LARGEST_INTEGER} ps"
+            )
+        return end_ps
 
     def _look_at_end(self, npu: int, running: _Running, now_ps: int) -> None:
         running.due_ps = running.end_ps
@@ -141,7 +151,7 @@ def _paces(slowdown: ComputeSlowdown, npus: int) -> list[Pace]:
 
 def _stretch(shares: CommunicationShares, planned_ps: int, memory_ps: int) -> Fraction:
     """How much longer a computation takes while collectives run: each of its parts has less of what limits it."""
-    memory = Fraction(min(memory_ps, planned_ps), planned_ps)
+    memory = Fraction(min(memory_ps, planned_ps), planned_ps) if planned_ps else Fraction(0)
     processors_left = 1 - Fraction(str(shares.processors))
     memory_left = 1 - Fraction(str(shares.memory_bandwidth))
     return (1 - memory) / processors_left + memory / memory_left

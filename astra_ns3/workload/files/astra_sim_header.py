@@ -25,7 +25,7 @@ _KEYS: Mapping[LoopOption, str] = {
     LoopOption.CHECKPOINT_INITIATES: "checkpoint_initiates:",
 }
 _GROUP, _CHECKPOINTS, _INITIATES = _KEYS.values()
-_SIMAI_BOTTOM = "DLRM_LAST_BOTTOM_LAYER:"
+SIMAI_BOTTOM = "DLRM_LAST_BOTTOM_LAYER:"
 """What SimAI's files put before the number of the last bottom layer."""
 
 
@@ -50,7 +50,7 @@ def parse_header(row: Row) -> Header:
         allowed = f"{', '.join(TEXT_LOOPS)}, {FORM}{nearest(loop, TEXT_LOOPS)}"
         raise row.error(f"training loop '{loop[:40]}' is not one of {allowed}")
     if LoopOption.LAST_BOTTOM_LAYER in _options(loop):
-        if len(row.words) == 3 and row.words[1] == _SIMAI_BOTTOM:
+        if len(row.words) == 3 and row.words[1] == SIMAI_BOTTOM:
             row = Row(row.source, row.number, (loop, row.words[2]))
         if len(row.words) != 2:
             found = len(row.words) - 1

@@ -30,6 +30,7 @@ from astra_ns3.workload.files.simai_header import (
     format_simai_header,
     parse_simai_header,
     unknown_key,
+    without_simai_keys,
 )
 from astra_ns3.workload.loops import LOOPS, SIMAI_LOOPS
 
@@ -147,8 +148,15 @@ def _header(row: Row) -> tuple[str, dict[str, Any], list[str]]:
     """The loop, what else the first line says, and the words in it that aren't keys."""
     if row.words[0] in SIMAI_LOOPS.values():
         return parse_simai_header(row)
-    header = parse_header(row)
-    return header.loop, {"last_bottom_layer": header.last_bottom_layer}, []
+    plain, found, unknown = without_simai_keys(row)
+    header = parse_header(plain)
+    fields: dict[str, Any] = {"last_bottom_layer": header.last_bottom_layer}
+    if found:
+        fields["warnings"] = (
+            f"{row.source}:{row.number}: without effect on {header.loop}, which has no groups of NPUs and no stages: "
+            f"{', '.join(word.rstrip(':') for word in found)}",
+        )
+    return header.loop, fields, unknown
 
 
 def _unknown_words(source: str, unknown: Mapping[str, Sequence[int]]) -> InputError:

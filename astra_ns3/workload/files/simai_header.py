@@ -15,6 +15,7 @@ from astra_ns3.config.core.rows import Row
 from astra_ns3.config.workload import Workload
 from astra_ns3.errors import nearest
 from astra_ns3.units import LARGEST_INTEGER
+from astra_ns3.workload.files.astra_sim_header import SIMAI_BOTTOM
 from astra_ns3.workload.loops import LOOPS, SIMAI_LOOPS, LoopOption
 
 SIMAI_KEYS: Mapping[str, LoopOption] = {
@@ -68,6 +69,31 @@ def parse_simai_header(row: Row) -> tuple[str, dict[str, Any], list[str]]:
     if not unknown and LoopOption.MODEL_PARALLEL_NPUS.value not in fields:
         raise row.error(f"{row.words[0]} needs 'model_parallel_NPU_group:', which is missing")
     return loop, fields, unknown
+
+
+def without_simai_keys(row: Row) -> tuple[Row, list[str], list[str]]:
+    """The first line of a policy that has none of SimAI's keys: what else it says, the keys, and the unknown words.
+
+    Raises InputError for a key without its number.
+    """
+    kept, found, unknown = [row.words[0]], [], []
+    place = 1
+    while place < len(row.words):
+        word = row.words[place]
+        if word in KEYS:
+            found.append(word)
+            if place + 1 == len(row.words):
+                raise row.error(f"the number after '{word}' is missing")
+            place += 1 + len(_list(row, place)) if KEYS[word] in LISTS else 1
+            if KEYS[word] not in LISTS:
+                _number(row, place, word, 0)
+        elif word == SIMAI_BOTTOM or _is_number(word):
+            kept.append(word)
+        else:
+            unknown.append(word)
+            place += place + 1 < len(row.words) and _is_number(row.words[place + 1])
+        place += 1
+    return Row(row.source, row.number, tuple(kept)), found, unknown
 
 
 def unknown_key(word: str) -> str:

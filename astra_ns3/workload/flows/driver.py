@@ -13,7 +13,15 @@ from astra_ns3.errors import SimulationStalled
 from astra_ns3.network.api import Limits, NetworkBackend
 from astra_ns3.network.instance import unpack_instance
 from astra_ns3.network.recorded import TableSink
-from astra_ns3.network.records import CollectiveRecord, LayerDetail, LayerTimes, NpuRecord, RoleTimes, RunRecords
+from astra_ns3.network.records import (
+    CollectiveRecord,
+    FlowTotals,
+    LayerDetail,
+    LayerTimes,
+    NpuRecord,
+    RoleTimes,
+    RunRecords,
+)
 from astra_ns3.workload.driving import Intervals
 from astra_ns3.workload.flows.completions import Completions, Ideal, not_known
 from astra_ns3.workload.flows.gates import OpenGates
@@ -123,8 +131,6 @@ class FlowDriver:
             NpuRecord(npu, finish_ps, compute_ps, exposed_ps, bool(done))
             for npu, (finish_ps, compute_ps, exposed_ps, done) in enumerate(self.totals().tolist())
         )
-        flows, completions = self._flows, self._completions
-        self._measure(self._network.now_ps())
         return RunRecords(
             complete=self.finished,
             finish_ps=max(npu.finish_ps for npu in npus),
@@ -135,10 +141,14 @@ class FlowDriver:
             busy=(),
             sent_bytes=self.sent_bytes,
             reported_npu=self._reported,
-            flows=flow_totals(
-                flows, completions.starts_ps, completions.ends_ps, completions.ideal_ps, self._curve.intervals()
-            ),
+            flows=self.flow_totals(),
         )
+
+    def flow_totals(self) -> FlowTotals:
+        """What came of the flows so far."""
+        completions = self._completions
+        goodput = self._curve.intervals(self._network.now_ps(), self._delivered_bytes())
+        return flow_totals(self._flows, completions.starts_ps, completions.ends_ps, completions.ideal_ps, goodput)
 
     def totals(self) -> npt.NDArray[np.int64]:
         """The totals of every NPU by now, shape ``(npus, 4)``: finish, compute and exposed time, whether it is done.
@@ -227,6 +237,10 @@ class FlowDriver:
         self._launcher.launch(flow)
 
     def _measure(self, time_ps: int) -> None:
-        """Take down how much has been delivered by now; of a backend that doesn't count, whole flows."""
+        """Take down how much has been delivered by now."""
+        self._curve.take(time_ps, self._delivered_bytes())
+
+    def _delivered_bytes(self) -> int:
+        """Of a backend that doesn't count, whole flows."""
         counted = self._network.delivered_bytes()
-        self._curve.take(time_ps, self._completions.delivered_bytes if counted is None else counted)
+        return self._completions.delivered_bytes if counted is None else counted

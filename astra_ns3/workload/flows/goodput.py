@@ -17,7 +17,6 @@ class DeliveryCurve:
     def __init__(self) -> None:
         self._points: list[tuple[int, int]] = []
         self._gap_ps = _FIRST_GAP_PS
-        self._last = (0, 0)
 
     def due(self, time_ps: int) -> bool:
         """Whether the last point is so long ago that one of now would be kept."""
@@ -25,10 +24,9 @@ class DeliveryCurve:
 
     def take(self, time_ps: int, delivered_bytes: int) -> None:
         """So much had been delivered by ``time_ps``, which never goes back."""
-        self._last = time_ps, delivered_bytes
         if not self.due(time_ps):
             return
-        self._points.append(self._last)
+        self._points.append((time_ps, delivered_bytes))
         if len(self._points) > _MOST_POINTS:
             self._gap_ps *= 2
             kept = [self._points[0]]
@@ -37,9 +35,9 @@ class DeliveryCurve:
                     kept.append(point)
             self._points = kept
 
-    def intervals(self) -> tuple[tuple[int, int, int], ...]:
-        """From, to, and the bytes delivered between; up to the last time that was heard of."""
+    def intervals(self, time_ps: int, delivered_bytes: int) -> tuple[tuple[int, int, int], ...]:
+        """From, to, and the bytes delivered between; up to a present at which so much has been delivered."""
         points = self._points
-        if points and self._last[0] > points[-1][0]:
-            points = [*points, self._last]
+        if points and time_ps > points[-1][0]:
+            points = [*points, (time_ps, delivered_bytes)]
         return tuple((begin, end, max(after - before, 0)) for (begin, before), (end, after) in pairwise(points))

@@ -27,12 +27,14 @@ class Totals:
     """A whole model in numbers, each parameter counted once.
 
     ``active_parameters``: that a sample's token uses; fewer than all with experts. ``forward_flops``: of one sample's
-    products. ``sample``: what a sample is; ``tokens``: of one (1 where there are none).
+    products. ``layers``: without embedding and head. ``sample``: what a sample is; ``tokens``: of one (1 where there
+    are none).
     """
 
     parameters: int
     active_parameters: int
     forward_flops: int
+    layers: int
     sample: str
     tokens: int = 1
 

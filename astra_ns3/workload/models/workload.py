@@ -11,11 +11,13 @@ from astra_ns3.config.model.file import ModelFile, read_model_file
 from astra_ns3.config.training_plan import Elements, Sharding, TrainingPlan
 from astra_ns3.errors import InputError
 from astra_ns3.workload.computing.clock import Clock
+from astra_ns3.workload.computing.registry import clock_of
 from astra_ns3.workload.models.cutting import cut, uneven_rest
 from astra_ns3.workload.models.degrees import degrees_of, micro_batches_of
 from astra_ns3.workload.models.parts import Totals
 from astra_ns3.workload.models.registry import parts_of, totals_of
 from astra_ns3.workload.models.scaling import scaled_plan
+from astra_ns3.workload.training.schedules import SCHEDULES
 
 
 @dataclass(frozen=True)
@@ -33,9 +35,9 @@ class ModelWorkload:
         return self.file.name
 
     @property
-    def layers(self) -> int:
+    def layer_count(self) -> int:
         """Of the model, without its embedding and its head."""
-        return self.file.layers
+        return self.totals().layers
 
     def plan(self, npus: int) -> TrainingPlan:
         """What the NPUs of each stage do on ``npus`` NPUs; raises InputError if the degrees don't fit."""
@@ -61,8 +63,6 @@ class ModelWorkload:
 
     def clock(self) -> Clock:
         """How long operations take; raises InputError if the file names a device or table that can't tell."""
-        from astra_ns3.workload.computing.registry import clock_of
-
         return clock_of(self.file.compute, self.file.training.datatype, self.compute_scale)
 
     def totals(self) -> Totals:
@@ -99,4 +99,4 @@ class ModelWorkload:
 
 def read_model(path: str | os.PathLike[str]) -> ModelWorkload:
     """Read a model file; raises InputError with file, line and key."""
-    return ModelWorkload(read_model_file(path), os.fspath(path))
+    return ModelWorkload(read_model_file(path, SCHEDULES), os.fspath(path))

@@ -10,6 +10,7 @@ from astra_ns3.config.training_plan import Block, Degrees
 from astra_ns3.workload.models.parts import Parts
 from astra_ns3.workload.models.piece import Piece, block_of
 from astra_ns3.workload.models.transformer.attention import attention
+from astra_ns3.workload.models.transformer.dispatch import Dispatch, even, routed, router_of
 from astra_ns3.workload.models.transformer.ends import embedding, head
 from astra_ns3.workload.models.transformer.experts import expert_layer
 from astra_ns3.workload.models.transformer.feed_forward import feed_forward
@@ -30,18 +31,37 @@ def transformer_parts(file: TransformerFile, degrees: Degrees) -> Parts:
 
 
 def _layers(share: Share) -> tuple[Block, ...]:
-    """Every layer by its number from 0; of each kind one is worked out."""
-    shape, recompute = share.shape, share.file.training.recompute
-    kinds = {}
-    for with_experts in {shape.has_experts(layer) for layer in range(shape.layers)}:
-        kinds[with_experts] = block_of("", _layer(share, with_experts=with_experts), recompute, share.own_bytes)
-    return tuple(replace(kinds[shape.has_experts(layer)], name=f"layer {layer}") for layer in range(shape.layers))
+    """Every layer by its number from 0; those that are alike are worked out once."""
+    recompute = share.file.training.recompute
+    alike: dict[Dispatch | None, Block] = {}
+    blocks = []
+    for layer, dispatch in enumerate(_dispatches(share)):
+        if dispatch not in alike:
+            alike[dispatch] = block_of("", _layer(share, dispatch), recompute, share.own_bytes)
+        load = None if dispatch is None else dispatch.load
+        blocks.append(replace(alike[dispatch], name=f"layer {layer}", expert_load=load))
+    return tuple(blocks)
 
 
-def _layer(share: Share, *, with_experts: bool) -> Iterator[Piece]:
+def _dispatches(share: Share) -> Iterator[Dispatch | None]:
+    """How each layer's tokens go to experts; None: it has none."""
+    shape = share.shape
+    experts = shape.experts
+    router = None if experts is None else router_of(share, experts)
+    usual = None if experts is None or router is not None else even(share, experts)
+    for layer in range(shape.layers):
+        if experts is None or not shape.has_experts(layer):
+            yield None
+        elif router is None:
+            yield usual
+        else:
+            yield routed(share, experts, router.layer(layer))
+
+
+def _layer(share: Share, dispatch: Dispatch | None) -> Iterator[Piece]:
     """Attention, and a network or experts."""
     yield from attention(share)
-    if with_experts and share.shape.experts is not None:
-        yield from expert_layer(share, share.shape.experts)
-    else:
+    if dispatch is None or share.shape.experts is None:
         yield from feed_forward(share)
+    else:
+        yield from expert_layer(share, share.shape.experts, dispatch)

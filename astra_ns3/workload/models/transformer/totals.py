@@ -27,7 +27,7 @@ def transformer_totals(file: TransformerFile) -> Totals:
     logits = 2 * predicted * shape.hidden * shape.vocabulary
     pooled = 2 * shape.hidden * shape.hidden if shape.pooler else 0
     forward = 2 * sequence * products + scores + logits + pooled
-    return Totals(stored, active, forward, "sequence", sequence)
+    return Totals(stored, active, forward, shape.layers, "sequence", sequence)
 
 
 def _norm(shape: TransformerShape) -> int:
