@@ -233,7 +233,7 @@ def computations(result: astra_ns3.Result) -> dict[tuple[int, int], tuple[int, i
     """When each began and ended, by NPU and number."""
     rows = result.operations[result.operations["kind"] == "compute"]
     return {
-        (int(npu), number): (int(start), int(end))
+        (int(str(npu)), number): (int(start), int(end))
         for npu, group in rows.groupby("npu")
         for number, (start, end) in enumerate(zip(group["start_ps"], group["end_ps"], strict=True))
     }
