@@ -143,6 +143,7 @@ def play(
                 recorder.sink,
                 ideal_of(inputs.plan, request.backend_name, inputs.compatibility),
                 recorder.sink if recorder.nodes else None,
+                inputs.slowdown,
             )
             driver = inputs.job.driver(network, inputs.ground, playing)
         work = expected_work(inputs, request.passes)

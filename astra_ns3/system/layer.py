@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from math import prod
+from typing import Protocol
 
 from astra_ns3.config.core.compatibility import OURS, Compatibility
 from astra_ns3.config.system import SystemConfig
@@ -39,12 +40,22 @@ from astra_ns3.system.task import Collective, Task
 from astra_ns3.units import PS_PER_NS
 
 
+class ChunkWatcher(Protocol):
+    """Hears of chunks of collectives, not of messages between two NPUs."""
+
+    def started(self, npu: int, time_ps: int) -> None:
+        """An NPU begins a phase of a chunk."""
+
+    def finished(self, npu: int, time_ps: int) -> None:
+        """It has done its part of the phase."""
+
+
 class SystemLayer:
     """``dimensions``: NPUs along each, the one first in which neighbours' ranks differ by one; ``bandwidths``: of each,
     in any unit (None: not known). ``finished(handle, time_ps)`` is called when an NPU ends a collective or its end of a
     message. ``seed``: of the random delays before phases, where the system has any. ``roles``: the number of each NPU's
     role (None: all have the same). ``observed``: the NPUs whose details are kept; the first is the one reported.
-    ``journal``: where chunks' phases on all NPUs are written down."""
+    ``journal``: where chunks' phases on all NPUs are written down; ``watcher``: who hears of them (None: nobody)."""
 
     def __init__(
         self,
@@ -60,12 +71,14 @@ class SystemLayer:
         roles: Sequence[int] | None = None,
         observed: Sequence[int] = (0,),
         journal: Journal | None = None,
+        watcher: ChunkWatcher | None = None,
     ) -> None:
         _check(network, config, dimensions)
         self._network = network
         self._layer_names = list(layer_names)
         self._finished = finished
         self._journal = journal
+        self._watcher = watcher
         self._roles = roles
         self._grid = Grid(tuple(dimensions), None if bandwidths is None else tuple(bandwidths))
         schedules = ScheduleNumbers(network)
@@ -240,6 +253,8 @@ class SystemLayer:
     def _advance(self, npu: int, task: Task, time_ps: int) -> None:
         """A chunk leaves a phase on ``npu``."""
         others_wait = self._queues[task.queue][npu].finish(task)
+        if self._watcher is not None:
+            self._watcher.finished(npu, time_ps)
         collective = task.collective
         if npu in self._observers:
             layer = collective.request.label.layer
@@ -290,6 +305,8 @@ class SystemLayer:
             self._observers[npu].started(task.instance, now_ps)
         if self._journal is not None:
             self._journal.started(npu, task.instance, now_ps)
+        if self._watcher is not None:
+            self._watcher.started(npu, now_ps)
         if self._jitter is None:
             launch = task.launch
             self._network.launch(npu, launch.schedule, launch.groups[npu], task.instance, launch.bytes)

@@ -48,7 +48,7 @@ def without_effect(workload: AnyWorkload, options: object) -> list[str]:
     """A warning for the options that are given and mean nothing to this kind of workload; ``options``: Options."""
     names: tuple[str, ...] = ("remote_memory",) if isinstance(workload, (Workload, ModelWorkload)) else ()
     if isinstance(workload, FlowList):
-        names = ("remote_memory", *_OF_SCHEDULING)
+        names = ("remote_memory", "compute_slowdown", *_OF_SCHEDULING)
     given = [f"--{name.replace('_', '-')}" for name in names if getattr(options, name, None) is not None]
     if "nodes" in getattr(options, "record", ()) and not isinstance(workload, GraphWorkload):
         given.append("--record nodes")
