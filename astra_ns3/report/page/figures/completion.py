@@ -25,11 +25,11 @@ def completion(runs: Sequence[Shown], detail: int) -> Figure | Missing:
     """Distributions of completion time and slowdown, and the slowdown by size; all runs in one plot."""
     tables: Having = []
     notes: list[str] = []
-    for table, some in (
+    for name, some in (
         ("completions", [shown for shown in runs if is_of_flows(shown.run)]),
         ("flows", [shown for shown in runs if not is_of_flows(shown.run)]),
     ):
-        having_rows = having(some, table, "no message arrived") if some else ([], [])
+        having_rows = having(some, name, "no message arrived") if some else ([], [])
         if isinstance(having_rows, Missing):
             if len(some) == len(runs):
                 return having_rows
