@@ -37,6 +37,13 @@ _TIME_UNITS: Mapping[str, int] = {
     "ms": PS_PER_MS,
     "s": PS_PER_SECOND,
 }
+_FLOPS_UNITS: Mapping[str, int] = {
+    f"{prefix}{unit}": factor
+    for unit in ("FLOPS", "FLOP/s")
+    for prefix, factor in {"": 1, "M": 10**6, "G": 10**9, "T": 10**12, "P": 10**15}.items()
+}
+_BYTE_RATE_UNITS: Mapping[str, int] = {f"{unit}/s": factor for unit, factor in _BYTE_UNITS.items()}
+_FREQUENCY_UNITS: Mapping[str, int] = {"Hz": 1, "kHz": 10**3, "MHz": 10**6, "GHz": 10**9}
 _NUMBER_AND_UNIT = re.compile(r"([0-9]{1,30}(?:\.[0-9]{1,30})?)\s*([^\s0-9.]*)", re.ASCII)
 _BYTES_PER_SECOND = re.compile(r"([kKMGT]?)(?:B|byte|bytes)(?:/s|ps)?")
 
@@ -63,6 +70,27 @@ def parse_time_ps(value: str | int | float) -> int:
     Raises InputError for anything else, among it a negative time or a fraction of a picosecond.
     """
     return _parse(value, "a time", _TIME_UNITS, bare=None, shown="ps, ns, us, ms, s")
+
+
+def parse_flops(value: str | int | float) -> int:
+    """Floating-point operations per second: ``"989.4TFLOPS"`` and ``"989.4TFLOP/s"`` are 989,400,000,000,000.
+
+    A bare number counts operations per second. Raises InputError for anything else.
+    """
+    return _parse(value, "a performance", _FLOPS_UNITS, bare=1, shown="FLOPS, MFLOPS, GFLOPS, TFLOPS, PFLOPS")
+
+
+def parse_byte_rate(value: str | int | float) -> int:
+    """Bytes per second, of a memory: ``"3.35TB/s"`` is 3,350,000,000,000; a bare number counts bytes per second.
+
+    Raises InputError for anything else.
+    """
+    return _parse(value, "a memory bandwidth", _BYTE_RATE_UNITS, bare=1, shown="B/s, KB/s, MB/s, GB/s, TB/s, GiB/s")
+
+
+def parse_frequency(value: str | int | float) -> int:
+    """Cycles per second: ``"940MHz"`` is 940,000,000; a bare number counts Hz. Raises InputError for anything else."""
+    return _parse(value, "a frequency", _FREQUENCY_UNITS, bare=1, shown="Hz, kHz, MHz, GHz")
 
 
 def parse_any(value: str) -> int | None:
@@ -125,6 +153,11 @@ def format_time(time_ps: int) -> str:
 def format_bytes(size_bytes: int) -> str:
     """For people, four significant digits and powers of ten: ``format_bytes(524_288)`` is ``"524.3 KB"``."""
     return _format(size_bytes, (("TB", 10**12), ("GB", 10**9), ("MB", 10**6), ("KB", 10**3), ("B", 1)))
+
+
+def format_flops(flops: int) -> str:
+    """For people, four significant digits, per second: ``format_flops(989_400_000_000_000)`` is ``"989.4 TFLOPS"``."""
+    return _format(flops, (("PFLOPS", 10**15), ("TFLOPS", 10**12), ("GFLOPS", 10**9), ("FLOPS", 1)))
 
 
 def format_rate(rate_bps: int) -> str:

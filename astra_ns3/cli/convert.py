@@ -54,7 +54,7 @@ def convert_command(
     """Write the workload IN in another format.
 
     A prefix or folder of Chakra's traces is one workload."""
-    workload = read(source, groups)
+    workload = read(source, groups, keep_groups=True)
     converted = convert(workload, target, output, Unrolling(sizes_of(dimensions), passes, scheduling_policy))
     for warning in converted.warnings:
         tell(f"astra-ns3: warning: {warning}")
@@ -66,14 +66,14 @@ def convert_command(
     return 0
 
 
-def read(source: str, groups: str | None) -> AnyWorkload:
-    """A workload, of Chakra's with its communicators; raises InputError."""
+def read(source: str, groups: str | None, *, keep_groups: bool = False) -> AnyWorkload:
+    """A workload, of Chakra's with its communicators, with ``keep_groups`` those of one rank too; raises InputError."""
     workload = read_workload(source)
-    if groups is None:
-        return workload
     if isinstance(workload, Workload | FlowList):
-        raise InputError(f"{source}: isn't a Chakra trace, so --groups {groups} has no meaning")
-    return read_chakra(source, groups)
+        if groups is not None:
+            raise InputError(f"{source}: isn't a Chakra trace, so --groups {groups} has no meaning")
+        return workload
+    return read_chakra(source, groups, keep_groups=keep_groups)
 
 
 def sizes_of(text: str | None) -> tuple[int, ...] | None:

@@ -59,6 +59,7 @@ def assemble(
     reduces: _Array = False,
     expansion: int = 1,
     content: Content | None = None,
+    parts: npt.NDArray[np.int64] | None = None,
     keep: npt.NDArray[np.bool_] | None = None,
 ) -> Schedule:
     """Broadcast every argument to ``shape`` and lay the rows out in C order, only those of ``keep`` if given."""
@@ -83,6 +84,7 @@ def assemble(
         wait_count=laid_out(wait_count, np.int32),
         expansion=expansion,
         content=content,
+        parts=parts,
     )
 
 

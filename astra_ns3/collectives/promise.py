@@ -1,7 +1,8 @@
 """What each collective promises: what ranks hold at its start, and what they must hold at its end.
 
 Blocks are those of the schedule; in an all-to-all they are numbered through all ranks' data, in rank order. With k
-blocks for each rank, rank r's part are the blocks ``owned[r] * k`` to ``owned[r] * k + k - 1``.
+blocks for each rank, rank r's part are the blocks ``owned[r] * k`` to ``owned[r] * k + k - 1``. In an uneven all-to-all
+(``Schedule.parts``) the parts themselves stand for their blocks (:mod:`astra_ns3.collectives.uneven_proof`).
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from astra_ns3.collectives.schedule import Schedule
+from astra_ns3.collectives.uneven_proof import start_parts, wanted_parts
 from astra_ns3.config.core.collective_kind import CollectiveKind
 
 _ROOT = 0
@@ -21,6 +23,8 @@ def start(schedule: Schedule, kind: CollectiveKind, owned: Sequence[int]) -> lis
     ranks = range(schedule.ranks)
     if kind is CollectiveKind.ALL_GATHER:
         return [dict.fromkeys(_part(schedule, owned[rank]), 1 << rank) for rank in ranks]
+    if schedule.parts is not None:
+        return start_parts(schedule)
     if kind is CollectiveKind.ALL_TO_ALL:
         own = own_blocks(schedule)
         return [dict.fromkeys(range(rank * own, (rank + 1) * own), 1 << rank) for rank in ranks]
@@ -42,6 +46,8 @@ def wanted(schedule: Schedule, kind: CollectiveKind, owned: Sequence[int], rank:
         return dict.fromkeys(_part(schedule, owned[rank]), everyone)
     if kind is CollectiveKind.ALL_GATHER:
         return {block: 1 << source for source in range(ranks) for block in _part(schedule, owned[source])}
+    if schedule.parts is not None:
+        return wanted_parts(schedule, rank)
     if kind is CollectiveKind.ALL_TO_ALL:
         own = own_blocks(schedule)
         part = own // ranks

@@ -5,7 +5,7 @@ receptions delayed and reordered differently (once, where the order can't make a
 contributions (a bit per rank), and what receivers do with them is in :mod:`astra_ns3.collectives.holdings`. A
 contribution counted twice or lost is an error; so is a row whose outcome depends on the order of play, a block that
 brings nothing new, a rank that can't go on, and an end that isn't what was promised. ``Schedule.reduces`` is not data
-but a delay, and plays no part here.
+but a delay, and plays no part here. In an uneven all-to-all a part stands for its blocks.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from astra_ns3.collectives.holdings import (
 from astra_ns3.collectives.play import Play
 from astra_ns3.collectives.promise import PARTED, own_blocks, start, wanted
 from astra_ns3.collectives.schedule import Schedule, ScheduleError
+from astra_ns3.collectives.uneven_proof import carried_parts, check_parts_column, part_sizes
 from astra_ns3.config.core.collective_kind import CollectiveKind
 
 __all__ = ["Proof", "ScheduleError", "prove"]
@@ -97,6 +98,8 @@ def _carried(schedule: Schedule, kind: CollectiveKind) -> list[Carried]:
         blocks, offsets = content.blocks.tolist(), content.offsets.tolist()
         contributors = content.contributors or (0,) * len(blocks)
         return [list(zip(blocks[begin:end], contributors[begin:end], strict=True)) for begin, end in pairwise(offsets)]
+    if schedule.parts is not None:
+        return [[(part, 0) for part in parts] for parts in carried_parts(schedule)]
     private = kind is CollectiveKind.ALL_TO_ALL and schedule.expansion == 1
     base = schedule.sender * schedule.blocks if private else np.zeros_like(schedule.sender)
     firsts, counts = (base + schedule.first_block).tolist(), schedule.block_count.tolist()
@@ -156,7 +159,8 @@ def _check_columns(schedule: Schedule, kind: CollectiveKind) -> None:
     if schedule.expansion not in expansions:
         raise ScheduleError(f"{schedule.name}: expansion is {schedule.expansion}, expected one of {expansions}")
     parts = ranks * schedule.expansion if kind is CollectiveKind.ALL_TO_ALL else ranks
-    if kind in PARTED and blocks % parts:
+    check_parts_column(schedule, kind)
+    if kind in PARTED and blocks % parts and schedule.parts is None:
         raise ScheduleError(f"{schedule.name}: {blocks} blocks, expected a multiple of {parts}")
     if kind is CollectiveKind.BARRIER and blocks != 1:
         raise ScheduleError(f"{schedule.name}: {blocks} blocks, expected 1 of a barrier")
@@ -168,9 +172,16 @@ def _check_content(schedule: Schedule, kind: CollectiveKind) -> None:
     if content is None:
         return
     numbers = own_blocks(schedule) * schedule.ranks if kind is CollectiveKind.ALL_TO_ALL else schedule.blocks
-    if len(content.offsets) != schedule.messages + 1 or np.any(np.diff(content.offsets) != schedule.block_count):
-        raise ScheduleError(f"{schedule.name}: the content of a row has not as many blocks as the row")
-    if len(content.blocks) != content.offsets[-1] or np.any((content.blocks < 0) | (content.blocks >= numbers)):
+    numbers = numbers if schedule.parts is None else schedule.ranks**2
+    unfit = f"{schedule.name}: the content of a row has not as many blocks as the row"
+    offsets = content.offsets
+    if len(offsets) != schedule.messages + 1 or offsets[0] < 0 or np.any(np.diff(offsets) < 0):
+        raise ScheduleError(unfit)
+    if len(content.blocks) != offsets[-1] or np.any((content.blocks < 0) | (content.blocks >= numbers)):
         raise ScheduleError(f"{schedule.name}: a block of the content is out of range")
+    sizes = np.ones(numbers, dtype=np.int64) if schedule.parts is None else part_sizes(schedule)
+    blocks_before = np.concatenate([[0], np.cumsum(sizes[content.blocks])])
+    if np.any(np.diff(blocks_before[offsets]) != schedule.block_count):
+        raise ScheduleError(unfit)
     if content.contributors is not None and len(content.contributors) != len(content.blocks):
         raise ScheduleError(f"{schedule.name}: the content has not as many contributors as blocks")

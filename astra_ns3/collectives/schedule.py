@@ -18,6 +18,9 @@ all-to-all, whose messages carry blocks of other ranks on their way). A message 
 Where a message carries blocks that are no range (Bruck), or a sum that isn't all its sender holds (user-defined
 schedules), ``content`` says what it carries; then ``first_block`` and ``block_count`` give the size only.
 
+Where ranks bring parts of different sizes for each other (an uneven all-to-all), ``parts`` says of how many blocks; a
+rank's own data then begin at block 0 and may end before the last.
+
 Where all ranks do the same, each turned round, the schedule keeps the rows of rank 0 only
 (:mod:`astra_ns3.collectives.rotation`), and lays its columns out for who asks for them.
 """
@@ -74,6 +77,8 @@ class Schedule:
     wait_count: Int32Column
     expansion: int = 1
     content: Content | None = None
+    parts: npt.NDArray[np.int64] | None = None
+    """In an uneven all-to-all the blocks that each rank has for each, shape ``(ranks, ranks)``, a row per sender."""
     rotation: Rotation | None = field(default=None, init=False)
     """What the columns are laid out from, in a schedule of :meth:`rotated`."""
 
@@ -152,6 +157,13 @@ class Schedule:
 
     def _sizes(self, bytes: int, starts: npt.NDArray[Any], counts: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
         whole = bytes * self.expansion
-        bounds = np.array([block * whole // self.blocks for block in range(self.blocks + 1)], dtype=np.int64)
-        sizes: npt.NDArray[np.int64] = bounds[starts + counts] - bounds[starts]
+        ends = starts.astype(np.int64) + counts
+        if self.blocks <= len(starts):
+            bounds = np.array([block * whole // self.blocks for block in range(self.blocks + 1)], dtype=np.int64)
+            sizes: npt.NDArray[np.int64] = bounds[ends] - bounds[starts]
+        else:  # the product may exceed 64 bits
+            pairs = zip(starts.tolist(), ends.tolist(), strict=True)
+            sizes = np.array(
+                [end * whole // self.blocks - begin * whole // self.blocks for begin, end in pairs], dtype=np.int64
+            )
         return sizes.clip(min=1)

@@ -13,7 +13,6 @@ from astra_ns3.collectives.schedule import Schedule
 from astra_ns3.collectives.schedule_files import Tell, silent
 from astra_ns3.config.core.compatibility import Compatibility
 from astra_ns3.config.system import SystemConfig
-from astra_ns3.config.workload import Workload
 from astra_ns3.errors import InputError
 from astra_ns3.system.collective_planner import CollectivePlanner, ground_of
 from astra_ns3.system.communicator import Communicator
@@ -23,7 +22,7 @@ from astra_ns3.system.messages import INVITATION_BYTES, message_schedule
 from astra_ns3.units import LARGEST_INTEGER, format_bytes
 from astra_ns3.workload.deadlock import check_programs
 from astra_ns3.workload.dry_run import Counts, RequestKind, counted_messages, counted_requests, request_kind
-from astra_ns3.workload.programs import Programs
+from astra_ns3.workload.role_programs import RolePrograms
 
 
 @dataclass(frozen=True)
@@ -63,24 +62,20 @@ class ExpectedRun:
 
 
 def expected_run(
-    workload: Workload,
+    programs: RolePrograms,
     system: SystemConfig,
-    dimensions: Sequence[int],
     bandwidths: Sequence[float] | None,
     compatibility: Compatibility,
-    passes: int,
     tell: Tell = silent,
 ) -> ExpectedRun:
-    """Everything that ``passes`` passes play; raises InputError for what the system's algorithms can't do.
+    """Everything that programs play; raises InputError for what the system's algorithms can't do.
 
     ``tell`` hears of the proof of a user's schedule. Where trees or queues take turns, the turn of a
     collective's first appearance stands for all.
     """
-    programs = Programs.of(workload, passes, dimensions)
     check_programs(programs)
-    parallelism = programs.parallelism
-    config = parallelism.system(system)
-    world = Grid(parallelism.dimensions, None if bandwidths is None else parallelism.of_each(bandwidths))
+    config = programs.cut.system(system)
+    world = Grid(programs.cut.dimensions, None if bandwidths is None else programs.cut.of_each(bandwidths))
     return expected_plays(counted_requests(programs), _message_plays(programs), config, world, compatibility, tell)
 
 
@@ -122,7 +117,7 @@ def expected_plays(
     )
 
 
-def _message_plays(programs: Programs) -> Iterator[ExpectedPlay]:
+def _message_plays(programs: RolePrograms) -> Iterator[ExpectedPlay]:
     """What goes from one NPU to another, and the invitations to it."""
     for messages in counted_messages(programs):
         yield ExpectedPlay(message_schedule(), messages.bytes, messages.pairs, messages.times)

@@ -26,9 +26,14 @@ def scaled_apart(workload: Workload, comm_scale: float, compute_scale: float) ->
     ]
     if not any(part.compute_ns for part in passes) or not any(part.bytes for part in passes):
         return []
+    return told_apart(workload.source, comm_scale, compute_scale)
+
+
+def told_apart(source: str, comm_scale: float, compute_scale: float) -> list[str]:
+    """A warning if the factors of sizes and of times, both of which there are, are far apart."""
     if max(comm_scale, compute_scale) <= MOST_APART * min(comm_scale, compute_scale):
         return []
     return [
-        f"{workload.source}: communication is scaled by {comm_scale:g} and computation by {compute_scale:g}, so how "
+        f"{source}: communication is scaled by {comm_scale:g} and computation by {compute_scale:g}, so how "
         "much of one hides the other is not the workload's any more; --scale scales both"
     ]

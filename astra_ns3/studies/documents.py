@@ -17,6 +17,7 @@ from astra_ns3.config.core.document import Document, KeyPath
 from astra_ns3.config.core.model import shown, validated
 from astra_ns3.config.flow_list import FlowList
 from astra_ns3.config.graph_workload import GraphWorkload
+from astra_ns3.config.model.file import parse_model_file
 from astra_ns3.config.network.analytical_network import AnalyticalNetwork
 from astra_ns3.config.network.file import AnyNetwork
 from astra_ns3.config.network.packet_network import NetworkConfig
@@ -28,6 +29,8 @@ from astra_ns3.units import PS_PER_NS, parse_bytes, parse_time_ps
 from astra_ns3.user_code import FORM, user_part
 from astra_ns3.workload.files.registry import AnyWorkload
 from astra_ns3.workload.loops import LOOPS
+from astra_ns3.workload.models.workload import ModelWorkload
+from astra_ns3.workload.training.schedules import SCHEDULES
 
 Made = TypeVar("Made")
 AnyConfig = AnyWorkload | SystemConfig | AnyNetwork
@@ -45,6 +48,8 @@ def document_of(config: AnyConfig) -> dict[str, Any]:
         return found
     if isinstance(config, (FlowList, GraphWorkload)):
         return {"source": config.source, "content": _content_digest(config)}
+    if isinstance(config, ModelWorkload):
+        return config.file.document()
     return config.document()
 
 
@@ -65,7 +70,8 @@ def given_of(config: AnyConfig) -> dict[str, Any]:
     """As :func:`document_of`, without what the file leaves open, so that a change may lead to other defaults."""
     if isinstance(config, (Workload, FlowList, GraphWorkload)):
         return document_of(config)
-    given: dict[str, Any] = config.model_dump(mode="json", by_alias=True, exclude_unset=True)
+    model = config.file if isinstance(config, ModelWorkload) else config
+    given: dict[str, Any] = model.model_dump(mode="json", by_alias=True, exclude_unset=True)
     topology = given.get("topology")
     if isinstance(topology, dict) and isinstance(topology.get("scale_out"), dict):
         topology["scale_out"].pop("npus", None)  # what nodes and NICs make it
@@ -80,6 +86,8 @@ def parsed(config: AnyConfig, data: dict[str, Any], source: str, lines: Mapping[
         if data != document_of(config):
             raise InputError(f"{source}: {config.source} has no keys to change: it is no training loop")
         return config
+    if isinstance(config, ModelWorkload):
+        return ModelWorkload(parse_model_file(Document(source, data, lines), SCHEDULES), config.source)
     if isinstance(config, SystemConfig):
         return parse_system(data, source, lines)
     document = Document(source, data, lines)

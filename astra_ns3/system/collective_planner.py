@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import NamedTuple
 
+from astra_ns3.collectives.uneven import Parts
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.core.compatibility import Compatibility
 from astra_ns3.config.system import SystemConfig
@@ -22,6 +23,7 @@ from astra_ns3.system.launches import turns
 from astra_ns3.system.phases import Phase, PhasePlanner
 from astra_ns3.system.request import CollectiveRequest
 from astra_ns3.system.route import ChunkToRoute, Route
+from astra_ns3.system.uneven import uneven_phases
 
 
 class PlannedPhase(NamedTuple):
@@ -66,17 +68,20 @@ class CollectivePlanner:
         self._tree_turns: Counter[tuple[CollectiveKind, int]] = Counter()
         self._phases: dict[tuple[CollectiveKind, int, Route], tuple[Phase, ...]] = {}
         self._turns: dict[Phase, int] = {}
+        # Large tables take long to hash: found by their id, and kept, since a dead one's may be used again.
+        self._uneven_phases: dict[tuple[int, int, tuple[int, ...]], tuple[Parts | None, list[Phase]]] = {}
 
     def chunks(self, request: CollectiveRequest, time_ps: int) -> list[Chunk]:
         """For each chunk its phases, in order; empty without data or partners. Raises InputError."""
         self._grid.check_dimensions(request.dimensions)
+        if request.counts is not None:
+            return self._uneven(request)
         flat = self._planner.flat_dimensions(request.kind, request.dimensions)
         dimensions = self._planner.wide_dimensions(request.dimensions) if flat is None else flat
         if not dimensions:
             return []
         sizes = self._sizes(request)
-        if len(sizes) > MOST_CHUNKS:
-            raise InputError(f"{request.bytes} bytes make {len(sizes)} chunks, more than {MOST_CHUNKS}")
+        _check_chunks(request, len(sizes))
         if flat is not None:
             return [self._assign(request.kind, self._planner.flat(request.kind, size, flat)) for size in sizes]
         chunks: list[Chunk] = []
@@ -87,6 +92,24 @@ class CollectivePlanner:
             chunks.append(self._assign(request.kind, self._phases_of(request.kind, route)))
             left -= route.bytes
         return chunks
+
+    def _uneven(self, request: CollectiveRequest) -> list[Chunk]:
+        """The chunks of an all-to-all with counts, which are the same each time that these are issued."""
+        dimensions = self._planner.wide_dimensions(request.dimensions)
+        if not dimensions:
+            return []
+        key = id(request.counts), request.bytes, dimensions
+        if key not in self._uneven_phases:
+            phases = uneven_phases(
+                request,
+                dimensions,
+                self._grid.ranks_in(dimensions),
+                self._planner.algorithms(request.kind),
+                self._config.preferred_dataset_splits,
+            )
+            self._uneven_phases[key] = request.counts, phases
+        _check_chunks(request, len(self._uneven_phases[key][1]))
+        return [self._assign(request.kind, (phase,)) for phase in self._uneven_phases[key][1]]
 
     def _sizes(self, request: CollectiveRequest) -> list[int]:
         """Of each chunk, in order."""
@@ -117,3 +140,8 @@ class CollectivePlanner:
             turn = self._tree_turns[kind, dimension] % among
             self._tree_turns[kind, dimension] += 1
         return PlannedPhase(phase, queue, turn, queues > 1 and queue >= queues // 2)
+
+
+def _check_chunks(request: CollectiveRequest, chunks: int) -> None:
+    if chunks > MOST_CHUNKS:
+        raise InputError(f"{request.bytes} bytes make {chunks} chunks, more than {MOST_CHUNKS}")

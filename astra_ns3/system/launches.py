@@ -106,7 +106,8 @@ class LaunchTable:
         schedule = self._played(phase, schedule_of(phase, ranks, turn, anticlockwise=anticlockwise))
         bytes = phase.bytes
         # An all-gather's messages are what a rank brings, whole (semantics 4).
-        if self._truncates and cuts_in_ranks(phase.algorithm) and phase.kind is not CollectiveKind.ALL_GATHER:
+        truncates = self._truncates and cuts_in_ranks(phase.algorithm) and phase.uneven is None
+        if truncates and phase.kind is not CollectiveKind.ALL_GATHER:
             bytes = max(bytes - bytes % ranks, 1)
         groups = self._groups.of_npus(phase.dimensions)
 
@@ -131,6 +132,8 @@ class LaunchTable:
 
 def schedule_of(phase: Phase, ranks: int, turn: int, *, anticlockwise: bool = False, tell: Tell = silent) -> Schedule:
     """The schedule that a group of ``ranks`` plays in a phase; raises InputError. ``tell``: see :func:`lookup`."""
+    if phase.uneven is not None:
+        return phase.uneven
     return lookup(phase.kind, _fitting(phase.algorithm, ranks), ranks, turn, anticlockwise=anticlockwise, tell=tell)
 
 

@@ -74,6 +74,7 @@ class SystemLayer:
         messages = ArrivalMessages if compatibility.messages_by_arrival else Messages
         self._messages = messages(network, schedules, self._history, self._message_done, journal)
         self._stand_ins = StandIns(self._maker) if compatibility.collectives_by_number_alone else None
+        self._tolerates = None if self._stand_ins is None else self._stand_ins.tolerates
         self._one_order = not compatibility.every_npu_orders_its_chunks
         self._barrier = PhaseBarrier() if compatibility.phase_barrier else None
         self._matchings: dict[Communicator | None, Matching] = {}
@@ -136,11 +137,7 @@ class SystemLayer:
         matching = self._matchings.get(request.communicator)
         if matching is None:
             matching = self._matchings[request.communicator] = Matching(request.communicator, self._network.npus)
-        make = partial(self._create, request, now_ps)
-        if self._stand_ins is None:
-            collective = matching.issued(npu, request, make)
-        else:
-            collective = matching.issued(npu, request, make, partial(self._stand_ins.tolerates, npu, request, now_ps))
+        collective = matching.issued(npu, request, now_ps, self._create, self._tolerates)
         if not collective.first_tasks:
             self._left_behind(collective, matching)
             return Handle(npu, -1, request, now_ps, done=True)

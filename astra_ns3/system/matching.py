@@ -34,12 +34,14 @@ class Matching:
         self,
         npu: int,
         request: CollectiveRequest,
-        make: Callable[[], Collective],
-        tolerates: Callable[[Collective], bool] = lambda collective: False,
+        now_ps: int,
+        make: Callable[[CollectiveRequest, int], Collective],
+        tolerates: Callable[[int, CollectiveRequest, int, Collective], bool] | None = None,
     ) -> Collective:
-        """``npu`` issues its next collective; the first member ``make``s it.
+        """``npu`` issues its next collective; the first member ``make``s it, of its request and the time.
 
-        ``tolerates``: asked whether one that isn't what was asked for will do. Raises ProgramMismatch.
+        ``tolerates``: asked, with the NPU, its request and the time, whether one that isn't what was asked for will do.
+        Raises ProgramMismatch.
         """
         count = self._counts.get(request.key)
         if count is None:
@@ -49,13 +51,17 @@ class Matching:
         except KeyError:
             raise ProgramMismatch(f"NPU {npu} issues {in_words(request)}, of which it is no member") from None
         if number == count.made:
-            collective = make()
+            collective = make(request, now_ps)
             count.made += 1
             count.live[number] = collective
             self._places[collective.index] = count, number, request.key
         else:
             collective = count.live[number]
-            if not alike(request, collective.request) and not tolerates(collective):
+            if (
+                request is not collective.request  # NPUs of a role may share it
+                and not alike(request, collective.request)
+                and not (tolerates is not None and tolerates(npu, request, now_ps, collective))
+            ):
                 raise ProgramMismatch(
                     f"NPU {npu} issues {in_words(request)} where another member issued {in_words(collective.request)}:"
                     f" number {number} of a communicator must be the same for all its members"
@@ -73,7 +79,12 @@ class Matching:
 
 def alike(request: CollectiveRequest, other: CollectiveRequest) -> bool:
     """Whether two members' requests can be the same collective."""
-    return request.bytes == other.bytes and request.kind is other.kind and request.dimensions == other.dimensions
+    return (
+        request.bytes == other.bytes
+        and request.kind is other.kind
+        and request.dimensions == other.dimensions
+        and request.counts == other.counts
+    )
 
 
 def in_words(request: CollectiveRequest) -> str:
@@ -81,4 +92,5 @@ def in_words(request: CollectiveRequest) -> str:
     over = "" if request.dimensions is None else f" over dimensions {request.dimensions}"
     key = "" if request.key is None else f" with key {request.key!r}"
     who = describe(request.communicator)
-    return f"{request.kind.value} of {request.bytes} bytes for '{request.label.layer}'{key} in {who}{over}"
+    size = f"{request.bytes} bytes" if request.counts is None else f"counts of at most {request.bytes} bytes a member"
+    return f"{request.kind.value} of {size} for '{request.label.layer}'{key} in {who}{over}"

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from astra_ns3.collectives.registry import played_kind
+from astra_ns3.collectives.schedule import Schedule
 from astra_ns3.config.core.algorithm_names import is_flat
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.core.compatibility import Compatibility
@@ -28,7 +29,8 @@ _NAMES: Mapping[CollectiveKind, str] = MappingProxyType(
 class Phase:
     """One algorithm on a group over ``dimensions``, more than one only for a flat algorithm.
 
-    Each rank brings ``bytes`` and has ``left_bytes`` afterwards. ``kind`` is what really runs there.
+    Each rank brings ``bytes`` and has ``left_bytes`` afterwards. ``kind`` is what really runs there. ``uneven``: the
+    schedule of an all-to-all with counts, whose blocks ``bytes`` are a multiple of.
     """
 
     dimensions: tuple[int, ...]
@@ -36,6 +38,7 @@ class Phase:
     algorithm: str
     bytes: int
     left_bytes: int
+    uneven: Schedule | None = None
 
 
 class PhasePlanner:
@@ -51,7 +54,7 @@ class PhasePlanner:
 
         ``dimensions`` are those that the collective asks for, None for all. Raises InputError.
         """
-        if not is_flat(self._algorithms(kind)[0]):
+        if not is_flat(self.algorithms(kind)[0]):
             return None
         if self._compatibility.flat_over_all_npus:
             spans = bool(self._grid.wide) and (dimensions is None or 0 in dimensions)
@@ -64,14 +67,14 @@ class PhasePlanner:
 
     def flat(self, kind: CollectiveKind, bytes: int, dimensions: tuple[int, ...]) -> tuple[Phase, ...]:
         """The single phase of a flat algorithm over ``dimensions``."""
-        return (self._phase(dimensions, kind, self._algorithms(kind)[0], bytes),)
+        return (self._phase(dimensions, kind, self.algorithms(kind)[0], bytes),)
 
     def phases(self, kind: CollectiveKind, bytes: int, route: Route) -> tuple[Phase, ...]:
         """The phases of a chunk of ``bytes`` per rank, dimension by dimension; raises InputError."""
         if kind is CollectiveKind.ALL_REDUCE and self._config.collective_optimization != "baseline":
             return self._there_and_back(bytes, route)
         phases: list[Phase] = []
-        algorithms = self._algorithms(kind)
+        algorithms = self.algorithms(kind)
         for dimension in route.dimensions:
             phases.append(self._phase((dimension,), kind, algorithms[dimension], bytes))
             bytes = phases[-1].left_bytes
@@ -86,7 +89,7 @@ class PhasePlanner:
             bytes = down[-1].left_bytes
         turn: list[Phase] = []
         for dimension in route.dimensions[len(halving) :]:
-            algorithm = self._algorithms(CollectiveKind.ALL_REDUCE)[dimension]
+            algorithm = self.algorithms(CollectiveKind.ALL_REDUCE)[dimension]
             turn.append(self._phase((dimension,), CollectiveKind.ALL_REDUCE, algorithm, bytes))
         back: list[Phase] = []
         for scatter in reversed(down):
@@ -99,7 +102,7 @@ class PhasePlanner:
     def _half(self, dimension: int, kind: CollectiveKind, bytes: int) -> Phase:
         """A reduce-scatter or all-gather of an all-reduce."""
         own = self._compatibility.all_reduce_uses_own_algorithms
-        algorithms = self._algorithms(CollectiveKind.ALL_REDUCE if own else kind)
+        algorithms = self.algorithms(CollectiveKind.ALL_REDUCE if own else kind)
         if is_flat(algorithms[0]):
             raise InputError(
                 f"key '{_NAMES[kind]}-implementation': found '{algorithms[0]}', but an all-reduce by 'localBWAware' "
@@ -117,5 +120,6 @@ class PhasePlanner:
             left_bytes = bytes * ranks
         return Phase(dimensions, played, algorithm, bytes, left_bytes)
 
-    def _algorithms(self, kind: CollectiveKind) -> tuple[str, ...]:
+    def algorithms(self, kind: CollectiveKind) -> tuple[str, ...]:
+        """The system file's for a collective: of each dimension, or a flat one for all; raises InputError."""
         return self._config.algorithms(kind, len(self._grid.sizes))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import dataclass
 
+from astra_ns3.collectives.uneven import Parts
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.network.records import Label
 from astra_ns3.system.communicator import Communicator
@@ -18,7 +19,8 @@ class CollectiveRequest:
     one of :data:`astra_ns3.system.policies.POLICIES`, a priority (the higher goes first), or None for the system file's
     policy. ``communicator``: who takes part (None: all NPUs); over ``dimensions``, each member in its own group of
     them. The k-th request of a communicator is the same on all members, but for its label; with a ``key``, the k-th of
-    that key.
+    that key. ``counts``: of an all-to-all that isn't even, the bytes that each place of its group has for each, a row
+    per sender; ``bytes`` is then what the one has, its own share included, who has most.
     """
 
     kind: CollectiveKind
@@ -28,6 +30,7 @@ class CollectiveRequest:
     dimensions: tuple[int, ...] | None = None
     communicator: Communicator | None = None
     key: Hashable = None
+    counts: Parts | None = None
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from astra_ns3.system.groups import Grid
 from astra_ns3.system.matching import alike, in_words
 from astra_ns3.system.request import CollectiveRequest, Handle, MessageRequest
 from astra_ns3.workload.operations import Issue, Posting, Program, Receive, Send, Waiting
-from astra_ns3.workload.programs import Programs
+from astra_ns3.workload.role_programs import RolePrograms
 from astra_ns3.workload.roles import Role
 
 _Key = tuple[Communicator | None, Hashable, int]
@@ -69,14 +69,14 @@ _ONE_ROLES_PASSES = 2
 """Among NPUs that run one program only messages can wait for each other, in a pass or from one to the next."""
 
 
-def check_programs(programs: Programs) -> None:
+def check_programs(programs: RolePrograms) -> None:
     """Raise ProgramsDeadlock or ProgramMismatch if fixed programs can't come to their end; a reactive loop passes."""
-    if not programs.loop.reactive:
+    if not programs.reactive:
         _Check(programs).run()
 
 
 class _Check:
-    def __init__(self, programs: Programs) -> None:
+    def __init__(self, programs: RolePrograms) -> None:
         self._grid = programs.grid
         passes = min(programs.passes, _ONE_ROLES_PASSES) if len(programs.roles) == 1 else None
         self._walks = [_Walk(role, programs.program(role, passes)) for role in programs.roles]

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
+from astra_ns3.collectives.uneven import Parts
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.workload import Workload
 from astra_ns3.network.records import Label, PassKind
@@ -17,6 +18,7 @@ from astra_ns3.system.request import CollectiveRequest, Handle, MessageRequest
 from astra_ns3.workload.deadlock import message_pairs
 from astra_ns3.workload.operations import Compute, Issue, Operation, Receive, Send, Waiting
 from astra_ns3.workload.programs import Programs
+from astra_ns3.workload.role_programs import RolePrograms
 from astra_ns3.workload.roles import Role
 
 _NAMED_LAYERS = 3
@@ -32,18 +34,19 @@ class RequestKind(NamedTuple):
     bytes: int
     dimensions: tuple[int, ...] | None
     communicator: Communicator | None
+    counts: Parts | None = None
 
 
 def request_kind(request: CollectiveRequest) -> RequestKind:
     """Equal for requests that are planned alike."""
-    return RequestKind(request.kind, request.bytes, request.dimensions, request.communicator)
+    return RequestKind(request.kind, request.bytes, request.dimensions, request.communicator, request.counts)
 
 
 Counts = list[tuple[CollectiveRequest, int]]
 """Each kind of collective, and how often it is issued."""
 
 
-def counted_requests(programs: Programs) -> Counts:
+def counted_requests(programs: RolePrograms) -> Counts:
     """Each kind of collective that is issued, in the order of the first of each role, and how often.
 
     Found in a first pass and one that stands for all others, so that it takes no longer for more of them; a loop of the
@@ -52,7 +55,7 @@ def counted_requests(programs: Programs) -> Counts:
     return _count(programs, lambda role: _operations(programs, role, _played_passes(programs)))
 
 
-def issued_at_once(programs: Programs) -> Counts:
+def issued_at_once(programs: RolePrograms) -> Counts:
     """Each kind of collective that is issued before its role computes or waits, and how often.
 
     Where a loop goes through a whole pass without a stop, it goes through all passes.
@@ -60,7 +63,7 @@ def issued_at_once(programs: Programs) -> Counts:
     return _count(programs, lambda role: _first_operations(programs, role))
 
 
-def expected_computation(programs: Programs) -> tuple[int, int]:
+def expected_computation(programs: RolePrograms) -> tuple[int, int]:
     """For how long NPU 0 computes, and how many operations of all NPUs take time."""
     first_ps = operations = 0
     for role in programs.roles:
@@ -85,7 +88,7 @@ class PlannedMessages(NamedTuple):
     times: int
 
 
-def counted_messages(programs: Programs) -> list[PlannedMessages]:
+def counted_messages(programs: RolePrograms) -> list[PlannedMessages]:
     """What the roles send, and how often."""
     counts: Counter[PlannedMessages] = Counter()
     for role in programs.roles:
@@ -97,7 +100,7 @@ def counted_messages(programs: Programs) -> list[PlannedMessages]:
     return [key._replace(times=count) for key, count in counts.items()]
 
 
-def collective_requests(programs: Programs) -> list[CollectiveRequest]:
+def collective_requests(programs: RolePrograms) -> list[CollectiveRequest]:
     """Every collective that is issued in all passes, in program order of each role; raises InputError.
 
     One that several roles issue is there once.
@@ -113,7 +116,7 @@ def collective_requests(programs: Programs) -> list[CollectiveRequest]:
     return requests
 
 
-def _count(programs: Programs, operations_of: Callable[[Role], Iterator[Operation]]) -> Counts:
+def _count(programs: RolePrograms, operations_of: Callable[[Role], Iterator[Operation]]) -> Counts:
     """Count collectives, each communicator's in the first role that has a part in it."""
     counts: Counter[RequestKind] = Counter()
     first: dict[RequestKind, CollectiveRequest] = {}
@@ -130,18 +133,18 @@ def _count(programs: Programs, operations_of: Callable[[Role], Iterator[Operatio
     return [(request, counts[key]) for key, request in first.items()]
 
 
-def _played_passes(programs: Programs) -> int:
+def _played_passes(programs: RolePrograms) -> int:
     """How many passes show what all of them do."""
-    return min(programs.passes, _DIFFERENT_PASSES) if programs.loop.passes_alike else programs.passes
+    return min(programs.passes, _DIFFERENT_PASSES) if programs.passes_alike else programs.passes
 
 
-def _times(label: Label, programs: Programs) -> int:
+def _times(label: Label, programs: RolePrograms) -> int:
     """For how many passes a played one stands: the last for all that are not."""
     played = _played_passes(programs)
     return 1 if label.iteration < played - 1 else programs.passes - played + 1
 
 
-def _first_operations(programs: Programs, role: Role) -> Iterator[Operation]:
+def _first_operations(programs: RolePrograms, role: Role) -> Iterator[Operation]:
     """What a role does until it first computes or waits."""
     for operation in _operations(programs, role, _played_passes(programs), finishes=False):
         if isinstance(operation, Waiting) or (isinstance(operation, Compute) and operation.time_ps):
@@ -149,7 +152,7 @@ def _first_operations(programs: Programs, role: Role) -> Iterator[Operation]:
         yield operation
 
 
-def _operations(programs: Programs, role: Role, passes: int, *, finishes: bool = True) -> Iterator[Operation]:
+def _operations(programs: RolePrograms, role: Role, passes: int, *, finishes: bool = True) -> Iterator[Operation]:
     """What a role's program does; collectives with data are done at once, or, unless it ``finishes`` them, never."""
     program = programs.program(role, passes)
     answer: Handle | None = None

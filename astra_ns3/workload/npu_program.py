@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from astra_ns3.network.records import Label, NpuRecord, PassKind
 from astra_ns3.system.journal import Journal
@@ -52,7 +53,7 @@ class NpuProgram:
     ) -> None:
         self.number = number
         self.finish_ps: int | None = None
-        self._program = program
+        self._send = program.send
         self._move_ps = move_ps
         self._layers = layers
         self._journal = journal
@@ -78,32 +79,36 @@ class NpuProgram:
 
         ``post`` does what an Issue, a Send or a Receive asks for.
         """
-        self._book(time_ps)
+        if self._blocking is not None:
+            self._book(time_ps)
         answer: Handle | None = None
+        send = self._send
+        operation: Any
         while True:
             try:
-                operation = self._program.send(answer)
+                operation = send(answer)
             except StopIteration:
                 self.finish_ps = time_ps
                 return None
             answer = None
-            if isinstance(operation, Compute):
+            kind = operation.__class__
+            if kind is Compute:
                 self._move_to(operation)
                 if operation.time_ps:
                     return self._block(operation, time_ps)
-            elif isinstance(operation, Waiting):
+            elif kind is Wait or kind is WaitAny:
                 self._pass_waited_for = operation.handle.request.label.iteration
                 if not operation.over:
                     return self._block(operation, time_ps)
-            elif isinstance(operation, Move):
+            elif kind is Move:
                 if self._move_ps:
                     return self._block(operation, time_ps)
             else:
                 answer = post(operation)
                 if self._journal is not None and answer.collective >= 0:
-                    kind = type(operation).__name__.lower()
+                    name = kind.__name__.lower()
                     label = answer.request.label
-                    self._journal.operation(self.number, kind, label, answer.collective, time_ps, time_ps)
+                    self._journal.operation(self.number, name, label, answer.collective, time_ps, time_ps)
 
     def handle_done(self, handle: Handle, time_ps: int) -> bool:
         """A collective or a message counts as done; True if the program waited for it."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Hashable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from astra_ns3.network.records import Label
 from astra_ns3.system.communicator import Communicator
@@ -14,10 +15,15 @@ UNNAMED = Label()
 
 @dataclass(frozen=True)
 class Compute:
-    """Compute for ``time_ps``."""
+    """Compute for ``time_ps``.
+
+    ``times_ps``: where it isn't the same on all NPUs of the role, of each in its place; ``time_ps`` is
+    no less than any.
+    """
 
     label: Label
     time_ps: int
+    times_ps: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -59,8 +65,7 @@ class Receive:
     rendezvous: bool = False
 
 
-@dataclass(frozen=True)
-class Wait:
+class Wait(NamedTuple):
     """Go on when the handle counts as done. ``tail``: after the last pass, see ``LayerTimes.tail_ps``."""
 
     handle: Handle

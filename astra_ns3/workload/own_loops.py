@@ -40,7 +40,7 @@ def _watched(function: Callable[..., Any], part: UserPart, *arguments: object) -
             raise
         except BaseException as error:
             raise told(error, part) from error
-        if not isinstance(operation, _OPERATIONS):
+        if type(operation) not in _OPERATIONS:
             names = ", ".join(kind.__name__ for kind in _OPERATIONS)
             raise InputError(f"{part}: yielded {a_kind_of(operation)}, expected one of {names} (use 'yield from')")
         answer = yield operation

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from astra_ns3.config.system import SystemConfig
 from astra_ns3.config.workload import Workload
 from astra_ns3.errors import InputError, nearest
+from astra_ns3.workload.grid_cut import GridCut
 from astra_ns3.workload.loops import LAYER_POLICIES, LOOPS, SIMAI_LOOPS
 from astra_ns3.workload.npu_groups import SplitDimensions, split_dimensions
 from astra_ns3.workload.parallel_groups import ParallelGroups, parallel_groups
@@ -15,32 +15,11 @@ from astra_ns3.workload.pass_dimensions import PassDimensions, everywhere, group
 
 
 @dataclass(frozen=True)
-class Parallelism:
-    """``dimensions``: NPUs along each, after cuts; ``parts``: how many of them each original one is; a row per layer.
+class Parallelism(GridCut):
+    """``layers``: over which dimensions each of them communicates; ``groups``: those of SimAI's loops, else None."""
 
-    ``groups``: those of SimAI's loops, None in the others.
-    """
-
-    dimensions: tuple[int, ...]
-    parts: tuple[int, ...]
     layers: tuple[PassDimensions, ...]
     groups: ParallelGroups | None = None
-
-    @property
-    def cut(self) -> int | None:
-        """The first original dimension that was cut, None if none was."""
-        return next((number for number, parts in enumerate(self.parts) if parts > 1), None)
-
-    def of_each(self, values: Sequence[float]) -> tuple[float, ...]:
-        """Values of each original dimension, that of one that was cut for each of its parts."""
-        return tuple(value for value, parts in zip(values, self.parts, strict=True) for _ in range(parts))
-
-    def system(self, config: SystemConfig) -> SystemConfig:
-        """A system for the original dimensions on those that came of them: the parts run the whole one's algorithms."""
-        for number in reversed(range(len(self.parts))):
-            for _ in range(self.parts[number] - 1):
-                config = config.for_dimensions(number)
-        return config
 
 
 def parallelism_of(workload: Workload, dimensions: Sequence[int]) -> Parallelism:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from astra_ns3.config.workload import Workload
 from astra_ns3.network.api import NetworkBackend, PendingMessage
 from astra_ns3.network.instance import unpack_instance
 from astra_ns3.network.records import Label
@@ -20,22 +19,25 @@ _MOST_NPUS = 8
 
 
 def describe_stall(
-    network: NetworkBackend, system: SystemLayer, workload: Workload, waiting: Sequence[NpuProgram]
+    network: NetworkBackend, system: SystemLayer, layers: Sequence[str], waiting: Sequence[NpuProgram]
 ) -> str:
-    """``waiting``: the NPUs that aren't done. The one told about is the one that misses the earliest message."""
+    """``layers``: their names; ``waiting``: the NPUs that aren't done.
+
+    The one told about is the one that misses the earliest message.
+    """
     stuck = (
         f"nothing is left to happen at {format_time(network.now_ps())} but {len(waiting)} of {network.npus} NPUs "
         f"aren't done: "
     )
-    circle = _circle(system, workload, waiting)
+    circle = _circle(system, layers, waiting)
     if circle:
         return stuck + circle
     stalls = [(npu, _missing(network, system, npu)) for npu in waiting]
     npu, missing = min(stalls, key=_rank_of_cause)
-    return f"{stuck}NPU {npu.number} {_activity(npu, workload)}{_chunk(system, npu, missing)}"
+    return f"{stuck}NPU {npu.number} {_activity(npu, layers)}{_chunk(system, npu, missing)}"
 
 
-def _circle(system: SystemLayer, workload: Workload, waiting: Sequence[NpuProgram]) -> str:
+def _circle(system: SystemLayer, layers: Sequence[str], waiting: Sequence[NpuProgram]) -> str:
     """NPUs that wait for what the next one has not issued, as far as that goes, or round and round; "" if none does."""
     stuck = {npu.number: npu for npu in waiting}
     path: dict[int, str] = {}
@@ -43,14 +45,12 @@ def _circle(system: SystemLayer, workload: Workload, waiting: Sequence[NpuProgra
     while npu is not None and npu.number not in path:
         found = _absent(system, npu)
         if found is None:
-            return "; ".join(_shortened([*path.values(), f"NPU {npu.number} {_activity(npu, workload)}"]))
+            return "; ".join(_shortened([*path.values(), f"NPU {npu.number} {_activity(npu, layers)}"]))
         handle, ranks = found
         other = next((npu for npu in ranks if npu in stuck), ranks[0])
         lacks = "has not posted its end of" if isinstance(handle.request, MessageRequest) else "has not issued"
         ended = "" if other in stuck else " and is done"
-        path[npu.number] = (
-            f"NPU {npu.number} waits for {_waited_for(handle, workload)}, which NPU {other} {lacks}{ended}"
-        )
+        path[npu.number] = f"NPU {npu.number} waits for {_waited_for(handle, layers)}, which NPU {other} {lacks}{ended}"
         npu = stuck.get(other)
     lines = list(path.values())
     if npu is not None:
@@ -88,29 +88,29 @@ def _missing(network: NetworkBackend, system: SystemLayer, npu: NpuProgram) -> t
     return None
 
 
-def _activity(npu: NpuProgram, workload: Workload) -> str:
+def _activity(npu: NpuProgram, layers: Sequence[str]) -> str:
     operation = npu.blocking
     if operation is None:
         return "has not started"
     if isinstance(operation, Compute):
-        return f"computes {_layer(operation.label, workload)} ({operation.label.part})"
+        return f"computes {_layer(operation.label, layers)} ({operation.label.part})"
     if isinstance(operation, Move):
         return "goes on to its next step"
-    return f"waits for {_waited_for(operation.handle, workload)}"
+    return f"waits for {_waited_for(operation.handle, layers)}"
 
 
-def _waited_for(handle: Handle, workload: Workload) -> str:
+def _waited_for(handle: Handle, layers: Sequence[str]) -> str:
     request = handle.request
     label = request.label
-    where = f"{_layer(label, workload)} ({label.part} of pass {label.iteration})"
+    where = f"{_layer(label, layers)} ({label.part} of pass {label.iteration})"
     if isinstance(request, MessageRequest):
         ends = f"NPU {request.source} to NPU {request.destination}"
         return f"{where}, message {request.tag!r} from {ends} ({request.bytes} bytes)"
     return f"{where}, collective {handle.collective} ({request.kind.value}, {request.bytes} bytes)"
 
 
-def _layer(label: Label, workload: Workload) -> str:
-    name = workload.layers[label.layer].name if isinstance(label.layer, int) else label.layer
+def _layer(label: Label, layers: Sequence[str]) -> str:
+    name = layers[label.layer] if isinstance(label.layer, int) else label.layer
     return f"layer '{name}'"
 
 

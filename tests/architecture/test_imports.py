@@ -26,6 +26,8 @@ FLOORS = {
     "config.workload": 3,
     "config.graph_workload": 3,
     "config.flow_list": 3,
+    "config.training_plan": 3,
+    "config.model": 4,
     "config.system": 3,
     "config.transports": 4,
     "config.network": 5,

@@ -70,7 +70,7 @@ def finish_ps(played: Workload | GraphWorkload, dimensions: tuple[int, ...], pas
 
 @pytest.mark.parametrize("loop", LOOPS, ids=lambda loop: loop.loop)
 def test_a_loop_as_chakras_traces_ends_when_the_loop_does(loop: Workload, tmp_path: Path) -> None:
-    graph = UnrolledLoop(loop, 2, (2, 4))
+    graph = UnrolledLoop.of(loop, 2, (2, 4))
     assert graph.warnings == ()
     write_chakra(graph, tmp_path / "job")
     groups = tmp_path / "job.groups.json"
@@ -80,12 +80,12 @@ def test_a_loop_as_chakras_traces_ends_when_the_loop_does(loop: Workload, tmp_pa
 
 @pytest.mark.parametrize("loop", [workload("DATA", UPDATE_NS), workload("HYBRID_MODEL_DATA", UPDATE_NS)])
 def test_updates_that_meet_are_one_after_the_other_in_a_graph(loop: Workload) -> None:
-    later_ps = finish_ps(UnrolledLoop(loop, 1, (8,)), (8,)) - finish_ps(loop, (8,))
+    later_ps = finish_ps(UnrolledLoop.of(loop, 1, (8,)), (8,)) - finish_ps(loop, (8,))
     assert 0 <= later_ps <= 9 * UPDATE_NS * 1000  # of nine collectives
 
 
 def test_groups_that_end_inside_a_dimension_are_communicators_and_a_warning() -> None:
-    graph = UnrolledLoop(replace(LOOPS[7], model_parallel_npus=4), 1, (8,))
+    graph = UnrolledLoop.of(replace(LOOPS[7], model_parallel_npus=4), 1, (8,))
     assert set(graph.groups.values()) == {(0, 1, 2, 3), (4, 5, 6, 7), (0, 4), (1, 5), (2, 6), (3, 7)}
     (warning,) = graph.warnings
     assert warning.endswith("on a network of 4x2 both are the same")
@@ -95,4 +95,4 @@ def test_a_loop_that_reacts_to_time_is_refused(tmp_path: Path) -> None:
     mine = tmp_path / "mine.py"
     mine.write_text("def loop(steps, role):\n    yield from ()\nloop.reactive = True\n")
     with pytest.raises(InputError, match="does next depends on time, which no graph can say"):
-        UnrolledLoop(workload(f"{mine}:loop"), 1, (8,))
+        UnrolledLoop.of(workload(f"{mine}:loop"), 1, (8,))

@@ -34,6 +34,7 @@ from fuzz.samples import (
     TRACE_WORDS,
     TRACES,
     WORKLOADS,
+    odd_trace,
 )
 
 STATUSES = (0, 2, 3, 4, 5, 6)
@@ -60,11 +61,12 @@ class Failure:
 
 
 class Fuzzer:
-    """Plays the cases of a seed in ``folder``; the same seed plays the same cases."""
+    """Plays the cases of a seed in ``folder``; the same seed plays the same cases. ``traces``: only those of traces."""
 
-    def __init__(self, folder: Path, seed: int) -> None:
+    def __init__(self, folder: Path, seed: int, *, traces: bool = False) -> None:
         self._folder = folder
         self._seed = seed
+        self._traces = traces
         self.statuses: Counter[int] = Counter()
         self.failures: list[Failure] = []
 
@@ -84,11 +86,12 @@ class Fuzzer:
         for name, text in _FILES.items():
             (place / name).write_bytes(_content(name, text))
         (place / "mine.py").write_text(_parts(draw), encoding="utf-8")
-        words = _words(draw)
-        trace = {draw.choice(list(TRACES))} if "trace" in words else set()
+        words = _trace_words(draw) if self._traces else _words(draw)
+        trace = {draw.choice(list(TRACES))} if set(words) & set(TRACE_WORDS) else set()
         for name in {word.removeprefix("file:") for word in words} & set(_FILES) | {draw.choice(list(GRAPHS))} | trace:
-            if draw.random() < 0.4:
-                text = mutated(draw, _FILES[name])
+            if draw.random() < (0.9 if name in trace else 0.4):
+                odd = name.endswith(".et") and draw.random() < 0.5
+                text = odd_trace(draw) if odd else mutated(draw, _FILES[name])
                 (place / name).write_bytes(_content(name, text))
         status, error = _played(place, words, draw)
         what = _judged(place, words, status, error)
@@ -119,8 +122,10 @@ def _parts(draw: random.Random) -> str:
 def _words(draw: random.Random) -> list[str]:
     """A command line; with "api" in front a call of the API instead."""
     kind = draw.choice(
-        ("validate", "validate", "validate", "validate", "run", "show network", "show collective", "api")
+        ("validate", "validate", "validate", "validate", "run", "show network", "show collective", "convert", "api")
     )
+    if kind == "convert":
+        return _other_words(draw, draw.choice([*WORKLOADS, *TRACE_WORDS]))
     if kind == "show network":
         return ["show", "network", draw.choice((*NETWORKS, *GRAPHS)), "--json"]
     if kind == "show collective":
@@ -144,6 +149,34 @@ def _words(draw: random.Random) -> list[str]:
     if kind == "run":
         words += ["-o", "out", "--limit-wall-time", "3s"]
     return words
+
+
+def _trace_words(draw: random.Random) -> list[str]:
+    """A command line with one of Chakra's traces."""
+    workload = draw.choice(TRACE_WORDS)
+    if draw.random() < 0.3:
+        return _other_words(draw, workload)
+    words = [
+        draw.choice(("validate", "validate", "run")),
+        "-w",
+        workload,
+        "-s",
+        draw.choice(("system.txt", "graphs.json")),
+    ]
+    network = draw.choice(("analytical.yml", "single.yaml", "rails.yaml"))
+    words += ["-n", network, *(["--backend", "analytical"] if network == "analytical.yml" else [])]
+    words += ["--compat", "astra-sim-2"] if draw.random() < 0.4 else []
+    words += ["--comm-group-configuration", "trace.groups.json"] if draw.random() < 0.2 else []
+    return [*words, *(["-o", "out", "--limit-wall-time", "3s"] if words[0] == "run" else [])]
+
+
+def _other_words(draw: random.Random, workload: str) -> list[str]:
+    """A workload looked at, or written in another format."""
+    dimensions = draw.choice(([], ["--dimensions", draw.choice(("4", "2x2", "1x4", "2x3"))]))
+    if draw.random() < 0.3:
+        return ["show", "workload", workload, *dimensions, *draw.choice(([], ["--json"]))]
+    words = ["convert", workload, draw.choice(("out", "out", "trace", "text")), *dimensions]
+    return [*words, *draw.choice(([], ["--to", draw.choice(("chakra-json", "astra-sim", "simai", "csv", "hpcc"))]))]
 
 
 def _played(place: Path, words: list[str], draw: random.Random) -> tuple[int, str]:
@@ -211,7 +244,7 @@ def _judged(place: Path, words: list[str], status: int, error: str) -> str | Non
     lines = [line for line in error.splitlines() if line.startswith("astra-ns3: error: ")]
     if len(lines) != (0 if status == 0 else 1) and status != 5:  # ns-3 may have said something of its own
         return f"status {status} with {len(lines)} lines of errors: {error[-1500:]}"
-    if status == 2 and words[0] != "api" and (place / "out").exists():
+    if status == 2 and words[0] != "api" and any(place.glob("out*")):
         return f"status 2, and something was written: {error[-500:]}"
     if status == 5 and "mistake of astra-ns3" in error:
         return error[-500:]

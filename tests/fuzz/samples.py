@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import random
+from collections.abc import Mapping
 
 from support import chakra_bytes
 from support.msccl_programs import ring_all_reduce
@@ -41,6 +43,20 @@ SYSTEMS = {
     "own.yaml": SYSTEM.replace("implementation: ring", "implementation: ['file:ring.csv']"),
     "parts.txt": SYSTEM.replace("all-reduce-implementation: ring", "all-reduce-implementation: mine.py:algorithm")
     + "intra-dimension-scheduling: mine.py:place\n",
+    "graphs.json": json.dumps(
+        {
+            "scheduling-policy": "LIFO",
+            "endpoint-delay": 10,
+            "active-chunks-per-dimension": 1,
+            "preferred-dataset-splits": 2,
+            **{f"{kind}-implementation": ["ring"] for kind in ("all-gather", "reduce-scatter", "all-to-all")},
+            "all-reduce-implementation-custom": ["ring"],
+            "local-mem-bw": 1600.5,
+            "peak-perf": 900,
+            "roofline-enabled": 1,
+        },
+        indent=1,
+    ),
 }
 _LINK = "link: {rate: 100Gbps, delay: 500ns}"
 _SWITCH = "switch: {buffer: 1MB, ecn: {kmin: 50KB, kmax: 200KB, pmax: 0.2}, pfc: {}}"
@@ -157,10 +173,10 @@ GRAPHS = {
 }
 
 
-def _trace(rank: int) -> str:
-    """A file of Chakra's with a letter for each byte."""
+def _nodes(rank: int) -> list[bytes]:
+    """The nodes of a rank."""
     before, after = (rank - 1) % 4, (rank + 1) % 4
-    nodes = [
+    return [
         chakra_bytes.node(0, chakra_bytes.COMPUTE, duration_us=3, num_ops=5000, tensor_size=64),
         chakra_bytes.node(1, chakra_bytes.COLLECTIVE, [0], comm_type=0, comm_size=4000, involved_dim=[True]),
         chakra_bytes.node(2, chakra_bytes.COLLECTIVE, [0], comm_type=2, comm_size=64, pg_name=str(1 + rank // 2)),
@@ -168,16 +184,87 @@ def _trace(rank: int) -> str:
         chakra_bytes.node(4, chakra_bytes.RECEIVE, control=[1], comm_src=before, comm_size=300, comm_tag=before),
         chakra_bytes.node(5, 2, [4, 3], tensor_size=9000, is_cpu_op=True),
     ]
+
+
+def _ring(rank: int) -> list[bytes]:
+    """An all-reduce as a graph: once around."""
+    before, after = (rank - 1) % 4, (rank + 1) % 4
+    return [
+        chakra_bytes.node(0, chakra_bytes.SEND, comm_dst=after, comm_size=300),
+        chakra_bytes.node(1, chakra_bytes.RECEIVE, [0], comm_src=before, comm_size=300),
+    ]
+
+
+def odd_trace(draw: random.Random) -> str:
+    """A file whose messages are all sound, and whose graph most likely isn't."""
+    nodes = _nodes(draw.randrange(4))
+    for _ in range(draw.choice((1, 1, 2, 5))):
+        number, type_ = draw.choice((0, 1, 2, 5, 6, 2**64 - 1)), draw.choice((*range(9), 2**31 - 1))
+        parents = [draw.choice((0, 1, 3, 5, 6, 2**63)) for _ in range(draw.randrange(4))]
+        more = {name: draw.choice(values) for name, values in _ODD.items() if draw.random() < 0.4}
+        control, kind = parents[:1], draw.choice(chakra_bytes.INTEGER_KINDS)
+        kind = "int64" if any(isinstance(value, int) and not 0 <= value < 2**31 for value in more.values()) else kind
+        node = chakra_bytes.node(number, type_, parents, control=control, kind=kind, attributes=more.items())
+        nodes[draw.randrange(len(nodes)) :][:1] = [node]
+        nodes.insert(draw.randrange(len(nodes) + 1), node if draw.random() < 0.7 else draw.choice(nodes))
+    return _letters(nodes)
+
+
+_ODD: Mapping[str, tuple[object, ...]] = {
+    "comm_type": (0, 1, 2, 3, 5, 6, 7, 8, 9, 10, -1, "0"),
+    "comm_size": (0, 1, 3, 4000, 2**62, -1, "big"),
+    "comm_src": (0, 1, 3, 4, -1, 2**40),
+    "comm_dst": (0, 1, 3, 4, -1, 2**40),
+    "comm_tag": (0, 1, -1, -2, 2**62),
+    "comm_priority": (0, 5, -5, 2**62),
+    "pg_name": ("", "0", "1", "2", "3", "01", 1, "tensor \u20ac"),
+    "involved_dim": ([], [True], [False], [False, True], [True] * 9, 1),
+    "is_cpu_op": (True, False, 2, "no"),
+    "num_ops": (0, 1, 2**62, -1),
+    "tensor_size": (0, 1, 2**62, -1),
+    "duration_ps": (0, 7, 2**62, -1),
+}
+
+
+def _letters(nodes: list[bytes]) -> str:
+    """A file of Chakra's with a letter for each byte."""
     return chakra_bytes.trace(nodes).decode("latin-1")
 
 
-TRACES = {f"trace.{rank}.et": _trace(rank) for rank in range(4)} | {
+def _json(rank: int) -> str:
+    """A file of Chakra's in JSON, one object after the other."""
+    end = {"name": "comm_dst" if rank % 2 else "comm_src", "int32Val": rank ^ 1}
+    reduce = {"comm_type": "0", "comm_size": "77"}
+    attributes: list[object] = [{"name": name, "int64Val": value} for name, value in reduce.items()]
+    attributes.append({"name": "involved_dim", "boolList": {"values": [True, False]}})
+    found = [
+        {"version": ""},
+        {"id": 1, "type": "COMM_COLL_NODE", "dataDeps": [2], "attr": attributes},
+        {"id": "2", "name": "n", "type": "COMP_NODE", "duration_micros": 3},
+        {"id": 3, "type": 5 if rank % 2 else 6, "attr": [end, {"name": "comm_size", "uint64Val": 9}]},
+    ]
+    return "\n".join(map(json.dumps, found))
+
+
+TRACES = {f"trace.{rank}.et": _letters(_nodes(rank)) for rank in range(4)} | {
+    **{f"ring.{rank}.et": _letters(_ring(rank)) for rank in range(4)},
+    **{f"text.{rank}.json": _json(rank) for rank in range(4)},
+    "graph.json": json.dumps(
+        {
+            "workload_graph": [
+                {"Id": 1, "Name": "a", "NodeType": 4, "runtime": 5, "data_deps": [], "is_cpu_op": False, "num_ops": 8},
+                {"Id": 2, "NodeType": 7, "comm_type": 0, "comm_size": 80, "ctrl_deps": [1], "involved_dim": "[true]"},
+                {"Id": "3", "NodeType": "COMP_NODE", "runtime": 2.5, "dataDeps": [2, 1], "tensor_size": 4.0},
+            ]
+        },
+        indent=1,
+    ),
     "trace.groups.json": '{"1": [0, 1], "2": [2, 3]}',
     "alone.json": '{"version": "0.0.4"}{"id": "1", "type": "COMP_NODE", "durationMicros": "7", "dataDeps": ["0"],\n'
     '"attr": [{"name": "num_ops", "int64Val": "5"}]}',
 }
 """Those of ``.et`` are bytes, written as the letters of Latin-1."""
-TRACE_WORDS = ("trace", "trace", "trace", "trace.2.et", "alone.json")
+TRACE_WORDS = ("trace", "trace", "trace", "trace.2.et", "alone.json", "text", "graph.json")
 """What ``--workload`` may say of them."""
 
 PARTS = """from astra_ns3.collectives.registry import lookup

@@ -23,6 +23,7 @@ from astra_ns3.system.file import parse_system
 from astra_ns3.workload.files.astra_sim import parse_workload
 from astra_ns3.workload.files.simai import is_simai, parse_simai
 from astra_ns3.workload.loops import LAYER_POLICIES, SIMAI_LOOPS, TEXT_LOOPS
+from astra_ns3.workload.programs import Programs
 from soak.draw import Draw
 
 Drawn = dict[str, Any]
@@ -155,7 +156,8 @@ def draw_workload(draw: Draw, dimensions: Sequence[int], bandwidths: Sequence[fl
     rules = preset(options["compat"])
     if rules.all_reduce_uses_own_algorithms:  # which need not be able to do its parts
         system.pop("collective-optimization", None)
-    expected = expected_run(read_text(text), parse_system(system), dimensions, bandwidths, rules, passes)
+    programs = Programs.of(read_text(text), passes, dimensions)
+    expected = expected_run(programs, parse_system(system), bandwidths, rules)
     total = sum(schedule_bytes(play.schedule, play.bytes) * len(play.groups) * play.count for play in expected.plays)
     options["comm_scale"] = float(f"{max(1, budget_bytes) / max(1, total):.3g}")
     return {"kind": "workload", "text": text, "system": system, "options": options}

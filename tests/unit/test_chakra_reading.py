@@ -16,10 +16,13 @@ from support import chakra_bytes as raw
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.graph_workload import GraphNode, NodeKind
 from astra_ns3.errors import InputError
+from astra_ns3.workload.files.chakra.attributes import AttributeReader
 from astra_ns3.workload.files.chakra.compiled import FILE_DESCRIPTOR_SET
 from astra_ns3.workload.files.chakra.groups import read_groups
 from astra_ns3.workload.files.chakra.names import COLLECTIVE_TYPES, NODE_TYPES
+from astra_ns3.workload.files.chakra.nodes import NodeReader
 from astra_ns3.workload.files.chakra.trace import is_chakra, read_chakra
+from astra_ns3.workload.graphs.same_on_all import SameOnAll
 
 MIB = 1 << 20
 
@@ -52,7 +55,7 @@ def test_the_compiled_schema_says_what_the_proto_file_says(repository: Path) -> 
         }
         for message in file.message_type
     }
-    assert len(written) == 20
+    assert len(written) == 21
     assert compiled == written
     for enum, names in zip(file.enum_type, (NODE_TYPES, COLLECTIVE_TYPES), strict=True):
         assert [(value.name, value.number) for value in enum.value] == [(name, i) for i, name in enumerate(names)]
@@ -268,6 +271,62 @@ def test_pieces_do_not_show(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert len(whole) == 100
 
 
+NUMBERS = st.one_of(st.integers(0, 300), st.sampled_from([2**63 - 1, 2**63, 2**64 - 1]))
+
+
+@st.composite
+def some_nodes(draw: st.DrawFn) -> bytes:
+    """A node of whatever is allowed, its fields in any order and some of them twice."""
+    fields = [raw.field(1, draw(NUMBERS)), raw.field(2, draw(st.sampled_from([b"", b"n", b"\xff", "\u00e9".encode()])))]
+    fields += [raw.field(3, draw(st.sampled_from([0, 4, 5, 6, 7, 9, -1])))]
+    for number in (4, 5):
+        parents = draw(st.lists(NUMBERS, max_size=4))
+        packed = draw(st.booleans())
+        fields += (
+            [raw.field(number, b"".join(map(raw.varint, parents)))]
+            if packed
+            else [raw.field(number, parent) for parent in parents]
+        )
+    fields += [raw.field(7, draw(NUMBERS)), raw.field(6, 5), raw.field(99, b"more")]
+    for name in draw(st.lists(st.sampled_from(["comm_size", "comm_src", "comm_dst", "comm_type", "x"]), max_size=4)):
+        fields.append(raw.field(10, raw.attribute(name, draw(st.integers(-1, 9)))))
+    return b"".join(draw(st.permutations(fields + draw(st.lists(st.sampled_from(fields), max_size=2)))))
+
+
+def one_by_one(reader: NodeReader, contents: list[bytes]) -> list[GraphNode] | None:
+    try:
+        return [reader.read(content) for content in contents]
+    except InputError:
+        return None
+
+
+@given(st.lists(some_nodes(), max_size=6))
+def test_nodes_read_at_once_are_those_read_one_by_one(contents: list[bytes]) -> None:
+    at_once = NodeReader(3, AttributeReader()).read_all(contents)
+    slowly = one_by_one(NodeReader(3, AttributeReader()), contents)
+    assert at_once in (None, slowly)
+
+
+@pytest.mark.parametrize("missing", [None, frozenset([1, 3])])
+def test_ordinary_nodes_are_read_at_once(missing: frozenset[int] | None) -> None:
+    contents = [raw.node(0, raw.COMPUTE), raw.node(1, raw.COMPUTE, [0], duration_us=4, num_ops=3, tensor_size=4)]
+    contents += [raw.node(2, raw.SEND, [0, 1, 0], control=[1, 9], comm_src=3, comm_dst=1, comm_size=8)] * 2
+    contents += [raw.node(4, raw.COLLECTIVE, comm_type=0, comm_size=8, pg_name="5"), raw.node(0, 1, name=""), b""]
+    at_once = NodeReader(3, AttributeReader(), missing).read_all(contents)
+    assert at_once is not None
+    assert at_once == one_by_one(NodeReader(3, AttributeReader(), missing), contents)
+    assert at_once[2].parents == ((0, 1, 9) if missing is None else (0, 1))
+
+
+def test_a_node_that_was_cut_off_is_never_read_with_the_next(tmp_path: Path) -> None:
+    whole = raw.node(1, raw.COLLECTIVE, [5, 6, 7], duration_us=300, comm_type=2, comm_size=900, pg_name="12")
+    after = [raw.node(8, raw.COMPUTE, [1], duration_us=2), raw.node(9, raw.SEND, comm_dst=2, comm_size=3)]
+    for end in range(len(whole)):
+        contents = [after[0], whole[:end], *after]
+        at_once = NodeReader(3, AttributeReader()).read_all(contents)
+        assert at_once in (None, one_by_one(NodeReader(3, AttributeReader()), contents))
+
+
 @pytest.mark.parametrize("version", ["", "0.0.4"])
 def test_both_versions_are_read_without_a_word(tmp_path: Path, version: str) -> None:
     path = tmp_path / "one.et"
@@ -310,22 +369,6 @@ def test_a_workload_graph_in_json_is_read(tmp_path: Path) -> None:
     first, second = read_chakra(path).nodes(0)
     assert (first.kind, first.duration_ps, first.on_host) == (NodeKind.COMPUTE, 318_000_000, True)
     assert (second.kind, second.parents) == (NodeKind.MARK, (216, 3))
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ('{"version": ""}{"type": "COMP_NOD"}', r":1: node type 'COMP_NOD' is not one of .* did you mean 'COMP_NODE'"),
-        ('{"version": ""}\n{"id": "x"}', r":2: is no node of a Chakra trace"),
-        ('{"version": ""}\n{"id": 1', r":2: is not JSON"),
-        ('{"version": ""}\n[1]', r":2: expected an object"),
-    ],
-)
-def test_bad_json_is_named_with_its_line(tmp_path: Path, text: str, message: str) -> None:
-    path = tmp_path / "one.json"
-    path.write_text(text)
-    with pytest.raises(InputError, match=r"one\.json" + message):
-        list(read_chakra(path).nodes(0))
 
 
 def test_other_files_are_not_taken_for_traces(repository: Path) -> None:
@@ -389,6 +432,10 @@ def test_of_pytorchs_callers_only_earlier_ones_that_are_there_count(tmp_path: Pa
     assert warning.endswith(
         "control dependencies of PyTorch's nodes name 2 nodes that aren't there, and 2 times one that isn't earlier: "
         "these aren't waited for"
+    )
+    (line,) = SameOnAll(trace, 4).warnings
+    assert line == f"{path}: is the trace of one rank, and all 4 NPUs play it, in whatever communicator; " + (
+        warning.removeprefix(f"{path}: ")
     )
 
 

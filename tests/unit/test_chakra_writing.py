@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import chakra_bytes as raw
 from support.made_graphs import Graphs
+from support.written_nodes import WRITTEN
 
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.graph_workload import GraphNode, NodeKind
@@ -24,46 +24,8 @@ def plain(node: GraphNode) -> GraphNode:
     return node._replace(type_name="")
 
 
-def made(**values: Any) -> GraphNode:
-    """A node with these values and no others."""
-    return GraphNode(**values)
-
-
-COMPUTES = st.builds(
-    made,
-    number=st.integers(0, 2**63),
-    name=st.text(max_size=9),
-    kind=st.sampled_from([NodeKind.COMPUTE, NodeKind.MEMORY_LOAD, NodeKind.MEMORY_STORE]),
-    parents=st.lists(st.integers(0, 2**40), unique=True, max_size=5).map(tuple),
-    duration_ps=st.integers(0, 2**60),
-    operations=st.none() | st.integers(0, 2**62),
-    tensor_bytes=st.none() | st.integers(0, 2**62),
-    on_host=st.booleans(),
-)
-COLLECTIVES = st.builds(
-    made,
-    number=st.integers(0, 2**63),
-    name=st.just("c"),
-    kind=st.just(NodeKind.COLLECTIVE),
-    collective=st.sampled_from([kind for kind in CollectiveKind if kind is not CollectiveKind.POINT_TO_POINT]),
-    bytes=st.integers(0, 2**62),
-    group=st.sampled_from(["", "1", "tensor parallel"]),
-    dimensions=st.none() | st.lists(st.booleans(), max_size=4).map(tuple),
-    priority=st.integers(-5, 5),
-)
-MESSAGES = st.builds(
-    made,
-    number=st.integers(0, 2**63),
-    name=st.just("m"),
-    kind=st.sampled_from([NodeKind.SEND, NodeKind.RECEIVE]),
-    bytes=st.integers(0, 2**62),
-    peer=st.integers(0, 2**30),
-    tag=st.integers(-(2**62), 2**62),
-)
-
-
 @settings(max_examples=40)
-@given(nodes=st.lists(COMPUTES | COLLECTIVES | MESSAGES, max_size=8), as_json=st.booleans())
+@given(nodes=st.lists(WRITTEN, max_size=8), as_json=st.booleans())
 def test_what_is_written_is_read_back(
     tmp_path_factory: pytest.TempPathFactory, nodes: list[GraphNode], as_json: bool
 ) -> None:
@@ -137,8 +99,26 @@ def test_what_a_trace_cannot_say_is_an_error(tmp_path: Path, node: GraphNode, me
         write_chakra(Graphs([[node]]), tmp_path / "job")
 
 
+def test_a_workload_that_fails_on_the_way_leaves_what_was_there(tmp_path: Path) -> None:
+    good, bad = GraphNode(1, "a", NodeKind.COMPUTE), GraphNode(1, "a", NodeKind.COMPUTE, start_ps=1)
+    write_chakra(Graphs([[good], [good]]), tmp_path / "job")
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    with pytest.raises(InputError, match="starts at a time"):
+        write_chakra(Graphs([[good, good._replace(number=2)], [bad]], {"1": (0,)}), tmp_path / "job")
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+@pytest.mark.parametrize(("suffix", "as_json"), [("et", True), ("json", False)])
+def test_files_of_the_other_form_are_not_left_beside(tmp_path: Path, suffix: str, as_json: bool) -> None:
+    node = GraphNode(1, "a", NodeKind.COMPUTE)
+    (tmp_path / f"job.0.{suffix}").write_text("old")
+    (tmp_path / f"job.0.{suffix}.old").write_text("no file of a rank")
+    with pytest.raises(InputError, match=rf"job\.0\.{suffix}: stands there already, .* written to .*job; remove it"):
+        write_chakra(Graphs([[node]]), tmp_path / "job", as_json=as_json)
+
+
 def test_a_trace_written_over_itself_is_what_it_was(tmp_path: Path) -> None:
-    graph = Graphs([[made(number=1, name="a", kind=NodeKind.COMPUTE, duration_ps=5_000_000)]] * 2)
+    graph = Graphs([[GraphNode(1, "a", NodeKind.COMPUTE, duration_ps=5_000_000)]] * 2)
     write_chakra(graph, tmp_path / "t")
     before = [(tmp_path / f"t.{npu}.et").read_bytes() for npu in (0, 1)]
     assert write_chakra(read_chakra(tmp_path / "t"), tmp_path / "t").nodes == 2
@@ -147,6 +127,6 @@ def test_a_trace_written_over_itself_is_what_it_was(tmp_path: Path) -> None:
 
 
 def test_a_scale_beyond_what_can_be_counted_is_refused(tmp_path: Path) -> None:
-    write_chakra(Graphs([[made(number=1, name="a", kind=NodeKind.COMPUTE, duration_ps=5_000_000)]]), tmp_path / "t")
+    write_chakra(Graphs([[GraphNode(1, "a", NodeKind.COMPUTE, duration_ps=5_000_000)]]), tmp_path / "t")
     with pytest.raises(InputError, match=r"node 1 .'a'.: 5000000 times the scale 1e.300 is too large"):
         list(read_chakra(tmp_path / "t").scaled(1.0, 1e300).nodes(0))

@@ -108,6 +108,43 @@ def test_communicators_are_written_and_found() -> None:
     assert read_chakra("again").groups == read_chakra("moe").groups
 
 
+def names(pattern: str) -> set[str]:
+    return {path.name for path in Path().glob(pattern)}
+
+
+def test_one_rank_of_a_job_keeps_its_number_and_its_communicators(tmp_path: Path) -> None:
+    assert convert(str(INPUTS / "moe-simai-16.txt"), "moe", "--dimensions", "16").exception is None
+    told = convert("moe.9.et", "one", "--to", "chakra-json")
+    assert told.exception is None
+    assert "moe.9.et: is one of 16 ranks, and written alone; all are moe" in told.stderr
+    assert names("one*") == {"one.9.json", "one.groups.json"}
+    assert Path("one.groups.json").read_bytes() == Path("moe.groups.json").read_bytes()
+    assert convert("one.9.json", "back").exception is None
+    assert Path("back.9.et").read_bytes() == Path("moe.9.et").read_bytes()
+    assert convert("moe.9.et", "other", "--groups", "moe.groups.json").exception is None
+    assert names("other*") == {"other.9.et", "other.groups.json"}
+
+
+def test_what_would_be_mixed_with_another_workload_is_not_written(tmp_path: Path) -> None:
+    assert convert(str(INPUTS / "moe-simai-16.txt"), "job", "--dimensions", "16").exception is None
+    before = {path.name: path.read_bytes() for path in Path().glob("job*")}
+
+    def refused(*words: str) -> str:
+        message = str(convert(*words).exception)
+        assert {path.name: path.read_bytes() for path in Path().glob("job*")} == before
+        return message
+
+    more = refused(DLRM, "job", "--dimensions", "2x4")
+    assert more == (
+        "job.8.et: stands there already, and would be taken for a part of what is written to job (and 8 more such "
+        "files); remove it, or write to another name"
+    )
+    assert "job.0.et: stands there already" in refused("job", "job", "--to", "chakra-json")
+    groups = refused(DLRM, "job", "--dimensions", "4x4")
+    assert groups.startswith("job.groups.json: stands there already, and would be taken for a part of what is written")
+    assert convert("job", "job").exception is None  # over itself
+
+
 def test_a_loop_is_written_as_text() -> None:
     assert convert(DLRM, "again.txt", "--to", "astra-sim").exception is None
     assert read_workload("again.txt").layers == read_workload(DLRM).layers

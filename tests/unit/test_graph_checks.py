@@ -130,6 +130,46 @@ def test_over_all_dimensions_is_the_same_as_over_none_in_particular() -> None:
     assert check_graphs(Graphs([[collective(1, dimensions=(True, True))], [collective(1)]])) == ()
 
 
+@pytest.mark.parametrize(
+    ("one", "other", "words"),
+    [
+        ((True,), (True, True), "is all_reduce of 8 bytes over dimensions 0, but file 1 has all_reduce of 8 bytes th"),
+        ((), None, "is all_reduce of 8 bytes over dimensions none, but file 1 has all_reduce of 8 bytes there"),
+    ],
+)
+def test_a_list_shorter_than_the_networks_dimensions_is_not_all_of_them(
+    one: tuple[bool, ...], other: tuple[bool, ...] | None, words: str
+) -> None:
+    graphs = Graphs([[collective(1, dimensions=one)], [collective(1, dimensions=other)]])
+    with pytest.raises(ProgramMismatch) as caught:
+        check_graphs(graphs, dimensions=2)
+    assert words in str(caught.value)
+
+
+def test_what_a_list_says_beyond_the_networks_dimensions_counts_for_nothing() -> None:
+    ranks = [[collective(1, dimensions=(True, False, True))], [collective(1, dimensions=(True, False))]]
+    assert check_graphs(Graphs(ranks), dimensions=2) == ()
+    assert "over dimensions 0, 2, but" in problem(ProgramMismatch, ranks)
+
+
+def test_lists_that_do_not_fit_the_networks_dimensions_are_warnings() -> None:
+    nowhere = [collective(1, dimensions=(False, False, True)), collective(2, dimensions=())]
+    short = [collective(3, dimensions=(True,)), collective(4)]
+    graphs = Graphs([[*nowhere, *short], [*nowhere, *short]])
+    assert check_graphs(graphs) == ()
+    assert check_graphs(graphs, dimensions=2) == (
+        "file 0: node 1 'n1': 4 collectives go over none of the network's 2 dimensions (involved_dim), so nothing is "
+        "sent",
+        "file 0: node 3 'n3': 2 collectives name fewer dimensions than the network's 2 dimensions (involved_dim); "
+        "those that aren't named aren't gone over",
+    )
+
+
+def test_lists_of_dimensions_of_a_communicator_do_not_count() -> None:
+    ranks = [[collective(1, group="1", dimensions=(True, False))], [collective(1, group="1", dimensions=(False,))]]
+    assert check_graphs(Graphs(ranks, {"1": (0, 1)}), dimensions=2) == ()
+
+
 def test_a_communicator_of_one_is_sound() -> None:
     ranks = [[collective(1, group="1")], [collective(5, 99, group="2")]]
     assert check_graphs(Graphs(ranks, {"1": (0,), "2": (1,)})) == ()
@@ -180,6 +220,17 @@ def test_messages_with_one_end_or_two_sizes_are_named(ranks: list[list[GraphNode
 )
 def test_messages_to_nobody_or_of_no_size_are_named(node: GraphNode, message: str) -> None:
     assert problem(InputError, [[node], []]) == message
+
+
+@pytest.mark.parametrize(("sent", "awaited"), [(-1, -2), (0, 2**61 - 1), (5, 2**61 + 4)])
+def test_tags_and_sizes_that_python_hashes_alike_are_told_apart(sent: int, awaited: int) -> None:
+    message = problem(ProgramMismatch, [[send(1, 1, tag=sent)], [receive(1, 0, tag=awaited)]])
+    assert f"a message with tag {sent} that file 1 never receives" in message
+    if sent >= 0:
+        ranks = [[send(1, 1, bytes_=sent)], [receive(1, 0, bytes_=awaited)]]
+        assert f"sends NPU 1 {sent} bytes with tag 0, but file 1 receives {awaited}" in problem(ProgramMismatch, ranks)
+        sizes = [[collective(1, sent)], [collective(1, awaited)]]
+        assert f"all_reduce of {awaited} bytes there" in problem(ProgramMismatch, sizes)
 
 
 def test_a_receive_needs_no_size() -> None:

@@ -210,6 +210,31 @@ def test_a_number_that_stands_twice_is_refused() -> None:
         Played((compute(1, 1), compute(1, 2)))
 
 
+@pytest.mark.parametrize("numbers", [(5, 3, 5), (5, 3, 3), (1, 2, 1)])
+def test_a_number_is_missed_in_no_order_of_the_file(numbers: tuple[int, ...]) -> None:
+    with pytest.raises(InputError, match="stands there twice"):
+        finish_all(Window([compute(number, 1) for number in numbers], 2, "file"))
+
+
+def finish_all(window: Window) -> None:
+    window.fill()
+    for node in list(window.ready):
+        window.finish(node.number)
+
+
+@pytest.mark.parametrize("duration_ps", [2**63 - 1, 2**63, 10**25])
+def test_a_node_that_would_outlast_all_time_is_refused(duration_ps: int) -> None:
+    graph = compute(1, 3), compute(2, 0, 1)._replace(duration_ps=duration_ps)
+    told = rf"small\.0: node 2 \('c2'\) begins after 3000000 ps and would last {duration_ps} ps, expected an end before"
+    with pytest.raises(InputError, match=told):
+        Played(graph)
+
+
+def test_a_node_may_last_until_the_end_of_all_time() -> None:
+    graph = compute(1, 3), compute(2, 0, 1)._replace(duration_ps=2**63 - 1 - 3 * US)
+    assert Played(graph).records.finish_ps == 2**63 - 1
+
+
 def test_finished_nodes_are_those_added() -> None:
     finished = FinishedNodes()
     for number in (0, 255, 256, 10**12):

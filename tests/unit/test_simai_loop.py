@@ -329,7 +329,7 @@ def test_a_request_of_experts_names_a_grid_that_is_finer_than_the_systems() -> N
     request = next(operation.request for operation in program if isinstance(operation, Issue))
     assert request.communicator is not None
     assert request.communicator.sizes == (2, 2, 2)
-    assert Grid(programs.parallelism.dimensions).sizes == (2, 4, 1)
+    assert Grid(programs.cut.dimensions).sizes == (2, 4, 1)
 
 
 def test_a_micro_batch_of_a_pipeline_does_not_go_forward_again_through_anothers_rows() -> None:

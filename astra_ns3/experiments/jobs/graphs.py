@@ -16,7 +16,8 @@ from astra_ns3.system.groups import Grid
 from astra_ns3.system.messages import message_schedule
 from astra_ns3.workload.dry_run import Counts
 from astra_ns3.workload.graphs.checking import check_graphs
-from astra_ns3.workload.graphs.counted import GraphCounts, counted
+from astra_ns3.workload.graphs.counted import GraphCounts, NodeCounter
+from astra_ns3.workload.graphs.custom import check_custom
 from astra_ns3.workload.graphs.driver import GraphDriver
 from astra_ns3.workload.graphs.same_on_all import SameOnAll
 
@@ -26,7 +27,7 @@ class GraphJob:
     """See :class:`~astra_ns3.experiments.jobs.job.Job`."""
 
     workload: GraphWorkload
-    _counts: dict[Ground, GraphCounts] = field(default_factory=dict, compare=False, repr=False)
+    _counters: dict[Ground, NodeCounter] = field(default_factory=dict, compare=False, repr=False)
     _checked: dict[Ground, list[str]] = field(default_factory=dict, compare=False, repr=False)
 
     @property
@@ -61,10 +62,15 @@ class GraphJob:
         played = not ground.system.replay_only
         both_ends = played and not ground.compatibility.messages_by_arrival
         workload = self._played_on(ground)
+        dimensions = len(ground.dimensions) if played else None
+        counter = NodeCounter(workload, ground.system, len(ground.dimensions), ground.compatibility)
         if isinstance(workload, SameOnAll):
-            found = check_graphs(workload.one, collectives=False, messages=False)
-            return [*workload.warnings, *found]
-        return [*workload.warnings, *check_graphs(workload, collectives=played, messages=both_ends)]
+            found = check_graphs(counter.watched, collectives=False, messages=False, dimensions=dimensions)
+        else:
+            found = check_graphs(counter.watched, collectives=played, messages=both_ends, dimensions=dimensions)
+        self._counters[ground] = counter
+        custom = check_custom(ground.system, ground.compatibility) if played else ()
+        return [*workload.warnings, *found, *custom]
 
     def document(self) -> dict[str, Any]:
         """Where it came from, and its groups; not its nodes."""
@@ -78,10 +84,9 @@ class GraphJob:
         }
 
     def expected(self, ground: Ground, passes: int, tell: Tell = silent) -> ExpectedRun:
-        """Every collective and message; of a workload too large to be counted which there are, but no number."""
+        """Every collective and message; of a workload with too many kinds some, but no number."""
         if passes > 1:
             raise InputError(f"passes is {passes}, expected 1: a workload of graphs is played once")
-        self.warnings(ground)  # what is wrong with a file is told with its name, before anything is counted
         counts = self._counted(ground)
         times = int(counts.whole)
         messages = [
@@ -93,7 +98,7 @@ class GraphJob:
         return expected_plays(requests, messages, ground.system, world, ground.compatibility, tell)
 
     def expected_computation(self, ground: Ground, passes: int) -> tuple[int, int]:
-        """By durations or the roofline; nothing is known of a workload too large to be counted."""
+        """By durations or the roofline; nothing is known of a workload with too many kinds of communication."""
         counts = self._counted(ground)
         return (counts.npu0_compute_ps, counts.computations) if counts.whole else (0, 0)
 
@@ -130,8 +135,5 @@ class GraphJob:
         )
 
     def _counted(self, ground: Ground) -> GraphCounts:
-        if ground not in self._counts:
-            workload = self._played_on(ground)
-            found = counted(workload, ground.system, len(ground.dimensions), ground.compatibility)
-            self._counts[ground] = found
-        return self._counts[ground]
+        self.warnings(ground)  # what is wrong with a file is told with its name, before what can't be asked
+        return self._counters[ground].counts()

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Protocol
 from astra_ns3.collectives.schedule_files import Tell, silent
 from astra_ns3.config.core.compatibility import Compatibility
 from astra_ns3.config.system import SystemConfig
+from astra_ns3.errors import InputError
 from astra_ns3.experiments.expected import ExpectedRun
 from astra_ns3.network.api import NetworkBackend
 from astra_ns3.network.ideal.choice import Ideal
@@ -89,3 +90,12 @@ class Job(Protocol):
 
     def driver(self, network: NetworkBackend, ground: Ground, playing: Playing) -> Driver:
         """What plays it on ``network``."""
+
+
+def check_collectives(system: SystemConfig) -> None:
+    """Raise InputError if a system plays collectives as traces, which only a workload of graphs can."""
+    for kind in system.custom_collectives():
+        raise InputError(
+            f"the system plays {kind.value} as Chakra traces ('...-implementation-custom'), which only a workload "
+            "of graphs can; 'file:PATH' as an implementation plays a schedule in any"
+        )

@@ -13,11 +13,18 @@ from astra_ns3.errors import InputError
 from astra_ns3.experiments.jobs.flows import FlowsJob
 from astra_ns3.experiments.jobs.graphs import GraphJob
 from astra_ns3.experiments.jobs.job import Job
+from astra_ns3.experiments.jobs.models import ModelJob
 from astra_ns3.experiments.jobs.training import TrainingJob
 from astra_ns3.workload.files.registry import AnyWorkload
+from astra_ns3.workload.models.workload import ModelWorkload
 from astra_ns3.workload.simai_rules import as_simai_plays
 
-JOBS: dict[type, Callable[[Any], Job]] = {Workload: TrainingJob, FlowList: FlowsJob, GraphWorkload: GraphJob}
+JOBS: dict[type, Callable[[Any], Job]] = {
+    Workload: TrainingJob,
+    ModelWorkload: ModelJob,
+    FlowList: FlowsJob,
+    GraphWorkload: GraphJob,
+}
 """From the kind of a workload to its job."""
 
 
@@ -37,7 +44,11 @@ _OF_SCHEDULING = (
 )
 
 
-_RECORDS_NOTHING: Mapping[type, tuple[str, ...]] = {Workload: ("nodes",), FlowList: ("timeline", "layers", "nodes")}
+_RECORDS_NOTHING: Mapping[type, tuple[str, ...]] = {
+    Workload: ("nodes",),
+    ModelWorkload: ("nodes",),
+    FlowList: ("timeline", "layers", "nodes"),
+}
 """Words of ``record`` that ask for tables which a kind of workload has no rows for."""
 _EVERYTHING = {"flows", "layers", "timeline", "nodes"}
 """Who asks for all these means whatever there is."""
@@ -48,7 +59,7 @@ def without_effect(workload: AnyWorkload, options: object) -> list[str]:
 
     ``options``: Options, or a run's request, which says what to record, too.
     """
-    names: tuple[str, ...] = ("remote_memory",) if isinstance(workload, Workload) else ()
+    names: tuple[str, ...] = ("remote_memory",) if isinstance(workload, (Workload, ModelWorkload)) else ()
     if isinstance(workload, FlowList):
         names = ("remote_memory", *_OF_SCHEDULING)
     given = [f"--{name.replace('_', '-')}" for name in names if getattr(options, name, None) is not None]

@@ -7,9 +7,8 @@ from typing import Any
 
 from astra_ns3.collectives.schedule_files import Tell, silent
 from astra_ns3.config.workload import Pass, Workload
-from astra_ns3.errors import InputError
 from astra_ns3.experiments.expected import ExpectedRun, expected_run
-from astra_ns3.experiments.jobs.job import Ground, Playing, Shape
+from astra_ns3.experiments.jobs.job import Ground, Playing, Shape, check_collectives
 from astra_ns3.experiments.scaling import scaled_apart
 from astra_ns3.network.api import NetworkBackend
 from astra_ns3.workload.driver import TrainingDriver
@@ -84,20 +83,9 @@ class TrainingJob:
 
     def expected(self, ground: Ground, passes: int, tell: Tell = silent) -> ExpectedRun:
         """Every collective and message of the loop."""
-        for kind in ground.system.custom_collectives():
-            raise InputError(
-                f"the system plays {kind.value} as Chakra traces ('...-implementation-custom'), which only a workload "
-                "of graphs can; 'file:PATH' as an implementation plays a schedule in any"
-            )
-        return expected_run(
-            self.workload,
-            ground.system,
-            ground.dimensions,
-            ground.bandwidths,
-            ground.compatibility,
-            passes,
-            tell,
-        )
+        check_collectives(ground.system)
+        programs = Programs.of(self.workload, passes, ground.dimensions)
+        return expected_run(programs, ground.system, ground.bandwidths, ground.compatibility, tell)
 
     def expected_computation(self, ground: Ground, passes: int) -> tuple[int, int]:
         """Of the loop's dry run."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from pathlib import Path
+from math import prod
 from typing import NamedTuple
 
 from astra_ns3.config.flow_list import FlowList
@@ -12,6 +12,9 @@ from astra_ns3.config.graph_workload import GraphWorkload
 from astra_ns3.config.workload import Workload
 from astra_ns3.errors import InputError, nearest
 from astra_ns3.workload.files.astra_sim import format_workload, parse_workload
+from astra_ns3.workload.files.chakra.files import rank_of
+from astra_ns3.workload.files.chakra.target import Together
+from astra_ns3.workload.files.chakra.trace import ChakraTrace
 from astra_ns3.workload.files.chakra.writer import write_chakra
 from astra_ns3.workload.files.flows.writing import WRITERS, write_flows
 from astra_ns3.workload.files.registry import AnyWorkload
@@ -19,6 +22,8 @@ from astra_ns3.workload.files.simai import format_simai, parse_simai
 from astra_ns3.workload.graphs.checking import check_graphs
 from astra_ns3.workload.graphs.unrolled import UnrolledLoop
 from astra_ns3.workload.loops import SIMAI_LOOPS
+from astra_ns3.workload.models.workload import ModelWorkload
+from astra_ns3.workload.training.programs import TrainingPrograms
 
 
 class Unrolling(NamedTuple):
@@ -49,8 +54,10 @@ def convert(workload: AnyWorkload, target: str, output: str | os.PathLike[str], 
 
 def _to_chakra(workload: AnyWorkload, output: str, unrolling: Unrolling, *, as_json: bool = False) -> Converted:
     graphs = as_graphs(workload, unrolling)
-    warnings = (*graphs.warnings, *check_graphs(graphs))
-    written = write_chakra(graphs, output.removesuffix(".json" if as_json else ".et"), as_json=as_json)
+    # One rank of a job: who else is in its collectives, and where its messages go, stands in other files.
+    rank = rank_of(graphs.files[0]) or 0 if isinstance(graphs, ChakraTrace) and graphs.alone else None
+    warnings = (*graphs.warnings, *check_graphs(graphs, collectives=rank is None, messages=rank is None))
+    written = write_chakra(graphs, output.removesuffix(".json" if as_json else ".et"), as_json=as_json, rank=rank)
     if written.rounded:
         warnings = (
             *warnings,
@@ -69,13 +76,18 @@ def as_graphs(workload: AnyWorkload, unrolling: Unrolling) -> GraphWorkload:
     """A workload as graphs; raises InputError for what can't be one."""
     if isinstance(workload, FlowList):
         raise InputError(f"{workload.source}: flows start at times, which no graph of ours can say")
-    if not isinstance(workload, Workload):
+    if not isinstance(workload, (Workload, ModelWorkload)):
         return workload
-    if unrolling.dimensions is None:
+    dimensions = unrolling.dimensions
+    if dimensions is None:
         raise InputError(
             f"{workload.source}: is a training loop, whose graph depends on the NPUs that play it; say --dimensions"
         )
-    return UnrolledLoop(workload, unrolling.passes, unrolling.dimensions, unrolling.policy)
+    if isinstance(workload, ModelWorkload):
+        plan = workload.plan(prod(dimensions))
+        programs = TrainingPrograms.of(plan, workload.clock(), unrolling.passes, dimensions)
+        return UnrolledLoop(programs, unrolling.policy)
+    return UnrolledLoop.of(workload, unrolling.passes, dimensions, unrolling.policy)
 
 
 def _to_text(workload: AnyWorkload, output: str, unrolling: Unrolling) -> Converted:
@@ -117,10 +129,8 @@ def _written(
         raise InputError(f"{workload.source}: {whose} text can't say it: {error}") from error
     if again != workload:
         raise InputError(f"{workload.source}: {whose} text can't say all that it says")
-    try:
-        Path(output).write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"{output}: cannot be written: {error.strerror}") from error
+    with Together() as target, target.open(output) as file:
+        file.write(text.encode())
     return Converted((output,), f"{len(workload.layers)} layers")
 
 

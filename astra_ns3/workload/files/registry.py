@@ -9,6 +9,7 @@ from pathlib import Path
 
 from astra_ns3.config.flow_list import FlowList
 from astra_ns3.config.graph_workload import GraphWorkload
+from astra_ns3.config.model.file import fits_model
 from astra_ns3.config.workload import Workload
 from astra_ns3.errors import InputError
 from astra_ns3.workload.files.astra_sim import read_workload as read_astra_sim
@@ -16,8 +17,9 @@ from astra_ns3.workload.files.chakra.groups import read_groups
 from astra_ns3.workload.files.chakra.trace import ChakraTrace, is_chakra, read_chakra
 from astra_ns3.workload.files.flows.reading import holds_flows, read_flows
 from astra_ns3.workload.files.simai import fits_simai, read_simai
+from astra_ns3.workload.models.workload import ModelWorkload, read_model
 
-AnyWorkload = Workload | GraphWorkload | FlowList
+AnyWorkload = Workload | GraphWorkload | FlowList | ModelWorkload
 """A workload of any kind."""
 
 
@@ -31,6 +33,7 @@ class WorkloadFormat:
 
 
 FORMATS: tuple[WorkloadFormat, ...] = (
+    WorkloadFormat("model", fits_model, read_model),
     WorkloadFormat("Chakra", is_chakra, read_chakra),
     WorkloadFormat("flows", holds_flows, read_flows),
     WorkloadFormat("SimAI", fits_simai, read_simai),

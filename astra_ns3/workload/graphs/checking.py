@@ -6,33 +6,45 @@ memory. Only where those numbers tell that something is wrong are files read aga
 
 from __future__ import annotations
 
+from collections import defaultdict
+
 from astra_ns3.config.graph_workload import GraphWorkload
 from astra_ns3.workload.graphs.checks.collectives import CollectiveCheck
+from astra_ns3.workload.graphs.checks.dimensions import UnfitDimensions
 from astra_ns3.workload.graphs.checks.messages import MessageCheck
 from astra_ns3.workload.graphs.checks.order import OrderCheck
 from astra_ns3.workload.graphs.checks.unusual import UnusualNodes
 
 
-def check_graphs(workload: GraphWorkload, *, collectives: bool = True, messages: bool = True) -> tuple[str, ...]:
+def check_graphs(
+    workload: GraphWorkload, *, collectives: bool = True, messages: bool = True, dimensions: int | None = None
+) -> tuple[str, ...]:
     """What the user of a workload should know, each one line, beside its own warnings.
+
+    ``dimensions``: how many the network has (None: not known, or of no meaning).
 
     Raises InputError for a node that stands there twice, and for what can't be played: ProgramsDeadlock for nodes that
     wait for one another, ProgramMismatch for collectives that differ between the members of a communicator and for
     messages without a second end, unless these don't matter. A parent that is missing counts as done, with a warning.
     """
     order, unusual = OrderCheck(workload), UnusualNodes(workload)
-    together: list[CollectiveCheck | MessageCheck] = [CollectiveCheck(workload)] if collectives else []
+    unfit = [] if dimensions is None else [UnfitDimensions(workload, dimensions)]
+    together: list[CollectiveCheck | MessageCheck] = [CollectiveCheck(workload, dimensions)] if collectives else []
     together += [MessageCheck(workload)] if messages else []
-    take_by_kind = {kind: take for check in (unusual, *together) for kind, take in check.takes().items()}
+    takes_by_kind = defaultdict(list)
+    for check in (unusual, *unfit, *together):
+        for kind, take in check.takes().items():
+            takes_by_kind[kind].append(take)
     for npu in range(workload.npus):
         order.begin(npu)
         for node in workload.nodes(npu):
             order.take(node)
-            take = take_by_kind.get(node.kind)
-            if take is not None:
-                take(npu, node)
+            takes = takes_by_kind.get(node.kind)
+            if takes is not None:
+                for take in takes:
+                    take(npu, node)
         order.end()
     order.raise_problems()
-    for check in together:
-        check.raise_problems()
-    return (*order.warnings(), *unusual.warnings())
+    for pair in together:
+        pair.raise_problems()
+    return (*order.warnings(), *unusual.warnings(), *(line for check in unfit for line in check.warnings()))

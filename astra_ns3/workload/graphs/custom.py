@@ -1,7 +1,8 @@
 """Collectives that a user gives as Chakra traces, a graph for each rank (ASTRA-sim 2's ``*-implementation-custom``).
 
 Each rank plays its graph for every collective of that kind, with the sizes in it: those that the workload asks for
-count for nothing. All nodes begin when they are ready.
+count for nothing. All nodes begin when they are ready. Before anything runs the graphs are checked as a workload's are,
+and none may ask for a collective, which would be a collective of a collective.
 """
 
 from __future__ import annotations
@@ -9,13 +10,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import cache
+from typing import NamedTuple
 
 from astra_ns3.config.core.collective_kind import CollectiveKind
+from astra_ns3.config.core.compatibility import OURS, Compatibility
 from astra_ns3.config.graph_workload import GraphNode, NodeKind
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.errors import InputError
 from astra_ns3.system.communicator import Communicator
 from astra_ns3.workload.files.chakra.trace import ChakraTrace, read_chakra
+from astra_ns3.workload.graphs.checking import check_graphs
+from astra_ns3.workload.graphs.checks.place import and_more, place
 from astra_ns3.workload.graphs.player import NpuPlayer
 from astra_ns3.workload.graphs.ready import ReadyNodes
 from astra_ns3.workload.graphs.slots import Slot
@@ -27,11 +32,63 @@ BeginPart = Callable[[NpuPlayer, GraphNode, object], bool | None]
 """Begins a node of a custom collective whose messages' tags are told apart by an object."""
 
 
-class CustomCollectives:
-    """Those of a system, on ``npus``; ``begin`` begins their nodes. Raises InputError if a trace can't be read."""
+def check_custom(system: SystemConfig, compatibility: Compatibility = OURS) -> tuple[str, ...]:
+    """What the user of a system's custom collectives should know, each one line; raises InputError as
+    :func:`~astra_ns3.workload.graphs.checking.check_graphs`, and for a collective among their nodes."""
+    warnings: list[str] = []
+    for key, trace in _traces(system).items():
+        warnings += (*trace.warnings, *_check(key, trace, compatibility))
+    return tuple(dict.fromkeys(warnings))
 
-    def __init__(self, system: SystemConfig, npus: int, begin: BeginPart) -> None:
-        self._traces = {kind: read_chakra(path) for kind, path in system.custom_collectives().items()}
+
+class CustomMessages(NamedTuple):
+    """What the graphs of a kind of collective send each time: ``messages`` between two ranks, and of how many bytes."""
+
+    source: str
+    ranks: int
+    messages: Counter[tuple[int, int, int]]
+
+
+def custom_messages(system: SystemConfig) -> dict[CollectiveKind, CustomMessages]:
+    """The messages of each kind that a system plays as graphs; raises InputError if these can't be read."""
+    found = {}
+    for kind, trace in _traces(system).items():
+        messages = Counter(
+            (rank, node.peer, max(node.bytes or 0, 1))
+            for rank in range(trace.npus)
+            for node in trace.nodes(rank)
+            if node.kind is NodeKind.SEND and node.peer is not None and node.peer != rank and node.peer < trace.npus
+        )
+        found[kind] = CustomMessages(trace.source, trace.npus, messages)
+    return found
+
+
+def _traces(system: SystemConfig) -> dict[CollectiveKind, ChakraTrace]:
+    return {kind: read_chakra(path) for kind, path in system.custom_collectives().items()}
+
+
+def _check(kind: CollectiveKind, trace: ChakraTrace, compatibility: Compatibility) -> tuple[str, ...]:
+    inner = [
+        place(trace, rank, node)
+        for rank in range(trace.npus)
+        for node in trace.nodes(rank)
+        if node.kind is NodeKind.COLLECTIVE
+    ]
+    if inner:
+        raise InputError(
+            f"{inner[0]}: is a collective, but these graphs are played as {kind.name.lower()} themselves: expected "
+            f"sends, receives and computations{and_more(len(inner), 'such nodes')}"
+        )
+    return check_graphs(trace, collectives=False, messages=not compatibility.messages_by_arrival)
+
+
+class CustomCollectives:
+    """Those of a system, on ``npus``; ``begin`` begins their nodes. Raises InputError if a trace can't be played."""
+
+    def __init__(self, system: SystemConfig, npus: int, begin: BeginPart, compatibility: Compatibility = OURS) -> None:
+        self._traces = _traces(system)
+        for kind, trace in self._traces.items():
+            _check(kind, trace, compatibility)
         self._begin = begin
         self._npus = npus
         self._issued: Counter[tuple[int, Communicator | None, CollectiveKind]] = Counter()

@@ -16,7 +16,7 @@ from astra_ns3.network.records import LayerTimes, RoleTimes
 from astra_ns3.system.journal import Journal
 from astra_ns3.system.layer import SystemLayer
 from astra_ns3.system.request import Handle
-from astra_ns3.units import PS_PER_NS
+from astra_ns3.units import LARGEST_INTEGER, PS_PER_NS
 from astra_ns3.workload.graphs.communication import Requests
 from astra_ns3.workload.graphs.compute import Durations
 from astra_ns3.workload.graphs.custom import CustomCollectives
@@ -34,6 +34,8 @@ from astra_ns3.workload.system_driver import Heartbeat, SystemDriver
 ALL_WINDOWS = 1 << 19
 """So many nodes are held at once, on all NPUs together."""
 LEAST_WINDOW, LARGEST_WINDOW = 1 << 10, 1 << 16
+_CHECKED_PS = 1 << 50
+"""19 minutes: what lasts no longer doesn't bring a run to the end of all time."""
 _MEMORY = (NodeKind.MEMORY_LOAD, NodeKind.MEMORY_STORE)
 _MESSAGES = (NodeKind.SEND, NodeKind.RECEIVE)
 
@@ -64,11 +66,8 @@ class GraphDriver(SystemDriver):
         nodes_to: TableSink | None = None,
         told: Told | None = None,
     ) -> None:
+        _check_npus(network, workload, report_npu)
         npus = network.npus
-        if workload.npus != npus:
-            raise InputError(f"{workload.source}: has graphs for {workload.npus} NPUs, the network has {npus}")
-        if not 0 <= report_npu < npus:
-            raise InputError(f"report-npu is {report_npu}, expected one of {npus} NPUs, 0 to {npus - 1}")
         sizes = tuple(dimensions or (npus,))
         self._network = network
         self._workload = workload
@@ -82,12 +81,26 @@ class GraphDriver(SystemDriver):
         self._least_ps = compatibility.least_duration_ns * PS_PER_NS
         self._skips_broadcasts = compatibility.broadcasts_take_their_duration
         self._own_messages = OwnMessages()
-        self._custom = CustomCollectives(system, npus, self._begin_part)
+        self._custom = CustomCollectives(system, npus, self._begin_part, compatibility)
         self._running: dict[Handle, tuple[NpuPlayer, GraphNode]] = {}
         self._journal = None if journal_to is None else Journal(journal_to, [])
-        by_number = compatibility.nodes_of_graphs_by_number
-        self._system = SystemLayer(
-            network,
+        self._node_rows = None if nodes_to is None else NodeRows(nodes_to)
+        self._sums = WorkSums(report_npu, self._journal)
+        self._system = self._made_system(system, sizes, bandwidths, compatibility, seed)
+        self._players = self._made_players(compatibility, told if self._node_rows is None else self._node_rows.ended)
+        self._left = npus
+        self._started = False
+
+    def _made_system(
+        self,
+        system: SystemConfig,
+        sizes: Sequence[int],
+        bandwidths: Sequence[float] | None,
+        compatibility: Compatibility,
+        seed: int,
+    ) -> SystemLayer:
+        return SystemLayer(
+            self._network,
             system,
             sizes,
             [],
@@ -96,29 +109,28 @@ class GraphDriver(SystemDriver):
             bandwidths=bandwidths,
             seed=seed,
             # Each NPU has a graph of its own, so a collective begins when all of its members have come to it.
-            roles=None if by_number else list(range(npus)),
-            observed=[report_npu],
+            roles=None if compatibility.nodes_of_graphs_by_number else list(range(self._network.npus)),
+            observed=[self._reported],
             journal=self._journal,
         )
+
+    def _made_players(self, compatibility: Compatibility, told: Told | None) -> list[NpuPlayer]:
+        npus, by_number = self._network.npus, compatibility.nodes_of_graphs_by_number
         size = min(max(ALL_WINDOWS // npus, LEAST_WINDOW), LARGEST_WINDOW)
         slot_of = slot_rule(by_number=by_number)
-        self._sums = WorkSums(report_npu, self._journal)
-        self._node_rows = None if nodes_to is None else NodeRows(nodes_to)
-        self._players = [
+        return [
             NpuPlayer(
                 npu,
-                Window(workload.nodes(npu), size, workload.file_of(npu)),
+                Window(self._workload.nodes(npu), size, self._workload.file_of(npu)),
                 ReadyNodes(slot_of, by_number=by_number),
                 self._begin,
                 self._npu_done,
                 overlooks=compatibility.untimed_nodes_are_overlooked,
                 sums=self._sums_of(npu),
-                told=told if self._node_rows is None else self._node_rows.ended,
+                told=told,
             )
             for npu in range(npus)
         ]
-        self._left = npus
-        self._started = False
 
     def start(self) -> None:
         """Put every NPU's start on the network's list of events; once."""
@@ -226,14 +238,16 @@ class GraphDriver(SystemDriver):
         """A node of such a collective."""
         if node.kind not in _MESSAGES:
             return self._last(player, node, self._durations.said(node))
+        if node.peer == player.npu:
+            return self._begin_own_message(player, node, apart)
         request = self._requests.message(player.npu, node, apart)
         post = self._system.send if node.kind is NodeKind.SEND else self._system.receive
         return self._wait(post(request), player, node)
 
-    def _begin_own_message(self, player: NpuPlayer, node: GraphNode) -> bool:
+    def _begin_own_message(self, player: NpuPlayer, node: GraphNode, apart: object = None) -> bool:
         if node.kind is NodeKind.RECEIVE:
-            return self._own_messages.receive(player.npu, node)
-        receiver = self._own_messages.send(player.npu, node)
+            return self._own_messages.receive(player.npu, node, apart)
+        receiver = self._own_messages.send(player.npu, node, apart)
         if receiver is not None:
             self._network.call_later(player.npu, 0, partial(player.ended, receiver))
         return True
@@ -249,11 +263,29 @@ class GraphDriver(SystemDriver):
         """A node that goes on for so long, which is no time at all for None."""
         if duration_ps is None:
             return None
+        if duration_ps > _CHECKED_PS:
+            self._check_end(player, node, duration_ps)
         self._network.call_later(player.npu, duration_ps, partial(player.ended, node))
         return False
+
+    def _check_end(self, player: NpuPlayer, node: GraphNode, duration_ps: int) -> None:
+        now_ps = self._network.now_ps()
+        if now_ps + duration_ps > LARGEST_INTEGER:
+            raise InputError(
+                f"{player.window.source}: node {node.number} ('{node.name}') begins after {now_ps} ps and would last "
+                f"{duration_ps} ps, expected an end before {LARGEST_INTEGER} ps"
+            )
 
     def _handle_ended(self, handle: Handle, time_ps: int) -> None:
         """From the system: an NPU has done its part of a collective or a message."""
         handle.done = True
         player, node = self._running.pop(handle)
         player.ended(node, time_ps)
+
+
+def _check_npus(network: NetworkBackend, workload: GraphWorkload, report_npu: int) -> None:
+    npus = network.npus
+    if workload.npus != npus:
+        raise InputError(f"{workload.source}: has graphs for {workload.npus} NPUs, the network has {npus}")
+    if not 0 <= report_npu < npus:
+        raise InputError(f"report-npu is {report_npu}, expected one of {npus} NPUs, 0 to {npus - 1}")

@@ -6,25 +6,27 @@ from collections import Counter, deque
 
 from astra_ns3.config.graph_workload import GraphNode
 
+_Key = tuple[int, int, object]
+
 
 class OwnMessages:
-    """Of all NPUs; the k-th sent with a tag on an NPU is the k-th received with it."""
+    """Of all NPUs; the k-th sent with a tag on an NPU is the k-th received with it. ``apart``: part of the tag."""
 
     def __init__(self) -> None:
-        self._sent: Counter[tuple[int, int]] = Counter()
-        self._awaited: dict[tuple[int, int], deque[GraphNode]] = {}
+        self._sent: Counter[_Key] = Counter()
+        self._awaited: dict[_Key, deque[GraphNode]] = {}
 
-    def send(self, npu: int, node: GraphNode) -> GraphNode | None:
+    def send(self, npu: int, node: GraphNode, apart: object = None) -> GraphNode | None:
         """A message is sent; the node that waited for it, if there is one."""
-        key = npu, node.tag
+        key = npu, node.tag, apart
         if self._awaited.get(key):
             return self._awaited[key].popleft()
         self._sent[key] += 1
         return None
 
-    def receive(self, npu: int, node: GraphNode) -> bool:
+    def receive(self, npu: int, node: GraphNode, apart: object = None) -> bool:
         """Whether the message is there; otherwise :meth:`send` returns ``node`` when it is."""
-        key = npu, node.tag
+        key = npu, node.tag, apart
         if self._sent[key]:
             self._sent[key] -= 1
             return True

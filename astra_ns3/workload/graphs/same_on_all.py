@@ -33,9 +33,10 @@ class SameOnAll:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What its user should know."""
+        """What its user should know, in one line."""
         told = f"{self.source}: is the trace of one rank, and all {self.npus} NPUs play it, in whatever communicator"
-        return (*self.one.warnings, told)
+        of_the_one = [line.removeprefix(f"{self.source}: ") for line in self.one.warnings]
+        return ("; ".join((told, *of_the_one)),)
 
     def nodes(self, npu: int) -> Iterable[GraphNode]:
         """The nodes of the one rank."""

@@ -9,7 +9,7 @@ of NPUs end inside a dimension, a loop has a queue for each part of it, a graph 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from astra_ns3.config.graph_workload import GraphNode, NodeKind
@@ -19,10 +19,10 @@ from astra_ns3.network.records import Label
 from astra_ns3.system.communicator import Communicator
 from astra_ns3.system.policies import HIGHEST_PRIORITY, USUAL_POLICIES
 from astra_ns3.system.request import CollectiveRequest, Handle, MessageRequest
-from astra_ns3.units import PS_PER_NS
 from astra_ns3.workload.deadlock import check_programs, peer_of
 from astra_ns3.workload.operations import Compute, Issue, Operation, Receive, Send, Wait, WaitAny
 from astra_ns3.workload.programs import Programs
+from astra_ns3.workload.role_programs import RolePrograms
 from astra_ns3.workload.roles import Role
 
 _BEFORE_OTHERS = HIGHEST_PRIORITY * 2 // 5
@@ -31,43 +31,46 @@ _BEFORE_OTHERS = HIGHEST_PRIORITY * 2 // 5
 
 @dataclass(frozen=True)
 class UnrolledLoop:
-    """``passes`` of a loop on a grid of ``dimensions``. Raises InputError for what no graph can say.
+    """What ``programs`` do. Raises InputError for what no graph can say.
 
     ``policy``: a system file's, of collectives whose loop names none; it counts only beside some whose loop does.
     """
 
-    workload: Workload
-    passes: int
-    dimensions: tuple[int, ...]
+    programs: RolePrograms
     policy: str = "LIFO"
     format: str = "unrolled"
-    _programs: Programs = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        programs = Programs.of(self.workload, self.passes, self.dimensions)
-        if programs.loop.reactive:
-            raise InputError(
-                f"{self.source}: what loop {self.workload.loop} does next depends on time, which no graph can say"
-            )
-        check_programs(programs)
-        object.__setattr__(self, "_programs", programs)
+        if self.programs.reactive:
+            raise InputError(f"{self.source}: what its loop does next depends on time, which no graph can say")
+        check_programs(self.programs)
+
+    @classmethod
+    def of(cls, workload: Workload, passes: int, dimensions: tuple[int, ...], policy: str = "LIFO") -> UnrolledLoop:
+        """The loop of a workload on a grid of ``dimensions``."""
+        return cls(Programs.of(workload, passes, dimensions), policy)
 
     @property
     def source(self) -> str:
         """The file of the loop."""
-        return self.workload.source
+        return self.programs.source
+
+    @property
+    def dimensions(self) -> tuple[int, ...]:
+        """The network's."""
+        return self.programs.dimensions
 
     @property
     def npus(self) -> int:
         """Those of the grid."""
-        return self._programs.grid.npus
+        return self.programs.grid.npus
 
     @property
     def warnings(self) -> tuple[str, ...]:
         """Whether it is played otherwise than the loop."""
-        if self._programs.grid.sizes == self.dimensions:
+        if self.programs.grid.sizes == self.dimensions:
             return ()
-        sizes, parts = ("x".join(map(str, each)) for each in (self.dimensions, self._programs.grid.sizes))
+        sizes, parts = ("x".join(map(str, each)) for each in (self.dimensions, self.programs.grid.sizes))
         return (
             f"{self.source}: its groups of NPUs end inside a dimension of {sizes}: as a graph they wait in one queue, "
             f"in the loop they don't; on a network of {parts} both are the same",
@@ -84,14 +87,14 @@ class UnrolledLoop:
 
     def nodes(self, npu: int) -> Iterator[GraphNode]:
         """The program of an NPU as nodes, numbered from 0."""
-        role = self._programs.role_of[npu]
+        role = self.programs.role_of[npu]
         thread = _Thread(self, npu, role, role.ranks.index(npu))
-        for operation, handle in _operations(self._programs, role):
+        for operation, handle in _operations(self.programs, role):
             yield from thread.nodes(operation, handle)
 
     def scaled(self, comm_scale: float = 1.0, compute_scale: float = 1.0) -> UnrolledLoop:
         """The graph of the scaled loop."""
-        return replace(self, workload=self.workload.scaled(comm_scale, compute_scale))
+        return replace(self, programs=self.programs.scaled(comm_scale, compute_scale))
 
     def group_of(self, npu: int, request: CollectiveRequest) -> str:
         """The name of the communicator of an NPU's collective, "" where its dimensions say it."""
@@ -104,7 +107,7 @@ class UnrolledLoop:
 
     def _members(self, npu: int, request: CollectiveRequest) -> tuple[int, ...] | None:
         """The NPUs of a collective; None for what runs along whole dimensions of the world."""
-        grid = self._programs.grid
+        grid = self.programs.grid
         whole = grid.sizes == self.dimensions and (request.communicator is None or request.communicator.sizes is None)
         if request.communicator is None and (whole or request.dimensions is None):
             return None
@@ -117,9 +120,9 @@ class UnrolledLoop:
     @cached_property
     def _numbers(self) -> dict[tuple[int, ...], int]:
         found: dict[tuple[int, ...], int] = {}
-        for role in self._programs.roles:
+        for role in self.programs.roles:
             kinds: set[tuple[Communicator | None, tuple[int, ...] | None]] = set()
-            for operation, _ in _operations(self._programs, role):
+            for operation, _ in _operations(self.programs, role):
                 if isinstance(operation, Issue):
                     request = operation.request
                     if (request.communicator, request.dimensions) in kinds:
@@ -136,8 +139,8 @@ class UnrolledLoop:
         """Whether some collectives count in an order that their loop gives, so that all must say where they stand."""
         issued = (
             operation.request.policy
-            for role in self._programs.roles
-            for operation, _ in _operations(self._programs, role)
+            for role in self.programs.roles
+            for operation, _ in _operations(self.programs, role)
             if isinstance(operation, Issue)
         )
         return any(policy in USUAL_POLICIES for policy in issued)
@@ -145,8 +148,8 @@ class UnrolledLoop:
     @cached_property
     def _tags(self) -> dict[Hashable, int]:
         found: dict[Hashable, int] = {}
-        for role in self._programs.roles:
-            for operation, _ in _operations(self._programs, role):
+        for role in self.programs.roles:
+            for operation, _ in _operations(self.programs, role):
                 if isinstance(operation, Send | Receive):
                     found.setdefault(operation.tag, len(found))
         return found
@@ -157,7 +160,7 @@ class _Thread:
 
     def __init__(self, loop: UnrolledLoop, npu: int, role: Role, place: int) -> None:
         self._loop, self._npu, self._role, self._place = loop, npu, role, place
-        self._layers = loop.workload.layers
+        self._layers, self._updates_ps = loop.programs.layer_names, loop.programs.updates_ps
         self._after: tuple[int, ...] = ()
         self._next = 0
         self._counter = 0
@@ -166,10 +169,11 @@ class _Thread:
     def nodes(self, operation: Operation, handle: Handle | None) -> Iterator[GraphNode]:
         """The nodes of the next operation."""
         if isinstance(operation, Compute):
-            if operation.time_ps:
+            time_ps = operation.time_ps if operation.times_ps is None else operation.times_ps[self._place]
+            if time_ps:
                 node = GraphNode(self._number(), self._name(operation.label), NodeKind.COMPUTE, self._after)
                 self._after = (node.number,)
-                yield node._replace(duration_ps=operation.time_ps)
+                yield node._replace(duration_ps=time_ps)
         elif isinstance(operation, Issue):
             assert handle is not None
             yield from self._collective(operation.request, handle)
@@ -199,11 +203,11 @@ class _Thread:
             priority=self._priority(request),
         )
         self._ends[handle.collective] = number
-        update_ns = self._layers[label.layer].update_ns if isinstance(label.layer, int) else 0
-        if update_ns:
+        update_ps = self._updates_ps[label.layer] if isinstance(label.layer, int) else 0
+        if update_ps:
             update = self._number()
             name = f"{self._name(label)} update"
-            yield GraphNode(update, name, NodeKind.COMPUTE, (number,), update_ns * PS_PER_NS, on_host=True)
+            yield GraphNode(update, name, NodeKind.COMPUTE, (number,), update_ps, on_host=True)
             self._ends[handle.collective] = update
 
     def _message(self, operation: Send | Receive, handle: Handle) -> GraphNode:
@@ -241,11 +245,12 @@ class _Thread:
         return self._next - 1
 
     def _name(self, label: Label) -> str:
-        layer = self._layers[label.layer].name if isinstance(label.layer, int) else str(label.layer)
-        return f"{layer} {label.part} {label.iteration}"
+        layer = self._layers[label.layer] if isinstance(label.layer, int) else str(label.layer)
+        name = f"{layer} {label.part} {label.iteration}"
+        return name if label.micro_batch is None else f"{name} micro-batch {label.micro_batch}"
 
 
-def _operations(programs: Programs, role: Role) -> Iterator[tuple[Operation, Handle | None]]:
+def _operations(programs: RolePrograms, role: Role) -> Iterator[tuple[Operation, Handle | None]]:
     """What a role's program does, with the handle of each collective and message."""
     program = programs.program(role)
     handle: Handle | None = None

@@ -18,7 +18,19 @@ from astra_ns3.workload.graphs.finished import FinishedNodes
 class Window:
     """``nodes``: in the order of the file, named ``source`` in messages; ``size``: how many are held at once."""
 
-    __slots__ = ("_children", "_finished", "_low", "_nodes", "_size", "_source", "_unfinished", "_unread", "ready")
+    __slots__ = (
+        "_children",
+        "_finished",
+        "_highest",
+        "_low",
+        "_nodes",
+        "_reading",
+        "_size",
+        "_unfinished",
+        "_unread",
+        "ready",
+        "source",
+    )
 
     def __init__(self, nodes: Iterable[GraphNode], size: int, source: str) -> None:
         self.ready: list[GraphNode] = []
@@ -26,16 +38,18 @@ class Window:
         self._unread = iter(nodes)
         self._size = size
         self._low = size // 2
-        self._source: str | None = source  # None when all is read
+        self.source = source
+        self._reading = True
         self._nodes: dict[int, GraphNode] = {}  # read and not finished
         self._unfinished: dict[int, int] = {}  # of each that waits, how many parents
         self._children: dict[int, list[GraphNode]] = {}
         self._finished = FinishedNodes()
+        self._highest = -1
 
     @property
     def empty(self) -> bool:
         """Whether all nodes are finished."""
-        return not self._nodes and self._source is None
+        return not self._nodes and not self._reading
 
     @property
     def waiting(self) -> list[GraphNode]:
@@ -48,14 +62,14 @@ class Window:
 
     def fill(self, *, beyond: bool = False) -> bool:
         """Read until the window is full, with ``beyond`` half a window more; whether there was anything to read."""
-        if self._source is None:
+        if not self._reading:
             return False
         most = len(self._nodes) + self._low + 1 if beyond else self._size
         for node in self._unread:
             self._take(node)
             if len(self._nodes) >= most:
                 return True
-        self._source = None
+        self._reading = False
         self._release_missing()
         return True
 
@@ -66,13 +80,15 @@ class Window:
         children = self._children.pop(number, None)
         if children is not None:
             self._release(children)
-        if self._source is not None and len(self._nodes) <= self._low:
+        if self._reading and len(self._nodes) <= self._low:
             self.fill()
 
     def _take(self, node: GraphNode) -> None:
         number, left = node.number, 0
-        if number in self._nodes or number in self._finished:
-            raise InputError(f"{self._source}: node {number} ('{node.name}') stands there twice")
+        if number > self._highest:  # as most are, and then it can't have been there
+            self._highest = number
+        elif number in self._nodes or number in self._finished:
+            raise InputError(f"{self.source}: node {number} ('{node.name}') stands there twice")
         for parent in node.parents:
             # Most stand in the window themselves, so that is looked at first.
             if parent in self._nodes or parent not in self._finished:

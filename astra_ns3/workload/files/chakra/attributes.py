@@ -6,8 +6,9 @@ Traces write the same attribute as int32, int64, uint64, bool, ...; all are take
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
+from astra_ns3.config.graph_workload import NodeKind
 from astra_ns3.errors import InputError
 from astra_ns3.units import LARGEST_INTEGER
 from astra_ns3.workload.files.chakra.names import plain_name
@@ -72,14 +73,24 @@ READ: Mapping[str, Callable[[str, Any], Any]] = {
 _READ_BYTES = frozenset(name.encode() for name in READ)
 
 
+class Common(NamedTuple):
+    """What nodes of one type and with the same attributes have in common: their fields beside the five that differ,
+    ``duration_ps`` if the attributes tell it, and who sends, if a message says so."""
+
+    kind: NodeKind
+    duration_ps: int | None
+    sender: int | None
+    rest: tuple[Any, ...]
+
+
 class AttributeReader:
     """Reads attributes given as bytes, and remembers what they came to; a copy, or one in a pickle, begins anew."""
 
     def __init__(self) -> None:
         self._class, self._broken = messages().attribute, messages().decode_error
         self._known: dict[bytes, Attribute] = {}
-        self.values: dict[tuple[bytes, ...], Mapping[str, Any]] = {}
-        """What :meth:`read_all` gave; ask it first, it is the quick way."""
+        self.common: dict[tuple[int, tuple[bytes, ...]], Common] = {}
+        """By type and attributes, what was kept with :meth:`keep`."""
 
     def __reduce__(self) -> tuple[type[AttributeReader], tuple[()]]:
         return AttributeReader, ()
@@ -90,10 +101,14 @@ class AttributeReader:
         for content in attributes:
             name, value = self._known.get(content) or self.read(content)
             values.setdefault(name, value)
-        if len(self.values) >= REMEMBERED:
-            self.values.clear()
-        self.values[attributes] = values
         return values
+
+    def keep(self, type_: int, attributes: tuple[bytes, ...], common: Common) -> Common:
+        """Remember what nodes of this type with these attributes have in common, and return it."""
+        if len(self.common) >= REMEMBERED:
+            self.common.clear()
+        self.common[type_, attributes] = common
+        return common
 
     def read(self, content: bytes) -> Attribute:
         """The name and value of an attribute, :data:`IGNORED` if it doesn't count; raises InputError, Broken."""

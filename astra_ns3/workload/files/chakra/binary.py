@@ -11,7 +11,8 @@ from pathlib import Path
 
 from astra_ns3.errors import InputError
 
-PIECE_BYTES = 65_536
+PIECE_BYTES = 16_384
+"""A few hundred nodes, of each file that is being read."""
 _LONGEST_LENGTH = 10
 """Bytes of a length; no varint has more."""
 

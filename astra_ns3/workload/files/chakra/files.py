@@ -49,6 +49,18 @@ def find_rank_files(path: str | os.PathLike[str]) -> RankFiles:
     return RankFiles(_in_order(place, found))
 
 
+def rank_files(prefix: str | os.PathLike[str], suffix: str) -> dict[int, str]:
+    """The files ``PREFIX.<rank>.SUFFIX`` that there are, by rank."""
+    place = Path(prefix)
+    return dict(sorted(_entries(place.parent, place.name, suffix).items())) if place.parent.is_dir() else {}
+
+
+def rank_of(path: str | os.PathLike[str]) -> int | None:
+    """The rank in a file's name; None if it has none."""
+    parts = _parts(Path(path).name)
+    return int(parts["rank"]) if parts else None
+
+
 def _of_folder(folder: Path) -> tuple[str, ...]:
     sets: dict[tuple[str, str], dict[int, str]] = {}
     for entry in folder.iterdir():

@@ -6,46 +6,70 @@ Both become the messages of the binary form, so that there is one place which sa
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from astra_ns3.errors import InputError, nearest
 from astra_ns3.workload.files.chakra import names
-from astra_ns3.workload.files.chakra.attributes import READ
+from astra_ns3.workload.files.chakra.json_graph import GRAPH, graph_message, unread_keys
 from astra_ns3.workload.files.chakra.schema import messages
 
-_GRAPH = "workload_graph"
-_GRAPH_KEYS = ("Id", "Name", "NodeType", "runtime", "ctrlDeps", "ctrl_deps", "data_deps", "dataDeps")
+_MOST_SHOWN = 8
 
 
 def json_messages(path: str) -> Iterator[bytes]:
     """Metadata and nodes as messages of the binary form; raises InputError with file, line and what is wrong."""
-    try:
-        text = Path(path).read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path}: is not UTF-8 text") from error
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
-    for number, (line, found) in enumerate(_objects(text, path)):
+    objects = _objects(_text(path), path)
+    for number, (line, found) in enumerate(objects):
         place = f"{path}:{line}"
         if not isinstance(found, dict):
             raise InputError(f"{place}: expected an object, a node of a Chakra trace")
         if number == 0:
-            if isinstance(found.get(_GRAPH), list):
-                yield b""
-                for node in found[_GRAPH]:
-                    yield _of_graph(node, path)
+            if GRAPH in found:
+                yield from _of_graph(found, path)
+                _expect_end(objects, path)
                 return
             _check_first(found, path)
             yield _parsed(messages().metadata(), found, place)
         else:
-            yield _parsed(messages().node(), _numbered(found, place), place)
+            yield _parsed_node(found, place, path)
+
+
+def json_warnings(path: str) -> list[str]:
+    """What the user of such a file should know, each one line; raises InputError if it is none at all."""
+    _, first = next(_objects(_text(path), path), (0, None))
+    keys = unread_keys(first) if isinstance(first, dict) and isinstance(first.get(GRAPH), list) else None
+    return [] if keys is None else [f"{path}: {keys}"]
+
+
+def _text(path: str) -> str:
+    try:
+        return Path(path).read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: is not UTF-8 text") from error
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
+
+
+def _of_graph(document: dict[str, Any], path: str) -> Iterator[bytes]:
+    nodes = document[GRAPH]
+    if not isinstance(nodes, list):
+        raise InputError(f"{path}: {GRAPH} is {str(nodes)[:40]}, expected a list of nodes")
+    yield b""
+    for number, node in enumerate(nodes):
+        yield graph_message(node, number, path)
+
+
+def _expect_end(objects: Iterator[tuple[int, Any]], path: str) -> None:
+    for line, _ in objects:
+        raise InputError(f"{path}:{line}: something follows {GRAPH}, expected the end of the file")
 
 
 def _objects(text: str, path: str) -> Iterator[tuple[int, Any]]:
     """One JSON value after the other, each with the line it begins in."""
-    decoder, place, line, counted = json.JSONDecoder(), 0, 1, 0
+    decoder, place, line, counted = json.JSONDecoder(object_pairs_hook=_each_once), 0, 1, 0
     while True:
         while place < len(text) and text[place] in " \t\r\n":
             place += 1
@@ -56,11 +80,21 @@ def _objects(text: str, path: str) -> Iterator[tuple[int, Any]]:
             found, place = decoder.raw_decode(text, place)
         except json.JSONDecodeError as error:
             raise InputError(f"{path}:{error.lineno}: is not JSON: {error.msg}") from error
+        except InputError as error:
+            raise InputError(f"{path}:{line}: {error}") from error
         except ValueError as error:
             raise InputError(f"{path}:{line}: has a number of too many digits") from error
         except RecursionError as error:
             raise InputError(f"{path}:{line}: is nested too deeply to be a Chakra trace") from error
         yield line, found
+
+
+def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        twice = next(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
+        raise InputError(f"key '{twice[:40]}' stands there twice")
+    return found
 
 
 def _check_first(found: dict[str, Any], path: str) -> None:
@@ -71,7 +105,7 @@ def _check_first(found: dict[str, Any], path: str) -> None:
         )
     if unknown := [key for key in found if key not in ("version", "attr")]:
         raise InputError(
-            f"{path}: begins with the key '{unknown[0][:40]}', expected version, attr or {_GRAPH}, as in Chakra's JSON"
+            f"{path}: begins with the key '{unknown[0][:40]}', expected version, attr or {GRAPH}, as in Chakra's JSON"
         )
 
 
@@ -86,44 +120,49 @@ def _numbered(found: dict[str, Any], place: str) -> dict[str, Any]:
     return {**found, "type": names.NODE_TYPES.index(word)}
 
 
+def _parsed_node(found: dict[str, Any], place: str, path: str) -> bytes:
+    try:
+        return _parsed(messages().node(), _numbered(found, place), place)
+    except InputError as error:
+        if unknown := _unknown_keys(path):
+            raise unknown from error
+        raise
+
+
 def _parsed(message: Any, found: dict[str, Any], place: str) -> bytes:
     from google.protobuf import json_format
 
     try:
-        json_format.ParseDict(found, message, ignore_unknown_fields=True)
+        json_format.ParseDict(found, message)
     except json_format.ParseError as error:
         raise InputError(f"{place}: is no node of a Chakra trace: {' '.join(str(error).split())[:160]}") from error
     return bytes(message.SerializeToString())
 
 
-def _of_graph(found: Any, path: str) -> bytes:
-    """A node of ``workload_graph``, whose attributes stand beside its fields."""
-    if not isinstance(found, dict) or "Id" not in found:
-        raise InputError(f"{path}: a node of {_GRAPH} has no Id")
-    place = f"{path}: node {str(found['Id'])[:20]}"
-    node = messages().node()
-    try:
-        node.id, node.name = found["Id"], found.get("Name", "")
-        node.type, node.duration_micros = found.get("NodeType", 0), found.get("runtime", 0)
-        node.data_deps.extend(found.get("data_deps", found.get("dataDeps", ())))
-        node.ctrl_deps.extend(found.get("ctrl_deps", found.get("ctrlDeps", ())))
-        for name, value in found.items():
-            if name in READ:
-                _add_attribute(node, name, value)
-            elif name not in _GRAPH_KEYS:
-                node.attr.add(name=name, string_val=str(value))
-    except (TypeError, ValueError) as error:
-        raise InputError(f"{place}: {' '.join(str(error).split())[:160]}") from error
-    return bytes(node.SerializeToString())
+def _unknown_keys(path: str) -> InputError | None:
+    """All keys of a file's nodes that Chakra's have not, at once; None if there are none."""
+    counts: Counter[str] = Counter()
+    hints: dict[str, str] = {}
+    first = 0
+    for line, found in list(_objects(_text(path), path))[1:]:
+        for key, hint in _unknown(found, messages().node.DESCRIPTOR):
+            first = first or line
+            counts[key] += 1
+            hints[key] = hint
+    if not counts:
+        return None
+    shown = ", ".join(f"'{key[:40]}' ({count}{hints[key]})" for key, count in counts.most_common(_MOST_SHOWN))
+    return InputError(f"{path}:{first}: keys that no node of Chakra's has: {shown}")
 
 
-def _add_attribute(node: Any, name: str, value: Any) -> None:
-    attribute = node.attr.add(name=name)
-    if isinstance(value, bool):
-        attribute.bool_val = value
-    elif isinstance(value, int):
-        attribute.int64_val = value
-    elif isinstance(value, list):
-        attribute.bool_list.values.extend(bool(flag) for flag in value)
-    else:
-        attribute.string_val = str(value)
+def _unknown(found: Any, descriptor: Any, above: str = "") -> Iterator[tuple[str, str]]:
+    """The unknown keys of an object and of those in it, each with the nearest that there is."""
+    if not isinstance(found, dict):
+        return
+    fields = {name: field for field in descriptor.fields for name in (field.name, field.json_name)}
+    for key, value in found.items():
+        if key not in fields:
+            yield above + key, nearest(key, fields).rstrip("?")
+        elif fields[key].message_type is not None:
+            for part in value if isinstance(value, list) else [value]:
+                yield from _unknown(part, fields[key].message_type, f"{above}{key}.")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import partial
 from typing import Any
 
 from astra_ns3.config.core.collective_kind import CollectiveKind
@@ -11,7 +10,8 @@ from astra_ns3.config.graph_workload import GraphNode, NodeKind
 from astra_ns3.errors import InputError
 from astra_ns3.units import LARGEST_INTEGER, PS_PER_US
 from astra_ns3.workload.files.chakra import names
-from astra_ns3.workload.files.chakra.attributes import AttributeReader
+from astra_ns3.workload.files.chakra.attributes import AttributeReader, Common
+from astra_ns3.workload.files.chakra.columns import read_columns
 from astra_ns3.workload.files.chakra.schema import Broken, messages
 
 LONGEST_DURATION_US = LARGEST_INTEGER // PS_PER_US
@@ -28,9 +28,31 @@ class NodeReader:
 
     def __init__(self, rank: int | None, attributes: AttributeReader, missing: frozenset[int] | None = None) -> None:
         self._rank = rank
-        self._parents = _parents if missing is None else partial(_parents_before, missing)
-        self._attributes, self._values = attributes, attributes.values
+        self._missing = missing
+        self._attributes = attributes
         self._message, self._broken = messages().played_node, messages().decode_error
+
+    def read_all(self, contents: list[bytes]) -> list[GraphNode] | None:
+        """The nodes that messages are, at once; None if something is odd, and :meth:`read` must say what."""
+        columns = read_columns(contents)
+        if columns is None:
+            return None
+        known, rank, missing, new = self._attributes.common, self._rank, self._missing, tuple.__new__
+        nodes = []
+        for number, name, type_, control, data, duration_us, attributes in zip(*columns, strict=True):
+            common = known.get((type_, attributes)) or self._find_common(type_, attributes)
+            if common is None or duration_us > LONGEST_DURATION_US:
+                return None
+            kind, duration_ps, sender, rest = common
+            if sender is not None and rank not in (None, sender):
+                return None
+            if duration_ps is None:
+                duration_ps = duration_us * PS_PER_US
+            if control or len(data) > 1:
+                data = _parents(number, data, control, missing)
+            # By far the quickest way to make a named tuple, and this is done for every node.
+            nodes.append(new(GraphNode, (number, str(name, "utf-8", "replace"), kind, data, duration_ps, *rest)))
+        return nodes
 
     def read(self, content: bytes) -> GraphNode:
         """The node that a message is; raises InputError with the node, Broken if it is none."""
@@ -38,42 +60,46 @@ class NodeReader:
             message = self._message.FromString(content)  # a new one: what one message has held, it never gives back
         except self._broken as error:
             raise Broken("it is no node of a Chakra trace") from error
-        attributes = tuple(message.attr[:])  # slices, for going through a list of protobuf's takes three times as long
-        kind, duration_us = message.type, message.duration_micros
+        kind, duration_us, name = message.type, message.duration_micros, message.name.decode("utf-8", "replace")
         try:
-            values = self._values.get(attributes) or self._attributes.read_all(attributes)
+            values = self._attributes.read_all(tuple(message.attr))
             if duration_us > LONGEST_DURATION_US:
                 raise InputError(f"duration_micros is {duration_us}, expected at most {LONGEST_DURATION_US}")
             if kind == names.SEND and "comm_src" in values:
                 self._check_sender(values["comm_src"])
-            make = _MAKERS.get(kind, _other)
-            name = message.name.decode("utf-8", "replace")
+            parents = _parents(message.id, tuple(message.data_deps), tuple(message.ctrl_deps), self._missing)
             duration_ps = values.get("duration_ps", duration_us * PS_PER_US)
-            return make(kind, message.id, name, self._parents(message), duration_ps, values)
+            return _MAKERS.get(kind, _other)(kind, message.id, name, parents, duration_ps, values)
         except Broken:
             raise
         except InputError as error:
-            name = message.name.decode("utf-8", "replace")
             raise InputError(f"node {message.id} '{name[:60]}': {error}") from error
+
+    def _find_common(self, type_: int, attributes: tuple[bytes, ...]) -> Common | None:
+        """What such nodes have in common; None if there is something wrong with them."""
+        try:
+            values = self._attributes.read_all(attributes)
+            kind, _, _, *rest = _MAKERS.get(type_, _other)(type_, 0, "", (), 0, values)[2:]
+        except InputError:
+            return None
+        sender = values.get("comm_src") if type_ == names.SEND else None
+        common = Common(kind, values.get("duration_ps"), sender, tuple(rest))
+        return self._attributes.keep(type_, attributes, common)
 
     def _check_sender(self, sender: int) -> None:
         if self._rank not in (None, sender):
             raise InputError(f"comm_src is {sender}, expected {self._rank}, whose file this is")
 
 
-def _parents(message: Any) -> tuple[int, ...]:
-    """Parents by data and by control, each once."""
-    parents, control = message.data_deps[:], message.ctrl_deps[:]
-    if control:
-        parents += control
-    return tuple(parents) if len(parents) < 2 else tuple(dict.fromkeys(parents))
-
-
-def _parents_before(missing: frozenset[int], message: Any) -> tuple[int, ...]:
-    """The same, of control only nodes that are there and come before."""
-    number = message.id
-    control = [caller for caller in message.ctrl_deps[:] if caller < number and caller not in missing]
-    return tuple(dict.fromkeys((*message.data_deps[:], *control)))
+def _parents(
+    number: int, data: tuple[int, ...], control: tuple[int, ...], missing: frozenset[int] | None
+) -> tuple[int, ...]:
+    """Parents of a node by data and by control, each once; with ``missing``, of control only nodes that are there and
+    come before."""
+    if missing is not None:
+        control = tuple(caller for caller in control if caller < number and caller not in missing)
+    parents = data + control if control else data
+    return parents if len(parents) < 2 else tuple(dict.fromkeys(parents))
 
 
 def _compute(

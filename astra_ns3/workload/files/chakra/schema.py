@@ -22,6 +22,7 @@ class Messages(NamedTuple):
     metadata: Any
     node: Any
     played_node: Any
+    node_columns: Any
     attribute: Any
     decode_error: type[Exception]
 
@@ -42,4 +43,11 @@ def messages() -> Messages:
     def made(name: str) -> Any:
         return message_factory.GetMessageClass(pool.FindMessageTypeByName(f"{PACKAGE}.{name}"))
 
-    return Messages(made("GlobalMetadata"), made("Node"), made("PlayedNode"), made("Attribute"), message.DecodeError)
+    return Messages(
+        made("GlobalMetadata"),
+        made("Node"),
+        made("PlayedNode"),
+        made("NodeColumns"),
+        made("Attribute"),
+        message.DecodeError,
+    )

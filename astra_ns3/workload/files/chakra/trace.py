@@ -6,9 +6,10 @@ import codecs
 import math
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from astra_ns3.workload.files.chakra.binary import offset_of, read_first, read_p
 from astra_ns3.workload.files.chakra.callers import Callers, find_callers, is_of_pytorch
 from astra_ns3.workload.files.chakra.files import are_rank_files, find_rank_files
 from astra_ns3.workload.files.chakra.groups import GROUPS_SUFFIX, Groups, read_groups
-from astra_ns3.workload.files.chakra.json_form import json_messages
+from astra_ns3.workload.files.chakra.json_form import json_messages, json_warnings
 from astra_ns3.workload.files.chakra.nodes import NodeReader
 from astra_ns3.workload.files.chakra.schema import Broken, messages
 
@@ -43,6 +44,8 @@ class ChakraTrace:
     warnings: tuple[str, ...] = ()
     alone: bool = False
     """One file, of whatever rank: who sends in it isn't looked at, and it is all there is of each communicator."""
+    keeps_groups: bool = False
+    """Whether nodes of a file alone name their communicators: to be written again, not to be played."""
     missing_callers: Mapping[str, frozenset[int]] = field(default_factory=dict)
     """Of each file of PyTorch's the control dependencies that name no node."""
     comm_scale: float = 1.0
@@ -66,7 +69,7 @@ class ChakraTrace:
         """The nodes of an NPU as its file has them; raises InputError with file and node, or byte."""
         path = self.files[npu]
         nodes = _nodes(path, NodeReader(None if self.alone else npu, self._attributes, self.missing_callers.get(path)))
-        if self.alone:
+        if self.alone and not self.keeps_groups:
             nodes = (node._replace(group="") if node.group else node for node in nodes)
         if self.comm_scale == 1 and self.compute_scale == 1:
             return nodes
@@ -85,11 +88,13 @@ class ChakraTrace:
         return replace(self, comm_scale=self.comm_scale * comm_scale, compute_scale=self.compute_scale * compute_scale)
 
 
-def read_chakra(path: str | os.PathLike[str], groups: str | os.PathLike[str] | None = None) -> ChakraTrace:
+def read_chakra(
+    path: str | os.PathLike[str], groups: str | os.PathLike[str] | None = None, *, keep_groups: bool = False
+) -> ChakraTrace:
     """The trace at ``path``: a prefix, a folder or a file; ``groups``: ASTRA-sim's file of communicators.
 
     Without one, ``PREFIX.groups.json`` is read if it is there. Of each rank only the beginning is read, of PyTorch's
-    all; raises InputError if that is no trace.
+    all; raises InputError if that is no trace. ``keep_groups``: those of a file alone too, which are then not played.
     """
     found = find_rank_files(path)
     metadata = {file: _metadata(file) for file in found.paths}
@@ -100,14 +105,15 @@ def read_chakra(path: str | os.PathLike[str], groups: str | os.PathLike[str] | N
         for version in sorted(versions - set(KNOWN_VERSIONS))
     ]
     if found.siblings > 0:
-        prefix = found.paths[0].rsplit(".", 2)[0]
-        warnings.append(f"{found.paths[0]}: is one of {found.siblings + 1} ranks, and played alone; all are {prefix}")
+        prefix, taken = found.paths[0].rsplit(".", 2)[0], "written" if keep_groups else "played"
+        warnings.append(f"{found.paths[0]}: is one of {found.siblings + 1} ranks, and {taken} alone; all are {prefix}")
     return ChakraTrace(
         source=os.fspath(path),
         files=found.paths,
-        groups={} if found.alone else _groups(found.paths[0], groups),
-        warnings=(*warnings, *_about_callers(callers)),
+        groups={} if found.alone and not keep_groups else _groups(found.paths[0], groups),
+        warnings=(*warnings, *_about_json(found.paths), *_about_callers(callers)),
         alone=found.alone,
+        keeps_groups=keep_groups,
         missing_callers={file: found.missing for file, found in callers.items()},
     )
 
@@ -117,6 +123,12 @@ def _groups(first: str, groups: str | os.PathLike[str] | None) -> Groups:
         return read_groups(groups)
     beside = first.rsplit(".", 2)[0] + GROUPS_SUFFIX
     return read_groups(beside) if Path(beside).is_file() else {}
+
+
+def _about_json(paths: Iterable[str]) -> list[str]:
+    """The first warning of files in JSON, and how many more there are."""
+    found = [line for path in paths if _JSON.match(_head(path)) for line in json_warnings(path)]
+    return [found[0] + (f" (and such keys in {len(found) - 1} more files)" if len(found) > 1 else "")] if found else []
 
 
 def _callers(path: str) -> Callers:
@@ -153,20 +165,30 @@ def is_chakra(path: Path) -> bool:
 
 
 def _nodes(path: str, reader: NodeReader) -> Iterator[GraphNode]:
-    read, number = reader.read, 0
+    return chain.from_iterable(_node_lists(path, reader))
+
+
+def _node_lists(path: str, reader: NodeReader) -> Iterator[Iterable[GraphNode]]:
+    before = 0
     for found in _pieces(path):
-        for content in found:
-            number += 1
-            if number == 1:  # metadata, which isn't a node
-                continue
-            try:
-                node = read(content)
-            except Broken as error:
-                place = offset_of(path, number - 1)
-                raise InputError(f"{path}: byte {place}: message {number}: {error}") from error
-            except InputError as error:
-                raise InputError(f"{path}: {error}") from error
-            yield node
+        number, before = before, before + len(found)
+        if number == 0:  # metadata, which isn't a node
+            number, found = 1, found[1:]
+        yield reader.read_all(found) or _one_by_one(path, reader, found, number)
+
+
+def _one_by_one(path: str, reader: NodeReader, contents: list[bytes], number: int) -> Iterator[GraphNode]:
+    """The same slowly, ``number`` messages being before these; whatever is wrong is found here."""
+    for content in contents:
+        number += 1
+        try:
+            node = reader.read(content)
+        except Broken as error:
+            place = offset_of(path, number - 1)
+            raise InputError(f"{path}: byte {place}: message {number}: {error}") from error
+        except InputError as error:
+            raise InputError(f"{path}: {error}") from error
+        yield node
 
 
 def _pieces(path: str) -> Iterator[list[bytes]]:

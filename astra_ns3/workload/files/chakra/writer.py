@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from pathlib import Path
 from typing import IO, Any, NamedTuple, Protocol
 
 from astra_ns3.config.core.collective_kind import CollectiveKind
@@ -16,6 +14,7 @@ from astra_ns3.units import PS_PER_US
 from astra_ns3.workload.files.chakra import names
 from astra_ns3.workload.files.chakra.groups import GROUPS_SUFFIX
 from astra_ns3.workload.files.chakra.schema import messages
+from astra_ns3.workload.files.chakra.target import Together, check_target
 
 VERSION = "0.0.4"
 
@@ -47,46 +46,41 @@ class Written(NamedTuple):
     rounded: int
 
 
-def write_chakra(workload: Writable, prefix: str | os.PathLike[str], *, as_json: bool = False) -> Written:
+def write_chakra(
+    workload: Writable, prefix: str | os.PathLike[str], *, as_json: bool = False, rank: int | None = None
+) -> Written:
     """Write ``PREFIX.<rank>.et``, or ``.json``, and ``PREFIX.groups.json`` if there are communicators.
 
-    Chakra's durations are whole microseconds; one that isn't is rounded, and stands there exactly in an attribute of
-    ours, ``duration_ps``. Raises InputError for what a trace can't say: a node with a start time, a collective that
-    has no number there. An ID is the node's own.
+    ``rank``: whose file the only one of a workload is, of a job that has more. All files are written before the first
+    takes its name. Chakra's durations are whole microseconds; one that isn't is rounded, and stands there exactly in an
+    attribute of ours, ``duration_ps``. An ID is the node's own. Raises InputError for what a trace can't say (a node
+    with a start time, a collective that has no number there), and if files of another workload stand there that would
+    be read with these.
     """
+    name, suffix = os.fspath(prefix), "json" if as_json else "et"
+    check_target(name, suffix, workload.npus if rank is None else None, groups=bool(workload.groups))
+    put = _put_json if as_json else _put
     files, nodes, rounded = [], 0, 0
-    for npu in range(workload.npus):
-        path = f"{os.fspath(prefix)}.{npu}.{'json' if as_json else 'et'}"
-        put = _put_json if as_json else _put
-        try:
-            partial = Path(f"{path}.partial")  # the nodes may come from a file of that name
-            with _removed_if_broken(partial), partial.open("wb") as file:
+    with Together() as target:
+        for npu in range(workload.npus):
+            path = f"{name}.{npu if rank is None else rank}.{suffix}"
+            with target.open(path) as file:
                 put(file, messages().metadata(version=VERSION))
                 for node in workload.nodes(npu):
                     put(file, _message(node, path))
                     nodes += 1
                     rounded += node.duration_ps % PS_PER_US != 0
-            partial.replace(path)
-        except OSError as error:
-            raise InputError(f"{path}: cannot be written: {error.strerror}") from error
-        files.append(path)
-    return Written(tuple(files), _write_groups(workload, os.fspath(prefix)), nodes, rounded)
+            files.append(path)
+        groups = _write_groups(workload, name, target)
+    return Written(tuple(files), groups, nodes, rounded)
 
 
-@contextmanager
-def _removed_if_broken(partial: Path) -> Iterator[None]:
-    try:
-        yield
-    except BaseException:
-        partial.unlink(missing_ok=True)
-        raise
-
-
-def _write_groups(workload: Writable, prefix: str) -> str | None:
+def _write_groups(workload: Writable, prefix: str, target: Together) -> str | None:
     if not workload.groups:
         return None
     path = f"{prefix}{GROUPS_SUFFIX}"
-    Path(path).write_text(json.dumps({name: list(ranks) for name, ranks in workload.groups.items()}) + "\n")
+    with target.open(path) as file:
+        file.write(json.dumps({name: list(ranks) for name, ranks in workload.groups.items()}).encode() + b"\n")
     return path
 
 

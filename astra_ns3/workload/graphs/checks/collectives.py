@@ -14,7 +14,6 @@ from astra_ns3.errors import InputError, ProgramMismatch, nearest
 from astra_ns3.workload.graphs.checks.place import and_more, named, place
 
 _MASK = 2**64 - 1
-What = tuple[object, ...]
 
 
 class _Heap(NamedTuple):
@@ -24,10 +23,11 @@ class _Heap(NamedTuple):
 
 
 class CollectiveCheck:
-    """Takes the collectives of one NPU after the other."""
+    """Takes the collectives of one NPU after the other; ``dimensions``: how many the network has (None: not known)."""
 
-    def __init__(self, workload: GraphWorkload) -> None:
+    def __init__(self, workload: GraphWorkload, dimensions: int | None = None) -> None:
         self._workload = workload
+        self._dimensions = dimensions
         self._npu = 0
         self._members = {name: frozenset(ranks) for name, ranks in workload.groups.items()}
         self._totals: dict[str, int] = {}
@@ -48,7 +48,7 @@ class CollectiveCheck:
         if group and npu not in self._members.get(group, ()):
             self._outside(npu, node)
             return
-        self._totals[group] = self._totals.get(group, 0) + hash(_what(node))
+        self._totals[group] = self._totals.get(group, 0) + hash(self._key(node))
 
     def _outside(self, npu: int, node: GraphNode) -> None:
         group, known = node.group, self._workload.groups
@@ -110,10 +110,11 @@ class CollectiveCheck:
         """Where the collectives of two members differ first, in the order of their files."""
         ours, theirs = self._list(first, group), self._list(other, group)
         for number, (one, two) in enumerate(zip(ours, theirs, strict=False), start=1):
-            if _what(one) != _what(two):
+            if self._key(one) != self._key(two):
                 return (
-                    f"{place(self._workload, first, one)}: collective {number} of {_group(group)} is {_words(one)}, "
-                    f"but {self._workload.file_of(other)} has {_words(two)} there ({named(two)})"
+                    f"{place(self._workload, first, one)}: collective {number} of {_group(group)} is "
+                    f"{self._words(one)}, but {self._workload.file_of(other)} has {self._words(two)} there "
+                    f"({named(two)})"
                 )
         npu, longer = (first, ours) if len(ours) > len(theirs) else (other, theirs)
         shorter = min(len(ours), len(theirs))
@@ -123,21 +124,31 @@ class CollectiveCheck:
             f"but {file} has only {shorter}"
         )
 
+    def _key(self, node: GraphNode) -> str:
+        """What must be the same for all, as text: its hash, unlike those of numbers, is of every digit."""
+        return f"{node.collective} {node.bytes} {self._over(node)}"
 
-def _what(node: GraphNode) -> What:
-    """What must be the same for all; over all dimensions is the same as over none in particular."""
-    dimensions = None if node.dimensions is None or all(node.dimensions) else node.dimensions
-    return node.collective, node.bytes, dimensions
+    def _words(self, node: GraphNode) -> str:
+        kind = str(node.collective.name).lower() if node.collective else "unknown"
+        over = self._over(node)
+        shown = "" if over is None else f" over dimensions {', '.join(map(str, over)) or 'none'}"
+        return f"{kind} of {node.bytes} bytes{shown}"
+
+    def _over(self, node: GraphNode) -> tuple[int, ...] | None:
+        """The dimensions that a collective goes over, which is the same for all and none in particular (None).
+
+        A communicator's are where its members are, whatever its nodes say.
+        """
+        return None if node.group else dimensions_of(node, self._dimensions)
 
 
-def _words(node: GraphNode) -> str:
-    kind = str(node.collective.name).lower() if node.collective else "unknown"
-    over = "" if node.dimensions is None or all(node.dimensions) else f" over dimensions {_over(node.dimensions)}"
-    return f"{kind} of {node.bytes} bytes{over}"
-
-
-def _over(dimensions: tuple[bool, ...]) -> str:
-    return ", ".join(str(number) for number, used in enumerate(dimensions) if used) or "none"
+def dimensions_of(node: GraphNode, there: int | None) -> tuple[int, ...] | None:
+    """Those of the ``there`` dimensions of a network (None: not known how many) that a node names; None: all."""
+    if node.dimensions is None:
+        return None
+    given = node.dimensions[:there]
+    chosen = tuple(number for number, used in enumerate(given) if used)
+    return None if len(chosen) == (len(given) if there is None else there) else chosen
 
 
 def _group(group: str) -> str:

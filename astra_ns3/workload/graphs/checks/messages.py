@@ -1,4 +1,7 @@
-"""Whether every message has two ends: the hashes of all that is sent and of all that is received add up to the same."""
+"""Whether every message has two ends: the hashes of all that is sent and of all that is received add up to the same.
+
+Hashes of text, since numbers that differ may have the same one: -1 and -2, 0 and 2**61 - 1.
+"""
 
 from __future__ import annotations
 
@@ -44,8 +47,9 @@ class MessageCheck:
             return
         if node.bytes is None:
             self._unsized.append(place(self._workload, npu, node))
-        self._ends += hash((npu, peer, node.tag))
-        self._sizes += hash((npu, peer, node.tag, node.bytes))
+        key = f"{npu} {peer} {node.tag}"
+        self._ends += hash(key)
+        self._sizes += hash(f"{key} {node.bytes}")
 
     def _take_receive(self, npu: int, node: GraphNode) -> None:
         peer = node.peer
@@ -53,8 +57,9 @@ class MessageCheck:
             self._nowhere.append(self._no_peer(npu, node, "receives from"))
             return
         self._all_sized = self._all_sized and node.bytes is not None
-        self._ends -= hash((peer, npu, node.tag))
-        self._sizes -= hash((peer, npu, node.tag, node.bytes))
+        key = f"{peer} {npu} {node.tag}"
+        self._ends -= hash(key)
+        self._sizes -= hash(f"{key} {node.bytes}")
 
     def _no_peer(self, npu: int, node: GraphNode, does: str) -> str:
         return (

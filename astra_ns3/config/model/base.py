@@ -1,0 +1,37 @@
+"""What the files of all kinds of models share."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar
+
+from annotated_types import MinLen
+from pydantic import Field, model_validator
+
+from astra_ns3.config.core.model import ConfigModel, PositiveBytes, key_error
+from astra_ns3.config.model.compute import Compute, Roofline
+from astra_ns3.config.model.parallel import Parallel
+
+
+class ModelBase(ConfigModel):
+    """A model file; a kind adds ``kind``, ``model`` and ``training``."""
+
+    without: ClassVar[tuple[str, ...]] = ()
+    """Keys of ``parallel`` that a kind has no use for: they keep their defaults."""
+
+    name: Annotated[str, MinLen(1)]
+    parallel: Parallel = Parallel()
+    compute: Compute = Roofline()
+    memory_bytes: PositiveBytes | None = Field(alias="memory", default=None)
+    """Of an NPU; the device's if it isn't said."""
+
+    @model_validator(mode="after")
+    def _has_use_for_them(self) -> ModelBase:
+        usual = Parallel()
+        for name in self.without:
+            found, expected = getattr(self.parallel, name), getattr(usual, name)
+            if found != expected:
+                words = "on" if found is True else found
+                allowed = "off" if expected is False else expected
+                kind = getattr(self, "kind", "")
+                raise key_error("parallel", f"{name} is {words}, expected {allowed}: a model of kind {kind} has none")
+        return self

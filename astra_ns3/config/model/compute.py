@@ -1,0 +1,170 @@
+"""Keys of a model file's ``compute``: where the times of its operations come from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from annotated_types import Gt, Le
+from pydantic import BeforeValidator, Discriminator, Field, Tag, ValidationInfo, field_validator, model_validator
+
+from astra_ns3.config.core.model import FOLDER, ConfigModel, Count, OnOff, TimePs, key_error, kind_of
+from astra_ns3.config.model.devices import Frequency, NamedDevice, device_named
+
+_Share = Annotated[float, Gt(0), Le(1)]
+
+
+class Shares(ConfigModel):
+    """A share of what a device could do at most, for each kind of operation; one number in its place is all of them."""
+
+    matmul: _Share
+    attention: _Share
+    convolution: _Share
+    elementwise: _Share
+    gather: _Share
+    optimizer: _Share
+
+
+def _one_for_all(value: object) -> object:
+    """One number instead of the group."""
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return dict.fromkeys(Shares.model_fields, value)
+    return value
+
+
+class Efficiency(Shares):
+    """Of the peak that operations reach which the processors limit.
+
+    Choices of ours. On an A100 attention's forward pass reaches 50 to 73% of the peak, training as a whole 72% (T. Dao,
+    "FlashAttention-2: Faster Attention with Better Parallelism and Work Partitioning", 2023); so large products of
+    matrices come to about that, and convolutions, whose shapes are smaller, to less.
+    """
+
+    matmul: _Share = 0.7
+    attention: _Share = 0.6
+    convolution: _Share = 0.5
+    elementwise: _Share = 0.5
+    gather: _Share = 0.5
+    optimizer: _Share = 0.5
+
+
+class MemoryEfficiency(Shares):
+    """Of the memory's bandwidth that operations reach which the memory limits.
+
+    Choices of ours: streams reach eight or nine tenths of it on these devices, single rows of a table far less.
+    """
+
+    matmul: _Share = 0.8
+    attention: _Share = 0.8
+    convolution: _Share = 0.8
+    elementwise: _Share = 0.8
+    gather: _Share = 0.5
+    optimizer: _Share = 0.8
+
+
+class RooflineKeys(ConfigModel):
+    """How operations are timed by what the device could do at most."""
+
+    device: NamedDevice | None = None
+    efficiency: Annotated[Efficiency, BeforeValidator(_one_for_all)] = Efficiency()
+    memory_efficiency: Annotated[MemoryEfficiency, BeforeValidator(_one_for_all)] = MemoryEfficiency()
+    launch_overhead_ps: TimePs = Field(alias="launch_overhead", default=0)
+    """What every operation takes besides."""
+
+    @property
+    def memory_bytes(self) -> int | None:
+        """Of the device; None: no device is named."""
+        return None if self.device is None else self.device.memory_bytes
+
+
+class Roofline(RooflineKeys):
+    """``kind: roofline``: operations over the peak or bytes over the memory's bandwidth, whichever takes longer."""
+
+    kind: Literal["roofline"] = "roofline"
+    device: NamedDevice = device_named("H100")
+
+
+class Table(RooflineKeys):
+    """``kind: table``: times that the user measured, from a CSV file. With a ``device``, kinds of operations that the
+    file hasn't are timed as by ``roofline``.
+    """
+
+    kind: Literal["table"]
+    file: str
+    """In a model file, as seen from its folder."""
+    extrapolate: OnOff = False
+    """Whether times outside of what was measured may be guessed, with a warning."""
+
+    @field_validator("file")
+    @classmethod
+    def _beside_the_file(cls, file: str, info: ValidationInfo) -> str:
+        return str(Path((info.context or {}).get(FOLDER, "")) / file)
+
+
+class Systolic(RooflineKeys):
+    """``kind: systolic``: products on arrays of rows x columns cells, each with a multiplication and an addition a
+    cycle. All other operations are timed as by ``roofline``, on ``device``, whose memory also feeds the arrays.
+    """
+
+    kind: Literal["systolic"]
+    rows: Count
+    columns: Count
+    arrays: Count = 1
+    frequency: Frequency
+    """Cycles per second."""
+    dataflow: Literal["output_stationary", "weight_stationary", "input_stationary"] = "weight_stationary"
+    method: Literal["auto", "closed_form", "scalesim"] = "auto"
+    """``auto``: scalesim where it is installed, for products that it can do in seconds; a closed form for others."""
+    outputs_drain: OnOff = False
+    """With output_stationary, closed form: results leave through the array, for as many cycles as it has rows."""
+    python: str | None = None
+    """The interpreter that has scalesim; the one that runs this program if it isn't said."""
+    cache: str | None = None
+    """Folder that keeps scalesim's cycles; ``~/.cache/astra-ns3/scalesim`` if it isn't said."""
+
+    @model_validator(mode="after")
+    def _drains_by_closed_form(self) -> Systolic:
+        if self.outputs_drain and (self.method != "closed_form" or self.dataflow != "output_stationary"):
+            raise key_error("outputs_drain", "needs method: closed_form and dataflow: output_stationary")
+        return self
+
+
+class Given(ConfigModel):
+    """``kind: given``: operations say themselves what they take."""
+
+    kind: Literal["given"]
+
+    @property
+    def memory_bytes(self) -> int | None:
+        """Nobody knows."""
+        return None
+
+
+def _expanded(value: object) -> object:
+    """``compute: H100`` is ``compute: {device: H100}``."""
+    return {"device": value} if isinstance(value, str) else value
+
+
+def _kind(value: object) -> str | None:
+    return kind_of(value, default="roofline")
+
+
+AnyCompute = Roofline | Table | Systolic | Given
+Compute = Annotated[
+    Annotated[Roofline, Tag("roofline")]
+    | Annotated[Table, Tag("table")]
+    | Annotated[Systolic, Tag("systolic")]
+    | Annotated[Given, Tag("given")],
+    Discriminator(_kind),
+    BeforeValidator(_expanded),
+]
+"""The group of a model file; a device's name in its place is that device by ``roofline``."""
+
+
+class _Section(ConfigModel):
+    compute: Compute
+
+
+def json_schema() -> dict[str, Any]:
+    """JSON schema of the group."""
+    return _Section.model_json_schema(by_alias=True)

@@ -1,0 +1,76 @@
+"""A recommendation model: tables of embeddings, and two networks of fully connected layers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, ClassVar, Literal
+
+from annotated_types import MinLen
+from pydantic import ValidationInfo, field_validator, model_validator
+
+from astra_ns3.config.core.model import FOLDER, ConfigModel, Count, OnOff, key_error
+from astra_ns3.config.model.base import ModelBase
+from astra_ns3.config.model.convolution import WITHOUT_SEQUENCES
+from astra_ns3.config.model.training import Training
+
+_Widths = Annotated[tuple[Count, ...], MinLen(1)]
+
+
+class DlrmShape(ConfigModel):
+    """The model itself. ``bottom``, ``top``: widths of the layers of each network, the last included."""
+
+    tables: Count
+    rows: Count = 1_000_000
+    """Of each table."""
+    embedding: Count
+    """Numbers in a row."""
+    pooling: Count
+    """Rows that are summed, of each table for each sample."""
+    dense_features: Count
+    bottom: _Widths
+    top: _Widths
+    interaction: Literal["concatenation", "dot"] = "concatenation"
+    """Of all vectors: one behind the other, or the products of all pairs behind the dense one."""
+    placement: Literal["table", "row", "column"] = "table"
+    """What an NPU has of the tables: whole ones, some rows of all, or some columns of all."""
+    tables_of_npus: str | None = None
+    """With ``placement: table``: a CSV file with columns ``table`` and ``npu``; else they are dealt out in turn."""
+    sends_indices: OnOff = False
+    """Whether NPUs send each other, 8 bytes each, which rows they need."""
+
+    @field_validator("tables_of_npus")
+    @classmethod
+    def _beside_the_file(cls, file: str | None, info: ValidationInfo) -> str | None:
+        return None if file is None else str(Path((info.context or {}).get(FOLDER, "")) / file)
+
+    @model_validator(mode="after")
+    def _fits(self) -> DlrmShape:
+        if self.bottom[-1] != self.embedding:
+            raise key_error("bottom", f"ends in {self.bottom[-1]}, expected the embedding's {self.embedding}")
+        if self.tables_of_npus is not None and self.placement != "table":
+            raise key_error("tables_of_npus", f"stands beside placement: {self.placement}, expected placement: table")
+        return self
+
+    @property
+    def interactions(self) -> int:
+        """Numbers that go into the top network."""
+        vectors = self.tables + 1
+        if self.interaction == "concatenation":
+            return vectors * self.embedding
+        return self.embedding + vectors * (vectors - 1) // 2
+
+
+class DlrmFile(ModelBase):
+    """``kind: dlrm``. All NPUs are data parallel, but for the tables, which they share."""
+
+    without: ClassVar[tuple[str, ...]] = (
+        *WITHOUT_SEQUENCES,
+        "pipeline",
+        "virtual_stages",
+        "layers_per_part",
+        "schedule",
+    )
+
+    kind: Literal["dlrm"]
+    model: DlrmShape
+    training: Training = Training()

@@ -1,0 +1,63 @@
+"""A model file of any kind, read: which kinds there are, and what is in a file."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated, Any, get_args
+
+from pydantic import Field, RootModel
+
+from astra_ns3.config.core.document import Document
+from astra_ns3.config.core.model import validated
+from astra_ns3.config.core.reading import read_text
+from astra_ns3.config.core.yaml_document import parse_yaml
+from astra_ns3.config.model.convolution import ConvolutionFile
+from astra_ns3.config.model.dlrm import DlrmFile
+from astra_ns3.config.model.gemms import GemmsFile
+from astra_ns3.config.model.parallel import SCHEDULES
+from astra_ns3.config.model.recurrent import RecurrentFile
+from astra_ns3.config.model.transformer import TransformerFile
+from astra_ns3.errors import InputError, nearest
+
+ModelFile = TransformerFile | ConvolutionFile | RecurrentFile | DlrmFile | GemmsFile
+"""What a file may hold."""
+KINDS: dict[str, type[ModelFile]] = {
+    get_args(model.model_fields["kind"].annotation)[0]: model for model in get_args(ModelFile)
+}
+"""By the word after ``kind``."""
+_KEYS = re.compile(r"^(?:[ \t{]*\")?(kind|model)\"?[ \t]*:", re.MULTILINE)
+_SUFFIXES = (".yaml", ".yml", ".json")
+
+
+def fits_model(path: Path) -> bool:
+    """Whether a file is, or is meant as, a model file: YAML with ``kind`` and ``model``."""
+    if path.suffix.lower() not in _SUFFIXES or not path.is_file():
+        return False
+    return {"kind", "model"} <= set(_KEYS.findall(read_text(path)))
+
+
+def read_model_file(path: str | os.PathLike[str], schedules: Iterable[str] | None = None) -> ModelFile:
+    """Read a model file; ``schedules``: those there are, if known. Raises InputError with file, line and key."""
+    source = os.fspath(path)
+    return parse_model_file(parse_yaml(read_text(path), source), schedules)
+
+
+def parse_model_file(document: Document, schedules: Iterable[str] | None = None) -> ModelFile:
+    """The model that a document describes; raises InputError with its place."""
+    data = document.data if isinstance(document.data, dict) else {}
+    kind = data.get("kind")
+    if kind not in KINDS:
+        found = f"found {kind!r}" if "kind" in data else "is missing"
+        raise InputError(
+            f"{document.place(('kind',))}: key 'kind': {found}, allowed: {', '.join(KINDS)}{nearest(str(kind), KINDS)}"
+        )
+    known = None if schedules is None else tuple(schedules)
+    return validated(KINDS[kind], document, {SCHEDULES: known})
+
+
+def json_schema() -> dict[str, Any]:
+    """JSON schema of a model file."""
+    return RootModel[Annotated[ModelFile, Field(discriminator="kind")]].model_json_schema(by_alias=True)

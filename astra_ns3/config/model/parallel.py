@@ -1,0 +1,63 @@
+"""How a model is cut over NPUs, and in which order its parts are computed and sent."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from annotated_types import Ge, Le, MinLen
+from pydantic import AfterValidator, Field, Strict, ValidationInfo
+
+from astra_ns3.config.core.model import ConfigModel, Count, Number, OnOff, PositiveBytes, shown
+from astra_ns3.errors import nearest
+
+SCHEDULES = "schedules"
+"""In the context of a validation: the schedules there are."""
+
+
+def _known(name: str, info: ValidationInfo) -> str:
+    """One of those in the context; without a context any name will do until it is looked up."""
+    known = (info.context or {}).get(SCHEDULES)
+    if known is not None and name not in known:
+        raise ValueError(f"found {shown(name)}, allowed: {', '.join(known)}{nearest(name, known)}")
+    return name
+
+
+class Parallel(ConfigModel):
+    """Degrees of parallelism; ranks are numbered tensor first, then context, data, pipeline."""
+
+    tensor: Count = 1
+    sequence: OnOff = False
+    """Whether what isn't split by ``tensor`` is split along the sequence."""
+    gather_inputs_again: OnOff = False
+    """With ``sequence``: gather the inputs of split products once more for the gradient of their weights."""
+    context: Count = 1
+    context_by: Literal["ring", "all-gather", "all-to-all"] = "ring"
+    """How attention sees the keys and values of the whole sequence."""
+    pipeline: Count = 1
+    data: Literal["auto"] | Count = "auto"
+    """``auto``: as many as the network's NPUs leave."""
+    expert: Count = 1
+    schedule: Annotated[str, AfterValidator(_known)] = "1f1b"
+    """In which order a stage computes micro-batches and its parts of the model."""
+    virtual_stages: Count = 1
+    """Parts of the model on each stage."""
+    layers_per_part: Annotated[tuple[Number, ...], MinLen(1)] | None = None
+    """Layers of each part of the model, in its order; else evenly."""
+    zero: Annotated[int, Strict(), Ge(0), Le(3)] = 0
+    bucket_bytes: PositiveBytes | None = Field(alias="bucket", default=None)
+    overlap: OnOff = True
+    """Whether gradients are sent while the backward pass goes on."""
+    prefetch: Number = 1
+    """With ``zero: 3``: for how many layers weights are gathered ahead."""
+    keep_gathered: OnOff = False
+    """With ``zero: 3``: weights stay from the forward to the backward pass."""
+
+    @property
+    def parts(self) -> int:
+        """In how many the model is cut."""
+        return self.pipeline * self.virtual_stages
+
+    @property
+    def copy_npus(self) -> int:
+        """NPUs that share a copy of the model."""
+        return self.tensor * self.context * self.pipeline

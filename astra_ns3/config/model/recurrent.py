@@ -1,0 +1,45 @@
+"""A translator of recurrent layers: an encoder, a decoder, and attention between them."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+from pydantic import model_validator
+
+from astra_ns3.config.core.model import ConfigModel, Count, Number, key_error
+from astra_ns3.config.model.base import ModelBase
+from astra_ns3.config.model.convolution import WITHOUT_SEQUENCES
+from astra_ns3.config.model.training import Training
+
+
+class RecurrentShape(ConfigModel):
+    """Layers of long short-term memory; the decoder's layers all see what attention gives them of the encoder."""
+
+    units: Count
+    vocabulary: Count
+    encoder_layers: Count
+    bidirectional_layers: Number = 1
+    """Of the encoder, the first ones."""
+    decoder_layers: Count
+    source_length: Count
+    """Words of a sentence."""
+    target_length: Count
+
+    @model_validator(mode="after")
+    def _as_many_as_there_are(self) -> RecurrentShape:
+        if self.bidirectional_layers > self.encoder_layers:
+            raise key_error(
+                "bidirectional_layers",
+                f"found {self.bidirectional_layers}, expected at most the {self.encoder_layers} encoder_layers",
+            )
+        return self
+
+
+class RecurrentFile(ModelBase):
+    """``kind: recurrent``. A sample is a pair of sentences."""
+
+    without: ClassVar[tuple[str, ...]] = WITHOUT_SEQUENCES
+
+    kind: Literal["recurrent"]
+    model: RecurrentShape
+    training: Training = Training()

@@ -1,0 +1,64 @@
+"""Keys of a model file's experts that say which experts tokens choose, and what comes of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from annotated_types import Ge, Gt, Le, MinLen
+from pydantic import ValidationInfo, field_validator, model_validator
+
+from astra_ns3.config.core.model import FOLDER, ConfigModel, Count, Number, key_error
+
+UNIFORM = "uniform"
+ZIPF = "zipf"
+
+
+class Routing(ConfigModel):
+    """Which experts tokens choose. A group of experts takes it over among its own keys."""
+
+    routing: Annotated[str, MinLen(1)] = UNIFORM
+    """``uniform``: all alike; ``zipf``: the more popular the fewer; else a CSV file of tokens for each expert."""
+    skew: Annotated[float, Ge(0), Le(10)] | None = None
+    """Zipf's exponent; 1 if it isn't said."""
+    seed: Number = 1
+    """Which experts are popular in which layer, and what is drawn."""
+    capacity: Annotated[float, Gt(0)] | None = None
+    """Factor: an expert takes so many times its even share of a place's tokens, and no more; None: it takes all."""
+    node_limit: Count | None = None
+    """A token goes to experts on so many nodes at most, once to each node, and from there to its experts."""
+    npus_per_node: Count | None = None
+
+    @field_validator("routing")
+    @classmethod
+    def _beside_the_file(cls, routing: str, info: ValidationInfo) -> str:
+        folder = (info.context or {}).get(FOLDER)
+        return routing if routing in (UNIFORM, ZIPF) or folder is None else str(Path(folder) / routing)
+
+    @model_validator(mode="after")
+    def _nothing_without_effect(self) -> Routing:
+        if self.skew is not None and self.routing != ZIPF:
+            raise key_error("skew", f"stands beside routing: {self.routing}; only zipf has one")
+        if (self.node_limit is None) != (self.npus_per_node is None):
+            lacking = "node_limit" if self.node_limit is None else "npus_per_node"
+            raise key_error(lacking, "is missing: node_limit and npus_per_node go together")
+        if self.node_limit is not None and self.capacity is not None:
+            raise key_error("capacity", "stands beside node_limit; expected one of them")
+        return self
+
+    @property
+    def exponent(self) -> float:
+        """Zipf's; 0 where all experts are alike."""
+        if self.routing != ZIPF:
+            return 0.0
+        return 1.0 if self.skew is None else self.skew
+
+    @property
+    def file(self) -> str | None:
+        """The CSV file, if there is one."""
+        return None if self.routing in (UNIFORM, ZIPF) else self.routing
+
+    @property
+    def is_even(self) -> bool:
+        """Whether every expert gets as many tokens, so that there is nothing to work out."""
+        return not self.exponent and self.file is None and self.capacity is None and self.node_limit is None

@@ -1,0 +1,63 @@
+"""How a model is trained: samples, number formats, optimizer, what is computed again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+from pydantic import model_validator
+
+from astra_ns3.config.core.model import ConfigModel, Count, key_error
+
+Datatype = Literal["float32", "tfloat32", "bfloat16", "float16", "float8"]
+Optimizer = Literal["adam", "momentum", "sgd"]
+
+VALUE_BYTES: Mapping[str, int] = {"float32": 4, "tfloat32": 4, "bfloat16": 2, "float16": 2, "float8": 2}
+"""Of an activation or weight; with float8 only products of matrices have 8 bits, what is kept and sent has 16."""
+_SINGLE_BYTES = 4
+_STATES: Mapping[str, int] = {"adam": 2, "momentum": 1, "sgd": 0}
+"""Numbers, in single precision, that an optimizer keeps for each parameter."""
+
+
+class Training(ConfigModel):
+    """What one iteration consists of; ``micro_batch`` is the samples that go through the model at a time."""
+
+    micro_batch: Count = 1
+    micro_batches: Count | None = None
+    """Of an iteration, on each copy of the model."""
+    global_batch: Count | None = None
+    """Instead: samples of an iteration, over all copies."""
+    datatype: Datatype = "bfloat16"
+    gradients: Datatype | None = None
+    """As they are kept and sent; the datatype of the rest if it isn't said."""
+    optimizer: Optimizer = "adam"
+
+    @model_validator(mode="after")
+    def _one_of_both(self) -> Training:
+        if self.micro_batches is not None and self.global_batch is not None:
+            raise key_error("global_batch", "stands beside micro_batches; leave one of them out")
+        return self
+
+    @property
+    def value_bytes(self) -> int:
+        """Of a weight or an activation."""
+        return VALUE_BYTES[self.datatype]
+
+    @property
+    def gradient_bytes(self) -> int:
+        """Of a gradient of a parameter."""
+        return VALUE_BYTES[self.gradients or self.datatype]
+
+    @property
+    def optimizer_bytes(self) -> int:
+        """Of a parameter: the optimizer's numbers, and a weight in single precision where the model's own has less."""
+        master = _SINGLE_BYTES if self.value_bytes < _SINGLE_BYTES else 0
+        return master + _SINGLE_BYTES * _STATES[self.optimizer]
+
+
+class SequenceTraining(Training):
+    """Of models of sequences: a sample is one of ``sequence`` tokens."""
+
+    sequence: Count
+    recompute: Literal["none", "selective", "full"] = "none"
+    """``full``: of each layer only the input is kept; ``selective``: what attention makes of queries and keys isn't."""

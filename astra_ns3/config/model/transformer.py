@@ -1,0 +1,171 @@
+"""A transformer by its numbers: sizes, attention, feed-forward, experts, and what stands at both ends."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from annotated_types import Ge, Le
+from pydantic import Strict, model_validator
+
+from astra_ns3.config.core.model import ConfigModel, Count, Number, OnOff, key_error
+from astra_ns3.config.model.base import ModelBase
+from astra_ns3.config.model.routing import Routing
+from astra_ns3.config.model.training import SequenceTraining
+
+
+class Experts(Routing):
+    """Feed-forward networks of which each token goes through a few."""
+
+    count: Count
+    active: Count
+    """Experts that each token goes to."""
+    feed_forward: Count
+    """Width of each."""
+    shared: Number = 0
+    """Experts that all tokens go through besides."""
+    first_dense: Number = 0
+    """Layers at the beginning that have an ordinary feed-forward network."""
+    every: Count = 1
+    """Of the others each so many-th has experts, the last of them."""
+    router_biases: OnOff = False
+
+    @model_validator(mode="after")
+    def _as_many_as_there_are(self) -> Experts:
+        if self.active > self.count:
+            raise key_error("active", f"found {self.active}, expected at most the {self.count} experts")
+        return self
+
+
+class LatentAttention(ConfigModel):
+    """Attention whose queries, keys and values are made of short vectors: DeepSeek-V2's."""
+
+    query_rank: Number = 0
+    """Of the vector that queries are made of; 0: of the input itself."""
+    key_value_rank: Count
+    plain_size: Count
+    """Of a head's query and key, the part without a position."""
+    rotary_size: Count
+    """The part with one; of the key it is the same for all heads."""
+    value_size: Count
+
+
+class TransformerShape(ConfigModel):
+    """The model itself. ``feed_forward``: width of the ordinary network; four times ``hidden`` if it isn't said."""
+
+    layers: Count
+    hidden: Count
+    heads: Count
+    kv_heads: Count | None = None
+    """Heads of keys and values; as many as of queries if it isn't said."""
+    head_size: Count | None = None
+    """``hidden`` over ``heads`` if it isn't said."""
+    latent: LatentAttention | None = None
+    feed_forward: Count | None = None
+    gated: OnOff = False
+    """Whether one half of the first product decides what goes through of the other."""
+    experts: Experts | None = None
+    vocabulary: Count
+    positions: Literal["rotary", "none"] | Count = "rotary"
+    """A number: so many learned ones."""
+    segments: Number = 0
+    """Learned vectors that say to which part of the input a token belongs."""
+    tied_embeddings: OnOff = False
+    """Whether logits are made with the embedding's weights."""
+    biases: OnOff = False
+    norm: Literal["rms", "layer"] = "rms"
+    embedding_norm: OnOff = False
+    final_norm: OnOff = True
+    pooler: OnOff = False
+    """A product of the first token's output with a square matrix, at the end."""
+    dropout: OnOff = False
+    fused_attention: OnOff = True
+    """Whether scores never go to memory."""
+    skip_masked: OnOff = False
+    """Whether scores of later tokens, which a mask throws away, aren't computed."""
+    predicted_percent: Annotated[int, Strict(), Ge(1), Le(100)] = 100
+    """Share of the tokens whose logits are computed."""
+
+    @model_validator(mode="after")
+    def _sizes_fit(self) -> TransformerShape:
+        if self.latent is not None and (self.kv_heads or self.head_size):
+            raise key_error("latent", "stands beside kv_heads or head_size, which it replaces; leave these out")
+        if self.latent is None and self.head_size is None and self.hidden % self.heads:
+            raise key_error("heads", f"found {self.heads}, expected a divisor of hidden, {self.hidden}, or a head_size")
+        if self.heads % self.key_value_heads:
+            raise key_error("kv_heads", f"found {self.kv_heads}, expected a divisor of the {self.heads} heads")
+        return self
+
+    @property
+    def key_value_heads(self) -> int:
+        """Heads of keys and values."""
+        return self.kv_heads or self.heads
+
+    @property
+    def query_size(self) -> int:
+        """Numbers of a head's query, and of its key."""
+        if self.latent is not None:
+            return self.latent.plain_size + self.latent.rotary_size
+        return self.head_size or self.hidden // self.heads
+
+    @property
+    def value_size(self) -> int:
+        """Numbers of a head's value."""
+        return self.latent.value_size if self.latent is not None else self.query_size
+
+    @property
+    def width(self) -> int:
+        """Of the ordinary feed-forward network."""
+        return self.feed_forward or 4 * self.hidden
+
+    @property
+    def learned_positions(self) -> int:
+        """How many there are."""
+        return self.positions if isinstance(self.positions, int) else 0
+
+    def has_experts(self, layer: int) -> bool:
+        """Whether a layer, counted from 0, has experts."""
+        if self.experts is None or layer < self.experts.first_dense:
+            return False
+        return (layer - self.experts.first_dense + 1) % self.experts.every == 0
+
+
+class TransformerFile(ModelBase):
+    """``kind: transformer``."""
+
+    kind: Literal["transformer"]
+    model: TransformerShape
+    training: SequenceTraining
+
+    @model_validator(mode="after")
+    def _degrees_fit(self) -> TransformerFile:
+        shape, cut = self.model, self.parallel
+        _divides("tensor", cut.tensor, "heads", shape.heads)
+        if shape.key_value_heads % cut.tensor and cut.tensor % shape.key_value_heads:
+            raise key_error(
+                "parallel",
+                f"tensor is {cut.tensor}, expected a divisor or a multiple of the {shape.key_value_heads} kv_heads",
+            )
+        _divides("tensor", cut.tensor, "feed_forward", shape.width)
+        _divides("context", cut.context, "tokens of a sequence", self.training.sequence)
+        if shape.experts is not None:
+            _divides("tensor", cut.tensor, "feed_forward of experts", shape.experts.feed_forward)
+            _divides("expert", cut.expert, "experts", shape.experts.count)
+        elif cut.expert > 1:
+            raise key_error("parallel", f"expert is {cut.expert}, expected 1: the model has no experts")
+        self._sequence_fits()
+        return self
+
+    def _sequence_fits(self) -> None:
+        """Splits along the sequence leave whole tokens, and heads for each NPU."""
+        cut, shape = self.parallel, self.model
+        if cut.sequence:
+            tokens = self.training.micro_batch * self.training.sequence // cut.context
+            _divides("tensor", cut.tensor, "tokens of an NPU, which sequence splits", tokens)
+        if cut.context_by == "all-to-all":
+            _divides("tensor times context", cut.tensor * cut.context, "heads", shape.heads)
+            _divides("tensor times context", cut.tensor * cut.context, "kv_heads", shape.key_value_heads)
+
+
+def _divides(name: str, degree: int, what: str, count: int) -> None:
+    if count % degree:
+        raise key_error("parallel", f"{name} is {degree}, expected a divisor of the {count} {what}")

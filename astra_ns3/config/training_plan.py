@@ -1,0 +1,269 @@
+"""A model's training as plain data: what every NPU of a stage computes, exchanges and keeps, for one micro-batch.
+
+Made of a model's numbers (``workload/models/``), timed by a clock (``workload/computing/``), put in an order and played
+by the loops (``workload/training/``), and added up (``workload/memory/``). Times of operations aren't in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+
+from astra_ns3.config.core.collective_kind import CollectiveKind
+from astra_ns3.errors import InputError
+
+
+class Group(str, Enum):
+    """Which NPUs of a stage an exchange goes among."""
+
+    TENSOR = "tensor"
+    """Those that share each product of matrices."""
+    CONTEXT = "context"
+    """Those that share each sequence."""
+    DATA = "data"
+    """Those that have the same part of the model and of each sequence, for other sequences."""
+    GRADIENT = "gradient"
+    """All that have the same dense weights: context and data together."""
+    EXPERT = "expert"
+    """Neighbours of a gradient group that share the experts."""
+    EXPERT_GRADIENT = "expert-gradient"
+    """Those of a gradient group that have the same experts."""
+
+
+@dataclass(frozen=True)
+class Degrees:
+    """In how many parts each kind of parallelism cuts; ranks are numbered tensor first, then context, data, pipeline.
+
+    Experts are shared by ``expert`` neighbours of the ``context * data`` NPUs that have the same dense weights. Raises
+    InputError unless each is at least 1 and ``expert`` divides those.
+    """
+
+    tensor: int = 1
+    context: int = 1
+    data: int = 1
+    pipeline: int = 1
+    expert: int = 1
+
+    def __post_init__(self) -> None:
+        for name in ("tensor", "context", "data", "pipeline", "expert"):
+            if getattr(self, name) < 1:
+                raise InputError(f"{name} is {getattr(self, name)}, expected at least 1")
+        if self.gradient % self.expert:
+            raise InputError(
+                f"expert is {self.expert}, expected a divisor of context times data, {self.context} x {self.data}"
+            )
+
+    @property
+    def gradient(self) -> int:
+        """NPUs that have the same dense weights."""
+        return self.context * self.data
+
+    @property
+    def stage_npus(self) -> int:
+        """NPUs of a stage."""
+        return self.tensor * self.gradient
+
+    @property
+    def npus(self) -> int:
+        """All of them."""
+        return self.stage_npus * self.pipeline
+
+    def size(self, group: Group) -> int:
+        """NPUs of a group."""
+        return {
+            Group.TENSOR: self.tensor,
+            Group.CONTEXT: self.context,
+            Group.DATA: self.data,
+            Group.GRADIENT: self.gradient,
+            Group.EXPERT: self.expert,
+            Group.EXPERT_GRADIENT: self.gradient // self.expert,
+        }[group]
+
+    def strides(self, group: Group) -> tuple[int, int]:
+        """Ranks of a group's members within a stage differ by multiples of the first, below the second."""
+        first, second = self.tensor, self.tensor * self.gradient
+        return {
+            Group.TENSOR: (1, first),
+            Group.CONTEXT: (first, first * self.context),
+            Group.DATA: (first * self.context, second),
+            Group.GRADIENT: (first, second),
+            Group.EXPERT: (first, first * self.expert),
+            Group.EXPERT_GRADIENT: (first * self.expert, second),
+        }[group]
+
+
+class OperationKind(str, Enum):
+    """What efficiency and time of an operation depend on."""
+
+    MATMUL = "matmul"
+    ATTENTION = "attention"
+    """Scores, softmax and weighted sum in one (fused) operation."""
+    CONVOLUTION = "convolution"
+    ELEMENTWISE = "elementwise"
+    """Normalisation, activation, addition, rotation, softmax of logits: bound by memory."""
+    GATHER = "gather"
+    """Look-ups in tables of embeddings, permutations of tokens."""
+    OPTIMIZER = "optimizer"
+    """The update of weights."""
+
+
+@dataclass(frozen=True)
+class Operation:
+    """A computation on one NPU for one micro-batch.
+
+    ``flops``: multiplications and additions, each counted; ``bytes``: that go to and from memory at least. ``shape``:
+    m, n and k of each of ``count`` products of m x k by k x n (None: no product). ``time_ps``: where it is given, so
+    that no clock is asked.
+    """
+
+    name: str
+    kind: OperationKind
+    flops: int = 0
+    bytes: int = 0
+    shape: tuple[int, int, int] | None = None
+    count: int = 1
+    time_ps: int | None = None
+
+
+@dataclass(frozen=True)
+class Uneven:
+    """An operation that is another one in each place of a group: ``operations`` has one per place."""
+
+    group: Group
+    operations: tuple[Operation, ...]
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """A collective of ``bytes`` of each NPU (as in :class:`~astra_ns3.system.request.CollectiveRequest`) in a group.
+
+    ``waited``: before the next item; if not, before the end of the block's pass (of its weight gradient, if it is of an
+    input gradient). ``counts``: of an all-to-all that isn't even, the bytes from each place of the group to each, a row
+    per sender; ``bytes`` then says what the one sends who sends most.
+    """
+
+    kind: CollectiveKind
+    group: Group
+    bytes: int
+    waited: bool = True
+    counts: tuple[tuple[int, ...], ...] | None = None
+
+
+@dataclass(frozen=True)
+class Ring:
+    """Turns of computing on a part and passing it on: ring attention.
+
+    In each of as many turns as the group has NPUs, ``operation`` is computed, while ``bytes`` go to the next of the
+    group and as many come from the one before, but in the last turn, unless ``closed``.
+    Source: H. Liu, M. Zaharia, P. Abbeel, "Ring Attention with Blockwise Transformers for Near-Infinite Context", 2023.
+    """
+
+    group: Group
+    operation: Operation
+    bytes: int
+    closed: bool = False
+
+
+Item = Operation | Uneven | Exchange | Ring
+
+
+@dataclass(frozen=True)
+class ExpertLoad:
+    """Rows that the places of an expert group compute for a micro-batch, and choices of tokens that come to nothing."""
+
+    rows: tuple[int, ...]
+    dropped: int = 0
+
+
+@dataclass(frozen=True)
+class Block:
+    """A layer of the model on each NPU of its stage: its passes for one micro-batch, and what it keeps.
+
+    ``parameters``: dense ones of this NPU; ``expert_parameters``: of its experts, which other NPUs have the same of;
+    ``table_parameters``: of tables that no other NPU has, updated row by row in the backward pass, so they have no part
+    in exchanges of gradients nor in the update of all weights.
+    ``again``: what is computed again before the backward pass (empty: nothing is). ``activation_bytes``: kept from the
+    forward to the backward pass; ``again_bytes``: that ``again`` makes, and the backward pass frees. ``expert_load``:
+    of experts that aren't chosen alike.
+    """
+
+    name: str
+    forward: tuple[Item, ...]
+    input_gradient: tuple[Item, ...] = ()
+    weight_gradient: tuple[Item, ...] = ()
+    again: tuple[Item, ...] = ()
+    parameters: int = 0
+    expert_parameters: int = 0
+    table_parameters: int = 0
+    activation_bytes: int = 0
+    again_bytes: int = 0
+    expert_load: ExpertLoad | None = None
+
+
+@dataclass(frozen=True)
+class Sharding:
+    """How weights, gradients and optimizer states are shared by those with the same weights, and sent.
+
+    ``stage``: 0 everybody has all and gradients are all-reduced; 1 optimizer states are shared, 2 gradients, too, 3
+    weights, too. Source: S. Rajbhandari et al., "ZeRO: Memory Optimizations Toward Training Trillion Parameter Models",
+    SC 2020. ``bucket_bytes``: gradients are sent when so many have come together (None: of each block at once; with
+    ``overlap`` off all at the end). ``prefetch``: for how many blocks weights are gathered before they are needed, in
+    stage 3. ``keeps_gathered``: weights stay from the forward to the backward pass of a micro-batch.
+    """
+
+    stage: int = 0
+    bucket_bytes: int | None = None
+    overlap: bool = True
+    prefetch: int = 1
+    keeps_gathered: bool = False
+
+
+@dataclass(frozen=True)
+class Elements:
+    """Bytes of a parameter's weight, of its gradient as it is sent and kept, and of its optimizer's states."""
+
+    weight: int = 2
+    gradient: int = 2
+    optimizer: int = 12
+
+
+@dataclass(frozen=True)
+class TrainingPlan:
+    """What the NPUs of each stage do in one iteration, before it has an order.
+
+    ``chunks``: the model's blocks, cut in as many parts as there are stages, or a multiple; part c is on stage
+    ``c % degrees.pipeline``. ``schedule``: one of the registry of ``workload/training/``. ``boundary_bytes``: an NPU's
+    activations between two parts, for one micro-batch. ``tied_parameters``: of this NPU's part of an embedding that the
+    first and the last stage both have. ``memory_bytes``: of an NPU (None: not known).
+    """
+
+    name: str
+    source: str
+    degrees: Degrees
+    chunks: tuple[tuple[Block, ...], ...]
+    micro_batches: int = 1
+    schedule: str = "1f1b"
+    boundary_bytes: int = 0
+    sharding: Sharding = field(default_factory=Sharding)
+    elements: Elements = field(default_factory=Elements)
+    tied_parameters: int = 0
+    memory_bytes: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.micro_batches < 1:
+            raise InputError(f"{self.source}: micro-batches are {self.micro_batches}, expected at least 1")
+        if not self.chunks or len(self.chunks) % self.degrees.pipeline:
+            raise InputError(
+                f"{self.source}: {len(self.chunks)} parts of the model, expected a multiple of the "
+                f"{self.degrees.pipeline} stages"
+            )
+
+    @property
+    def virtual_stages(self) -> int:
+        """Parts of the model on each stage."""
+        return len(self.chunks) // self.degrees.pipeline
+
+    def stage(self, number: int) -> Sequence[tuple[Block, ...]]:
+        """The parts of the model on a stage."""
+        return self.chunks[number :: self.degrees.pipeline]

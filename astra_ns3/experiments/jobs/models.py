@@ -1,0 +1,82 @@
+"""The training of a model that is given by its numbers, as a job."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+from astra_ns3.collectives.schedule_files import Tell, silent
+from astra_ns3.experiments.expected import ExpectedRun, expected_run
+from astra_ns3.experiments.jobs.job import Ground, Playing, Shape, check_collectives
+from astra_ns3.experiments.scaling import told_apart
+from astra_ns3.network.api import NetworkBackend
+from astra_ns3.workload.dry_run import Counts, expected_computation, issued_at_once
+from astra_ns3.workload.models.workload import ModelWorkload
+from astra_ns3.workload.programs_driver import ProgramsDriver
+from astra_ns3.workload.training.programs import TrainingPrograms
+
+
+@dataclass(frozen=True)
+class ModelJob:
+    """See :class:`~astra_ns3.experiments.jobs.job.Job`."""
+
+    workload: ModelWorkload
+
+    @property
+    def source(self) -> str:
+        """The file it came from."""
+        return self.workload.source
+
+    def shape(self) -> Shape:
+        """The kind of model and how its micro-batches go through it."""
+        file = self.workload.file
+        return Shape(f"{file.kind} {file.parallel.schedule}", self.workload.layer_count)
+
+    def scaled(self, comm_scale: float, compute_scale: float) -> ModelJob:
+        """Sizes of what is exchanged and times of computations multiplied; memory stays."""
+        return ModelJob(self.workload.scaled(comm_scale, compute_scale))
+
+    def scaled_apart(self, comm_scale: float, compute_scale: float) -> list[str]:
+        """A warning, if one of the two hides the other no more as it did."""
+        return told_apart(self.source, comm_scale, compute_scale)
+
+    def warnings(self, ground: Ground) -> list[str]:
+        """How the model is cut where that isn't even."""
+        return list(self.workload.warnings(prod(ground.dimensions)))
+
+    def document(self) -> dict[str, Any]:
+        """The model's file, and what it amounts to."""
+        return self.workload.document()
+
+    def expected(self, ground: Ground, passes: int, tell: Tell = silent) -> ExpectedRun:
+        """Every collective and message of all stages."""
+        check_collectives(ground.system)
+        return expected_run(self.programs(ground, passes), ground.system, ground.bandwidths, ground.compatibility, tell)
+
+    def expected_computation(self, ground: Ground, passes: int) -> tuple[int, int]:
+        """Of the stages' dry run."""
+        return expected_computation(self.programs(ground, passes))
+
+    def issued_at_once(self, ground: Ground, passes: int) -> Counts:
+        """Of the stages' dry run."""
+        return issued_at_once(self.programs(ground, passes))
+
+    def driver(self, network: NetworkBackend, ground: Ground, playing: Playing) -> ProgramsDriver:
+        """The program of its stage on every NPU."""
+        return ProgramsDriver(
+            network,
+            ground.system,
+            self.programs(ground, playing.passes),
+            bandwidths=ground.bandwidths,
+            compatibility=ground.compatibility,
+            seed=playing.seed,
+            report_npu=playing.report_npu,
+            journal_to=playing.journal_to,
+            on_heartbeat=playing.on_heartbeat,
+        )
+
+    def programs(self, ground: Ground, passes: int) -> TrainingPrograms:
+        """Of all stages, on the network's NPUs; raises InputError if the degrees don't fit."""
+        plan = self.workload.plan(prod(ground.dimensions))
+        return TrainingPrograms.of(plan, self.workload.clock(), passes, ground.dimensions)

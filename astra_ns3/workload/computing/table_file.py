@@ -1,0 +1,111 @@
+"""A user's measured times: a CSV file with a line for each measurement."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from io import StringIO
+
+from astra_ns3.config.core.reading import read_text
+from astra_ns3.config.training_plan import OperationKind
+from astra_ns3.errors import InputError, nearest
+from astra_ns3.units import LARGEST_INTEGER, PS_PER_MS, PS_PER_NS, PS_PER_US
+
+COORDINATES = ("m", "n", "k", "count", "flops", "bytes")
+"""What times may depend on, as they are called in :class:`~astra_ns3.config.training_plan.Operation`."""
+TIMES: Mapping[str, int] = {"time_ps": 1, "time_ns": PS_PER_NS, "time_us": PS_PER_US, "time_ms": PS_PER_MS}
+"""Columns of times, one of which a file has, and their unit in picoseconds."""
+_KIND = "kind"
+_SHAPE = {"m", "n", "k"}
+_NUMBER = re.compile(r"[0-9]{1,19}(?:\.[0-9]{1,12})?", re.ASCII)
+
+Place = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Measurements of one kind of operation: the columns its times depend on, and the time at each place, in ps."""
+
+    source: str
+    kind: OperationKind
+    columns: tuple[str, ...]
+    times_ps: dict[Place, Fraction] = field(default_factory=dict)
+
+
+def read_table(path: str) -> dict[OperationKind, Measured]:
+    """What was measured of each kind of operation; raises InputError with file and line."""
+    return parse_table(read_text(path), path)
+
+
+def parse_table(text: str, source: str) -> dict[OperationKind, Measured]:
+    """The same from the file's text. Empty lines and those that begin with ``#`` are left out."""
+    lines = [(number, line) for number, line in enumerate(text.splitlines(), 1) if not re.match(r"\s*(#|$)", line)]
+    if len(lines) < 2:
+        raise InputError(f"{source}: expected a line of columns and at least one measurement")
+    rows = list(csv.reader(StringIO("\n".join(line for _, line in lines)), skipinitialspace=True))
+    header = [name.strip() for name in rows[0]]
+    time_column = _checked_header(f"{source}:{lines[0][0]}", header)
+    tables: dict[OperationKind, Measured] = {}
+    for (number, _), row in zip(lines[1:], rows[1:], strict=True):
+        _add(tables, source, number, _cells(f"{source}:{number}", header, row), time_column)
+    return tables
+
+
+def _checked_header(place: str, header: Sequence[str]) -> str:
+    """The column of times."""
+    allowed = (_KIND, *COORDINATES, *TIMES)
+    for name in header:
+        if name not in allowed:
+            raise InputError(
+                f"{place}: column '{name[:40]}' is not one of {', '.join(allowed)}{nearest(name, allowed)}"
+            )
+        if header.count(name) > 1:
+            raise InputError(f"{place}: column '{name}' is there twice")
+    times = [name for name in header if name in TIMES]
+    if _KIND not in header or len(times) != 1:
+        raise InputError(f"{place}: expected a column {_KIND} and one of {', '.join(TIMES)}")
+    return times[0]
+
+
+def _cells(place: str, header: Sequence[str], row: Sequence[str]) -> dict[str, str]:
+    """What stands in a line, without empty cells."""
+    if len(row) != len(header):
+        raise InputError(f"{place}: {len(row)} cells, expected {len(header)}")
+    return {name: cell.strip() for name, cell in zip(header, row, strict=True) if cell.strip()}
+
+
+def _add(
+    tables: dict[OperationKind, Measured], source: str, number: int, cells: Mapping[str, str], time_column: str
+) -> None:
+    place = f"{source}:{number}"
+    kinds = [kind.value for kind in OperationKind]
+    word = cells.get(_KIND, "")
+    if word not in kinds:
+        raise InputError(f"{place}: kind is '{word[:40]}', expected one of {', '.join(kinds)}{nearest(word, kinds)}")
+    columns = tuple(name for name in COORDINATES if name in cells)
+    if not columns or (_SHAPE & set(columns) and not set(columns) >= _SHAPE):
+        raise InputError(f"{place}: expected m, n and k, or flops, or bytes")
+    table = tables.setdefault(OperationKind(word), Measured(source, OperationKind(word), columns))
+    if columns != table.columns:
+        raise InputError(
+            f"{place}: has {', '.join(columns)}, expected {', '.join(table.columns)} as in the lines of {word} before"
+        )
+    at = tuple(_whole(place, name, cells[name]) for name in columns)
+    if at in table.times_ps:
+        raise InputError(f"{place}: {word} with these {', '.join(columns)} is there twice")
+    table.times_ps[at] = _time_ps(place, time_column, cells.get(time_column, ""))
+
+
+def _whole(place: str, name: str, cell: str) -> int:
+    if not re.fullmatch(r"[0-9]{1,19}", cell, re.ASCII) or not 1 <= int(cell) <= LARGEST_INTEGER:
+        raise InputError(f"{place}: {name} is '{cell[:40]}', expected a whole number, at least 1")
+    return int(cell)
+
+
+def _time_ps(place: str, name: str, cell: str) -> Fraction:
+    if not _NUMBER.fullmatch(cell) or not Fraction(cell):
+        raise InputError(f"{place}: {name} is '{cell[:40]}', expected a number above 0")
+    return Fraction(cell) * TIMES[name]

@@ -1,0 +1,79 @@
+"""The places that share the experts of a layer, and what routing comes to there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from astra_ns3.config.training_plan import ExpertLoad
+from astra_ns3.errors import InputError
+
+Table = tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True)
+class ExpertGroup:
+    """``places`` that share ``experts``, each so many in a row; ``tokens`` of each place, of which each goes to
+    ``active`` experts. ``places_per_node``: places in a row that are on one node. Raises InputError.
+    """
+
+    experts: int
+    active: int
+    places: int
+    tokens: int
+    places_per_node: int = 1
+
+    def __post_init__(self) -> None:
+        if self.experts % self.places:
+            raise InputError(f"{self.places} places share {self.experts} experts, expected a divisor of these")
+        if self.places % self.places_per_node and self.places > self.places_per_node:
+            raise InputError(
+                f"{self.places_per_node} places of a group of experts are on a node, expected a divisor of the "
+                f"{self.places} that share the experts"
+            )
+
+    @property
+    def own(self) -> int:
+        """Experts of a place."""
+        return self.experts // self.places
+
+    @property
+    def node(self) -> int:
+        """Places of a node, at most all."""
+        return min(self.places_per_node, self.places)
+
+    @property
+    def nodes(self) -> int:
+        """How many there are."""
+        return self.places // self.node
+
+
+@dataclass(frozen=True)
+class Routed:
+    """Of a layer and a micro-batch. ``hops``: tables of the rows that each place sends to each, its own share included,
+    which go one after the other: one, or two if tokens go by way of a node; back they go the other way round, each
+    turned over. ``rows``: what each expert computes, in the order of experts; ``dropped``: choices that come to nought.
+    """
+
+    hops: tuple[Table, ...]
+    rows: tuple[int, ...]
+    dropped: int
+
+    @property
+    def back(self) -> tuple[Table, ...]:
+        """The tables of the way back, in their order."""
+        return tuple(tuple(zip(*hop, strict=True)) for hop in reversed(self.hops))
+
+    def rows_of(self, place: int) -> tuple[int, ...]:
+        """Of each expert that a place has."""
+        own = len(self.rows) // len(self.hops[0])
+        return self.rows[place * own : (place + 1) * own]
+
+    @property
+    def load(self) -> ExpertLoad:
+        """For the plan of a training."""
+        return ExpertLoad(self.place_rows, self.dropped)
+
+    @property
+    def place_rows(self) -> tuple[int, ...]:
+        """What each place computes."""
+        return tuple(sum(self.rows_of(place)) for place in range(len(self.hops[0])))

@@ -1,0 +1,62 @@
+"""Which experts the tokens of a layer go to, as whole numbers of rows.
+
+Without a node limit nothing is drawn but which experts are popular: of each place's tokens every expert gets its part,
+rounded so that each token still has all its experts (:mod:`astra_ns3.workload.experts.shares`). All micro-batches of
+a layer, and all groups that share its experts, are routed alike. A capacity is that of a place's tokens at an expert,
+the even share times the factor, rounded up, and what is above it is dropped. Source: D. Lepikhin et al., "GShard:
+Scaling Giant Models with Conditional Computation and Automatic Sharding", 2020, whose groups of tokens are the places.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import ceil
+
+import numpy as np
+
+from astra_ns3.config.model.routing import Routing
+from astra_ns3.errors import InputError
+from astra_ns3.workload.experts.counts_file import CountsFile
+from astra_ns3.workload.experts.group import ExpertGroup, Routed
+from astra_ns3.workload.experts.nodes import node_limited
+from astra_ns3.workload.experts.shares import Counts, Shares, chosen, whole, zipf_shares
+
+
+class Router:
+    """Routes every layer of a model; reads the routing's file once. Raises InputError."""
+
+    def __init__(self, routing: Routing, group: ExpertGroup) -> None:
+        self._routing, self._group = routing, group
+        self._file = None if routing.file is None else CountsFile(routing.file, group.experts, group.places)
+
+    def layer(self, number: int) -> Routed:
+        """Of the layer with this number; raises InputError for what the routing's file says of it."""
+        group, routing = self._group, self._routing
+        shares = [self._shares(number, place) for place in range(group.places)]
+        if routing.node_limit is not None:
+            return node_limited(group, shares, routing.node_limit, (routing.seed, number))
+        tokens = np.stack([self._counts(place, own) for place, own in enumerate(shares)])
+        kept = tokens if routing.capacity is None else np.minimum(tokens, self._capacity(routing.capacity))
+        table = kept.reshape(group.places, group.places, group.own).sum(axis=2).tolist()
+        dropped = int((tokens - kept).sum())
+        return Routed((tuple(tuple(row) for row in table),), tuple(kept.sum(axis=0).tolist()), dropped)
+
+    def _shares(self, layer: int, place: int) -> Shares:
+        if self._file is not None:
+            return self._file.shares(layer, place)
+        return zipf_shares(self._group.experts, self._routing.exponent, self._routing.seed, layer)
+
+    def _counts(self, place: int, shares: Shares) -> Counts:
+        """How many of a place's tokens go to each expert."""
+        group = self._group
+        if self._file is not None and float(shares.max()) * group.active > 1 + 1 / (group.tokens * group.active):
+            raise InputError(
+                f"{self._routing.file}: expert {int(shares.argmax())} gets {shares.max():.0%} of the choices, expected "
+                f"at most {1 / group.active:.0%}: each token goes to {group.active} different experts"
+            )
+        total = group.tokens * group.active
+        return whole(chosen(shares, group.active), group.tokens, total, first=place * (total % group.experts))
+
+    def _capacity(self, factor: float) -> int:
+        group = self._group
+        return ceil(Fraction(str(factor)) * group.tokens * group.active / group.experts)

@@ -1,0 +1,73 @@
+"""Where a trace is written: all of its files take their names at once, and none of another workload is among them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import IO
+
+from astra_ns3.errors import InputError
+from astra_ns3.workload.files.chakra.files import SUFFIXES, rank_files
+from astra_ns3.workload.files.chakra.groups import GROUPS_SUFFIX
+
+
+def check_target(prefix: str, suffix: str, ranks: int | None, *, groups: bool) -> None:
+    """Raise InputError if files of another workload stand there that would be read with those of ``prefix``.
+
+    ``ranks``: how many files there will be, from rank 0 on; None: one, of some rank of many. ``groups``: whether there
+    will be a file of communicators. Files of the same names are replaced, and no problem.
+    """
+    strange = [] if ranks is None else [path for rank, path in rank_files(prefix, suffix).items() if rank >= ranks]
+    for other in SUFFIXES:
+        if other != suffix:
+            strange += rank_files(prefix, other).values()
+    beside = Path(prefix + GROUPS_SUFFIX)
+    if ranks is not None and not groups and beside.exists():
+        strange.append(str(beside))
+    if strange:
+        more = f" (and {len(strange) - 1} more such files)" if len(strange) > 1 else ""
+        raise InputError(
+            f"{strange[0]}: stands there already, and would be taken for a part of what is written to {prefix}{more}; "
+            "remove it, or write to another name"
+        )
+
+
+class Together:
+    """Files that take their names when all are written, so that a workload that fails leaves what was there before."""
+
+    def __init__(self) -> None:
+        self._partial: list[tuple[Path, Path]] = []
+
+    def __enter__(self) -> Together:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            if kind is None:
+                for partial, path in self._partial:
+                    with _named(path):
+                        partial.replace(path)
+        finally:
+            for partial, _ in self._partial:
+                partial.unlink(missing_ok=True)
+
+    @contextmanager
+    def open(self, path: str) -> Iterator[IO[bytes]]:
+        """A file that will be at ``path``; raises InputError with its name if it can't be written."""
+        partial = Path(f"{path}.partial")
+        with _named(Path(path)):
+            self._partial.append((partial, Path(path)))
+            with partial.open("wb") as file:
+                yield file
+
+
+@contextmanager
+def _named(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written: {error.strerror or error}") from error

@@ -1,0 +1,1 @@
+"""Models by their numbers: what each NPU computes, exchanges and keeps."""

@@ -1,0 +1,44 @@
+"""What a kind of model is made of, before it is cut."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from astra_ns3.config.training_plan import Block
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Blocks of the first part only, those that are cut evenly, and those of the last part only.
+
+    ``boundary_bytes``: an NPU's activations between two of the second kind. ``tied_parameters``: of this NPU's part of
+    the embedding, which the last block has a copy of; both blocks count them among their parameters.
+    """
+
+    body: tuple[Block, ...]
+    first: tuple[Block, ...] = ()
+    last: tuple[Block, ...] = ()
+    boundary_bytes: int = 0
+    tied_parameters: int = 0
+
+
+@dataclass(frozen=True)
+class Totals:
+    """A whole model in numbers, each parameter counted once.
+
+    ``active_parameters``: that a sample's token uses; fewer than all with experts. ``forward_flops``: of one sample's
+    products. ``layers``: without embedding and head. ``sample``: what a sample is; ``tokens``: of one (1 where there
+    are none).
+    """
+
+    parameters: int
+    active_parameters: int
+    forward_flops: int
+    layers: int
+    sample: str
+    tokens: int = 1
+
+    @property
+    def training_flops(self) -> int:
+        """Of one sample, forward and backward, without what is computed again."""
+        return 3 * self.forward_flops

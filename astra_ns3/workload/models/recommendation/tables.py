@@ -1,0 +1,122 @@
+"""What an NPU does with its part of the tables, and what all send each other.
+
+Three placements: D. Mudigere et al., "Software-Hardware Co-design for Fast and Scalable Training of Deep Learning
+Recommendation Models", ISCA 2022, section 4. An NPU with whole tables sums rows for the samples of all NPUs and sends
+each its own (all-to-all); with some columns of all tables likewise; with some rows, sums are partial and added on the
+way (reduce-scatter), and gradients go to all (all-gather).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from astra_ns3.config.core.collective_kind import CollectiveKind
+from astra_ns3.config.model.dlrm import DlrmFile
+from astra_ns3.config.training_plan import Degrees, Exchange, Group, Item, Uneven
+from astra_ns3.errors import InputError
+from astra_ns3.workload.models.operations import gather
+from astra_ns3.workload.models.recommendation.placement import tables_of_npus
+
+_INDEX_BYTES = 8
+
+
+@dataclass(frozen=True)
+class Tables:
+    """Tables on so many NPUs. ``batch``: samples of each."""
+
+    file: DlrmFile
+    npus: int
+    counts: tuple[int, ...]
+
+    @classmethod
+    def of(cls, file: DlrmFile, degrees: Degrees) -> Tables:
+        """Raises InputError if columns don't divide by the NPUs, or a file says something else of the tables."""
+        shape, npus = file.model, degrees.data
+        if shape.placement == "column" and shape.embedding % npus:
+            raise InputError(
+                f"model.embedding is {shape.embedding}, expected a multiple of the {npus} NPUs for placement: column"
+            )
+        counts = tables_of_npus(shape, npus) if shape.placement == "table" else (shape.tables,) * npus
+        return cls(file, npus, counts)
+
+    @property
+    def batch(self) -> int:
+        """Samples of an NPU."""
+        return self.file.training.micro_batch
+
+    @property
+    def _vector_bytes(self) -> int:
+        """Of a sum of one table's rows, or an NPU's columns of it."""
+        shape = self.file.model
+        columns = shape.embedding // self.npus if shape.placement == "column" else shape.embedding
+        return columns * self.file.training.value_bytes
+
+    @property
+    def parameters(self) -> int:
+        """Of the NPU that has most."""
+        shape = self.file.model
+        if shape.placement == "table":
+            return max(self.counts) * shape.rows * shape.embedding
+        if shape.placement == "row":
+            return shape.tables * -(-shape.rows // self.npus) * shape.embedding
+        return shape.tables * shape.rows * shape.embedding // self.npus
+
+    @property
+    def _split_evenly(self) -> bool:
+        return len(set(self.counts)) == 1
+
+    def looked_up(self, name: str, passes: int) -> tuple[Item, ...]:
+        """Rows read (``passes`` 1), or read and written (2), for the samples of all NPUs, and their sums."""
+        shape = self.file.model
+        samples = self.npus * self.batch
+        rows = samples * shape.pooling
+        if shape.placement == "row":
+            rows //= self.npus  # on average
+        of_one = (passes * rows + samples) * self._vector_bytes
+        each = tuple(gather(name, count * of_one) for count in self.counts)
+        if self._split_evenly:
+            return (each[0],)
+        return (Uneven(Group.DATA, each),)
+
+    def indices(self) -> tuple[Item, ...]:
+        """Which rows each NPU needs, sent to those that have them; rows of a table are on all NPUs alike."""
+        shape = self.file.model
+        if not shape.sends_indices or self.npus == 1:
+            return ()
+        size = self.batch * shape.pooling * _INDEX_BYTES
+        if shape.placement == "column":
+            return (Exchange(CollectiveKind.ALL_GATHER, Group.DATA, shape.tables * size),)
+        if shape.placement == "row" or self._split_evenly:
+            return (Exchange(CollectiveKind.ALL_TO_ALL, Group.DATA, shape.tables * size),)
+        rows = tuple(tuple(count * size for count in self.counts) for _ in range(self.npus))
+        return (Exchange(CollectiveKind.ALL_TO_ALL, Group.DATA, shape.tables * size, counts=rows),)
+
+    def sums(self) -> tuple[Item, ...]:
+        """Every NPU gets the sums of all tables for its own samples; the rest of the block goes on meanwhile."""
+        if self.npus == 1:
+            return ()
+        whole = self.npus * self.batch * self.file.model.tables * self._vector_bytes
+        if self.file.model.placement == "row":
+            return (Exchange(CollectiveKind.REDUCE_SCATTER, Group.DATA, whole, waited=False),)
+        if self._split_evenly:
+            size = self.npus * self.batch * self.counts[0] * self._vector_bytes
+            return (Exchange(CollectiveKind.ALL_TO_ALL, Group.DATA, size, waited=False),)
+        rows = tuple((self.batch * count * self._vector_bytes,) * self.npus for count in self.counts)
+        return (self._uneven(rows),)
+
+    def gradients(self) -> tuple[Item, ...]:
+        """And back."""
+        if self.npus == 1:
+            return ()
+        own = self.batch * self.file.model.tables * self._vector_bytes
+        if self.file.model.placement == "row":
+            return (Exchange(CollectiveKind.ALL_GATHER, Group.DATA, own, waited=False),)
+        if self._split_evenly:
+            size = self.npus * self.batch * self.counts[0] * self._vector_bytes
+            return (Exchange(CollectiveKind.ALL_TO_ALL, Group.DATA, size, waited=False),)
+        row = tuple(self.batch * count * self._vector_bytes for count in self.counts)
+        return (self._uneven((row,) * self.npus),)
+
+    def _uneven(self, rows: tuple[tuple[int, ...], ...]) -> Exchange:
+        most = max(map(sum, rows))
+        return Exchange(CollectiveKind.ALL_TO_ALL, Group.DATA, most, waited=False, counts=rows)

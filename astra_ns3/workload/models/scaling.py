@@ -1,0 +1,49 @@
+"""A plan with other sizes, as ``--comm-scale`` asks for."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from astra_ns3.config.training_plan import Block, Exchange, Item, Ring, TrainingPlan
+
+
+def scaled_plan(plan: TrainingPlan, comm_scale: float) -> TrainingPlan:
+    """What is exchanged, and sent from stage to stage, times ``comm_scale``, truncated, but at least a byte."""
+    if comm_scale == 1:
+        return plan
+    done: dict[tuple[Item, ...], tuple[Item, ...]] = {}
+
+    def items(found: tuple[Item, ...]) -> tuple[Item, ...]:
+        if found not in done:
+            done[found] = tuple(_scaled_item(item, comm_scale) for item in found)
+        return done[found]
+
+    def block(found: Block) -> Block:
+        return replace(
+            found,
+            forward=items(found.forward),
+            input_gradient=items(found.input_gradient),
+            weight_gradient=items(found.weight_gradient),
+            again=items(found.again),
+        )
+
+    return replace(
+        plan,
+        chunks=tuple(tuple(block(each) for each in chunk) for chunk in plan.chunks),
+        boundary_bytes=scaled_bytes(plan.boundary_bytes, comm_scale),
+    )
+
+
+def scaled_bytes(size_bytes: int, scale: float) -> int:
+    """Truncated; what was to be sent stays at least one byte."""
+    return max(1, int(size_bytes * scale)) if size_bytes else 0
+
+
+def _scaled_item(item: Item, scale: float) -> Item:
+    if isinstance(item, Ring):
+        return replace(item, bytes=scaled_bytes(item.bytes, scale))
+    if not isinstance(item, Exchange):
+        return item
+    counts = item.counts and tuple(tuple(scaled_bytes(size, scale) for size in row) for row in item.counts)
+    size = max(map(sum, counts)) if counts else scaled_bytes(item.bytes, scale)
+    return replace(item, bytes=size, counts=counts)

@@ -1,0 +1,1 @@
+"""Transformers: attention, feed-forward networks, experts, and both ends, as an NPU has them."""

@@ -1,0 +1,67 @@
+"""A transformer's blocks on an NPU: the embedding, its layers, the head."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from astra_ns3.config.model.transformer import TransformerFile
+from astra_ns3.config.training_plan import Block, Degrees
+from astra_ns3.workload.models.parts import Parts
+from astra_ns3.workload.models.piece import Piece, block_of
+from astra_ns3.workload.models.transformer.attention import attention
+from astra_ns3.workload.models.transformer.dispatch import Dispatch, even, routed, router_of
+from astra_ns3.workload.models.transformer.ends import embedding, head
+from astra_ns3.workload.models.transformer.experts import expert_layer
+from astra_ns3.workload.models.transformer.feed_forward import feed_forward
+from astra_ns3.workload.models.transformer.share import Share
+
+
+def transformer_parts(file: TransformerFile, degrees: Degrees) -> Parts:
+    """The blocks of a transformer, for one micro-batch on one NPU. Layers that are alike share their passes."""
+    share = Share(file, degrees)
+    tied, copied = file.model.tied_embeddings, degrees.pipeline > 1
+    return Parts(
+        body=_layers(share),
+        first=(block_of("embedding", embedding(share)),),
+        last=(block_of("head", head(share, has_weights=copied or not tied)),),
+        boundary_bytes=share.own_bytes,
+        tied_parameters=share.vocabulary * file.model.hidden if tied and copied else 0,
+    )
+
+
+def _layers(share: Share) -> tuple[Block, ...]:
+    """Every layer by its number from 0; those that are alike are worked out once."""
+    recompute = share.file.training.recompute
+    alike: dict[Dispatch | None, Block] = {}
+    blocks = []
+    for layer, dispatch in enumerate(_dispatches(share)):
+        if dispatch not in alike:
+            alike[dispatch] = block_of("", _layer(share, dispatch), recompute, share.own_bytes)
+        load = None if dispatch is None else dispatch.load
+        blocks.append(replace(alike[dispatch], name=f"layer {layer}", expert_load=load))
+    return tuple(blocks)
+
+
+def _dispatches(share: Share) -> Iterator[Dispatch | None]:
+    """How each layer's tokens go to experts; None: it has none."""
+    shape = share.shape
+    experts = shape.experts
+    router = None if experts is None else router_of(share, experts)
+    usual = None if experts is None or router is not None else even(share, experts)
+    for layer in range(shape.layers):
+        if experts is None or not shape.has_experts(layer):
+            yield None
+        elif router is None:
+            yield usual
+        else:
+            yield routed(share, experts, router.layer(layer))
+
+
+def _layer(share: Share, dispatch: Dispatch | None) -> Iterator[Piece]:
+    """Attention, and a network or experts."""
+    yield from attention(share)
+    if dispatch is None or share.shape.experts is None:
+        yield from feed_forward(share)
+    else:
+        yield from expert_layer(share, share.shape.experts, dispatch)

@@ -1,0 +1,46 @@
+"""Pieces that stand in several places of a transformer: normalisation, additions, products with weights."""
+
+from __future__ import annotations
+
+from astra_ns3.workload.models.operations import Linear, elementwise
+from astra_ns3.workload.models.piece import Piece
+from astra_ns3.workload.models.transformer.share import Share
+
+_NORM_VECTORS = {"rms": 1, "layer": 2}
+"""Scale; scale and shift."""
+
+
+def norm_parameters(share_norm: str, size: int) -> int:
+    """Of a normalisation of ``size`` numbers."""
+    return _NORM_VECTORS[share_norm] * size
+
+
+def norm(share: Share, name: str) -> Piece:
+    """A normalisation of an NPU's own tokens; its input is kept."""
+    return Piece(
+        (elementwise(name, 2 * share.own_bytes),),
+        (elementwise(f"{name} gradient", 3 * share.own_bytes),),
+        parameters=norm_parameters(share.shape.norm, share.shape.hidden),
+        kept_bytes=share.own_bytes,
+    )
+
+
+def addition(share: Share, name: str) -> Piece:
+    """What a layer makes is added to what went in, with dropout if the model has it; its mask has a byte a number."""
+    mask = share.own_bytes // share.value_bytes if share.shape.dropout else 0
+    return Piece(
+        (elementwise(name, 3 * share.own_bytes + mask),),
+        (elementwise(f"{name} gradient", 2 * share.own_bytes + mask),) if mask else (),
+        kept_bytes=mask,
+    )
+
+
+def linear(share: Share, product: Linear, kept_bytes: int, bias: int = 0) -> Piece:
+    """A product with weights, of which ``kept_bytes`` of input stay; ``bias``: numbers of one, if the model has it."""
+    return Piece(
+        (product.forward,),
+        (product.input_gradient,),
+        (product.weight_gradient,),
+        parameters=product.inputs * product.outputs + (bias if share.shape.biases else 0),
+        kept_bytes=kept_bytes,
+    )

@@ -1,0 +1,102 @@
+"""A model file as a workload: its plan on any number of NPUs."""
+
+from __future__ import annotations
+
+import math
+import os
+from dataclasses import dataclass, replace
+from typing import Any
+
+from astra_ns3.config.model.file import ModelFile, read_model_file
+from astra_ns3.config.training_plan import Elements, Sharding, TrainingPlan
+from astra_ns3.errors import InputError
+from astra_ns3.workload.computing.clock import Clock
+from astra_ns3.workload.computing.registry import clock_of
+from astra_ns3.workload.models.cutting import cut, uneven_rest
+from astra_ns3.workload.models.degrees import degrees_of, micro_batches_of
+from astra_ns3.workload.models.parts import Totals
+from astra_ns3.workload.models.registry import parts_of, totals_of
+from astra_ns3.workload.models.scaling import scaled_plan
+from astra_ns3.workload.training.schedules import SCHEDULES
+
+
+@dataclass(frozen=True)
+class ModelWorkload:
+    """A model, how it is trained and cut; ``source`` says where it came from."""
+
+    file: ModelFile
+    source: str = "model"
+    comm_scale: float = 1.0
+    compute_scale: float = 1.0
+
+    @property
+    def name(self) -> str:
+        """The model's."""
+        return self.file.name
+
+    @property
+    def layer_count(self) -> int:
+        """Of the model, without its embedding and its head."""
+        return self.totals().layers
+
+    def plan(self, npus: int) -> TrainingPlan:
+        """What the NPUs of each stage do on ``npus`` NPUs; raises InputError if the degrees don't fit."""
+        file, parallel, training = self.file, self.file.parallel, self.file.training
+        degrees = degrees_of(parallel, npus, self.source)
+        parts = parts_of(file, degrees)
+        plan = TrainingPlan(
+            name=file.name,
+            source=self.source,
+            degrees=degrees,
+            chunks=cut(parts, parallel, self.source),
+            micro_batches=micro_batches_of(training, degrees.data, self.source),
+            schedule=parallel.schedule,
+            boundary_bytes=parts.boundary_bytes,
+            sharding=Sharding(
+                parallel.zero, parallel.bucket_bytes, parallel.overlap, parallel.prefetch, parallel.keep_gathered
+            ),
+            elements=Elements(training.value_bytes, training.gradient_bytes, training.optimizer_bytes),
+            tied_parameters=parts.tied_parameters,
+            memory_bytes=file.memory_bytes or file.compute.memory_bytes,
+        )
+        return scaled_plan(plan, self.comm_scale)
+
+    def clock(self) -> Clock:
+        """How long operations take; raises InputError if the file names a device or table that can't tell."""
+        return clock_of(self.file.compute, self.file.training.datatype, self.compute_scale)
+
+    def totals(self) -> Totals:
+        """The whole model's parameters and operations."""
+        return totals_of(self.file)
+
+    def warnings(self, npus: int) -> tuple[str, ...]:
+        """What a user should know about how the model is cut."""
+        layers = len(parts_of(self.file, degrees_of(self.file.parallel, npus, self.source)).body)
+        return uneven_rest(layers, self.file.parallel, self.source)
+
+    def scaled(self, comm_scale: float = 1.0, compute_scale: float = 1.0) -> ModelWorkload:
+        """Sizes of what is exchanged times the one, times of computations times the other."""
+        if not (math.isfinite(comm_scale) and comm_scale > 0):
+            raise InputError(f"comm-scale is {comm_scale}, expected a number above 0")
+        if not (math.isfinite(compute_scale) and compute_scale >= 0):
+            raise InputError(f"compute-scale is {compute_scale}, expected a number not below 0")
+        return replace(self, comm_scale=self.comm_scale * comm_scale, compute_scale=self.compute_scale * compute_scale)
+
+    def document(self) -> dict[str, Any]:
+        """The file as plain data, where it came from, and the model's totals."""
+        totals = self.totals()
+        return {
+            "source": self.source,
+            "loop": f"{self.file.kind} {self.file.parallel.schedule}",
+            **self.file.document(),
+            "parameters": totals.parameters,
+            "active_parameters": totals.active_parameters,
+            "flops_per_sample": totals.training_flops,
+            "comm_scale": self.comm_scale,
+            "compute_scale": self.compute_scale,
+        }
+
+
+def read_model(path: str | os.PathLike[str]) -> ModelWorkload:
+    """Read a model file; raises InputError with file, line and key."""
+    return ModelWorkload(read_model_file(path, SCHEDULES), os.fspath(path))

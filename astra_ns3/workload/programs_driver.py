@@ -1,0 +1,235 @@
+"""Runs the programs of roles on every NPU: one generator each, resumed when what it waits for is done."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+
+from astra_ns3.config.core.compatibility import OURS, Compatibility
+from astra_ns3.config.system import SystemConfig
+from astra_ns3.errors import InputError, SimulationStalled
+from astra_ns3.network.api import NetworkBackend
+from astra_ns3.network.recorded import TableSink
+from astra_ns3.network.records import (
+    LayerTimes,
+    PassKind,
+    PassTimes,
+    RoleTimes,
+)
+from astra_ns3.system.journal import Journal
+from astra_ns3.system.layer import SystemLayer
+from astra_ns3.system.request import CollectiveRequest, Handle, MessageRequest
+from astra_ns3.units import PS_PER_NS
+from astra_ns3.workload.deadlock import check_programs, peer_of
+from astra_ns3.workload.dry_run import counted_requests, request_kind
+from astra_ns3.workload.npu_program import LayerSums, NpuProgram, sums_by_layer
+from astra_ns3.workload.operations import Compute, Issue, Move, Posting, Program, Send
+from astra_ns3.workload.role_programs import RolePrograms
+from astra_ns3.workload.roles import Role
+from astra_ns3.workload.stall import describe_stall
+from astra_ns3.workload.system_driver import Heartbeat, SystemDriver
+from astra_ns3.workload.tape import Tape
+
+
+class ProgramsDriver(SystemDriver):
+    """Plays ``programs`` on all NPUs of ``network``; it is the network's listener.
+
+    ``bandwidths``: of each of the network's dimensions, in any unit, for policies that ask (None: not known).
+    ``seed``: of the system's random delays. ``on_heartbeat(time_ps, events)`` is called about ten times a second; what
+    it raises ends the run. ``report_npu``: whose layers the records tell of. ``journal_to``: takes what every NPU does.
+    Raises InputError if the system can't do what the programs ask, and ProgramsDeadlock or ProgramMismatch if those of
+    the roles don't go together.
+    """
+
+    def __init__(
+        self,
+        network: NetworkBackend,
+        system: SystemConfig,
+        programs: RolePrograms,
+        *,
+        bandwidths: Sequence[float] | None = None,
+        compatibility: Compatibility = OURS,
+        seed: int = 1,
+        on_heartbeat: Heartbeat | None = None,
+        report_npu: int = 0,
+        journal_to: TableSink | None = None,
+    ) -> None:
+        self._network = network
+        self._programs = programs
+        self._on_heartbeat = on_heartbeat
+        self._names = programs.layer_names
+        self._updates_ps = programs.updates_ps
+        self._updates = any(self._updates_ps)
+        self._tick_ps = compatibility.step_tick_ns * PS_PER_NS
+        self._role_of = programs.role_of
+        self._place_of = {npu: place for role in programs.roles for place, npu in enumerate(role.ranks)}
+        self._observed = _observed(programs.roles, self._role_of, report_npu)
+        self._reported = report_npu
+        self._journal = None if journal_to is None else Journal(journal_to, list(self._names))
+        self._system = SystemLayer(
+            network,
+            programs.cut.system(system),
+            programs.cut.dimensions,
+            self._names,
+            self._handle_ended,
+            compatibility=compatibility,
+            bandwidths=None if bandwidths is None else programs.cut.of_each(bandwidths),
+            seed=seed,
+            roles=_role_numbers(programs),
+            observed=[report_npu, *(npu for npu in self._observed if npu != report_npu)],
+            journal=self._journal,
+        )
+        self._prepare(programs)
+        self._sums = {npu: sums_by_layer(len(self._names)) for npu in self._observed}
+        self._npus = [
+            NpuProgram(npu, program, self._tick_ps, self._sums.get(npu), self._journal)
+            for npu, program in enumerate(self._programs_of_all(programs))
+        ]
+        self._resume = [partial(self._go_on, npu) for npu in self._npus]
+        self._post = [partial(self._post_operation, npu.number) for npu in self._npus]
+        self._left = len(self._npus)
+        self._started = False
+
+    def _prepare(self, programs: RolePrograms) -> None:
+        """Find what can't run before anything does, and plan each kind of collective."""
+        check_programs(programs)
+        kinds = {request_kind(request): request for request, _ in counted_requests(programs)}
+        for request in kinds.values():
+            self._system.prepare(request)
+
+    def _programs_of_all(self, programs: RolePrograms) -> Iterator[Program]:
+        """A program for each NPU. Who is neither observed nor journalled needs no details of what it computes."""
+        if not programs.written_down:
+            yield from (programs.program(role) for role in self._role_of)
+            return
+        tapes = [Tape(programs.program(role)) for role in programs.roles]
+        details = self._journal is not None or self._tick_ps > 0
+        for npu, role in enumerate(self._role_of):
+            yield tapes[role.number].reader(coarse=not (details or npu == 0 or npu in self._sums))
+        for tape in tapes:
+            tape.close()
+
+    def start(self) -> None:
+        """Put every NPU's start on the network's list of events; once."""
+        if not self._started:
+            self._started = True
+            for npu in self._npus:
+                self._network.call_later(npu.number, 0, self._resume[npu.number])
+
+    def check_finished(self) -> None:
+        """Raise SimulationStalled, saying who waits for what, unless every NPU is done."""
+        waiting = [npu for npu in self._npus if not npu.done]
+        if waiting:
+            raise SimulationStalled(describe_stall(self._network, self._system, self._names, waiting))
+
+    def hand_over_rows(self) -> None:
+        """Hand on all that was recorded so far, so that it is safe if this process dies."""
+        self._network.hand_over_rows()
+        if self._journal is not None:
+            self._journal.hand_over()
+
+    def close_journal(self) -> None:
+        """Nothing more will happen: write down what NPUs are busy with, and hand all on."""
+        if self._journal is not None:
+            for npu in self._npus:
+                if npu.blocking is not None:
+                    npu.write_down(self._journal, npu.blocking, self._network.now_ps())
+            self._journal.hand_over()
+
+    def _each_npu(self) -> Sequence[NpuProgram]:
+        return self._npus
+
+    def progress(self) -> tuple[int, int, int, int]:
+        """Of NPU 0: passes done, passes, layer steps done in this pass, layer steps of a pass (two per layer)."""
+        layers, passes = len(self._names), self._programs.passes
+        passes_done, steps = self._npus[0].position(layers, passes)
+        return passes_done, passes, steps, 2 * layers
+
+    def computed_ps(self) -> int:
+        """For how long NPU 0 has computed until now."""
+        return self._npus[0].record(self._network.now_ps()).compute_ps
+
+    def layers(self) -> tuple[LayerTimes, ...]:
+        """The times of each layer on the reported NPU so far."""
+        return self._layers_on(self._reported)
+
+    def roles(self) -> tuple[RoleTimes, ...]:
+        """The times of each layer so far, on the NPU that stands for each role."""
+        return tuple(RoleTimes(self._role_of[npu].name, npu, self._layers_on(npu)) for npu in self._observed)
+
+    def _go_on(self, npu: NpuProgram, time_ps: int) -> None:
+        """Let an NPU run on to its next computation or unfinished collective."""
+        blocking = npu.next_blocking(time_ps, self._post[npu.number])
+        if isinstance(blocking, Compute):
+            times_ps = blocking.times_ps
+            time_ps = blocking.time_ps if times_ps is None else times_ps[self._place_of[npu.number]]
+            self._network.call_later(npu.number, time_ps, self._resume[npu.number])
+        elif isinstance(blocking, Move):
+            self._network.call_later(npu.number, self._tick_ps, self._resume[npu.number])
+        elif blocking is None:
+            self._left -= 1
+            if not self._left:
+                self._network.stop()
+
+    def _post_operation(self, npu: int, operation: Posting) -> Handle:
+        if isinstance(operation, Issue):
+            return self._system.issue(npu, operation.request)
+        peer = peer_of(self._role_of[npu], operation, self._place_of[npu])
+        tensor = operation.bytes, operation.tag, operation.label, operation.rendezvous
+        if isinstance(operation, Send):
+            return self._system.send(MessageRequest(npu, peer, *tensor))
+        return self._system.receive(MessageRequest(peer, npu, *tensor))
+
+    def _handle_ended(self, handle: Handle, time_ps: int) -> None:
+        """From the system: all chunks are done on an NPU; the layer's update comes before it counts as done."""
+        update_ps = self._update_ps(handle) if self._updates else 0
+        if update_ps:
+            self._network.call_later(handle.npu, update_ps, partial(self._handle_done, handle))
+        else:
+            self._handle_done(handle, time_ps)
+
+    def _update_ps(self, handle: Handle) -> int:
+        layer = handle.request.label.layer
+        is_update = isinstance(handle.request, CollectiveRequest)
+        return self._updates_ps[layer] if is_update and isinstance(layer, int) else 0
+
+    def _handle_done(self, handle: Handle, time_ps: int) -> None:
+        npu = self._npus[handle.npu]
+        if npu.handle_done(handle, time_ps):
+            self._go_on(npu, time_ps)
+
+    def _layers_on(self, npu: int) -> tuple[LayerTimes, ...]:
+        return tuple(
+            _layer_times(self._names[layer] if isinstance(layer, int) else layer, sums)
+            for layer, sums in self._sums[npu].items()
+        )
+
+
+def _observed(roles: Sequence[Role], role_of: Sequence[Role], report_npu: int) -> list[int]:
+    """The NPU that stands for each role: the one reported, or the first that has it. Raises InputError."""
+    if not 0 <= report_npu < len(role_of):
+        raise InputError(f"report-npu is {report_npu}, expected one of {len(role_of)} NPUs, 0 to {len(role_of) - 1}")
+    return [report_npu if role_of[report_npu] is role else role.ranks[0] for role in roles]
+
+
+def _role_numbers(programs: RolePrograms) -> list[int] | None:
+    """The number of each NPU's role, None for one role. What reacts to time may differ on each NPU of a role."""
+    if programs.reactive:
+        return list(range(programs.grid.npus))
+    return [role.number for role in programs.role_of] if len(programs.roles) > 1 else None
+
+
+def _layer_times(name: str, sums: LayerSums) -> LayerTimes:
+    def times(part: str) -> PassTimes:
+        return PassTimes(sums.compute_ps.get(part, 0), sums.exposed_ps.get(part, 0), sums.comm_ps.get(part, 0))
+
+    parts = dict.fromkeys(part for found in (sums.compute_ps, sums.exposed_ps, sums.comm_ps) for part in found)
+    usual = {kind.value for kind in PassKind}
+    return LayerTimes(
+        name,
+        times(PassKind.FORWARD),
+        times(PassKind.WEIGHT_GRADIENT),
+        times(PassKind.INPUT_GRADIENT),
+        sums.tail_ps,
+        {str(part): times(part) for part in parts if part not in usual},
+    )

@@ -1,0 +1,150 @@
+"""The program of a role, run once and read by each of its NPUs: what they share is worked out once.
+
+A fixed program does the same on every NPU, whatever the time, so one run of it can be written down, block by block as
+the first NPU comes to its end, and played back with each NPU's own handles. A block that all NPUs have left is nobody's
+and freed: what is held is what they are apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from astra_ns3.system.request import CollectiveRequest, Handle, MessageRequest
+from astra_ns3.workload.operations import Compute, Issue, Move, Program, Receive, Send, Wait, WaitAny
+
+_BLOCK_OPERATIONS = 512
+
+
+class _Wait(NamedTuple):
+    """A wait for the handle of a posted operation, by its number."""
+
+    posted: int
+    tail: bool
+
+
+class _WaitAny(NamedTuple):
+    """A wait for one of several."""
+
+    posted: tuple[int, ...]
+    tail: bool
+
+
+_Written = Compute | Move | Issue | Send | Receive | _Wait | _WaitAny
+
+
+class _Block:
+    """``fine``: every operation; ``coarse``: without moves, and what is computed without a break as one."""
+
+    __slots__ = ("coarse", "fine", "following")
+
+    def __init__(self, fine: list[_Written]) -> None:
+        self.fine = fine
+        self.coarse = list(_joined(fine))
+        self.following: _Block | None = None
+
+
+class Tape:
+    """Writes ``program`` down as readers come to the end of what is written. All readers are made before one reads."""
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
+        self._answer: Handle | None = None
+        self._posted = 0
+        self._first: _Block | None = _Block([])
+        self._over = False
+
+    def reader(self, *, coarse: bool = False) -> Program:
+        """A run through the program. ``coarse``: its reader needs no labels of computations, its moves take no time."""
+        assert self._first is not None
+        return self._read(self._first, coarse)
+
+    def close(self) -> None:
+        """There will be no more readers: what all have read can go."""
+        self._first = None
+
+    def _read(self, block: _Block, coarse: bool) -> Program:
+        handles: dict[int, Any] = {}
+        posted = 0
+        operation: Any
+        while True:
+            for operation in block.coarse if coarse else block.fine:
+                kind = operation.__class__
+                if kind is _Wait:
+                    # What isn't there any more has been waited for.
+                    handle = handles.pop(operation.posted, None)
+                    if handle is not None and not (coarse and handle.done):
+                        yield Wait(handle, operation.tail)
+                elif kind is Compute or kind is Move:
+                    yield operation
+                elif kind is _WaitAny:
+                    left = tuple(handles[number] for number in operation.posted if number in handles)
+                    if left:
+                        yield WaitAny(left, operation.tail)
+                else:
+                    handle = yield operation
+                    handles[posted] = handle
+                    posted += 1
+            if block.following is None:
+                self._write(block)
+            if block.following is None:
+                return
+            block = block.following
+
+    def _write(self, last: _Block) -> None:
+        """Go on after the last block, unless the program is over."""
+        operations: list[_Written] = []
+        while not self._over and len(operations) < _BLOCK_OPERATIONS:
+            try:
+                operation = self._program.send(self._answer)
+            except StopIteration:
+                self._over = True
+                break
+            self._answer = None
+            if isinstance(operation, Wait):
+                operations.append(_Wait(operation.handle.collective, operation.tail))
+            elif isinstance(operation, WaitAny):
+                operations.append(_WaitAny(tuple(each.collective for each in operation.handles), operation.tail))
+            else:
+                operations.append(operation)
+                if isinstance(operation, Issue | Send | Receive):
+                    self._answer = self._handle(operation)
+        if operations:
+            last.following = _Block(operations)
+
+    def _handle(self, operation: Issue | Send | Receive) -> Handle:
+        """Stands for every reader's handle; nobody knows here whether that is done at once."""
+        request: CollectiveRequest | MessageRequest
+        if isinstance(operation, Issue):
+            request = operation.request
+        else:
+            request = MessageRequest(0, 0, operation.bytes, operation.tag, operation.label, operation.rendezvous)
+        handle = Handle(0, self._posted, request, 0, done=False)
+        self._posted += 1
+        return handle
+
+
+def _joined(operations: list[_Written]) -> Iterator[_Written]:
+    """Operations without moves; what is computed without a break is one."""
+    computes: list[Compute] = []
+    for operation in operations:
+        if isinstance(operation, Compute):
+            computes.append(operation)
+        elif not isinstance(operation, Move):
+            if computes:
+                yield _sum(computes)
+                computes.clear()
+            yield operation
+    if computes:
+        yield _sum(computes)
+
+
+def _sum(computes: list[Compute]) -> Compute:
+    if len(computes) == 1:
+        return computes[0]
+    time_ps = sum(each.time_ps for each in computes)
+    uneven = [each.times_ps for each in computes if each.times_ps is not None]
+    if not uneven:
+        return Compute(computes[0].label, time_ps)
+    even_ps = sum(each.time_ps for each in computes if each.times_ps is None)
+    return Compute(computes[0].label, time_ps, tuple(even_ps + sum(times) for times in zip(*uneven, strict=True)))

@@ -1,0 +1,78 @@
+"""The programs of a model's training: a role for each stage of its pipeline."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from astra_ns3.config.training_plan import TrainingPlan
+from astra_ns3.workload.computing.clock import Clock, KeepingClock
+from astra_ns3.workload.grid_cut import GridCut
+from astra_ns3.workload.models.scaling import scaled_plan
+from astra_ns3.workload.operations import Program
+from astra_ns3.workload.role_programs import RolePrograms
+from astra_ns3.workload.roles import Role
+from astra_ns3.workload.training.places import Places
+from astra_ns3.workload.training.run import StageRun
+from astra_ns3.workload.training.script import StageScript
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingPrograms(RolePrograms):
+    """``passes`` iterations of a plan whose operations take what ``clock`` says; ``dimensions``: the network's.
+
+    Raises InputError, when they are made, if the plan doesn't fit.
+    """
+
+    plan: TrainingPlan
+    clock: Clock
+    passes: int
+    dimensions: tuple[int, ...]
+
+    @classmethod
+    def of(cls, plan: TrainingPlan, clock: Clock, passes: int, dimensions: Sequence[int]) -> TrainingPrograms:
+        """The programs on a network of so many NPUs along each dimension."""
+        programs = cls(plan, clock, passes, tuple(dimensions))
+        assert programs.scripts
+        return programs
+
+    @property
+    def source(self) -> str:
+        """The model's file."""
+        return self.plan.source
+
+    @cached_property
+    def layer_names(self) -> tuple[str, ...]:
+        """Of the model's blocks."""
+        return tuple(block.name for chunk in self.plan.chunks for block in chunk)
+
+    @property
+    def cut(self) -> GridCut:
+        """The network's dimensions, cut where groups end inside one."""
+        return self.places.cut
+
+    @cached_property
+    def places(self) -> Places:
+        """Who is who."""
+        return Places(self.plan.degrees, self.dimensions, self.plan.source)
+
+    @cached_property
+    def roles(self) -> tuple[Role, ...]:
+        """The stages."""
+        return self.places.roles()
+
+    @cached_property
+    def scripts(self) -> tuple[StageScript, ...]:
+        """What each stage does in an iteration."""
+        plan, roles = self.plan, self.roles
+        return tuple(StageScript(plan, role.number, self.places, roles, self.clock) for role in roles)
+
+    def scaled(self, comm_scale: float, compute_scale: float) -> TrainingPrograms:
+        """Sizes of what is exchanged times the one, times of computations times the other."""
+        clock = KeepingClock(self.clock, compute_scale)
+        return replace(self, plan=scaled_plan(self.plan, comm_scale), clock=clock)
+
+    def program(self, role: Role, passes: int | None = None) -> Program:
+        """A new run through the program of a stage, in so many iterations (None: all)."""
+        return StageRun(self.scripts[role.number]).program(self.passes if passes is None else passes)

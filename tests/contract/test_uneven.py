@@ -1,0 +1,76 @@
+"""All-to-alls with counts on every backend: each pair exchanges its count, to the byte, and nothing else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from support.role_programs import collective, loop_of_steps, plain_workload, wait
+from support.system_parts import system
+
+from astra_ns3.config.core.collective_kind import CollectiveKind
+from astra_ns3.config.network.packet_network import parse_network
+from astra_ns3.network.api import EndpointModel
+from astra_ns3.network.plan import plan_network
+from astra_ns3.network.records import RecorderOptions
+from astra_ns3.network.registry import create_backend
+from astra_ns3.system.communicator import Communicator
+from astra_ns3.system.uneven import most_bytes
+from astra_ns3.workload.driver import TrainingDriver
+
+BACKENDS = [("ns3", "tcp"), ("ns3", "roce"), ("analytical", "tcp"), ("analytical-queues", "tcp")]
+SMALL = ((0, 7, 0, 1), (3, 0, 0, 0), (0, 0, 5, 0), (1, 0, 2, 0))
+
+
+def _play(
+    folder: Path, backend: str, transport: str, members: tuple[int, ...], npus: int, bytes: int, counts: Any
+) -> tuple[dict[tuple[int, int], int], int]:
+    """Bytes between each two NPUs when ``members`` play an all-to-all in 4 chunks, and when it ends, in ps."""
+    folder.mkdir()
+    topology = {"kind": "single-switch", "npus": npus, "link": {"rate": "100Gbps", "delay": "500ns"}}
+    topology["switch"] = {"buffer": "1GB"}
+    config = parse_network({"topology": topology, "transport": {"kind": transport}})
+    recorder = RecorderOptions(folder, flows=True)
+    network = create_backend(backend, plan_network(config, EndpointModel(10_000)), seed=1, recorder=recorder)
+    group = Communicator(members)
+    issue = collective(group, bytes, CollectiveKind.ALL_TO_ALL, counts=counts)
+    others = [npu for npu in range(npus) if npu not in members]
+    programs: dict[str, Any] = {"members": (members, [issue, wait(0)])}
+    if others:
+        programs["others"] = (others, [])
+    try:
+        driver = TrainingDriver(network, system("direct"), plain_workload(), loop=loop_of_steps(programs))
+        driver.run()
+        records = driver.records()
+        assert records.complete
+    finally:
+        network.close()
+    flows = pd.read_parquet(folder / "flows.parquet")
+    sent: dict[Any, int] = flows.groupby(["source", "destination"])["bytes"].sum().to_dict()
+    return sent, records.finish_ps
+
+
+@pytest.mark.parametrize("unit", [1, 3, 4096])
+@pytest.mark.parametrize(("backend", "transport"), BACKENDS)
+def test_each_pair_exchanges_its_count(tmp_path: Path, backend: str, transport: str, unit: int) -> None:
+    counts = tuple(tuple(each * unit for each in row) for row in SMALL)
+    members = (5, 1, 2, 4)  # places are those of the communicator, in any order of NPUs
+    sent, _ = _play(tmp_path / "run", backend, transport, members, 6, most_bytes(counts), counts)
+    expected = {
+        (members[sender], members[receiver]): count
+        for sender, row in enumerate(counts)
+        for receiver, count in enumerate(row)
+        if count and sender != receiver
+    }
+    assert sent == expected
+
+
+@pytest.mark.parametrize(("backend", "transport"), BACKENDS)
+def test_even_counts_take_as_long_as_an_even_all_to_all(tmp_path: Path, backend: str, transport: str) -> None:
+    counts = ((4096,) * 4,) * 4
+    members = (0, 1, 2, 3)
+    uneven = _play(tmp_path / "uneven", backend, transport, members, 4, 4 * 4096, counts)
+    assert uneven == _play(tmp_path / "even", backend, transport, members, 4, 4 * 4096, None)
+    assert uneven[0] == {(one, other): 4096 for one in members for other in members if one != other}

@@ -1,0 +1,139 @@
+"""Transformers by their numbers: parameters and operations as published, bytes and memory by formulas written here."""
+
+from __future__ import annotations
+
+from collections import Counter
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from astra_ns3.config.core.collective_kind import CollectiveKind
+from astra_ns3.config.core.document import Document
+from astra_ns3.config.model.file import parse_model_file
+from astra_ns3.config.training_plan import Block, Exchange, Group, Item, Operation, OperationKind, Ring, TrainingPlan
+from astra_ns3.workload.models.workload import ModelWorkload
+
+GPT: dict[str, Any] = {"layers": 4, "hidden": 1024, "heads": 16, "vocabulary": 51200, "norm": "layer", "biases": True}
+GPT |= {"tied_embeddings": True, "dropout": True, "fused_attention": False, "positions": 512}
+SEQUENCE, BATCH = 512, 2
+MULTIPLIED = (OperationKind.MATMUL, OperationKind.ATTENTION)
+
+
+def workload(
+    model: dict[str, Any] | None = None, parallel: dict[str, Any] | None = None, **training: Any
+) -> ModelWorkload:
+    """A small GPT with other keys."""
+    data = {
+        "kind": "transformer",
+        "name": "small",
+        "model": {**GPT, **(model or {})},
+        "training": {"sequence": SEQUENCE, "micro_batch": BATCH, **training},
+        "parallel": parallel or {},
+    }
+    return ModelWorkload(parse_model_file(Document("small.yaml", data)), "small.yaml")
+
+
+def blocks(plan: TrainingPlan) -> list[Block]:
+    return [block for chunk in plan.chunks for block in chunk]
+
+
+def layer(plan: TrainingPlan, number: int = 0) -> Block:
+    return next(block for block in blocks(plan) if block.name == f"layer {number}")
+
+
+def flops(items: tuple[Item, ...]) -> int:
+    operations = [item for item in items if isinstance(item, Operation)]
+    return sum(item.flops for item in operations if item.kind in MULTIPLIED)
+
+
+def exchanged(items: tuple[Item, ...], group: Group) -> Counter[tuple[CollectiveKind, int]]:
+    return Counter((item.kind, item.bytes) for item in items if isinstance(item, Exchange) and item.group is group)
+
+
+def test_flops_of_an_iteration_with_full_recomputing_are_those_of_narayanan_2021() -> None:
+    """96 B s l h^2 (1 + s / 6h + V / 16 l h): section 5.1 of the paper."""
+    plan = workload(recompute="full", micro_batches=3).plan(1)
+    layers, hidden, vocabulary = 4, 1024, 51200
+    sequences = BATCH * plan.micro_batches
+    inside = 1 + Fraction(SEQUENCE, 6 * hidden) + Fraction(vocabulary, 16 * layers * hidden)
+    published = 96 * sequences * SEQUENCE * layers * hidden**2 * inside
+    passes = [
+        flops(items)
+        for block in blocks(plan)
+        for items in (block.forward, block.again, block.input_gradient, block.weight_gradient)
+    ]
+    assert plan.micro_batches * sum(passes) == published
+
+
+def test_totals_have_three_quarters_of_the_layers_flops_and_all_of_the_logits() -> None:
+    layers, hidden, vocabulary = 4, 1024, 51200
+    per_sequence = 72 * SEQUENCE * layers * hidden**2 * (1 + Fraction(SEQUENCE, 6 * hidden))
+    assert workload().totals().training_flops == per_sequence + 6 * SEQUENCE * hidden * vocabulary
+
+
+@pytest.mark.parametrize("tensor", [1, 2, 8])
+def test_without_sequence_parallelism_a_layer_all_reduces_twice_each_way(tensor: int) -> None:
+    found = layer(workload(parallel={"tensor": tensor}).plan(tensor))
+    whole = BATCH * SEQUENCE * 1024 * 2
+    expected = Counter({(CollectiveKind.ALL_REDUCE, whole): 2} if tensor > 1 else {})
+    assert exchanged(found.forward, Group.TENSOR) == expected
+    assert exchanged(found.input_gradient, Group.TENSOR) == expected
+    assert exchanged(found.weight_gradient, Group.TENSOR) == Counter()
+
+
+def test_with_sequence_parallelism_a_layer_gathers_and_scatters_twice_each_way() -> None:
+    found = layer(workload(parallel={"tensor": 4, "sequence": True}).plan(4))
+    whole = BATCH * SEQUENCE * 1024 * 2
+    expected = Counter({(CollectiveKind.ALL_GATHER, whole // 4): 2, (CollectiveKind.REDUCE_SCATTER, whole): 2})
+    assert exchanged(found.forward, Group.TENSOR) == expected
+    assert exchanged(found.input_gradient, Group.TENSOR) == expected
+
+
+@pytest.mark.parametrize(
+    ("parallel", "bytes_per_number"),
+    [
+        ({}, lambda t, score: 34 + score),
+        ({"tensor": 4}, lambda t, score: 10 + Fraction(24 + score, t)),
+        ({"tensor": 4, "sequence": True}, lambda t, score: Fraction(34 + score, t)),
+    ],
+)
+def test_a_layer_keeps_the_activations_of_korthikanti_2022(parallel: dict[str, Any], bytes_per_number: Any) -> None:
+    """s b h (34 + 5 a s / h) bytes, and table 2 with tensor and sequence parallelism."""
+    tensor = parallel.get("tensor", 1)
+    hidden, score = 1024, Fraction(5 * 16 * SEQUENCE, 1024)
+    numbers = SEQUENCE * BATCH * hidden
+    every = workload(parallel=parallel).plan(tensor)
+    assert layer(every).activation_bytes == numbers * bytes_per_number(tensor, score)
+    selective = workload(parallel=parallel, recompute="selective").plan(tensor)
+    assert layer(selective).activation_bytes == numbers * bytes_per_number(tensor, 0)
+    assert layer(selective).again_bytes == numbers * score / tensor
+    full = layer(workload(parallel=parallel, recompute="full").plan(tensor))
+    assert full.activation_bytes == 2 * numbers // (tensor if parallel.get("sequence") else 1)
+    assert full.activation_bytes + full.again_bytes == layer(every).activation_bytes
+
+
+def test_ring_attention_sends_keys_and_values_round_and_home_with_their_gradients() -> None:
+    context = 4
+    found = layer(workload({"fused_attention": True, "kv_heads": 4}, {"context": context}).plan(context))
+    part = 2 * 4 * 64 * BATCH * SEQUENCE // context * 2  # keys and values of 4 heads of 64 numbers, 2 bytes each
+    (ring,) = (item for item in found.forward if isinstance(item, Ring))
+    (back,) = (item for item in found.input_gradient if isinstance(item, Ring))
+    assert (ring.bytes, ring.closed) == (part, False)
+    assert (back.bytes, back.closed) == (2 * part, True)
+    alone = layer(workload({"fused_attention": True, "kv_heads": 4}).plan(1))
+    (whole,) = (item for item in alone.forward if isinstance(item, Operation) and item.kind is OperationKind.ATTENTION)
+    assert ring.operation.flops * context * context == whole.flops
+
+
+def test_parameters_of_all_npus_of_a_copy_are_the_models_and_what_each_has() -> None:
+    tensor, pipeline = 4, 2
+    found = workload(parallel={"tensor": tensor, "pipeline": pipeline})
+    plan = found.plan(tensor * pipeline)
+    hidden = 1024
+    # What every NPU of a tensor group has: two normalisations and two biases a layer, the last one, and positions.
+    repeated = (tensor - 1) * (4 * 6 * hidden + 2 * hidden + 512 * hidden)
+    tied = 51200 * hidden
+    assert plan.tied_parameters * tensor == tied
+    held = tensor * sum(block.parameters for block in blocks(plan))
+    assert held == found.totals().parameters + repeated + tied
