@@ -236,3 +236,18 @@ def test_two_runs_of_flows_are_compared_by_slowdown_and_completion(tmp_path: Pat
     assert changes["slowdown max"][0] == pytest.approx(2, rel=0.1)  # both through the receiver's line
     assert {"completion p99", "goodput"} <= set(changes)
     assert [group for group in compared.groups if group.name == "flows by size"]
+
+
+def test_the_accounts_of_flows_are_drawn_of_all_and_of_the_slowest(tmp_path: Path) -> None:
+    flows = FlowList.of([0, 2, 0], [1, 1, 3], [100_000] * 3, [0, 0, 0])
+    result = astra_ns3.run(
+        workload=flows,
+        system=small_system(),
+        network=star(),
+        record=["accounts"],
+        output=tmp_path / "run",
+        isolated=True,
+    )
+    (axes,) = drawn(kind_of("accounts"), result, Choice()).axes
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["all messages", "slowest 1%"]
+    assert "of flow 0, at" in explain(result).text()
