@@ -59,7 +59,6 @@ class ProgramsDriver(SystemDriver):
         self._on_heartbeat = on_heartbeat
         self._names = programs.layer_names
         self._updates_ps = programs.updates_ps
-        self._updates = any(self._updates_ps)
         self._tick_ps = compatibility.step_tick_ns * PS_PER_NS
         self._role_of = programs.role_of
         self._place_of = {npu: place for role in programs.roles for place, npu in enumerate(role.ranks)}
@@ -71,7 +70,7 @@ class ProgramsDriver(SystemDriver):
             programs.cut.system(system),
             programs.cut.dimensions,
             self._names,
-            self._handle_ended,
+            self._handle_ended if any(self._updates_ps) else self._handle_done,
             compatibility=compatibility,
             bandwidths=None if bandwidths is None else programs.cut.of_each(bandwidths),
             seed=seed,
@@ -182,16 +181,13 @@ class ProgramsDriver(SystemDriver):
 
     def _handle_ended(self, handle: Handle, time_ps: int) -> None:
         """From the system: all chunks are done on an NPU; the layer's update comes before it counts as done."""
-        update_ps = self._update_ps(handle) if self._updates else 0
+        layer = handle.request.label.layer
+        is_update = isinstance(handle.request, CollectiveRequest)
+        update_ps = self._updates_ps[layer] if is_update and isinstance(layer, int) else 0
         if update_ps:
             self._network.call_later(handle.npu, update_ps, partial(self._handle_done, handle))
         else:
             self._handle_done(handle, time_ps)
-
-    def _update_ps(self, handle: Handle) -> int:
-        layer = handle.request.label.layer
-        is_update = isinstance(handle.request, CollectiveRequest)
-        return self._updates_ps[layer] if is_update and isinstance(layer, int) else 0
 
     def _handle_done(self, handle: Handle, time_ps: int) -> None:
         npu = self._npus[handle.npu]

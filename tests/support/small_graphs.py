@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from astra_ns3.config.core.collective_kind import CollectiveKind
@@ -81,6 +81,7 @@ class Played:
         groups: Mapping[str, tuple[int, ...]] | None = None,
         system: SystemConfig | None = None,
         rules: Compatibility = OURS,
+        dimensions: Sequence[int] | None = None,
     ) -> None:
         self.times: dict[tuple[int, int], tuple[float, float]] = {}
         network = FakeBackend(len(graphs), latency_ps=US, ps_per_byte=0)
@@ -88,6 +89,7 @@ class Played:
             network,
             system or system_of(),
             SmallGraphs(graphs, groups or {}),
+            dimensions=dimensions,
             compatibility=rules,
             told=self._note,
         )

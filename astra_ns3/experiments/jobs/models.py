@@ -14,6 +14,7 @@ from astra_ns3.network.api import NetworkBackend
 from astra_ns3.workload.dry_run import Counts, expected_computation, issued_at_once
 from astra_ns3.workload.models.workload import ModelWorkload
 from astra_ns3.workload.programs_driver import ProgramsDriver
+from astra_ns3.workload.training.making import training_programs
 from astra_ns3.workload.training.programs import TrainingPrograms
 
 
@@ -79,4 +80,4 @@ class ModelJob:
     def programs(self, ground: Ground, passes: int) -> TrainingPrograms:
         """Of all stages, on the network's NPUs; raises InputError if the degrees don't fit."""
         plan = self.workload.plan(prod(ground.dimensions))
-        return TrainingPrograms.of(plan, self.workload.clock(), passes, ground.dimensions)
+        return training_programs(plan, self.workload.clock(), passes, ground.dimensions)
