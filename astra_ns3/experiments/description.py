@@ -27,6 +27,8 @@ class Description:
     asked_to_observe: bool
     warnings: tuple[str, ...]
     foreseen: Foreseen
+    compute_slowdown: Document | None = None
+    """What makes computations longer."""
 
 
 def describe(inputs: Inputs) -> Description:
@@ -42,4 +44,5 @@ def describe(inputs: Inputs) -> Description:
         asked_to_observe=inputs.asked_to_observe,
         warnings=inputs.warnings,
         foreseen=inputs.job.foreseen(inputs.ground),
+        compute_slowdown=None if inputs.slowdown is None else inputs.slowdown.document(),
     )

@@ -18,6 +18,7 @@ from astra_ns3.workload.experts.skew import expert_skew
 from astra_ns3.workload.memory.peaks import memory_of, memory_warnings
 from astra_ns3.workload.models.workload import ModelWorkload
 from astra_ns3.workload.programs_driver import ProgramsDriver
+from astra_ns3.workload.training.making import training_programs
 from astra_ns3.workload.training.programs import TrainingPrograms
 
 
@@ -84,11 +85,12 @@ class ModelJob:
             report_npu=playing.report_npu,
             journal_to=playing.journal_to,
             on_heartbeat=playing.on_heartbeat,
+            slowdown=playing.slowdown,
         )
 
     def programs(self, ground: Ground, passes: int) -> TrainingPrograms:
         """Of all stages, on the network's NPUs; raises InputError if the degrees don't fit."""
-        return TrainingPrograms.of(self._plan(ground), self.workload.clock(), passes, ground.dimensions)
+        return training_programs(self._plan(ground), self.workload.clock(), passes, ground.dimensions)
 
     def _plan(self, ground: Ground) -> TrainingPlan:
         """Worked out once."""

@@ -102,4 +102,5 @@ KIND = Kind(
     file=TABLE,
     needs="a model as the workload",
     selects="stages",
+    of_flows=False,
 )
