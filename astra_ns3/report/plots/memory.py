@@ -42,7 +42,8 @@ def draw(records: Records, choice: Choice) -> Figure:
     drawn = [part for part in _PARTS if any(stages[name][part].any() for name in chosen)]
     for each, name in zip(axes, chosen, strict=True):
         _draw_stage(each, stages[name], drawn, factor)
-        each.set_ylabel(f"stage {name} ({unit})" if len(stages) > 1 else f"memory ({unit})")
+        where = name if name == "servers" else f"stage {name}"
+        each.set_ylabel(f"{where} ({unit})" if len(stages) > 1 else f"memory ({unit})")
         each.set_ylim(0, 1.08 * highest / factor)
         if has is not None and has <= 1.08 * highest:
             each.axhline(has / factor, color=BLACK, linestyle="--")
