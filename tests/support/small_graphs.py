@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from astra_ns3.config.compute_slowdown import ComputeSlowdown
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.core.compatibility import OURS, Compatibility
 from astra_ns3.config.graph_workload import GraphNode, NodeKind
@@ -82,6 +83,7 @@ class Played:
         system: SystemConfig | None = None,
         rules: Compatibility = OURS,
         dimensions: Sequence[int] | None = None,
+        slowdown: ComputeSlowdown | None = None,
     ) -> None:
         self.times: dict[tuple[int, int], tuple[float, float]] = {}
         network = FakeBackend(len(graphs), latency_ps=US, ps_per_byte=0)
@@ -92,6 +94,7 @@ class Played:
             dimensions=dimensions,
             compatibility=rules,
             told=self._note,
+            slowdown=slowdown,
         )
         self.driver.run(Limits())
 
