@@ -39,8 +39,9 @@ def memory_warnings(plan: TrainingPlan) -> list[str]:
     worst = max(over, key=lambda stage: stage.peak.usage.total_bytes)
     usage, others = worst.peak.usage, len(over) - 1
     more = f"; so do{'es' if others == 1 else ''} {others} other stage{'s' if others > 1 else ''}" if others else ""
+    where = "each of the servers" if worst.stage is None else f"stage {worst.stage}"
+    largest = f"{format_bytes(getattr(usage, usage.largest()))} for {usage.largest()}"
     return [
-        f"{plan.source}: {'each of the servers' if worst.stage is None else f'stage {worst.stage}'} needs {format_bytes(usage.total_bytes)} of memory, more than the "
-        f"{format_bytes(capacity)} of an NPU, of it {format_bytes(getattr(usage, usage.largest()))} for "
-        f"{usage.largest()} ({moment_words(worst.peak)}){more}"
+        f"{plan.source}: {where} needs {format_bytes(usage.total_bytes)} of memory, more than the "
+        f"{format_bytes(capacity)} of an NPU, of it {largest} ({moment_words(worst.peak)}){more}"
     ]
