@@ -39,8 +39,8 @@ NPUS = 4
     [
         ("data: 4", {AR}, set(), False),
         ("tensor: 4", set(), {AR}, False),
-        ("tensor: 4, sequence: on", set(), {AG, RS}, False),
-        ("tensor: 2, sequence: on, data: 2", {AR}, {AG, RS}, False),
+        ("tensor: 4, sequence: on", set(), {AG, RS, AR}, False),
+        ("tensor: 2, sequence: on, data: 2", {AR}, {AG, RS, AR}, False),
         ("pipeline: 4", set(), set(), True),
         ("pipeline: 2, data: 2", {AR}, set(), True),
         ("data: 4, zero: 1", {RS, AG}, set(), False),
@@ -58,6 +58,7 @@ def test_each_parallelism_has_its_collectives(
     messages: bool,  # noqa: FBT001
     tmp_path: Path,
 ) -> None:
+    """With the sequence split, too, the loss alone is all-reduced: its sums over the vocabulary, which is split."""
     assert _found(tmp_path, MODEL.format(model="", parallel=parallel)) == (weights, activations, messages)
 
 

@@ -75,6 +75,7 @@ class ModelJob:
             report_npu=playing.report_npu,
             journal_to=playing.journal_to,
             on_heartbeat=playing.on_heartbeat,
+            slowdown=playing.slowdown,
         )
 
     def programs(self, ground: Ground, passes: int) -> TrainingPrograms:

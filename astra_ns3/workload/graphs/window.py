@@ -25,8 +25,8 @@ class Window:
         "_low",
         "_nodes",
         "_reading",
+        "_several",
         "_size",
-        "_unfinished",
         "_unread",
         "ready",
         "source",
@@ -41,8 +41,8 @@ class Window:
         self.source = source
         self._reading = True
         self._nodes: dict[int, GraphNode] = {}  # read and not finished
-        self._unfinished: dict[int, int] = {}  # of each that waits, how many parents
-        self._children: dict[int, list[GraphNode]] = {}
+        self._children: dict[int, list[GraphNode]] = {}  # of each that isn't finished
+        self._several: dict[int, int] = {}  # of each that waits for more than one parent, for how many
         self._finished = FinishedNodes()
         self._highest = -1
 
@@ -54,7 +54,8 @@ class Window:
     @property
     def waiting(self) -> list[GraphNode]:
         """Nodes that were read and aren't ready, in the order of the file."""
-        return [self._nodes[number] for number in self._unfinished]
+        waiting = {child.number for children in self._children.values() for child in children}
+        return [node for number, node in self._nodes.items() if number in waiting]
 
     def unfinished_parents(self, node: GraphNode) -> list[int]:
         """The parents that a node waits for."""
@@ -89,25 +90,28 @@ class Window:
             self._highest = number
         elif number in self._nodes or number in self._finished:
             raise InputError(f"{self.source}: node {number} ('{node.name}') stands there twice")
+        nodes, children = self._nodes, self._children
         for parent in node.parents:
             # Most stand in the window themselves, so that is looked at first.
-            if parent in self._nodes or parent not in self._finished:
+            if parent in nodes or parent not in self._finished:
                 left += 1
-                self._children.setdefault(parent, []).append(node)
-        self._nodes[number] = node
-        if left:
-            self._unfinished[number] = left
-        else:
+                if parent in children:
+                    children[parent].append(node)
+                else:
+                    children[parent] = [node]
+        nodes[number] = node
+        if not left:
             self.ready.append(node)
+        elif left > 1:
+            self._several[number] = left
 
     def _release(self, children: list[GraphNode]) -> None:
         for child in children:
-            left = self._unfinished[child.number] - 1
-            if left:
-                self._unfinished[child.number] = left
-            else:
-                del self._unfinished[child.number]
+            left = self._several.pop(child.number, 1) - 1
+            if not left:
                 self.ready.append(child)
+            elif left > 1:
+                self._several[child.number] = left
 
     def _release_missing(self) -> None:
         """All is read: parents that never came count as finished."""

@@ -207,7 +207,7 @@ def _turn(step: Turning, label: Label) -> Program:
         if step.closed or turn < step.turns - 1:
             handles.append((yield from post(Send(step.next, step.bytes, step.tag, label))))
             handles.append((yield from post(Receive(step.before, step.bytes, step.tag, label))))
-        yield Computing(step.time_ps).operation(label)
+        yield step.computing.operation(label)
         for handle in handles:
             yield Wait(handle)
 

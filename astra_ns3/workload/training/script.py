@@ -85,7 +85,7 @@ class StageScript:
     def update(self) -> Computing | None:
         """Of the stage's weights; None if it has none."""
         update = self._shards.update([block for chunk in self._plan.stage(self.stage) for block in chunk])
-        return Computing(self._maker.time_ps(update)) if update.bytes else None
+        return self._maker.computing(update) if update.bytes else None
 
     def next_part(self, chunk: int) -> int:
         """Which of its stage's parts the one is that comes after one of ours."""

@@ -91,6 +91,8 @@ class AttributeReader:
         self._known: dict[bytes, Attribute] = {}
         self.common: dict[tuple[int, tuple[bytes, ...]], Common] = {}
         """By type and attributes, what was kept with :meth:`keep`."""
+        self.texts: dict[bytes, str] = {}
+        """Names of nodes, which many nodes share, that were read with :meth:`text`."""
 
     def __reduce__(self) -> tuple[type[AttributeReader], tuple[()]]:
         return AttributeReader, ()
@@ -109,6 +111,13 @@ class AttributeReader:
             self.common.clear()
         self.common[type_, attributes] = common
         return common
+
+    def text(self, content: bytes) -> str:
+        """A name, remembered; what isn't UTF-8 in it is replaced."""
+        if len(self.texts) >= REMEMBERED:
+            self.texts.clear()
+        text = self.texts[content] = str(content, "utf-8", "replace")
+        return text
 
     def read(self, content: bytes) -> Attribute:
         """The name and value of an attribute, :data:`IGNORED` if it doesn't count; raises InputError, Broken."""

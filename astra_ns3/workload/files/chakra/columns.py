@@ -84,14 +84,17 @@ def _single(column: list[Any], mark: Any, default: Any, count: int) -> list[Any]
 
 def _several(column: list[Any], mark: Any, count: int) -> list[tuple[Any, ...]]:
     """All values after each mark."""
-    if column.count(mark) != count:
-        raise _Mixed
-    if len(column) == count:
+    if len(column) == count and column.count(mark) == count:
         return [()] * count
     column.append(mark)
     values, start, find = [], 1, column.index
-    for _ in range(count):
-        end = find(mark, start)
-        values.append(tuple(column[start:end]))
-        start = end + 1
+    try:
+        for _ in range(count):
+            end = find(mark, start)
+            values.append(tuple(column[start:end]))
+            start = end + 1
+    except ValueError as error:
+        raise _Mixed from error
+    if start != len(column):
+        raise _Mixed
     return values

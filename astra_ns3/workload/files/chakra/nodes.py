@@ -37,7 +37,8 @@ class NodeReader:
         columns = read_columns(contents)
         if columns is None:
             return None
-        known, rank, missing, new = self._attributes.common, self._rank, self._missing, tuple.__new__
+        known, texts = self._attributes.common, self._attributes.texts
+        rank, missing, new = self._rank, self._missing, tuple.__new__
         nodes = []
         for number, name, type_, control, data, duration_us, attributes in zip(*columns, strict=True):
             common = known.get((type_, attributes)) or self._find_common(type_, attributes)
@@ -50,8 +51,9 @@ class NodeReader:
                 duration_ps = duration_us * PS_PER_US
             if control or len(data) > 1:
                 data = _parents(number, data, control, missing)
+            word = texts.get(name) or self._attributes.text(name)
             # By far the quickest way to make a named tuple, and this is done for every node.
-            nodes.append(new(GraphNode, (number, str(name, "utf-8", "replace"), kind, data, duration_ps, *rest)))
+            nodes.append(new(GraphNode, (number, word, kind, data, duration_ps, *rest)))
         return nodes
 
     def read(self, content: bytes) -> GraphNode:
