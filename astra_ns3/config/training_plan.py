@@ -236,8 +236,8 @@ class TrainingPlan:
     ``c % degrees.pipeline``. ``schedule``: one of the registry of ``workload/training/``. ``boundary_bytes``: an NPU's
     activations between two parts, for one micro-batch. ``tied_parameters``: of this NPU's part of an embedding that the
     first and the last stage both have. ``memory_bytes``: of an NPU (None: not known). ``servers``: NPUs besides those
-    of the degrees that keep the weights and add up gradients, whichever comes first if ``asynchronous``. ``comm_scale``:
-    of what is sent of gradients and weights; all other sizes are as they are sent.
+    of the degrees that keep the weights and add up gradients, whichever comes first if ``asynchronous``.
+    ``comm_scale``: of what is sent of gradients and weights; all other sizes are as they are sent.
     """
 
     name: str
