@@ -7,11 +7,9 @@ import re
 import click
 
 from astra_ns3.cli.output import print_json, show, tell
-from astra_ns3.config.flow_list import FlowList
-from astra_ns3.config.workload import Workload
 from astra_ns3.errors import InputError
-from astra_ns3.workload.files.chakra.trace import read_chakra
-from astra_ns3.workload.files.conversion import TARGETS, Unrolling, convert
+from astra_ns3.workload.files.chakra.trace import ChakraTrace, read_chakra
+from astra_ns3.workload.files.conversion import TARGETS, Converted, Unrolling, convert
 from astra_ns3.workload.files.registry import AnyWorkload, read_workload
 
 _DIMENSIONS = re.compile(r"[1-9][0-9]{0,6}(x[1-9][0-9]{0,6})*")
@@ -26,7 +24,8 @@ _DIMENSIONS = re.compile(r"[1-9][0-9]{0,6}(x[1-9][0-9]{0,6})*")
     type=click.Choice(tuple(TARGETS)),
     default="chakra",
     show_default=True,
-    help="Chakra's traces (OUT.<rank>.et, or .json), ASTRA-sim's or SimAI's text, flows: our CSV, HPCC's, htsim's.",
+    help="Chakra's traces (OUT.<rank>.et, or .json), ASTRA-sim's or SimAI's text, a model file, flows: our CSV, "
+    "HPCC's, htsim's.",
 )
 @click.option(
     "--dimensions", metavar="SIZES", help="Of a loop that becomes a graph: NPUs along each, such as 8 or 2x4."
@@ -56,6 +55,11 @@ def convert_command(
     A prefix or folder of Chakra's traces is one workload."""
     workload = read(source, groups, keep_groups=True)
     converted = convert(workload, target, output, Unrolling(sizes_of(dimensions), passes, scheduling_policy))
+    return tell_of(converted, as_json=as_json)
+
+
+def tell_of(converted: Converted, *, as_json: bool) -> int:
+    """What was written, and what its reader should know."""
     for warning in converted.warnings:
         tell(f"astra-ns3: warning: {warning}")
     if as_json:
@@ -69,11 +73,11 @@ def convert_command(
 def read(source: str, groups: str | None, *, keep_groups: bool = False) -> AnyWorkload:
     """A workload, of Chakra's with its communicators, with ``keep_groups`` those of one rank too; raises InputError."""
     workload = read_workload(source)
-    if isinstance(workload, Workload | FlowList):
-        if groups is not None:
-            raise InputError(f"{source}: isn't a Chakra trace, so --groups {groups} has no meaning")
-        return workload
-    return read_chakra(source, groups, keep_groups=keep_groups)
+    if isinstance(workload, ChakraTrace):
+        return read_chakra(source, groups, keep_groups=keep_groups)
+    if groups is not None:
+        raise InputError(f"{source}: isn't a Chakra trace, so --groups {groups} has no meaning")
+    return workload
 
 
 def sizes_of(text: str | None) -> tuple[int, ...] | None:

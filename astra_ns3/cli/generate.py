@@ -1,4 +1,4 @@
-"""``astra-ns3 generate``: workloads that are made by chance, written as files."""
+"""``astra-ns3 generate``: workloads made by chance, or of a model's numbers, written as files."""
 
 from __future__ import annotations
 
@@ -8,16 +8,24 @@ from typing import Any, TypeVar
 
 import click
 
+from astra_ns3.cli.convert import sizes_of, tell_of
 from astra_ns3.cli.output import print_json, show
+from astra_ns3.config.core.yaml_document import parse_yaml
 from astra_ns3.config.flow_list import FlowList
 from astra_ns3.errors import InputError
 from astra_ns3.units import format_bytes, format_time, parse_rate, parse_time_ps
+from astra_ns3.workload.files.conversion import Unrolling, convert
 from astra_ns3.workload.files.flows.writing import WRITERS, write_flows
+from astra_ns3.workload.files.registry import read_workload
 from astra_ns3.workload.generators import flows as generators
 from astra_ns3.workload.generators.flow_sizes import DISTRIBUTIONS, FlowSizes, flow_sizes
+from astra_ns3.workload.models.changes import changed
+from astra_ns3.workload.models.workload import ModelWorkload
 
 _USAGE_STATUS = 2
 _Command = Callable[..., Any]
+_MODEL_FORMATS = {"chakra": "chakra", "chakra-json": "chakra-json", "text": "astra-sim", "yaml": "model"}
+"""What models are written as, and what conversion calls it."""
 Read = TypeVar("Read")
 
 
@@ -75,7 +83,7 @@ _INTERVAL = click.option(
 @click.group("generate", invoke_without_command=True)
 @click.pass_context
 def generate_group(context: click.Context) -> None:
-    """Make a workload by chance: lists of flows.
+    """Make a workload: lists of flows by chance, or what a model file comes to.
 
     The same words and seed make the same file.
     """
@@ -135,6 +143,52 @@ def generate_on_off(
     """NPUs that send flow after flow to one other for a while, are quiet for a while, and choose another."""
     made = generators.on_off(npus, sizes, rate_bps=rate, on_ps=on, off_ps=off, duration_ps=duration, seed=seed)
     return _written(made, npus, rate, **rest)
+
+
+@generate_group.command("workload")
+@click.argument("model", metavar="MODEL")
+@click.option("-o", "--output", metavar="OUT", required=True, help="Where to write.")
+@click.option(
+    "--format",
+    "written_as",
+    type=click.Choice(tuple(_MODEL_FORMATS)),
+    default="chakra",
+    show_default=True,
+    help="Chakra's traces (OUT.<rank>.et, or .json), ASTRA-sim's text, or a model file with all keys written out.",
+)
+@click.option(
+    "--dimensions", metavar="SIZES", help="NPUs along each dimension, such as 8 or 2x4.  [default: as few as can be]"
+)
+@click.option("--passes", type=click.IntRange(1), default=1, show_default=True, help="Iterations, of Chakra's traces.")
+@click.option("--set", "changes", multiple=True, metavar="KEY=VALUE", help="Another value, such as parallel.tensor=4.")
+@click.option("--json", "as_json", is_flag=True, help="Print what was written as JSON.")
+def generate_workload(
+    model: str,
+    output: str,
+    written_as: str,
+    dimensions: str | None,
+    passes: int,
+    changes: tuple[str, ...],
+    as_json: bool,
+) -> int:
+    """Write what the model file MODEL comes to on so many NPUs."""
+    workload = read_workload(model)
+    if not isinstance(workload, ModelWorkload):
+        raise InputError(f"{model}: isn't a model file; astra-ns3 convert writes other workloads")
+    if changes:
+        workload = changed(workload, dict(_change(text) for text in changes))
+    sizes = sizes_of(dimensions) or (workload.least_npus,)
+    converted = convert(workload, _MODEL_FORMATS[written_as], output, Unrolling(sizes, passes))
+    return tell_of(converted, as_json=as_json)
+
+
+def _change(text: str) -> tuple[str, object]:
+    """The key and the value, as YAML reads it, of ``KEY=VALUE``; raises InputError."""
+    key, equals, value = text.partition("=")
+    if not equals or not key:
+        raise InputError(f"--set is '{text[:40]}', expected KEY=VALUE, such as parallel.tensor=4")
+    document = parse_yaml(f"value: {value}", f"--set {key}").data
+    return key, document["value"] if isinstance(document, dict) else None
 
 
 def _written(flows: FlowList, npus: int, rate_bps: int | None, *, output: str, written_as: str, as_json: bool) -> int:

@@ -66,17 +66,21 @@ def plot_command(
 
 def _list(result: Result, as_json: bool) -> None:
     """What can be drawn of the run."""
+    suiting = [kind for kind in KINDS if kind.suits(result)]
     if as_json:
         kinds: list[dict[str, Any]] = [
-            {"kind": kind.name, "shows": kind.words, "needs": kind.missing(result) or None} for kind in KINDS
+            {"kind": kind.name, "shows": kind.words, "needs": kind.missing(result) or None} for kind in suiting
         ]
         print_json({"kinds": kinds, "exit_status": 0})
         return
-    can = [(kind.name, _words(kind.words, kind.advice(result))) for kind in KINDS if not kind.missing(result)]
-    cannot = [(kind.name, f"needs {kind.missing(result)}") for kind in KINDS if kind.missing(result)]
+    can = [(kind.name, _words(kind.words, kind.advice(result))) for kind in suiting if not kind.missing(result)]
+    cannot = [(kind.name, f"needs {kind.missing(result)}") for kind in suiting if kind.missing(result)]
     show(aligned(can))
     if cannot:
         show(f"not recorded:\n{aligned(cannot, indent='  ')}")
+    others = [kind.name for kind in KINDS if not kind.suits(result)]
+    if others:
+        show(f"a list of flows has nothing for: {', '.join(others)}")
 
 
 def _words(words: str, advice: str) -> str:

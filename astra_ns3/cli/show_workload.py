@@ -11,10 +11,13 @@ from astra_ns3.config.workload import Workload
 from astra_ns3.errors import InputError
 from astra_ns3.experiments.jobs.flows import FlowsJob
 from astra_ns3.report.workload.figure import draw_levels
+from astra_ns3.report.workload.model import model_document, model_text
 from astra_ns3.report.workload.text import overview_document, overview_text
 from astra_ns3.units import format_bytes, format_time
 from astra_ns3.workload.files.conversion import Unrolling, as_graphs
 from astra_ns3.workload.graphs.overview import overview
+from astra_ns3.workload.models.summary import summary_of
+from astra_ns3.workload.models.workload import ModelWorkload
 
 _DEFAULT_NPUS = 8
 
@@ -24,7 +27,7 @@ _DEFAULT_NPUS = 8
 @click.option(
     "--dimensions",
     metavar="SIZES",
-    help="Of a training loop: NPUs along each, such as 2x4.  [default: as many as it says, or 8]",
+    help="Of a training loop or model: NPUs along each, such as 2x4.  [default: as many as it says or needs, or 8]",
 )
 @click.option("--groups", metavar="FILE", help="Communicators of a Chakra trace, ASTRA-sim's JSON.")
 @click.option("-o", "--output", metavar="FILE", help="Draw the graph's levels: a picture (.png, .svg, .pdf).")
@@ -32,12 +35,17 @@ _DEFAULT_NPUS = 8
 def show_workload(file: str, dimensions: str | None, groups: str | None, output: str | None, as_json: bool) -> int:
     """Print what the workload FILE amounts to: nodes, bytes of each collective, computation, critical path, memory.
 
-    A training loop is shown as the graph of one of its passes. A prefix or folder of Chakra's traces is one workload.
+    A training loop is shown as the graph of one of its passes, a model by its parameters and what an iteration takes.
+    A prefix or folder of Chakra's traces is one workload.
     """
     show_logs("warning")
     workload = read(file, groups)
     if isinstance(workload, FlowList):
         return _show_flows(workload, output, as_json=as_json)
+    if isinstance(workload, ModelWorkload) and not output:
+        return _show_model(workload, sizes_of(dimensions) or (workload.least_npus,), as_json=as_json)
+    if isinstance(workload, ModelWorkload):
+        dimensions = dimensions or str(workload.least_npus)
     usual = (workload.npus or _DEFAULT_NPUS,) if isinstance(workload, Workload) else None
     sizes = sizes_of(dimensions) or usual
     graphs = as_graphs(workload, Unrolling(sizes))
@@ -54,6 +62,19 @@ def show_workload(file: str, dimensions: str | None, groups: str | None, output:
     show(overview_text(document, found))
     if output:
         show(f"written to {output}")
+    return 0
+
+
+def _show_model(workload: ModelWorkload, dimensions: tuple[int, ...], *, as_json: bool) -> int:
+    """A model's numbers; its graph is only drawn."""
+    document = model_document(summary_of(workload, dimensions))
+    warnings = list(workload.warnings(document["npus"]))
+    for warning in warnings:
+        log_warning(warning)
+    if as_json:
+        print_json({**document, "warnings": warnings, "exit_status": 0})
+        return 0
+    show(model_text(document))
     return 0
 
 

@@ -235,7 +235,8 @@ class TrainingPlan:
     ``chunks``: the model's blocks, cut in as many parts as there are stages, or a multiple; part c is on stage
     ``c % degrees.pipeline``. ``schedule``: one of the registry of ``workload/training/``. ``boundary_bytes``: an NPU's
     activations between two parts, for one micro-batch. ``tied_parameters``: of this NPU's part of an embedding that the
-    first and the last stage both have. ``memory_bytes``: of an NPU (None: not known).
+    first and the last stage both have. ``memory_bytes``: of an NPU (None: not known). ``servers``: NPUs besides those
+    of the degrees that keep the weights and add up gradients, whichever comes first if ``asynchronous``.
     """
 
     name: str
@@ -249,6 +250,8 @@ class TrainingPlan:
     elements: Elements = field(default_factory=Elements)
     tied_parameters: int = 0
     memory_bytes: int | None = None
+    servers: int = 0
+    asynchronous: bool = False
 
     def __post_init__(self) -> None:
         if self.micro_batches < 1:

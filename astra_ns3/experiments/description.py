@@ -25,6 +25,8 @@ class Description:
     observes: bool
     asked_to_observe: bool
     warnings: tuple[str, ...]
+    compute_slowdown: Document | None = None
+    """What makes computations longer."""
 
 
 def describe(inputs: Inputs) -> Description:
@@ -39,4 +41,5 @@ def describe(inputs: Inputs) -> Description:
         observes=inputs.network.observe.anything,
         asked_to_observe=inputs.asked_to_observe,
         warnings=inputs.warnings,
+        compute_slowdown=None if inputs.slowdown is None else inputs.slowdown.document(),
     )

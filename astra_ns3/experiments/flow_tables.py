@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from astra_ns3.config.transports.roce import RoceTransport, TransportConfig
 from astra_ns3.experiments.tables import Cell, CellColumn, Table, decimal, microseconds
 from astra_ns3.network.records import FLOW_PERCENTILES, FlowSizes, FlowTotals
 from astra_ns3.units import PS_PER_NS
@@ -71,6 +72,7 @@ def flow_document(totals: FlowTotals | None) -> dict[str, Any]:
             "delivered": totals.delivered,
             "bytes": totals.bytes,
             "delivered_bytes": totals.delivered_bytes,
+            "overlapping": totals.overlapping,
             "first_start_ps": totals.first_start_ps,
             "last_end_ps": totals.last_end_ps,
             "goodput_bps": totals.delivered_bytes * _BITS * PS_PER_NS * 10**9 // span_ps if span_ps > 0 else None,
@@ -78,6 +80,23 @@ def flow_document(totals: FlowTotals | None) -> dict[str, Any]:
             "sizes": [_of_sizes(sizes) for sizes in totals.sizes],
         }
     }
+
+
+def flow_warnings(totals: FlowTotals | None, transport: TransportConfig | None) -> list[str]:
+    """That flows of a pair of NPUs went one after the other over what they share; None: a network without that."""
+    if totals is None or not totals.overlapping or transport is None:
+        return []
+    if isinstance(transport, RoceTransport):
+        in_turns = transport.queue_pairs_per_pair > 1 and transport.queue_pair_use == "turns"
+        if transport.queue_pairs == "per-message" or in_turns:
+            return []
+        shared, remedy = "queue pair", "queue_pairs: per-message in the network file's transport gives each its own"
+    else:
+        shared, remedy = "TCP connection", "transport: {kind: roce, queue_pairs: per-message} gives each a queue pair"
+    return [
+        f"{totals.overlapping:,} of {totals.flows:,} flows started while another between the same two NPUs was on its "
+        f"way, and waited for it on their one {shared}: {remedy}"
+    ]
 
 
 def _of_sizes(sizes: FlowSizes) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from astra_ns3.collectives.schedule_files import Tell, silent
+from astra_ns3.config.compute_slowdown import ComputeSlowdown, read_compute_slowdown
 from astra_ns3.config.core.compatibility import OURS, Compatibility, preset
 from astra_ns3.config.network.analytical_network import AnalyticalNetwork
 from astra_ns3.config.network.file import AnyNetwork, NetworkFile, read_network_file
@@ -60,6 +61,8 @@ class Inputs:
     """Name of the preset that ``compatibility`` is."""
     asked_to_observe: bool = False
     """Whether a network of ours observes something; what an import of another format observes is for convenience."""
+    slowdown: ComputeSlowdown | None = None
+    """What makes computations longer."""
     known_expected: dict[int, ExpectedRun] = field(default_factory=dict, compare=False, repr=False)
     """What :meth:`expected` has found, by passes."""
 
@@ -145,6 +148,7 @@ def load_inputs(
         compatibility,
         compat,
         network_config.observe.anything and not read_in_network.imported,
+        _slowdown(network_config, options),
         {1: expected},
     )
 
@@ -168,6 +172,19 @@ def _check_reported(network: AnyNetwork, options: Options) -> None:
         raise InputError(
             f"report-npu is {options.report_npu}, expected one of {network.npus} NPUs, 0 to {network.npus - 1}"
         )
+
+
+def _slowdown(network: AnyNetwork, options: Options) -> ComputeSlowdown | None:
+    """What the option's file says; raises InputError if it names an NPU that the network hasn't."""
+    if options.compute_slowdown is None:
+        return None
+    slowdown = read_compute_slowdown(options.compute_slowdown)
+    largest, file = slowdown.largest_npu(), os.fspath(options.compute_slowdown)
+    if largest >= network.npus:
+        raise InputError(
+            f"{file}: key 'stragglers': found NPU {largest}, expected one of {network.npus}, 0 to {network.npus - 1}"
+        )
+    return slowdown
 
 
 def _check_durations(network: AnyNetwork, expected: ExpectedRun) -> None:

@@ -47,6 +47,7 @@ def run_document(
         "compat": description.compat,
         "num_queues_per_dimension": description.num_queues_per_dimension,
         **options_document(request),
+        "compute_slowdown": description.compute_slowdown,
         "hook_result": played.hook_result,
         "workload": description.workload,
         "system": description.system,
@@ -75,7 +76,7 @@ def options_document(request: RunRequest) -> dict[str, Any]:
 
 def usual_options() -> dict[str, Any]:
     """What :func:`options_document` is of a run that was given its files and nothing else."""
-    return options_document(RunRequest(workload="", system="", network=""))
+    return {**options_document(RunRequest(workload="", system="", network="")), "compute_slowdown": None}
 
 
 def _stop_document(error: AstraNs3Error | None) -> dict[str, Any] | None:

@@ -101,6 +101,11 @@ class Options:
         "file of the memory besides the NPUs' own, for memory nodes of a workload of graphs.",
         Flag("--remote-memory --remote-memory-configuration", metavar="FILE", help="Memory besides the NPUs' own."),
     )
+    compute_slowdown: str | os.PathLike[str] | None = option(
+        None,
+        "file of what makes NPUs compute slower: stragglers, jitter, collectives that take processors or memory.",
+        Flag("--compute-slowdown", metavar="FILE", help="What makes NPUs compute slower: stragglers, jitter."),
+    )
     logical_topology: str | os.PathLike[str] | None = option(
         None,
         "file of the dimensions that a network of packets is seen as, instead of those of its own.",

@@ -10,14 +10,16 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from astra_ns3.config.network.packet_network import NetworkConfig
+from astra_ns3.config.transports.roce import TransportConfig
 from astra_ns3.config.transports.roce_control import OwnControl
 from astra_ns3.errors import AstraNs3Error, HookFailed, InputError, Interrupted
 from astra_ns3.experiments.capacity import check_run_fits
+from astra_ns3.experiments.flow_tables import flow_warnings
 from astra_ns3.experiments.garbage import no_search
 from astra_ns3.experiments.inputs import Inputs
 from astra_ns3.experiments.jobs.job import Playing
 from astra_ns3.experiments.progress import Progress, ProgressMeter, ProgressSink, expected_work, tell_stage
-from astra_ns3.experiments.request import RunRequest
+from astra_ns3.experiments.request import ANALYTICAL, RunRequest
 from astra_ns3.experiments.watch import Watch
 from astra_ns3.network.api import NetworkBackend
 from astra_ns3.network.ideal.choice import ideal_of
@@ -143,6 +145,7 @@ def play(
                 recorder.sink,
                 ideal_of(inputs.plan, request.backend_name, inputs.compatibility),
                 recorder.sink if recorder.nodes else None,
+                inputs.slowdown,
             )
             driver = inputs.job.driver(network, inputs.ground, playing)
         work = expected_work(inputs, request.passes)
@@ -151,15 +154,16 @@ def play(
         reporter.begun(driver, network, setup_seconds)
         error = _run(driver, request, inputs, reporter)
         driver.close_journal()
+        records = driver.records()
         played = Played(
-            records=driver.records(),
+            records=records,
             statistics=dict(network.statistics()),
             switch_ports=list(network.switch_table()),
             setup_seconds=setup_seconds,
             start_bytes=watch.start_bytes,
             peak_bytes=watch.peak_bytes,
             error=error,
-            warnings=list(network.warnings()),
+            warnings=[*network.warnings(), *flow_warnings(records.flows, _transport(request, inputs))],
         )
         reporter.results(played)
     finally:
@@ -167,6 +171,12 @@ def play(
         if recorder.sink is not None:
             recorder.sink.close()
     return _with_hook_result(played, network.hook_result)
+
+
+def _transport(request: RunRequest, inputs: Inputs) -> TransportConfig | None:
+    """What messages between hosts go over; None on an analytical network, where nothing is shared but links."""
+    network = inputs.network
+    return network.transport if isinstance(network, NetworkConfig) and request.backend not in ANALYTICAL else None
 
 
 def _with_hook_result(played: Played, returned: object) -> Played:

@@ -226,6 +226,7 @@ class FlowTotals:
     """What came of a list of flows by now. ``all``: all that are delivered (None: none is); ``sizes``: by class.
 
     ``goodput``: intervals of time, one after the other, with the bytes of messages that all NPUs got in each.
+    ``overlapping``: flows that started while the one before of the same two NPUs was on its way.
     """
 
     flows: int
@@ -238,6 +239,7 @@ class FlowTotals:
     all: FlowSizes | None = None
     sizes: tuple[FlowSizes, ...] = ()
     goodput: tuple[tuple[int, int, int], ...] = ()
+    overlapping: int = 0
 
 
 @dataclass(frozen=True)

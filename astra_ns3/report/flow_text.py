@@ -22,6 +22,18 @@ def flow_rows(flows: Mapping[str, Any]) -> list[tuple[str, str]]:
     return rows
 
 
+def flow_numbers(flows: Mapping[str, Any]) -> list[tuple[str, str, str]]:
+    """Of the page's top: name, number, and what stands small beside it."""
+    numbers = [("flows", f"{flows['delivered']:,}", f"of {flows['flows']:,}")]
+    if flows["goodput_bps"] is not None:
+        numbers.append(("goodput", format_rate(flows["goodput_bps"]), "first start to last delivery"))
+    sizes = flows["all"]
+    for name in _SHOWN if sizes else ():
+        slowdown = f"slowdown {sizes['slowdowns'][name]:.4g}" if sizes["slowdowns"] else ""
+        numbers.append((f"completion {name}", format_time(sizes["times_ps"][name]), slowdown))
+    return numbers
+
+
 def completion_text(flows: Mapping[str, Any]) -> str:
     """A line for each class of sizes, and one for all; empty if nothing was delivered."""
     if flows["all"] is None:

@@ -72,8 +72,27 @@ def recorded(records: Records, table: str) -> Path | None:
         return None
 
 
+_OF_LOOPS = ("layers", "operations", "phases")
+"""Tables of what NPUs do in a training loop or a graph."""
+
+
+class Told(Protocol):
+    """A run of which run.json is at hand."""
+
+    @property
+    def metadata(self) -> Mapping[str, Any]:
+        """All of run.json."""
+
+
+def is_of_flows(records: Told) -> bool:
+    """Whether a run's workload is a list of flows."""
+    return "flows" in records.metadata
+
+
 def could_record(records: Records, table: str) -> bool:
-    """Whether a run on the same network could have rows of a table: nothing is paused without PFC."""
+    """Whether the same run could have rows of a table: nothing is paused without PFC, flows have no layers."""
+    if is_of_flows(records) and table in _OF_LOOPS:
+        return False
     return table != "pauses" or _has_pfc(records.metadata["network"])
 
 

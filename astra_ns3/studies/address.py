@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 from collections.abc import Mapping
 from contextlib import suppress
@@ -19,12 +20,12 @@ from typing import Any
 from astra_ns3.config.core.algorithm_names import FILE_PREFIX
 from astra_ns3.errors import InputError
 from astra_ns3.experiments.hooks import HookFile
-from astra_ns3.experiments.option import options_of
+from astra_ns3.experiments.option import Option, options_of
 from astra_ns3.experiments.request import RunRequest
 from astra_ns3.experiments.versions import native_digest, versions
 from astra_ns3.studies.documents import AnyConfig, document_of
 from astra_ns3.studies.imports import imported_files
-from astra_ns3.studies.keys import FILES
+from astra_ns3.studies.keys import FILE_OPTIONS, FILES
 from astra_ns3.user_code import user_part
 
 _FORMAT = 1
@@ -34,6 +35,8 @@ _VERSIONS = ("astra-ns3", "ns3", "cppyy", "numpy")
 _ROOMS_WITHOUT_EFFECT = frozenset(("cli", "report", "studies"))
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.MULTILINE)
 _PYTHON = ".py"
+_KEYS_OF_FILES = {"file": "path", "table": "file"}
+"""Of a group of this kind the key that names a file: a graph, measured times."""
 
 
 class Addresses:
@@ -53,7 +56,7 @@ class Addresses:
         """
         self._taken = {}
         options = {
-            one.name: self._stripped(_number(one.kind, getattr(request, one.name)))
+            one.name: self._option(one, getattr(request, one.name))
             for one in options_of(RunRequest)
             if one.name not in (*FILES, *_LABELS)
         }
@@ -65,6 +68,12 @@ class Addresses:
             "hook": self._stripped(hook.path) if isinstance(hook, HookFile) else None,
         }
         return _digest(content), self._taken
+
+    def _option(self, option: Option, value: Any) -> Any:
+        """An option's value, or the content of the file that it names."""
+        if option.name in FILE_OPTIONS and value is not None:
+            return self._content(os.fspath(value))
+        return self._stripped(_number(option.kind, value))
 
     def _config(self, config: AnyConfig) -> str:
         known = self._configs.get(id(config))
@@ -80,10 +89,10 @@ class Addresses:
     def _stripped(self, value: Any) -> Any:
         """``value`` with the content of a file in the place of its path."""
         if isinstance(value, Mapping):
-            graph = value.get("kind") == "file" and "path" in value
+            key = _KEYS_OF_FILES.get(str(value.get("kind")))
             return {
                 name: self._content(each)
-                if graph and name == "path"
+                if name == key and isinstance(each, str)
                 else self._parameters(each)
                 if name == "parameters" and user_part(value.get("kind")) is not None
                 else self._stripped(each)

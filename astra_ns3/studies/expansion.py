@@ -16,7 +16,7 @@ from astra_ns3.studies.documents import placed
 from astra_ns3.studies.figures.check import check_figure
 from astra_ns3.studies.figures.data import AxisView, View
 from astra_ns3.studies.file import MOST_POINTS, USUAL_PRESET, PartConfig, PresetConfig, PresetPart, Study, StudyLimits
-from astra_ns3.studies.keys import FILES, as_text, file_of, option_named
+from astra_ns3.studies.keys import FILE_OPTIONS, FILES, as_text, file_of, option_named
 from astra_ns3.studies.only import chosen_by
 from astra_ns3.studies.sources import USUAL_COMPAT, Sources
 from astra_ns3.studies.task import PointTask
@@ -247,10 +247,12 @@ def _request(study: Study, sources: Sources, draft: _Draft) -> tuple[RunRequest,
 
 
 def _value(study: Study, name: str, change: Change) -> Any:
-    """An option's value as a request takes it; paths of users' code begin at the study's folder."""
+    """An option's value as a request takes it; paths begin at the study's folder."""
     if name == "on_built" and change.value is not None:
         hook = str(change.value)
         return HookFile(placed(hook, study.folder) if ":" in hook else str(study.folder / hook))
+    if name in FILE_OPTIONS and change.value is not None:
+        return str(study.folder / str(change.value))
     return placed(change.value, study.folder)
 
 

@@ -24,6 +24,8 @@ _NOT_OF_A_STUDY: Mapping[str, str] = {
 _ALL = tuple(one.name for one in options_of(RunRequest))
 OPTIONS = tuple(name for name in _ALL if name not in _NOT_OF_A_STUDY)
 """The options that a study may change, the files first."""
+FILE_OPTIONS = tuple(one.name for one in options_of(RunRequest) if "PathLike" in one.annotation and one.name in OPTIONS)
+"""Those of them that name one more file."""
 _FLAGS = {
     flag.names.split()[-1].lstrip("-").replace("-", "_"): one.name
     for one in options_of(RunRequest)

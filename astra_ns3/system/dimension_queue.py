@@ -44,6 +44,21 @@ class DimensionQueue:
         self._line.insert(self._join(self._running, self._line, task), task)
         self._waiting.add(task)
 
+    def starts_at_once(self, task: Task) -> bool:
+        """Whether a chunk that would join the line starts now instead; as if it had joined and been the next."""
+        if self._line or len(self._running) >= self._slots:
+            return False
+        entries = self._entries
+        if self._next < len(entries):
+            if entries[self._next] is not task:
+                return False
+        elif self._order is not None:
+            self._order.append(task)
+        if self._order is not None:
+            self._go_on()
+        self._running.append(task)
+        return True
+
     def start_next(self) -> Task | None:
         """Take the chunk to start now; None if no slot is free or none may start."""
         line = self._line
@@ -68,9 +83,10 @@ class DimensionQueue:
         self._running.append(task)
         return task
 
-    def finish(self, task: Task) -> None:
-        """A running chunk has finished its phase."""
+    def finish(self, task: Task) -> bool:
+        """A running chunk has finished its phase; whether others wait in line."""
         self._running.remove(task)
+        return bool(self._line)
 
     def awaited(self) -> Task | None:
         """The chunk that must start before any other here; None if the NPU may choose."""

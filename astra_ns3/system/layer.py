@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from math import prod
+from typing import Protocol
 
 from astra_ns3.config.core.compatibility import OURS, Compatibility
 from astra_ns3.config.system import SystemConfig
@@ -39,12 +40,22 @@ from astra_ns3.system.task import Collective, Task
 from astra_ns3.units import PS_PER_NS
 
 
+class ChunkWatcher(Protocol):
+    """Hears of chunks of collectives, not of messages between two NPUs."""
+
+    def started(self, npu: int, time_ps: int) -> None:
+        """An NPU begins a phase of a chunk."""
+
+    def finished(self, npu: int, time_ps: int) -> None:
+        """It has done its part of the phase."""
+
+
 class SystemLayer:
     """``dimensions``: NPUs along each, the one first in which neighbours' ranks differ by one; ``bandwidths``: of each,
     in any unit (None: not known). ``finished(handle, time_ps)`` is called when an NPU ends a collective or its end of a
     message. ``seed``: of the random delays before phases, where the system has any. ``roles``: the number of each NPU's
     role (None: all have the same). ``observed``: the NPUs whose details are kept; the first is the one reported.
-    ``journal``: where chunks' phases on all NPUs are written down."""
+    ``journal``: where chunks' phases on all NPUs are written down; ``watcher``: who hears of them (None: nobody)."""
 
     def __init__(
         self,
@@ -60,12 +71,14 @@ class SystemLayer:
         roles: Sequence[int] | None = None,
         observed: Sequence[int] = (0,),
         journal: Journal | None = None,
+        watcher: ChunkWatcher | None = None,
     ) -> None:
         _check(network, config, dimensions)
         self._network = network
         self._layer_names = list(layer_names)
         self._finished = finished
         self._journal = journal
+        self._watcher = watcher
         self._roles = roles
         self._grid = Grid(tuple(dimensions), None if bandwidths is None else tuple(bandwidths))
         schedules = ScheduleNumbers(network)
@@ -139,7 +152,9 @@ class SystemLayer:
             matching = self._matchings[request.communicator] = Matching(request.communicator, self._network.npus)
         collective = matching.issued(npu, request, now_ps, self._create, self._tolerates)
         if not collective.first_tasks:
-            self._left_behind(collective, matching)
+            collective.members_left -= 1
+            if not collective.members_left:
+                self._forget(collective)
             return Handle(npu, -1, request, now_ps, done=True)
         handle = Handle(npu, collective.index, request, now_ps, done=False)
         collective.handles[npu] = handle
@@ -229,7 +244,6 @@ class SystemLayer:
         stand_in = None if self._stand_ins is None else self._stand_ins.of(npu, collective)
         for task in (stand_in or collective).first_tasks:
             self._enter(npu, task, now_ps)
-            self._fill(npu, task.queue, now_ps)
 
     def _new_queues(self) -> list[DimensionQueue]:
         """A queue of a dimension as each NPU holds it."""
@@ -238,7 +252,9 @@ class SystemLayer:
 
     def _advance(self, npu: int, task: Task, time_ps: int) -> None:
         """A chunk leaves a phase on ``npu``."""
-        self._queues[task.queue][npu].finish(task)
+        others_wait = self._queues[task.queue][npu].finish(task)
+        if self._watcher is not None:
+            self._watcher.finished(npu, time_ps)
         collective = task.collective
         if npu in self._observers:
             layer = collective.request.label.layer
@@ -246,19 +262,33 @@ class SystemLayer:
         if self._journal is not None:
             self._journal.finished(npu, task.instance, task.launch.dimension, time_ps)
         following = task.following
-        if following is not None:
+        if following is not None and following.queue == task.queue:
             self._enter(npu, following, time_ps)
-            self._fill(npu, task.queue, time_ps)
-            if following.queue != task.queue:
-                self._fill(npu, following.queue, time_ps)
             return
-        self._fill(npu, task.queue, time_ps)
+        if following is not None:
+            self._note_queued(npu, following, time_ps)
+            self._queues[following.queue][npu].add(following)
+        if others_wait:
+            self._fill(npu, task.queue, time_ps)
+        if following is not None:
+            self._fill(npu, following.queue, time_ps)
+            return
         collective.left[npu] -= 1
         if not collective.left[npu]:
             self._end(collective.stands_for or collective, npu, time_ps)
 
     def _enter(self, npu: int, task: Task, now_ps: int) -> None:
-        self._queues[task.queue][npu].add(task)
+        """A chunk comes to a queue, and starts there if it may."""
+        queue = self._queues[task.queue][npu]
+        if npu in self._observers or self._journal is not None:
+            self._note_queued(npu, task, now_ps)
+        if queue.starts_at_once(task):
+            self._start(npu, task, now_ps)
+        else:
+            queue.add(task)
+            self._fill(npu, task.queue, now_ps)
+
+    def _note_queued(self, npu: int, task: Task, now_ps: int) -> None:
         if npu in self._observers:
             self._observers[npu].entered(task.instance, task.launch.dimension, now_ps)
         if self._journal is not None:
@@ -268,17 +298,23 @@ class SystemLayer:
         """Start chunks while there are free slots and chunks that may start."""
         queue = self._queues[queue_number][npu]
         while (task := queue.start_next()) is not None:
-            if npu in self._observers:
-                self._observers[npu].started(task.instance, now_ps)
-            if self._journal is not None:
-                self._journal.started(npu, task.instance, now_ps)
-            if self._jitter is None:
-                self._launch(npu, task)
-            else:
-                delay_ps = self._jitter.delay_ps(npu, task.instance)
-                self._network.call_later(npu, delay_ps, partial(self._launch, npu, task))
+            self._start(npu, task, now_ps)
 
-    def _launch(self, npu: int, task: Task, _time_ps: int | None = None) -> None:
+    def _start(self, npu: int, task: Task, now_ps: int) -> None:
+        if npu in self._observers:
+            self._observers[npu].started(task.instance, now_ps)
+        if self._journal is not None:
+            self._journal.started(npu, task.instance, now_ps)
+        if self._watcher is not None:
+            self._watcher.started(npu, now_ps)
+        if self._jitter is None:
+            launch = task.launch
+            self._network.launch(npu, launch.schedule, launch.groups[npu], task.instance, launch.bytes)
+        else:
+            delay_ps = self._jitter.delay_ps(npu, task.instance)
+            self._network.call_later(npu, delay_ps, partial(self._launch, npu, task))
+
+    def _launch(self, npu: int, task: Task, _time_ps: int) -> None:
         launch = task.launch
         self._network.launch(npu, launch.schedule, launch.groups[npu], task.instance, launch.bytes)
 
@@ -290,17 +326,17 @@ class SystemLayer:
                 del self._tasks[task.instance]
             if self._stand_ins is not None:
                 self._stand_ins.forget(collective)
-        self._left_behind(collective, self._matchings[collective.request.communicator])
+        collective.members_left -= 1
+        if not collective.members_left:
+            self._forget(collective)
         handle = collective.handles[npu]
         assert handle is not None
         self._finished(handle, time_ps)
 
-    def _left_behind(self, collective: Collective, matching: Matching) -> None:
-        """One more member has nothing to do with a collective any more; the last one's is forgotten."""
-        collective.members_left -= 1
-        if not collective.members_left:
-            del self._collectives[collective.index]
-            matching.forget(collective)
+    def _forget(self, collective: Collective) -> None:
+        """No member has anything to do with a collective any more."""
+        del self._collectives[collective.index]
+        self._matchings[collective.request.communicator].forget(collective)
 
     def _message_done(self, handle: Handle, time_ps: int) -> None:
         request = handle.request

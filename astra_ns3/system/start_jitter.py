@@ -7,13 +7,15 @@ Each is drawn from the seed, the NPU and the phase alone, by SplitMix64's mixing
 from __future__ import annotations
 
 _WORD_BITS = 64
-_WORD = (1 << _WORD_BITS) - 1
-_STEP = 0x9E3779B97F4A7C15
+WORD = (1 << _WORD_BITS) - 1
+STEP = 0x9E3779B97F4A7C15
+"""From one draw to the next."""
 
 
-def _mixed(word: int) -> int:
-    word = ((word ^ (word >> 30)) * 0xBF58476D1CE4E5B9) & _WORD
-    word = ((word ^ (word >> 27)) * 0x94D049BB133111EB) & _WORD
+def mixed(word: int) -> int:
+    """A word that looks random, of another; both have 64 bits."""
+    word = ((word ^ (word >> 30)) * 0xBF58476D1CE4E5B9) & WORD
+    word = ((word ^ (word >> 27)) * 0x94D049BB133111EB) & WORD
     return word ^ (word >> 31)
 
 
@@ -22,10 +24,10 @@ class StartJitter:
 
     def __init__(self, longest_ps: int, seed: int) -> None:
         self._choices = longest_ps + 1
-        self._seed = _mixed((seed * _STEP) & _WORD)
+        self._seed = mixed((seed * STEP) & WORD)
 
     def delay_ps(self, npu: int, instance: int) -> int:
         """What ``npu`` waits before it starts phase ``instance``."""
-        word = _mixed((self._seed + (instance + 1) * _STEP) & _WORD)
-        word = _mixed((word + (npu + 1) * _STEP) & _WORD)
+        word = mixed((self._seed + (instance + 1) * STEP) & WORD)
+        word = mixed((word + (npu + 1) * STEP) & WORD)
         return word * self._choices >> _WORD_BITS

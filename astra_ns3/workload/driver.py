@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from astra_ns3.config.compute_slowdown import ComputeSlowdown
 from astra_ns3.config.core.compatibility import OURS, Compatibility
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.config.workload import Workload
@@ -38,6 +39,7 @@ class TrainingDriver(ProgramsDriver):
         loop: Loop | None = None,
         report_npu: int = 0,
         journal_to: TableSink | None = None,
+        slowdown: ComputeSlowdown | None = None,
     ) -> None:
         super().__init__(
             network,
@@ -55,4 +57,5 @@ class TrainingDriver(ProgramsDriver):
             on_heartbeat=on_heartbeat,
             report_npu=report_npu,
             journal_to=journal_to,
+            slowdown=slowdown,
         )

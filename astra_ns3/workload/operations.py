@@ -18,12 +18,14 @@ class Compute:
     """Compute for ``time_ps``.
 
     ``times_ps``: where it isn't the same on all NPUs of the role, of each in its place; ``time_ps`` is
-    no less than any.
+    no less than any. ``memory_ps``: what of ``time_ps`` memory limits rather than processors (0: nothing, or nobody
+    knows); of ``times_ps`` it is the same share.
     """
 
     label: Label
     time_ps: int
     times_ps: tuple[int, ...] | None = None
+    memory_ps: int = 0
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import partial
 
+from astra_ns3.config.compute_slowdown import ComputeSlowdown
 from astra_ns3.config.core.compatibility import OURS, Compatibility
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.errors import InputError, SimulationStalled
@@ -20,6 +21,7 @@ from astra_ns3.system.journal import Journal
 from astra_ns3.system.layer import SystemLayer
 from astra_ns3.system.request import CollectiveRequest, Handle, MessageRequest
 from astra_ns3.units import PS_PER_NS
+from astra_ns3.workload.computing.computations import slowed_by
 from astra_ns3.workload.deadlock import check_programs, peer_of
 from astra_ns3.workload.dry_run import counted_requests, request_kind
 from astra_ns3.workload.npu_program import LayerSums, NpuProgram, sums_by_layer
@@ -37,6 +39,7 @@ class ProgramsDriver(SystemDriver):
     ``bandwidths``: of each of the network's dimensions, in any unit, for policies that ask (None: not known).
     ``seed``: of the system's random delays. ``on_heartbeat(time_ps, events)`` is called about ten times a second; what
     it raises ends the run. ``report_npu``: whose layers the records tell of. ``journal_to``: takes what every NPU does.
+    ``slowdown``: what makes computations longer (None: nothing does).
     Raises InputError if the system can't do what the programs ask, and ProgramsDeadlock or ProgramMismatch if those of
     the roles don't go together.
     """
@@ -53,31 +56,33 @@ class ProgramsDriver(SystemDriver):
         on_heartbeat: Heartbeat | None = None,
         report_npu: int = 0,
         journal_to: TableSink | None = None,
+        slowdown: ComputeSlowdown | None = None,
     ) -> None:
         self._network = network
         self._programs = programs
         self._on_heartbeat = on_heartbeat
         self._names = programs.layer_names
         self._updates_ps = programs.updates_ps
-        self._updates = any(self._updates_ps)
         self._tick_ps = compatibility.step_tick_ns * PS_PER_NS
         self._role_of = programs.role_of
         self._place_of = {npu: place for role in programs.roles for place, npu in enumerate(role.ranks)}
         self._observed = _observed(programs.roles, self._role_of, report_npu)
         self._reported = report_npu
         self._journal = None if journal_to is None else Journal(journal_to, list(self._names))
+        self._computations, watcher = slowed_by(slowdown, network, seed)
         self._system = SystemLayer(
             network,
             programs.cut.system(system),
             programs.cut.dimensions,
             self._names,
-            self._handle_ended,
+            self._handle_ended if any(self._updates_ps) else self._handle_done,
             compatibility=compatibility,
             bandwidths=None if bandwidths is None else programs.cut.of_each(bandwidths),
             seed=seed,
             roles=_role_numbers(programs),
             observed=[report_npu, *(npu for npu in self._observed if npu != report_npu)],
             journal=self._journal,
+            watcher=watcher,
         )
         self._prepare(programs)
         self._sums = {npu: sums_by_layer(len(self._names)) for npu in self._observed}
@@ -103,7 +108,7 @@ class ProgramsDriver(SystemDriver):
             yield from (programs.program(role) for role in self._role_of)
             return
         tapes = [Tape(programs.program(role)) for role in programs.roles]
-        details = self._journal is not None or self._tick_ps > 0
+        details = self._journal is not None or self._tick_ps > 0 or self._computations is not None
         for npu, role in enumerate(self._role_of):
             yield tapes[role.number].reader(coarse=not (details or npu == 0 or npu in self._sums))
         for tape in tapes:
@@ -163,7 +168,11 @@ class ProgramsDriver(SystemDriver):
         if isinstance(blocking, Compute):
             times_ps = blocking.times_ps
             time_ps = blocking.time_ps if times_ps is None else times_ps[self._place_of[npu.number]]
-            self._network.call_later(npu.number, time_ps, self._resume[npu.number])
+            if self._computations is None:
+                self._network.call_later(npu.number, time_ps, self._resume[npu.number])
+            else:
+                memory_ps = blocking.memory_ps * time_ps // blocking.time_ps
+                self._computations.begin(npu.number, time_ps, self._resume[npu.number], memory_ps=memory_ps)
         elif isinstance(blocking, Move):
             self._network.call_later(npu.number, self._tick_ps, self._resume[npu.number])
         elif blocking is None:
@@ -182,16 +191,13 @@ class ProgramsDriver(SystemDriver):
 
     def _handle_ended(self, handle: Handle, time_ps: int) -> None:
         """From the system: all chunks are done on an NPU; the layer's update comes before it counts as done."""
-        update_ps = self._update_ps(handle) if self._updates else 0
+        layer = handle.request.label.layer
+        is_update = isinstance(handle.request, CollectiveRequest)
+        update_ps = self._updates_ps[layer] if is_update and isinstance(layer, int) else 0
         if update_ps:
             self._network.call_later(handle.npu, update_ps, partial(self._handle_done, handle))
         else:
             self._handle_done(handle, time_ps)
-
-    def _update_ps(self, handle: Handle) -> int:
-        layer = handle.request.label.layer
-        is_update = isinstance(handle.request, CollectiveRequest)
-        return self._updates_ps[layer] if is_update and isinstance(layer, int) else 0
 
     def _handle_done(self, handle: Handle, time_ps: int) -> None:
         npu = self._npus[handle.npu]

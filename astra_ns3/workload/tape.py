@@ -143,8 +143,10 @@ def _sum(computes: list[Compute]) -> Compute:
     if len(computes) == 1:
         return computes[0]
     time_ps = sum(each.time_ps for each in computes)
+    memory_ps = sum(each.memory_ps for each in computes)
     uneven = [each.times_ps for each in computes if each.times_ps is not None]
     if not uneven:
-        return Compute(computes[0].label, time_ps)
+        return Compute(computes[0].label, time_ps, None, memory_ps)
     even_ps = sum(each.time_ps for each in computes if each.times_ps is None)
-    return Compute(computes[0].label, time_ps, tuple(even_ps + sum(times) for times in zip(*uneven, strict=True)))
+    times_ps = tuple(even_ps + sum(times) for times in zip(*uneven, strict=True))
+    return Compute(computes[0].label, time_ps, times_ps, memory_ps)

@@ -28,6 +28,7 @@ FLOORS = {
     "config.flow_list": 3,
     "config.training_plan": 3,
     "config.model": 4,
+    "config.compute_slowdown": 3,
     "config.system": 3,
     "config.transports": 4,
     "config.network": 5,

@@ -29,6 +29,7 @@ def work(tmp_path: Path) -> Path:
     "page",
     [
         "README.md",
+        "docs/compute.md",
         "docs/extending.md",
         "docs/flows.md",
         "docs/hooks.md",

@@ -14,9 +14,15 @@ from astra_ns3.config.flow_list import FlowList
 from astra_ns3.config.formats.analytical import AnalyticalDimension
 from astra_ns3.config.network.analytical_network import AnalyticalNetwork
 from astra_ns3.config.network.packet_network import NetworkConfig, parse_network
-from astra_ns3.errors import LimitReached
+from astra_ns3.errors import InputError, LimitReached
 from astra_ns3.experiments.result import Result
 from astra_ns3.network.api import Limits
+from astra_ns3.report.comparison.compare import compare
+from astra_ns3.report.explanation.explain import explain
+from astra_ns3.report.plots.drawing import drawn
+from astra_ns3.report.plots.kind import Choice
+from astra_ns3.report.plots.registry import KINDS, kind_of
+from astra_ns3.report.timeline.timeline import left_out
 
 ENDPOINT_PS = 10_000
 """An NPU's delay on either end."""
@@ -178,3 +184,70 @@ def test_what_was_delivered_before_a_limit_is_saved(tmp_path: Path) -> None:
     assert result.completions["flow"].tolist() == [0]
     assert result.metadata["flows"]["delivered"] == 1
     assert not result.complete
+
+
+@pytest.mark.parametrize(
+    ("transport", "told"),
+    [
+        ({"kind": "roce"}, "1 of 3 flows started while another between the same two NPUs was on its way"),
+        ({"kind": "tcp"}, "on their one TCP connection: transport: {kind: roce, queue_pairs: per-message}"),
+        ({"kind": "roce", "queue_pairs": "per-message"}, ""),
+    ],
+)
+def test_flows_that_wait_for_another_of_their_pair_are_told(transport: dict[str, Any], told: str) -> None:
+    """The second starts 1 us after the first, which takes 8 us; the third goes the other way."""
+    result = played(FlowList.of([0, 0, 1], [1, 1, 0], [100_000] * 3, [0, 1_000_000, 0]), star(**transport))
+    assert result.metadata["flows"]["overlapping"] == 1
+    found = [line for line in result.metadata["warnings"] if "started while another" in line]
+    assert ([told in line for line in found] == [True]) if told else not found
+
+
+def test_tables_of_training_loops_are_told_to_be_without_effect_and_nothing_advises_them(tmp_path: Path) -> None:
+    flows = FlowList.of([0, 1], [1, 2], [1_000, 2_000], [0, 0])
+    result = astra_ns3.run(
+        workload=flows,
+        system=small_system(),
+        network=star(),
+        record=["timeline", "layers"],
+        output=tmp_path / "run",
+        isolated=True,
+    )
+    told = "is a list of flows; without effect on it: --record timeline, --record layers"
+    assert [line for line in result.metadata["warnings"] if told in line]
+    advice = " ".join([*left_out(result), explain(result).text(), *(kind.advice(result) for kind in KINDS)])
+    assert "--record flows" in advice
+    assert "timeline" not in advice
+    assert "layers" not in advice
+    assert "2 of 2 delivered" in explain(result).text()
+    assert [kind.name for kind in KINDS if not kind.suits(result)] == ["layers", "exposed", "timeline", "bandwidth"]
+    with pytest.raises(InputError, match="'layers' shows nothing of a list of flows"):
+        drawn(kind_of("layers"), result, Choice())
+    with pytest.raises(InputError, match="a list of flows has no passes, collectives or critical path"):
+        explain(result, iteration=0)
+
+
+def test_two_runs_of_flows_are_compared_by_slowdown_and_completion(tmp_path: Path) -> None:
+    flows = FlowList.of([0, 2], [1, 1], [100_000] * 2, [0, 0])
+    apart = FlowList.of([0, 2], [1, 1], [100_000] * 2, [0, 10**9])
+    compared = compare(played(flows, star()), played(apart, star()))
+    (group,) = [group for group in compared.groups if group.name == "flows"]
+    changes = {each.name: (each.a, each.b) for each in group.differences}
+    assert changes["slowdown max"][1] == 1.0
+    assert changes["slowdown max"][0] == pytest.approx(2, rel=0.1)  # both through the receiver's line
+    assert {"completion p99", "goodput"} <= set(changes)
+    assert [group for group in compared.groups if group.name == "flows by size"]
+
+
+def test_the_accounts_of_flows_are_drawn_of_all_and_of_the_slowest(tmp_path: Path) -> None:
+    flows = FlowList.of([0, 2, 0], [1, 1, 3], [100_000] * 3, [0, 0, 0])
+    result = astra_ns3.run(
+        workload=flows,
+        system=small_system(),
+        network=star(),
+        record=["accounts"],
+        output=tmp_path / "run",
+        isolated=True,
+    )
+    (axes,) = drawn(kind_of("accounts"), result, Choice()).axes
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["all messages", "slowest 1%"]
+    assert "of flow 0, at" in explain(result).text()

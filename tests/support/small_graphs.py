@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from astra_ns3.config.compute_slowdown import ComputeSlowdown
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.core.compatibility import OURS, Compatibility
 from astra_ns3.config.graph_workload import GraphNode, NodeKind
@@ -81,6 +82,8 @@ class Played:
         groups: Mapping[str, tuple[int, ...]] | None = None,
         system: SystemConfig | None = None,
         rules: Compatibility = OURS,
+        dimensions: Sequence[int] | None = None,
+        slowdown: ComputeSlowdown | None = None,
     ) -> None:
         self.times: dict[tuple[int, int], tuple[float, float]] = {}
         network = FakeBackend(len(graphs), latency_ps=US, ps_per_byte=0)
@@ -88,8 +91,10 @@ class Played:
             network,
             system or system_of(),
             SmallGraphs(graphs, groups or {}),
+            dimensions=dimensions,
             compatibility=rules,
             told=self._note,
+            slowdown=slowdown,
         )
         self.driver.run(Limits())
 

@@ -3,11 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import prod
 from typing import Any
 
+from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.system import SystemConfig
-from astra_ns3.config.training_plan import Block, Degrees, Operation, OperationKind, TrainingPlan
+from astra_ns3.config.training_plan import (
+    Block,
+    Degrees,
+    Exchange,
+    Group,
+    Operation,
+    OperationKind,
+    Ring,
+    TrainingPlan,
+    Uneven,
+)
 from astra_ns3.network.api import EndpointModel
 from astra_ns3.network.records import Label, RunRecords
 from astra_ns3.system.file import parse_system
@@ -54,9 +66,9 @@ def programs_of(plan: TrainingPlan, passes: int = 1, dimensions: Sequence[int] |
     return TrainingPrograms.of(plan, FlopClock(), passes, dimensions or (plan.degrees.npus,))
 
 
-def training_system(dimensions: int) -> SystemConfig:
-    """Rings, one chunk a collective; an all-reduce over several dimensions scatters before and gathers behind."""
-    keys: dict[str, Any] = {"scheduling-policy": "FIFO", "preferred-dataset-splits": 1}
+def training_system(dimensions: int, policy: str = "FIFO", splits: int = 1) -> SystemConfig:
+    """Rings, ``splits`` chunks a collective; an all-reduce over several dimensions scatters, then gathers."""
+    keys: dict[str, Any] = {"scheduling-policy": policy, "preferred-dataset-splits": splits}
     keys["collective-optimization"] = "localBWAware"
     for kind in ("all-reduce", "reduce-scatter", "all-gather", "all-to-all"):
         keys[f"{kind}-implementation"] = ["direct" if kind == "all-to-all" else "ring"] * dimensions
@@ -64,13 +76,19 @@ def training_system(dimensions: int) -> SystemConfig:
 
 
 def play(
-    plan: TrainingPlan, passes: int = 1, dimensions: Sequence[int] | None = None, *, ideal: bool = False
+    plan: TrainingPlan,
+    passes: int = 1,
+    dimensions: Sequence[int] | None = None,
+    *,
+    ideal: bool = False,
+    policy: str = "FIFO",
+    splits: int = 1,
 ) -> RunRecords:
-    """``ideal``: whatever is sent is there at once."""
+    """``ideal``: whatever is sent is there at once; ``policy`` and ``splits``: of the system."""
     programs = programs_of(plan, passes, dimensions)
     cost = (lambda bytes: 0) if ideal else (lambda bytes: 1_000 + bytes)
     network = FakeBackend(prod(programs.dimensions), message_ps=cost, endpoint=EndpointModel(0))
-    driver = ProgramsDriver(network, training_system(len(programs.dimensions)), programs)
+    driver = ProgramsDriver(network, training_system(len(programs.dimensions), policy, splits), programs)
     driver.run()
     return driver.records()
 
@@ -111,3 +129,27 @@ def _named(label: Label) -> str:
     layer = "" if isinstance(label.layer, str) else label.layer
     batch = "" if label.micro_batch is None else f".{label.micro_batch}"
     return f"{part}{layer}{batch}".replace(" .", ".").strip()
+
+
+def layer_of_all_kinds(parameters: int, compute_ps: int) -> Block:
+    """Computes 5 times so long in a micro-batch, and once or twice more: the second expert of two takes longer.
+
+    On two NPUs in tensor, context and expert groups each it sends 4 bytes a parameter: an all-gather of half a byte
+    each and a reduce-scatter of one in tensor groups, forward and backward; half a byte through a ring, closed
+    backward; two all-to-alls of a byte, of which half stays.
+    """
+    gather = Exchange(CollectiveKind.ALL_GATHER, Group.TENSOR, parameters // 2)
+    scatter = Exchange(CollectiveKind.REDUCE_SCATTER, Group.TENSOR, parameters)
+    send = Exchange(CollectiveKind.ALL_TO_ALL, Group.EXPERT, parameters)
+    half = takes(compute_ps // 2)
+    closed = Ring(Group.CONTEXT, half, parameters // 4, closed=True)
+    experts = Uneven(Group.EXPERT, (takes(compute_ps), takes(2 * compute_ps)))
+    return Block(
+        "layer",
+        forward=(gather, Ring(Group.CONTEXT, half, parameters // 2), scatter, send, experts, send),
+        again=(takes(compute_ps),),
+        input_gradient=(gather, closed, replace(scatter, waited=False)),
+        weight_gradient=(takes(2 * compute_ps),),
+        parameters=parameters,
+        expert_parameters=parameters,
+    )

@@ -145,6 +145,13 @@ def test_what_would_be_mixed_with_another_workload_is_not_written(tmp_path: Path
     assert convert("job", "job").exception is None  # over itself
 
 
+def test_a_model_is_written_as_a_graph_and_has_no_file_of_communicators() -> None:
+    model = str(INPUTS / "models" / "bert-large.yaml")
+    assert convert(model, "bert", "--dimensions", "2").exception is None
+    assert read_chakra("bert").npus == 2
+    assert "isn't a Chakra trace, so --groups y has no meaning" in str(convert(model, "x", "--groups", "y").exception)
+
+
 def test_a_loop_is_written_as_text() -> None:
     assert convert(DLRM, "again.txt", "--to", "astra-sim").exception is None
     assert read_workload("again.txt").layers == read_workload(DLRM).layers

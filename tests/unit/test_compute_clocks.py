@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -175,7 +176,7 @@ def test_the_memory_is_the_devices_and_a_tables_file_stands_beside_the_model_fil
     table = compute("{kind: table, file: times.csv}")
     assert isinstance(table, Table)
     assert table.memory_bytes is None
-    assert table.file == "folder/times.csv"
+    assert table.file == str(Path("folder/times.csv").absolute())
 
 
 def test_every_kind_of_keys_has_a_clock() -> None:

@@ -23,8 +23,7 @@ PYTHON = os.environ.get("SCALESIM_PYTHON", sys.executable)
 DATAFLOWS = ("output_stationary", "weight_stationary", "input_stationary")
 SHAPES = ((16, 16, 16), (5, 7, 9), (64, 32, 20), (1, 40, 33), (100, 3, 50))
 
-# Cycles that scalesim 2.0.2 counts for SHAPES, by its COMPUTE_REPORT.csv plus one: it tells the number of the last cycle
-# and begins at 0.
+# Cycles that scalesim 2.0.2 counts for SHAPES, by its report plus one, since that tells the number of the last, from 0.
 COUNTED = {
     ("output_stationary", 8, 8): (120, 23, 1088, 235, 832),
     ("output_stationary", 16, 4): (136, 54, 1216, 510, 476),

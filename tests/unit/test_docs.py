@@ -18,10 +18,13 @@ from support.small_run import NPUS, small_run
 import astra_ns3
 from astra_ns3.cli.commands import COMMANDS, load_command
 from astra_ns3.cli.main import cli
+from astra_ns3.config import compute_slowdown
 from astra_ns3.config import system as system_config
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.core.compatibility import PRESETS, Compatibility
 from astra_ns3.config.formats.hpcc_keys import KEYS
+from astra_ns3.config.model import compute
+from astra_ns3.config.model.devices import DEVICES
 from astra_ns3.config.network import packet_network as network_file
 from astra_ns3.config.topology.file import FORMATS as GRAPH_FORMATS
 from astra_ns3.config.topology.kinds import KINDS as TOPOLOGIES
@@ -45,6 +48,9 @@ from astra_ns3.studies.file import json_schema as study_schema
 from astra_ns3.studies.measures import MEASURES
 from astra_ns3.studies.tables import LAYER_COLUMNS
 from astra_ns3.system.file import json_schema as system_schema
+from astra_ns3.units import parse_byte_rate, parse_bytes, parse_flops
+from astra_ns3.workload.computing.registry import CLOCKS
+from astra_ns3.workload.computing.table_file import COORDINATES, TIMES
 from astra_ns3.workload.loops import LOOPS
 
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("docs/**/*.md"))]
@@ -52,6 +58,7 @@ PAGES += sorted(ROOT.glob("ns3-scratch/*/doc/*.md"))
 FILE_IN_REPOSITORY = re.compile(
     r"`((?:inputs|docs|tests|ns3-scratch|astra_ns3|benchmarks|docker|cmake)/[\w./*-]*|\w+\.(?:cff|md))`"
 )
+CLOCK_KINDS = [get_args(keys.model_fields["kind"].annotation)[0] for keys in CLOCKS]
 REFERENCE = ROOT.parent / "shared" / "reference"
 
 
@@ -117,6 +124,28 @@ def schema_keys(schema: Mapping[str, Any], node: Mapping[str, Any], path: str = 
         name = f"{path}.{key}" if path else key
         yield name
         yield from schema_keys(schema, value, name)
+
+
+def test_every_key_of_compute_times_and_slowdowns_is_documented() -> None:
+    for schema in (compute.json_schema(), compute_slowdown.json_schema()):
+        keys = set(schema_keys(schema, schema))
+        groups = {key.rpartition(".")[0] for key in keys}
+        words = {key.removeprefix("compute.").removeprefix("device.") for key in keys - groups}
+        leaves = [
+            word if word.startswith(("stragglers.", "jitter.", "comm")) else word.rpartition(".")[2] for word in words
+        ]
+        assert len(words) > 8
+        assert mentions("docs/compute.md", sorted({*leaves, *COORDINATES, *TIMES, *CLOCK_KINDS})) == []
+
+
+def test_the_table_of_devices_has_their_numbers() -> None:
+    rows = re.findall(r"^\| `([\w-]+)` \| (.*) \|$", text_of("docs/compute.md"), re.MULTILINE)
+    told = {name: [cell.strip().replace(",", "") for cell in cells.split("|")] for name, cells in rows}
+    for name, device in DEVICES.items():
+        *peaks, memory, bandwidth = told[name]
+        expected = [*(getattr(device.peak, datatype) for datatype in type(device.peak).model_fields), device.vector]
+        assert [parse_flops(f"{peak}TFLOPS") if peak else None for peak in peaks] == expected
+        assert (parse_bytes(memory), parse_byte_rate(bandwidth)) == (device.memory_bytes, device.memory_bandwidth)
 
 
 ELSEWHERE = ("routing.", "forwarding.")

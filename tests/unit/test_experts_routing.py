@@ -233,7 +233,9 @@ def test_keys_without_effect_are_refused(keys: dict[str, Any], message: str) -> 
 
 
 def test_a_file_is_as_seen_from_the_folder_of_the_one_that_names_it() -> None:
-    assert validated(Routing, Document("folder/model.yaml", {"routing": "a.csv"}, {})).file == "folder/a.csv"
+    assert validated(Routing, Document("folder/model.yaml", {"routing": "a.csv"}, {})).file == str(
+        Path("folder/a.csv").absolute()
+    )
     assert validated(Routing, Document("folder/model.yaml", {"routing": "zipf"}, {})).file is None
 
 

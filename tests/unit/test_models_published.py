@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from support.models import blocks, flops
 
 from astra_ns3.workload.models.workload import read_model
 
@@ -55,13 +56,21 @@ def test_the_blocks_of_a_copy_hold_all_parameters_and_little_twice(name: str) ->
     plan = workload.plan(npus)
     parallel = plan.degrees
     held = sum(
-        parallel.tensor * (block.parameters + parallel.expert * block.expert_parameters)
-        for chunk in plan.chunks
-        for block in chunk
+        parallel.tensor * (block.parameters + parallel.expert * block.expert_parameters) for block in blocks(plan)
     )
     once = held - parallel.tensor * plan.tied_parameters
     assert once == pytest.approx(workload.totals().parameters, rel=0.002)
     assert once >= workload.totals().parameters
+
+
+@pytest.mark.parametrize("name", [*PUBLISHED, *OURS])
+def test_the_products_of_a_copy_are_those_of_the_whole_model(name: str) -> None:
+    workload = read_model(FOLDER / f"{name}.yaml")
+    plan = workload.plan(PUBLISHED[name][3] if name in PUBLISHED else 4)
+    forward = sum(flops(block.forward) for block in blocks(plan))
+    samples = workload.file.training.micro_batch
+    whole = forward * plan.degrees.tensor * plan.degrees.context
+    assert whole == pytest.approx(samples * workload.totals().forward_flops, rel=0.001)
 
 
 @pytest.mark.parametrize(

@@ -7,54 +7,17 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
+from support.models import BATCH, HIDDEN, LAYERS, SEQUENCE, VOCABULARY, blocks, exchanged, flops, layer
+from support.models import small_gpt as workload
 
 from astra_ns3.config.core.collective_kind import CollectiveKind
-from astra_ns3.config.core.document import Document
-from astra_ns3.config.model.file import parse_model_file
-from astra_ns3.config.training_plan import Block, Exchange, Group, Item, Operation, OperationKind, Ring, TrainingPlan
-from astra_ns3.workload.models.workload import ModelWorkload
-
-GPT: dict[str, Any] = {"layers": 4, "hidden": 1024, "heads": 16, "vocabulary": 51200, "norm": "layer", "biases": True}
-GPT |= {"tied_embeddings": True, "dropout": True, "fused_attention": False, "positions": 512}
-SEQUENCE, BATCH = 512, 2
-MULTIPLIED = (OperationKind.MATMUL, OperationKind.ATTENTION)
-
-
-def workload(
-    model: dict[str, Any] | None = None, parallel: dict[str, Any] | None = None, **training: Any
-) -> ModelWorkload:
-    """A small GPT with other keys."""
-    data = {
-        "kind": "transformer",
-        "name": "small",
-        "model": {**GPT, **(model or {})},
-        "training": {"sequence": SEQUENCE, "micro_batch": BATCH, **training},
-        "parallel": parallel or {},
-    }
-    return ModelWorkload(parse_model_file(Document("small.yaml", data)), "small.yaml")
-
-
-def blocks(plan: TrainingPlan) -> list[Block]:
-    return [block for chunk in plan.chunks for block in chunk]
-
-
-def layer(plan: TrainingPlan, number: int = 0) -> Block:
-    return next(block for block in blocks(plan) if block.name == f"layer {number}")
-
-
-def flops(items: tuple[Item, ...]) -> int:
-    operations = [item for item in items if isinstance(item, Operation)]
-    return sum(item.flops for item in operations if item.kind in MULTIPLIED)
-
-
-def exchanged(items: tuple[Item, ...], group: Group) -> Counter[tuple[CollectiveKind, int]]:
-    return Counter((item.kind, item.bytes) for item in items if isinstance(item, Exchange) and item.group is group)
+from astra_ns3.config.training_plan import Group, Operation, OperationKind, Ring
 
 
 def test_flops_of_an_iteration_with_full_recomputing_are_those_of_narayanan_2021() -> None:
     """96 B s l h^2 (1 + s / 6h + V / 16 l h): section 5.1 of the paper."""
     plan = workload(recompute="full", micro_batches=3).plan(1)
-    layers, hidden, vocabulary = 4, 1024, 51200
+    layers, hidden, vocabulary = LAYERS, HIDDEN, VOCABULARY
     sequences = BATCH * plan.micro_batches
     inside = 1 + Fraction(SEQUENCE, 6 * hidden) + Fraction(vocabulary, 16 * layers * hidden)
     published = 96 * sequences * SEQUENCE * layers * hidden**2 * inside
@@ -67,7 +30,7 @@ def test_flops_of_an_iteration_with_full_recomputing_are_those_of_narayanan_2021
 
 
 def test_totals_have_three_quarters_of_the_layers_flops_and_all_of_the_logits() -> None:
-    layers, hidden, vocabulary = 4, 1024, 51200
+    layers, hidden, vocabulary = LAYERS, HIDDEN, VOCABULARY
     per_sequence = 72 * SEQUENCE * layers * hidden**2 * (1 + Fraction(SEQUENCE, 6 * hidden))
     assert workload().totals().training_flops == per_sequence + 6 * SEQUENCE * hidden * vocabulary
 

@@ -35,6 +35,8 @@ def inputs(tmp_path: Path) -> Path:
         "part.hpp": "#pragma once\n",
         "control.hpp": '#include "part.hpp"\n#include <vector>\nclass Mine;\n',
         "tree.csv": "kind,ranks\n",
+        "slowdown.yaml": "jitter: {spread: 0.1}\n",
+        "memory.json": '{"memory-type": "NO_MEMORY_EXPANSION"}\n',
         "graph.txt": GRAPH,
     }
     for name, text in code.items():
@@ -50,6 +52,8 @@ USES: dict[str, dict[str, Any]] = {
     "control.hpp": {"congestion_control": "control.hpp:Mine"},
     "part.hpp": {"network.transport.congestion_control": "control.hpp:Mine"},
     "tree.csv": {"system.all-reduce-implementation": "file:tree.csv"},
+    "slowdown.yaml": {"compute_slowdown": "slowdown.yaml"},
+    "memory.json": {"remote_memory": "memory.json"},
     "graph.txt": {"network.topology": {"kind": "file", "path": "graph.txt", "switch": {"buffer": "1MB"}}},
 }
 

@@ -10,7 +10,18 @@ from hypothesis import strategies as st
 from support.training import block, plan_of, play, takes
 
 from astra_ns3.config.core.collective_kind import CollectiveKind
-from astra_ns3.config.training_plan import Block, Degrees, Elements, Exchange, Group, Ring, Sharding, TrainingPlan
+from astra_ns3.config.training_plan import (
+    Block,
+    Degrees,
+    Elements,
+    Exchange,
+    Group,
+    Operation,
+    Ring,
+    Sharding,
+    TrainingPlan,
+    Uneven,
+)
 
 PARAMETERS = 144
 """Of each layer; all groups of up to 16 NPUs below divide them."""
@@ -111,7 +122,8 @@ def _plans(draw: st.DrawFn) -> tuple[TrainingPlan, tuple[int, ...]]:
     kinds = st.sampled_from([CollectiveKind.ALL_REDUCE, CollectiveKind.REDUCE_SCATTER, CollectiveKind.ALL_GATHER])
     exchange = st.builds(Exchange, kinds, st.sampled_from(list(Group)), st.just(BYTES), st.booleans())
     ring = st.builds(Ring, st.just(Group.CONTEXT), st.just(takes(7)), st.just(100), st.booleans())
-    items = st.lists(exchange | ring | st.builds(takes, st.integers(0, 3000)), max_size=3).map(tuple)
+    uneven = st.just(Uneven(Group.EXPERT, tuple(takes(1000 * place) for place in range(expert))))
+    items = st.lists(exchange | ring | uneven | st.builds(takes, st.integers(0, 3000)), max_size=3).map(tuple)
     parameters = st.sampled_from([0, PARAMETERS])
     layer = st.builds(Block, st.just("layer"), items, items, items, items, parameters, parameters)
     parts = draw(
@@ -181,29 +193,33 @@ def _collective(kind: CollectiveKind, bytes: int, npus: int) -> int:
     return times * bytes * (npus - 1) // npus
 
 
-@settings(max_examples=40)
-@given(case=_plans(), passes=st.integers(1, 2))
+@settings(max_examples=60)
+@given(case=_plans(), passes=st.integers(1, 2), system=st.sampled_from([("FIFO", 1), ("LIFO", 2)]))
 def test_any_product_of_degrees_comes_to_its_end_with_all_its_bytes_and_times(
-    case: tuple[TrainingPlan, tuple[int, ...]], passes: int
+    case: tuple[TrainingPlan, tuple[int, ...]], passes: int, system: tuple[str, int]
 ) -> None:
     plan, dimensions = case
-    records = play(plan, passes, dimensions)
+    policy, splits = system
+    records = play(plan, passes, dimensions, policy=policy, splits=splits)
     assert records.complete
     assert all(npu.compute_ps + npu.exposed_ps == npu.finish_ps for npu in records.npus)
     assert sum(records.sent_bytes) == passes * _sent_by_an_npu(plan, 0)
     computed = [npu.compute_ps for npu in records.npus]
-    assert computed == [passes * _computed_ps(plan, npu // plan.degrees.stage_npus) for npu in range(len(computed))]
+    assert computed == [passes * _computed_ps(plan, npu) for npu in range(len(computed))]
 
 
-def _computed_ps(plan: TrainingPlan, stage: int) -> int:
+def _computed_ps(plan: TrainingPlan, npu: int) -> int:
     total = updated = 0
     degrees = plan.degrees
+    stage, place = divmod(npu, degrees.stage_npus)
     for each in [each for chunk in plan.stage(stage) for each in chunk]:
         for item in (*each.forward, *each.again, *each.input_gradient, *each.weight_gradient):
             if isinstance(item, Ring):
                 total += item.operation.flops * degrees.context
-            elif not isinstance(item, Exchange):
-                total += item.flops  # type: ignore[union-attr]
+            elif isinstance(item, Uneven):
+                total += 1000 * (place // degrees.tensor % degrees.expert)
+            elif isinstance(item, Operation):
+                total += item.flops
         share, experts = (degrees.gradient, degrees.gradient // degrees.expert) if plan.sharding.stage else (1, 1)
         updated += each.parameters // share + each.expert_parameters // experts
     return plan.micro_batches * total + 30 * updated

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from annotated_types import Gt, Le
 from pydantic import BeforeValidator, Discriminator, Field, Tag, ValidationInfo, field_validator, model_validator
 
-from astra_ns3.config.core.model import FOLDER, ConfigModel, Count, OnOff, TimePs, key_error, kind_of
+from astra_ns3.config.core.model import ConfigModel, Count, OnOff, TimePs, key_error, kind_of
+from astra_ns3.config.model.beside import beside_the_file
 from astra_ns3.config.model.devices import Frequency, NamedDevice, device_named
 
 _Share = Annotated[float, Gt(0), Le(1)]
@@ -98,7 +98,7 @@ class Table(RooflineKeys):
     @field_validator("file")
     @classmethod
     def _beside_the_file(cls, file: str, info: ValidationInfo) -> str:
-        return str(Path((info.context or {}).get(FOLDER, "")) / file)
+        return beside_the_file(file, info)
 
 
 class Systolic(RooflineKeys):

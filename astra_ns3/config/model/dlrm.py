@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
 from annotated_types import MinLen
-from pydantic import ValidationInfo, field_validator, model_validator
+from pydantic import model_validator
 
-from astra_ns3.config.core.model import FOLDER, ConfigModel, Count, OnOff, key_error
+from astra_ns3.config.core.model import ConfigModel, Count, OnOff, key_error
 from astra_ns3.config.model.base import ModelBase
+from astra_ns3.config.model.beside import PathBeside
 from astra_ns3.config.model.convolution import WITHOUT_SEQUENCES
 from astra_ns3.config.model.training import Training
 
@@ -33,15 +33,10 @@ class DlrmShape(ConfigModel):
     """Of all vectors: one behind the other, or the products of all pairs behind the dense one."""
     placement: Literal["table", "row", "column"] = "table"
     """What an NPU has of the tables: whole ones, some rows of all, or some columns of all."""
-    tables_of_npus: str | None = None
+    tables_of_npus: PathBeside | None = None
     """With ``placement: table``: a CSV file with columns ``table`` and ``npu``; else they are dealt out in turn."""
     sends_indices: OnOff = False
     """Whether NPUs send each other, 8 bytes each, which rows they need."""
-
-    @field_validator("tables_of_npus")
-    @classmethod
-    def _beside_the_file(cls, file: str | None, info: ValidationInfo) -> str | None:
-        return None if file is None else str(Path((info.context or {}).get(FOLDER, "")) / file)
 
     @model_validator(mode="after")
     def _fits(self) -> DlrmShape:

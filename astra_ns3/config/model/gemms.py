@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import ClassVar, Literal
 
-from pydantic import ValidationInfo, field_validator
-
-from astra_ns3.config.core.model import FOLDER, ConfigModel
+from astra_ns3.config.core.model import ConfigModel
 from astra_ns3.config.model.base import ModelBase
+from astra_ns3.config.model.beside import PathBeside
 from astra_ns3.config.model.convolution import WITHOUT_SEQUENCES
 from astra_ns3.config.model.training import Training
 
@@ -16,12 +14,7 @@ from astra_ns3.config.model.training import Training
 class GemmsShape(ConfigModel):
     """``table``: a CSV file with columns ``Layer``, ``m``, ``n`` and ``k``: m x n activations by n x k weights."""
 
-    table: str
-
-    @field_validator("table")
-    @classmethod
-    def _beside_the_file(cls, file: str, info: ValidationInfo) -> str:
-        return str(Path((info.context or {}).get(FOLDER, "")) / file)
+    table: PathBeside
 
 
 class GemmsFile(ModelBase):

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Annotated, Literal
 
 from annotated_types import Ge, Le, MinLen
-from pydantic import AfterValidator, Field, Strict, ValidationInfo
+from pydantic import AfterValidator, Field, Strict, ValidationInfo, model_validator
 
-from astra_ns3.config.core.model import ConfigModel, Count, Number, OnOff, PositiveBytes, shown
+from astra_ns3.config.core.model import ConfigModel, Count, Number, OnOff, PositiveBytes, key_error, shown
 from astra_ns3.errors import nearest
 
 SCHEDULES = "schedules"
@@ -51,6 +51,20 @@ class Parallel(ConfigModel):
     """With ``zero: 3``: for how many layers weights are gathered ahead."""
     keep_gathered: OnOff = False
     """With ``zero: 3``: weights stay from the forward to the backward pass."""
+    servers: Number = 0
+    """The last NPUs keep the weights and add up gradients, as parameter servers; for data parallelism alone."""
+    asynchronous: OnOff = False
+    """With ``servers``: they update by each worker's gradients as they come, and no worker waits for another."""
+
+    @model_validator(mode="after")
+    def _servers_serve_data_alone(self) -> Parallel:
+        if self.asynchronous and not self.servers:
+            raise key_error("asynchronous", "is on, expected off: there are no servers")
+        others = [name for name in ("tensor", "context", "pipeline", "expert") if getattr(self, name) > 1]
+        others += ["zero"] if self.zero else []
+        if self.servers and others:
+            raise key_error("servers", f"stands beside {', '.join(others)}; expected data parallelism alone")
+        return self
 
     @property
     def parts(self) -> int:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 from annotated_types import Ge, Gt, Le, MinLen
 from pydantic import ValidationInfo, field_validator, model_validator
 
-from astra_ns3.config.core.model import FOLDER, ConfigModel, Count, Number, key_error
+from astra_ns3.config.core.model import ConfigModel, Count, Number, key_error
+from astra_ns3.config.model.beside import beside_the_file
 
 UNIFORM = "uniform"
 ZIPF = "zipf"
@@ -32,8 +32,7 @@ class Routing(ConfigModel):
     @field_validator("routing")
     @classmethod
     def _beside_the_file(cls, routing: str, info: ValidationInfo) -> str:
-        folder = (info.context or {}).get(FOLDER)
-        return routing if routing in (UNIFORM, ZIPF) or folder is None else str(Path(folder) / routing)
+        return routing if routing in (UNIFORM, ZIPF) else beside_the_file(routing, info)
 
     @model_validator(mode="after")
     def _nothing_without_effect(self) -> Routing:

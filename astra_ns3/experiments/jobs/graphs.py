@@ -120,6 +120,7 @@ class GraphJob:
             report_npu=playing.report_npu,
             journal_to=playing.journal_to,
             nodes_to=playing.nodes_to,
+            slowdown=playing.slowdown,
         )
 
     def _played_on(self, ground: Ground) -> GraphWorkload:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 from astra_ns3.collectives.schedule_files import Tell, silent
+from astra_ns3.config.compute_slowdown import ComputeSlowdown
 from astra_ns3.config.core.compatibility import Compatibility
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.errors import InputError
@@ -43,6 +44,8 @@ class Playing:
     """What messages would take alone on the network; None: nobody knows."""
     nodes_to: TableSink | None = None
     """Takes every node of a workload of graphs."""
+    slowdown: ComputeSlowdown | None = None
+    """What makes computations longer."""
 
 
 class Shape(NamedTuple):

@@ -14,6 +14,7 @@ from astra_ns3.network.api import NetworkBackend
 from astra_ns3.workload.dry_run import Counts, expected_computation, issued_at_once
 from astra_ns3.workload.models.workload import ModelWorkload
 from astra_ns3.workload.programs_driver import ProgramsDriver
+from astra_ns3.workload.training.making import training_programs
 from astra_ns3.workload.training.programs import TrainingPrograms
 
 
@@ -74,9 +75,10 @@ class ModelJob:
             report_npu=playing.report_npu,
             journal_to=playing.journal_to,
             on_heartbeat=playing.on_heartbeat,
+            slowdown=playing.slowdown,
         )
 
     def programs(self, ground: Ground, passes: int) -> TrainingPrograms:
         """Of all stages, on the network's NPUs; raises InputError if the degrees don't fit."""
         plan = self.workload.plan(prod(ground.dimensions))
-        return TrainingPrograms.of(plan, self.workload.clock(), passes, ground.dimensions)
+        return training_programs(plan, self.workload.clock(), passes, ground.dimensions)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from astra_ns3.config.core.compatibility import Compatibility
@@ -44,14 +44,28 @@ _OF_SCHEDULING = (
 )
 
 
+_RECORDS_NOTHING: Mapping[type, tuple[str, ...]] = {
+    Workload: ("nodes",),
+    ModelWorkload: ("nodes",),
+    FlowList: ("timeline", "layers", "nodes"),
+}
+"""Words of ``record`` that ask for tables which a kind of workload has no rows for."""
+_EVERYTHING = {"flows", "layers", "timeline", "nodes"}
+"""Who asks for all these means whatever there is."""
+
+
 def without_effect(workload: AnyWorkload, options: object) -> list[str]:
-    """A warning for the options that are given and mean nothing to this kind of workload; ``options``: Options."""
+    """A warning for the options that are given and mean nothing to this kind of workload.
+
+    ``options``: Options, or a run's request, which says what to record, too.
+    """
     names: tuple[str, ...] = ("remote_memory",) if isinstance(workload, (Workload, ModelWorkload)) else ()
     if isinstance(workload, FlowList):
-        names = ("remote_memory", *_OF_SCHEDULING)
+        names = ("remote_memory", "compute_slowdown", *_OF_SCHEDULING)
     given = [f"--{name.replace('_', '-')}" for name in names if getattr(options, name, None) is not None]
-    if "nodes" in getattr(options, "record", ()) and not isinstance(workload, GraphWorkload):
-        given.append("--record nodes")
+    record = set(getattr(options, "record", ()))
+    if not record >= _EVERYTHING:
+        given += [f"--record {word}" for word in _RECORDS_NOTHING.get(type(workload), ()) if word in record]
     if not given:
         return []
     what = "a list of flows" if isinstance(workload, FlowList) else "a training loop"

@@ -109,6 +109,7 @@ class TrainingJob:
             report_npu=playing.report_npu,
             journal_to=playing.journal_to,
             on_heartbeat=playing.on_heartbeat,
+            slowdown=playing.slowdown,
         )
 
 

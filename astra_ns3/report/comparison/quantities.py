@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping
+from typing import Any
 
 from astra_ns3.network.recorded import PARTS
 from astra_ns3.report.records import COLLECTIVES, END_TO_END, ps_of, table_of
-from astra_ns3.report.tables import Records
+from astra_ns3.report.tables import Records, is_of_flows
+from astra_ns3.units import format_bytes
+
+_BITS_OF_A_GIGABYTE = 8 * 10**9
 
 Quantities = dict[str, tuple[str, float]]
 
@@ -56,6 +60,34 @@ def collectives(run: Records) -> Quantities:
     return found
 
 
+def flows(run: Records) -> Quantities | None:
+    """Of a list of flows: deliveries, goodput, completion time and slowdown of all; None for other runs."""
+    if not is_of_flows(run):
+        return None
+    found_of = run.metadata["flows"]
+    found: Quantities = {"delivered": ("", found_of["delivered"])}
+    if found_of["goodput_bps"] is not None:
+        found["goodput"] = ("gbytes_per_s", found_of["goodput_bps"] / _BITS_OF_A_GIGABYTE)
+    return found | (_of_sizes("", found_of["all"]) if found_of["all"] else {})
+
+
+def flows_by_size(run: Records) -> Quantities | None:
+    """Of a list of flows: completion time and slowdown by class of sizes; None for other runs."""
+    if not is_of_flows(run):
+        return None
+    found: Quantities = {}
+    for sizes in run.metadata["flows"]["sizes"]:
+        found |= _of_sizes(f"up to {format_bytes(sizes['most_bytes'])}, ", sizes)
+    return found
+
+
+def _of_sizes(name: str, sizes: Mapping[str, Any]) -> Quantities:
+    found: Quantities = {f"{name}completion {percent}": ("ps", ps) for percent, ps in sizes["times_ps"].items()}
+    for percent, slowdown in (sizes["slowdowns"] or {}).items():
+        found[f"{name}slowdown {percent}"] = ("", slowdown)
+    return found
+
+
 def account_parts(run: Records) -> Quantities | None:
     """Where the time of all messages together went, by part; None if the run has no accounts."""
     table = table_of(run, "accounts")
@@ -82,6 +114,8 @@ GROUPS: Mapping[str, Callable[[Records], Quantities | None]] = {
     "totals": totals,
     "layers": layers,
     "collectives": collectives,
+    "flows": flows,
+    "flows by size": flows_by_size,
     "accounts": account_parts,
     "counters": counters,
 }

@@ -12,6 +12,7 @@ OPTIONS = (
     "report_npu",
     "comm_scale",
     "compute_scale",
+    "compute_slowdown",
     "compat",
     "num_queues_per_dimension",
     "record",

@@ -21,6 +21,7 @@ from astra_ns3.report.explanation.path import (
     path_of_collective,
 )
 from astra_ns3.report.explanation.run_tables import RunResult, Tables, table_of
+from astra_ns3.report.tables import is_of_flows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,12 +40,13 @@ def explain(
     metadata = run.metadata
     names = _names(run)
     missing = []
+    of_flows = is_of_flows(run)
     try:
         tables = Tables(run)
     except InputError as error:
         if iteration is not None or collective is not None:
             raise
-        missing.append(str(error))
+        missing += [] if of_flows else [str(error)]
         tables = None
     segments: tuple[Segment, ...] = ()
     subject = f"run {metadata['run_name']}"
@@ -58,9 +60,9 @@ def explain(
     messages = tables.messages if tables is not None else _messages(run)
     accounts = table_of(run, "accounts")
     if messages is None:
-        missing.append("single messages: run with --record flows")
+        missing.append(f"single {'flows' if of_flows else 'messages'}: run with --record flows")
     if accounts is None:
-        missing.append("what messages waited for, and where: run with --record accounts")
+        missing.append(f"what {'flows' if of_flows else 'messages'} waited for, and where: run with --record accounts")
     communications = _communications(segments, tables, names) if tables is not None else ()
     kinds = Counter[str]()
     for segment in segments:
@@ -81,6 +83,7 @@ def explain(
         _by_port(run, top),
         _congested(run, top),
         tuple(missing),
+        metadata["flows"] if of_flows else None,
     )
 
 
@@ -121,7 +124,13 @@ def _communications(segments: Sequence[Segment], tables: Tables, names: Mapping[
         sums = tables.accounts[list(PARTS)].to_numpy(dtype=np.int64)[messages].sum(axis=0)
         parts[collective].update({name: int(ps) for name, ps in zip(PARTS, sums.tolist(), strict=True) if ps})
     return tuple(
-        Communication(number, names.get(number, f"collective {number}"), ps, counts[number], dict(_most(parts[number])))
+        Communication(
+            number,
+            names.get(number, f"collective {number}"),
+            ps,
+            counts[number],
+            dict(_most(parts[number])),
+        )
         for number, ps in times.most_common()
     )
 
@@ -166,6 +175,7 @@ def _slowest(
     rows = rows[np.lexsort((rows, -excess[rows]))]
     critical = {segment.message for segment in segments if segment.message >= 0}
     hops = table_of(run, "account_hops")
+    unnamed = "flow" if is_of_flows(run) else "collective"
     found = []
     for row in rows.tolist():
         cells = messages.iloc[row]
@@ -177,7 +187,7 @@ def _slowest(
                 int(cells["destination"]),
                 int(cells["bytes"]),
                 number,
-                names.get(number, f"collective {number}"),
+                names.get(number, f"{unnamed} {number}"),
                 int(cells["chunk"]),
                 int(cells["phase"]),
                 int(cells["start_ps"]),

@@ -9,6 +9,7 @@ from typing import Any
 from astra_ns3.report.alignment import aligned, counted, percent
 from astra_ns3.report.explanation.parts import KINDS, PARTS, WHOLE
 from astra_ns3.report.explanation.path import Segment
+from astra_ns3.report.flow_text import completion_text, flow_rows
 from astra_ns3.units import format_bytes, format_time
 
 MOST_COLLECTIVES = 8
@@ -54,7 +55,8 @@ class Explanation:
     ``time_ps``. ``what_ifs``: how much sooner the end would come at most, were all else the same. ``npus``: time of the
     path on each NPU, those with most first. ``ports``: what deciding packets waited there. ``congested``: ports with
     pauses, marks, drops or long queues. ``missing``: what would tell more. Without the tables of the timeline there is
-    no path: ``segments`` is empty, and ``exposed`` all there is.
+    no path: ``segments`` is empty, and ``exposed`` all there is. ``flows``: of a list of
+    flows what run.json has of them.
     """
 
     subject: str
@@ -71,6 +73,7 @@ class Explanation:
     ports: tuple[tuple[str, int], ...] = ()
     congested: tuple[Mapping[str, Any], ...] = ()
     missing: tuple[str, ...] = ()
+    flows: Mapping[str, Any] | None = None
 
     def text(self) -> str:
         """For people."""
@@ -91,6 +94,10 @@ class Explanation:
 
 def _head(found: Explanation) -> str:
     rows = [("explained", f"{found.subject}: {format_time(found.time_ps)}")]
+    if found.flows is not None:
+        completion = completion_text(found.flows)
+        head = aligned([*rows, *flow_rows(found.flows)])
+        return f"{head}\n\ntime from start to delivery, and over the time alone\n{completion}" if completion else head
     if found.subject.startswith("run"):
         whole = found.compute_ps + found.exposed_ps
         rows += [
@@ -148,7 +155,7 @@ def _slowest(found: Explanation) -> str:
     known = found.slowest[0].excess_ps is not None
     lines = ["messages that lost most" if known else "messages that took longest"]
     for message in found.slowest:
-        lines.append(f"  {_message(message)}")
+        lines.append(f"  {_message(message, of_flows=found.flows is not None)}")
         if message.parts:
             parts = list(message.parts.items())[:MOST_PARTS]
             lines.append("    " + ", ".join(f"{_named(part)} {format_time(ps)}" for part, ps in parts))
@@ -158,12 +165,13 @@ def _slowest(found: Explanation) -> str:
     return "\n".join(lines)
 
 
-def _message(message: Message) -> str:
+def _message(message: Message, *, of_flows: bool) -> str:
+    """A flow is one message: it has neither chunks nor phases."""
     mark = "  on the critical path" if message.critical else ""
     excess = "" if message.excess_ps is None else f", {format_time(message.excess_ps)} more than alone"
     return (
         f"NPU {message.source} to {message.destination}, {format_bytes(message.bytes)} of {message.name}, "
-        f"chunk {message.chunk}, phase {message.phase}, at {format_time(message.start_ps)}: "
+        f"{'' if of_flows else f'chunk {message.chunk}, phase {message.phase}, '}at {format_time(message.start_ps)}: "
         f"{format_time(message.time_ps)}{excess}{mark}"
     )
 

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from astra_ns3.errors import InputError
 from astra_ns3.network.instance import CHUNK_BITS, PHASE_BITS
+from astra_ns3.report.tables import is_of_flows
 from astra_ns3.units import PS_PER_NS
 
 if TYPE_CHECKING:
@@ -79,6 +80,8 @@ class Tables:
 
     def __init__(self, run: RunResult) -> None:
         metadata = run.metadata
+        if is_of_flows(run):
+            raise InputError("a list of flows has no passes, collectives or critical path; explain all of it")
         operations, phases = table_of(run, "operations"), table_of(run, "phases")
         if operations is None or phases is None:
             raise InputError("the critical path needs what every NPU did: run with --record timeline, found neither")

@@ -54,7 +54,7 @@ def _changed(metadata: Mapping[str, Any], defaults: Defaults) -> dict[str, set[s
             found[part] = {key for key, _ in flat(part, given)}
     for part in OPTIONS:
         if part in defaults:
-            told = dict(flat(part, metadata[part]))
+            told = dict(flat(part, metadata.get(part)))
             usual = dict(flat(part, defaults[part]))
             found[part] = {key for key, value in told.items() if key not in usual or usual[key] != value}
     return found

@@ -15,7 +15,7 @@ from astra_ns3.report.page.figures.registry import FIGURES, Kind
 from astra_ns3.report.page.markup import Markup, data_script, escaped, joined, plain_labels, tag
 from astra_ns3.report.page.sections import comparisons, in_force, numbers_on_top, slowest, warnings, words
 from astra_ns3.report.records import place_of
-from astra_ns3.report.tables import Records
+from astra_ns3.report.tables import Records, is_of_flows
 
 MOST_DATA_BYTES = 1_000_000
 """Of a page, besides plotly.js, which has about 4.8 MB."""
@@ -85,7 +85,8 @@ def _told(runs: Sequence[Shown]) -> _Told:
 
 def _content(runs: Sequence[Shown], told: _Told, defaults: Defaults, detail: int) -> Markup:
     """All that depends on the runs: text first, then the data of figures."""
-    made = [(kind, kind.make(runs, detail)) for kind in FIGURES]
+    only_flows = all(is_of_flows(shown.run) for shown in runs)
+    made = [(kind, kind.make(runs, detail)) for kind in FIGURES if kind.of_flows or not only_flows]
     hint = tag("p", "Marked values differ from their default, or have none.", class_="note")
     return joined(
         [

@@ -8,11 +8,12 @@ from astra_ns3.report.alignment import clock, percent
 from astra_ns3.report.comparison.compare import compare
 from astra_ns3.report.comparison.text import difference_row, value_text
 from astra_ns3.report.explanation.explain import explain
+from astra_ns3.report.flow_text import flow_numbers
 from astra_ns3.report.page.configuration import Defaults, Key, configuration
 from astra_ns3.report.page.figure import Shown
 from astra_ns3.report.page.markup import Markup, joined, table, tag
 from astra_ns3.report.page.slowest import slowest_collectives, slowest_messages
-from astra_ns3.report.tables import Records
+from astra_ns3.report.tables import Records, is_of_flows
 from astra_ns3.units import format_time
 
 _MOST_DIFFERENCES = 15
@@ -46,12 +47,17 @@ def _numbers(run: Records) -> list[tuple[str, str, str]]:
     metadata = run.metadata
     whole_ps = metadata["compute_ps"] + metadata["exposed_ps"]
     statistics, timing = metadata["statistics"], metadata["timing"]
-    found = [
-        ("finish", format_time(metadata["finish_ps"]), "" if metadata["complete"] else "incomplete"),
-        ("compute", format_time(metadata["compute_ps"]), percent(metadata["compute_ps"], whole_ps)),
-        ("exposed communication", format_time(metadata["exposed_ps"]), percent(metadata["exposed_ps"], whole_ps)),
-        ("NPUs", f"{metadata['npus']:,}", f"times are NPU {metadata['report_npu']}'s"),
-        ("collectives", f"{metadata['collectives']:,}", f"{metadata['chunks']:,} chunks"),
+    found = [("finish", format_time(metadata["finish_ps"]), "" if metadata["complete"] else "incomplete")]
+    if is_of_flows(run):
+        found += [("NPUs", f"{metadata['npus']:,}", ""), *flow_numbers(metadata["flows"])]
+    else:
+        found += [
+            ("compute", format_time(metadata["compute_ps"]), percent(metadata["compute_ps"], whole_ps)),
+            ("exposed communication", format_time(metadata["exposed_ps"]), percent(metadata["exposed_ps"], whole_ps)),
+            ("NPUs", f"{metadata['npus']:,}", f"times are NPU {metadata['report_npu']}'s"),
+            ("collectives", f"{metadata['collectives']:,}", f"{metadata['chunks']:,} chunks"),
+        ]
+    found += [
         ("messages", f"{statistics['messages']:,}" if "messages" in statistics else "-", ""),
         ("wall time", clock(timing["wall_seconds"]), f"{statistics.get('events', 0):,} events"),
     ]
@@ -116,8 +122,9 @@ def slowest(runs: Sequence[Shown]) -> Markup:
         ("Slowest collectives", slowest_collectives, "no collective ended"),
         ("Slowest messages", slowest_messages, "not recorded: run with --record flows or --record accounts"),
     ):
-        parts.append(tag("h2", heading))
-        for shown in runs:
+        asked = [shown for shown in runs if find is slowest_messages or not is_of_flows(shown.run)]
+        parts.append(tag("h2", heading) if asked else "")
+        for shown in asked:
             parts.append(tag("h3", shown.name) if len(runs) > 1 else "")
             found = find(shown.run)
             parts.append(table(*found) if found else tag("p", f"{remedy}.", class_="note"))

@@ -29,7 +29,7 @@ from astra_ns3.report.plots.style import (
     shortened,
     swatch,
 )
-from astra_ns3.report.tables import Records, batches, rows_of
+from astra_ns3.report.tables import Records, batches, is_of_flows, rows_of
 from astra_ns3.units import format_time
 
 if TYPE_CHECKING:
@@ -82,7 +82,12 @@ def _groups(records: Records) -> list[tuple[str, Sums, int]]:
     rows = records.rows("collectives.csv")
     layers = list(dict.fromkeys(row["layer"] for row in rows))
     called = dict(zip(layers, labels(layers, 18), strict=True))
-    names = list(dict.fromkeys(f"{called[row['layer']]}, {short_part(row['part'])}" for row in rows))
+    of_flows = is_of_flows(records)  # which belong to no collective
+    names = (
+        ["flows"]
+        if of_flows
+        else list(dict.fromkeys(f"{called[row['layer']]}, {short_part(row['part'])}" for row in rows))
+    )
     group_of = np.zeros(1 + max((int(row["collective"]) for row in rows), default=0), dtype=np.int64)
     for row in rows:
         group_of[int(row["collective"])] = names.index(f"{called[row['layer']]}, {short_part(row['part'])}")
@@ -91,13 +96,14 @@ def _groups(records: Records) -> list[tuple[str, Sums, int]]:
     slowest, slow_messages = np.zeros(len(PARTS)), 0
     for batch in batches(records, "accounts", ["collective", "start_ps", "end_ps", *PARTS]):
         parts = np.stack([batch.column(name).to_numpy() for name in PARTS], axis=1)
-        group = group_of[batch.column("collective").to_numpy()]
+        number = batch.column("collective").to_numpy()
+        group = np.zeros_like(number) if of_flows else group_of[number]
         np.add.at(sums, group, parts)
         counts += np.bincount(group, minlength=len(names))
         slow = batch.column("end_ps").to_numpy() - batch.column("start_ps").to_numpy() >= slow_ps
         slowest += parts[slow].sum(axis=0)
         slow_messages += int(slow.sum())
-    foremost = np.argsort(-sums.sum(axis=1), kind="stable")[:MOST_GROUPS]
+    foremost = np.argsort(-sums.sum(axis=1), kind="stable")[: 0 if of_flows else MOST_GROUPS]
     found = [("all messages", sums.sum(axis=0), int(counts.sum())), ("slowest 1%", slowest, slow_messages)]
     return found + [(names[group], sums[group], int(counts[group])) for group in foremost if counts[group]]
 

@@ -96,4 +96,5 @@ KIND = Kind(
     draw,
     selects="kinds of collectives, as ALLREDUCE",
     compares=True,
+    of_flows=False,
 )

@@ -118,4 +118,5 @@ KIND = Kind(
     draw,
     more=("layers",),
     compares=True,
+    of_flows=False,
 )

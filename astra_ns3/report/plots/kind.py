@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from astra_ns3.errors import InputError
-from astra_ns3.report.tables import HOW_TO_RECORD, Records, could_record, recorded
+from astra_ns3.report.tables import HOW_TO_RECORD, Records, could_record, is_of_flows, recorded
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -36,7 +36,8 @@ class Kind:
     """A kind of picture: what it shows and what draws it.
 
     ``any_of``: tables of which one is needed, none: the CSV files do; ``more``: tables with which it shows more;
-    ``selects``: what ``--select`` names, empty: nothing; ``compares``: whether other runs may stand beside.
+    ``selects``: what ``--select`` names, empty: nothing; ``compares``: whether other runs may stand beside;
+    ``of_flows``: whether it shows anything of a list of flows.
     """
 
     name: str
@@ -46,6 +47,11 @@ class Kind:
     more: tuple[str, ...] = ()
     selects: str = ""
     compares: bool = False
+    of_flows: bool = True
+
+    def suits(self, records: Records) -> bool:
+        """Whether a run of this workload can have anything to show."""
+        return self.of_flows or not is_of_flows(records)
 
     def missing(self, records: Records) -> str:
         """What has to be recorded for this picture; empty if it can be drawn."""
@@ -61,6 +67,11 @@ class Kind:
     def check(self, records: Records, choice: Choice) -> None:
         """Raise InputError if the picture can't be drawn so."""
         for each in (records, *choice.beside):
+            if not self.suits(each):
+                raise InputError(
+                    f"{each.folder or 'this run'}: '{self.name}' shows nothing of a list of flows, which has no "
+                    "layers and no collectives; 'completion' shows how long they took"
+                )
             if missing := self.missing(each):
                 where = each.folder or "this run"
                 raise InputError(f"{where}: has nothing for '{self.name}': run again with {missing}")

@@ -148,4 +148,11 @@ def _draw_role(axes: Axes, times: Times, colours: Mapping[str, str], unit: tuple
     axes.grid(axis="x")
 
 
-KIND = Kind("layers", "computing and exposed communication of each layer", draw, more=("layers",), selects="roles")
+KIND = Kind(
+    "layers",
+    "computing and exposed communication of each layer",
+    draw,
+    more=("layers",),
+    selects="roles",
+    of_flows=False,
+)

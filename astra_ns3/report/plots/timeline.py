@@ -172,4 +172,4 @@ def covered(starts: Numbers, ends: Numbers, edges: npt.NDArray[np.float64]) -> n
     return shares
 
 
-KIND = Kind("timeline", "what each NPU did when", draw, more=("operations", "phases"), selects="NPUs")
+KIND = Kind("timeline", "what each NPU did when", draw, more=("operations", "phases"), selects="NPUs", of_flows=False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from astra_ns3.config.core.model import ConfigModel
 from astra_ns3.config.model.compute import AnyCompute, Given, Roofline, RooflineKeys, Systolic, Table
 from astra_ns3.config.training_plan import Operation
 from astra_ns3.errors import InputError
@@ -56,7 +57,7 @@ def _beside(keys: RooflineKeys, datatype: str) -> RooflineClock | None:
     return None if keys.device is None else RooflineClock(keys, keys.device, datatype)
 
 
-CLOCKS: Mapping[type, Callable[[Any, str], Clock]] = {
+CLOCKS: Mapping[type[ConfigModel], Callable[[Any, str], Clock]] = {
     Roofline: _roofline,
     Table: _table,
     Systolic: _systolic,

@@ -20,10 +20,13 @@ from astra_ns3.workload.files.flows.writing import WRITERS, write_flows
 from astra_ns3.workload.files.registry import AnyWorkload
 from astra_ns3.workload.files.simai import format_simai, parse_simai
 from astra_ns3.workload.graphs.checking import check_graphs
+from astra_ns3.workload.graphs.rolled import rolled
 from astra_ns3.workload.graphs.unrolled import UnrolledLoop
 from astra_ns3.workload.loops import SIMAI_LOOPS
+from astra_ns3.workload.models.as_loop import model_as_loop
+from astra_ns3.workload.models.changes import write_model
 from astra_ns3.workload.models.workload import ModelWorkload
-from astra_ns3.workload.training.programs import TrainingPrograms
+from astra_ns3.workload.training.making import training_programs
 
 
 class Unrolling(NamedTuple):
@@ -85,31 +88,46 @@ def as_graphs(workload: AnyWorkload, unrolling: Unrolling) -> GraphWorkload:
         )
     if isinstance(workload, ModelWorkload):
         plan = workload.plan(prod(dimensions))
-        programs = TrainingPrograms.of(plan, workload.clock(), unrolling.passes, dimensions)
+        programs = training_programs(plan, workload.clock(), unrolling.passes, dimensions)
         return UnrolledLoop(programs, unrolling.policy)
     return UnrolledLoop.of(workload, unrolling.passes, dimensions, unrolling.policy)
 
 
 def _to_text(workload: AnyWorkload, output: str, unrolling: Unrolling) -> Converted:
+    if isinstance(workload, ModelWorkload):
+        sizes = unrolling.dimensions
+        workload = model_as_loop(workload, workload.least_npus if sizes is None else prod(sizes))
     loop = _loop(workload, "ASTRA-sim's")
     if loop.loop in SIMAI_LOOPS:
         raise InputError(f"{loop.source}: is one of SimAI's, whose groups ASTRA-sim's text can't say; say --to simai")
     return _written(loop, "ASTRA-sim's", format_workload, parse_workload, output)
 
 
+def _to_model(workload: AnyWorkload, output: str, unrolling: Unrolling) -> Converted:
+    if not isinstance(workload, ModelWorkload):
+        raise InputError(f"{workload.source}: isn't a model file, and can't be written as one")
+    write_model(workload, output)
+    return Converted((output,), f"{workload.name}, {workload.layer_count} layers")
+
+
 def _to_simai(workload: AnyWorkload, output: str, unrolling: Unrolling) -> Converted:
-    loop = _loop(workload, "SimAI's")
-    if loop.loop not in SIMAI_LOOPS:
-        raise InputError(
-            f"{loop.source}: loop {loop.loop} is none of SimAI's ({', '.join(SIMAI_LOOPS)}), whose all-gathers count "
-            "other bytes; say --to astra-sim"
-        )
-    return _written(loop, "SimAI's", format_simai, parse_simai, output)
+    if isinstance(workload, Workload) and workload.loop in SIMAI_LOOPS:
+        return _written(workload, "SimAI's", format_simai, parse_simai, output)
+    if isinstance(workload, FlowList):
+        _loop(workload, "SimAI's")
+    graphs = as_graphs(workload, unrolling)
+    warnings = (*graphs.warnings, *check_graphs(graphs))
+    converted = _written(rolled(graphs), "SimAI's", format_simai, parse_simai, output)
+    lost = sum(bool(node.operations or node.tensor_bytes) for node in graphs.nodes(0))
+    if lost:
+        warnings = (*warnings, f"{graphs.file_of(0)}: operations and tensors of {lost} nodes aren't in the text")
+    return converted._replace(warnings=warnings)
 
 
 def _loop(workload: AnyWorkload, whose: str) -> Workload:
     if not isinstance(workload, Workload):
-        what = "a list of flows" if isinstance(workload, FlowList) else "graphs"
+        what = "a model" if isinstance(workload, ModelWorkload) else "graphs"
+        what = "a list of flows" if isinstance(workload, FlowList) else what
         raise InputError(f"{workload.source}: is {what}, which {whose} text, layers and a loop, can't say")
     return workload
 
@@ -149,6 +167,7 @@ TARGETS: Mapping[str, _Write] = {
     "chakra-json": _to_chakra_json,
     "astra-sim": _to_text,
     "simai": _to_simai,
+    "model": _to_model,
     **{name: _to_flows(name) for name in WRITERS},
 }
 """Formats that can be written."""

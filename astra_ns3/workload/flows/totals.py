@@ -32,6 +32,7 @@ def flow_totals(
         all=_sizes(0, largest, sizes, times, ideal) if len(done) else None,
         sizes=tuple(_by_size(sizes, times, ideal)),
         goodput=goodput,
+        overlapping=_overlapping(flows, starts_ps, ends_ps),
     )
 
 
@@ -46,6 +47,17 @@ def percentile(ordered: npt.NDArray[np.generic], percent: float) -> int | float:
     place = max(0, math.ceil(len(ordered) * percent / 100) - 1)
     found: int | float = ordered[place].item()
     return found
+
+
+def _overlapping(flows: FlowList, starts_ps: Numbers, ends_ps: Numbers) -> int:
+    """How many started before the one of their pair that started last had been delivered."""
+    started = np.flatnonzero(starts_ps >= 0)
+    pairs = flows.sources[started].astype(np.int64) * flows.npus + flows.destinations[started]
+    order = np.lexsort((starts_ps[started], pairs))
+    in_order, pairs = started[order], pairs[order]
+    before, after = in_order[:-1], in_order[1:]
+    on_its_way = (ends_ps[before] < 0) | (starts_ps[after] < ends_ps[before])
+    return int(((pairs[1:] == pairs[:-1]) & on_its_way).sum())
 
 
 def _by_size(sizes: Numbers, times: Numbers, ideal: Numbers) -> list[FlowSizes]:

@@ -39,6 +39,14 @@ class Durations:
             return self._by_roofline(node)
         return self.said(node)
 
+    def memory_bound(self, node: GraphNode) -> bool:
+        """Whether memory limits a computation, as far as the roofline knows."""
+        if node.operations is None or node.tensor_bytes is None:
+            return False
+        assert self._operations_per_ns is not None
+        assert self._memory_bytes_per_ns is not None
+        return node.tensor_bytes * self._operations_per_ns > node.operations * self._memory_bytes_per_ns
+
     def _by_roofline(self, node: GraphNode) -> int | None:
         if not self._whole_ns and (node.operations is None or node.tensor_bytes is None):
             return node.duration_ps

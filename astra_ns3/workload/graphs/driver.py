@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
+from astra_ns3.config.compute_slowdown import ComputeSlowdown
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.core.compatibility import OURS, Compatibility
 from astra_ns3.config.graph_workload import GraphNode, GraphWorkload, NodeKind
@@ -14,9 +15,10 @@ from astra_ns3.network.api import NetworkBackend
 from astra_ns3.network.recorded import TableSink
 from astra_ns3.network.records import LayerTimes, RoleTimes
 from astra_ns3.system.journal import Journal
-from astra_ns3.system.layer import SystemLayer
+from astra_ns3.system.layer import ChunkWatcher, SystemLayer
 from astra_ns3.system.request import Handle
 from astra_ns3.units import LARGEST_INTEGER, PS_PER_NS
+from astra_ns3.workload.computing.computations import SlowedComputations, slowed_by
 from astra_ns3.workload.graphs.communication import Requests
 from astra_ns3.workload.graphs.compute import Durations
 from astra_ns3.workload.graphs.custom import CustomCollectives
@@ -47,7 +49,8 @@ class GraphDriver(SystemDriver):
     policies that ask (None: not known). ``seed``: of the system's random delays. ``on_heartbeat(time_ps, events)`` is
     called about ten times a second; what it raises ends the run. ``report_npu``: whose kinds of work the records tell
     of. ``journal_to``: takes what every NPU does, ``nodes_to`` every node; ``told`` hears of each node that has
-    ended. Raises InputError.
+    ended. ``slowdown``: what makes computations of devices longer, not those of hosts nor those inside a collective
+    that is itself a graph (None: nothing does). Raises InputError.
     """
 
     def __init__(
@@ -65,6 +68,7 @@ class GraphDriver(SystemDriver):
         journal_to: TableSink | None = None,
         nodes_to: TableSink | None = None,
         told: Told | None = None,
+        slowdown: ComputeSlowdown | None = None,
     ) -> None:
         _check_npus(network, workload, report_npu)
         npus = network.npus
@@ -86,7 +90,8 @@ class GraphDriver(SystemDriver):
         self._journal = None if journal_to is None else Journal(journal_to, [])
         self._node_rows = None if nodes_to is None else NodeRows(nodes_to)
         self._sums = WorkSums(report_npu, self._journal)
-        self._system = self._made_system(system, sizes, bandwidths, compatibility, seed)
+        self._computations, watcher = slowed_by(slowdown, network, seed)
+        self._system = self._made_system(system, sizes, bandwidths, compatibility, seed, watcher)
         self._players = self._made_players(compatibility, told if self._node_rows is None else self._node_rows.ended)
         self._left = npus
         self._started = False
@@ -98,6 +103,7 @@ class GraphDriver(SystemDriver):
         bandwidths: Sequence[float] | None,
         compatibility: Compatibility,
         seed: int,
+        watcher: ChunkWatcher | None,
     ) -> SystemLayer:
         return SystemLayer(
             self._network,
@@ -112,6 +118,7 @@ class GraphDriver(SystemDriver):
             roles=None if compatibility.nodes_of_graphs_by_number else list(range(self._network.npus)),
             observed=[self._reported],
             journal=self._journal,
+            watcher=watcher,
         )
 
     def _made_players(self, compatibility: Compatibility, told: Told | None) -> list[NpuPlayer]:
@@ -197,6 +204,9 @@ class GraphDriver(SystemDriver):
         kind = node.kind
         if kind is NodeKind.COMPUTE:  # by far the most
             duration_ps = self._durations.of(node) if self._roofline else node.duration_ps or self._least_ps
+            if self._computations is not None and duration_ps and not node.on_host:
+                self._compute(self._computations, player, node, duration_ps)
+                return False
             return self._last(player, node, duration_ps)
         if self._replays:
             return self._last(player, node, self._durations.said(node))
@@ -214,6 +224,12 @@ class GraphDriver(SystemDriver):
             now_ps = self._network.now_ps()
             return self._last(player, node, self._memory.duration_ps(player.npu, node, now_ps))
         return self._last(player, node, self._durations.of(node))
+
+    def _compute(self, computations: SlowedComputations, player: NpuPlayer, node: GraphNode, duration_ps: int) -> None:
+        """A computation that something may slow down."""
+        memory_ps = duration_ps if self._roofline and self._durations.memory_bound(node) else 0
+        ended = partial(player.ended, node)
+        computations.begin(player.npu, duration_ps, ended, memory_ps=memory_ps, number=node.number)
 
     def _begin_collective(self, player: NpuPlayer, node: GraphNode) -> bool:
         if node.collective in self._custom:

@@ -9,7 +9,13 @@ from astra_ns3.errors import InputError
 
 
 def degrees_of(parallel: Parallel, npus: int, source: str) -> Degrees:
-    """The degrees on ``npus`` NPUs; ``data: auto`` takes what the others leave. Raises InputError if they don't fit."""
+    """The degrees on ``npus`` NPUs; ``data: auto`` takes what the others leave. Raises InputError if they don't fit.
+
+    Parameter servers aren't among them.
+    """
+    if not 0 <= parallel.servers < npus:
+        raise InputError(f"{source}: parallel.servers is {parallel.servers}, expected fewer than the {npus} NPUs")
+    npus -= parallel.servers
     copy = parallel.copy_npus
     words = f"tensor {parallel.tensor} x context {parallel.context} x pipeline {parallel.pipeline}"
     if parallel.data == "auto":

@@ -39,6 +39,14 @@ class ModelWorkload:
         """Of the model, without its embedding and its head."""
         return self.totals().layers
 
+    @property
+    def least_npus(self) -> int:
+        """Those of the smallest network that it fits on."""
+        parallel = self.file.parallel
+        if parallel.data != "auto":
+            return parallel.copy_npus * parallel.data
+        return parallel.copy_npus * (parallel.expert // math.gcd(parallel.expert, parallel.context))
+
     def plan(self, npus: int) -> TrainingPlan:
         """What the NPUs of each stage do on ``npus`` NPUs; raises InputError if the degrees don't fit."""
         file, parallel, training = self.file, self.file.parallel, self.file.training
@@ -58,6 +66,8 @@ class ModelWorkload:
             elements=Elements(training.value_bytes, training.gradient_bytes, training.optimizer_bytes),
             tied_parameters=parts.tied_parameters,
             memory_bytes=file.memory_bytes or file.compute.memory_bytes,
+            servers=parallel.servers,
+            asynchronous=parallel.asynchronous,
         )
         return scaled_plan(plan, self.comm_scale)
 

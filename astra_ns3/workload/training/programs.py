@@ -16,6 +16,8 @@ from astra_ns3.workload.roles import Role
 from astra_ns3.workload.training.places import Places
 from astra_ns3.workload.training.run import StageRun
 from astra_ns3.workload.training.script import StageScript
+from astra_ns3.workload.training.sharding import Shards
+from astra_ns3.workload.training.steps import StepMaker
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,8 +67,7 @@ class TrainingPrograms(RolePrograms):
     @cached_property
     def scripts(self) -> tuple[StageScript, ...]:
         """What each stage does in an iteration."""
-        plan, roles = self.plan, self.roles
-        return tuple(StageScript(plan, role.number, self.places, roles, self.clock) for role in roles)
+        return tuple(self._script(role) for role in self.roles)
 
     def scaled(self, comm_scale: float, compute_scale: float) -> TrainingPrograms:
         """Sizes of what is exchanged times the one, times of computations times the other."""
@@ -76,3 +77,7 @@ class TrainingPrograms(RolePrograms):
     def program(self, role: Role, passes: int | None = None) -> Program:
         """A new run through the program of a stage, in so many iterations (None: all)."""
         return StageRun(self.scripts[role.number]).program(self.passes if passes is None else passes)
+
+    def _script(self, role: Role) -> StageScript:
+        maker = StepMaker(self.places, role.number, self.clock, self.plan.source)
+        return StageScript(self.plan, role.number, self.roles, Shards(self.plan, maker), self.places.ends())

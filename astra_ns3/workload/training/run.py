@@ -80,7 +80,7 @@ class StageRun:
                 yield from self._gather(number, block)
             left: list[Handle] = []
             yield from self._play(block.forward, Label(number, block.layer, FORWARD, batch), left)
-            yield from _wait(left)
+            yield from wait(left)
 
     def _backward(self, number: int, planned: PlannedWork) -> Program:
         kind, chunk, batch = planned.work
@@ -90,11 +90,11 @@ class StageRun:
             left: list[Handle] = []
             if block.again:
                 yield from self._play(block.again, Label(number, block.layer, AGAIN, batch), left)
-                yield from _wait(left)
+                yield from wait(left)
             yield from self._play(block.input_gradient, Label(number, block.layer, INPUT_GRADIENT, batch), left)
             if kind is WorkKind.BACKWARD:
                 yield from self._play(block.weight_gradient, Label(number, block.layer, WEIGHT_GRADIENT, batch), left)
-            yield from _wait(left)
+            yield from wait(left)
             if planned.reduces:
                 yield from self._reduce(number, block, batch)
 
@@ -103,7 +103,7 @@ class StageRun:
         for block in reversed(self._script.chunks[planned.work.chunk]):
             left: list[Handle] = []
             yield from self._play(block.weight_gradient, Label(number, block.layer, WEIGHT_GRADIENT, batch), left)
-            yield from _wait(left)
+            yield from wait(left)
             if planned.reduces:
                 yield from self._reduce(number, block, batch)
 
@@ -113,7 +113,7 @@ class StageRun:
             if isinstance(step, Computing):
                 yield step.operation(label)
             elif isinstance(step, Exchanging):
-                handle = yield from _post(step.operation(label))
+                handle = yield from post(step.operation(label))
                 if step.waited:
                     yield Wait(handle)
                 else:
@@ -133,30 +133,33 @@ class StageRun:
             handles = []
             for gather in use.gathers:
                 label = Label(number, use.layer, WEIGHTS, use.micro_batch)
-                handles.append((yield from _post(gather.operation(label))))
+                handles.append((yield from post(gather.operation(label))))
             self._ahead.append(handles)
-        yield from _wait(self._ahead.popleft())
+        yield from wait(self._ahead.popleft())
 
     def _reduce(self, number: int, block: BlockScript, batch: int) -> Program:
         """Gradients of full buckets go, at once or at the end."""
         for bucket in block.buckets:
             if self._script.sharding.overlap:
-                label = Label(number, block.layer, GRADIENT, batch)
-                self._reducing.append((yield from _post(bucket.reduce.operation(label))))
+                yield from self._hand_in(Label(number, block.layer, GRADIENT, batch), bucket)
             else:
                 self._late.append((block.layer, bucket))
+
+    def _hand_in(self, label: Label, bucket: Bucket) -> Program:
+        """The gradients of a bucket go."""
+        assert bucket.reduce is not None
+        self._reducing.append((yield from post(bucket.reduce.operation(label))))
 
     def _finish(self, number: int) -> Program:
         """After the last micro-batch: gradients, the update, and weights for others."""
         script = self._script
-        yield from _wait(self._sent)
         for layer, bucket in self._late:
-            label = Label(number, layer, GRADIENT)
-            self._reducing.append((yield from _post(bucket.reduce.operation(label))))
+            yield from self._hand_in(Label(number, layer, GRADIENT), bucket)
         self._late.clear()
-        yield from _wait(self._reducing)
+        yield from wait(self._sent)
+        yield from wait(self._reducing)
         if script.tied is not None:
-            yield Wait((yield from _post(script.tied.operation(Label(number, TIED, GRADIENT)))))
+            yield Wait((yield from post(script.tied.operation(Label(number, TIED, GRADIENT)))))
         if script.update is not None:
             yield script.update.operation(Label(number, OPTIMIZER, UPDATE))
         for chunk in script.chunks:
@@ -167,10 +170,10 @@ class StageRun:
         """The weights that an NPU has updated go to the others."""
         for bucket in block.buckets:
             if bucket.gather is not None:
-                handle = yield from _post(bucket.gather.operation(Label(number, block.layer, WEIGHTS)))
+                handle = yield from post(bucket.gather.operation(Label(number, block.layer, WEIGHTS)))
                 self._weights.setdefault(block.layer, []).append(handle)
         if not self._script.sharding.overlap:
-            yield from _wait(self._weights.pop(block.layer, []))
+            yield from wait(self._weights.pop(block.layer, []))
 
     def _receive(self, number: int, work: Work, *, forward: bool) -> Program:
         """Wait for what a pass needs of the neighbour."""
@@ -178,7 +181,7 @@ class StageRun:
         if source is not None:
             word = ACTIVATION if forward else GRADIENT
             label = Label(number, PIPELINE, word, work.micro_batch)
-            yield Wait((yield from _post(Receive(source, self._script.boundary_bytes, (word, work.chunk), label))))
+            yield Wait((yield from post(Receive(source, self._script.boundary_bytes, (word, work.chunk), label))))
 
     def _send(self, number: int, work: Work, *, forward: bool) -> Program:
         """Send what the neighbour needs, and go on."""
@@ -188,7 +191,7 @@ class StageRun:
             word = ACTIVATION if forward else GRADIENT
             tag = word, script.next_part(work.chunk) if forward else script.part_before(work.chunk)
             label = Label(number, PIPELINE, word, work.micro_batch)
-            self._sent.append((yield from _post(Send(to, script.boundary_bytes, tag, label))))
+            self._sent.append((yield from post(Send(to, script.boundary_bytes, tag, label))))
 
     def _neighbour(self, chunk: int, *, before: bool) -> Communicator | None:
         """Who has the part of the model before or after one of ours, None if nobody else has."""
@@ -202,20 +205,21 @@ def _turn(step: Turning, label: Label) -> Program:
     for turn in range(step.turns):
         handles = []
         if step.closed or turn < step.turns - 1:
-            handles.append((yield from _post(Send(step.next, step.bytes, step.tag, label))))
-            handles.append((yield from _post(Receive(step.before, step.bytes, step.tag, label))))
-        yield Computing(step.time_ps).operation(label)
+            handles.append((yield from post(Send(step.next, step.bytes, step.tag, label))))
+            handles.append((yield from post(Receive(step.before, step.bytes, step.tag, label))))
+        yield step.computing.operation(label)
         for handle in handles:
             yield Wait(handle)
 
 
-def _post(operation: Posting) -> Posted:
+def post(operation: Posting) -> Posted:
+    """Post something, and give its handle."""
     handle = yield operation
     assert handle is not None
     return handle
 
 
-def _wait(handles: list[Handle]) -> Program:
+def wait(handles: list[Handle]) -> Program:
     """Wait for all, and forget them."""
     for handle in handles:
         yield Wait(handle)

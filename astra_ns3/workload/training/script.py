@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
@@ -9,12 +10,11 @@ from itertools import accumulate
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.training_plan import Block, TrainingPlan
 from astra_ns3.errors import InputError
-from astra_ns3.workload.computing.clock import Clock
 from astra_ns3.workload.roles import Role
-from astra_ns3.workload.training.places import Among, Places
+from astra_ns3.workload.training.places import Among
 from astra_ns3.workload.training.schedules import Position, Work, WorkKind, order_of
 from astra_ns3.workload.training.sharding import Bucket, Shards
-from astra_ns3.workload.training.steps import Computing, Exchanging, Step, StepMaker
+from astra_ns3.workload.training.steps import Computing, Exchanging, Step
 
 
 @dataclass(frozen=True)
@@ -50,21 +50,26 @@ class Use:
 
 
 class StageScript:
-    """``stage``: its number; ``roles``: of all stages. Raises InputError if the plan doesn't fit."""
+    """``stage``: its number; ``roles``: of all stages; ``ends``: the first and the last, if there are two.
 
-    def __init__(self, plan: TrainingPlan, stage: int, places: Places, roles: tuple[Role, ...], clock: Clock) -> None:
+    ``shards``: who has which weights and how they are sent. Raises InputError if the plan doesn't fit.
+    """
+
+    def __init__(
+        self, plan: TrainingPlan, stage: int, roles: Sequence[Role], shards: Shards, ends: Among | None = None
+    ) -> None:
         if len(roles) > 1 and plan.boundary_bytes < 1:
             raise InputError(f"{plan.source}: stages send each other {plan.boundary_bytes} bytes, expected at least 1")
         self._plan = plan
-        self._maker = StepMaker(places, stage, clock, plan.source)
-        self._shards = Shards(plan, self._maker)
+        self._maker = shards.maker
+        self._shards = shards
         self.stage = stage
         self.sharding = plan.sharding
         self.boundary_bytes = plan.boundary_bytes
         self.before = roles[stage - 1].communicator if len(roles) > 1 else None
         self.after = roles[(stage + 1) % len(roles)].communicator if len(roles) > 1 else None
         self.is_first, self.is_last = stage == 0, stage == len(roles) - 1
-        self.tied = self._tied(places.ends(), is_end=self.is_first or self.is_last)
+        self.tied = self._tied(ends, is_end=self.is_first or self.is_last)
         at = Position(stage, plan.degrees.pipeline, plan.virtual_stages, plan.micro_batches)
         self._order = order_of(plan.schedule, at, plan.source)
 
@@ -80,7 +85,7 @@ class StageScript:
     def update(self) -> Computing | None:
         """Of the stage's weights; None if it has none."""
         update = self._shards.update([block for chunk in self._plan.stage(self.stage) for block in chunk])
-        return Computing(self._maker.time_ps(update)) if update.bytes else None
+        return self._maker.computing(update) if update.bytes else None
 
     def next_part(self, chunk: int) -> int:
         """Which of its stage's parts the one is that comes after one of ours."""

@@ -17,15 +17,17 @@ from astra_ns3.config.training_plan import Block, Elements, Group, Operation, Op
 from astra_ns3.workload.training.steps import Exchanging, StepMaker
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Bucket:
     """Gradients of blocks in a row that go together. ``block``: the first of them, whose gradient is the last to come.
 
-    ``gather``: of the weights that came of them, after the update (None: everybody has updated all).
+    ``parameters``: of all of them; ``reduce``: who adds them up (None: servers do); ``gather``: of the weights that
+    came of them, after the update (None: everybody has updated all).
     """
 
     block: int
-    reduce: Exchanging
+    parameters: int
+    reduce: Exchanging | None
     gather: Exchanging | None
 
 
@@ -41,14 +43,14 @@ class Shards:
     def __init__(self, plan: TrainingPlan, maker: StepMaker) -> None:
         self._sharding: Sharding = plan.sharding
         self._elements: Elements = plan.elements
-        self._maker = maker
+        self.maker = maker
         self._sizes = {group: plan.degrees.size(group) for group, _ in _FAMILIES}
 
     def buckets(self, blocks: Sequence[Block]) -> tuple[Bucket, ...]:
         """Of a part of the model, in the order in which their gradients are complete."""
         found: list[Bucket] = []
         for group, parameters_of in _FAMILIES:
-            for block, parameters in self._cut(blocks, parameters_of):
+            for block, parameters in self.cut(blocks, parameters_of):
                 bucket = self._bucket(group, block, parameters)
                 if bucket is not None:
                     found.append(bucket)
@@ -79,7 +81,7 @@ class Shards:
         own = self.shard(Group.GRADIENT, parameters) if self._sharding.stage else parameters
         return own * self._elements.gradient
 
-    def _cut(self, blocks: Sequence[Block], parameters_of: Callable[[Block], int]) -> Iterator[tuple[int, int]]:
+    def cut(self, blocks: Sequence[Block], parameters_of: Callable[[Block], int]) -> Iterator[tuple[int, int]]:
         """Blocks backwards, until a bucket is full: the first block of each bucket, and its parameters."""
         full_bytes = self._sharding.bucket_bytes or 1
         first, parameters = 0, 0
@@ -98,12 +100,12 @@ class Shards:
         else:
             whole = self.shard(group, parameters) * self._sizes[group]
             kind, bytes = CollectiveKind.REDUCE_SCATTER, whole * self._elements.gradient
-        reduce = self._maker.exchange(kind, group, bytes, waited=False)
+        reduce = self.maker.exchange(kind, group, bytes, waited=False)
         if reduce is None:
             return None
         gathers = self._sharding.stage in (1, 2)
-        return Bucket(block, reduce, self._gather(group, parameters) if gathers else None)
+        return Bucket(block, parameters, reduce, self._gather(group, parameters) if gathers else None)
 
     def _gather(self, group: Group, parameters: int) -> Exchanging | None:
         bytes = self.shard(group, parameters) * self._elements.weight
-        return self._maker.exchange(CollectiveKind.ALL_GATHER, group, bytes, waited=False)
+        return self.maker.exchange(CollectiveKind.ALL_GATHER, group, bytes, waited=False)

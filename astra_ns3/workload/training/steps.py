@@ -18,23 +18,28 @@ from astra_ns3.workload.training.places import Among, Places
 
 @dataclass(frozen=True)
 class Computing:
-    """Operations one after the other; ``times_ps``: in each place of the stage, where they differ."""
+    """Operations one after the other; ``times_ps``: in each place of the stage, where they differ.
+
+    ``memory_ps``: what of ``time_ps`` memory limits.
+    """
 
     time_ps: int
     times_ps: tuple[int, ...] | None = None
+    memory_ps: int = 0
 
     def operation(self, label: Label) -> Compute:
         """What a program yields."""
-        return Compute(label, self.time_ps, self.times_ps)
+        return Compute(label, self.time_ps, self.times_ps, self.memory_ps)
 
     def then(self, other: Computing) -> Computing:
         """This and another one."""
+        memory_ps = self.memory_ps + other.memory_ps
         if self.times_ps is None and other.times_ps is None:
-            return Computing(self.time_ps + other.time_ps)
+            return Computing(self.time_ps + other.time_ps, None, memory_ps)
         places = len(self.times_ps or other.times_ps or ())
         both = zip(self._in_places(places), other._in_places(places), strict=True)
         times_ps = tuple(own + next_ps for own, next_ps in both)
-        return Computing(max(times_ps), times_ps)
+        return Computing(max(times_ps), times_ps, memory_ps)
 
     def _in_places(self, places: int) -> Sequence[int]:
         return self.times_ps or (self.time_ps,) * places
@@ -67,10 +72,10 @@ class Exchanging:
 
 @dataclass(frozen=True)
 class Turning:
-    """``turns`` of computing for ``time_ps`` while bytes go to the next and come from the one before, see ``Ring``."""
+    """``turns`` of ``computing`` while bytes go to the next and come from the one before, see ``Ring``."""
 
     turns: int
-    time_ps: int
+    computing: Computing
     bytes: int
     closed: bool
     next: Communicator
@@ -118,12 +123,17 @@ class StepMaker:
 
     def _step(self, item: Item) -> Step | None:
         if isinstance(item, Operation):
-            return Computing(self.time_ps(item))
+            return self.computing(item)
         if isinstance(item, Uneven):
             return self._uneven(item)
         if isinstance(item, Exchange):
             return self._exchange(item)
         return self._ring(item)
+
+    def computing(self, operation: Operation) -> Computing:
+        """A step that is one operation."""
+        time_ps = self.time_ps(operation)
+        return Computing(time_ps, memory_ps=time_ps if self._clock.memory_bound(operation) else 0)
 
     def _exchange(self, item: Exchange) -> Exchanging | None:
         exchanging = self.exchange(item.kind, item.group, item.bytes, waited=item.waited)
@@ -137,15 +147,17 @@ class StepMaker:
                 f"{self._source}: {len(times_ps)} operations for the {max(own) + 1} places of a group "
                 f"'{item.group.value}', expected one for each"
             )
+        longest = self.computing(max(item.operations, key=self.time_ps))
         if len(set(times_ps)) == 1:
-            return Computing(times_ps[0])
-        return Computing(max(times_ps), tuple(times_ps[place] for place in own))
+            return longest
+        return replace(longest, times_ps=tuple(times_ps[place] for place in own))
 
     def _ring(self, item: Ring) -> Step:
-        time_ps = self.time_ps(item.operation)
+        one = self.computing(item.operation)
         among = self._places.among(item.group, self._stage)
         if among is None or not item.bytes:
-            return Computing(time_ps * (among.size if among else 1))
+            turns = among.size if among else 1
+            return Computing(one.time_ps * turns, None, one.memory_ps * turns)
         turned = self._places.turned
         after, before = turned(item.group, self._stage, 1), turned(item.group, self._stage, -1)
-        return Turning(among.size, time_ps, item.bytes, item.closed, after, before, item.group.value)
+        return Turning(among.size, one, item.bytes, item.closed, after, before, item.group.value)

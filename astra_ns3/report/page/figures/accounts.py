@@ -14,6 +14,7 @@ from astra_ns3.report.page.having import having
 from astra_ns3.report.page.scale import short, time_scale
 from astra_ns3.report.plots.style import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION, YELLOW
 from astra_ns3.report.records import COLLECTIVES, Recorded
+from astra_ns3.report.tables import is_of_flows
 
 _MOST_BARS = 24
 _COLOURS: Mapping[str, str] = {
@@ -64,7 +65,7 @@ def _sums(shown: Shown, table: Recorded) -> tuple[list[str], Sums, npt.NDArray[n
     for row in rows:
         name = " ".join(filter(None, (row["layer"], row["part"], row["kind"])))
         of[int(row["collective"])] = places.setdefault(name, len(places))
-    other = places.setdefault("other messages", len(places))
+    other = places.setdefault("flows" if is_of_flows(shown.run) else "other messages", len(places))
     most = max(of, default=-1) + 1  # what had nothing to do has a number and no row
     sums = {part: np.zeros(len(places)) for part in parts}
     counts = np.zeros(len(places), dtype=np.int64)

@@ -9,8 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from astra_ns3.report.page.figure import COLOURS, Data, Figure, Missing, Panel, Shown, axis, line
-from astra_ns3.report.page.having import having
+from astra_ns3.report.page.having import Having, having
 from astra_ns3.report.page.scale import shares, significant, time_scale
+from astra_ns3.report.tables import is_of_flows
 from astra_ns3.units import format_bytes
 
 _MOST_ROWS = 200_000
@@ -22,10 +23,20 @@ Flows = dict[str, npt.NDArray[Any]]
 
 def completion(runs: Sequence[Shown], detail: int) -> Figure | Missing:
     """Distributions of completion time and slowdown, and the slowdown by size; all runs in one plot."""
-    having_rows = having(runs, "flows", "no message arrived")
-    if isinstance(having_rows, Missing):
-        return having_rows
-    tables, notes = having_rows
+    tables: Having = []
+    notes: list[str] = []
+    for name, some in (
+        ("completions", [shown for shown in runs if is_of_flows(shown.run)]),
+        ("flows", [shown for shown in runs if not is_of_flows(shown.run)]),
+    ):
+        having_rows = having(some, name, "no message arrived") if some else ([], [])
+        if isinstance(having_rows, Missing):
+            if len(some) == len(runs):
+                return having_rows
+            notes.append(f"{', '.join(shown.name for shown in some)}: not recorded; {having_rows.remedy}.")
+            continue
+        tables += having_rows[0]
+        notes += having_rows[1]
     found: list[tuple[Shown, Flows]] = []
     for shown, table in tables:
         found.append((shown, table.whole(_COLUMNS, _MOST_ROWS)))

@@ -18,22 +18,39 @@ from astra_ns3.report.page.figures.utilisation import utilisation
 
 
 class Kind(NamedTuple):
-    """``make``: of the runs, and of about how many points a curve may have."""
+    """``make``: of the runs, and of about how many points a curve may have.
+
+    ``of_flows``: whether it shows anything of a list of flows.
+    """
 
     name: str
     heading: str
     words: str
     make: Callable[[Sequence[Shown], int], Figure | Missing]
+    of_flows: bool = True
 
 
 FIGURES = (
-    Kind("layers", "Layers", "What the reported NPU computed, and what it could only wait, by layer and pass.", layers),
-    Kind("exposed", "Compute against exposed communication", "Each NPU's time: they add up to its finish.", exposed),
+    Kind(
+        "layers",
+        "Layers",
+        "What the reported NPU computed, and what it could only wait, by layer and pass.",
+        layers,
+        of_flows=False,
+    ),
+    Kind(
+        "exposed",
+        "Compute against exposed communication",
+        "Each NPU's time: they add up to its finish.",
+        exposed,
+        of_flows=False,
+    ),
     Kind(
         "timeline",
         "Timeline",
         "What NPUs did when, and the phases of collectives that ran in each dimension.",
         timeline,
+        of_flows=False,
     ),
     Kind(
         "accounts",
@@ -42,7 +59,13 @@ FIGURES = (
         accounts,
     ),
     Kind("completion", "Message completion", "How long messages took; slowdown 1 is a message alone.", completion),
-    Kind("bandwidth", "Bus bandwidth by size", "Means over collectives of one size, with least and most.", bandwidth),
+    Kind(
+        "bandwidth",
+        "Bus bandwidth by size",
+        "Means over collectives of one size, with least and most.",
+        bandwidth,
+        of_flows=False,
+    ),
     Kind("utilisation", "Link utilisation", "What each port put on its line.", utilisation),
     Kind("queues", "Queues", "What waited at ports, all priorities together.", queues),
     Kind("pauses", "Pauses", "When PFC stopped a priority of a port.", pauses),

@@ -1,0 +1,117 @@
+"""What makes NPUs compute slower than their workload says: a file of its own, beside any workload that computes."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import Annotated, Any, Literal
+
+from annotated_types import Ge, Gt, Le, Lt
+from pydantic import BeforeValidator, Field, Strict, WithJsonSchema, model_validator
+
+from astra_ns3.config.core.model import ConfigModel, TimePs, as_value_error, key_error, validated
+from astra_ns3.config.core.reading import read_text
+from astra_ns3.config.core.yaml_document import parse_yaml
+from astra_ns3.errors import InputError
+
+_RANGE = re.compile(r"([0-9]{1,7})-([0-9]{1,7})", re.ASCII)
+
+
+def _npus(value: object) -> tuple[int, ...]:
+    """``3``, ``"8-15"``, or a list of both."""
+    entries = value if isinstance(value, (list, tuple)) else [value]
+    found: set[int] = set()
+    for entry in entries:
+        ends = _RANGE.fullmatch(entry) if isinstance(entry, str) else None
+        if ends is not None and int(ends[1]) <= int(ends[2]):
+            found.update(range(int(ends[1]), int(ends[2]) + 1))
+        elif isinstance(entry, int) and not isinstance(entry, bool) and entry >= 0:
+            found.add(entry)
+        else:
+            raise InputError(f"found {entry!r}, expected numbers of NPUs or ranges of them, as 8-15")
+    if not found:
+        raise InputError("names no NPU; left out, it is all of them")
+    return tuple(sorted(found))
+
+
+_Npus = Annotated[
+    tuple[int, ...],
+    BeforeValidator(as_value_error(_npus)),
+    WithJsonSchema({"anyOf": [{"type": "integer"}, {"type": "string"}, {"type": "array"}], "examples": [[3, "8-15"]]}),
+]
+
+
+class Straggler(ConfigModel):
+    """NPUs that take ``factor`` times as long, for the whole run or for a while; below 1 they are faster."""
+
+    npus: _Npus | None = None
+    """None: all of them."""
+    factor: Annotated[float, Ge(0.001), Le(1e6)]
+    from_ps: TimePs = Field(alias="from", default=0)
+    until_ps: TimePs | None = Field(alias="until", default=None)
+    """None: to the end of the run."""
+
+    @model_validator(mode="after")
+    def _lasts(self) -> Straggler:
+        if self.until_ps is not None and self.until_ps <= self.from_ps:
+            raise key_error("until", "is not after from")
+        return self
+
+
+class Jitter(ConfigModel):
+    """A factor of each computation by itself, drawn from the seed, the NPU and the computation's number there.
+
+    ``uniform``: each from 1 - spread to 1 + spread is as likely; ``lognormal``: its logarithm is normal around 0, with
+    ``spread`` as standard deviation.
+    """
+
+    distribution: Literal["uniform", "lognormal"] = "uniform"
+    spread: Annotated[float, Gt(0), Lt(1)]
+    seed: Annotated[int, Strict(), Ge(0), Le(2**32 - 1)] | None = None
+    """None: the run's."""
+
+
+_Share = Annotated[float, Ge(0), Lt(1)]
+
+
+class CommunicationShares(ConfigModel):
+    """What collectives take of an NPU while at least one chunk of them runs there."""
+
+    processors: _Share = 0.0
+    """Of what computations have that the processors limit, or of which nobody knows."""
+    memory_bandwidth: _Share = 0.0
+    """Of what computations have that memory limits."""
+
+    @model_validator(mode="after")
+    def _takes_something(self) -> CommunicationShares:
+        if not self.processors and not self.memory_bandwidth:
+            raise key_error("processors", "is missing or 0, and so is memory_bandwidth; expected one of them above 0")
+        return self
+
+
+class ComputeSlowdown(ConfigModel):
+    """A file of slowdowns. Factors that hold at the same time multiply."""
+
+    stragglers: tuple[Straggler, ...] = ()
+    jitter: Jitter | None = None
+    communication: CommunicationShares | None = None
+
+    @model_validator(mode="after")
+    def _slows(self) -> ComputeSlowdown:
+        if not self.stragglers and self.jitter is None and self.communication is None:
+            raise key_error("stragglers", "is missing, and so are jitter and communication; expected one of them")
+        return self
+
+    def largest_npu(self) -> int:
+        """The highest number of an NPU in the file."""
+        return max((straggler.npus[-1] for straggler in self.stragglers if straggler.npus), default=0)
+
+
+def read_compute_slowdown(path: str | os.PathLike[str]) -> ComputeSlowdown:
+    """Read a file of slowdowns; raises InputError with file, line and key."""
+    return validated(ComputeSlowdown, parse_yaml(read_text(path), os.fspath(path)))
+
+
+def json_schema() -> dict[str, Any]:
+    """JSON schema of the file."""
+    return ComputeSlowdown.model_json_schema(by_alias=True)

@@ -1,0 +1,105 @@
+"""A model's summary as plain data and as text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from itertools import groupby
+from typing import Any
+
+from astra_ns3.units import format_bytes, format_time
+from astra_ns3.workload.models.summary import ModelSummary
+
+_DEGREES = ("tensor", "context", "data", "pipeline", "expert")
+_SCALES = ((10**24, "Y"), (10**21, "Z"), (10**18, "E"), (10**15, "P"), (10**12, "T"), (10**9, "G"), (10**6, "M"))
+
+
+def model_document(found: ModelSummary) -> dict[str, Any]:
+    """Parameters, operations, the cut, and a row for each stage and for each kind of collective in a kind of group."""
+    plan, totals, file = found.plan, found.totals, found.workload.file
+    samples = plan.micro_batches * file.training.micro_batch * plan.degrees.data
+    return {
+        "source": found.workload.source,
+        "kind": file.kind,
+        "name": file.name,
+        "npus": plan.degrees.npus,
+        "degrees": {name: getattr(plan.degrees, name) for name in _DEGREES},
+        "schedule": plan.schedule,
+        "zero": plan.sharding.stage,
+        "layers": totals.layers,
+        "parameters": totals.parameters,
+        "active_parameters": totals.active_parameters,
+        "sample": totals.sample,
+        "tokens_per_sample": totals.tokens,
+        "samples_per_iteration": samples,
+        "micro_batches": plan.micro_batches,
+        "flops_per_sample": totals.training_flops,
+        "flops_per_iteration": totals.training_flops * samples,
+        "recomputed_flops_per_iteration": _of_all_npus(found, [stage.again_flops for stage in found.stages]),
+        "stages": [asdict(stage) for stage in found.stages],
+        "collectives": [asdict(each) for each in found.traffic],
+        "messages": found.messages,
+        "message_bytes": found.message_bytes,
+    }
+
+
+def model_text(document: dict[str, Any]) -> str:
+    """The same for people."""
+    active = document["active_parameters"]
+    samples, tokens = document["samples_per_iteration"], document["tokens_per_sample"]
+    user = "token" if tokens > 1 else document["sample"]
+    some = "" if active == document["parameters"] else f", of which a {user} uses {active:,}"
+    of = f" of {tokens:,} tokens" if tokens > 1 else ""
+    again = document["recomputed_flops_per_iteration"]
+    rows = {
+        "model": f"{document['name']}, {document['kind']}, {document['source']}",
+        "parameters": f"{document['parameters']:,}{some}",
+        "NPUs": f"{document['npus']:,}: {_degrees(document['degrees'])}",
+        "parts": f"{_stages(document['stages'])}, {document['schedule']}, ZeRO {document['zero']}",
+        "iteration": f"{samples:,} x {document['sample']}{of}, in {document['micro_batches']:,} micro-batches",
+        "operations": f"{_count(document['flops_per_sample'])}FLOP for each {document['sample']}, "
+        f"{_count(document['flops_per_iteration'])}FLOP for an iteration"
+        + (f", and {_count(again)}FLOP again" if again else ""),
+        "compute": f"{_span([stage['compute_ps'] for stage in document['stages']])} on an NPU, without the update",
+    }
+    lines = [f"{name:<15} {text}" for name, text in rows.items()]
+    for each in document["collectives"]:
+        group = f"{each['group']} group" if each["group"] != "first and last stage" else each["group"]
+        lines.append(
+            f"{each['collective']:<15} {each['count']:,} in the {group} of {each['members']:,}, "
+            f"{format_bytes(each['bytes'])} on an NPU"
+        )
+    if document["messages"]:
+        lines.append(
+            f"{'messages':<15} {document['messages']:,} from stage to stage, {format_bytes(document['message_bytes'])}"
+        )
+    return "\n".join(lines)
+
+
+def _of_all_npus(found: ModelSummary, of_stages: Sequence[int]) -> int:
+    return found.plan.degrees.stage_npus * sum(of_stages)
+
+
+def _degrees(degrees: dict[str, int]) -> str:
+    product = " x ".join(f"{name} {degrees[name]}" for name in _DEGREES[:-1])
+    return product if degrees["expert"] == 1 else f"{product}, expert {degrees['expert']}"
+
+
+def _stages(stages: Sequence[dict[str, int]]) -> str:
+    """Blocks of each stage; several alike are counted."""
+    runs = [(blocks, len(list(run))) for blocks, run in groupby(stage["blocks"] for stage in stages)]
+    words = ", ".join(f"{count} x {blocks}" if count > 1 else str(blocks) for blocks, count in runs)
+    return f"{words} blocks"
+
+
+def _span(times_ps: Sequence[int]) -> str:
+    least, most = format_time(min(times_ps)), format_time(max(times_ps))
+    return least if least == most else f"{least} to {most}"
+
+
+def _count(number: int) -> str:
+    """Four digits and a prefix."""
+    for factor, prefix in _SCALES:
+        if number >= factor:
+            return f"{number / factor:.4g} {prefix}"
+    return f"{number} "

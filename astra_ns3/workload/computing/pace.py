@@ -1,0 +1,67 @@
+"""How fast an NPU computes over time: what a computation takes that begins at some moment, exactly."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable
+from fractions import Fraction
+from math import ceil
+from typing import NamedTuple
+
+UNCHANGED = Fraction(1)
+
+
+class Span(NamedTuple):
+    """From a time on, until another (None: for ever), everything takes ``factor`` times as long."""
+
+    from_ps: int
+    until_ps: int | None
+    factor: Fraction
+
+
+class Pace:
+    """The factors of one NPU, each from a time on, as spans that hold together multiply to."""
+
+    def __init__(self, spans: Iterable[Span]) -> None:
+        known = list(spans)
+        borders = (
+            {0} | {each.from_ps for each in known} | {each.until_ps for each in known if each.until_ps is not None}
+        )
+        self._starts_ps = sorted(borders)
+        self._factors = [_factor(known, start_ps) for start_ps in self._starts_ps]
+
+    def end_ps(self, now_ps: int, work_ps: Fraction, stretch: Fraction = UNCHANGED) -> int:
+        """When a computation ends that begins now and takes ``work_ps`` by itself; rounded up.
+
+        ``stretch``: a factor besides.
+        """
+        place = bisect_right(self._starts_ps, now_ps) - 1
+        begin_ps: int | Fraction = now_ps
+        for following_ps, factor in zip(self._starts_ps[place + 1 :], self._factors[place:], strict=False):
+            pace = factor * stretch
+            if begin_ps + work_ps * pace <= following_ps:
+                return ceil(begin_ps + work_ps * pace)
+            work_ps -= (following_ps - begin_ps) / pace
+            begin_ps = following_ps
+        return ceil(begin_ps + work_ps * self._factors[-1] * stretch)
+
+    def work_ps(self, since_ps: int, now_ps: int, stretch: Fraction = UNCHANGED) -> Fraction:
+        """What of a computation has been done in between."""
+        done = Fraction(0)
+        place = bisect_right(self._starts_ps, since_ps) - 1
+        for start_ps, factor in zip(self._starts_ps[place:], self._factors[place:], strict=True):
+            if start_ps >= now_ps:
+                break
+            following = self._starts_ps[place + 1] if place + 1 < len(self._starts_ps) else now_ps
+            done += (min(following, now_ps) - max(start_ps, since_ps)) / (factor * stretch)
+            place += 1
+        return done
+
+
+def _factor(spans: Iterable[Span], time_ps: int) -> Fraction:
+    """The product of those that hold at a time."""
+    product = UNCHANGED
+    for span in spans:
+        if span.from_ps <= time_ps and (span.until_ps is None or time_ps < span.until_ps):
+            product *= span.factor
+    return product

@@ -1,0 +1,108 @@
+"""A model as a training loop of ASTRA-sim's text, where that can say it: copies of a model, split over tensor groups.
+
+A block becomes as many layers as it has exchanges forward or backward, whichever are more, for a layer has one. What
+the text can't say is refused; what it says otherwise: the gradients of a block's weights, computed and sent, stand in
+its first layer, beside whose last exchange they are computed; what follows a block's last exchange stands before it;
+times are rounded up to nanoseconds; nothing says what the update takes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from astra_ns3.config.core.collective_kind import CollectiveKind
+from astra_ns3.config.training_plan import Block, Exchange, Group, Item, Operation, TrainingPlan
+from astra_ns3.config.workload import Layer, Pass, Workload
+from astra_ns3.errors import InputError
+from astra_ns3.units import PS_PER_NS
+from astra_ns3.workload.computing.clock import Clock
+from astra_ns3.workload.models.workload import ModelWorkload
+
+_INSTEAD = "a model file can be run itself, or written as chakra"
+
+
+@dataclass(frozen=True)
+class _Segment:
+    """Computing, then an exchange (None: the block has no more)."""
+
+    compute_ps: int = 0
+    exchange: Exchange | None = None
+
+    def as_pass(self) -> Pass:
+        compute_ns = -(-self.compute_ps // PS_PER_NS)
+        if self.exchange is None:
+            return Pass(compute_ns)
+        return Pass(compute_ns, self.exchange.kind, self.exchange.bytes)
+
+
+def model_as_loop(workload: ModelWorkload, npus: int) -> Workload:
+    """The loop of one iteration on so many NPUs; raises InputError, naming what the text has no words for."""
+    plan, clock = workload.plan(npus), workload.clock()
+    _check(plan)
+    layers = tuple(layer for chunk in plan.chunks for block in chunk for layer in _layers(block, plan, clock))
+    if plan.degrees.tensor == 1:
+        return Workload("DATA", layers, source=plan.source)
+    return Workload("HYBRID_TRANSFORMER", layers, source=plan.source, model_parallel_npus=plan.degrees.tensor)
+
+
+def _check(plan: TrainingPlan) -> None:
+    for what, found, expected in (
+        ("parallel.pipeline", plan.degrees.pipeline, 1),
+        ("parallel.virtual_stages", plan.virtual_stages, 1),
+        ("parallel.context", plan.degrees.context, 1),
+        ("parallel.zero", plan.sharding.stage, 0),
+        ("micro-batches", plan.micro_batches, 1),
+    ):
+        if found != expected:
+            raise InputError(
+                f"{plan.source}: {what}: found {found}, expected {expected}: ASTRA-sim's text can't say it; {_INSTEAD}"
+            )
+
+
+def _layers(block: Block, plan: TrainingPlan, clock: Clock) -> list[Layer]:
+    """The parts of a block."""
+    if any(not isinstance(item, Operation) for item in block.again):
+        raise _unsaid(plan, block, "an exchange while something is computed again")
+    forward = _segments(block.forward, block, plan, clock)
+    backward = _segments((*block.again, *block.input_gradient), block, plan, clock)
+    weights = sum(segment.compute_ps for segment in _segments(block.weight_gradient, block, plan, clock))
+    count = max(len(forward), len(backward))
+    forward += [_Segment()] * (count - len(forward))
+    backward = [_Segment()] * (count - len(backward)) + backward[::-1]
+    names = (
+        [block.name.replace(" ", "_")] if count == 1 else [f"{block.name}.{n}".replace(" ", "_") for n in range(count)]
+    )
+    shared = block.parameters + (block.expert_parameters if plan.degrees.expert == 1 else 0)
+    gradient_bytes = shared * plan.elements.gradient
+    sends = gradient_bytes and plan.degrees.gradient > 1
+    first = Pass(
+        -(-weights // PS_PER_NS),
+        CollectiveKind.ALL_REDUCE if sends else None,
+        gradient_bytes if sends else 0,
+    )
+    return [
+        Layer(name, ahead.as_pass(), back.as_pass(), first if number == 0 else Pass(0))
+        for number, (name, ahead, back) in enumerate(zip(names, forward, backward, strict=True))
+    ]
+
+
+def _segments(items: tuple[Item, ...], block: Block, plan: TrainingPlan, clock: Clock) -> list[_Segment]:
+    """Cut behind each exchange; at least one."""
+    found, compute_ps = [], 0
+    for item in items:
+        if isinstance(item, Operation):
+            compute_ps += clock.time_ps(item)
+        elif isinstance(item, Exchange) and item.group is Group.TENSOR:
+            found.append(_Segment(compute_ps, item))
+            compute_ps = 0
+        else:
+            group = item.group.value
+            raise _unsaid(plan, block, f"what goes on in its {group} group")
+    if not found:
+        return [_Segment(compute_ps)]
+    last = found[-1]
+    return [*found[:-1], _Segment(last.compute_ps + compute_ps, last.exchange)]
+
+
+def _unsaid(plan: TrainingPlan, block: Block, what: str) -> InputError:
+    return InputError(f"{plan.source}: {block.name}: ASTRA-sim's text can't say {what}; {_INSTEAD}")

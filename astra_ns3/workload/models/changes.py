@@ -1,0 +1,60 @@
+"""A model file with other values of some keys, and one written."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from astra_ns3.config.core.document import Document
+from astra_ns3.config.model.file import parse_model_file
+from astra_ns3.errors import InputError
+from astra_ns3.workload.models.workload import ModelWorkload
+from astra_ns3.workload.training.schedules import SCHEDULES
+
+_FIRST = ("kind", "name", "model", "training")
+"""Keys that stand at the top of a file."""
+
+
+def changed(workload: ModelWorkload, values: Mapping[str, object]) -> ModelWorkload:
+    """With ``values`` of keys like ``parallel.tensor``; raises InputError for keys or values that can't be."""
+    data: dict[str, Any] = workload.file.model_dump(mode="json", by_alias=True, exclude_unset=True)
+    for key, value in values.items():
+        group = data
+        *groups, last = key.split(".")
+        for name in groups:
+            inner = group.setdefault(name, {})
+            if not isinstance(inner, dict):
+                raise InputError(f"{workload.source}: key '{key}': '{name}' is {inner!r}, expected a group of keys")
+            group = inner
+        group[last] = value
+    document = Document(f"{workload.source} (changed)", data)
+    return ModelWorkload(parse_model_file(document, SCHEDULES), workload.source)
+
+
+def model_yaml(workload: ModelWorkload) -> str:
+    """A model file that says what a workload's says, defaults written out."""
+    whole = _without_open_keys(workload.file.document())
+    ordered = {key: whole[key] for key in (*_FIRST, *whole) if key in whole}
+    text: str = yaml.safe_dump(ordered, sort_keys=False, allow_unicode=True, width=100)
+    return text
+
+
+def _without_open_keys(data: dict[str, Any]) -> dict[str, Any]:
+    """Without those that have no value: what they mean follows from others."""
+    return {
+        key: _without_open_keys(value) if isinstance(value, dict) else value
+        for key, value in data.items()
+        if value is not None
+    }
+
+
+def write_model(workload: ModelWorkload, output: str | os.PathLike[str]) -> None:
+    """Write a model file; raises InputError."""
+    try:
+        Path(output).write_text(model_yaml(workload), encoding="utf-8", newline="\n")
+    except OSError as error:
+        raise InputError(f"{os.fspath(output)}: cannot be written: {error.strerror}") from error

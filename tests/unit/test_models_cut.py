@@ -1,0 +1,188 @@
+"""How models are cut over NPUs, which collectives come of it, and what is said where that can't be."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.models import LAYERS, small_gpt
+
+from astra_ns3.config.core.collective_kind import CollectiveKind
+from astra_ns3.config.model.parallel import Parallel
+from astra_ns3.config.training_plan import Exchange, Operation
+from astra_ns3.errors import InputError
+from astra_ns3.workload.dry_run import counted_messages, counted_requests
+from astra_ns3.workload.models.cutting import layers_of_parts
+from astra_ns3.workload.models.workload import ModelWorkload, read_model
+from astra_ns3.workload.training.programs import TrainingPrograms
+
+GATHER, SCATTER, REDUCE = CollectiveKind.ALL_GATHER, CollectiveKind.REDUCE_SCATTER, CollectiveKind.ALL_REDUCE
+LARGE_BYTES = 10_000
+"""Above what losses exchange: three numbers a token."""
+
+
+def programs_of(workload: ModelWorkload, npus: int) -> TrainingPrograms:
+    return TrainingPrograms.of(workload.plan(npus), workload.clock(), 1, (npus,))
+
+
+@pytest.mark.parametrize(
+    ("name", "parallel", "npus", "expected"),
+    [
+        ("data", {}, 4, {REDUCE}),
+        ("tensor", {"tensor": 4}, 4, {REDUCE}),
+        ("hybrid", {"tensor": 2, "sequence": True}, 4, {SCATTER, GATHER, REDUCE}),
+        ("FSDP", {"zero": 3}, 4, {SCATTER, GATHER}),
+        ("ZeRO", {"zero": 2}, 4, {SCATTER, GATHER}),
+        ("pipeline", {"pipeline": 4}, 4, set()),
+    ],
+)
+def test_which_collective_when(name: str, parallel: dict[str, Any], npus: int, expected: set[CollectiveKind]) -> None:
+    """The table of T. Krishna et al., "ASTRA-sim and Chakra Tutorial", MICRO 2024; pipelines only send messages."""
+    workload = small_gpt({"tied_embeddings": False}, parallel, micro_batches=4)
+    programs = programs_of(workload, npus)
+    used = {request.kind for request, _ in counted_requests(programs) if request.bytes > 3 * LARGE_BYTES}
+    assert used == expected
+    assert bool(counted_messages(programs)) == (name == "pipeline")
+
+
+def test_data_parallel_training_sends_nothing_but_gradients_and_these_once() -> None:
+    """Of its activations none, of its weights' gradients all: the same tutorial."""
+    workload = small_gpt({"tied_embeddings": False}, micro_batches=4)
+    requests = counted_requests(programs_of(workload, 4))
+    sent = sum(request.bytes * times for request, times in requests)
+    assert sent == workload.totals().parameters * 2
+
+
+@given(layers=st.integers(1, 200), pipeline=st.integers(1, 16), virtual=st.integers(1, 4))
+def test_parts_differ_by_one_layer_at_most_and_the_outer_ones_have_fewer(
+    layers: int, pipeline: int, virtual: int
+) -> None:
+    parallel = Parallel(pipeline=pipeline, virtual_stages=virtual)
+    if layers < pipeline * virtual:
+        with pytest.raises(InputError, match=f"expected at most the {layers} layers"):
+            layers_of_parts(layers, parallel, "model.yaml")
+        return
+    found = layers_of_parts(layers, parallel, "model.yaml")
+    assert len(found) == pipeline * virtual
+    assert sum(found) == layers
+    assert max(found) - min(found) <= 1
+    rising, falling = found[: (len(found) + 1) // 2], found[len(found) // 2 :]
+    assert list(rising) == sorted(rising)
+    assert list(falling) == sorted(falling, reverse=True)
+
+
+def test_llama_3_405b_has_a_layer_fewer_on_the_first_and_the_last_stage() -> None:
+    """As in section 3.3.2 of its paper."""
+    assert layers_of_parts(126, Parallel(pipeline=16), "") == (7, *[8] * 14, 7)
+
+
+def test_layers_of_parts_may_be_given() -> None:
+    found = small_gpt(parallel={"pipeline": 2, "layers_per_part": [3, 1]}).plan(2)
+    assert [len(chunk) for chunk in found.chunks] == [1 + 3, 1 + 1]
+    with pytest.raises(InputError, match=rf"2 entries of together 3 layers, expected 2 .* of together {LAYERS}"):
+        small_gpt(parallel={"pipeline": 2, "layers_per_part": [2, 1]}).plan(2)
+
+
+FILE = """\
+kind: transformer
+name: wrong
+model:
+  layers: 4
+  hidden: 64
+  heads: 8
+  kv_heads: 2
+  vocabulary: 100
+training:
+  sequence: 16
+  global_batch: 6
+parallel:
+  tensor: 2
+  pipeline: 2
+"""
+
+
+def read_changed(folder: Path, old: str, new: str) -> ModelWorkload:
+    """The file with another line."""
+    assert FILE.count(old) == 1
+    file = folder / "model.yaml"
+    file.write_text(FILE.replace(old, new), encoding="utf-8")
+    return read_model(file)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        (
+            "kind: transformer",
+            "kind: tranformer",
+            ":1: key 'kind': found 'tranformer', allowed: transformer, convolution",
+        ),
+        (
+            "  heads: 8",
+            "  heads: 7",
+            ":6: key 'model.heads': found 7, expected a divisor of hidden, 64, or a head_size",
+        ),
+        ("  kv_heads: 2", "  kv_heads: 3", ":7: key 'model.kv_heads': found 3, expected a divisor of the 8 heads"),
+        ("  hidden: 64", "  hiden: 64", ":5: key 'model.hiden': unknown key"),
+        ("tensor: 2", "tensor: 3", ":12: key 'parallel': tensor is 3, expected a divisor of the 8 heads"),
+        ("tensor: 2", "expert: 2", ":12: key 'parallel': expert is 2, expected 1: the model has no experts"),
+        ("pipeline: 2", "context: 3", ":12: key 'parallel': context is 3, expected a divisor of the 16 tokens"),
+        ("pipeline: 2", "schedule: 1f1", ":14: key 'parallel.schedule': found '1f1', allowed: gpipe, 1f1b"),
+        ("global_batch: 6", "global_batch: 6\n  micro_batches: 2", ":11: key 'training.global_batch': stands beside"),
+    ],
+)
+def test_a_wrong_file_is_told_with_line_and_key(tmp_path: Path, old: str, new: str, message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        read_changed(tmp_path, old, new)
+    assert str(caught.value).startswith(f"{tmp_path / 'model.yaml'}{message}")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "npus", "message"),
+    [
+        (
+            "  tensor: 2",
+            "  tensor: 2",
+            6,
+            ": parallel: tensor 2 x context 1 x pipeline 2 are 4 NPUs, expected a divisor",
+        ),
+        ("  tensor: 2", "  data: 3", 8, ": parallel: tensor 1 x context 1 x pipeline 2 x data 3 are 6 NPUs, expected"),
+        ("global_batch: 6", "global_batch: 5", 8, ": training.global_batch is 5, expected a multiple of micro_batch"),
+        (
+            "pipeline: 2",
+            "pipeline: 8",
+            16,
+            ": 8 parts (parallel.pipeline times virtual_stages), expected at most the 4",
+        ),
+    ],
+)
+def test_npus_that_don_t_fit_are_told(tmp_path: Path, old: str, new: str, npus: int, message: str) -> None:
+    workload = read_changed(tmp_path, old, new)
+    with pytest.raises(InputError) as caught:
+        workload.plan(npus)
+    assert str(caught.value).startswith(f"{tmp_path / 'model.yaml'}{message}")
+
+
+def test_degrees_that_a_kind_has_no_use_for_are_refused(tmp_path: Path) -> None:
+    file = tmp_path / "model.yaml"
+    text = "kind: convolution\nname: x\nmodel: {residual: {blocks: [1]}}\nparallel: {sequence: on}\n"
+    file.write_text(text, encoding="utf-8")
+    with pytest.raises(InputError, match="sequence is on, expected off: a model of kind convolution has none"):
+        read_model(file)
+
+
+def test_scaled_sizes_are_truncated_and_scaled_times_longer() -> None:
+    workload = small_gpt(parallel={"tensor": 2, "sequence": True, "pipeline": 2})
+    half = workload.scaled(0.5, 2.0)
+    plan, other = workload.plan(4), half.plan(4)
+    assert other.boundary_bytes == plan.boundary_bytes // 2
+    block, halved = plan.chunks[0][1], other.chunks[0][1]
+    before = [item.bytes for item in block.forward if isinstance(item, Exchange)]
+    after = [item.bytes for item in halved.forward if isinstance(item, Exchange)]
+    assert before
+    assert after == [size // 2 for size in before]
+    operation = next(item for item in block.forward if isinstance(item, Operation) and item.flops)
+    assert half.clock().time_ps(operation) == pytest.approx(2 * workload.clock().time_ps(operation), abs=1)
