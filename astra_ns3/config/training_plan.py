@@ -6,7 +6,7 @@ by the loops (``workload/training/``), and added up (``workload/memory/``). Time
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -276,3 +276,14 @@ class TrainingPlan:
     def stage(self, number: int) -> Sequence[tuple[Block, ...]]:
         """The parts of the model on a stage."""
         return self.chunks[number :: self.degrees.pipeline]
+
+    def operations(self) -> Iterator[Operation]:
+        """All that blocks compute, but for the update of weights."""
+        for block in (block for chunk in self.chunks for block in chunk):
+            for item in (*block.forward, *block.input_gradient, *block.weight_gradient, *block.again):
+                if isinstance(item, Uneven):
+                    yield from item.operations
+                elif isinstance(item, Ring):
+                    yield item.operation
+                elif isinstance(item, Operation):
+                    yield item
