@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from astra_ns3.experiments.foreseen import Foreseen
 from astra_ns3.experiments.in_force import in_force_document
 from astra_ns3.experiments.inputs import Inputs
 
@@ -25,6 +26,7 @@ class Description:
     observes: bool
     asked_to_observe: bool
     warnings: tuple[str, ...]
+    foreseen: Foreseen
     compute_slowdown: Document | None = None
     """What makes computations longer."""
 
@@ -41,5 +43,6 @@ def describe(inputs: Inputs) -> Description:
         observes=inputs.network.observe.anything,
         asked_to_observe=inputs.asked_to_observe,
         warnings=inputs.warnings,
+        foreseen=inputs.job.foreseen(inputs.ground),
         compute_slowdown=None if inputs.slowdown is None else inputs.slowdown.document(),
     )

@@ -10,6 +10,7 @@ from typing import Any
 from astra_ns3.errors import AstraNs3Error
 from astra_ns3.experiments.description import Description
 from astra_ns3.experiments.flow_tables import flow_document
+from astra_ns3.experiments.foreseen import foreseen_document
 from astra_ns3.experiments.play import Played
 from astra_ns3.experiments.request import RunRequest
 from astra_ns3.experiments.store import FORMAT
@@ -42,6 +43,7 @@ def run_document(
         "finish_ps": max(played.records.finish_ps, played.reached_ps),
         **_totals(played.records),
         **flow_document(played.records.flows),
+        **foreseen_document(description.foreseen),
         "statistics": {name: value for name, value in played.statistics.items() if not _varies(name)},
         "warnings": warnings,
         "compat": description.compat,

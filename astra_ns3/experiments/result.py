@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, overload
 from astra_ns3.errors import InputError
 from astra_ns3.experiments.astra_sim_tables import BACKEND_END_TO_END, DETAILED, END_TO_END, UTILIZATION_SUFFIX
 from astra_ns3.experiments.flow_tables import FLOW_COMPLETION, GOODPUT
+from astra_ns3.experiments.foreseen import EXPERTS, MEMORY
 from astra_ns3.experiments.layer_table import LAYERS
 from astra_ns3.experiments.metadata import FORMAT_VERSION
 from astra_ns3.experiments.replacing import RUN_FILE, whole_run
@@ -181,6 +182,8 @@ class Result:
     completions = Frame(COMPLETIONS)
     flow_completion = Frame(FLOW_COMPLETION, "a row per class of sizes, if the workload is a list of flows")
     goodput = Frame(GOODPUT, "a row per interval of time, if the workload is a list of flows")
+    memory = Frame(MEMORY, "a row per step of a stage's schedule, if the workload is a model")
+    experts = Frame(EXPERTS, "a row per layer whose experts aren't chosen alike")
     accounts = Frame(ACCOUNTS)
     account_hops = Frame(ACCOUNT_HOPS)
     layers = Frame(LAYERS)

@@ -14,6 +14,7 @@ from astra_ns3.errors import InputError, ResultsNotSaved
 from astra_ns3.experiments.astra_sim_tables import astra_sim_tables
 from astra_ns3.experiments.description import Description
 from astra_ns3.experiments.flow_tables import flow_tables
+from astra_ns3.experiments.foreseen import foreseen_tables
 from astra_ns3.experiments.layer_table import LAYERS, write_layers
 from astra_ns3.experiments.metadata import run_document
 from astra_ns3.experiments.play import Played
@@ -139,6 +140,7 @@ def save(
         collective_table(played.records),
         switch_table(played.switch_ports),
         *flow_tables(played.records.flows),
+        *foreseen_tables(description.foreseen),
     ]
     if "layers" in request.record:
         destination.write_layers(played.records.roles)

@@ -15,6 +15,7 @@ from astra_ns3.config.transports.roce_control import OwnControl
 from astra_ns3.errors import InputError
 from astra_ns3.experiments.capacity import check_run_fits
 from astra_ns3.experiments.forecast import Forecast, forecast
+from astra_ns3.experiments.foreseen import foreseen_document
 from astra_ns3.experiments.in_force import in_force_document
 from astra_ns3.experiments.inputs import USUAL, FilePath, Inputs, Options, load_inputs
 from astra_ns3.experiments.isolated.trial import try_in_child
@@ -42,6 +43,8 @@ class Validation:
     in_force: dict[str, Any] | None
     """Every number of the transports and of marking, as run.json has them; None of an analytical network."""
     warnings: tuple[str, ...]
+    foreseen: dict[str, Any]
+    """Of a model, as run.json has it: memory by stage, how experts are chosen."""
 
     def document(self) -> dict[str, Any]:
         """As plain data."""
@@ -74,6 +77,7 @@ def validate(
         forecast=forecast(inputs, options.passes),
         in_force=in_force_document(inputs.plan),
         warnings=(*inputs.warnings, *_does_not_fit(inputs, options.passes)),
+        foreseen=foreseen_document(inputs.job.foreseen(inputs.ground)),
     )
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from astra_ns3.report.alignment import aligned, clock, percent
 from astra_ns3.report.flow_text import completion_text, flow_rows
+from astra_ns3.report.foreseen_text import foreseen_rows
 from astra_ns3.report.pipeline_text import pipeline_rows
 from astra_ns3.units import format_bytes, format_time
 
@@ -26,6 +27,7 @@ _COPIED = (
     "chunks",
     "warnings",
 )
+_IF_THERE = ("flows", "memory_by_stage", "experts")
 
 Metadata = Mapping[str, Any]
 
@@ -34,7 +36,7 @@ def summary(metadata: Metadata, folder: Path | None) -> dict[str, Any]:
     """What a script wants to know of a run, flat; times in ps, of the reported NPU, but for the last one's finish."""
     return {
         **{name: metadata[name] for name in _COPIED},
-        **({"flows": metadata["flows"]} if "flows" in metadata else {}),
+        **{name: metadata[name] for name in _IF_THERE if name in metadata},
         **metadata["statistics"],
         **{name: metadata["timing"][name] for name in ("wall_seconds", "setup_seconds", "simulation_seconds")},
         "peak_memory_bytes": metadata["memory"]["peak_bytes"],
@@ -75,6 +77,7 @@ def _rows(metadata: Metadata) -> list[tuple[str, str]]:
             ("compute", _share(metadata["compute_ps"], npu_ps, npu)),
             ("exposed communication", _share(metadata["exposed_ps"], npu_ps, npu)),
             ("collectives", f"{metadata['collectives']:,} in {metadata['chunks']:,} chunks"),
+            *foreseen_rows(metadata),
         ]
     statistics = metadata["statistics"]
     rows += [(name, f"{statistics[name]:,}") for name in ("messages", "packets", "events") if name in statistics]

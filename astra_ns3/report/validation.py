@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from astra_ns3.report.alignment import aligned, clock, counted
+from astra_ns3.report.foreseen_text import foreseen_rows
 from astra_ns3.units import format_bytes, format_rate, format_time
 
 
@@ -22,6 +23,7 @@ def validation_text(document: Mapping[str, Any]) -> str:
             ("packets", f"{forecast['packets']:,} with data"),
             *_pairs(forecast),
             *_in_force(document["in_force"] or {}),
+            *foreseen_rows(document["foreseen"]),
             ("estimated time", f"{clock(forecast['wall_seconds'])} on one core"),
             ("estimated memory", f"{format_bytes(forecast['memory_bytes'])}"),
         ]

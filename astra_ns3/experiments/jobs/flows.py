@@ -12,6 +12,7 @@ from astra_ns3.collectives.schedule_files import Tell, silent
 from astra_ns3.config.flow_list import FlowList, Numbers
 from astra_ns3.errors import InputError
 from astra_ns3.experiments.expected import ExpectedPlay, ExpectedRun
+from astra_ns3.experiments.foreseen import Foreseen
 from astra_ns3.experiments.jobs.job import Ground, Playing, Shape
 from astra_ns3.network.api import NetworkBackend
 from astra_ns3.system.messages import message_schedule
@@ -60,6 +61,10 @@ class FlowsJob:
             "last_start_ps": int(flows.starts_ps.max()),
             "npus": flows.npus,
         }
+
+    def foreseen(self, ground: Ground) -> Foreseen:
+        """Nothing."""
+        return Foreseen()
 
     def expected(self, ground: Ground, passes: int, tell: Tell = silent) -> ExpectedRun:
         """Every flow, those of about one size together; raises InputError if the network lacks an NPU."""

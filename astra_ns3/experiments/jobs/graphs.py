@@ -10,6 +10,7 @@ from astra_ns3.collectives.schedule_files import Tell, silent
 from astra_ns3.config.graph_workload import GraphWorkload
 from astra_ns3.errors import InputError
 from astra_ns3.experiments.expected import ExpectedPlay, ExpectedRun, expected_plays
+from astra_ns3.experiments.foreseen import Foreseen
 from astra_ns3.experiments.jobs.job import Ground, Playing, Shape
 from astra_ns3.network.api import NetworkBackend
 from astra_ns3.system.groups import Grid
@@ -82,6 +83,10 @@ class GraphJob:
             "npus": workload.npus,
             "groups": {name: list(members) for name, members in workload.groups.items()},
         }
+
+    def foreseen(self, ground: Ground) -> Foreseen:
+        """Nothing."""
+        return Foreseen()
 
     def expected(self, ground: Ground, passes: int, tell: Tell = silent) -> ExpectedRun:
         """Every collective and message; of a workload with too many kinds some, but no number."""

@@ -12,6 +12,7 @@ from astra_ns3.config.core.compatibility import Compatibility
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.errors import InputError
 from astra_ns3.experiments.expected import ExpectedRun
+from astra_ns3.experiments.foreseen import Foreseen
 from astra_ns3.network.api import NetworkBackend
 from astra_ns3.network.ideal.choice import Ideal
 from astra_ns3.network.recorded import TableSink
@@ -81,6 +82,9 @@ class Job(Protocol):
 
     def document(self) -> dict[str, Any]:
         """As plain data for run.json; ``source`` is in it."""
+
+    def foreseen(self, ground: Ground) -> Foreseen:
+        """What can be said of memory and experts before it is played; empty if it is no model."""
 
     def expected(self, ground: Ground, passes: int, tell: Tell = silent) -> ExpectedRun:
         """What it will send; ``tell`` hears of the proof of a user's schedule."""

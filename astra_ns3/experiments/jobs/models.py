@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
 from astra_ns3.collectives.schedule_files import Tell, silent
+from astra_ns3.config.training_plan import TrainingPlan
 from astra_ns3.experiments.expected import ExpectedRun, expected_run
+from astra_ns3.experiments.foreseen import Foreseen
 from astra_ns3.experiments.jobs.job import Ground, Playing, Shape, check_collectives
 from astra_ns3.experiments.scaling import told_apart
 from astra_ns3.network.api import NetworkBackend
 from astra_ns3.workload.dry_run import Counts, expected_computation, issued_at_once
+from astra_ns3.workload.experts.skew import expert_skew
+from astra_ns3.workload.memory.peaks import memory_of, memory_warnings
 from astra_ns3.workload.models.workload import ModelWorkload
 from astra_ns3.workload.programs_driver import ProgramsDriver
 from astra_ns3.workload.training.making import training_programs
@@ -23,6 +27,7 @@ class ModelJob:
     """See :class:`~astra_ns3.experiments.jobs.job.Job`."""
 
     workload: ModelWorkload
+    _plans: dict[int, TrainingPlan] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def source(self) -> str:
@@ -43,8 +48,13 @@ class ModelJob:
         return told_apart(self.source, comm_scale, compute_scale)
 
     def warnings(self, ground: Ground) -> list[str]:
-        """How the model is cut where that isn't even."""
-        return list(self.workload.warnings(prod(ground.dimensions)))
+        """How the model is cut where that isn't even, and stages that need more memory than NPUs have."""
+        return [*self.workload.warnings(prod(ground.dimensions)), *memory_warnings(self._plan(ground))]
+
+    def foreseen(self, ground: Ground) -> Foreseen:
+        """The memory of each stage, and how experts are chosen."""
+        plan = self._plan(ground)
+        return Foreseen(memory_of(plan), plan.memory_bytes, expert_skew(plan))
 
     def document(self) -> dict[str, Any]:
         """The model's file, and what it amounts to."""
@@ -80,5 +90,11 @@ class ModelJob:
 
     def programs(self, ground: Ground, passes: int) -> TrainingPrograms:
         """Of all stages, on the network's NPUs; raises InputError if the degrees don't fit."""
-        plan = self.workload.plan(prod(ground.dimensions))
-        return training_programs(plan, self.workload.clock(), passes, ground.dimensions)
+        return training_programs(self._plan(ground), self.workload.clock(), passes, ground.dimensions)
+
+    def _plan(self, ground: Ground) -> TrainingPlan:
+        """Worked out once."""
+        npus = prod(ground.dimensions)
+        if npus not in self._plans:
+            self._plans[npus] = self.workload.plan(npus)
+        return self._plans[npus]

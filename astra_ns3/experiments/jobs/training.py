@@ -8,6 +8,7 @@ from typing import Any
 from astra_ns3.collectives.schedule_files import Tell, silent
 from astra_ns3.config.workload import Pass, Workload
 from astra_ns3.experiments.expected import ExpectedRun, expected_run
+from astra_ns3.experiments.foreseen import Foreseen
 from astra_ns3.experiments.jobs.job import Ground, Playing, Shape, check_collectives
 from astra_ns3.experiments.scaling import scaled_apart
 from astra_ns3.network.api import NetworkBackend
@@ -80,6 +81,10 @@ class TrainingJob:
                 for layer in workload.layers
             ],
         }
+
+    def foreseen(self, ground: Ground) -> Foreseen:
+        """Nothing."""
+        return Foreseen()
 
     def expected(self, ground: Ground, passes: int, tell: Tell = silent) -> ExpectedRun:
         """Every collective and message of the loop."""

@@ -9,6 +9,7 @@ from astra_ns3.report.comparison.compare import compare
 from astra_ns3.report.comparison.text import difference_row, value_text
 from astra_ns3.report.explanation.explain import explain
 from astra_ns3.report.flow_text import flow_numbers
+from astra_ns3.report.foreseen_text import foreseen_rows
 from astra_ns3.report.page.configuration import Defaults, Key, configuration
 from astra_ns3.report.page.figure import Shown
 from astra_ns3.report.page.markup import Markup, joined, table, tag
@@ -61,6 +62,7 @@ def _numbers(run: Records) -> list[tuple[str, str, str]]:
         ("messages", f"{statistics['messages']:,}" if "messages" in statistics else "-", ""),
         ("wall time", clock(timing["wall_seconds"]), f"{statistics.get('events', 0):,} events"),
     ]
+    found += [(name, "", words) for name, words in foreseen_rows(metadata)]
     return found + [(name.replace("_", " "), f"{statistics[name]:,}", "") for name in _MISHAPS if statistics.get(name)]
 
 

@@ -15,7 +15,7 @@ from astra_ns3.errors import InputError
 from astra_ns3.workload.experts.group import ExpertGroup, Routed, Table
 from astra_ns3.workload.experts.shares import Shares
 
-MOST_DRAWN = 16_384
+MOST_DRAWN = 8_192
 """Tokens of a layer, over all places; if there are more, each that is drawn stands for several."""
 
 _Numbers = npt.NDArray[np.int64]
@@ -49,10 +49,12 @@ def draw_choices(
     """The different experts that each of ``tokens`` goes to, shape ``(tokens, active)``; raises InputError."""
     if np.count_nonzero(shares) < len(shares):
         raise InputError("some experts get no tokens, with which node_limit can't be kept; expected a share of each")
-    affinity = np.log(shares) + generator.gumbel(size=(tokens, group.experts))
+    # The negative logarithm of an exponential number is one of Gumbel's.
+    exponential = generator.standard_exponential((tokens, group.experts), dtype=np.float32)
+    affinity = np.log(shares).astype(np.float32) - np.log(exponential.clip(min=np.finfo(np.float32).tiny))
     by_node = affinity.reshape(tokens, group.nodes, -1)
-    best = -(-group.active // limit)
-    sums = np.sort(by_node, axis=2)[:, :, -best:].sum(axis=2)
+    best = min(-(-group.active // limit), by_node.shape[2])
+    sums = np.partition(by_node, -best, axis=2)[:, :, -best:].sum(axis=2)
     nodes = np.argsort(sums, axis=1)[:, -limit:]
     allowed = np.zeros((tokens, group.nodes), dtype=np.bool_)
     np.put_along_axis(allowed, nodes, values=True, axis=1)

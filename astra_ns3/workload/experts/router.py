@@ -32,30 +32,40 @@ class Router:
     def layer(self, number: int) -> Routed:
         """Of the layer with this number; raises InputError for what the routing's file says of it."""
         group, routing = self._group, self._routing
-        shares = [self._shares(number, place) for place in range(group.places)]
+        shares = self._shares(number)
         if routing.node_limit is not None:
             return node_limited(group, shares, routing.node_limit, (routing.seed, number))
-        tokens = np.stack([self._counts(place, own) for place, own in enumerate(shares)])
+        tokens = np.stack([self._counts(place, parts) for place, parts in enumerate(self._parts(shares))])
         kept = tokens if routing.capacity is None else np.minimum(tokens, self._capacity(routing.capacity))
         table = kept.reshape(group.places, group.places, group.own).sum(axis=2).tolist()
         dropped = int((tokens - kept).sum())
         return Routed((tuple(tuple(row) for row in table),), tuple(kept.sum(axis=0).tolist()), dropped)
 
-    def _shares(self, layer: int, place: int) -> Shares:
+    def _shares(self, layer: int) -> list[Shares]:
+        """Of each expert, for the tokens of each place."""
+        group, routing = self._group, self._routing
         if self._file is not None:
-            return self._file.shares(layer, place)
-        return zipf_shares(self._group.experts, self._routing.exponent, self._routing.seed, layer)
+            return [self._file.shares(layer, place) for place in range(group.places)]
+        return [zipf_shares(group.experts, routing.exponent, routing.seed, layer)] * group.places
 
-    def _counts(self, place: int, shares: Shares) -> Counts:
+    def _parts(self, shares: list[Shares]) -> list[Shares]:
+        """Of each place's tokens, those that go to each expert; raises InputError for too many."""
+        group = self._group
+        if self._file is None:
+            return [chosen(shares[0], group.active)] * group.places
+        for own in shares:
+            if float(own.max()) * group.active > 1 + 1 / (group.tokens * group.active):
+                raise InputError(
+                    f"{self._routing.file}: expert {int(own.argmax())} gets {own.max():.0%} of the choices, expected "
+                    f"at most {1 / group.active:.0%}: each token goes to {group.active} different experts"
+                )
+        return [chosen(own, group.active) for own in shares]
+
+    def _counts(self, place: int, parts: Shares) -> Counts:
         """How many of a place's tokens go to each expert."""
         group = self._group
-        if self._file is not None and float(shares.max()) * group.active > 1 + 1 / (group.tokens * group.active):
-            raise InputError(
-                f"{self._routing.file}: expert {int(shares.argmax())} gets {shares.max():.0%} of the choices, expected "
-                f"at most {1 / group.active:.0%}: each token goes to {group.active} different experts"
-            )
         total = group.tokens * group.active
-        return whole(chosen(shares, group.active), group.tokens, total, first=place * (total % group.experts))
+        return whole(parts, group.tokens, total, first=place * (total % group.experts))
 
     def _capacity(self, factor: float) -> int:
         group = self._group

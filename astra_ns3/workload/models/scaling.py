@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import gcd
 
 from astra_ns3.config.training_plan import Block, Exchange, Item, Ring, TrainingPlan
+
+_LEAST_UNIT_BYTES = 1000
+"""A unit of so many can be rounded to a byte by itself."""
 
 
 def scaled_plan(plan: TrainingPlan, comm_scale: float) -> TrainingPlan:
@@ -44,6 +48,14 @@ def _scaled_item(item: Item, scale: float) -> Item:
         return replace(item, bytes=scaled_bytes(item.bytes, scale))
     if not isinstance(item, Exchange):
         return item
-    counts = item.counts and tuple(tuple(scaled_bytes(size, scale) for size in row) for row in item.counts)
+    counts = item.counts and _scaled_counts(item.counts, scale)
     size = max(map(sum, counts)) if counts else scaled_bytes(item.bytes, scale)
     return replace(item, bytes=size, counts=counts)
+
+
+def _scaled_counts(counts: tuple[tuple[int, ...], ...], scale: float) -> tuple[tuple[int, ...], ...]:
+    """Tokens stay whole where they are large: what all counts are multiples of is scaled, else each count."""
+    unit = gcd(*(size for row in counts for size in row))
+    if unit * scale < _LEAST_UNIT_BYTES:
+        return tuple(tuple(scaled_bytes(size, scale) for size in row) for row in counts)
+    return tuple(tuple(size // unit * scaled_bytes(unit, scale) for size in row) for row in counts)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.model.transformer import Experts
@@ -33,7 +33,7 @@ class Dispatch:
 
     def on_each(self, operation_of: Callable[[int], Operation]) -> Item:
         """An operation of so many rows in each place."""
-        operations = tuple(operation_of(rows) for rows in self.rows)
+        operations = tuple(_operation(operation_of, rows) for rows in self.rows)
         return operations[0] if len(set(self.rows)) == 1 else Uneven(Group.EXPERT, operations)
 
 
@@ -68,6 +68,11 @@ def router_of(share: Share, experts: Experts) -> Router | None:
             )
     group = ExpertGroup(experts.count, experts.active, share.degrees.expert, share.own_tokens, per_node)
     return Router(experts, group)
+
+
+def _operation(operation_of: Callable[[int], Operation], rows: int) -> Operation:
+    """Of no rows nothing is computed, and no clock is asked."""
+    return operation_of(rows) if rows else replace(operation_of(1), flops=0, bytes=0, time_ps=0)
 
 
 def _exchange(share: Share, rows: Table) -> Exchange:

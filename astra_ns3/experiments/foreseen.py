@@ -1,0 +1,115 @@
+"""What is known of a model's run before it is played, as tables and data: memory by stage, how experts are chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from astra_ns3.experiments.tables import Cell, CellColumn, Table, decimal
+from astra_ns3.workload.experts.skew import LayerSkew
+from astra_ns3.workload.memory.peaks import moment_words
+from astra_ns3.workload.memory.stage import Moment, StageMemory
+from astra_ns3.workload.memory.usage import Usage
+
+MEMORY = "memory.csv"
+EXPERTS = "experts.csv"
+
+
+@dataclass(frozen=True)
+class Foreseen:
+    """Of a model's training, worked out from its plan. ``memory``: of an NPU of each stage; ``capacity_bytes``: what it
+    has (None: not known); ``experts``: layers whose experts aren't chosen alike.
+    """
+
+    memory: tuple[StageMemory, ...] = ()
+    capacity_bytes: int | None = None
+    experts: tuple[LayerSkew, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Step:
+    """A moment of a stage; ``number``: its place in the stage's schedule."""
+
+    stage: int
+    number: int
+    moment: Moment
+
+
+def _part(name: str) -> CellColumn[_Step]:
+    return f"{name}_bytes", lambda step: getattr(step.moment.usage, name)
+
+
+def _of_work(name: str) -> CellColumn[_Step]:
+    def cell(step: _Step) -> Cell:
+        work = step.moment.work
+        return None if work is None else int(getattr(work, name))
+
+    return name, cell
+
+
+MEMORY_COLUMNS: tuple[CellColumn[_Step], ...] = (
+    ("stage", lambda step: step.stage),
+    ("step", lambda step: step.number),
+    ("work", lambda step: "update" if step.moment.work is None else step.moment.work.kind.value),
+    _of_work("chunk"),
+    _of_work("micro_batch"),
+    ("layer", lambda step: step.moment.block or None),
+    ("total_bytes", lambda step: step.moment.usage.total_bytes),
+    *(_part(name) for name in Usage._fields),
+)
+EXPERTS_COLUMNS: tuple[CellColumn[LayerSkew], ...] = (
+    ("layer", lambda skew: skew.layer),
+    ("places", lambda skew: skew.places),
+    ("rows", lambda skew: skew.rows),
+    ("most_rows", lambda skew: skew.most_rows),
+    ("busiest_place", lambda skew: skew.busiest),
+    ("most_over_mean", lambda skew: decimal(skew.most_rows * skew.places, skew.rows) if skew.rows else None),
+    ("dropped", lambda skew: skew.dropped),
+)
+
+
+def foreseen_tables(foreseen: Foreseen) -> list[Table]:
+    """A row for each step of each stage's schedule; a row for each layer with uneven experts. None without them."""
+    tables = []
+    if foreseen.memory:
+        tables.append(Table.of(MEMORY, MEMORY_COLUMNS, list(_steps(foreseen))))
+    if foreseen.experts:
+        tables.append(Table.of(EXPERTS, EXPERTS_COLUMNS, foreseen.experts))
+    return tables
+
+
+def foreseen_document(foreseen: Foreseen) -> dict[str, Any]:
+    """What run.json says of it; nothing where nothing is foreseen."""
+    found: dict[str, Any] = {}
+    if foreseen.memory:
+        stages = [_stage_document(stage) for stage in foreseen.memory]
+        found["memory_by_stage"] = {"capacity_bytes": foreseen.capacity_bytes, "stages": stages}
+    if foreseen.experts:
+        found["experts"] = _experts_document(foreseen.experts)
+    return found
+
+
+def _steps(foreseen: Foreseen) -> Iterator[_Step]:
+    for memory in foreseen.memory:
+        for number, moment in enumerate(memory.moments):
+            yield _Step(memory.stage, number, moment)
+
+
+def _stage_document(memory: StageMemory) -> dict[str, Any]:
+    peak = memory.peak
+    parts = {f"{name}_bytes": value for name, value in peak.usage._asdict().items()}
+    return {"stage": memory.stage, "peak_bytes": peak.usage.total_bytes, "when": moment_words(peak), **parts}
+
+
+def _experts_document(layers: tuple[LayerSkew, ...]) -> dict[str, Any]:
+    worst = max(layers, key=lambda skew: skew.most_over_mean)
+    rows, dropped = sum(skew.rows for skew in layers), sum(skew.dropped for skew in layers)
+    return {
+        "layers": len(layers),
+        "worst_layer": worst.layer,
+        "most_over_mean": round(worst.most_over_mean, 6),
+        "mean_over_layers": round(sum(skew.most_over_mean for skew in layers) / len(layers), 6),
+        "rows": rows,
+        "dropped": dropped,
+    }

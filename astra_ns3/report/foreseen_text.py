@@ -1,0 +1,43 @@
+"""The memory of a model's training and the load of its experts, for people, from what run.json says of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from astra_ns3.report.alignment import percent
+from astra_ns3.units import format_bytes
+
+_MOST_PARTS = 3
+
+
+def foreseen_rows(metadata: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Of the summary's table; none for what is no model."""
+    rows = []
+    if "memory_by_stage" in metadata:
+        rows.append(("memory of an NPU", _memory(metadata["memory_by_stage"])))
+    if "experts" in metadata:
+        rows.append(("experts", _experts(metadata["experts"])))
+    return rows
+
+
+def _memory(memory: Mapping[str, Any]) -> str:
+    """The fullest stage and what fills it most."""
+    fullest = max(memory["stages"], key=lambda stage: int(stage["peak_bytes"]))
+    parts = {name.removesuffix("_bytes"): size for name, size in fullest.items() if name.endswith("_bytes")}
+    peak = parts.pop("peak")
+    largest = sorted((part for part in parts.items() if part[1]), key=lambda part: -part[1])[:_MOST_PARTS]
+    has = "" if memory["capacity_bytes"] is None else f" of {format_bytes(memory['capacity_bytes'])}"
+    on = f" on stage {fullest['stage']}" if len(memory["stages"]) > 1 else ""
+    shown = ", ".join(f"{name} {format_bytes(size)}" for name, size in largest)
+    return f"{format_bytes(peak)}{has} at most{on}: {shown}"
+
+
+def _experts(experts: Mapping[str, Any]) -> str:
+    """The worst layer, all of them, and what was dropped."""
+    words = (
+        f"the busiest place computes {experts['most_over_mean']:.3g} times the mean in {experts['worst_layer']}, "
+        f"{experts['mean_over_layers']:.3g} times on average"
+    )
+    chosen = experts["rows"] + experts["dropped"]
+    return f"{words}; {percent(experts['dropped'], chosen)} of choices dropped" if experts["dropped"] else words

@@ -1,0 +1,163 @@
+"""What an NPU of a stage keeps while its schedule goes on, block by block.
+
+After a block's forward pass its activations are kept until its backward pass has ended, or, where a schedule has the
+gradients of weights by themselves, until these are there; what is computed again stays as long. With ZeRO's stage 3
+the weights of a block are gathered while it is used, and those of the next blocks, as many as ``prefetch`` says, ahead
+of it; kept ones stay from a micro-batch's forward to its backward pass. With stages 2 and 3 gradients fill a bucket,
+and with ``overlap`` the one before it is on its way meanwhile; without, all of them wait for the end.
+
+Model limits: what kernels need while they run, buffers of collectives, and the allocator's losses aren't counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from astra_ns3.config.training_plan import Block, Item, Ring, TrainingPlan
+from astra_ns3.workload.memory.states import ModelStates
+from astra_ns3.workload.memory.usage import Usage
+from astra_ns3.workload.training.schedules import Position, Work, WorkKind, order_of
+
+
+@dataclass(frozen=True)
+class Moment:
+    """A micro-batch's pass through a part of the model, and the most that an NPU has while it goes on; ``work`` None:
+    the update. ``block``: in which block of the model that is.
+    """
+
+    work: Work | None
+    block: str
+    usage: Usage
+
+
+@dataclass(frozen=True)
+class StageMemory:
+    """Of each NPU of a stage, in one iteration, in the order of its schedule."""
+
+    stage: int
+    moments: tuple[Moment, ...]
+
+    @property
+    def peak(self) -> Moment:
+        """The first with most bytes."""
+        return max(self.moments, key=lambda moment: moment.usage.total_bytes)
+
+
+def stage_memory(plan: TrainingPlan, stage: int) -> StageMemory:
+    """An NPU of a stage; raises InputError if the schedule doesn't fit."""
+    return StageMemory(stage, tuple(_Stage(plan, stage).moments()))
+
+
+class _Stage:
+    """The books of a stage while its schedule is gone through."""
+
+    def __init__(self, plan: TrainingPlan, stage: int) -> None:
+        self._chunks = plan.stage(stage)
+        self._sharding = plan.sharding
+        states = ModelStates(plan)
+        self._base = states.kept(block for chunk in self._chunks for block in chunk)
+        at = Position(stage, plan.degrees.pipeline, plan.virtual_stages, plan.micro_batches)
+        self._order = order_of(plan.schedule, at, plan.source)
+        self._gathered = [[states.gathered_bytes(block) for block in chunk] for chunk in self._chunks]
+        self._held = [[0] * len(chunk) for chunk in self._chunks]  # micro-batches for which weights are kept
+        self._held_bytes = 0
+        self._activations = self._recomputed = 0
+        self._gradients = _Gradients(plan, states)
+
+    def moments(self) -> Iterator[Moment]:
+        """The work of an iteration, and the update."""
+        for work in self._order:
+            self._gradients.arrived()
+            found = self._forward(work) if work.kind is WorkKind.FORWARD else self._backward(work)
+            block, usage = max(found, key=lambda each: each[1].total_bytes, default=("", self._usage()))
+            yield Moment(work, block, usage)
+        self._gradients.finish()
+        yield Moment(None, "", self._usage())
+
+    def _forward(self, work: Work) -> Iterator[tuple[str, Usage]]:
+        blocks = self._chunks[work.chunk]
+        for place, block in enumerate(blocks):
+            self._activations += block.activation_bytes
+            ahead = range(place, min(place + 1 + self._sharding.prefetch, len(blocks)))
+            yield block.name, self._usage(self._weights(work.chunk, ahead), block.forward)
+            self._hold(work.chunk, place, 1)
+
+    def _backward(self, work: Work) -> Iterator[tuple[str, Usage]]:
+        blocks, only_weights = self._chunks[work.chunk], work.kind is WorkKind.WEIGHT
+        for place in reversed(range(len(blocks))):
+            block = blocks[place]
+            ahead = range(max(0, place - self._sharding.prefetch), place + 1)
+            if not only_weights:
+                self._recomputed += block.again_bytes
+            if work.kind is not WorkKind.INPUT:
+                self._gradients.add(work.chunk, place, block)
+            # The gradient of weights by itself doesn't need these.
+            gathered = self._held_bytes if only_weights else self._weights(work.chunk, ahead)
+            yield block.name, self._usage(gathered, () if only_weights else (*block.again, *block.input_gradient))
+            if work.kind is not WorkKind.INPUT:
+                self._gradients.leave()
+                self._recomputed -= block.again_bytes
+                self._activations -= block.activation_bytes
+            if not only_weights:
+                self._hold(work.chunk, place, -1)
+        self._gradients.leave(full=True)
+
+    def _weights(self, chunk: int, used: Sequence[int]) -> int:
+        """Of others, for blocks of a part in these places, besides all that are kept."""
+        held, gathered = self._held[chunk], self._gathered[chunk]
+        return self._held_bytes + sum(gathered[place] for place in used if not held[place])
+
+    def _hold(self, chunk: int, place: int, change: int) -> None:
+        """One micro-batch more, or fewer, for which weights are kept, if they are."""
+        if not self._sharding.keeps_gathered:
+            return
+        before = self._held[chunk][place]
+        self._held[chunk][place] = before + change
+        self._held_bytes += ((before + change > 0) - (before > 0)) * self._gathered[chunk][place]
+
+    def _usage(self, gathered: int | None = None, items: Sequence[Item] = ()) -> Usage:
+        return self._base._replace(
+            activations=self._activations,
+            recomputed=self._recomputed,
+            gathered=self._held_bytes if gathered is None else gathered,
+            buckets=self._gradients.bytes,
+            ring=max((item.bytes for item in items if isinstance(item, Ring)), default=0),
+        )
+
+
+class _Gradients:
+    """Those that are still whole where NPUs keep shards of them."""
+
+    def __init__(self, plan: TrainingPlan, states: ModelStates) -> None:
+        self._states = states
+        self._full_bytes = plan.sharding.bucket_bytes or 1
+        self._overlaps = plan.sharding.overlap
+        self._filling = self._leaving = 0
+        self._late: dict[tuple[int, int], int] = {}
+
+    @property
+    def bytes(self) -> int:
+        """Of all of them."""
+        return self._filling + self._leaving + sum(self._late.values())
+
+    def add(self, chunk: int, place: int, block: Block) -> None:
+        """That of a block; without overlap it is summed up with that of other micro-batches."""
+        if self._overlaps:
+            self._filling += self._states.sent_bytes(block)
+        else:
+            self._late[chunk, place] = self._states.sent_bytes(block)
+
+    def leave(self, *, full: bool = False) -> None:
+        """Send what has filled, if it is as much as a bucket or said to be; the one before has arrived by then."""
+        if self._filling and (full or self._filling >= self._full_bytes):
+            self._leaving, self._filling = self._filling, 0
+
+    def arrived(self) -> None:
+        """Nothing is on its way any more."""
+        self._leaving = 0
+
+    def finish(self) -> None:
+        """All have been sent."""
+        self._leaving = self._filling = 0
+        self._late.clear()

@@ -1,0 +1,61 @@
+"""Weights, gradients and states of the optimizer: what an NPU has of them, by ZeRO's stage.
+
+Source: S. Rajbhandari et al., "ZeRO: Memory Optimizations Toward Training Trillion Parameter Models", SC 2020, section
+3.1 and figure 1. A shard is of whole parameters, as many on each NPU. Dense weights are shared by all that have the
+same of them, those of experts by those that have the same experts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from astra_ns3.config.training_plan import Block, Group, TrainingPlan
+from astra_ns3.workload.memory.usage import Usage
+
+_OPTIMIZER, _GRADIENTS, _WEIGHTS = 1, 2, 3
+"""Stages of ZeRO from which on something is shared."""
+
+
+@dataclass(frozen=True)
+class ModelStates:
+    """What NPUs have of weights of a plan, in bytes."""
+
+    plan: TrainingPlan
+
+    def kept(self, blocks: Iterable[Block]) -> Usage:
+        """All the time, of the blocks of a stage."""
+        whole = own = 0
+        for group, parameters in self._families(blocks):
+            whole += parameters
+            own += -(-parameters // self.plan.degrees.size(group))
+        stage, elements = self.plan.sharding.stage, self.plan.elements
+        return Usage(
+            weights=elements.weight * (own if stage >= _WEIGHTS else whole),
+            gradients=elements.gradient * (own if stage >= _GRADIENTS else whole),
+            optimizer=elements.optimizer * (own if stage >= _OPTIMIZER else whole),
+        )
+
+    def gathered_bytes(self, block: Block) -> int:
+        """Of a block's weights while they are used, besides the NPU's own shard."""
+        if self.plan.sharding.stage < _WEIGHTS:
+            return 0
+        return self.plan.elements.weight * self._shared(block)
+
+    def sent_bytes(self, block: Block) -> int:
+        """Of a block's gradient before it is summed up and all but a shard is thrown away."""
+        if self.plan.sharding.stage < _GRADIENTS:
+            return 0
+        return self.plan.elements.gradient * self._shared(block)
+
+    def _shared(self, block: Block) -> int:
+        """Parameters that are cut in shards."""
+        return sum(parameters for group, parameters in self._families([block]) if self.plan.degrees.size(group) > 1)
+
+    @staticmethod
+    def _families(blocks: Iterable[Block]) -> tuple[tuple[Group, int], ...]:
+        each = list(blocks)
+        return (
+            (Group.GRADIENT, sum(block.parameters for block in each)),
+            (Group.EXPERT_GRADIENT, sum(block.expert_parameters for block in each)),
+        )
