@@ -15,6 +15,7 @@ from collections import deque
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
 
+from astra_ns3.collectives.uneven import are_sent
 from astra_ns3.errors import InputError, ProgramMismatch, ProgramsDeadlock
 from astra_ns3.system.communicator import Communicator, describe
 from astra_ns3.system.groups import Grid
@@ -286,7 +287,8 @@ class _Check:
             self._grids[communicator] = self._grid.of(communicator)
         grid = self._grids[communicator]
         dimensions = range(len(grid.sizes)) if request.dimensions is None else request.dimensions
-        return request.bytes > 0 and any(dimension in grid.wide for dimension in dimensions)
+        sends = request.bytes > 0 and (request.counts is None or are_sent(request.counts))
+        return sends and any(dimension in grid.wide for dimension in dimensions)
 
     def _way(self, role: Role, operation: Send | Receive) -> tuple[tuple[int, int], ...]:
         """Source and destination of each NPU of a role, in one order whoever asks."""
