@@ -237,6 +237,7 @@ class TrainingPlan:
     activations between two parts, for one micro-batch. ``tied_parameters``: of this NPU's part of an embedding that the
     first and the last stage both have. ``memory_bytes``: of an NPU (None: not known). ``servers``: NPUs besides those
     of the degrees that keep the weights and add up gradients, whichever comes first if ``asynchronous``.
+    ``comm_scale``: of what is sent of gradients and weights; all other sizes are as they are sent.
     """
 
     name: str
@@ -252,6 +253,7 @@ class TrainingPlan:
     memory_bytes: int | None = None
     servers: int = 0
     asynchronous: bool = False
+    comm_scale: float = 1.0
 
     def __post_init__(self) -> None:
         if self.micro_batches < 1:
@@ -266,6 +268,10 @@ class TrainingPlan:
     def virtual_stages(self) -> int:
         """Parts of the model on each stage."""
         return len(self.chunks) // self.degrees.pipeline
+
+    def sent_bytes(self, size_bytes: int) -> int:
+        """Of gradients or weights: scaled, truncated, but at least a byte."""
+        return max(1, int(size_bytes * self.comm_scale)) if size_bytes else 0
 
     def stage(self, number: int) -> Sequence[tuple[Block, ...]]:
         """The parts of the model on a stage."""

@@ -29,6 +29,7 @@ from astra_ns3.config.network import packet_network as network_file
 from astra_ns3.config.topology.file import FORMATS as GRAPH_FORMATS
 from astra_ns3.config.topology.kinds import KINDS as TOPOLOGIES
 from astra_ns3.config.topology.kinds import AnyTopology
+from astra_ns3.config.training_plan import Group
 from astra_ns3.config.transports.roce_control import KINDS
 from astra_ns3.config.transports.tcp import CONGESTION_CONTROLS, TcpTransport
 from astra_ns3.errors import AstraNs3Error
@@ -52,6 +53,7 @@ from astra_ns3.units import parse_byte_rate, parse_bytes, parse_flops
 from astra_ns3.workload.computing.registry import CLOCKS
 from astra_ns3.workload.computing.table_file import COORDINATES, TIMES
 from astra_ns3.workload.loops import LOOPS
+from astra_ns3.workload.training.schedules import SCHEDULES
 
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("docs/**/*.md"))]
 PAGES += sorted(ROOT.glob("ns3-scratch/*/doc/*.md"))
@@ -201,6 +203,11 @@ def test_every_picture_of_a_topology_is_small_and_shown() -> None:
     assert len(pictures) >= len(TOPOLOGIES) - 1
     assert [picture.name for picture in pictures if picture.stat().st_size > 80_000] == []
     assert [picture.name for picture in pictures if f"images/{picture.name}" not in text_of("docs/topologies.md")] == []
+
+
+def test_every_order_of_a_pipeline_and_group_of_npus_is_documented() -> None:
+    assert mentions("docs/training.md", SCHEDULES) == []
+    assert [group.value for group in Group if f"| {group.value} |" not in text_of("docs/training.md")] == []
 
 
 def test_the_picture_of_a_report_is_small_and_every_figure_of_it_documented() -> None:
@@ -365,7 +372,7 @@ def test_every_picture_of_a_run_is_small_and_shown() -> None:
         (row,) = re.findall(rf"^\| \[`{kind.name}`\]\(#{kind.name}\) \|(.*)\|$", page, re.MULTILINE)
         needs, more, select, beside = (cell.strip() for cell in row.split("|"))
         assert all(HOW_TO_RECORD[table].split(" in ")[0] in needs for table in kind.any_of)
-        assert bool(needs) == bool(kind.any_of)
+        assert bool(needs) == bool(kind.any_of or kind.needs)
         assert (bool(more), bool(select), bool(beside)) == (bool(kind.more), bool(kind.selects), kind.compares)
 
 

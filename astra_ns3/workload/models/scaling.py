@@ -35,6 +35,7 @@ def scaled_plan(plan: TrainingPlan, comm_scale: float) -> TrainingPlan:
         plan,
         chunks=tuple(tuple(block(each) for each in chunk) for chunk in plan.chunks),
         boundary_bytes=scaled_bytes(plan.boundary_bytes, comm_scale),
+        comm_scale=plan.comm_scale * comm_scale,
     )
 
 

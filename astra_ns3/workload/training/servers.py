@@ -107,10 +107,11 @@ class ServedPrograms(TrainingPrograms):
                 for bucket in block.buckets:
                     own = -(-bucket.parameters // plan.servers)
                     gradient, weight = own * plan.elements.gradient, own * plan.elements.weight
+                    sent = plan.sent_bytes(gradient), plan.sent_bytes(weight)
                     moved = together * gradient + 2 * (weight + own * plan.elements.optimizer)
                     update = Operation("update", OperationKind.OPTIMIZER, bytes=moved)
                     update_ps = self.clock.time_ps(update)
-                    parts[bucket] = Part(block.layer, len(parts), gradient, weight, Computing(update_ps))
+                    parts[bucket] = Part(block.layer, len(parts), *sent, Computing(update_ps))
         return parts
 
     def program(self, role: Role, passes: int | None = None) -> Program:

@@ -41,6 +41,7 @@ class Shards:
     """How the weights of a plan are shared, and what of them is sent."""
 
     def __init__(self, plan: TrainingPlan, maker: StepMaker) -> None:
+        self._sent_bytes = plan.sent_bytes
         self._sharding: Sharding = plan.sharding
         self._elements: Elements = plan.elements
         self.maker = maker
@@ -79,7 +80,7 @@ class Shards:
     def tied_bytes(self, parameters: int) -> int:
         """What an NPU has of the gradient of the embedding that two stages have."""
         own = self.shard(Group.GRADIENT, parameters) if self._sharding.stage else parameters
-        return own * self._elements.gradient
+        return self._sent_bytes(own * self._elements.gradient)
 
     def cut(self, blocks: Sequence[Block], parameters_of: Callable[[Block], int]) -> Iterator[tuple[int, int]]:
         """Blocks backwards, until a bucket is full: the first block of each bucket, and its parameters."""
@@ -100,12 +101,12 @@ class Shards:
         else:
             whole = self.shard(group, parameters) * self._sizes[group]
             kind, bytes = CollectiveKind.REDUCE_SCATTER, whole * self._elements.gradient
-        reduce = self.maker.exchange(kind, group, bytes, waited=False)
+        reduce = self.maker.exchange(kind, group, self._sent_bytes(bytes), waited=False)
         if reduce is None:
             return None
         gathers = self._sharding.stage in (1, 2)
         return Bucket(block, parameters, reduce, self._gather(group, parameters) if gathers else None)
 
     def _gather(self, group: Group, parameters: int) -> Exchanging | None:
-        bytes = self.shard(group, parameters) * self._elements.weight
+        bytes = self._sent_bytes(self.shard(group, parameters) * self._elements.weight)
         return self.maker.exchange(CollectiveKind.ALL_GATHER, group, bytes, waited=False)

@@ -187,6 +187,41 @@ assert customized.layers[0].policy == "FORWARDS"
 """,
 )
 
+PIPELINE = Recipe(
+    row="order of a pipeline",
+    lines={
+        "astra_ns3/workload/training/schedules.py": (
+            (
+                "SCHEDULES: Mapping[",
+                '''def one_at_a_time(at: Position) -> Iterator[Work]:
+    """Each micro-batch forward and backward before the next."""
+    for batch in range(at.micro_batches):
+        yield Work(FORWARD, 0, batch)
+        yield Work(BACKWARD, 0, batch)
+
+
+SCHEDULES: Mapping[''',
+            ),
+            ('    "1f1b": ', '    "one-at-a-time": one_at_a_time,\n    "1f1b": '),
+        )
+    },
+    check="""
+from pathlib import Path
+
+from astra_ns3.workload.deadlock import check_programs
+from astra_ns3.workload.models.workload import read_model
+from astra_ns3.workload.training.making import training_programs
+
+Path("model.yaml").write_text(
+    "kind: transformer\\nname: small\\nmodel: {layers: 2, hidden: 64, heads: 4, vocabulary: 100}\\n"
+    "training: {sequence: 32, micro_batch: 1, micro_batches: 3}\\ncompute: A100-80GB\\n"
+    "parallel: {pipeline: 2, schedule: one-at-a-time}\\n"
+)
+model = read_model("model.yaml")
+check_programs(training_programs(model.plan(2), model.clock(), 1, (2,)))
+""",
+)
+
 POLICY = Recipe(
     row="scheduling policy",
     lines={
@@ -602,6 +637,7 @@ RECIPES = (
     WORKLOAD_KIND,
     WORKLOAD_FORMAT,
     LOOP,
+    PIPELINE,
     OPERATION,
     LABEL,
     POLICY,
