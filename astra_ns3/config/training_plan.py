@@ -237,6 +237,8 @@ class TrainingPlan:
     activations between two parts, for one micro-batch. ``tied_parameters``: of this NPU's part of an embedding that the
     first and the last stage both have. ``memory_bytes``: of an NPU (None: not known). ``servers``: NPUs besides those
     of the degrees that keep the weights and add up gradients, whichever comes first if ``asynchronous``.
+    ``comm_scale``: what the bytes of gradients and weights are multiplied with where they are sent; in blocks and
+    ``boundary_bytes`` it is already.
     """
 
     name: str
@@ -252,6 +254,7 @@ class TrainingPlan:
     memory_bytes: int | None = None
     servers: int = 0
     asynchronous: bool = False
+    comm_scale: float = 1.0
 
     def __post_init__(self) -> None:
         if self.micro_batches < 1:

@@ -12,7 +12,10 @@ _LEAST_UNIT_BYTES = 1000
 
 
 def scaled_plan(plan: TrainingPlan, comm_scale: float) -> TrainingPlan:
-    """What is exchanged, and sent from stage to stage, times ``comm_scale``, truncated, but at least a byte."""
+    """What is exchanged, and sent from stage to stage, times ``comm_scale``, truncated, but at least a byte.
+
+    Gradients and weights, whose sizes follow from parameters, are when they are sent.
+    """
     if comm_scale == 1:
         return plan
     done: dict[tuple[Item, ...], tuple[Item, ...]] = {}
@@ -35,6 +38,7 @@ def scaled_plan(plan: TrainingPlan, comm_scale: float) -> TrainingPlan:
         plan,
         chunks=tuple(tuple(block(each) for each in chunk) for chunk in plan.chunks),
         boundary_bytes=scaled_bytes(plan.boundary_bytes, comm_scale),
+        comm_scale=plan.comm_scale * comm_scale,
     )
 
 
