@@ -281,7 +281,8 @@ def square_totals(file: SquareFile) -> Totals:
         "astra_ns3/workload/models/registry.py": (
             (
                 "from astra_ns3.workload.models.transformer.build",
-                "from astra_ns3.workload.models.square import square_parts, square_totals\nfrom astra_ns3.workload.models.transformer.build",
+                "from astra_ns3.workload.models.square import square_parts, square_totals\n"
+                "from astra_ns3.workload.models.transformer.build",
             ),
             ('    "transformer": ', '    "square": ModelKind(square_parts, square_totals),\n    "transformer": '),
         ),
