@@ -38,6 +38,11 @@ def check_parts(parts: Parts, ranks: int) -> None:
             )
 
 
+def are_sent(parts: Parts) -> bool:
+    """Whether any rank has something for another one."""
+    return any(size and sender != receiver for sender, row in enumerate(parts) for receiver, size in enumerate(row))
+
+
 def uneven_all_to_all(parts: Parts) -> Schedule:
     """A message for each pair with a part; the same object for equal parts. Raises InputError."""
     schedule = _SHARED.get(parts)

@@ -6,7 +6,7 @@ by the loops (``workload/training/``), and added up (``workload/memory/``). Time
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -237,8 +237,7 @@ class TrainingPlan:
     activations between two parts, for one micro-batch. ``tied_parameters``: of this NPU's part of an embedding that the
     first and the last stage both have. ``memory_bytes``: of an NPU (None: not known). ``servers``: NPUs besides those
     of the degrees that keep the weights and add up gradients, whichever comes first if ``asynchronous``.
-    ``comm_scale``: what the bytes of gradients and weights are multiplied with where they are sent; in blocks and
-    ``boundary_bytes`` it is already.
+    ``comm_scale``: of what is sent of gradients and weights; all other sizes are as they are sent.
     """
 
     name: str
@@ -270,6 +269,21 @@ class TrainingPlan:
         """Parts of the model on each stage."""
         return len(self.chunks) // self.degrees.pipeline
 
+    def sent_bytes(self, size_bytes: int) -> int:
+        """Of gradients or weights: scaled, truncated, but at least a byte."""
+        return max(1, int(size_bytes * self.comm_scale)) if size_bytes else 0
+
     def stage(self, number: int) -> Sequence[tuple[Block, ...]]:
         """The parts of the model on a stage."""
         return self.chunks[number :: self.degrees.pipeline]
+
+    def operations(self) -> Iterator[Operation]:
+        """All that blocks compute, but for the update of weights."""
+        for block in (block for chunk in self.chunks for block in chunk):
+            for item in (*block.forward, *block.input_gradient, *block.weight_gradient, *block.again):
+                if isinstance(item, Uneven):
+                    yield from item.operations
+                elif isinstance(item, Ring):
+                    yield item.operation
+                elif isinstance(item, Operation):
+                    yield item

@@ -31,7 +31,7 @@ class Foreseen:
 class _Step:
     """A moment of a stage; ``number``: its place in the stage's schedule."""
 
-    stage: int
+    stage: str
     number: int
     moment: Moment
 
@@ -93,13 +93,13 @@ def foreseen_document(foreseen: Foreseen) -> dict[str, Any]:
 def _steps(foreseen: Foreseen) -> Iterator[_Step]:
     for memory in foreseen.memory:
         for number, moment in enumerate(memory.moments):
-            yield _Step(memory.stage, number, moment)
+            yield _Step(memory.name, number, moment)
 
 
 def _stage_document(memory: StageMemory) -> dict[str, Any]:
     peak = memory.peak
     parts = {f"{name}_bytes": value for name, value in peak.usage._asdict().items()}
-    return {"stage": memory.stage, "peak_bytes": peak.usage.total_bytes, "when": moment_words(peak), **parts}
+    return {"stage": memory.name, "peak_bytes": peak.usage.total_bytes, "when": moment_words(peak), **parts}
 
 
 def _experts_document(layers: tuple[LayerSkew, ...]) -> dict[str, Any]:

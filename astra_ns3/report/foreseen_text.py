@@ -28,9 +28,13 @@ def _memory(memory: Mapping[str, Any]) -> str:
     peak = parts.pop("peak")
     largest = sorted((part for part in parts.items() if part[1]), key=lambda part: -part[1])[:_MOST_PARTS]
     has = "" if memory["capacity_bytes"] is None else f" of {format_bytes(memory['capacity_bytes'])}"
-    on = f" on stage {fullest['stage']}" if len(memory["stages"]) > 1 else ""
+    on = f" on {_where(fullest['stage'])}" if len(memory["stages"]) > 1 else ""
     shown = ", ".join(f"{name} {format_bytes(size)}" for name, size in largest)
     return f"{format_bytes(peak)}{has} at most{on}: {shown}"
+
+
+def _where(stage: str) -> str:
+    return stage if stage == "servers" else f"stage {stage}"
 
 
 def _experts(experts: Mapping[str, Any]) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from math import gcd
 from typing import NamedTuple
 
-from astra_ns3.collectives.uneven import Parts, check_parts, uneven_all_to_all
+from astra_ns3.collectives.uneven import Parts, are_sent, check_parts, uneven_all_to_all
 from astra_ns3.config.core.algorithm_names import parse_name
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.errors import InputError
@@ -50,7 +50,7 @@ def uneven_chunks(counts: Parts, splits: int) -> list[UnevenChunk]:
 def uneven_phases(
     request: CollectiveRequest, dimensions: tuple[int, ...], ranks: int, algorithms: Sequence[str], splits: int
 ) -> list[Phase]:
-    """The one phase of each chunk, in a group of ``ranks`` over ``dimensions``. Raises InputError.
+    """The one phase of each chunk that sends anything, in a group of ``ranks`` over ``dimensions``. Raises InputError.
 
     ``algorithms``: those of the system file for all-to-alls, of each of the grid's dimensions or a flat one for all.
     """
@@ -72,8 +72,10 @@ def uneven_phases(
                 f"key 'all-to-all-implementation': found '{name}', but an all_to_all with counts (uneven experts) runs "
                 "as 'direct' only, over all dimensions at once"
             )
-    phases = []
+    phases: list[Phase] = []
     for units, unit_bytes in uneven_chunks(counts, splits):
+        if not are_sent(units):
+            continue  # what each keeps for itself
         schedule = uneven_all_to_all(units)
         size = schedule.blocks * unit_bytes
         phases.append(Phase(dimensions, request.kind, names[0], size, size, schedule))

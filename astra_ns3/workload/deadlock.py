@@ -15,12 +15,13 @@ from collections import deque
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
 
+from astra_ns3.collectives.uneven import are_sent
 from astra_ns3.errors import InputError, ProgramMismatch, ProgramsDeadlock
 from astra_ns3.system.communicator import Communicator, describe
 from astra_ns3.system.groups import Grid
 from astra_ns3.system.matching import alike, in_words
 from astra_ns3.system.request import CollectiveRequest, Handle, MessageRequest
-from astra_ns3.workload.operations import Issue, Posting, Program, Receive, Send, Waiting
+from astra_ns3.workload.operations import Compute, Issue, Posting, Program, Receive, Send, Waiting
 from astra_ns3.workload.role_programs import RolePrograms
 from astra_ns3.workload.roles import Role
 
@@ -121,6 +122,8 @@ class _Check:
                     return
             elif isinstance(operation, Issue | Send | Receive):
                 walk.answer = self._post(walk, operation)
+            elif isinstance(operation, Compute):
+                _check_times(walk.role, operation)
 
     def _post(self, walk: _Walk, operation: Posting) -> Handle:
         if isinstance(operation, Issue):
@@ -284,7 +287,8 @@ class _Check:
             self._grids[communicator] = self._grid.of(communicator)
         grid = self._grids[communicator]
         dimensions = range(len(grid.sizes)) if request.dimensions is None else request.dimensions
-        return request.bytes > 0 and any(dimension in grid.wide for dimension in dimensions)
+        sends = request.bytes > 0 and (request.counts is None or are_sent(request.counts))
+        return sends and any(dimension in grid.wide for dimension in dimensions)
 
     def _way(self, role: Role, operation: Send | Receive) -> tuple[tuple[int, int], ...]:
         """Source and destination of each NPU of a role, in one order whoever asks."""
@@ -302,6 +306,15 @@ def message_pairs(role: Role, operation: Send | Receive) -> list[tuple[int, int]
     peers = [peer_of(role, operation, place) for place in range(len(role.ranks))]
     sends = isinstance(operation, Send)
     return [(own, peer) if sends else (peer, own) for own, peer in zip(role.ranks, peers, strict=True)]
+
+
+def _check_times(role: Role, operation: Compute) -> None:
+    """Raise ProgramMismatch unless each NPU of a role has a time of its own, or all have one."""
+    if operation.times_ps is not None and len(operation.times_ps) != len(role.ranks):
+        raise ProgramMismatch(
+            f"role '{role.name}' computes {operation.label.part or 'something'} for {len(operation.times_ps)} times, "
+            f"expected one for each of its {len(role.ranks)} NPUs"
+        )
 
 
 def peer_of(role: Role, operation: Send | Receive, place: int) -> int:

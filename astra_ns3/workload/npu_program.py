@@ -144,17 +144,14 @@ class NpuProgram:
         kind = KINDS[type(operation)]
         journal.operation(self.number, kind, label, collective, self._since_ps, time_ps)
 
-    def position(self, layers: int, passes: int) -> tuple[int, int]:
-        """Passes done, and steps done of the ``2 * layers`` of the present pass (forward, then backward)."""
+    def position(self, passes: int, step_of: Callable[[Label], int]) -> tuple[int, int]:
+        """Passes done, and steps done of the present pass; ``step_of``: how many come before what is computed."""
         if self.done:
             return passes, 0
         if self._position is None:
             return self._pass_waited_for, 0
         where = self._position.label
-        if not isinstance(where.layer, int):
-            return where.iteration, 0
-        forward = where.part == PassKind.FORWARD
-        return where.iteration, where.layer if forward else 2 * layers - 1 - where.layer
+        return where.iteration, step_of(where)
 
     def _move_to(self, operation: Compute) -> None:
         """Note where the NPU is; a forward pass that is done again isn't a step back."""
@@ -186,8 +183,8 @@ class NpuProgram:
 
 
 def _again(before: Label, now: Label) -> bool:
-    """Whether a forward pass is done again within an iteration."""
-    if before.iteration != now.iteration or now.part != PassKind.FORWARD:
+    """Whether a forward pass is done again within an iteration, for the same micro-batch."""
+    if before.iteration != now.iteration or before.micro_batch != now.micro_batch or now.part != PassKind.FORWARD:
         return False
     higher = isinstance(before.layer, int) and isinstance(now.layer, int) and before.layer > now.layer
     return before.part != PassKind.FORWARD or higher

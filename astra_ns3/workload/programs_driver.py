@@ -145,10 +145,10 @@ class ProgramsDriver(SystemDriver):
         return self._npus
 
     def progress(self) -> tuple[int, int, int, int]:
-        """Of NPU 0: passes done, passes, layer steps done in this pass, layer steps of a pass (two per layer)."""
-        layers, passes = len(self._names), self._programs.passes
-        passes_done, steps = self._npus[0].position(layers, passes)
-        return passes_done, passes, steps, 2 * layers
+        """Of NPU 0: passes done, passes, steps done in this pass, steps of a pass."""
+        programs = self._programs
+        passes_done, steps = self._npus[0].position(programs.passes, programs.step_of)
+        return passes_done, programs.passes, steps, programs.steps
 
     def computed_ps(self) -> int:
         """For how long NPU 0 has computed until now."""

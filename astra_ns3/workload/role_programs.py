@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from functools import cached_property
 
+from astra_ns3.network.records import Label, PassKind
 from astra_ns3.system.groups import Grid
 from astra_ns3.workload.grid_cut import GridCut
 from astra_ns3.workload.operations import Program
@@ -27,6 +28,17 @@ class RolePrograms(ABC):
     @abstractmethod
     def layer_names(self) -> tuple[str, ...]:
         """What a label's number of a layer stands for."""
+
+    @property
+    def steps(self) -> int:
+        """In how many steps NPU 0's progress in a pass is told: each layer's forward and backward pass."""
+        return 2 * len(self.layer_names)
+
+    def step_of(self, label: Label) -> int:
+        """How many of these steps come before what NPU 0 computes under a label."""
+        if not isinstance(label.layer, int):
+            return 0
+        return label.layer if label.part == PassKind.FORWARD else self.steps - 1 - label.layer
 
     @property
     def updates_ps(self) -> tuple[int, ...]:

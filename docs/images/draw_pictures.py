@@ -1,5 +1,7 @@
 """Draws docs/images/picture-*.png: every kind of picture that there is, of one run on 16 NPUs below four leaves.
 
+That of memory is of a model on 8 stages, whose schedule is played on the analytical network.
+
 usage: .venv/bin/python docs/images/draw_pictures.py docs/images [DIR]
 Plays the run, or takes the one in DIR, and draws what that recorded. Needs the extra "plots".
 """
@@ -15,11 +17,15 @@ from typing import Any
 from PIL import Image
 
 import astra_ns3
+from astra_ns3.config.core.document import Document
+from astra_ns3.config.model.file import parse_model_file
 from astra_ns3.config.network.packet_network import parse_network
 from astra_ns3.experiments.request import RECORDABLE
 from astra_ns3.report.plots.registry import KINDS
 from astra_ns3.system.file import parse_system
 from astra_ns3.workload.files.astra_sim import parse_workload
+from astra_ns3.workload.models.workload import ModelWorkload
+from astra_ns3.workload.training.schedules import SCHEDULES
 
 DOTS_PER_INCH = 150
 COLOURS = 64
@@ -73,10 +79,31 @@ def play(folder: Path, control: str) -> astra_ns3.Result:
     )
 
 
-def draw(folder: Path, result: astra_ns3.Result, beside: list[astra_ns3.Result]) -> None:
-    """Write a file for each kind of which ``result`` has the tables."""
+def train(folder: Path) -> astra_ns3.Result:
+    """A model's training, of which the memory is drawn."""
+    data = {
+        "kind": "transformer",
+        "name": "GPT-3 13B",
+        "model": {"layers": 40, "hidden": 5120, "heads": 40, "vocabulary": 51200, "dropout": True},
+        "training": {"sequence": 2048, "micro_batch": 2, "micro_batches": 16},
+        "parallel": {"pipeline": 8, "data": 2, "zero": 1},
+        "compute": "A100-40GB",
+    }
+    topology = {"kind": "single-switch", "npus": 16, "link": {"rate": "100Gbps", "delay": "500ns"}}
+    return astra_ns3.run(
+        workload=ModelWorkload(parse_model_file(Document("model.yaml", data), SCHEDULES), "model.yaml"),
+        system=parse_system(dict(SYSTEM)),
+        network=parse_network({"topology": {**topology, "switch": {"buffer": "1GB"}}, "transport": {"kind": "tcp"}}),
+        backend="analytical",
+        passes=1,
+        output=folder / "model",
+    )
+
+
+def draw(folder: Path, result: astra_ns3.Result, beside: list[astra_ns3.Result], only: str = "") -> None:
+    """Write a file for each kind of which ``result`` has the tables, or for one."""
     for kind in KINDS:
-        if not kind.missing(result):
+        if only in ("", kind.name) and not kind.missing(result):
             options: dict[str, Any] = {"beside": beside} if kind.name == "bandwidth" else {}
             figure = getattr(result.plot, kind.name)(title="", **options)
             drawn = io.BytesIO()
@@ -98,6 +125,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         results = [play(Path(folder), control) for control in ("dcqcn", "hpcc")]
         draw(arguments.pictures, results[0], results[1:])
+        draw(arguments.pictures, train(Path(folder)), [], only="memory")
 
 
 if __name__ == "__main__":

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
+from itertools import permutations
 from math import prod
 from pathlib import Path
 
@@ -11,13 +13,18 @@ from support.many_networks import system_for
 
 import astra_ns3
 from astra_ns3.config.core.collective_kind import CollectiveKind
-from astra_ns3.config.graph_workload import GraphWorkload
+from astra_ns3.config.core.document import Document
+from astra_ns3.config.graph_workload import GraphWorkload, NodeKind
+from astra_ns3.config.model.file import parse_model_file
 from astra_ns3.config.network.packet_network import parse_network
+from astra_ns3.config.training_plan import Exchange
 from astra_ns3.config.workload import Layer, Pass, Workload
 from astra_ns3.errors import InputError
 from astra_ns3.workload.files.chakra.trace import read_chakra
 from astra_ns3.workload.files.chakra.writer import write_chakra
 from astra_ns3.workload.graphs.unrolled import UnrolledLoop
+from astra_ns3.workload.models.workload import ModelWorkload
+from astra_ns3.workload.training.making import training_programs
 
 ALL_REDUCE, ALL_TO_ALL = CollectiveKind.ALL_REDUCE, CollectiveKind.ALL_TO_ALL
 UPDATE_NS = 13
@@ -96,3 +103,38 @@ def test_a_loop_that_reacts_to_time_is_refused(tmp_path: Path) -> None:
     mine.write_text("def loop(steps, role):\n    yield from ()\nloop.reactive = True\n")
     with pytest.raises(InputError, match="does next depends on time, which no graph can say"):
         UnrolledLoop.of(workload(f"{mine}:loop"), 1, (8,))
+
+
+def test_uneven_all_to_alls_are_messages_of_their_counts(tmp_path: Path) -> None:
+    """Of eight NPUs in tensor groups of two, four share experts: of each pair the rows of all layers, both ways."""
+    experts = {"count": 8, "active": 2, "feed_forward": 128, "routing": "zipf", "skew": 1.2}
+    data = {
+        "kind": "transformer",
+        "name": "small",
+        "model": {"layers": 2, "hidden": 64, "heads": 2, "vocabulary": 256, "experts": experts},
+        "training": {"sequence": 64, "micro_batches": 3},
+        "parallel": {"tensor": 2, "sequence": True, "expert": 4},
+    }
+    model = ModelWorkload(parse_model_file(Document("small.yaml", data)), "small.yaml")
+    plan = model.plan(8)
+    graph = UnrolledLoop(training_programs(plan, model.clock(), 2, (2, 4)))
+    expected: Counter[tuple[int, int]] = Counter()
+    for block in plan.chunks[0]:
+        for item in (*block.forward, *block.input_gradient):
+            if isinstance(item, Exchange) and item.counts is not None:
+                for sender, receiver in permutations(range(4), 2):
+                    for tensor in range(2):
+                        size = item.counts[sender][receiver]
+                        expected[2 * sender + tensor, 2 * receiver + tensor] += 2 * plan.micro_batches * size
+    sent: Counter[tuple[int, int]] = Counter()
+    for npu in range(8):
+        for node in graph.nodes(npu):
+            if node.kind is NodeKind.SEND:
+                assert node.peer is not None
+                sent[npu, node.peer] += node.bytes or 0
+    assert sent == +expected
+    (warning,) = graph.warnings
+    assert "all-to-alls with counts (uneven experts) are a message for each pair" in warning
+    write_chakra(graph, tmp_path / "job")
+    trace = read_chakra(tmp_path / "job", tmp_path / "job.groups.json")
+    assert finish_ps(trace, (2, 4)) == finish_ps(graph, (2, 4)) > 0

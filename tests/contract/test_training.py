@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from support.training import layer_of_all_kinds, plan_of, programs_of, training_system
+from support.training import FlopClock, block, layer_of_all_kinds, plan_of, training_system
 
 from astra_ns3.config.network.packet_network import NetworkConfig, parse_network
 from astra_ns3.config.training_plan import Degrees, Sharding, TrainingPlan
@@ -12,6 +12,7 @@ from astra_ns3.network.plan import plan_network
 from astra_ns3.network.records import RecorderOptions, RunRecords
 from astra_ns3.network.registry import create_backend
 from astra_ns3.workload.programs_driver import ProgramsDriver
+from astra_ns3.workload.training.making import training_programs
 from astra_ns3.workload.training.schedules import SCHEDULES
 
 DEGREES = Degrees(tensor=2, context=2, data=2, pipeline=2, expert=2)
@@ -33,12 +34,14 @@ def _plan(schedule: str, zero: int) -> TrainingPlan:
     )
 
 
-def _play(backend: str, transport: str, plan: TrainingPlan) -> RunRecords:
+def _play(backend: str, transport: str, plan: TrainingPlan, passes: int = 1) -> RunRecords:
     network = create_backend(
         backend, plan_network(_network(transport), EndpointModel(10_000)), seed=1, recorder=RecorderOptions()
     )
     try:
-        driver = ProgramsDriver(network, training_system(1), programs_of(plan))
+        driver = ProgramsDriver(
+            network, training_system(1), training_programs(plan, FlopClock(), passes, (DEGREES.npus,))
+        )
         driver.run()
         return driver.records()
     finally:
@@ -81,6 +84,19 @@ def test_a_training_computes_and_sends_the_same_on_every_network(
     tied_bytes = 2 * PARAMETERS // (4 if zero else 1)
     message_bytes = (2 * parts - 1) * 2 * 10_000
     assert sum(records.sent_bytes) == layer_bytes + sharded_bytes + tied_bytes + message_bytes
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+@pytest.mark.parametrize(("backend", "transport"), NETWORKS)
+def test_parameter_servers_serve_on_every_network(backend: str, transport: str, asynchronous: bool) -> None:
+    """13 workers and 3 servers: gradients and weights of 2 bytes a parameter each, in parts of 960 parameters."""
+    layers = [block(name, 2_000_000, 2_000_000, 2_000_000, PARAMETERS) for name in "ab"]
+    plan = plan_of(Degrees(data=13), [layers], micro_batches=2, servers=3, asynchronous=asynchronous)
+    records = _play(backend, transport, plan, passes=2)
+    assert records.complete
+    assert all(npu.compute_ps + npu.exposed_ps == npu.finish_ps for npu in records.npus)
+    assert {npu.compute_ps for npu in records.npus[:13]} == {2 * 2 * 2 * 3 * 2_000_000}
+    assert sum(record.bytes for record in records.collectives) == 2 * 2 * 13 * (2 + 2) * PARAMETERS
 
 
 @pytest.mark.parametrize("transport", ["tcp", "roce"])

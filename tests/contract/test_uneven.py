@@ -10,8 +10,13 @@ import pytest
 from support.role_programs import collective, loop_of_steps, plain_workload, wait
 from support.system_parts import system
 
+import astra_ns3
 from astra_ns3.config.core.collective_kind import CollectiveKind
+from astra_ns3.config.core.document import Document
+from astra_ns3.config.model.file import parse_model_file
 from astra_ns3.config.network.packet_network import parse_network
+from astra_ns3.experiments.inputs import Options
+from astra_ns3.experiments.validate import validate
 from astra_ns3.network.api import EndpointModel
 from astra_ns3.network.plan import plan_network
 from astra_ns3.network.records import RecorderOptions
@@ -19,6 +24,7 @@ from astra_ns3.network.registry import create_backend
 from astra_ns3.system.communicator import Communicator
 from astra_ns3.system.uneven import most_bytes
 from astra_ns3.workload.driver import TrainingDriver
+from astra_ns3.workload.models.workload import ModelWorkload
 
 BACKENDS = [("ns3", "tcp"), ("ns3", "roce"), ("analytical", "tcp"), ("analytical-queues", "tcp")]
 SMALL = ((0, 7, 0, 1), (3, 0, 0, 0), (0, 0, 5, 0), (1, 0, 2, 0))
@@ -74,3 +80,34 @@ def test_even_counts_take_as_long_as_an_even_all_to_all(tmp_path: Path, backend:
     uneven = _play(tmp_path / "uneven", backend, transport, members, 4, 4 * 4096, counts)
     assert uneven == _play(tmp_path / "even", backend, transport, members, 4, 4 * 4096, None)
     assert uneven[0] == {(one, other): 4096 for one in members for other in members if one != other}
+
+
+@pytest.mark.parametrize("routing", [{"routing": "zipf", "skew": 1.2}, {"node_limit": 1, "npus_per_node": 2}])
+@pytest.mark.parametrize(("backend", "transport"), BACKENDS)
+def test_a_model_whose_experts_are_not_chosen_alike_sends_what_was_foreseen(
+    tmp_path: Path, backend: str, transport: str, routing: dict[str, Any]
+) -> None:
+    experts = {"count": 8, "active": 2, "feed_forward": 128, **routing}
+    data = {
+        "kind": "transformer",
+        "name": "small",
+        "model": {"layers": 2, "hidden": 64, "heads": 2, "vocabulary": 256, "experts": experts},
+        "training": {"sequence": 64, "micro_batches": 2},
+        "parallel": {"tensor": 2, "sequence": True, "expert": 4},
+    }
+    workload = ModelWorkload(parse_model_file(Document("small.yaml", data)), "small.yaml")
+    topology = {"kind": "single-switch", "npus": 8, "link": {"rate": "100Gbps", "delay": "500ns"}}
+    network = parse_network({"topology": {**topology, "switch": {"buffer": "1GB"}}, "transport": {"kind": transport}})
+    options = Options(backend=backend)
+    foreseen = validate(workload, system("direct"), network, options).forecast
+    result = astra_ns3.run(
+        workload=workload,
+        system=system("direct"),
+        network=network,
+        backend=backend,
+        record=["flows"],
+        output=tmp_path / "out",
+    )
+    assert result.metadata["complete"]
+    assert (len(result.flows), result.flows["bytes"].sum()) == (foreseen.messages, foreseen.bytes)
+    assert list(result.experts["layer"]) == ["layer 0", "layer 1"]

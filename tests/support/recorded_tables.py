@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -135,7 +136,26 @@ def full_folder(folder: Path) -> Path:
         (US, 0, 1, "window_bytes", 40_000),
         (5 * US, 0, 1, "rate_bps", 25 * 10**9),
     ])  # fmt: skip
+    write_memory(path, [(stage, step, 100 * step) for stage in range(2) for step in range(4)])
     return path
+
+
+def write_memory(folder: Path, rows: Sequence[tuple[int, int, int]]) -> None:
+    """memory.csv: stage, step and bytes of activations; with 500 bytes of weights."""
+    parts = ("weights", "gradients", "optimizer", "activations", "recomputed", "gathered", "buckets", "ring")
+    lines = [",".join(["stage", "step", "work", "chunk", "micro_batch", "layer", "total_bytes", *map(_bytes, parts)])]
+    for stage, step, kept in rows:
+        sizes = [500 if part == "weights" else kept if part == "activations" else 0 for part in parts]
+        lines.append(",".join(map(str, [stage, step, "forward", 0, step, "layer 0", 500 + kept, *sizes])))
+    (folder / "memory.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    document = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+    document["files"] = sorted({*document["files"], "memory.csv"})
+    document["memory_by_stage"] = {"capacity_bytes": 700, "stages": []}
+    (folder / "run.json").write_text(json.dumps(document), encoding="utf-8")
+
+
+def _bytes(part: str) -> str:
+    return f"{part}_bytes"
 
 
 def _whole(values: Sequence[int]) -> Any:

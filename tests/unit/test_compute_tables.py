@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import logging
+from dataclasses import replace
 from itertools import product
 from math import log
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from astra_ns3.config.model.compute import RooflineKeys
+from astra_ns3.config.model.compute import RooflineKeys, Table
 from astra_ns3.config.model.devices import DEVICES
 from astra_ns3.config.training_plan import Operation, OperationKind
 from astra_ns3.errors import InputError
+from astra_ns3.workload.computing.registry import clock_of, guesses
 from astra_ns3.workload.computing.roofline import RooflineClock
 from astra_ns3.workload.computing.table import TableClock
 from astra_ns3.workload.computing.table_file import parse_table
@@ -73,15 +75,34 @@ def test_what_was_not_measured_is_not_guessed(operation: Operation) -> None:
         clock().time_ps(operation)
 
 
-def test_extrapolation_goes_on_with_the_last_step_and_warns_once(caplog: pytest.LogCaptureFixture) -> None:
+def test_extrapolation_goes_on_with_the_last_step() -> None:
     guessing = clock(extrapolates=True)
-    with caplog.at_level(logging.WARNING):
-        assert guessing.time_ps(matmul(16000)) == 160_000_000  # 40 us at 4,000, and 4 times as long for 4 times as much
-        assert guessing.time_ps(matmul(250)) == 2_500_000
-        assert guessing.time_ps(matmul(1000, 1000, 3000)) == 30_000_000  # only one k was measured: in proportion
-    assert [record.message for record in caplog.records] == [
-        "times.csv: operation 'mine', a matmul, has m 16000, measured from 1000 to 4000: extrapolated, as others may be"
-    ]
+    assert guessing.time_ps(matmul(16000)) == 160_000_000  # 40 us at 4,000, and 4 times as long for 4 times as much
+    assert guessing.time_ps(matmul(250)) == 2_500_000
+    assert guessing.time_ps(matmul(1000, 1000, 3000)) == 30_000_000  # only one k was measured: in proportion
+
+
+def test_what_is_extrapolated_is_warned_of_once(tmp_path: Path) -> None:
+    file = tmp_path / "times.csv"
+    file.write_text(TABLE)
+    keys = Table(kind="table", file=str(file), extrapolate=True)
+    asked = [matmul(2000), matmul(16000), matmul(16000), matmul(250), replace(matmul(1), time_ps=7)]
+    assert guesses(keys, asked, "model.yaml") == (
+        f"model.yaml: {file}: operation 'mine', a matmul, has m 16000, measured from 1000 to 4000: its time is "
+        "extrapolated, and so is that of 1 more",
+    )
+    assert guesses(keys, [matmul(2000)], "model.yaml") == ()
+    assert guesses(keys.model_copy(update={"extrapolate": False}), asked, "model.yaml") == ()
+
+
+def test_messages_begin_with_the_model_file(tmp_path: Path) -> None:
+    file = tmp_path / "times.csv"
+    file.write_text(TABLE)
+    found = clock_of(Table(kind="table", file=str(file)), source="model.yaml")
+    with pytest.raises(InputError, match=r"^model.yaml: .*times.csv: operation 'mine', a matmul, has m 9, measured"):
+        found.time_ps(matmul(9))
+    with pytest.raises(InputError, match=r"^model.yaml: .*none.csv: no such file"):
+        clock_of(Table(kind="table", file=str(tmp_path / "none.csv")), source="model.yaml")
 
 
 def test_kinds_that_are_not_in_the_table_are_the_rooflines_or_an_error() -> None:

@@ -372,7 +372,7 @@ def test_every_picture_of_a_run_is_small_and_shown() -> None:
         (row,) = re.findall(rf"^\| \[`{kind.name}`\]\(#{kind.name}\) \|(.*)\|$", page, re.MULTILINE)
         needs, more, select, beside = (cell.strip() for cell in row.split("|"))
         assert all(HOW_TO_RECORD[table].split(" in ")[0] in needs for table in kind.any_of)
-        assert bool(needs) == bool(kind.any_of)
+        assert bool(needs) == bool(kind.any_of or kind.needs)
         assert (bool(more), bool(select), bool(beside)) == (bool(kind.more), bool(kind.selects), kind.compares)
 
 

@@ -33,7 +33,7 @@ def test_the_table_of_memory_has_each_step_of_each_stage() -> None:
     rows = [dict(zip(memory.header, row, strict=True)) for row in memory.rows]
     assert memory.name == "memory.csv"
     assert len(rows) == 2 * (2 * 3 + 1)
-    first = [(row["work"], row["micro_batch"], row["activations_bytes"]) for row in rows if row["stage"] == 0]
+    first = [(row["work"], row["micro_batch"], row["activations_bytes"]) for row in rows if row["stage"] == "0"]
     assert first == [
         ("forward", 0, 3000),
         ("forward", 1, 6000),

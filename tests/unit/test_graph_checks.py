@@ -9,6 +9,7 @@ from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.graph_workload import GraphNode, NodeKind
 from astra_ns3.errors import InputError, ProgramMismatch, ProgramsDeadlock
 from astra_ns3.workload.graphs.checking import check_graphs
+from astra_ns3.workload.graphs.same_on_all import SameOnAll
 
 
 def compute(number: int, *parents: int) -> GraphNode:
@@ -231,6 +232,16 @@ def test_tags_and_sizes_that_python_hashes_alike_are_told_apart(sent: int, await
         assert f"sends NPU 1 {sent} bytes with tag 0, but file 1 receives {awaited}" in problem(ProgramMismatch, ranks)
         sizes = [[collective(1, sent)], [collective(1, awaited)]]
         assert f"all_reduce of {awaited} bytes there" in problem(ProgramMismatch, sizes)
+
+
+def test_a_rank_that_receives_is_not_played_by_all() -> None:
+    with pytest.raises(InputError) as caught:
+        SameOnAll(Graphs([[send(1, 1), receive(2, 1)]]), 4).check_receives()
+    assert str(caught.value) == (
+        "file 0: node 2 'n2': waits for a message of NPU 1, and is played by all 4 NPUs, to which that one doesn't "
+        "send; name the traces of all ranks by their prefix"
+    )
+    SameOnAll(Graphs([[send(1, 1)]]), 4).check_receives()
 
 
 def test_a_receive_needs_no_size() -> None:

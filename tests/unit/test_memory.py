@@ -80,6 +80,15 @@ def test_experts_are_shared_by_those_that_have_the_same_ones(stage: int, copies:
     assert stage_memory(plan, 0).moments[-1].usage == expected
 
 
+@pytest.mark.parametrize("servers", [1, 3])
+def test_parameter_servers_have_the_states_and_workers_none(servers: int) -> None:
+    workers, servers_memory = memory_of(plan_of(blocks=2, data=4, servers=servers))
+    assert workers.moments[-1].usage == Usage(weights=200, gradients=400)
+    part = -(-200 // servers)
+    assert servers_memory.name == "servers"
+    assert servers_memory.peak.usage == Usage(part, 2 * part, 4 * part)
+
+
 # Activations by schedule
 
 

@@ -55,6 +55,7 @@ def test_a_result_that_was_not_saved_has_pictures(folder: Path) -> None:
     [
         ("layers", "al", r"role 'al' is not one of all; did you mean 'all'\?"),
         ("timeline", "4", "NPU '4' is not one of 0 to 3"),
+        ("memory", "5", "stage '5' is not one of 0, 1"),
         ("utilisation", "host7", "port 'host7' was not recorded"),
         ("rates", "01", "pair '01' is not two NPUs"),
         ("rates", "1-0", "nothing was recorded from NPU 1 to NPU 0"),

@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -230,6 +231,14 @@ def test_the_timeline_has_each_npus_computing_and_waiting(folder: Path) -> None:
             rows = operations[(operations["npu"] == npu) & (operations["kind"] == kind)]
             length = sum(path.get_extents().width for path in drawn.get_paths())
             assert length == pytest.approx((rows["end_ps"] - rows["start_ps"]).sum() / US)
+
+
+def test_the_timeline_says_what_its_colours_are(copy: Path) -> None:
+    """What programs do, and messages, which are in no dimension: -1 in the table."""
+    assert {"computing", "waiting"} < set(words_of(picture(copy, "timeline")))
+    phases = pd.read_parquet(copy / "phases.parquet").assign(dimension=-1)
+    phases.to_parquet(copy / "phases.parquet")
+    assert [word for word in words_of(picture(copy, "timeline")) if word.startswith("messages (at most ")]
 
 
 def test_a_timeline_of_too_many_bars_shows_what_share_of_each_moment_went_into_what(

@@ -15,6 +15,7 @@ from support.recorded_tables import (
     full_folder,
     run_folder,
     write_accounts,
+    write_memory,
     write_messages,
     write_pairs,
     write_ports,
@@ -54,6 +55,7 @@ def test_empty_tables_are_said_to_be_empty_in_the_picture(kind: str, tmp_path: P
     for table, value in (("utilisation", "wire_bytes"), ("queues", "queue_bytes"), ("pauses", "paused_priorities")):
         write_ports(path, table, value, [])
     write_pairs(path, "queue_pairs", [])
+    write_memory(path, [])
     figure = picture(path, kind)
     check_page(figure, labelled=kind in ("layers", "exposed"))
     said = " ".join(words_of(figure))

@@ -47,6 +47,14 @@ def _driver(
     return TrainingDriver(network, config, plain_workload(), loop=loop, compatibility=barrier)
 
 
+def test_a_computation_takes_one_time_on_all_npus_of_a_role_or_one_on_each() -> None:
+    label = Label(0, "layer", "forward")
+    assert _driver({"one": ([0, 1], [Compute(label, 5, (3, 5))])}, 2) is not None
+    told = "role 'one' computes forward for 3 times, expected one for each of its 2 NPUs"
+    with pytest.raises(ProgramMismatch, match=told):
+        _driver({"one": ([0, 1], [Compute(label, 5, (3, 5, 4))])}, 2)
+
+
 def test_issuing_two_communicators_in_orders_that_contradict_is_refused() -> None:
     """It would even run here, where collectives are started in one order; on GPUs it need not."""
     x, y = Communicator([0, 1], "x"), Communicator([0, 1], "y")

@@ -150,5 +150,11 @@ def test_members_that_disagree_about_counts_are_told() -> None:
 def test_nothing_for_anybody_else_takes_no_message_but_is_done() -> None:
     counts = ((5, 0), (0, 7))
     issue = collective(bytes=7, kind=A2A, counts=counts)
-    _, driver = play({"all": (range(2), [issue, wait(0)])}, npus=2)
+    network, driver = play({"all": (range(2), [issue, wait(0)])}, npus=2)
     assert driver.records().complete
+    assert network.schedules == []
+
+
+def test_chunks_of_which_nothing_leaves_are_not_played() -> None:
+    """Of 9 and 1 bytes cut in 4 by themselves, the one falls into the last chunk."""
+    assert [phase.bytes for phase in planned(((9, 1), (0, 9)), (2,))] == [4]

@@ -23,8 +23,9 @@ from astra_ns3.config.training_plan import (
 )
 from astra_ns3.errors import InputError
 from astra_ns3.network.records import Label, PassKind
+from astra_ns3.system.request import Handle, MessageRequest
 from astra_ns3.workload.computing.clock import KeepingClock
-from astra_ns3.workload.operations import Compute
+from astra_ns3.workload.operations import Compute, Wait
 from astra_ns3.workload.training.programs import TrainingPrograms
 
 AG, RS, AR, AA = (
@@ -317,3 +318,30 @@ def test_stages_have_something_to_send() -> None:
     plan = plan_of(Degrees(pipeline=2), [[block("a")], [block("b")]], boundary_bytes=0)
     with pytest.raises(InputError, match=r"small\.yaml: stages send each other 0 bytes, expected at least 1"):
         programs_of(plan)
+
+
+@pytest.mark.parametrize("schedule", ["gpipe", "1f1b", "interleaved", "zero-bubble"])
+def test_the_progress_of_a_stage_goes_from_pass_to_pass_of_its_blocks(schedule: str) -> None:
+    """Stage 0 has 2 blocks, forward and backward (in two steps with a zero bubble) for 4 micro-batches."""
+    blocks = [block(name, 1, 1, 1, 10) for name in "abcd"]
+    chunks = [[each] for each in blocks] if schedule == "interleaved" else [blocks[:2], blocks[2:]]
+    programs = programs_of(plan_of(Degrees(pipeline=2), chunks, micro_batches=4, schedule=schedule))
+    labels = [operation.label for operation in _played(programs) if isinstance(operation, Compute)]
+    steps = [programs.step_of(label) for label in labels]
+    assert programs.steps == 2 * 4 * (3 if schedule == "zero-bubble" else 2)
+    assert list(dict.fromkeys(steps)) == list(range(programs.steps + 1))  # the last is the update
+    assert steps == sorted(steps)
+
+
+def _played(programs: TrainingPrograms) -> list[Any]:
+    """What stage 0 does if all is done at once."""
+    program, answer, operations = programs.program(programs.roles[0]), None, []
+    while True:
+        try:
+            operations.append(program.send(answer))
+        except StopIteration:
+            return operations
+        answer = None if isinstance(operations[-1], Compute | Wait) else DONE
+
+
+DONE = Handle(0, 0, MessageRequest(0, 0, 1, "", Label()), 0, done=True)

@@ -55,7 +55,7 @@ def test_each_parallelism_has_its_collectives(
     parallel: str,
     weights: set[CollectiveKind],
     activations: set[CollectiveKind],
-    messages: bool,  # noqa: FBT001
+    messages: bool,
     tmp_path: Path,
 ) -> None:
     """With the sequence split, too, the loss alone is all-reduced: its sums over the vocabulary, which is split."""

@@ -36,8 +36,9 @@ class Kind:
     """A kind of picture: what it shows and what draws it.
 
     ``any_of``: tables of which one is needed, none: the CSV files do; ``more``: tables with which it shows more;
-    ``selects``: what ``--select`` names, empty: nothing; ``compares``: whether other runs may stand beside;
-    ``of_flows``: whether it shows anything of a list of flows.
+    ``selects``: what ``--select`` names, empty: nothing; ``compares``: whether other runs may stand beside; ``file``: a
+    CSV file that not every run has, and what a run ``needs`` to have it; ``of_flows``: whether it shows anything of a
+    list of flows.
     """
 
     name: str
@@ -47,6 +48,8 @@ class Kind:
     more: tuple[str, ...] = ()
     selects: str = ""
     compares: bool = False
+    file: str = ""
+    needs: str = ""
     of_flows: bool = True
 
     def suits(self, records: Records) -> bool:
@@ -55,6 +58,8 @@ class Kind:
 
     def missing(self, records: Records) -> str:
         """What has to be recorded for this picture; empty if it can be drawn."""
+        if self.file and self.file not in records.metadata["files"]:
+            return self.needs
         if not self.any_of or any(recorded(records, table) for table in self.any_of):
             return ""
         return " or ".join(dict.fromkeys(HOW_TO_RECORD[table] for table in self.any_of))

@@ -9,6 +9,7 @@ from astra_ns3.report.plots import (
     completion,
     exposed,
     layers,
+    memory,
     queues,
     rates,
     timeline,
@@ -26,6 +27,7 @@ KINDS: tuple[Kind, ...] = (
     completion.KIND,
     bandwidth.KIND,
     accounts.KIND,
+    memory.KIND,
 )
 """In the order in which they are listed."""
 

@@ -153,11 +153,12 @@ class _Strips:
 
     def legend(self) -> list[object]:
         """What the colours mean."""
-        program = [("computing", BLUE), ("waiting", VERMILION)] if self.lanes[:1] == [-1] else []
+        program = [("computing", BLUE), ("waiting", VERMILION)] if self.lanes[:1] == [PROGRAM_LANE] else []
         found = [swatch(colour, word) for word, colour in program]
         for dimension in self._dimensions:
             colour = _DIMENSIONS[dimension % len(_DIMENSIONS)]
-            found.append(swatch(colour, f"phases, dimension {dimension} (at most {self._most[dimension]})"))
+            what = "messages" if dimension < 0 else f"phases, dimension {dimension}"
+            found.append(swatch(colour, f"{what} (at most {self._most[dimension]})"))
         return found
 
 

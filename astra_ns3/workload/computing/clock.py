@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from fractions import Fraction
 from math import ceil
 from typing import Protocol
 
 from astra_ns3.config.training_plan import Operation
+from astra_ns3.errors import InputError
 
 
 class Clock(Protocol):
@@ -19,14 +22,26 @@ class Clock(Protocol):
         """Whether memory, rather than the processors, says how long it takes; False where nobody knows."""
 
 
+@contextmanager
+def named(source: str) -> Iterator[None]:
+    """Put the model's file before the message of an InputError."""
+    try:
+        yield
+    except InputError as error:
+        if not source:
+            raise
+        raise InputError(f"{source}: {error}") from error
+
+
 class KeepingClock:
     """Asks ``clock`` once for each operation, but not where the operation itself says its time.
 
-    ``scale`` multiplies every time; rounded up.
+    ``scale`` multiplies every time; rounded up. ``source``: of the model, which messages begin with.
     """
 
-    def __init__(self, clock: Clock, scale: float = 1.0) -> None:
+    def __init__(self, clock: Clock, scale: float = 1.0, source: str = "") -> None:
         self._clock = clock
+        self._source = source
         self._scale = Fraction(str(scale))
         self._times_ps: dict[Operation, int] = {}
 
@@ -35,7 +50,8 @@ class KeepingClock:
         found = self._times_ps.get(operation)
         if found is None:
             given = operation.time_ps
-            unscaled_ps = self._clock.time_ps(operation) if given is None else given
+            with named(self._source):
+                unscaled_ps = self._clock.time_ps(operation) if given is None else given
             found = self._times_ps[operation] = ceil(unscaled_ps * self._scale)
         return found
 

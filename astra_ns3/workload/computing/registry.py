@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from astra_ns3.config.core.model import ConfigModel
 from astra_ns3.config.model.compute import AnyCompute, Given, Roofline, RooflineKeys, Systolic, Table
 from astra_ns3.config.training_plan import Operation
 from astra_ns3.errors import InputError
-from astra_ns3.workload.computing.clock import Clock, KeepingClock
+from astra_ns3.workload.computing.clock import Clock, KeepingClock, named
 from astra_ns3.workload.computing.roofline import RooflineClock
 from astra_ns3.workload.computing.systolic import SystolicClock
 from astra_ns3.workload.computing.table import TableClock
@@ -28,12 +28,28 @@ class GivenClock:
         return False
 
 
-def clock_of(compute: AnyCompute, datatype: str = "bfloat16", scale: float = 1.0) -> Clock:
+def clock_of(compute: AnyCompute, datatype: str = "bfloat16", scale: float = 1.0, source: str = "") -> Clock:
     """The clock that a model file asks for, with every time multiplied by ``scale``; reads the files it needs.
 
-    Each operation's time is worked out once. Raises InputError.
+    Each operation's time is worked out once. ``source``: the model file, which messages begin with. Raises InputError.
     """
-    return KeepingClock(CLOCKS[type(compute)](compute, datatype), scale)
+    with named(source):
+        return KeepingClock(CLOCKS[type(compute)](compute, datatype), scale, source)
+
+
+def guesses(compute: AnyCompute, operations: Iterable[Operation], source: str = "") -> tuple[str, ...]:
+    """A warning, if times of some operations are guessed: outside of what a table has.
+
+    ``source``: the model file, which messages begin with. Raises InputError.
+    """
+    if not isinstance(compute, Table) or not compute.extrapolate:
+        return ()
+    with named(source):
+        clock = TableClock(read_table(compute.file), extrapolates=True)
+        asked = [operation for operation in dict.fromkeys(operations) if operation.time_ps is None]
+        found = list(dict.fromkeys(what for operation in asked if (what := clock.outside(operation))))
+    others = f", and so is that of {len(found) - 1} more" if len(found) > 1 else ""
+    return (f"{source}: {found[0]}: its time is extrapolated{others}",) if found else ()
 
 
 def _roofline(keys: Roofline, datatype: str) -> Clock:

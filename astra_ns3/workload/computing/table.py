@@ -6,7 +6,6 @@ Times that grow with a column everywhere in the table grow with it in between, t
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping
 from math import ceil
 
@@ -16,12 +15,11 @@ from astra_ns3.workload.computing.clock import Clock
 from astra_ns3.workload.computing.grid import Grid
 from astra_ns3.workload.computing.table_file import Measured, Place
 
-_LOG = logging.getLogger(__name__)
 _SHAPE = ("m", "n", "k")
 
 
 class TableClock:
-    """``tables``: by kind of operation. ``extrapolates``: tells times outside of what was measured, and warns once.
+    """``tables``: by kind of operation. ``extrapolates``: tells times outside of what was measured, too.
 
     ``beside``: times the kinds of operations that no table has (None: nobody does).
     """
@@ -33,7 +31,6 @@ class TableClock:
         self._source = next(iter(tables.values())).source
         self._extrapolates = extrapolates
         self._beside = beside
-        self._warned = False
 
     def time_ps(self, operation: Operation) -> int:
         """See :class:`~astra_ns3.workload.computing.clock.Clock`."""
@@ -57,17 +54,16 @@ class TableClock:
         products = operation.count if "m" in columns and "count" not in columns else 1
         if (exact := grid.measured.times_ps.get(at)) is not None:
             return ceil(products * exact)
-        outside = grid.outside(at)
-        if outside:
-            self._extrapolate(f"{self._source}: operation '{operation.name}', a {operation.kind.value}, has {outside}")
+        if not self._extrapolates and grid.outside(at):
+            raise InputError(f"{self.outside(operation)}; measure it, or let compute.extrapolate be on")
         return products * grid.time_ps(at)
 
-    def _extrapolate(self, what: str) -> None:
-        if not self._extrapolates:
-            raise InputError(f"{what}; measure it, or let compute.extrapolate be on")
-        if not self._warned:
-            self._warned = True
-            _LOG.warning("%s: extrapolated, as others may be", what)
+    def outside(self, operation: Operation) -> str:
+        """What of an operation is outside of what was measured, in words; "" if nothing is, or nobody measured it."""
+        grid = self._grids.get(operation.kind)
+        outside = grid.outside(_place(grid.measured, operation)) if grid is not None else ""
+        where = f"{self._source}: operation '{operation.name}', a {operation.kind.value}"
+        return f"{where}, has {outside}" if outside else ""
 
 
 def _place(measured: Measured, operation: Operation) -> Place:

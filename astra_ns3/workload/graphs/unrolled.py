@@ -2,7 +2,8 @@
 
 A program is one thread: what it computes waits for all that it has waited for before, and for what it computed last; a
 collective or a message starts where the thread is. The time that an update takes is a node of the host's that follows
-its collective. *Model limits*: updates of one NPU come one after the other there, in a loop side by side. Where groups
+its collective. An all-to-all with counts is a message for each. *Model limits*: these aren't cut in chunks and take no
+slots; updates of one NPU come one after the other there, in a loop side by side. Where groups
 of NPUs end inside a dimension, a loop has a queue for each part of it, a graph one for all of it.
 """
 
@@ -25,6 +26,8 @@ from astra_ns3.workload.programs import Programs
 from astra_ns3.workload.role_programs import RolePrograms
 from astra_ns3.workload.roles import Role
 
+_UNEVEN = "counts"
+"""The tag of messages that an all-to-all with counts is made of."""
 _BEFORE_OTHERS = HIGHEST_PRIORITY * 2 // 5
 """The priority of a node whose loop says HIGHEST: above all that counting reaches."""
 
@@ -68,6 +71,17 @@ class UnrolledLoop:
     @property
     def warnings(self) -> tuple[str, ...]:
         """Whether it is played otherwise than the loop."""
+        return (*self._other_queues(), *self._other_messages())
+
+    def _other_messages(self) -> tuple[str, ...]:
+        if _UNEVEN not in self._tags:
+            return ()
+        return (
+            f"{self.source}: all-to-alls with counts (uneven experts) are a message for each pair in the graph, whole "
+            "and without slots, since no collective of a graph can say counts",
+        )
+
+    def _other_queues(self) -> tuple[str, ...]:
         if self.programs.grid.sizes == self.dimensions:
             return ()
         sizes, parts = ("x".join(map(str, each)) for each in (self.dimensions, self.programs.grid.sizes))
@@ -100,6 +114,12 @@ class UnrolledLoop:
         """The name of the communicator of an NPU's collective, "" where its dimensions say it."""
         members = self._members(npu, request)
         return "" if members is None else str(self._numbers[members])
+
+    def members_of(self, npu: int, request: CollectiveRequest) -> tuple[int, ...]:
+        """The NPUs among which an NPU's collective goes, in their places."""
+        grid = self.programs.grid.of(request.communicator)
+        dimensions = grid.wide if request.dimensions is None else request.dimensions
+        return next(tuple(members) for members in grid.cosets(dimensions) if npu in members)
 
     def tag_of(self, tag: Hashable) -> int:
         """The number that stands for a message's tag."""
@@ -152,6 +172,8 @@ class UnrolledLoop:
             for operation, _ in _operations(self.programs, role):
                 if isinstance(operation, Send | Receive):
                     found.setdefault(operation.tag, len(found))
+                elif isinstance(operation, Issue) and operation.request.counts is not None:
+                    found.setdefault(_UNEVEN, len(found))
         return found
 
 
@@ -164,7 +186,7 @@ class _Thread:
         self._after: tuple[int, ...] = ()
         self._next = 0
         self._counter = 0
-        self._ends: dict[int, int] = {}  # of each collective or message, by its handle's number, the last node
+        self._ends: dict[int, tuple[int, ...]] = {}  # of each collective or message, by its handle's number
 
     def nodes(self, operation: Operation, handle: Handle | None) -> Iterator[GraphNode]:
         """The nodes of the next operation."""
@@ -183,12 +205,14 @@ class _Thread:
         elif isinstance(operation, Wait | WaitAny):
             if len(operation.handles) > 1:
                 raise InputError(f"{self._loop.source}: waits for one of several collectives, which no graph can say")
-            end = self._ends.get(operation.handle.collective)
-            if end is not None and end not in self._after:
-                self._after = (*self._after, end)
+            ends = self._ends.get(operation.handle.collective, ())
+            self._after = (*self._after, *(end for end in ends if end not in self._after))
 
     def _collective(self, request: CollectiveRequest, handle: Handle) -> Iterator[GraphNode]:
         label, dimensions = request.label, request.dimensions
+        if request.counts is not None:
+            yield from self._uneven(request, request.counts, handle)
+            return
         group = self._loop.group_of(self._npu, request)
         number = self._number()
         yield GraphNode(
@@ -202,19 +226,38 @@ class _Thread:
             dimensions=None if group or dimensions is None else self._flags(dimensions),
             priority=self._priority(request),
         )
-        self._ends[handle.collective] = number
+        self._ends[handle.collective] = (number,)
         update_ps = self._updates_ps[label.layer] if isinstance(label.layer, int) else 0
         if update_ps:
             update = self._number()
             name = f"{self._name(label)} update"
             yield GraphNode(update, name, NodeKind.COMPUTE, (number,), update_ps, on_host=True)
-            self._ends[handle.collective] = update
+            self._ends[handle.collective] = (update,)
+
+    def _uneven(
+        self, request: CollectiveRequest, counts: tuple[tuple[int, ...], ...], handle: Handle
+    ) -> Iterator[GraphNode]:
+        """The messages of an all-to-all with counts, for which graphs have no word; each goes whole."""
+        members = self._loop.members_of(self._npu, request)
+        own, places = members.index(self._npu), len(members)
+        numbers = []
+        for turn in range(1, places):
+            after, before = (own + turn) % places, (own - turn) % places
+            for kind, peer, size in (
+                (NodeKind.SEND, members[after], counts[own][after]),
+                (NodeKind.RECEIVE, members[before], counts[before][own]),
+            ):
+                if size:
+                    numbers.append(self._number())
+                    name, tag = self._name(request.label), self._loop.tag_of(_UNEVEN)
+                    yield GraphNode(numbers[-1], name, kind, self._after, bytes=size, peer=peer, tag=tag)
+        self._ends[handle.collective] = tuple(numbers)
 
     def _message(self, operation: Send | Receive, handle: Handle) -> GraphNode:
         if operation.rendezvous:
             raise InputError(f"{self._loop.source}: sends by rendezvous, which no node of a graph can say")
         number = self._number()
-        self._ends[handle.collective] = number
+        self._ends[handle.collective] = (number,)
         return GraphNode(
             number,
             self._name(operation.label),

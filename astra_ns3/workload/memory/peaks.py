@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from astra_ns3.config.training_plan import TrainingPlan
 from astra_ns3.units import format_bytes
-from astra_ns3.workload.memory.stage import Moment, StageMemory, stage_memory
+from astra_ns3.workload.memory.stage import Moment, StageMemory, server_memory, stage_memory
 from astra_ns3.workload.training.schedules import WorkKind
 
 _WORDS = {
@@ -16,8 +16,9 @@ _WORDS = {
 
 
 def memory_of(plan: TrainingPlan) -> tuple[StageMemory, ...]:
-    """Of each stage; raises InputError if the schedule doesn't fit."""
-    return tuple(stage_memory(plan, stage) for stage in range(plan.degrees.pipeline))
+    """Of each stage, and of parameter servers behind these; raises InputError if the schedule doesn't fit."""
+    stages = tuple(stage_memory(plan, stage) for stage in range(plan.degrees.pipeline))
+    return (*stages, server_memory(plan)) if plan.servers else stages
 
 
 def moment_words(moment: Moment) -> str:
@@ -38,8 +39,9 @@ def memory_warnings(plan: TrainingPlan) -> list[str]:
     worst = max(over, key=lambda stage: stage.peak.usage.total_bytes)
     usage, others = worst.peak.usage, len(over) - 1
     more = f"; so do{'es' if others == 1 else ''} {others} other stage{'s' if others > 1 else ''}" if others else ""
+    where = "each of the servers" if worst.stage is None else f"stage {worst.stage}"
+    largest = f"{format_bytes(getattr(usage, usage.largest()))} for {usage.largest()}"
     return [
-        f"{plan.source}: stage {worst.stage} needs {format_bytes(usage.total_bytes)} of memory, more than the "
-        f"{format_bytes(capacity)} of an NPU, of it {format_bytes(getattr(usage, usage.largest()))} for "
-        f"{usage.largest()} ({moment_words(worst.peak)}){more}"
+        f"{plan.source}: {where} needs {format_bytes(usage.total_bytes)} of memory, more than the "
+        f"{format_bytes(capacity)} of an NPU, of it {largest} ({moment_words(worst.peak)}){more}"
     ]

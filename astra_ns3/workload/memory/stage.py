@@ -33,10 +33,15 @@ class Moment:
 
 @dataclass(frozen=True)
 class StageMemory:
-    """Of each NPU of a stage, in one iteration, in the order of its schedule."""
+    """Of each NPU of a stage (None: of each parameter server), in one iteration, in the order of its schedule."""
 
-    stage: int
+    stage: int | None
     moments: tuple[Moment, ...]
+
+    @property
+    def name(self) -> str:
+        """Of the stage, or ``servers``."""
+        return "servers" if self.stage is None else str(self.stage)
 
     @property
     def peak(self) -> Moment:
@@ -47,6 +52,11 @@ class StageMemory:
 def stage_memory(plan: TrainingPlan, stage: int) -> StageMemory:
     """An NPU of a stage; raises InputError if the schedule doesn't fit."""
     return StageMemory(stage, tuple(_Stage(plan, stage).moments()))
+
+
+def server_memory(plan: TrainingPlan) -> StageMemory:
+    """A parameter server, which has the same all the time."""
+    return StageMemory(None, (Moment(None, "", ModelStates(plan).on_server()),))
 
 
 class _Stage:

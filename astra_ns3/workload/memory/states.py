@@ -33,8 +33,17 @@ class ModelStates:
         return Usage(
             weights=elements.weight * (own if stage >= _WEIGHTS else whole),
             gradients=elements.gradient * (own if stage >= _GRADIENTS else whole),
-            optimizer=elements.optimizer * (own if stage >= _OPTIMIZER else whole),
+            # Servers have the states, if there are any.
+            optimizer=0 if self.plan.servers else elements.optimizer * (own if stage >= _OPTIMIZER else whole),
         )
+
+    def on_server(self) -> Usage:
+        """What each of the plan's servers has of all weights: an equal part, with gradients that add up."""
+        blocks = [block for chunk in self.plan.chunks for block in chunk]
+        parameters = sum(count for _, count in self._families(blocks))
+        part = -(-parameters // self.plan.servers)
+        elements = self.plan.elements
+        return Usage(part * elements.weight, part * elements.gradient, part * elements.optimizer)
 
     def gathered_bytes(self, block: Block) -> int:
         """Of a block's weights while they are used, besides the NPU's own shard."""

@@ -11,7 +11,7 @@ from astra_ns3.config.model.file import ModelFile, read_model_file
 from astra_ns3.config.training_plan import Elements, Sharding, TrainingPlan
 from astra_ns3.errors import InputError
 from astra_ns3.workload.computing.clock import Clock
-from astra_ns3.workload.computing.registry import clock_of
+from astra_ns3.workload.computing.registry import clock_of, guesses
 from astra_ns3.workload.models.cutting import cut, uneven_rest
 from astra_ns3.workload.models.degrees import degrees_of, micro_batches_of
 from astra_ns3.workload.models.parts import Totals
@@ -73,16 +73,17 @@ class ModelWorkload:
 
     def clock(self) -> Clock:
         """How long operations take; raises InputError if the file names a device or table that can't tell."""
-        return clock_of(self.file.compute, self.file.training.datatype, self.compute_scale)
+        return clock_of(self.file.compute, self.file.training.datatype, self.compute_scale, self.source)
 
     def totals(self) -> Totals:
         """The whole model's parameters and operations."""
         return totals_of(self.file)
 
     def warnings(self, npus: int) -> tuple[str, ...]:
-        """What a user should know about how the model is cut."""
+        """What a user should know about how the model is cut, and which times are guessed."""
         layers = len(parts_of(self.file, degrees_of(self.file.parallel, npus, self.source)).body)
-        return uneven_rest(layers, self.file.parallel, self.source)
+        guessed = guesses(self.file.compute, self.plan(npus).operations(), self.source)
+        return (*uneven_rest(layers, self.file.parallel, self.source), *guessed)
 
     def scaled(self, comm_scale: float = 1.0, compute_scale: float = 1.0) -> ModelWorkload:
         """Sizes of what is exchanged times the one, times of computations times the other."""

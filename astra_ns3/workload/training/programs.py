@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from astra_ns3.config.training_plan import TrainingPlan
+from astra_ns3.network.records import Label, PassKind
 from astra_ns3.workload.computing.clock import Clock, KeepingClock
 from astra_ns3.workload.grid_cut import GridCut
 from astra_ns3.workload.models.scaling import scaled_plan
@@ -14,7 +15,8 @@ from astra_ns3.workload.operations import Program
 from astra_ns3.workload.role_programs import RolePrograms
 from astra_ns3.workload.roles import Role
 from astra_ns3.workload.training.places import Places
-from astra_ns3.workload.training.run import StageRun
+from astra_ns3.workload.training.run import AGAIN, StageRun
+from astra_ns3.workload.training.schedules import WorkKind
 from astra_ns3.workload.training.script import StageScript
 from astra_ns3.workload.training.sharding import Shards
 from astra_ns3.workload.training.steps import StepMaker
@@ -50,6 +52,15 @@ class TrainingPrograms(RolePrograms):
         return tuple(block.name for chunk in self.plan.chunks for block in chunk)
 
     @property
+    def steps(self) -> int:
+        """Each block's passes on the first stage, one for each micro-batch."""
+        return sum(len(self.scripts[0].chunks[planned.work.chunk]) for planned in self.scripts[0].order)
+
+    def step_of(self, label: Label) -> int:
+        """How many passes of blocks come before; all before the update."""
+        return self._steps.get((label.layer, label.part, label.micro_batch), self.steps)
+
+    @property
     def cut(self) -> GridCut:
         """The network's dimensions, cut where groups end inside one."""
         return self.places.cut
@@ -81,3 +92,24 @@ class TrainingPrograms(RolePrograms):
     def _script(self, role: Role) -> StageScript:
         maker = StepMaker(self.places, role.number, self.clock, self.plan.source)
         return StageScript(self.plan, role.number, self.roles, Shards(self.plan, maker), self.places.ends())
+
+    @cached_property
+    def _steps(self) -> dict[tuple[int | str, str, int | None], int]:
+        """The number of the pass in which something of a layer is computed for a micro-batch."""
+        found: dict[tuple[int | str, str, int | None], int] = {}
+        script, number = self.scripts[0], 0
+        for kind, chunk, batch in (planned.work for planned in script.order):
+            blocks = script.chunks[chunk]
+            for block in blocks if kind is WorkKind.FORWARD else reversed(blocks):
+                found.update(((block.layer, part, batch), number) for part in _PARTS[kind])
+                number += 1
+        return found
+
+
+_PARTS = {
+    WorkKind.FORWARD: (PassKind.FORWARD,),
+    WorkKind.BACKWARD: (AGAIN, PassKind.INPUT_GRADIENT, PassKind.WEIGHT_GRADIENT),
+    WorkKind.INPUT: (AGAIN, PassKind.INPUT_GRADIENT),
+    WorkKind.WEIGHT: (PassKind.WEIGHT_GRADIENT,),
+}
+"""Of what is computed, by what a stage does."""

@@ -20,7 +20,6 @@ from astra_ns3.network.records import Label
 from astra_ns3.system.communicator import Communicator
 from astra_ns3.system.request import Handle
 from astra_ns3.workload.grid_cut import GridCut
-from astra_ns3.workload.models.scaling import scaled_bytes
 from astra_ns3.workload.operations import Program, Receive, Send, WaitAny
 from astra_ns3.workload.roles import Role
 from astra_ns3.workload.training.places import Among, Places
@@ -108,11 +107,11 @@ class ServedPrograms(TrainingPrograms):
                 for bucket in block.buckets:
                     own = -(-bucket.parameters // plan.servers)
                     gradient, weight = own * plan.elements.gradient, own * plan.elements.weight
+                    sent = plan.sent_bytes(gradient), plan.sent_bytes(weight)
                     moved = together * gradient + 2 * (weight + own * plan.elements.optimizer)
                     update = Operation("update", OperationKind.OPTIMIZER, bytes=moved)
                     update_ps = self.clock.time_ps(update)
-                    sent, back = (scaled_bytes(size, plan.comm_scale) for size in (gradient, weight))
-                    parts[bucket] = Part(block.layer, len(parts), sent, back, Computing(update_ps))
+                    parts[bucket] = Part(block.layer, len(parts), *sent, Computing(update_ps))
         return parts
 
     def program(self, role: Role, passes: int | None = None) -> Program:

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.training_plan import Block, Elements, Group, Operation, OperationKind, Sharding, TrainingPlan
-from astra_ns3.workload.models.scaling import scaled_bytes
 from astra_ns3.workload.training.steps import Exchanging, StepMaker
 
 
@@ -42,9 +41,9 @@ class Shards:
     """How the weights of a plan are shared, and what of them is sent."""
 
     def __init__(self, plan: TrainingPlan, maker: StepMaker) -> None:
+        self._sent_bytes = plan.sent_bytes
         self._sharding: Sharding = plan.sharding
         self._elements: Elements = plan.elements
-        self._comm_scale = plan.comm_scale
         self.maker = maker
         self._sizes = {group: plan.degrees.size(group) for group, _ in _FAMILIES}
 
@@ -81,11 +80,7 @@ class Shards:
     def tied_bytes(self, parameters: int) -> int:
         """What an NPU has of the gradient of the embedding that two stages have."""
         own = self.shard(Group.GRADIENT, parameters) if self._sharding.stage else parameters
-        return self._sent(own * self._elements.gradient)
-
-    def _sent(self, size_bytes: int) -> int:
-        """What is sent of so many bytes."""
-        return scaled_bytes(size_bytes, self._comm_scale)
+        return self._sent_bytes(own * self._elements.gradient)
 
     def cut(self, blocks: Sequence[Block], parameters_of: Callable[[Block], int]) -> Iterator[tuple[int, int]]:
         """Blocks backwards, until a bucket is full: the first block of each bucket, and its parameters."""
@@ -102,16 +97,16 @@ class Shards:
 
     def _bucket(self, group: Group, block: int, parameters: int) -> Bucket | None:
         if self._sharding.stage == 0:
-            kind, bytes = CollectiveKind.ALL_REDUCE, self._sent(parameters * self._elements.gradient)
+            kind, bytes = CollectiveKind.ALL_REDUCE, parameters * self._elements.gradient
         else:
-            own = self._sent(self.shard(group, parameters) * self._elements.gradient)
-            kind, bytes = CollectiveKind.REDUCE_SCATTER, own * self._sizes[group]
-        reduce = self.maker.exchange(kind, group, bytes, waited=False)
+            whole = self.shard(group, parameters) * self._sizes[group]
+            kind, bytes = CollectiveKind.REDUCE_SCATTER, whole * self._elements.gradient
+        reduce = self.maker.exchange(kind, group, self._sent_bytes(bytes), waited=False)
         if reduce is None:
             return None
         gathers = self._sharding.stage in (1, 2)
         return Bucket(block, parameters, reduce, self._gather(group, parameters) if gathers else None)
 
     def _gather(self, group: Group, parameters: int) -> Exchanging | None:
-        bytes = self._sent(self.shard(group, parameters) * self._elements.weight)
+        bytes = self._sent_bytes(self.shard(group, parameters) * self._elements.weight)
         return self.maker.exchange(CollectiveKind.ALL_GATHER, group, bytes, waited=False)

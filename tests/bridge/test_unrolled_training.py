@@ -1,0 +1,64 @@
+"""A model's training written as Chakra's traces ends when the training itself does."""
+
+from __future__ import annotations
+
+from math import prod
+from pathlib import Path
+
+import pytest
+from support.many_networks import system_for
+
+import astra_ns3
+from astra_ns3.config.network.packet_network import parse_network
+from astra_ns3.workload.files.chakra.trace import read_chakra
+from astra_ns3.workload.files.conversion import Unrolling, convert
+from astra_ns3.workload.models.workload import ModelWorkload, read_model
+
+MODEL = """kind: transformer
+name: small
+model: {{layers: 4, hidden: 64, heads: 4, vocabulary: 1000, tied_embeddings: on{model}}}
+training: {{sequence: 64, micro_batch: 1, micro_batches: 2}}
+compute: A100-80GB
+parallel: {{{parallel}}}
+"""
+EXPERTS = ", experts: {count: 4, active: 2, feed_forward: 64}"
+CASES = [
+    ("tensor: 2, sequence: on, pipeline: 2", "", (2, 2, 2)),
+    ("tensor: 2, pipeline: 2, schedule: gpipe", "", (2, 2, 2)),
+    ("pipeline: 2, schedule: interleaved, virtual_stages: 2, zero: 1", "", (4, 2)),
+    ("pipeline: 4, schedule: zero-bubble, zero: 2", "", (2, 4)),
+    ("context: 2, zero: 3", "", (2, 4)),
+    ("expert: 4, tensor: 2", EXPERTS, (2, 4)),
+    ("servers: 2", "", (8,)),
+]
+
+
+def _finish_ps(workload: object, dimensions: tuple[int, ...], passes: int = 1) -> int:
+    wires = {"link": {"rate": "100Gbps", "delay": "500ns"}, "switch": {"buffer": "1GB"}}
+    star = {"kind": "single-switch", "npus": prod(dimensions), "dimensions": list(dimensions), **wires}
+    result = astra_ns3.run(
+        workload=workload,  # type: ignore[arg-type]
+        system=system_for(len(dimensions)),
+        network=parse_network({"topology": star}),
+        backend="analytical",
+        passes=passes,
+    )
+    return result.finish_ps
+
+
+@pytest.mark.parametrize(("parallel", "experts", "dimensions"), CASES, ids=[case[0] for case in CASES])
+def test_a_training_as_chakras_traces_ends_when_the_training_does(
+    parallel: str, experts: str, dimensions: tuple[int, ...], tmp_path: Path
+) -> None:
+    model = _model(tmp_path, MODEL.format(model=experts, parallel=parallel))
+    output = str(tmp_path / "job.et")
+    convert(model, "chakra", output, Unrolling(dimensions, 2))
+    groups = tmp_path / "job.groups.json"
+    trace = read_chakra(tmp_path / "job", groups if groups.exists() else None)
+    assert abs(_finish_ps(trace, dimensions) - _finish_ps(model, dimensions, passes=2)) <= 1000
+
+
+def _model(folder: Path, text: str) -> ModelWorkload:
+    path = folder / "model.yaml"
+    path.write_text(text, encoding="utf-8")
+    return read_model(path)
