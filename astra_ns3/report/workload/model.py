@@ -56,7 +56,8 @@ def model_text(document: dict[str, Any]) -> str:
         "parameters": f"{document['parameters']:,}{some}",
         "NPUs": f"{document['npus']:,}: {_degrees(document['degrees'])}",
         "parts": f"{_stages(document['stages'])}, {document['schedule']}, ZeRO {document['zero']}",
-        "iteration": f"{samples:,} x {document['sample']}{of}, in {document['micro_batches']:,} micro-batches on each copy",
+        "iteration": f"{samples:,} x {document['sample']}{of}, "
+        f"in {document['micro_batches']:,} micro-batches on each copy",
         "operations": f"{_count(document['flops_per_sample'])}FLOP for each {document['sample']}, "
         f"{_count(document['flops_per_iteration'])}FLOP for an iteration"
         + (f", and {_count(again)}FLOP again" if again else ""),
