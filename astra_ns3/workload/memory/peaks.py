@@ -31,7 +31,10 @@ def moment_words(moment: Moment) -> str:
 
 
 def memory_warnings(plan: TrainingPlan, memory: Sequence[StageMemory]) -> list[str]:
-    """``memory``: of each stage. A line if a stage needs more than an NPU has: of the worst, and how many others do; none if that isn't known."""
+    """A line if a stage needs more than an NPU has: of the worst, and how many others do; none if that isn't known.
+
+    ``memory``: of each stage.
+    """
     capacity = plan.memory_bytes
     if capacity is None:
         return []
