@@ -30,15 +30,15 @@ def moment_words(moment: Moment) -> str:
     return f"{_WORDS[moment.work.kind]} of micro-batch {moment.work.micro_batch}, {moment.block}"
 
 
-def memory_warnings(plan: TrainingPlan, memory: Sequence[StageMemory]) -> list[str]:
+def memory_warnings(plan: TrainingPlan, memory: Sequence[StageMemory] | None = None) -> list[str]:
     """A line if a stage needs more than an NPU has: of the worst, and how many others do; none if that isn't known.
 
-    ``memory``: of each stage.
+    ``memory``: of each stage (None: worked out here).
     """
     capacity = plan.memory_bytes
     if capacity is None:
         return []
-    over = [stage for stage in memory if stage.peak.usage.total_bytes > capacity]
+    over = [stage for stage in memory or memory_of(plan) if stage.peak.usage.total_bytes > capacity]
     if not over:
         return []
     worst = max(over, key=lambda stage: stage.peak.usage.total_bytes)
