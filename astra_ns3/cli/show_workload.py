@@ -9,13 +9,17 @@ from astra_ns3.cli.output import log_warning, print_json, show, show_logs
 from astra_ns3.config.flow_list import FlowList
 from astra_ns3.config.workload import Workload
 from astra_ns3.errors import InputError
+from astra_ns3.experiments.foreseen import Foreseen, foreseen_document
 from astra_ns3.experiments.jobs.flows import FlowsJob
+from astra_ns3.report.foreseen_text import foreseen_rows
 from astra_ns3.report.workload.figure import draw_levels
 from astra_ns3.report.workload.model import model_document, model_text
 from astra_ns3.report.workload.text import overview_document, overview_text
 from astra_ns3.units import format_bytes, format_time
+from astra_ns3.workload.experts.skew import expert_skew
 from astra_ns3.workload.files.conversion import Unrolling, as_graphs
 from astra_ns3.workload.graphs.overview import overview
+from astra_ns3.workload.memory.peaks import memory_of, memory_warnings
 from astra_ns3.workload.models.summary import summary_of
 from astra_ns3.workload.models.workload import ModelWorkload
 
@@ -67,14 +71,17 @@ def show_workload(file: str, dimensions: str | None, groups: str | None, output:
 
 def _show_model(workload: ModelWorkload, dimensions: tuple[int, ...], *, as_json: bool) -> int:
     """A model's numbers; its graph is only drawn."""
-    document = model_document(summary_of(workload, dimensions))
-    warnings = list(workload.warnings(document["npus"]))
+    found = summary_of(workload, dimensions)
+    plan = found.plan
+    foreseen = foreseen_document(Foreseen(memory_of(plan), plan.memory_bytes, expert_skew(plan)))
+    document = {**model_document(found), **foreseen}
+    warnings = [*workload.warnings(plan.degrees.npus + plan.servers), *memory_warnings(plan)]
     for warning in warnings:
         log_warning(warning)
     if as_json:
         print_json({**document, "warnings": warnings, "exit_status": 0})
         return 0
-    show(model_text(document))
+    show("\n".join([model_text(document), *(f"{name:<17} {words}" for name, words in foreseen_rows(document))]))
     return 0
 
 

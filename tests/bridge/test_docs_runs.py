@@ -33,6 +33,7 @@ def work(tmp_path: Path) -> Path:
         "docs/extending.md",
         "docs/flows.md",
         "docs/hooks.md",
+        "docs/models.md",
         "docs/python.md",
         "docs/simai.md",
         "docs/workloads.md",

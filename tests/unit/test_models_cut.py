@@ -1,4 +1,4 @@
-"""How models are cut over NPUs, which collectives come of it, and what is said where that can't be."""
+"""How models are cut over NPUs, how sizes are scaled, and what is said where that can't be."""
 
 from __future__ import annotations
 
@@ -10,50 +10,41 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.models import LAYERS, small_gpt
 
-from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.model.parallel import Parallel
 from astra_ns3.config.training_plan import Exchange, Operation
 from astra_ns3.errors import InputError
 from astra_ns3.workload.dry_run import counted_messages, counted_requests
 from astra_ns3.workload.models.cutting import layers_of_parts
 from astra_ns3.workload.models.workload import ModelWorkload, read_model
-from astra_ns3.workload.training.programs import TrainingPrograms
-
-GATHER, SCATTER, REDUCE = CollectiveKind.ALL_GATHER, CollectiveKind.REDUCE_SCATTER, CollectiveKind.ALL_REDUCE
-LARGE_BYTES = 10_000
-"""Above what losses exchange: three numbers a token."""
+from astra_ns3.workload.training.making import training_programs
 
 
-def programs_of(workload: ModelWorkload, npus: int) -> TrainingPrograms:
-    return TrainingPrograms.of(workload.plan(npus), workload.clock(), 1, (npus,))
-
-
-@pytest.mark.parametrize(
-    ("name", "parallel", "npus", "expected"),
-    [
-        ("data", {}, 4, {REDUCE}),
-        ("tensor", {"tensor": 4}, 4, {REDUCE}),
-        ("hybrid", {"tensor": 2, "sequence": True}, 4, {SCATTER, GATHER, REDUCE}),
-        ("FSDP", {"zero": 3}, 4, {SCATTER, GATHER}),
-        ("ZeRO", {"zero": 2}, 4, {SCATTER, GATHER}),
-        ("pipeline", {"pipeline": 4}, 4, set()),
-    ],
-)
-def test_which_collective_when(name: str, parallel: dict[str, Any], npus: int, expected: set[CollectiveKind]) -> None:
-    """The table of T. Krishna et al., "ASTRA-sim and Chakra Tutorial", MICRO 2024; pipelines only send messages."""
-    workload = small_gpt({"tied_embeddings": False}, parallel, micro_batches=4)
-    programs = programs_of(workload, npus)
-    used = {request.kind for request, _ in counted_requests(programs) if request.bytes > 3 * LARGE_BYTES}
-    assert used == expected
-    assert bool(counted_messages(programs)) == (name == "pipeline")
+def sent_bytes(workload: ModelWorkload, npus: int) -> int:
+    """Of all kinds of collectives and messages, each counted once for all NPUs."""
+    programs = training_programs(workload.plan(npus), workload.clock(), 1, (npus,))
+    collectives = sum(request.bytes * times for request, times in counted_requests(programs))
+    return collectives + sum(len(each.pairs) * each.bytes * each.times for each in counted_messages(programs))
 
 
 def test_data_parallel_training_sends_nothing_but_gradients_and_these_once() -> None:
-    """Of its activations none, of its weights' gradients all: the same tutorial."""
     workload = small_gpt({"tied_embeddings": False}, micro_batches=4)
-    requests = counted_requests(programs_of(workload, 4))
-    sent = sum(request.bytes * times for request, times in requests)
-    assert sent == workload.totals().parameters * 2
+    assert sent_bytes(workload, 4) == workload.totals().parameters * 2
+
+
+@pytest.mark.parametrize(
+    "parallel",
+    [
+        {},
+        {"zero": 1, "bucket": "1MB"},
+        {"zero": 3},
+        {"tensor": 2, "sequence": True, "pipeline": 2},
+        {"context": 2},
+        {"servers": 1, "data": 3},
+    ],
+)
+def test_sizes_are_scaled_whatever_they_are_of(parallel: dict[str, Any]) -> None:
+    workload = small_gpt(parallel=parallel, micro_batches=4)
+    assert sent_bytes(workload.scaled(0.25), 4) == pytest.approx(sent_bytes(workload, 4) / 4, rel=1e-5)
 
 
 @given(layers=st.integers(1, 200), pipeline=st.integers(1, 16), virtual=st.integers(1, 4))

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from support.models import blocks, flops
 
+from astra_ns3.workload.memory.peaks import memory_of
 from astra_ns3.workload.models.workload import read_model
 
 FOLDER = Path(__file__).resolve().parents[2] / "inputs" / "workload" / "models"
@@ -96,6 +97,14 @@ def test_the_recommendation_model_has_the_layers_of_the_case_study() -> None:
     found = read_model(FOLDER / "dlrm-hoti-2020.yaml").totals()
     assert found.parameters == dense + 64 * 1_000_000 * 64
     assert found.forward_flops == 2 * sum(inputs * outputs for inputs, outputs in (*bottom, *top))
+
+
+def test_llama_3_405b_fits_without_computing_anything_again() -> None:
+    """On 16,384 GPUs of 80 GB, says section 3.3.2 of its paper; its degrees are in table 4."""
+    plan = read_model(FOLDER / "llama-3-405b.yaml").plan(16384)
+    assert (plan.degrees.tensor, plan.degrees.pipeline, plan.degrees.data, plan.micro_batches) == (8, 16, 128, 16)
+    peaks = [stage.peak.usage.total_bytes for stage in memory_of(plan)]
+    assert max(peaks) < 80e9
 
 
 def test_every_model_file_has_its_published_parameters_tested() -> None:

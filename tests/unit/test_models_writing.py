@@ -157,15 +157,15 @@ def test_showing_a_model_tells_its_numbers_on_as_few_npus_as_it_fits(tmp_path: P
     assert document["parameters"] == document["npus"] // 1024 * 671_026_419_200
     assert document["samples_per_iteration"] == 64 * 16
     (all_to_all,) = (each for each in document["collectives"] if each["collective"] == "all-to-all")
-    # Four layers of a stage, two each way and direction, of 8 rows of 7,168 numbers for each token.
-    assert all_to_all["count"] == 16 * 4 * 4
+    # Four layers of a stage, two forward, two again, two backward, of 8 rows of 7,168 numbers for each token.
+    assert all_to_all["count"] == 16 * 4 * 6
     assert all_to_all["bytes"] == all_to_all["count"] * 4096 * 8 * 7168 * 2
     assert document["warnings"] == [
         f"{FOLDER / 'deepseek-v3.yaml'}: 61 layers in 16 parts: 3 get 3, the others 4; parallel.layers_per_part says "
         "otherwise"
     ]
     text = show(str(FOLDER / "deepseek-v3.yaml"))
-    assert "parameters      671,026,419,200, of which a token uses 37,552,297,472" in text.output
+    assert "parameters        671,026,419,200, of which a token uses 37,552,297,472" in text.output
 
 
 def test_a_model_is_drawn_as_the_graph_of_an_iteration(tmp_path: Path) -> None:

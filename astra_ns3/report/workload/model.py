@@ -22,7 +22,7 @@ def model_document(found: ModelSummary) -> dict[str, Any]:
         "source": found.workload.source,
         "kind": file.kind,
         "name": file.name,
-        "npus": plan.degrees.npus,
+        "npus": plan.degrees.npus + plan.servers,
         "degrees": {name: getattr(plan.degrees, name) for name in _DEGREES},
         "schedule": plan.schedule,
         "zero": plan.sharding.stage,
@@ -56,22 +56,23 @@ def model_text(document: dict[str, Any]) -> str:
         "parameters": f"{document['parameters']:,}{some}",
         "NPUs": f"{document['npus']:,}: {_degrees(document['degrees'])}",
         "parts": f"{_stages(document['stages'])}, {document['schedule']}, ZeRO {document['zero']}",
-        "iteration": f"{samples:,} x {document['sample']}{of}, in {document['micro_batches']:,} micro-batches",
+        "iteration": f"{samples:,} x {document['sample']}{of}, "
+        f"in {document['micro_batches']:,} micro-batches on each copy",
         "operations": f"{_count(document['flops_per_sample'])}FLOP for each {document['sample']}, "
         f"{_count(document['flops_per_iteration'])}FLOP for an iteration"
         + (f", and {_count(again)}FLOP again" if again else ""),
         "compute": f"{_span([stage['compute_ps'] for stage in document['stages']])} on an NPU, without the update",
     }
-    lines = [f"{name:<15} {text}" for name, text in rows.items()]
+    lines = [f"{name:<17} {text}" for name, text in rows.items()]
     for each in document["collectives"]:
         group = f"{each['group']} group" if each["group"] != "first and last stage" else each["group"]
         lines.append(
-            f"{each['collective']:<15} {each['count']:,} in the {group} of {each['members']:,}, "
+            f"{each['collective']:<17} {each['count']:,} in the {group} of {each['members']:,}, "
             f"{format_bytes(each['bytes'])} on an NPU"
         )
     if document["messages"]:
         lines.append(
-            f"{'messages':<15} {document['messages']:,} from stage to stage, {format_bytes(document['message_bytes'])}"
+            f"{'messages':<17} {document['messages']:,} from stage to stage, {format_bytes(document['message_bytes'])}"
         )
     return "\n".join(lines)
 

@@ -12,7 +12,10 @@ _LEAST_UNIT_BYTES = 1000
 
 
 def scaled_plan(plan: TrainingPlan, comm_scale: float) -> TrainingPlan:
-    """What is exchanged, and sent from stage to stage, times ``comm_scale``, truncated, but at least a byte."""
+    """What is exchanged, and sent from stage to stage, times ``comm_scale``, truncated, but at least a byte.
+
+    Gradients and weights, whose sizes follow from parameters, are when they are sent.
+    """
     if comm_scale == 1:
         return plan
     done: dict[tuple[Item, ...], tuple[Item, ...]] = {}

@@ -11,6 +11,7 @@ from astra_ns3.workload.computing.clock import Clock
 from astra_ns3.workload.dry_run import counted_messages, counted_requests
 from astra_ns3.workload.models.parts import Totals
 from astra_ns3.workload.models.workload import ModelWorkload
+from astra_ns3.workload.training.making import training_programs
 from astra_ns3.workload.training.programs import TrainingPrograms
 
 
@@ -59,7 +60,7 @@ def summary_of(workload: ModelWorkload, dimensions: Sequence[int]) -> ModelSumma
     for size in dimensions:
         npus *= size
     plan, clock = workload.plan(npus), workload.clock()
-    programs = TrainingPrograms.of(plan, clock, 1, dimensions)
+    programs = training_programs(plan, clock, 1, dimensions)
     messages = counted_messages(programs)
     return ModelSummary(
         workload,

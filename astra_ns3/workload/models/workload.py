@@ -44,8 +44,8 @@ class ModelWorkload:
         """Those of the smallest network that it fits on."""
         parallel = self.file.parallel
         if parallel.data != "auto":
-            return parallel.copy_npus * parallel.data
-        return parallel.copy_npus * (parallel.expert // math.gcd(parallel.expert, parallel.context))
+            return parallel.copy_npus * parallel.data + parallel.servers
+        return parallel.copy_npus * (parallel.expert // math.gcd(parallel.expert, parallel.context)) + parallel.servers
 
     def plan(self, npus: int) -> TrainingPlan:
         """What the NPUs of each stage do on ``npus`` NPUs; raises InputError if the degrees don't fit."""

@@ -222,6 +222,85 @@ check_programs(training_programs(model.plan(2), model.clock(), 1, (2,)))
 """,
 )
 
+MODEL_KIND = Recipe(
+    row="kind of model",
+    files={
+        "astra_ns3/config/model/square.py": '''"""A square matrix."""
+
+from typing import Literal
+
+from astra_ns3.config.core.model import ConfigModel, Count
+from astra_ns3.config.model.base import ModelBase
+from astra_ns3.config.model.training import Training
+
+
+class SquareShape(ConfigModel):
+    """Its size."""
+
+    size: Count
+
+
+class SquareFile(ModelBase):
+    """``kind: square``."""
+
+    kind: Literal["square"]
+    model: SquareShape
+    training: Training = Training()
+''',
+        "astra_ns3/workload/models/square.py": '''"""A square matrix, data parallel."""
+
+from astra_ns3.config.model.square import SquareFile
+from astra_ns3.config.training_plan import Degrees
+from astra_ns3.workload.models.operations import Linear
+from astra_ns3.workload.models.parts import Parts, Totals
+from astra_ns3.workload.models.piece import Piece, block_of
+
+
+def square_parts(file: SquareFile, degrees: Degrees) -> Parts:
+    """One block."""
+    size = file.model.size
+    product = Linear("square", file.training.micro_batch, size, size, file.training.value_bytes)
+    piece = Piece((product.forward,), (), (product.weight_gradient,), parameters=size * size)
+    return Parts((block_of("square", (piece,)),))
+
+
+def square_totals(file: SquareFile) -> Totals:
+    """Of the matrix."""
+    size = file.model.size
+    return Totals(size * size, size * size, 2 * size * size, 1, "row")
+''',
+    },
+    lines={
+        "astra_ns3/config/model/file.py": (
+            (
+                "from astra_ns3.config.model.transformer",
+                "from astra_ns3.config.model.square import SquareFile\nfrom astra_ns3.config.model.transformer",
+            ),
+            ("ModelFile = TransformerFile", "ModelFile = SquareFile | TransformerFile"),
+        ),
+        "astra_ns3/workload/models/registry.py": (
+            (
+                "from astra_ns3.workload.models.transformer.build",
+                "from astra_ns3.workload.models.square import square_parts, square_totals\n"
+                "from astra_ns3.workload.models.transformer.build",
+            ),
+            ('    "transformer": ', '    "square": ModelKind(square_parts, square_totals),\n    "transformer": '),
+        ),
+    },
+    check="""
+from pathlib import Path
+
+from astra_ns3.workload.deadlock import check_programs
+from astra_ns3.workload.models.workload import read_model
+from astra_ns3.workload.training.making import training_programs
+
+Path("model.yaml").write_text("kind: square\\nname: small\\nmodel: {size: 64}\\n")
+model = read_model("model.yaml")
+check_programs(training_programs(model.plan(2), model.clock(), 1, (2,)))
+assert model.totals().parameters == 64 * 64
+""",
+)
+
 POLICY = Recipe(
     row="scheduling policy",
     lines={
@@ -638,6 +717,7 @@ RECIPES = (
     WORKLOAD_FORMAT,
     LOOP,
     PIPELINE,
+    MODEL_KIND,
     OPERATION,
     LABEL,
     POLICY,

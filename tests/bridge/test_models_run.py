@@ -1,0 +1,62 @@
+"""Every model file that comes with the program, made smaller, is trained over TCP, RoCE and the analytical network."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.many_networks import system_for
+
+import astra_ns3
+from astra_ns3.config.network.packet_network import parse_network
+from astra_ns3.workload.models.changes import changed
+from astra_ns3.workload.models.summary import summary_of
+from astra_ns3.workload.models.workload import ModelWorkload, read_model
+
+FOLDER = Path(__file__).resolve().parents[2] / "inputs" / "workload" / "models"
+FILES = sorted(file.stem for file in FOLDER.glob("*.yaml"))
+NPUS = 8
+COMM_SCALE = 1e-4
+"""So that packets are thousands, not millions."""
+SMALLER: dict[str, dict[str, Any]] = {
+    "transformer": {"model.layers": 4, "training.micro_batches": 2},
+    "convolution": {},
+    "recurrent": {},
+    "dlrm": {},
+    "gemms": {"parallel.tensor": 2},
+}
+DEGREES = ("tensor", "pipeline", "expert")
+
+
+def small(name: str) -> ModelWorkload:
+    """Fewer layers, and every degree above 1 is 2."""
+    model = read_model(FOLDER / f"{name}.yaml")
+    values = dict(SMALLER[model.file.kind])
+    values |= {f"parallel.{degree}": 2 for degree in DEGREES if getattr(model.file.parallel, degree) > 1}
+    if name == "deepseek-v3":
+        values |= {"model.experts.first_dense": 1, "model.experts.count": 16}
+    return changed(model, values).scaled(COMM_SCALE, 1.0)
+
+
+def network(transport: str) -> dict[str, Any]:
+    wires = {"link": {"rate": "100Gbps", "delay": "500ns"}, "switch": {"buffer": "32MiB", "pfc": {}}}
+    return {
+        "topology": {"kind": "single-switch", "npus": NPUS, "npus_per_host": 1, **wires},
+        "transport": {"kind": transport},
+    }
+
+
+@pytest.mark.parametrize("how", ["roce", "tcp", "analytical"])
+@pytest.mark.parametrize("name", FILES)
+def test_a_smaller_model_is_trained(name: str, how: str) -> None:
+    model = small(name)
+    result = astra_ns3.run(
+        workload=model,
+        system=system_for(1),
+        network=parse_network(network("roce" if how == "analytical" else how)),
+        backend="analytical" if how == "analytical" else "ns3",
+    )
+    assert result.complete
+    # Nobody is done before the stage that computes longest.
+    assert result.finish_ps >= max(stage.compute_ps for stage in summary_of(model, (NPUS,)).stages)
