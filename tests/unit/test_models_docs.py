@@ -25,8 +25,8 @@ FILES = sorted((ROOT / "inputs" / "workload" / "models").glob("*.yaml"))
 
 def shapes() -> list[type[ConfigModel]]:
     """The groups ``model`` of all kinds."""
-    found = [kind.model_fields["model"].annotation for kind in KINDS.values()]
-    return [shape for shape in found if shape is not None and issubclass(shape, ConfigModel)]
+    found: list[object] = [kind.model_fields["model"].annotation for kind in KINDS.values()]
+    return [shape for shape in found if isinstance(shape, type) and issubclass(shape, ConfigModel)]
 
 
 @pytest.mark.parametrize(
