@@ -155,11 +155,6 @@ def format_bytes(size_bytes: int) -> str:
     return _format(size_bytes, (("TB", 10**12), ("GB", 10**9), ("MB", 10**6), ("KB", 10**3), ("B", 1)))
 
 
-def format_flops(flops: int) -> str:
-    """For people, four significant digits, per second: ``format_flops(989_400_000_000_000)`` is ``"989.4 TFLOPS"``."""
-    return _format(flops, (("PFLOPS", 10**15), ("TFLOPS", 10**12), ("GFLOPS", 10**9), ("FLOPS", 1)))
-
-
 def format_rate(rate_bps: int) -> str:
     """For people, four significant digits: ``format_rate(10**11)`` is ``"100 Gb/s"``."""
     return _format(rate_bps, (("Tb/s", 10**12), ("Gb/s", 10**9), ("Mb/s", 10**6), ("kb/s", 10**3), ("b/s", 1)))

@@ -14,7 +14,7 @@ from astra_ns3.config.core.reading import read_text
 from astra_ns3.config.core.yaml_document import parse_yaml
 from astra_ns3.errors import InputError
 
-_RANGE = re.compile(r"([0-9]{1,7})-([0-9]{1,7})", re.ASCII)
+_RANGE = re.compile(r"([0-9]{1,6})-([0-9]{1,6})", re.ASCII)
 
 
 def _npus(value: object) -> tuple[int, ...]:

@@ -11,10 +11,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from architecture.additions import in_cpp, in_python
+from architecture.additions import in_computing, in_cpp, in_python
 from architecture.additions.recipe import Recipe
 
-RECIPES = (*in_python.RECIPES, *in_cpp.RECIPES)
+RECIPES = (*in_python.RECIPES, *in_computing.RECIPES, *in_cpp.RECIPES)
 
 
 def rows(repository: Path) -> dict[str, str]:

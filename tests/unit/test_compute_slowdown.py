@@ -16,17 +16,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.fake_backend import FakeBackend
 from support.small_graphs import Played, collective, compute, system_of
-from support.small_run import small_run
+from support.small_run import small_run, small_system
 from support.training import FlopClock, plan_of, takes
 
 import astra_ns3
 from astra_ns3.config.compute_slowdown import ComputeSlowdown, Jitter, read_compute_slowdown
+from astra_ns3.config.core.collective_kind import TEXT_FORMAT_KINDS
 from astra_ns3.config.training_plan import Block, Degrees, Group, Operation, OperationKind, Uneven
+from astra_ns3.config.workload import Layer, Pass, Workload
 from astra_ns3.errors import InputError
 from astra_ns3.network.api import Limits
+from astra_ns3.network.records import RunRecords
 from astra_ns3.workload.computing.computations import SlowedComputations
 from astra_ns3.workload.computing.jitter import JitterFactors
 from astra_ns3.workload.computing.pace import Pace, Span
+from astra_ns3.workload.driver import TrainingDriver
 from astra_ns3.workload.files.astra_sim import parse_workload
 from astra_ns3.workload.operations import Compute
 from astra_ns3.workload.training.programs import TrainingPrograms
@@ -322,3 +326,52 @@ def test_computations_of_a_plan_tell_what_of_them_memory_limits() -> None:
     programs = TrainingPrograms.of(plan, FlopClock(), 1, (2,))
     found = [each for each in programs.program(programs.roles[0]) if isinstance(each, Compute)]
     assert [(each.time_ps, each.memory_ps, each.times_ps) for each in found] == [(150, 30, None), (50, 50, (50, 10))]
+
+
+passes_of_layers = st.builds(
+    lambda compute_ns, kind, bytes: Pass(compute_ns, kind, bytes if kind else 0),
+    st.integers(0, 5000),
+    st.none() | st.sampled_from(TEXT_FORMAT_KINDS),
+    st.integers(0, 5000),
+)
+layers = st.builds(Layer, st.just("layer"), passes_of_layers, passes_of_layers, passes_of_layers, st.integers(0, 3000))
+workloads = st.builds(
+    lambda loop, parts: Workload(loop, tuple(parts), 0),
+    st.sampled_from(["MICRO", "DATA", "HYBRID_DLRM", "MODEL", "HYBRID_DATA_MODEL"]),
+    st.lists(layers, min_size=2, max_size=4),
+)
+
+
+def records_of(workload: Workload, keys: ComputeSlowdown | None) -> RunRecords:
+    driver = TrainingDriver(FakeBackend(4), small_system(), workload, 2, slowdown=keys)
+    driver.run()
+    return driver.records()
+
+
+@given(workload=workloads, factor=st.integers(1, 4))
+@settings(max_examples=30, deadline=None)
+def test_a_factor_of_all_npus_is_that_of_the_workload(workload: Workload, factor: int) -> None:
+    slowed = records_of(workload, slowdown(stragglers=[{"factor": factor}]))
+    assert slowed == records_of(workload.scaled(1, factor), None)
+
+
+@given(
+    workload=workloads,
+    share=st.sampled_from((0.0, 0.3)),
+    spread=st.sampled_from((0.0, 0.1)),
+    straggler=st.integers(0, 3),
+)
+@settings(max_examples=30, deadline=None)
+def test_each_npu_computes_or_waits_until_it_is_done(
+    workload: Workload, share: float, spread: float, straggler: int
+) -> None:
+    keys: dict[str, object] = {"stragglers": [{"npus": straggler, "factor": 1.7, "from": "1us", "until": "20us"}]}
+    keys |= {"communication": {"processors": share}} if share else {}
+    keys |= {"jitter": {"spread": spread}} if spread else {}
+    slowed, usual = records_of(workload, slowdown(**keys)), records_of(workload, None)
+    assert slowed.complete
+    for npu in slowed.npus:
+        assert npu.compute_ps + npu.exposed_ps == npu.finish_ps
+    if not spread:
+        assert all(now.compute_ps >= then.compute_ps for now, then in zip(slowed.npus, usual.npus, strict=True))
+    assert [each.kind for each in slowed.collectives] == [each.kind for each in usual.collectives]

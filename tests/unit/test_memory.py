@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -25,7 +26,7 @@ from astra_ns3.config.training_plan import (
 from astra_ns3.workload.memory.peaks import memory_of, memory_warnings, moment_words
 from astra_ns3.workload.memory.stage import Moment, stage_memory
 from astra_ns3.workload.memory.usage import Usage
-from astra_ns3.workload.models.workload import ModelWorkload
+from astra_ns3.workload.models.workload import ModelWorkload, read_model
 
 KEPT = 1000
 """Bytes of activations of a block and a micro-batch."""
@@ -233,3 +234,24 @@ def test_moments_are_told_in_words() -> None:
     assert moment_words(first) == "forward of micro-batch 0, layer 0"
     assert moment_words(update) == "the update"
     assert isinstance(first, Moment)
+
+
+# Models that were trained
+
+
+@pytest.mark.parametrize(
+    ("name", "npus", "most_used"),
+    [
+        ("gpt-3-175b", 1024, 0.8),  # Narayanan et al., 2021, on A100 of 80 GB
+        ("transformer-1t", 3072, 0.8),  # there, table 1
+        ("llama-3-405b", 16384, 0.95),  # "The Llama 3 Herd of Models", 3.3.2: 8K tokens without recomputing, 80 GB
+        ("turing-nlg-17b", 256, 0.8),  # V100 of 32 GB
+    ],
+)
+def test_models_fit_where_they_were_published_to_be_trained(name: str, npus: int, most_used: float) -> None:
+    """With room for what isn't counted, but not by so much that something large could be missing."""
+    path = Path(__file__).parents[2] / "inputs" / "workload" / "models" / f"{name}.yaml"
+    plan = read_model(path).plan(npus)
+    assert plan.memory_bytes is not None
+    fullest = max(stage.peak.usage.total_bytes for stage in memory_of(plan))
+    assert 0.5 < fullest / plan.memory_bytes < most_used

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -25,7 +26,7 @@ FILES = sorted((ROOT / "inputs" / "workload" / "models").glob("*.yaml"))
 
 def shapes() -> list[type[ConfigModel]]:
     """The groups ``model`` of all kinds."""
-    found: list[object] = [kind.model_fields["model"].annotation for kind in KINDS.values()]
+    found: list[Any] = [kind.model_fields["model"].annotation for kind in KINDS.values()]
     return [shape for shape in found if isinstance(shape, type) and issubclass(shape, ConfigModel)]
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -144,3 +146,37 @@ def test_numbers_are_shown_with_four_digits_and_a_fitting_unit() -> None:
     assert units.format_bytes(10**9) == "1 GB"
     assert units.format_bytes(999) == "999 B"
     assert units.format_rate(10**11) == "100 Gb/s"
+
+
+@pytest.mark.parametrize(
+    ("parse", "text", "expected"),
+    [
+        (units.parse_flops, "989.4TFLOPS", 989_400_000_000_000),
+        (units.parse_flops, "2.25 PFLOP/s", 2_250_000_000_000_000),
+        (units.parse_flops, 7, 7),
+        (units.parse_byte_rate, "3.35TB/s", 3_350_000_000_000),
+        (units.parse_byte_rate, "1.5GiB/s", 1_610_612_736),
+        (units.parse_byte_rate, "900GB/s", 900_000_000_000),
+        (units.parse_frequency, "940MHz", 940_000_000),
+        (units.parse_frequency, "1.05GHz", 1_050_000_000),
+    ],
+)
+def test_what_devices_do_in_a_second_is_read_exactly(
+    parse: Callable[[str | int], int], text: str | int, expected: int
+) -> None:
+    assert parse(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("parse", "text", "message"),
+    [
+        (units.parse_flops, "3TFLOP", "'3TFLOP' is not a performance: .*did you mean 'TFLOPS'?"),
+        (units.parse_flops, "-1TFLOPS", "is not a performance: write a number that is not negative"),
+        (units.parse_byte_rate, "900Gbps", "'900Gbps' is not a memory bandwidth: unit 'Gbps' is not one of"),
+        (units.parse_frequency, "1GHZ", "did you mean 'GHz'?"),
+        (units.parse_frequency, "0.5Hz", "is not a whole number of Hz"),
+    ],
+)
+def test_other_words_for_it_are_errors(parse: Callable[[str], int], text: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        parse(text)

@@ -31,7 +31,7 @@ class _Running:
 
     __slots__ = ("due_ps", "end_ps", "left_ps", "over", "resume", "since_ps", "stretch")
 
-    def __init__(self, left_ps: Fraction, since_ps: int, stretch: Fraction, resume: Resume) -> None:
+    def __init__(self, left_ps: int | Fraction, since_ps: int, stretch: Fraction, resume: Resume) -> None:
         self.left_ps = left_ps
         self.since_ps = since_ps
         self.stretch = stretch
@@ -50,6 +50,7 @@ class SlowedComputations:
         self._paces = _paces(slowdown, network.npus)
         self._jitter = None if slowdown.jitter is None else JitterFactors(slowdown.jitter, seed)
         self._shares = slowdown.communication
+        self._stretches = None if self._shares is None else _stretches(self._shares)
         self._begun = [0] * network.npus
         self._chunks = [0] * network.npus
         self._running: defaultdict[int, list[_Running]] = defaultdict(list)
@@ -65,16 +66,25 @@ class SlowedComputations:
         if number is None:
             number = self._begun[npu]
             self._begun[npu] += 1
-        work_ps = Fraction(planned_ps)
+        work_ps: int | Fraction = planned_ps
         if self._jitter is not None:
             work_ps *= self._jitter.factor(npu, number)
         now_ps = self._network.now_ps()
         if self._shares is None:
             self._network.call_later(npu, self._end_ps(npu, now_ps, work_ps, UNCHANGED) - now_ps, resume)
             return
-        running = _Running(work_ps, now_ps, _stretch(self._shares, planned_ps, memory_ps), resume)
+        running = _Running(work_ps, now_ps, self._stretch(planned_ps, memory_ps), resume)
         self._running[npu].append(running)
         self._plan(npu, running, now_ps)
+
+    def _stretch(self, planned_ps: int, memory_ps: int) -> Fraction:
+        """How much longer a computation takes while collectives run: each of its parts has less of what limits it."""
+        assert self._stretches is not None
+        of_processors, of_memory = self._stretches
+        if not memory_ps:
+            return of_processors
+        memory = Fraction(min(memory_ps, planned_ps), planned_ps)
+        return (1 - memory) * of_processors + memory * of_memory
 
     def started(self, npu: int, time_ps: int) -> None:
         """A chunk of a collective begins on an NPU."""
@@ -100,11 +110,11 @@ class SlowedComputations:
         """Work out when a computation ends, and see that an event comes by then."""
         stretch = running.stretch if self._chunks[npu] else UNCHANGED
         # What is done within a picosecond that has been rounded up may be a little more than there was.
-        running.end_ps = self._end_ps(npu, now_ps, max(running.left_ps, Fraction(0)), stretch)
+        running.end_ps = self._end_ps(npu, now_ps, max(running.left_ps, 0), stretch)
         if running.due_ps <= now_ps or running.end_ps < running.due_ps:
             self._look_at_end(npu, running, now_ps)
 
-    def _end_ps(self, npu: int, now_ps: int, work_ps: Fraction, stretch: Fraction) -> int:
+    def _end_ps(self, npu: int, now_ps: int, work_ps: int | Fraction, stretch: Fraction) -> int:
         end_ps = self._paces[npu].end_ps(now_ps, work_ps, stretch)
         if end_ps > LARGEST_INTEGER:
             raise InputError(
@@ -149,9 +159,6 @@ def _paces(slowdown: ComputeSlowdown, npus: int) -> list[Pace]:
     return [known[tuple(each)] for each in spans]
 
 
-def _stretch(shares: CommunicationShares, planned_ps: int, memory_ps: int) -> Fraction:
-    """How much longer a computation takes while collectives run: each of its parts has less of what limits it."""
-    memory = Fraction(min(memory_ps, planned_ps), planned_ps) if planned_ps else Fraction(0)
-    processors_left = 1 - Fraction(str(shares.processors))
-    memory_left = 1 - Fraction(str(shares.memory_bandwidth))
-    return (1 - memory) / processors_left + memory / memory_left
+def _stretches(shares: CommunicationShares) -> tuple[Fraction, Fraction]:
+    """How much longer what processors limit, and what memory limits, takes while collectives run."""
+    return 1 / (1 - Fraction(str(shares.processors))), 1 / (1 - Fraction(str(shares.memory_bandwidth)))

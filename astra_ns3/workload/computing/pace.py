@@ -29,12 +29,17 @@ class Pace:
         )
         self._starts_ps = sorted(borders)
         self._factors = [_factor(known, start_ps) for start_ps in self._starts_ps]
+        self._changes = len(self._factors) > 1
 
-    def end_ps(self, now_ps: int, work_ps: Fraction, stretch: Fraction = UNCHANGED) -> int:
+    def end_ps(self, now_ps: int, work_ps: int | Fraction, stretch: Fraction = UNCHANGED) -> int:
         """When a computation ends that begins now and takes ``work_ps`` by itself; rounded up.
 
         ``stretch``: a factor besides.
         """
+        if not self._changes:
+            pace = self._factors[0] if stretch is UNCHANGED else self._factors[0] * stretch
+            # What ceil(work_ps * pace) is, in a third of the time.
+            return now_ps - -work_ps.numerator * pace.numerator // (work_ps.denominator * pace.denominator)
         place = bisect_right(self._starts_ps, now_ps) - 1
         begin_ps: int | Fraction = now_ps
         for following_ps, factor in zip(self._starts_ps[place + 1 :], self._factors[place:], strict=False):
@@ -47,6 +52,8 @@ class Pace:
 
     def work_ps(self, since_ps: int, now_ps: int, stretch: Fraction = UNCHANGED) -> Fraction:
         """What of a computation has been done in between."""
+        if not self._changes:
+            return (now_ps - since_ps) / (self._factors[0] * stretch)
         done = Fraction(0)
         place = bisect_right(self._starts_ps, since_ps) - 1
         for start_ps, factor in zip(self._starts_ps[place:], self._factors[place:], strict=True):
