@@ -8,7 +8,7 @@ from typing import Any
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.core.document import Document
 from astra_ns3.config.model.file import parse_model_file
-from astra_ns3.config.training_plan import Block, Exchange, Group, Item, Operation, OperationKind, TrainingPlan
+from astra_ns3.config.training_plan import Block, Exchange, Group, Item, Operation, OperationKind, Ring, TrainingPlan
 from astra_ns3.workload.models.workload import ModelWorkload
 
 SEQUENCE, BATCH = 512, 2
@@ -57,10 +57,11 @@ def layer(plan: TrainingPlan, number: int = 0) -> Block:
     return next(block for block in blocks(plan) if block.name == f"layer {number}")
 
 
-def flops(items: tuple[Item, ...]) -> int:
-    """Of products."""
+def flops(items: tuple[Item, ...], turns: int = 1) -> int:
+    """Of products; of a ring in so many turns."""
     operations = [item for item in items if isinstance(item, Operation)]
-    return sum(item.flops for item in operations if item.kind in MULTIPLIED)
+    turned = sum(turns * item.operation.flops for item in items if isinstance(item, Ring))
+    return turned + sum(item.flops for item in operations if item.kind in MULTIPLIED)
 
 
 def exchanges(items: tuple[Item, ...], group: Group) -> list[Exchange]:

@@ -14,9 +14,12 @@ from astra_ns3.config.model.parallel import Parallel
 from astra_ns3.config.training_plan import Exchange, Operation
 from astra_ns3.errors import InputError
 from astra_ns3.workload.dry_run import counted_messages, counted_requests
+from astra_ns3.workload.models.changes import changed
 from astra_ns3.workload.models.cutting import layers_of_parts
 from astra_ns3.workload.models.workload import ModelWorkload, read_model
 from astra_ns3.workload.training.making import training_programs
+
+RESNET = Path(__file__).resolve().parents[2] / "inputs" / "workload" / "models" / "resnet-50.yaml"
 
 
 def sent_bytes(workload: ModelWorkload, npus: int) -> int:
@@ -121,6 +124,11 @@ def read_changed(folder: Path, old: str, new: str) -> ModelWorkload:
         ("tensor: 2", "tensor: 3", ":12: key 'parallel': tensor is 3, expected a divisor of the 8 heads"),
         ("tensor: 2", "expert: 2", ":12: key 'parallel': expert is 2, expected 1: the model has no experts"),
         ("pipeline: 2", "context: 3", ":12: key 'parallel': context is 3, expected a divisor of the 16 tokens"),
+        (
+            "pipeline: 2",
+            "pipeline: 2\ncompute: V100",
+            ":9: key 'training': datatype is bfloat16, expected one that compute's V100 has a peak for",
+        ),
         ("pipeline: 2", "schedule: 1f1", ":14: key 'parallel.schedule': found '1f1', allowed: gpipe, 1f1b"),
         ("global_batch: 6", "global_batch: 6\n  micro_batches: 2", ":11: key 'training.global_batch': stands beside"),
     ],
@@ -163,6 +171,14 @@ def test_degrees_that_a_kind_has_no_use_for_are_refused(tmp_path: Path) -> None:
     file.write_text(text, encoding="utf-8")
     with pytest.raises(InputError, match="sequence is on, expected off: a model of kind convolution has none"):
         read_model(file)
+
+
+def test_stages_of_a_network_for_images_send_its_output_where_it_is_cut() -> None:
+    """ResNet-50's layers are 54: the 27th, the last of the first bottleneck of conv4, has 1,024 channels."""
+    plan = changed(read_model(RESNET), {"parallel.pipeline": 2}).plan(2)
+    assert plan.chunks[0][-1].name == "conv4_1_1x1b"
+    assert plan.boundary_bytes == 32 * 1024 * 14 * 14 * 2
+    assert read_model(RESNET).plan(2).boundary_bytes == 0
 
 
 def test_scaled_sizes_are_truncated_and_scaled_times_longer() -> None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from support.models import blocks, flops
+from support.models import blocks, exchanged, flops
 
+from astra_ns3.config.core.collective_kind import CollectiveKind
+from astra_ns3.config.training_plan import Group
 from astra_ns3.workload.memory.peaks import memory_of
 from astra_ns3.workload.models.workload import read_model
 
@@ -97,6 +99,16 @@ def test_the_recommendation_model_has_the_layers_of_the_case_study() -> None:
     found = read_model(FOLDER / "dlrm-hoti-2020.yaml").totals()
     assert found.parameters == dense + 64 * 1_000_000 * 64
     assert found.forward_flops == 2 * sum(inputs * outputs for inputs, outputs in (*bottom, *top))
+
+
+def test_the_recommendation_model_sends_what_the_case_study_s_sizes_come_to() -> None:
+    """A vector of each of 64 tables for each of 512 samples, 16 bits a number; and all dense weights' gradients."""
+    plan = read_model(FOLDER / "dlrm-hoti-2020.yaml").plan(64)
+    (bottom,) = (block for block in blocks(plan) if block.name == "bottom")
+    assert exchanged(bottom.forward, Group.DATA) == {(CollectiveKind.ALL_TO_ALL, 512 * 64 * 64 * 2): 1}
+    weights = 1600 * 1024 + 5 * 1024**2 + 1024 * 64 + 65 * 64 * 2048 + 10 * 2048**2 + 2048
+    biases = 6 * 1024 + 64 + 11 * 2048 + 1
+    assert sum(block.parameters for block in blocks(plan)) == weights + biases
 
 
 def test_llama_3_405b_fits_without_computing_anything_again() -> None:

@@ -10,6 +10,7 @@ from pydantic import Field, model_validator
 from astra_ns3.config.core.model import ConfigModel, PositiveBytes, key_error
 from astra_ns3.config.model.compute import Compute, Roofline
 from astra_ns3.config.model.parallel import Parallel
+from astra_ns3.config.model.training import Training
 
 
 class ModelBase(ConfigModel):
@@ -23,6 +24,20 @@ class ModelBase(ConfigModel):
     compute: Compute = Roofline()
     memory_bytes: PositiveBytes | None = Field(alias="memory", default=None)
     """Of an NPU; the device's if it isn't said."""
+
+    @model_validator(mode="after")
+    def _device_has_the_datatype(self) -> ModelBase:
+        training = getattr(self, "training", None)
+        if not isinstance(self.compute, Roofline) or not isinstance(training, Training):
+            return self
+        peaks = self.compute.device.peak.by_datatype
+        if training.datatype not in peaks:
+            raise key_error(
+                "training",
+                f"datatype is {training.datatype}, expected one that compute's {self.compute.device.name} has a peak "
+                f"for: {', '.join(peaks)}",
+            )
+        return self
 
     @model_validator(mode="after")
     def _has_use_for_them(self) -> ModelBase:

@@ -4,7 +4,7 @@ Sources: K. He et al., "Deep Residual Learning for Image Recognition", CVPR 2016
 stage begins (its option B); K. Simonyan, A. Zisserman, "Very Deep Convolutional Networks for Large-Scale Image
 Recognition", 2014, table 1. Model limits: a convolution is one product of matrices, of as many rows as its output has
 pixels; the first one needs no gradient of its input; additions of shortcuts take no time. Stages send each other the
-largest of the layers' outputs.
+largest of the outputs where the model is cut, before pooling and without shortcuts that go further.
 """
 
 from __future__ import annotations
@@ -56,8 +56,7 @@ def convolution_parts(file: ConvolutionFile, degrees: Degrees) -> Parts:
     body = tuple(
         block_of(layer.name, _pieces(layer, batch, value, is_first=number == 0)) for number, layer in enumerate(layers)
     )
-    largest = max(layer.outputs * layer.size**2 for layer in layers[:-1])
-    return Parts(body, boundary_bytes=batch * largest * value)
+    return Parts(body, output_bytes=tuple(batch * layer.outputs * layer.size**2 * value for layer in layers))
 
 
 def convolution_totals(file: ConvolutionFile) -> Totals:

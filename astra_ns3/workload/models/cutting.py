@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import accumulate
+
 from astra_ns3.config.model.parallel import Parallel
 from astra_ns3.config.training_plan import Block
 from astra_ns3.errors import InputError
@@ -43,6 +45,14 @@ def cut(parts: Parts, parallel: Parallel, source: str) -> tuple[tuple[Block, ...
     chunks[0] = (*parts.first, *chunks[0])
     chunks[-1] = (*chunks[-1], *parts.last)
     return tuple(chunks)
+
+
+def boundary_bytes(parts: Parts, parallel: Parallel, source: str) -> int:
+    """What an NPU sends from part to part for a micro-batch: of several sizes the largest."""
+    if not parts.output_bytes:
+        return parts.boundary_bytes
+    ends = accumulate(layers_of_parts(len(parts.body), parallel, source))
+    return max((parts.output_bytes[end - 1] for end in ends if 0 < end < len(parts.body)), default=0)
 
 
 def uneven_rest(layers: int, parallel: Parallel, source: str) -> tuple[str, ...]:

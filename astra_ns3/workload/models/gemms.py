@@ -38,9 +38,8 @@ def gemms_parts(file: GemmsFile, degrees: Degrees) -> Parts:
     """A block for each row of the table."""
     gemms = read_gemms(file.model.table)
     body = tuple(_block(gemm, file, degrees, number == 0) for number, gemm in enumerate(gemms))
-    largest = max(gemm.rows * gemm.outputs for gemm in gemms)
-    scale = file.training.micro_batch * file.training.value_bytes
-    return Parts(body, boundary_bytes=largest * scale)
+    value_bytes = file.training.micro_batch * file.training.value_bytes
+    return Parts(body, output_bytes=tuple(gemm.rows * gemm.outputs * value_bytes for gemm in gemms))
 
 
 def gemms_totals(file: GemmsFile) -> Totals:

@@ -11,7 +11,8 @@ from astra_ns3.config.training_plan import Block
 class Parts:
     """Blocks of the first part only, those that are cut evenly, and those of the last part only.
 
-    ``boundary_bytes``: an NPU's activations between two of the second kind. ``tied_parameters``: of this NPU's part of
+    ``boundary_bytes``: an NPU's activations between two of the second kind; ``output_bytes``: instead, behind each of
+    them, where they differ. ``tied_parameters``: of this NPU's part of
     the embedding, which the last block has a copy of; both blocks count them among their parameters.
     """
 
@@ -19,6 +20,7 @@ class Parts:
     first: tuple[Block, ...] = ()
     last: tuple[Block, ...] = ()
     boundary_bytes: int = 0
+    output_bytes: tuple[int, ...] = ()
     tied_parameters: int = 0
 
 

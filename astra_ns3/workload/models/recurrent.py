@@ -45,13 +45,17 @@ def recurrent_parts(file: RecurrentFile, degrees: Degrees) -> Parts:
         ),
         parameters=2 * shape.vocabulary * shape.units,
     )
-    longest = max(shape.source_length, 2 * shape.target_length)
     return Parts(
         body,
         (block_of("embedding", (tables,)),),
         (block_of("head", _head(shape, batch, value)),),
-        boundary_bytes=batch * longest * shape.units * value,
+        output_bytes=tuple(batch * _sent_words(layer) * shape.units * value for layer in layers_of(shape)),
     )
+
+
+def _sent_words(layer: Cells) -> int:
+    """Vectors for each sentence that a stage behind this layer needs: of a decoder's words also attention's."""
+    return layer.words * (layer.directions if layer.name.startswith("encoder") else 2)
 
 
 def recurrent_totals(file: RecurrentFile) -> Totals:

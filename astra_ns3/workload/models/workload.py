@@ -12,7 +12,7 @@ from astra_ns3.config.training_plan import Elements, Sharding, TrainingPlan
 from astra_ns3.errors import InputError
 from astra_ns3.workload.computing.clock import Clock
 from astra_ns3.workload.computing.registry import clock_of, guesses
-from astra_ns3.workload.models.cutting import cut, uneven_rest
+from astra_ns3.workload.models.cutting import boundary_bytes, cut, uneven_rest
 from astra_ns3.workload.models.degrees import degrees_of, micro_batches_of
 from astra_ns3.workload.models.parts import Totals
 from astra_ns3.workload.models.registry import parts_of, totals_of
@@ -59,7 +59,7 @@ class ModelWorkload:
             chunks=cut(parts, parallel, self.source),
             micro_batches=micro_batches_of(training, degrees.data, self.source),
             schedule=parallel.schedule,
-            boundary_bytes=parts.boundary_bytes,
+            boundary_bytes=boundary_bytes(parts, parallel, self.source),
             sharding=Sharding(
                 parallel.zero, parallel.bucket_bytes, parallel.overlap, parallel.prefetch, parallel.keep_gathered
             ),
