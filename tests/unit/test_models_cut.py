@@ -126,6 +126,11 @@ def read_changed(folder: Path, old: str, new: str) -> ModelWorkload:
         ("pipeline: 2", "context: 3", ":12: key 'parallel': context is 3, expected a divisor of the 16 tokens"),
         (
             "pipeline: 2",
+            "overlap_tensor: on\n  schedule: zero-bubble",
+            ":14: key 'parallel.overlap_tensor': is on, expected off: schedule zero-bubble",
+        ),
+        (
+            "pipeline: 2",
             "pipeline: 2\ncompute: V100",
             ":9: key 'training': datatype is bfloat16, expected one that compute's V100 has a peak for",
         ),

@@ -30,6 +30,8 @@ class Parallel(ConfigModel):
     """Whether what isn't split by ``tensor`` is split along the sequence."""
     gather_inputs_again: OnOff = False
     """With ``sequence``: gather the inputs of split products once more for the gradient of their weights."""
+    overlap_tensor: OnOff = False
+    """Whether sums of gradients of inputs over the tensor group go on while gradients of weights are computed."""
     context: Count = 1
     context_by: Literal["ring", "all-gather", "all-to-all"] = "ring"
     """How attention sees the keys and values of the whole sequence."""
@@ -55,6 +57,12 @@ class Parallel(ConfigModel):
     """The last NPUs keep the weights and add up gradients, as parameter servers; for data parallelism alone."""
     asynchronous: OnOff = False
     """With ``servers``: they update by each worker's gradients as they come, and no worker waits for another."""
+
+    @model_validator(mode="after")
+    def _overlap_needs_weights_gradients(self) -> Parallel:
+        if self.overlap_tensor and self.schedule == "zero-bubble":
+            raise key_error("overlap_tensor", "is on, expected off: schedule zero-bubble computes them at other times")
+        return self
 
     @model_validator(mode="after")
     def _servers_serve_data_alone(self) -> Parallel:
