@@ -83,7 +83,7 @@ _INTERVAL = click.option(
 @click.group("generate", invoke_without_command=True)
 @click.pass_context
 def generate_group(context: click.Context) -> None:
-    """Make a workload: lists of flows by chance, or what a model file comes to.
+    """Make a workload: flows by chance, or what a model file comes to.
 
     The same words and seed make the same file.
     """

@@ -219,14 +219,14 @@ def test_gradients_that_are_kept_in_shards_are_whole_until_a_bucket_has_gone(sha
 
 def test_a_stage_that_does_not_fit_is_told_with_its_largest_part() -> None:
     plan = plan_of(4, blocks=10, micro_batches=8, memory_bytes=25_000)
-    (warning,) = memory_warnings(plan)
+    (warning,) = memory_warnings(plan, memory_of(plan))
     # 700 bytes of a block's states and 1,000 of each of four micro-batches
     assert warning == (
         "m.yaml: stage 0 needs 47 KB of memory, more than the 25 KB of an NPU, of it 40 KB for activations "
         "(forward of micro-batch 3, layer 9); so do 2 other stages"
     )
-    assert memory_warnings(replace(plan, memory_bytes=47_000)) == []
-    assert memory_warnings(replace(plan, memory_bytes=None)) == []
+    assert memory_warnings(replace(plan, memory_bytes=47_000), memory_of(plan)) == []
+    assert memory_warnings(replace(plan, memory_bytes=None), memory_of(plan)) == []
 
 
 def test_moments_are_told_in_words() -> None:

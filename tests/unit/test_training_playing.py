@@ -41,7 +41,7 @@ def _sharded(stage: int, npus: int, micro_batches: int = 1, **keys: object) -> T
 @pytest.mark.parametrize(("stage", "times"), [(0, 2), (1, 2), (2, 2), (3, 3)])
 @pytest.mark.parametrize("npus", [2, 3, 4])
 def test_an_npu_sends_two_or_in_zero_3_three_times_the_parameters(stage: int, times: int, npus: int) -> None:
-    """But for the share that it has itself (S. Rajbhandari et al., 2020, section 7)."""
+    """But for the share that it has itself (S. Rajbhandari et al., 2020)."""
     assert sum(play(_sharded(stage, npus)).sent_bytes) == times * 3 * BYTES * (npus - 1) // npus
 
 

@@ -15,6 +15,7 @@ from validation import (
     not_compared,
     roce,
     tcp,
+    training,
 )
 from validation.comparison import Comparison, Found, root
 
@@ -30,6 +31,7 @@ MODULES = (
     roce,
     controls,
     collectives,
+    training,
     conservation,
     not_compared,
 )

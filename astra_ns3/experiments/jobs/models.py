@@ -16,6 +16,7 @@ from astra_ns3.network.api import NetworkBackend
 from astra_ns3.workload.dry_run import Counts, expected_computation, issued_at_once
 from astra_ns3.workload.experts.skew import expert_skew
 from astra_ns3.workload.memory.peaks import memory_of, memory_warnings
+from astra_ns3.workload.memory.stage import StageMemory
 from astra_ns3.workload.models.workload import ModelWorkload
 from astra_ns3.workload.programs_driver import ProgramsDriver
 from astra_ns3.workload.training.making import training_programs
@@ -28,6 +29,7 @@ class ModelJob:
 
     workload: ModelWorkload
     _plans: dict[int, TrainingPlan] = field(default_factory=dict, compare=False, repr=False)
+    _memory: dict[int, tuple[StageMemory, ...]] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def source(self) -> str:
@@ -49,12 +51,15 @@ class ModelJob:
 
     def warnings(self, ground: Ground) -> list[str]:
         """How the model is cut where that isn't even, and stages that need more memory than NPUs have."""
-        return [*self.workload.warnings(prod(ground.dimensions)), *memory_warnings(self._plan(ground))]
+        return [
+            *self.workload.warnings(prod(ground.dimensions)),
+            *memory_warnings(self._plan(ground), self._memory_of(ground)),
+        ]
 
     def foreseen(self, ground: Ground) -> Foreseen:
         """The memory of each stage, and how experts are chosen."""
         plan = self._plan(ground)
-        return Foreseen(memory_of(plan), plan.memory_bytes, expert_skew(plan))
+        return Foreseen(self._memory_of(ground), plan.memory_bytes, expert_skew(plan))
 
     def document(self) -> dict[str, Any]:
         """The model's file, and what it amounts to."""
@@ -98,3 +103,10 @@ class ModelJob:
         if npus not in self._plans:
             self._plans[npus] = self.workload.plan(npus)
         return self._plans[npus]
+
+    def _memory_of(self, ground: Ground) -> tuple[StageMemory, ...]:
+        """Worked out once."""
+        npus = prod(ground.dimensions)
+        if npus not in self._memory:
+            self._memory[npus] = memory_of(self._plan(ground))
+        return self._memory[npus]

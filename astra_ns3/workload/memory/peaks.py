@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from astra_ns3.config.training_plan import TrainingPlan
 from astra_ns3.units import format_bytes
 from astra_ns3.workload.memory.stage import Moment, StageMemory, server_memory, stage_memory
@@ -28,12 +30,15 @@ def moment_words(moment: Moment) -> str:
     return f"{_WORDS[moment.work.kind]} of micro-batch {moment.work.micro_batch}, {moment.block}"
 
 
-def memory_warnings(plan: TrainingPlan) -> list[str]:
-    """A line if a stage needs more than an NPU has: of the worst, and how many others do; none if that isn't known."""
+def memory_warnings(plan: TrainingPlan, memory: Sequence[StageMemory] | None = None) -> list[str]:
+    """A line if a stage needs more than an NPU has: of the worst, and how many others do; none if that isn't known.
+
+    ``memory``: of each stage (None: worked out here).
+    """
     capacity = plan.memory_bytes
     if capacity is None:
         return []
-    over = [stage for stage in memory_of(plan) if stage.peak.usage.total_bytes > capacity]
+    over = [stage for stage in memory or memory_of(plan) if stage.peak.usage.total_bytes > capacity]
     if not over:
         return []
     worst = max(over, key=lambda stage: stage.peak.usage.total_bytes)

@@ -13,8 +13,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from astra_ns3.config.training_plan import Block, Item, Ring, TrainingPlan
+from astra_ns3.config.training_plan import Item, Ring, TrainingPlan
 from astra_ns3.workload.memory.states import ModelStates
 from astra_ns3.workload.memory.usage import Usage
 from astra_ns3.workload.training.schedules import Position, Work, WorkKind, order_of
@@ -59,6 +60,14 @@ def server_memory(plan: TrainingPlan) -> StageMemory:
     return StageMemory(None, (Moment(None, "", ModelStates(plan).on_server()),))
 
 
+class _Step(NamedTuple):
+    """A block that is at work: weights of others and keys and values of others that are there for it."""
+
+    block: str
+    gathered: int
+    ring: int
+
+
 class _Stage:
     """The books of a stage while its schedule is gone through."""
 
@@ -70,30 +79,40 @@ class _Stage:
         at = Position(stage, plan.degrees.pipeline, plan.virtual_stages, plan.micro_batches)
         self._order = order_of(plan.schedule, at, plan.source)
         self._gathered = [[states.gathered_bytes(block) for block in chunk] for chunk in self._chunks]
+        self._sent = [[states.sent_bytes(block) for block in chunk] for chunk in self._chunks]
         self._held = [[0] * len(chunk) for chunk in self._chunks]  # micro-batches for which weights are kept
         self._held_bytes = 0
         self._activations = self._recomputed = 0
-        self._gradients = _Gradients(plan, states)
+        self._gradients = _Gradients(plan)
+        self._rings: dict[int, int] = {}
 
     def moments(self) -> Iterator[Moment]:
         """The work of an iteration, and the update."""
         for work in self._order:
             self._gradients.arrived()
-            found = self._forward(work) if work.kind is WorkKind.FORWARD else self._backward(work)
-            block, usage = max(found, key=lambda each: each[1].total_bytes, default=("", self._usage()))
-            yield Moment(work, block, usage)
+            yield self._fullest(work, self._forward(work) if work.kind is WorkKind.FORWARD else self._backward(work))
         self._gradients.finish()
-        yield Moment(None, "", self._usage())
+        yield Moment(None, "", self._usage(self._held_bytes, 0))
 
-    def _forward(self, work: Work) -> Iterator[tuple[str, Usage]]:
+    def _fullest(self, work: Work, steps: Iterator[_Step]) -> Moment:
+        """Of the steps of a pass the first with most bytes."""
+        most_bytes, block, usage = -1, "", self._usage(self._held_bytes, 0)
+        for step in steps:
+            kept_bytes = self._activations + self._recomputed + self._gradients.bytes
+            if kept_bytes + step.gathered + step.ring > most_bytes:
+                most_bytes = kept_bytes + step.gathered + step.ring
+                block, usage = step.block, self._usage(step.gathered, step.ring)
+        return Moment(work, block, usage)
+
+    def _forward(self, work: Work) -> Iterator[_Step]:
         blocks = self._chunks[work.chunk]
         for place, block in enumerate(blocks):
             self._activations += block.activation_bytes
             ahead = range(place, min(place + 1 + self._sharding.prefetch, len(blocks)))
-            yield block.name, self._usage(self._weights(work.chunk, ahead), block.forward)
+            yield _Step(block.name, self._weights(work.chunk, ahead), self._ring(block.forward))
             self._hold(work.chunk, place, 1)
 
-    def _backward(self, work: Work) -> Iterator[tuple[str, Usage]]:
+    def _backward(self, work: Work) -> Iterator[_Step]:
         blocks, only_weights = self._chunks[work.chunk], work.kind is WorkKind.WEIGHT
         for place in reversed(range(len(blocks))):
             block = blocks[place]
@@ -101,10 +120,11 @@ class _Stage:
             if not only_weights:
                 self._recomputed += block.again_bytes
             if work.kind is not WorkKind.INPUT:
-                self._gradients.add(work.chunk, place, block)
+                self._gradients.add(work.chunk, place, self._sent[work.chunk][place])
             # The gradient of weights by itself doesn't need these.
             gathered = self._held_bytes if only_weights else self._weights(work.chunk, ahead)
-            yield block.name, self._usage(gathered, () if only_weights else (*block.again, *block.input_gradient))
+            ring = 0 if only_weights else max(self._ring(block.again), self._ring(block.input_gradient))
+            yield _Step(block.name, gathered, ring)
             if work.kind is not WorkKind.INPUT:
                 self._gradients.leave()
                 self._recomputed -= block.again_bytes
@@ -126,48 +146,54 @@ class _Stage:
         self._held[chunk][place] = before + change
         self._held_bytes += ((before + change > 0) - (before > 0)) * self._gathered[chunk][place]
 
-    def _usage(self, gathered: int | None = None, items: Sequence[Item] = ()) -> Usage:
+    def _ring(self, items: tuple[Item, ...]) -> int:
+        """Bytes that come while what came before is used; layers that are alike share their items."""
+        found = self._rings.get(id(items))
+        if found is None:
+            found = self._rings[id(items)] = max((item.bytes for item in items if isinstance(item, Ring)), default=0)
+        return found
+
+    def _usage(self, gathered: int, ring: int) -> Usage:
         return self._base._replace(
             activations=self._activations,
             recomputed=self._recomputed,
-            gathered=self._held_bytes if gathered is None else gathered,
+            gathered=gathered,
             buckets=self._gradients.bytes,
-            ring=max((item.bytes for item in items if isinstance(item, Ring)), default=0),
+            ring=ring,
         )
 
 
 class _Gradients:
-    """Those that are still whole where NPUs keep shards of them."""
+    """Those that are still whole where NPUs keep shards of them. ``bytes``: of all of them."""
 
-    def __init__(self, plan: TrainingPlan, states: ModelStates) -> None:
-        self._states = states
+    def __init__(self, plan: TrainingPlan) -> None:
         self._full_bytes = plan.sharding.bucket_bytes or 1
         self._overlaps = plan.sharding.overlap
         self._filling = self._leaving = 0
-        self._late: dict[tuple[int, int], int] = {}
+        self._late: set[tuple[int, int]] = set()
+        self.bytes = 0
 
-    @property
-    def bytes(self) -> int:
-        """Of all of them."""
-        return self._filling + self._leaving + sum(self._late.values())
-
-    def add(self, chunk: int, place: int, block: Block) -> None:
+    def add(self, chunk: int, place: int, size: int) -> None:
         """That of a block; without overlap it is summed up with that of other micro-batches."""
         if self._overlaps:
-            self._filling += self._states.sent_bytes(block)
-        else:
-            self._late[chunk, place] = self._states.sent_bytes(block)
+            self._filling += size
+            self.bytes += size
+        elif size and (chunk, place) not in self._late:
+            self._late.add((chunk, place))
+            self.bytes += size
 
     def leave(self, *, full: bool = False) -> None:
         """Send what has filled, if it is as much as a bucket or said to be; the one before has arrived by then."""
         if self._filling and (full or self._filling >= self._full_bytes):
+            self.arrived()
             self._leaving, self._filling = self._filling, 0
 
     def arrived(self) -> None:
         """Nothing is on its way any more."""
+        self.bytes -= self._leaving
         self._leaving = 0
 
     def finish(self) -> None:
         """All have been sent."""
-        self._leaving = self._filling = 0
+        self._leaving = self._filling = self.bytes = 0
         self._late.clear()
