@@ -59,12 +59,6 @@ class Parallel(ConfigModel):
     """With ``servers``: they update by each worker's gradients as they come, and no worker waits for another."""
 
     @model_validator(mode="after")
-    def _overlap_needs_weights_gradients(self) -> Parallel:
-        if self.overlap_tensor and self.schedule == "zero-bubble":
-            raise key_error("overlap_tensor", "is on, expected off: schedule zero-bubble computes them at other times")
-        return self
-
-    @model_validator(mode="after")
     def _servers_serve_data_alone(self) -> Parallel:
         if self.asynchronous and not self.servers:
             raise key_error("asynchronous", "is on, expected off: there are no servers")
