@@ -148,6 +148,12 @@ def test_a_wrong_file_is_told_with_line_and_key(tmp_path: Path, old: str, new: s
             6,
             ": parallel: tensor 2 x context 1 x pipeline 2 are 4 NPUs, expected a divisor",
         ),
+        (
+            "pipeline: 2",
+            "pipeline: 2\n  overlap_tensor: on\n  schedule: zero-bubble",
+            4,
+            ": parallel.overlap_tensor is on, expected off: schedule zero-bubble computes gradients of weights",
+        ),
         ("  tensor: 2", "  data: 3", 8, ": parallel: tensor 1 x context 1 x pipeline 2 x data 3 are 6 NPUs, expected"),
         ("global_batch: 6", "global_batch: 5", 8, ": training.global_batch is 5, expected a multiple of micro_batch"),
         (

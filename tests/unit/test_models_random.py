@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.models import blocks, flops, model_of
 
+from astra_ns3.config.model.transformer import TransformerFile
 from astra_ns3.workload.deadlock import check_programs
 from astra_ns3.workload.models.workload import ModelWorkload
 from astra_ns3.workload.training.making import training_programs
@@ -40,6 +41,7 @@ def models(draw: st.DrawFn) -> ModelWorkload:
         "pipeline": pipeline,
         "virtual_stages": draw(st.sampled_from((1, 2))) if pipeline > 1 else 1,
         "sequence": draw(st.booleans()),
+        "overlap_tensor": draw(st.booleans()),
         "context_by": draw(st.sampled_from(("ring", "all-gather", "all-to-all"))),
         "expert": draw(degrees) if with_experts else 1,
     }
@@ -57,6 +59,7 @@ def models(draw: st.DrawFn) -> ModelWorkload:
 def test_a_copy_computes_and_holds_the_whole_model_and_comes_to_its_end(model: ModelWorkload) -> None:
     npus = model.least_npus
     plan, totals, file = model.plan(npus), model.totals(), model.file
+    assert isinstance(file, TransformerFile)
     tensor, context, expert = plan.degrees.tensor, plan.degrees.context, plan.degrees.expert
     forward = sum(flops(block.forward, context) for block in blocks(plan)) * tensor * context
     pooled = 2 * file.model.hidden**2 * file.model.pooler

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -11,7 +12,7 @@ from support.models import BATCH, HIDDEN, LAYERS, SEQUENCE, VOCABULARY, blocks, 
 from support.models import small_gpt as workload
 
 from astra_ns3.config.core.collective_kind import CollectiveKind
-from astra_ns3.config.training_plan import Group, Operation, OperationKind, Ring
+from astra_ns3.config.training_plan import Exchange, Group, Operation, OperationKind, Ring
 
 
 def test_flops_of_an_iteration_with_full_recomputing_are_those_of_narayanan_2021() -> None:
@@ -51,6 +52,27 @@ def test_with_sequence_parallelism_a_layer_gathers_and_scatters_twice_each_way()
     expected = Counter({(CollectiveKind.ALL_GATHER, whole // 4): 2, (CollectiveKind.REDUCE_SCATTER, whole): 2})
     assert exchanged(found.forward, Group.TENSOR) == expected
     assert exchanged(found.input_gradient, Group.TENSOR) == expected
+
+
+def test_sums_of_a_tensor_group_may_go_on_beside_gradients_of_weights() -> None:
+    """The sum of each half is followed by the gradients of the half's weights, and waited for at the end."""
+    parallel = {"tensor": 4, "sequence": True}
+    plain, hidden = (layer(workload(parallel={**parallel, "overlap_tensor": on}).plan(4)) for on in (False, True))
+    assert hidden.forward == plain.forward
+    assert hidden.weight_gradient == ()
+    done = [*plain.input_gradient, *plain.weight_gradient]
+    assert Counter(replace(item, waited=True) if isinstance(item, Exchange) else item for item in done) == Counter(
+        replace(item, waited=True) if isinstance(item, Exchange) else item for item in hidden.input_gradient
+    )
+    sums = [place for place, item in enumerate(hidden.input_gradient) if isinstance(item, Exchange) and not item.waited]
+    names = [
+        [item.name for item in hidden.input_gradient[place + 1 : place + 3] if isinstance(item, Operation)]
+        for place in sums
+    ]
+    assert names == [
+        ["feed-forward down weight gradient", "feed-forward up weight gradient"],
+        ["attention output weight gradient", "query key value weight gradient"],
+    ]
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from astra_ns3.config.core.model import ConfigModel, Count, OnOff, key_error
 from astra_ns3.config.model.base import ModelBase
 from astra_ns3.config.model.training import Training
 
-WITHOUT_SEQUENCES = ("tensor", "sequence", "gather_inputs_again", "context", "context_by", "expert")
+WITHOUT_SEQUENCES = ("tensor", "sequence", "gather_inputs_again", "overlap_tensor", "context", "context_by", "expert")
 """Keys of ``parallel`` that only transformers have."""
 
 _Counts = Annotated[tuple[Count, ...], MinLen(1)]

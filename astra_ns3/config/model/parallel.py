@@ -30,6 +30,8 @@ class Parallel(ConfigModel):
     """Whether what isn't split by ``tensor`` is split along the sequence."""
     gather_inputs_again: OnOff = False
     """With ``sequence``: gather the inputs of split products once more for the gradient of their weights."""
+    overlap_tensor: OnOff = False
+    """Whether sums of gradients of inputs over the tensor group go on while gradients of weights are computed."""
     context: Count = 1
     context_by: Literal["ring", "all-gather", "all-to-all"] = "ring"
     """How attention sees the keys and values of the whole sequence."""

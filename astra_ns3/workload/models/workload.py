@@ -17,7 +17,7 @@ from astra_ns3.workload.models.degrees import degrees_of, micro_batches_of
 from astra_ns3.workload.models.parts import Totals
 from astra_ns3.workload.models.registry import parts_of, totals_of
 from astra_ns3.workload.models.scaling import scaled_plan
-from astra_ns3.workload.training.schedules import SCHEDULES
+from astra_ns3.workload.training.schedules import SCHEDULES, Position, WorkKind, order_of
 
 
 @dataclass(frozen=True)
@@ -69,6 +69,8 @@ class ModelWorkload:
             servers=parallel.servers,
             asynchronous=parallel.asynchronous,
         )
+        if parallel.overlap_tensor:
+            _check_weights_follow(plan)
         return scaled_plan(plan, self.comm_scale)
 
     def clock(self) -> Clock:
@@ -106,6 +108,16 @@ class ModelWorkload:
             "comm_scale": self.comm_scale,
             "compute_scale": self.compute_scale,
         }
+
+
+def _check_weights_follow(plan: TrainingPlan) -> None:
+    """Raise InputError if the schedule has gradients of weights apart, so that nothing hides behind them."""
+    first = Position(0, plan.degrees.pipeline, plan.virtual_stages, plan.micro_batches)
+    if any(work.kind is WorkKind.WEIGHT for work in order_of(plan.schedule, first, plan.source)):
+        raise InputError(
+            f"{plan.source}: parallel.overlap_tensor is on, expected off: schedule {plan.schedule} computes gradients "
+            "of weights at other times"
+        )
 
 
 def read_model(path: str | os.PathLike[str]) -> ModelWorkload:

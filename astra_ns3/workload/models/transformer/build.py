@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import chain
 
 from astra_ns3.config.model.transformer import TransformerFile
 from astra_ns3.config.training_plan import Block, Degrees
@@ -14,6 +15,7 @@ from astra_ns3.workload.models.transformer.dispatch import Dispatch, even, route
 from astra_ns3.workload.models.transformer.ends import embedding, head
 from astra_ns3.workload.models.transformer.experts import expert_layer
 from astra_ns3.workload.models.transformer.feed_forward import feed_forward
+from astra_ns3.workload.models.transformer.overlap import backward_of
 from astra_ns3.workload.models.transformer.share import Share
 
 
@@ -32,12 +34,11 @@ def transformer_parts(file: TransformerFile, degrees: Degrees) -> Parts:
 
 def _layers(share: Share) -> tuple[Block, ...]:
     """Every layer by its number from 0; those that are alike are worked out once."""
-    recompute = share.file.training.recompute
     alike: dict[Dispatch | None, Block] = {}
     blocks = []
     for layer, dispatch in enumerate(_dispatches(share)):
         if dispatch not in alike:
-            alike[dispatch] = block_of("", _layer(share, dispatch), recompute, share.own_bytes)
+            alike[dispatch] = _block(share, dispatch)
         load = None if dispatch is None else dispatch.load
         blocks.append(replace(alike[dispatch], name=f"layer {layer}", expert_load=load))
     return tuple(blocks)
@@ -58,10 +59,18 @@ def _dispatches(share: Share) -> Iterator[Dispatch | None]:
             yield routed(share, experts, router.layer(layer))
 
 
-def _layer(share: Share, dispatch: Dispatch | None) -> Iterator[Piece]:
-    """Attention, and a network or experts."""
-    yield from attention(share)
+def _block(share: Share, dispatch: Dispatch | None) -> Block:
+    """A layer: attention, and a network or experts."""
+    halves = tuple(attention(share)), tuple(_network(share, dispatch))
+    block = block_of("", chain(*halves), share.file.training.recompute, share.own_bytes)
+    if not share.file.parallel.overlap_tensor:
+        return block
+    inputs, weights = backward_of(halves)
+    return replace(block, input_gradient=inputs, weight_gradient=weights)
+
+
+def _network(share: Share, dispatch: Dispatch | None) -> Iterator[Piece]:
+    """The second half."""
     if dispatch is None or share.shape.experts is None:
-        yield from feed_forward(share)
-    else:
-        yield from expert_layer(share, share.shape.experts, dispatch)
+        return feed_forward(share)
+    return expert_layer(share, share.shape.experts, dispatch)
