@@ -1,9 +1,8 @@
 """The pipeline that SimAI lacks: what a stage does when, and what it sends to its neighbours.
 
-Plain pipelines go in the order 1F1B (PipeDream-Flush, Narayanan et al. 2021). Where a stage has several parts of the
-model, its chunks, the order is the interleaved one of Megatron-LM (Narayanan et al., "Efficient Large-Scale Language
-Model Training on GPU Clusters", SC 2021, section 2.2): as many micro-batches as there are stages go through one chunk,
-then through the next, and behind the last stage's chunk comes the first stage's next one.
+Plain pipelines go in the order 1F1B; those of which a stage has several parts of the model, its chunks, in the
+interleaved form of it (:mod:`astra_ns3.workload.training.schedules`): behind the last stage's chunk comes the first
+stage's next one.
 """
 
 from __future__ import annotations
@@ -17,6 +16,7 @@ from astra_ns3.workload.micro_batches import MicroBatches
 from astra_ns3.workload.operations import Program, Receive, Send, Wait
 from astra_ns3.workload.roles import Role
 from astra_ns3.workload.steps import Steps
+from astra_ns3.workload.training.schedules import Position, WorkKind, interleaved, one_forward_one_backward
 
 PIPELINE = "pipeline"
 """What messages between stages are called in the place of a layer."""
@@ -32,27 +32,10 @@ class Turn(NamedTuple):
 
 
 def turns(stage: int, stages: int, batches: int, chunks: int) -> Iterator[Turn]:
-    """What a stage does, in order; ``batches`` is a multiple of ``stages`` where there are several ``chunks``.
-
-    So many go forward before the first goes backward that no stage waits for long; then one of each in turn.
-    """
-    forwards = list(_through(stages, batches, chunks))
-    backwards = [(batch, chunks - 1 - chunk) for batch, chunk in forwards]
-    behind = stages - 1 - stage
-    first = min(behind if chunks == 1 else 2 * behind + (chunks - 1) * stages, len(forwards))
-    yield from (Turn(True, *each) for each in forwards[:first])
-    for place, each in enumerate(backwards):
-        if first + place < len(forwards):
-            yield Turn(True, *forwards[first + place])
-        yield Turn(False, *each)
-
-
-def _through(stages: int, batches: int, chunks: int) -> Iterator[tuple[int, int]]:
-    """Micro-batches and the chunks that they go through."""
-    at_once = batches if chunks == 1 else stages
-    for begin in range(0, batches, at_once):
-        for chunk in range(chunks):
-            yield from ((batch, chunk) for batch in range(begin, begin + at_once))
+    """What a stage does, in order; ``batches`` is a multiple of ``stages`` where there are several ``chunks``."""
+    order = one_forward_one_backward if chunks == 1 else interleaved
+    for work in order(Position(stage, stages, chunks, batches)):
+        yield Turn(work.kind is WorkKind.FORWARD, work.micro_batch, work.chunk)
 
 
 class Pipeline:
