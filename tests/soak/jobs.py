@@ -17,13 +17,20 @@ from astra_ns3.collectives.schedule import Schedule
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.core.compatibility import preset
 from astra_ns3.config.core.rows import rows_of
+from astra_ns3.config.core.yaml_document import parse_yaml
+from astra_ns3.config.model.file import parse_model_file
 from astra_ns3.config.workload import Workload
 from astra_ns3.experiments.expected import expected_run
 from astra_ns3.system.file import parse_system
 from astra_ns3.workload.files.astra_sim import parse_workload
 from astra_ns3.workload.files.simai import is_simai, parse_simai
 from astra_ns3.workload.loops import LAYER_POLICIES, SIMAI_LOOPS, TEXT_LOOPS
+from astra_ns3.workload.models.workload import ModelWorkload
 from astra_ns3.workload.programs import Programs
+from astra_ns3.workload.role_programs import RolePrograms
+from astra_ns3.workload.training.making import training_programs
+from astra_ns3.workload.training.schedules import SCHEDULES
+from soak import models
 from soak.draw import Draw
 
 Drawn = dict[str, Any]
@@ -85,8 +92,10 @@ def _system(draw: Draw, dimensions: Sequence[int]) -> Drawn:
     )
 
 
-def read_text(text: str) -> Workload:
+def read_text(text: str) -> Workload | ModelWorkload:
     """The workload of a job."""
+    if text.startswith(models.WORD):
+        return ModelWorkload(parse_model_file(parse_yaml(text, "soak.yaml"), SCHEDULES), "soak.yaml")
     parse = parse_simai if is_simai(rows_of(text, "soak.txt")) else parse_workload
     return parse(text, "soak.txt")
 
@@ -97,6 +106,8 @@ def _loop(draw: Draw, dimensions: Sequence[int]) -> str:
 
 
 def _text(draw: Draw, dimensions: Sequence[int]) -> str:
+    if draw.chance(0.3):
+        return models.model_text(draw, dimensions)
     loop = _loop(draw, dimensions)
     if loop in SIMAI_LOOPS.values() and draw.chance(0.5):
         return _simai_text(draw, loop, dimensions)
@@ -156,11 +167,19 @@ def draw_workload(draw: Draw, dimensions: Sequence[int], bandwidths: Sequence[fl
     rules = preset(options["compat"])
     if rules.all_reduce_uses_own_algorithms:  # which need not be able to do its parts
         system.pop("collective-optimization", None)
-    programs = Programs.of(read_text(text), passes, dimensions)
-    expected = expected_run(programs, parse_system(system), bandwidths, rules)
+    if "zipf" in text:  # no other algorithm can do it
+        system["all-to-all-implementation"] = ["oneDirect"]
+    expected = expected_run(_programs(text, passes, dimensions), parse_system(system), bandwidths, rules)
     total = sum(schedule_bytes(play.schedule, play.bytes) * len(play.groups) * play.count for play in expected.plays)
     options["comm_scale"] = float(f"{max(1, budget_bytes) / max(1, total):.3g}")
     return {"kind": "workload", "text": text, "system": system, "options": options}
+
+
+def _programs(text: str, passes: int, dimensions: Sequence[int]) -> RolePrograms:
+    workload = read_text(text)
+    if isinstance(workload, Workload):
+        return Programs.of(workload, passes, dimensions)
+    return training_programs(workload.plan(int(np.prod(dimensions))), workload.clock(), passes, tuple(dimensions))
 
 
 def schedule_bytes(schedule: Schedule, size: int) -> int:
