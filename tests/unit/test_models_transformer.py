@@ -13,6 +13,7 @@ from support.models import small_gpt as workload
 
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.training_plan import Exchange, Group, Operation, OperationKind, Ring
+from astra_ns3.errors import InputError
 
 
 def test_flops_of_an_iteration_with_full_recomputing_are_those_of_narayanan_2021() -> None:
@@ -143,3 +144,9 @@ def test_parameters_of_all_npus_of_a_copy_are_the_models_and_what_each_has() -> 
     assert plan.tied_parameters * tensor == tied
     held = tensor * sum(block.parameters for block in blocks(plan))
     assert held == found.totals().parameters + repeated + tied
+
+
+def test_masked_scores_are_skipped_in_a_fused_kernel_alone() -> None:
+    with pytest.raises(InputError, match=r"skip_masked.*is on, expected off: without fused_attention"):
+        workload({"skip_masked": True, "fused_attention": False})
+    workload({"skip_masked": True, "fused_attention": True})
