@@ -150,3 +150,9 @@ def test_masked_scores_are_skipped_in_a_fused_kernel_alone() -> None:
     with pytest.raises(InputError, match=r"skip_masked.*is on, expected off: without fused_attention"):
         workload({"skip_masked": True, "fused_attention": False})
     workload({"skip_masked": True, "fused_attention": True})
+
+
+@pytest.mark.parametrize("fused", [False, True])
+def test_selective_recomputing_beside_a_fused_kernel_is_warned_of(fused: bool) -> None:
+    found = workload({"fused_attention": fused}, recompute="selective").warnings(1)
+    assert any("recompute: selective is without effect" in each for each in found) == fused

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from astra_ns3.config.model.file import ModelFile, read_model_file
+from astra_ns3.config.model.transformer import TransformerFile
 from astra_ns3.config.training_plan import Elements, Sharding, TrainingPlan
 from astra_ns3.errors import InputError
 from astra_ns3.workload.computing.clock import Clock
@@ -85,7 +86,18 @@ class ModelWorkload:
         """What a user should know about how the model is cut, and which times are guessed."""
         layers = len(parts_of(self.file, degrees_of(self.file.parallel, npus, self.source)).body)
         guessed = guesses(self.file.compute, self.plan(npus).operations(), self.source)
-        return (*uneven_rest(layers, self.file.parallel, self.source), *guessed)
+        return (*uneven_rest(layers, self.file.parallel, self.source), *guessed, *self._without_effect())
+
+    def _without_effect(self) -> tuple[str, ...]:
+        """Selective recomputing of scores that a fused kernel doesn't keep anyway."""
+        file = self.file
+        if not isinstance(file, TransformerFile) or file.training.recompute != "selective":
+            return ()
+        if not file.model.fused_attention:
+            return ()
+        return (
+            f"{self.source}: training.recompute: selective is without effect: with fused_attention no scores are kept",
+        )
 
     def scaled(self, comm_scale: float = 1.0, compute_scale: float = 1.0) -> ModelWorkload:
         """Sizes of what is exchanged times the one, times of computations times the other."""
