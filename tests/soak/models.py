@@ -32,7 +32,7 @@ def model_text(draw: Draw, dimensions: Sequence[int]) -> str:
     }
     if draw.chance(0.4):
         parallel["expert"] = draw.pick(*shares)
-        model["experts"] = _experts(draw, parallel["expert"])
+        model["experts"] = _experts(draw, parallel["expert"], 16 * tensor)
     if draw.chance(0.1):
         parallel = {"servers": 1, "asynchronous": draw.chance(0.5)}
         model["experts"] = None
@@ -73,9 +73,9 @@ def _parallel(draw: Draw, tensor: int, context: int, pipeline: int, copies: int)
     return found
 
 
-def _experts(draw: Draw, places: int) -> Drawn:
+def _experts(draw: Draw, places: int, width: int) -> Drawn:
     count = places * draw.randint(1, 3) + (places == 1)
-    found: Drawn = {"count": count, "active": draw.randint(1, min(2, count)), "feed_forward": 32}
+    found: Drawn = {"count": count, "active": draw.randint(1, min(2, count)), "feed_forward": width}
     if draw.chance(0.4):
         found |= {"routing": "zipf", "skew": draw.pick(0.5, 1.2), "seed": draw.randint(1, 9)}
     return found
