@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
 
@@ -11,8 +12,9 @@ from support.models import blocks, exchanged, exchanges, flops, model_of
 
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.model.file import KINDS, ModelFile, json_schema
-from astra_ns3.config.training_plan import Block, Group, Operation, TrainingPlan, Uneven
+from astra_ns3.config.training_plan import Block, Group, Operation, Sharding, TrainingPlan, Uneven
 from astra_ns3.errors import InputError
+from astra_ns3.workload.memory.stage import stage_memory
 from astra_ns3.workload.models.registry import MODEL_KINDS
 
 NPUS, BATCH, TABLES, EMBEDDING, POOLING, ROWS = 4, 32, 8, 16, 10, 1000
@@ -99,6 +101,18 @@ def test_tables_of_npus_by_a_file_make_sums_uneven(tmp_path: Path) -> None:
     assert isinstance(look_up, Uneven)
     assert [each.bytes for each in look_up.operations] == [count * NPUS * vector * (POOLING + 1) for count in counts]
     assert named(plan, "embedding").table_parameters == 5 * ROWS * EMBEDDING
+
+
+@pytest.mark.parametrize("placement", ["table", "row", "column"])
+@pytest.mark.parametrize("zero", [0, 1, 3])
+def test_memory_has_an_npus_tables_as_weights_alone_and_whole(placement: str, zero: int) -> None:
+    """An equal part of tables x rows x embedding numbers; without them the plan needs as much less."""
+    plan = replace(dlrm(placement=placement), sharding=Sharding(zero))
+    without = [replace(block, table_parameters=0) for block in plan.chunks[0]]
+    with_tables, rest = (
+        stage_memory(each, 0).moments[-1].usage for each in (plan, replace(plan, chunks=(tuple(without),)))
+    )
+    assert with_tables == rest._replace(weights=rest.weights + TABLES * ROWS * EMBEDDING * VALUE // NPUS)
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from support.models import small_gpt as workload
 
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.training_plan import Exchange, Group, Operation, OperationKind, Ring
+from astra_ns3.errors import InputError
 
 
 def test_flops_of_an_iteration_with_full_recomputing_are_those_of_narayanan_2021() -> None:
@@ -47,16 +48,19 @@ def test_without_sequence_parallelism_a_layer_all_reduces_twice_each_way(tensor:
 
 
 def test_with_sequence_parallelism_a_layer_gathers_and_scatters_twice_each_way() -> None:
-    found = layer(workload(parallel={"tensor": 4, "sequence": True}).plan(4))
     whole = BATCH * SEQUENCE * 1024 * 2
     expected = Counter({(CollectiveKind.ALL_GATHER, whole // 4): 2, (CollectiveKind.REDUCE_SCATTER, whole): 2})
-    assert exchanged(found.forward, Group.TENSOR) == expected
-    assert exchanged(found.input_gradient, Group.TENSOR) == expected
+    for again in (False, True):
+        keys = {"tensor": 4, "sequence": True, "gather_inputs_again": again}
+        found = layer(workload(parallel=keys).plan(4))
+        assert exchanged(found.forward, Group.TENSOR) == expected
+        more = Counter({(CollectiveKind.ALL_GATHER, whole // 4): 2 * again})
+        assert exchanged(found.input_gradient, Group.TENSOR) == expected + more
 
 
 def test_sums_of_a_tensor_group_may_go_on_beside_gradients_of_weights() -> None:
     """The sum of each half is followed by the gradients of the half's weights, and waited for at the end."""
-    parallel = {"tensor": 4, "sequence": True}
+    parallel = {"tensor": 4, "sequence": True, "gather_inputs_again": False}
     plain, hidden = (layer(workload(parallel={**parallel, "overlap_tensor": on}).plan(4)) for on in (False, True))
     assert hidden.forward == plain.forward
     assert hidden.weight_gradient == ()
@@ -81,6 +85,11 @@ def test_sums_of_a_tensor_group_may_go_on_beside_gradients_of_weights() -> None:
         ({}, lambda t, score: 34 + score),
         ({"tensor": 4}, lambda t, score: 10 + Fraction(24 + score, t)),
         ({"tensor": 4, "sequence": True}, lambda t, score: Fraction(34 + score, t)),
+        # Inputs of both halves' first products, 2 bytes a number, are whole where they aren't gathered again.
+        (
+            {"tensor": 4, "sequence": True, "gather_inputs_again": False},
+            lambda t, score: 4 + Fraction(30 + score, t),
+        ),
     ],
 )
 def test_a_layer_keeps_the_activations_of_korthikanti_2022(parallel: dict[str, Any], bytes_per_number: Any) -> None:
@@ -96,6 +105,19 @@ def test_a_layer_keeps_the_activations_of_korthikanti_2022(parallel: dict[str, A
     full = layer(workload(parallel=parallel, recompute="full").plan(tensor))
     assert full.activation_bytes == 2 * numbers // (tensor if parallel.get("sequence") else 1)
     assert full.activation_bytes + full.again_bytes == layer(every).activation_bytes
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_inputs_of_experts_are_kept_whole_or_gathered_again(again: bool) -> None:
+    """Each token goes to 2 of 4 experts: so many rows of the tensor group's 4, or a quarter and one gather more."""
+    model = {"experts": {"count": 4, "active": 2, "feed_forward": 256}}
+    keys = {"tensor": 4, "sequence": True}
+    kept, found = (layer(workload(model, {**keys, "gather_inputs_again": on}).plan(4)) for on in (True, again))
+    rows = 2 * BATCH * SEQUENCE
+    attention = 2 * BATCH * SEQUENCE * 1024 * 3 // 4
+    assert found.activation_bytes - kept.activation_bytes == (0 if again else rows * 1024 * 2 * 3 // 4 + attention)
+    more = exchanged(found.input_gradient, Group.TENSOR) - exchanged(found.forward, Group.TENSOR)
+    assert more[CollectiveKind.ALL_GATHER, rows * 1024 * 2 // 4] == again
 
 
 def test_ring_attention_sends_keys_and_values_round_and_home_with_their_gradients() -> None:
@@ -122,3 +144,9 @@ def test_parameters_of_all_npus_of_a_copy_are_the_models_and_what_each_has() -> 
     assert plan.tied_parameters * tensor == tied
     held = tensor * sum(block.parameters for block in blocks(plan))
     assert held == found.totals().parameters + repeated + tied
+
+
+def test_masked_scores_are_skipped_in_a_fused_kernel_alone() -> None:
+    with pytest.raises(InputError, match=r"skip_masked.*is on, expected off: without fused_attention"):
+        workload({"skip_masked": True, "fused_attention": False})
+    workload({"skip_masked": True, "fused_attention": True})

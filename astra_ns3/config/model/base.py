@@ -45,8 +45,10 @@ class ModelBase(ConfigModel):
         for name in self.without:
             found, expected = getattr(self.parallel, name), getattr(usual, name)
             if found != expected:
-                words = "on" if found is True else found
-                allowed = "off" if expected is False else expected
+                words, allowed = (
+                    {True: "on", False: "off"}[value] if isinstance(value, bool) else value
+                    for value in (found, expected)
+                )
                 kind = getattr(self, "kind", "")
                 raise key_error("parallel", f"{name} is {words}, expected {allowed}: a model of kind {kind} has none")
         return self

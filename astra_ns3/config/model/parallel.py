@@ -28,8 +28,9 @@ class Parallel(ConfigModel):
     tensor: Count = 1
     sequence: OnOff = False
     """Whether what isn't split by ``tensor`` is split along the sequence."""
-    gather_inputs_again: OnOff = False
-    """With ``sequence``: gather the inputs of split products once more for the gradient of their weights."""
+    gather_inputs_again: OnOff = True
+    """With ``sequence``: keep an NPU's own tokens of inputs of split products, and gather the others' once more for
+    the gradient of the weights; else all are kept."""
     overlap_tensor: OnOff = False
     """Whether sums of gradients of inputs over the tensor group go on while gradients of weights are computed."""
     context: Count = 1

@@ -91,6 +91,8 @@ class TransformerShape(ConfigModel):
             raise key_error("latent", "stands beside kv_heads or head_size, which it replaces; leave these out")
         if self.latent is None and self.head_size is None and self.hidden % self.heads:
             raise key_error("heads", f"found {self.heads}, expected a divisor of hidden, {self.hidden}, or a head_size")
+        if self.skip_masked and not self.fused_attention:
+            raise key_error("skip_masked", "is on, expected off: without fused_attention all scores are computed")
         if self.heads % self.key_value_heads:
             raise key_error("kv_heads", f"found {self.kv_heads}, expected a divisor of the {self.heads} heads")
         return self

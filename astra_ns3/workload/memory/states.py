@@ -2,7 +2,8 @@
 
 Source: S. Rajbhandari et al., "ZeRO: Memory Optimizations Toward Training Trillion Parameter Models", SC 2020, section
 3.1 and figure 1. A shard is of whole parameters, as many on each NPU. Dense weights are shared by all that have the
-same of them, those of experts by those that have the same experts.
+same of them, those of experts by those that have the same experts. Tables are shared with nobody: the
+backward pass reads and writes their rows one by one, so of them there are weights alone, in the weights' datatype.
 """
 
 from __future__ import annotations
@@ -28,7 +29,9 @@ class ModelStates:
         blocks = list(blocks)
         tables = sum(block.table_parameters for block in blocks)
         whole = own = 0
-        for group, parameters in self._families(blocks):
+        each = list(blocks)
+        tables = self._tables(each)
+        for group, parameters in self._families(each):
             whole += parameters
             own += -(-parameters // self.plan.degrees.size(group))
         stage, elements = self.plan.sharding.stage, self.plan.elements
@@ -40,7 +43,7 @@ class ModelStates:
         )
 
     def on_server(self) -> Usage:
-        """What each of the plan's servers has of all weights: an equal part, with gradients that add up."""
+        """What each of the plan's servers has of all weights but tables: an equal part, with gradients that add up."""
         blocks = [block for chunk in self.plan.chunks for block in chunk]
         parameters = sum(count for _, count in self._families(blocks))
         part = -(-parameters // self.plan.servers)
@@ -62,6 +65,11 @@ class ModelStates:
     def _shared(self, block: Block) -> int:
         """Parameters that are cut in shards."""
         return sum(parameters for group, parameters in self._families([block]) if self.plan.degrees.size(group) > 1)
+
+    @staticmethod
+    def _tables(blocks: Iterable[Block]) -> int:
+        """Parameters of tables, which no other NPU has."""
+        return sum(block.table_parameters for block in blocks)
 
     @staticmethod
     def _families(blocks: Iterable[Block]) -> tuple[tuple[Group, int], ...]:

@@ -42,7 +42,7 @@ def _queries_keys_values(share: Share) -> Piece:
     outputs = (share.heads + 2 * share.key_value_heads) * size
     made = Piece(kept_bytes=share.tokens * outputs * share.value_bytes)
     product = Linear("query key value", share.tokens, outputs, share.shape.hidden, share.value_bytes)
-    return joined((share.enter(), linear(share, product, share.own_bytes, outputs), made))
+    return joined((share.enter(), linear(share, product, share.input_bytes(share.shape.hidden), outputs), made))
 
 
 def _latent(share: Share, latent: LatentAttention) -> Piece:
@@ -78,7 +78,7 @@ def _latent_norm(share: Share, size: int) -> Piece:
 
 def _up(share: Share, name: str, outputs: int, inputs: int) -> Piece:
     product = Linear(name, share.tokens, outputs, inputs, share.value_bytes)
-    return linear(share, product, share.own_tokens * inputs * share.value_bytes)
+    return linear(share, product, share.input_bytes(inputs))
 
 
 def _rotation(share: Share) -> Piece:

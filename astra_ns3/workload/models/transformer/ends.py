@@ -58,7 +58,7 @@ def head(share: Share, *, has_weights: bool) -> Iterator[Piece]:
         (logits.input_gradient,),
         (logits.weight_gradient,),
         parameters=share.vocabulary * shape.hidden if has_weights else 0,
-        kept_bytes=share.own_bytes,
+        kept_bytes=share.input_bytes(shape.hidden),
     )
     yield _loss(share, rows)
     if shape.pooler:

@@ -10,10 +10,11 @@ products are those of experts with an even share of its rows.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.model.transformer import Experts
-from astra_ns3.config.training_plan import Group, Operation
+from astra_ns3.config.training_plan import Exchange, Group, Operation
 from astra_ns3.workload.models.operations import Linear, elementwise, gather
 from astra_ns3.workload.models.piece import Piece
 from astra_ns3.workload.models.transformer.common import addition, norm
@@ -56,7 +57,10 @@ def _routed(share: Share, experts: Experts, dispatch: Dispatch) -> Iterator[Piec
     moved = gather("permutation", sent + share.own_bytes)
     yield Piece((moved,), (moved,))
     yield Piece(dispatch.there, dispatch.back)
-    yield _brought_together(share, dispatch)
+    together = _brought_together(share, dispatch)
+    gathered = together.forward if share.gathers_again else ()
+    again = tuple(replace(each, waited=False) for each in gathered if isinstance(each, Exchange))
+    yield replace(together, input_gradient=(*again, *together.input_gradient))
     yield from _networks(share, experts, dispatch)
     yield _summed(share, dispatch)
     yield Piece(dispatch.back, dispatch.there)
@@ -71,7 +75,7 @@ def _networks(share: Share, experts: Experts, dispatch: Dispatch) -> Iterator[Pi
     own = experts.count // share.degrees.expert
     hidden, value, part = share.shape.hidden, share.value_bytes, share.split(experts.feed_forward)
     ways, biases = (2 if share.shape.gated else 1), int(share.shape.biases)
-    received = dispatch.most * hidden * value
+    received = dispatch.most * hidden * value * (1 if share.gathers_again else _gathered(share))
     rows = dispatch.most * _gathered(share)
     yield _product(share, dispatch, ("experts up", ways * part, hidden), own, received)
     yield _activation(share, dispatch, ways * part, part)

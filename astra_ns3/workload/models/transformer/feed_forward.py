@@ -28,7 +28,7 @@ def network(share: Share, name: str, width: int) -> Iterator[Piece]:
     outputs = (2 if share.shape.gated else 1) * part
     yield share.enter()
     up = Linear(f"{name} up", share.tokens, outputs, hidden, value)
-    yield linear(share, up, share.own_bytes, outputs)
+    yield linear(share, up, share.input_bytes(hidden), outputs)
     yield activation(share, f"{name} activation", share.tokens, part)
     down = Linear(f"{name} down", share.tokens, hidden, part, value)
     yield linear(share, down, share.tokens * part * value, hidden)

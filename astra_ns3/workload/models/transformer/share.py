@@ -58,6 +58,17 @@ class Share:
         return self.own_tokens * self.shape.hidden * self.value_bytes
 
     @property
+    def gathers_again(self) -> bool:
+        """Whether an NPU keeps its own tokens of inputs of split products, and gathers the others' for the gradient of
+        the weights; else it keeps all of the inputs.
+        """
+        return self.splits_sequence and self.file.parallel.gather_inputs_again
+
+    def input_bytes(self, width: int) -> int:
+        """Kept of the input of a split product, ``width`` numbers a token."""
+        return (self.own_tokens if self.gathers_again else self.tokens) * width * self.value_bytes
+
+    @property
     def whole_bytes(self) -> int:
         """Of the activations of all tokens of the tensor group."""
         return self.tokens * self.shape.hidden * self.value_bytes
@@ -96,8 +107,7 @@ class Share:
             gathered = self.exchange(CollectiveKind.ALL_GATHER, Group.TENSOR, own)
             summed = self.exchange(CollectiveKind.REDUCE_SCATTER, Group.TENSOR, whole)
             again = tuple(replace(each, waited=False) for each in gathered)
-            # Of the inputs of split products each NPU keeps its own tokens, but gradients of weights take all.
-            return Piece(gathered, (*again, *summed) if self.file.parallel.gather_inputs_again else summed)
+            return Piece(gathered, (*again, *summed) if self.gathers_again else summed)
         return Piece(input_gradient=self.exchange(CollectiveKind.ALL_REDUCE, Group.TENSOR, whole))
 
     def leave(self) -> Piece:
