@@ -15,6 +15,7 @@ from astra_ns3.config.training_plan import Exchange, Operation
 from astra_ns3.errors import InputError
 from astra_ns3.experiments.inputs import load_inputs
 from astra_ns3.workload.dry_run import counted_messages, counted_requests
+from astra_ns3.workload.files.registry import read_workload
 from astra_ns3.workload.models.changes import changed
 from astra_ns3.workload.models.cutting import layers_of_parts
 from astra_ns3.workload.models.workload import ModelWorkload, read_model
@@ -211,3 +212,13 @@ def test_a_mistake_in_a_model_s_table_is_told_of_the_model_not_of_the_system(tmp
     with pytest.raises(InputError) as caught:
         load_inputs(model, inputs / "system" / "flat.yaml", inputs / "network" / "single-switch-16.yaml")
     assert str(caught.value).startswith(f"{model}: {table}:2: ")
+
+
+@pytest.mark.parametrize(
+    "text", ["kind: transformer\nname: one\n", "# ours\n\nkind: dlrm\nname: one\n", '{"kind": "dlrm", "name": "one"}\n']
+)
+def test_a_file_that_begins_with_its_kind_is_a_model_without_its_model(text: str, tmp_path: Path) -> None:
+    file = tmp_path / "model.yaml"
+    file.write_text(text, encoding="utf-8")
+    with pytest.raises(InputError, match="key 'model' is missing"):
+        read_workload(file)
