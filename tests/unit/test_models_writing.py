@@ -216,3 +216,13 @@ def test_what_text_leaves_out_is_told_by_name(tmp_path: Path) -> None:
     told = " ".join(json.loads(other.stdout)["warnings"])
     for what in ("the update of weights", "parallel.bucket isn't", "parallel.overlap off isn't"):
         assert what in told
+
+
+def test_unless_told_groups_of_npus_end_where_dimensions_do(tmp_path: Path) -> None:
+    """A queue for each kind of group, as in the model's own run: 2 in tensor groups, 2 stages."""
+    words = [str(FOLDER / "llama-3-8b.yaml"), "-o", str(tmp_path / "small"), "--json"]
+    degrees = [f"parallel.{key}" for key in ("tensor=2", "pipeline=2", "data=2")]
+    smaller = [*degrees, "model.layers=4", "training.global_batch=null", "training.micro_batches=2"]
+    result = generate(*words, *(word for change in smaller for word in ("--set", change)))
+    assert result.exception is None
+    assert not any("end inside a dimension" in warning for warning in json.loads(result.stdout)["warnings"])
