@@ -24,14 +24,16 @@ class ModelStates:
     plan: TrainingPlan
 
     def kept(self, blocks: Iterable[Block]) -> Usage:
-        """All the time, of the blocks of a stage."""
+        """All the time, of the blocks of a stage. Of tables the weights alone: they are updated row by row."""
+        blocks = list(blocks)
+        tables = sum(block.table_parameters for block in blocks)
         whole = own = 0
         for group, parameters in self._families(blocks):
             whole += parameters
             own += -(-parameters // self.plan.degrees.size(group))
         stage, elements = self.plan.sharding.stage, self.plan.elements
         return Usage(
-            weights=elements.weight * (own if stage >= _WEIGHTS else whole),
+            weights=elements.weight * ((own if stage >= _WEIGHTS else whole) + tables),
             gradients=elements.gradient * (own if stage >= _GRADIENTS else whole),
             # Servers have the states, if there are any.
             optimizer=0 if self.plan.servers else elements.optimizer * (own if stage >= _OPTIMIZER else whole),
