@@ -69,8 +69,16 @@ class Interrupted(AstraNs3Error):
     exit_status = 130
 
 
+_TELLING = 3
+"""Letters with which a word says which longer one it is meant to begin."""
+
+
 def nearest(word: str, allowed: Iterable[str]) -> str:
-    """``"; did you mean 'x'?"`` for the nearest allowed word, or an empty string."""
+    """``"; did you mean 'x'?"`` for the nearest allowed word, or an empty string.
+
+    If some go on where ``word`` ends, of three letters at least, it is the nearest of these.
+    """
     by_lower = {candidate.lower(): candidate for candidate in allowed}
-    matches = difflib.get_close_matches(word.lower(), by_lower, n=1)
+    longer = [candidate for candidate in by_lower if len(word) >= _TELLING and candidate.startswith(word.lower())]
+    matches = difflib.get_close_matches(word.lower(), longer or by_lower, n=1, cutoff=0.0 if longer else 0.6)
     return f"; did you mean '{by_lower[matches[0]]}'?" if matches else ""

@@ -21,6 +21,7 @@ from astra_ns3.workload.generators import flows as generators
 from astra_ns3.workload.generators.flow_sizes import DISTRIBUTIONS, FlowSizes, flow_sizes
 from astra_ns3.workload.models.changes import changed
 from astra_ns3.workload.models.workload import ModelWorkload
+from astra_ns3.workload.training.making import training_programs
 
 _USAGE_STATUS = 2
 _Command = Callable[..., Any]
@@ -157,7 +158,9 @@ def generate_on_off(
     help="Chakra's traces (OUT.<rank>.et, or .json), ASTRA-sim's text, or a model file with all keys written out.",
 )
 @click.option(
-    "--dimensions", metavar="SIZES", help="NPUs along each dimension, such as 8 or 2x4.  [default: as few as can be]"
+    "--dimensions",
+    metavar="SIZES",
+    help="NPUs along each dimension, such as 8 or 2x4.  [default: as few as can be, cut where their groups end]",
 )
 @click.option("--passes", type=click.IntRange(1), default=1, show_default=True, help="Iterations, of Chakra's traces.")
 @click.option("--set", "changes", multiple=True, metavar="KEY=VALUE", help="Another value, such as parallel.tensor=4.")
@@ -177,9 +180,15 @@ def generate_workload(
         raise InputError(f"{model}: isn't a model file; astra-ns3 convert writes other workloads")
     if changes:
         workload = changed(workload, dict(_change(text) for text in changes))
-    sizes = sizes_of(dimensions) or (workload.least_npus,)
+    sizes = sizes_of(dimensions) or _usual_sizes(workload)
     converted = convert(workload, _MODEL_FORMATS[written_as], output, Unrolling(sizes, passes))
     return tell_of(converted, as_json=as_json)
+
+
+def _usual_sizes(workload: ModelWorkload) -> tuple[int, ...]:
+    """As few NPUs as can be, along as many dimensions as its groups of NPUs end at."""
+    npus = workload.least_npus
+    return training_programs(workload.plan(npus), workload.clock(), 1, (npus,)).grid.sizes
 
 
 def _change(text: str) -> tuple[str, object]:

@@ -9,16 +9,21 @@ import pytest
 from support.many_networks import system_for
 
 import astra_ns3
+from astra_ns3.config.core.compatibility import OURS
 from astra_ns3.config.network.packet_network import parse_network
+from astra_ns3.experiments.expected import expected_run
 from astra_ns3.workload.models.changes import changed
 from astra_ns3.workload.models.summary import summary_of
 from astra_ns3.workload.models.workload import ModelWorkload, read_model
+from astra_ns3.workload.training.making import training_programs
 
 FOLDER = Path(__file__).resolve().parents[2] / "inputs" / "workload" / "models"
 FILES = sorted(file.stem for file in FOLDER.glob("*.yaml"))
 NPUS = 8
 COMM_SCALE = 1e-4
 """So that packets are thousands, not millions."""
+ROUNDED_US = 2e-6
+"""Two numbers to the picosecond, as floats."""
 SMALLER: dict[str, dict[str, Any]] = {
     "transformer": {"model.layers": 4, "training.micro_batches": 2},
     "convolution": {},
@@ -56,7 +61,16 @@ def test_a_smaller_model_is_trained(name: str, how: str) -> None:
         system=system_for(1),
         network=parse_network(network("roce" if how == "analytical" else how)),
         backend="analytical" if how == "analytical" else "ns3",
+        record=["flows"],
     )
     assert result.complete
+    programs = training_programs(model.plan(NPUS), model.clock(), 1, (NPUS,))
+    expected = expected_run(programs, system_for(1), None, OURS)
+    assert result.metadata["statistics"]["messages"] == sum(
+        play.count * len(play.groups) * play.schedule.messages for play in expected.plays
+    )
+    assert int(result.flows["bytes"].sum()) == expected.bytes
+    npus = result.npus
+    assert (npus["compute_us"] + npus["exposed_us"] - npus["finish_us"]).abs().max() < ROUNDED_US
     # Nobody is done before the stage that computes longest.
     assert result.finish_ps >= max(stage.compute_ps for stage in summary_of(model, (NPUS,)).stages)

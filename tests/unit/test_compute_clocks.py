@@ -15,7 +15,7 @@ from astra_ns3.config.core.yaml_document import parse_yaml
 from astra_ns3.config.model.compute import AnyCompute, Compute, Roofline, Systolic, Table
 from astra_ns3.config.model.devices import DEVICES
 from astra_ns3.config.training_plan import Operation, OperationKind
-from astra_ns3.errors import InputError
+from astra_ns3.errors import InputError, nearest
 from astra_ns3.workload.computing.registry import CLOCKS, clock_of
 
 SIZE = 4096
@@ -182,3 +182,9 @@ def test_the_memory_is_the_devices_and_a_tables_file_stands_beside_the_model_fil
 def test_every_kind_of_keys_has_a_clock() -> None:
     assert {Roofline, Table, Systolic} < CLOCKS.keys()
     assert len(CLOCKS) == 4
+
+
+def test_of_names_those_that_begin_with_what_was_written_are_nearest() -> None:
+    assert nearest("a100", DEVICES) in {f"; did you mean 'A100-{memory}'?" for memory in ("40GB", "80GB")}
+    assert nearest("V10", DEVICES) == "; did you mean 'V100'?"
+    assert nearest("x", DEVICES) == ""

@@ -13,7 +13,9 @@ from support.models import LAYERS, small_gpt
 from astra_ns3.config.model.parallel import Parallel
 from astra_ns3.config.training_plan import Exchange, Operation
 from astra_ns3.errors import InputError
+from astra_ns3.experiments.inputs import load_inputs
 from astra_ns3.workload.dry_run import counted_messages, counted_requests
+from astra_ns3.workload.files.registry import read_workload
 from astra_ns3.workload.models.changes import changed
 from astra_ns3.workload.models.cutting import layers_of_parts
 from astra_ns3.workload.models.workload import ModelWorkload, read_model
@@ -199,3 +201,24 @@ def test_scaled_sizes_are_truncated_and_scaled_times_longer() -> None:
     assert after == [size // 2 for size in before]
     operation = next(item for item in block.forward if isinstance(item, Operation) and item.flops)
     assert half.clock().time_ps(operation) == pytest.approx(2 * workload.clock().time_ps(operation), abs=1)
+
+
+def test_a_mistake_in_a_model_s_table_is_told_of_the_model_not_of_the_system(tmp_path: Path) -> None:
+    """``load_inputs`` puts the system's file before what it can't do; a table of the model isn't its fault."""
+    inputs = Path(__file__).resolve().parents[2] / "inputs"
+    table, model = tmp_path / "layers.csv", tmp_path / "model.yaml"
+    table.write_text("Layer,m,n,k\nfirst,0,8,8\n", encoding="utf-8")
+    model.write_text(f"kind: gemms\nname: two\nmodel: {{table: {table}}}\ncompute: H100\n", encoding="utf-8")
+    with pytest.raises(InputError) as caught:
+        load_inputs(model, inputs / "system" / "flat.yaml", inputs / "network" / "single-switch-16.yaml")
+    assert str(caught.value).startswith(f"{model}: {table}:2: ")
+
+
+@pytest.mark.parametrize(
+    "text", ["kind: transformer\nname: one\n", "# ours\n\nkind: dlrm\nname: one\n", '{"kind": "dlrm", "name": "one"}\n']
+)
+def test_a_file_that_begins_with_its_kind_is_a_model_without_its_model(text: str, tmp_path: Path) -> None:
+    file = tmp_path / "model.yaml"
+    file.write_text(text, encoding="utf-8")
+    with pytest.raises(InputError, match="key 'model' is missing"):
+        read_workload(file)

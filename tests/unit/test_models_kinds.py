@@ -131,7 +131,7 @@ def test_a_wrong_file_of_tables_is_told_with_its_line(tmp_path: Path, text: str,
     file.write_text(text, encoding="utf-8")
     with pytest.raises(InputError) as caught:
         dlrm(placement="table", tables_of_npus=str(file))
-    assert str(caught.value) == f"{file}{message}"
+    assert str(caught.value) == f"small.yaml: {file}{message}"
 
 
 def test_the_interaction_by_products_has_a_number_for_each_pair_behind_the_dense_vector() -> None:
@@ -184,7 +184,7 @@ def test_products_model_parallel_gather_outputs_and_sum_gradients_of_inputs(tmp_
 def test_a_wrong_table_of_products_is_told_with_its_line(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(InputError) as caught:
         gemms(tmp_path, 2, 2, text)
-    assert str(caught.value) == f"{tmp_path / 'table.csv'}{message}"
+    assert str(caught.value) == f"small.yaml: {tmp_path / 'table.csv'}{message}"
 
 
 def test_an_image_network_s_gradients_of_inputs_cost_as_much_as_its_forward_pass_but_for_the_first() -> None:

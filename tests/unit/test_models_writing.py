@@ -199,3 +199,30 @@ def test_only_model_files_are_generated_from(tmp_path: Path) -> None:
     result = generate(str(FOLDER.parent / "DLRM_HybridParallel.txt"), "-o", str(tmp_path / "x"))
     assert isinstance(result.exception, InputError)
     assert "isn't a model file" in str(result.exception)
+
+
+def test_what_text_leaves_out_is_told_by_name(tmp_path: Path) -> None:
+    words = [str(FOLDER / "resnet-50.yaml"), "-o", str(tmp_path / "loop.txt"), "--format", "text", "--json"]
+    workload = read_model(FOLDER / "resnet-50.yaml")
+    clock, first = workload.clock(), workload.plan(8).chunks[0][0]
+    # The loop DATA never computes what layer 0's input gets: here what normalises and cuts off behind conv1.
+    behind_ps = sum(clock.time_ps(item) for item in first.input_gradient if isinstance(item, Operation))
+    usual = generate(*words, "--dimensions", "8", "--set", "parallel.bucket=null")
+    assert [warning.split(": ")[2] for warning in json.loads(usual.stdout)["warnings"]] == [
+        "the update of weights isn't in it",
+        f"{-(-behind_ps // 1000)} ns of layer conv1's input gradient aren't computed in its loop",
+    ]
+    other = generate(*words, "--dimensions", "8", "--set", "parallel.overlap=off", "--set", "parallel.bucket=25MB")
+    told = " ".join(json.loads(other.stdout)["warnings"])
+    for what in ("the update of weights", "parallel.bucket isn't", "parallel.overlap off isn't"):
+        assert what in told
+
+
+def test_unless_told_groups_of_npus_end_where_dimensions_do(tmp_path: Path) -> None:
+    """A queue for each kind of group, as in the model's own run: 2 in tensor groups, 2 stages."""
+    words = [str(FOLDER / "llama-3-8b.yaml"), "-o", str(tmp_path / "small"), "--json"]
+    degrees = [f"parallel.{key}" for key in ("tensor=2", "pipeline=2", "data=2")]
+    smaller = [*degrees, "model.layers=4", "training.global_batch=null", "training.micro_batches=2"]
+    result = generate(*words, *(word for change in smaller for word in ("--set", change)))
+    assert result.exception is None
+    assert not any("end inside a dimension" in warning for warning in json.loads(result.stdout)["warnings"])

@@ -24,11 +24,11 @@ class Clock(Protocol):
 
 @contextmanager
 def named(source: str) -> Iterator[None]:
-    """Put the model's file before the message of an InputError."""
+    """Put the model's file before the message of an InputError that doesn't begin with it."""
     try:
         yield
     except InputError as error:
-        if not source:
+        if not source or str(error).startswith(f"{source}:"):
             raise
         raise InputError(f"{source}: {error}") from error
 

@@ -23,7 +23,7 @@ from astra_ns3.workload.graphs.checking import check_graphs
 from astra_ns3.workload.graphs.rolled import rolled
 from astra_ns3.workload.graphs.unrolled import UnrolledLoop
 from astra_ns3.workload.loops import SIMAI_LOOPS
-from astra_ns3.workload.models.as_loop import model_as_loop
+from astra_ns3.workload.models.as_loop import lost_as_loop, model_as_loop
 from astra_ns3.workload.models.changes import write_model
 from astra_ns3.workload.models.workload import ModelWorkload
 from astra_ns3.workload.training.making import training_programs
@@ -94,13 +94,16 @@ def as_graphs(workload: AnyWorkload, unrolling: Unrolling) -> GraphWorkload:
 
 
 def _to_text(workload: AnyWorkload, output: str, unrolling: Unrolling) -> Converted:
+    lost: tuple[str, ...] = ()
     if isinstance(workload, ModelWorkload):
         sizes = unrolling.dimensions
-        workload = model_as_loop(workload, workload.least_npus if sizes is None else prod(sizes))
+        npus = workload.least_npus if sizes is None else prod(sizes)
+        lost = lost_as_loop(workload, npus)
+        workload = model_as_loop(workload, npus)
     loop = _loop(workload, "ASTRA-sim's")
     if loop.loop in SIMAI_LOOPS:
         raise InputError(f"{loop.source}: is one of SimAI's, whose groups ASTRA-sim's text can't say; say --to simai")
-    return _written(loop, "ASTRA-sim's", format_workload, parse_workload, output)
+    return _written(loop, "ASTRA-sim's", format_workload, parse_workload, output)._replace(warnings=lost)
 
 
 def _to_model(workload: AnyWorkload, output: str, unrolling: Unrolling) -> Converted:

@@ -45,6 +45,22 @@ def model_as_loop(workload: ModelWorkload, npus: int) -> Workload:
     return Workload("HYBRID_TRANSFORMER", layers, source=plan.source, model_parallel_npus=plan.degrees.tensor)
 
 
+def lost_as_loop(workload: ModelWorkload, npus: int) -> tuple[str, ...]:
+    """A warning for each thing that the loop of :func:`model_as_loop` leaves out; raises InputError as that does."""
+    plan, loop = workload.plan(npus), model_as_loop(workload, npus)
+    lost = ["the update of weights isn't in it"] if any(block.parameters for block in plan.chunks[0]) else []
+    if plan.degrees.gradient > 1 and plan.sharding.bucket_bytes is not None:
+        lost.append("parallel.bucket isn't in it: each block's gradients are sent at once")
+    if plan.degrees.gradient > 1 and not plan.sharding.overlap:
+        lost.append("parallel.overlap off isn't in it: gradients are sent while the backward pass goes on")
+    first = loop.layers[0].input_gradient
+    if loop.loop == "DATA" and first.compute_ns:
+        lost.append(
+            f"{first.compute_ns} ns of layer {loop.layers[0].name}'s input gradient aren't computed in its loop"
+        )
+    return tuple(f"{plan.source}: ASTRA-sim's text: {what}" for what in lost)
+
+
 def _check(plan: TrainingPlan) -> None:
     for what, found, expected in (
         ("parallel.pipeline", plan.degrees.pipeline, 1),

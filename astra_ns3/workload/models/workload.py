@@ -11,7 +11,7 @@ from astra_ns3.config.model.file import ModelFile, read_model_file
 from astra_ns3.config.model.transformer import TransformerFile
 from astra_ns3.config.training_plan import Elements, Sharding, TrainingPlan
 from astra_ns3.errors import InputError
-from astra_ns3.workload.computing.clock import Clock
+from astra_ns3.workload.computing.clock import Clock, named
 from astra_ns3.workload.computing.registry import clock_of, guesses
 from astra_ns3.workload.models.cutting import boundary_bytes, cut, uneven_rest
 from astra_ns3.workload.models.degrees import degrees_of, micro_batches_of
@@ -49,7 +49,12 @@ class ModelWorkload:
         return parallel.copy_npus * (parallel.expert // math.gcd(parallel.expert, parallel.context)) + parallel.servers
 
     def plan(self, npus: int) -> TrainingPlan:
-        """What the NPUs of each stage do on ``npus`` NPUs; raises InputError if the degrees don't fit."""
+        """What the NPUs of each stage do on ``npus`` NPUs; raises InputError, which names the file, if it can't be."""
+        with named(self.source):
+            return scaled_plan(self._plan(npus), self.comm_scale)
+
+    def _plan(self, npus: int) -> TrainingPlan:
+        """Unscaled."""
         file, parallel, training = self.file, self.file.parallel, self.file.training
         degrees = degrees_of(parallel, npus, self.source)
         parts = parts_of(file, degrees)
@@ -72,7 +77,7 @@ class ModelWorkload:
         )
         if parallel.overlap_tensor:
             _check_weights_follow(plan)
-        return scaled_plan(plan, self.comm_scale)
+        return plan
 
     def clock(self) -> Clock:
         """How long operations take; raises InputError if the file names a device or table that can't tell."""
@@ -84,7 +89,8 @@ class ModelWorkload:
 
     def warnings(self, npus: int) -> tuple[str, ...]:
         """What a user should know about how the model is cut, and which times are guessed."""
-        layers = len(parts_of(self.file, degrees_of(self.file.parallel, npus, self.source)).body)
+        with named(self.source):
+            layers = len(parts_of(self.file, degrees_of(self.file.parallel, npus, self.source)).body)
         guessed = guesses(self.file.compute, self.plan(npus).operations(), self.source)
         return (*uneven_rest(layers, self.file.parallel, self.source), *guessed, *self._without_effect())
 
