@@ -26,8 +26,6 @@ class ModelStates:
 
     def kept(self, blocks: Iterable[Block]) -> Usage:
         """All the time, of the blocks of a stage. Of tables the weights alone: they are updated row by row."""
-        blocks = list(blocks)
-        tables = sum(block.table_parameters for block in blocks)
         whole = own = 0
         each = list(blocks)
         tables = self._tables(each)
