@@ -178,6 +178,9 @@ def _slowdown(network: AnyNetwork, options: Options) -> ComputeSlowdown | None:
     """What the option's file says; raises InputError if it names an NPU that the network hasn't."""
     if options.compute_slowdown is None:
         return None
+    if not isinstance(options.compute_slowdown, (str, os.PathLike)):
+        found = type(options.compute_slowdown).__name__
+        raise InputError(f"compute_slowdown is a {found}, expected the path of a file")
     slowdown = read_compute_slowdown(options.compute_slowdown)
     largest, file = slowdown.largest_npu(), os.fspath(options.compute_slowdown)
     if largest >= network.npus:

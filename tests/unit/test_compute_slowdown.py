@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from support.fake_backend import FakeBackend
 from support.small_graphs import Played, collective, compute, system_of
 from support.small_run import small_run, small_system
+from support.studies import INPUTS
 from support.training import FlopClock, plan_of, takes
 
 import astra_ns3
@@ -375,3 +376,13 @@ def test_each_npu_computes_or_waits_until_it_is_done(
     if not spread:
         assert all(now.compute_ps >= then.compute_ps for now, then in zip(slowed.npus, usual.npus, strict=True))
     assert [each.kind for each in slowed.collectives] == [each.kind for each in usual.collectives]
+
+
+def test_what_is_no_path_is_refused_in_a_line() -> None:
+    with pytest.raises(InputError, match="compute_slowdown is a dict, expected the path of a file"):
+        astra_ns3.run(
+            workload=INPUTS / "workload/micro-all-reduce.txt",
+            system=INPUTS / "system/flat.yaml",
+            network=INPUTS / "network/roce-16.yaml",
+            compute_slowdown={"stragglers": []},  # type: ignore[arg-type]
+        )

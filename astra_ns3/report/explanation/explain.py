@@ -51,6 +51,7 @@ def explain(
     segments: tuple[Segment, ...] = ()
     subject = f"run {metadata['run_name']}"
     if metadata["stopped"] is not None:
+        subject = f"{subject}, which was stopped before its end"
         missing.append(f"the rest of the run, which was stopped: {metadata['stopped']['message']}")
     if tables is not None and collective is not None:
         segments, subject = path_of_collective(tables, collective), f"collective {collective}"

@@ -71,9 +71,8 @@ def model_text(document: dict[str, Any]) -> str:
             f"{format_bytes(each['bytes'])} on an NPU"
         )
     if document["messages"]:
-        lines.append(
-            f"{'messages':<17} {document['messages']:,} from stage to stage, {format_bytes(document['message_bytes'])}"
-        )
+        all_bytes = format_bytes(document["message_bytes"])
+        lines.append(f"{'messages':<17} {document['messages']:,} from NPU to NPU, {all_bytes} of all")
     return "\n".join(lines)
 
 

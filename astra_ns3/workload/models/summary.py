@@ -43,7 +43,7 @@ class StageWork:
 
 @dataclass(frozen=True)
 class ModelSummary:
-    """``messages``: how many go from stage to stage, each of ``plan.boundary_bytes``."""
+    """``messages``: of all NPUs, from stage to stage, around rings and to servers."""
 
     workload: ModelWorkload
     plan: TrainingPlan

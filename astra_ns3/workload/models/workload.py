@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from astra_ns3.config.model.file import ModelFile, read_model_file
-from astra_ns3.config.model.transformer import TransformerFile
 from astra_ns3.config.training_plan import Elements, Sharding, TrainingPlan
 from astra_ns3.errors import InputError
 from astra_ns3.workload.computing.clock import Clock, named
 from astra_ns3.workload.computing.registry import clock_of, guesses
 from astra_ns3.workload.models.cutting import boundary_bytes, cut, uneven_rest
 from astra_ns3.workload.models.degrees import degrees_of, micro_batches_of
+from astra_ns3.workload.models.idle import idle_keys
 from astra_ns3.workload.models.parts import Totals
 from astra_ns3.workload.models.registry import parts_of, totals_of
 from astra_ns3.workload.models.scaling import scaled_plan
@@ -90,20 +90,12 @@ class ModelWorkload:
     def warnings(self, npus: int) -> tuple[str, ...]:
         """What a user should know about how the model is cut, and which times are guessed."""
         with named(self.source):
-            layers = len(parts_of(self.file, degrees_of(self.file.parallel, npus, self.source)).body)
+            degrees = degrees_of(self.file.parallel, npus, self.source)
+            layers = len(parts_of(self.file, degrees).body)
+        idle = idle_keys(self.file, degrees)
+        without_effect = (f"{self.source}: without effect: {', '.join(idle)}",) if idle else ()
         guessed = guesses(self.file.compute, self.plan(npus).operations(), self.source)
-        return (*uneven_rest(layers, self.file.parallel, self.source), *guessed, *self._without_effect())
-
-    def _without_effect(self) -> tuple[str, ...]:
-        """Selective recomputing of scores that a fused kernel doesn't keep anyway."""
-        file = self.file
-        if not isinstance(file, TransformerFile) or file.training.recompute != "selective":
-            return ()
-        if not file.model.fused_attention:
-            return ()
-        return (
-            f"{self.source}: training.recompute: selective is without effect: with fused_attention no scores are kept",
-        )
+        return (*uneven_rest(layers, self.file.parallel, self.source), *guessed, *without_effect)
 
     def scaled(self, comm_scale: float = 1.0, compute_scale: float = 1.0) -> ModelWorkload:
         """Sizes of what is exchanged times the one, times of computations times the other."""
