@@ -106,6 +106,7 @@ def load_inputs(
     ``tell`` hears of what may take long, such as the proof of a user's schedule. Raises InputError, which names the
     file where there is one.
     """
+    _check_paths(options)
     read_in_workload = _given(workload, tuple(JOBS), read_workload)
     if options.groups is not None:
         read_in_workload = with_groups(read_in_workload, options.groups)
@@ -174,13 +175,22 @@ def _check_reported(network: AnyNetwork, options: Options) -> None:
         )
 
 
+_FILES = ("groups", "remote_memory", "logical_topology", "compute_slowdown")
+"""Options that name a file."""
+
+
+def _check_paths(options: Options) -> None:
+    """Raise InputError if an option that names a file is something else."""
+    for name in _FILES:
+        value = getattr(options, name)
+        if value is not None and not isinstance(value, (str, os.PathLike)):
+            raise InputError(f"{name} is a {type(value).__name__}, expected the path of a file")
+
+
 def _slowdown(network: AnyNetwork, options: Options) -> ComputeSlowdown | None:
     """What the option's file says; raises InputError if it names an NPU that the network hasn't."""
     if options.compute_slowdown is None:
         return None
-    if not isinstance(options.compute_slowdown, (str, os.PathLike)):
-        found = type(options.compute_slowdown).__name__
-        raise InputError(f"compute_slowdown is a {found}, expected the path of a file")
     slowdown = read_compute_slowdown(options.compute_slowdown)
     largest, file = slowdown.largest_npu(), os.fspath(options.compute_slowdown)
     if largest >= network.npus:

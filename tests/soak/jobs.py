@@ -106,7 +106,7 @@ def _loop(draw: Draw, dimensions: Sequence[int]) -> str:
 
 
 def _text(draw: Draw, dimensions: Sequence[int]) -> str:
-    if draw.chance(0.3):
+    if draw.chance(0.15):
         return models.model_text(draw, dimensions)
     loop = _loop(draw, dimensions)
     if loop in SIMAI_LOOPS.values() and draw.chance(0.5):

@@ -378,11 +378,13 @@ def test_each_npu_computes_or_waits_until_it_is_done(
     assert [each.kind for each in slowed.collectives] == [each.kind for each in usual.collectives]
 
 
-def test_what_is_no_path_is_refused_in_a_line() -> None:
-    with pytest.raises(InputError, match="compute_slowdown is a dict, expected the path of a file"):
+@pytest.mark.parametrize("name", ["compute_slowdown", "groups", "remote_memory", "logical_topology"])
+def test_what_is_no_path_is_refused_in_a_line(name: str) -> None:
+    options: dict[str, Any] = {name: {"stragglers": []}}
+    with pytest.raises(InputError, match=f"{name} is a dict, expected the path of a file"):
         astra_ns3.run(
             workload=INPUTS / "workload/micro-all-reduce.txt",
             system=INPUTS / "system/flat.yaml",
             network=INPUTS / "network/roce-16.yaml",
-            compute_slowdown={"stragglers": []},  # type: ignore[arg-type]
+            **options,
         )

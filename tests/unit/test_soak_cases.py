@@ -13,6 +13,7 @@ import pytest
 from soak import child
 from soak.case import Case, case_of
 from soak.cases import random_case
+from soak.models import WORD
 from soak.play import DEADLOCK, FINISHED, GAVE_UP, Outcome
 from soak.topologies import KINDS
 from soak.traits import Traits, has_circle, traits_of
@@ -26,7 +27,7 @@ from astra_ns3.config.transports.roce_control import KINDS as CONTROLS
 from astra_ns3.topology.registry import BUILDERS, build_graph
 from astra_ns3.workload.loops import TEXT_LOOPS
 
-MANY = 250
+MANY = 350
 LINK = {"rate": "100Gbps", "delay": "500ns"}
 SWITCH = {"buffer": "1MB"}
 SAFE = Traits("ring", "roce", "none", "ecmp", "go-back-n", True, True, True, True, True)
@@ -65,7 +66,7 @@ def test_everything_there_is_is_drawn(many: list[Case]) -> None:
     assert {config.queue_pair_use for config in several_queue_pairs(many)} == {"turns", "split"}
     jobs = [case.job for case in many]
     assert {job["collective"] for job in jobs if job["kind"] == "collective"} == {kind.name for kind in CollectiveKind}
-    assert {job["text"].split()[0] for job in jobs if job["kind"] == "workload"} == set(TEXT_LOOPS)
+    assert {job["text"].split()[0] for job in jobs if job["kind"] == "workload"} == {*TEXT_LOOPS, WORD}
     assert any(not case.network for case in many), "no config.txt of HPCC's simulator"
 
 
