@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from astra_ns3.config.network.packet_network import NetworkConfig
 from astra_ns3.topology.graph import Graph, Link
-from astra_ns3.topology.paths import longest_path, path, path_links, slowest_path
+from astra_ns3.topology.paths import cut_through_of, longest_path, path, path_links, slowest_path
 from astra_ns3.topology.routes import RouteTables, shortest_paths
 from astra_ns3.transport.network_outline import NetworkShape, PortShape, SwitchShape
 
@@ -117,6 +117,7 @@ def _shape(
         host_ports=tuple(sorted({shapes[port.link] for host in hosts for port in graph.ports[host]})),
         path=tuple(port_shape(link) for link in slowest),
         nic_buffer_bytes=graph.nic_buffer_bytes,
+        cut_through=cut_through_of(graph, slowest),
     )
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from astra_ns3.topology.graph import Graph, Link
-from astra_ns3.topology.paths import longest_path, round_trip_ps, slowest_path
+from astra_ns3.topology.paths import cut_through_of, longest_path, round_trip_ps, slowest_path
+from astra_ns3.topology.ports import node_name
 from astra_ns3.topology.routes import RouteTables, shortest_paths
 from astra_ns3.units import PS_PER_SECOND, format_bytes, format_rate, format_time
 
@@ -28,7 +29,7 @@ def check_topology(
     warnings = [] if weighted else _unequal_ways(graph, tables)
     if slowest is None:
         slowest = slowest_path(graph, tables, longest_path(graph, tables))
-    round_trip = round_trip_ps(slowest, packet_wire_bytes, ack_wire_bytes)
+    round_trip = round_trip_ps(slowest, packet_wire_bytes, ack_wire_bytes, cut_through_of(graph, slowest))
     return [*warnings, *_small_buffers(graph, round_trip)]
 
 
@@ -42,7 +43,7 @@ def _unequal_ways(graph: Graph, tables: RouteTables) -> list[str]:
         for begin, end in zip(routes.set_offsets[:-1].tolist(), routes.set_offsets[1:].tolist(), strict=True):
             ways = sorted(set(rates[routes.set_ports[begin:end]].tolist()))
             if len(ways) > 1:
-                where = f"host {node}" if node < graph.hosts else f"switch {node - graph.hosts}"
+                where = node_name(graph, node)
                 return [
                     f"{where} has equally short ways of {format_rate(ways[0])} and {format_rate(ways[-1])} "
                     "(there may be more such) and shares traffic evenly: the slower is the limit; see routing.weighted"
@@ -59,8 +60,9 @@ def _small_buffers(graph: Graph, round_trip: int) -> list[str]:
         rate = int(rates.max())
         product = rate * round_trip // (8 * PS_PER_SECOND)
         if buffer_bytes < product:
+            where = node_name(graph, graph.hosts + switch)
             return [
-                f"the buffer of switch {switch}, {format_bytes(buffer_bytes)}, is below the {format_bytes(product)} "
+                f"the buffer of {where}, {format_bytes(buffer_bytes)}, is below the {format_bytes(product)} "
                 f"that a port of {format_rate(rate)} sends in one round trip, {format_time(round_trip)}: after a loss "
                 "one flow can't use it fully"
             ]

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
+from itertools import pairwise
 
 import numpy as np
 
+from astra_ns3.config.topology.idle_lines import idle_lines_ps
 from astra_ns3.errors import InputError
 from astra_ns3.topology.distances import LINKS, UNREACHED, costs_and_links, host_groups
 from astra_ns3.topology.graph import Graph, Link
 from astra_ns3.topology.pair_delays import pair_delays
 from astra_ns3.topology.routes import RouteTables, shortest_paths
-from astra_ns3.units import PS_PER_SECOND
 
 _USUAL_PACKET_BYTES = 1000
 
@@ -92,7 +93,9 @@ def slowest_path(graph: Graph, tables: RouteTables, longest: tuple[Link, ...]) -
     hosts = sorted(set(graph.npu_host))
     source, destination = pair_delays(graph, hosts).slowest_pair()
     other = path_links(graph, path(graph, tables, hosts[source], hosts[destination]))
-    return max(longest, other, key=lambda links: round_trip_ps(links, _USUAL_PACKET_BYTES, 0))
+    return max(
+        longest, other, key=lambda links: round_trip_ps(links, _USUAL_PACKET_BYTES, 0, cut_through_of(graph, links))
+    )
 
 
 def count_paths(graph: Graph, tables: RouteTables, source: int, destination: int) -> int:
@@ -110,15 +113,27 @@ def count_paths(graph: Graph, tables: RouteTables, source: int, destination: int
 def base_round_trip_ps(graph: Graph, packet_wire_bytes: int, ack_wire_bytes: int) -> int:
     """From the first bit of a packet sent over a longest path to the last bit of its answer, the network being idle.
 
-    Every node stores a packet before it forwards it. Sizes as on the wire, preamble and gap included.
+    Every node stores a packet before it forwards it, or cuts through. Sizes as on the wire, preamble and gap included.
     """
-    return round_trip_ps(longest_path(graph), packet_wire_bytes, ack_wire_bytes)
+    links = longest_path(graph)
+    return round_trip_ps(links, packet_wire_bytes, ack_wire_bytes, cut_through_of(graph, links))
 
 
-def round_trip_ps(links: Sequence[Link], packet_wire_bytes: int, ack_wire_bytes: int) -> int:
-    """The same over the links of one path."""
-    return sum(
-        -(-size * 8 * PS_PER_SECOND // link.rate_bps) + link.delay_ps
-        for link in links
-        for size in (packet_wire_bytes, ack_wire_bytes)
-    )
+def round_trip_ps(
+    links: Sequence[Link], packet_wire_bytes: int, ack_wire_bytes: int, cut_through: Sequence[int] = ()
+) -> int:
+    """The same over the links of one path; ``cut_through``: see :func:`cut_through_of`, empty: all nodes store."""
+    rates = [link.rate_bps for link in links]
+    there = idle_lines_ps(packet_wire_bytes, rates, cut_through)
+    back = idle_lines_ps(ack_wire_bytes, rates[::-1], cut_through[::-1])
+    return there + back + 2 * sum(link.delay_ps for link in links)
+
+
+def cut_through_of(graph: Graph, links: Sequence[Link]) -> tuple[int, ...]:
+    """Of each node between two links of a path: the bytes of a frame it waits for before it sends it on; 0: all."""
+    return tuple(_cut_through(graph, before, behind) for before, behind in pairwise(links))
+
+
+def _cut_through(graph: Graph, before: Link, behind: Link) -> int:
+    node = before.a if before.a in (behind.a, behind.b) else before.b
+    return graph.switch_configs[node - graph.hosts].cut_through_bytes or 0

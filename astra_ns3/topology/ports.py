@@ -18,6 +18,17 @@ def port_name(graph: Graph, node: int, port: int) -> str:
     return f"host{node}:{port}" if port else f"host{node}"
 
 
+def node_name(graph: Graph, node: int) -> str:
+    """A node in words: its number, as in the names of its ports, and what the network's file or kind calls it."""
+    if node < graph.hosts:
+        return f"host {node}"
+    number = node - graph.hosts
+    named = graph.switch_names[number] if graph.switch_names else ""
+    if number >= graph.switches - len(graph.forwarders):
+        return f"{named or f'host {graph.forwarders[number - graph.switches]}'} (it forwards as switch {number})"
+    return f"switch {number}" if named in ("", f"switch {number}") else f"switch {number} ('{named}')"
+
+
 def resolve_port(graph: Graph, name: str) -> tuple[int, int]:
     """Node and port that ``name`` stands for; raises InputError if the network has no such port."""
     match = _NAME.fullmatch(name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from astra_ns3.config.topology.idle_lines import idle_lines_ps
 from astra_ns3.config.topology.switch import SwitchConfig
 
 
@@ -29,7 +30,8 @@ class NetworkShape:
     """A network in outline; switches that are alike stand once.
 
     ``path``: the links, in order, of a shortest path between two hosts that takes as long as any. ``host_ports``: the
-    links of hosts, those that are alike once.
+    links of hosts, those that are alike once. ``cut_through``: of each switch on the path, in order, the bytes of a
+    frame it waits for before it sends it on, 0 for all; empty: all store.
     """
 
     npus: int
@@ -38,11 +40,23 @@ class NetworkShape:
     host_ports: tuple[PortShape, ...]
     path: tuple[PortShape, ...]
     nic_buffer_bytes: int | None = None
+    cut_through: tuple[int, ...] = ()
 
     @property
     def largest_buffer_bytes(self) -> int:
         """Buffer of the switch that has most; 0 without a switch."""
         return max((switch.config.buffer_bytes for switch in self.switches), default=0)
+
+    def idle_round_trip_ps(self, *sizes_bytes: int) -> int:
+        """From the first bit of a frame sent over the idle path to the last of its answer; sizes on the line.
+
+        With one size nothing is said of the answer, which takes the delays alone.
+        """
+        rates = [port.rate_bps for port in self.path]
+        there, *back = sizes_bytes
+        lines = idle_lines_ps(there, rates, self.cut_through)
+        lines += sum(idle_lines_ps(size, rates[::-1], self.cut_through[::-1]) for size in back)
+        return lines + 2 * sum(port.delay_ps for port in self.path)
 
     @property
     def slowest_bps(self) -> int:

@@ -12,7 +12,6 @@ from astra_ns3.config.transports.roce_control import OwnControl
 from astra_ns3.errors import InputError
 from astra_ns3.transport.control_sets import InForce, Line, in_force
 from astra_ns3.transport.network_outline import NetworkShape, PortShape
-from astra_ns3.transport.wire import transmission_ps
 from astra_ns3.units import PS_PER_SECOND
 
 PAUSE_WIRE_BYTES = 84
@@ -209,11 +208,10 @@ def port_headroom_bytes(pfc: PfcConfig, port: PortShape, largest_wire_bytes: int
 
 def base_round_trip_ps(parameters: RoceFrames, shape: NetworkShape) -> int:
     """From the first bit of a full packet sent to the last of its ACK received, on the idle, longest path."""
-    delays_ps = 2 * sum(port.delay_ps for port in shape.path)
     sizes: tuple[int, ...] = (parameters.largest_wire_bytes, parameters.ack_wire_bytes)
     if parameters.payload_round_trip:
         sizes = (parameters.payload_bytes,)
-    return delays_ps + sum(transmission_ps(size, port.rate_bps) for size in sizes for port in shape.path)
+    return shape.idle_round_trip_ps(*sizes)
 
 
 def window_bytes(parameters: RoceParameters, shape: NetworkShape) -> int:

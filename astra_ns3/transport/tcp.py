@@ -98,9 +98,7 @@ def base_round_trip_ps(parameters: TcpParameters, shape: NetworkShape) -> int:
         tcp_packet_bytes(parameters.segment_bytes, timestamps=parameters.timestamps),
         tcp_packet_bytes(0, timestamps=parameters.timestamps),
     )
-    return sum(
-        transmission_ps(wire_bytes(packet), port.rate_bps) + port.delay_ps for packet in packets for port in shape.path
-    )
+    return shape.idle_round_trip_ps(*map(wire_bytes, packets))
 
 
 def longest_drain_ps(parameters: TcpParameters, shape: NetworkShape) -> int:

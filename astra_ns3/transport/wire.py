@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from astra_ns3.config.topology.idle_lines import GAP_BYTES
 from astra_ns3.units import PS_PER_SECOND
 
 IPV4_HEADER_BYTES = 20
@@ -10,7 +11,7 @@ TIMESTAMP_OPTION_BYTES = 12
 """Ten bytes, padded to a multiple of four."""
 ETHERNET_HEADER_AND_FCS_BYTES = 18
 SMALLEST_FRAME_BYTES = 64
-PREAMBLE_AND_GAP_BYTES = 20
+PREAMBLE_AND_GAP_BYTES = GAP_BYTES
 """Eight of preamble and start delimiter, twelve of gap: on the wire only, no buffer holds them."""
 
 

@@ -15,6 +15,10 @@ from astra_ns3.config.core.model import Bytes, ConfigModel, Count, PositiveBytes
 from astra_ns3.errors import InputError
 from astra_ns3.units import PS_PER_MS, format_rate
 
+ETHERNET_HEADER_BYTES = 14
+"""The least that tells a switch where a frame goes."""
+LARGEST_HEAD_BYTES = 65_536
+"""No packet is longer."""
 PRIORITIES = 8
 """Classes of traffic that a port keeps apart; 7 is the highest."""
 
@@ -124,7 +128,7 @@ Ecn = Annotated[
 
 
 class SwitchConfig(ConfigModel):
-    """A switch: the buffer all its ports share, its marking, its pauses (absent: none), its scheduler."""
+    """A switch: the buffer that all its ports share, its marking, its pauses (absent: none), how and when it sends."""
 
     buffer_bytes: PositiveBytes = Field(alias="buffer")
     alpha: Share | None = None
@@ -133,6 +137,10 @@ class SwitchConfig(ConfigModel):
     """Absent: ``scaled`` if RoCE's congestion control waits for marks, else ``off``."""
     pfc: PfcConfig | None = None
     scheduler: SchedulerConfig = SchedulerConfig()
+    cut_through_bytes: Annotated[Bytes, Ge(ETHERNET_HEADER_BYTES), Le(LARGEST_HEAD_BYTES)] | None = Field(
+        alias="cut_through", default=None
+    )
+    """A frame is sent on as soon as so many of its bytes are there and its line is free; absent: when all are."""
 
     @model_validator(mode="after")
     def _one_entry_per_rate(self) -> SwitchConfig:

@@ -10,9 +10,10 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from astra_ns3.network.ideal.cut_through import Lines, send_equal, send_few
 from astra_ns3.network.plan import NetworkPlan
 from astra_ns3.topology.graph import Graph
-from astra_ns3.topology.paths import path, path_links
+from astra_ns3.topology.paths import cut_through_of, path, path_links
 from astra_ns3.transport.roce import RoceParameters
 from astra_ns3.transport.tcp import TcpParameters
 from astra_ns3.transport.wire import (
@@ -24,8 +25,9 @@ from astra_ns3.transport.wire import (
 from astra_ns3.units import PS_PER_SECOND
 
 Numbers = npt.NDArray[np.int64]
-Way = tuple[int, tuple[int, ...]]
-"""A path: its delays together, in ps, and the rates of its lines in bit/s."""
+Way = tuple[int, tuple[int, ...], tuple[int, ...]]
+"""A path: its delays together, in ps, the rates of its lines in bit/s, and of each switch between two lines the bytes
+of a frame that it waits for before it sends it on, 0 for all."""
 _PS_PER_BYTE = 8 * PS_PER_SECOND
 _NONE = -1
 
@@ -85,7 +87,8 @@ class PacketIdeal:
         source, destination = self._members[from_class][0], self._members[to_class][-1]
         graph = self._plan.graph
         links = path_links(graph, path(graph, self._plan.tables, source, destination))
-        return sum(link.delay_ps for link in links), tuple(link.rate_bps for link in links)
+        rates = tuple(link.rate_bps for link in links)
+        return sum(link.delay_ps for link in links), rates, cut_through_of(graph, links)
 
     def _times(self, kind: str, way: Way, sizes: Numbers) -> Numbers:
         if kind == "tcp":
@@ -133,7 +136,9 @@ def _with_answer(way: Way, frames: Frames, answer_bytes: int, rounding_ps: int) 
     times = _travel_ps(way, frames, rounding_ps)
     if not answer_bytes:
         return times
-    return times + _travel_ps(way, [(np.ones(1, dtype=np.int64), np.full(1, answer_bytes))], rounding_ps)
+    delay_ps, rates, cut_through = way
+    back = delay_ps, rates[::-1], cut_through[::-1]
+    return times + _travel_ps(back, [(np.ones(1, dtype=np.int64), np.full(1, answer_bytes))], rounding_ps)
 
 
 def _travel_ps(way: Way, frames: Frames, rounding_ps: int) -> Numbers:
@@ -143,7 +148,9 @@ def _travel_ps(way: Way, frames: Frames, rounding_ps: int) -> Numbers:
     latest of: any line before, where it or the group's first waited for the group before, then each line between once,
     and the slowest of these again for every other frame of the group.
     """
-    delay_ps, rates = way
+    delay_ps, rates, cut_through = way
+    if any(cut_through):
+        return _cut_through_ps(rates, cut_through, frames, rounding_ps) + delay_ps
     left = [np.zeros(1, dtype=np.int64) for _ in rates]
     for count, size in frames:
         line_ps = [_frame_ps(size, rate, rounding_ps) for rate in rates]
@@ -155,6 +162,18 @@ def _travel_ps(way: Way, frames: Frames, rounding_ps: int) -> Numbers:
                 after[line] = np.maximum(after[line], left[join] + passed + (count - 1) * slowest)
         left = [np.where(count > 0, new, old) for new, old in zip(after, left, strict=True)]
     return left[-1] + delay_ps
+
+
+def _cut_through_ps(rates: tuple[int, ...], cut_through: tuple[int, ...], frames: Frames, rounding_ps: int) -> Numbers:
+    """The same without the delays where a switch sends frames on before all of them is there."""
+    heads = (*(size + PREAMBLE_AND_GAP_BYTES if size else 0 for size in cut_through), 0)
+    lines = Lines(lambda sizes, line: _frame_ps(sizes, rates[line], rounding_ps), heads)
+    (counts, sizes), *others = frames  # the first are all full
+    free_ps = send_equal(lines, counts, int(sizes[0]))
+    for count, size in others:
+        free_ps = send_few(lines, free_ps, count, size)
+    found: Numbers = free_ps[-1]
+    return found
 
 
 def _frame_ps(size: Numbers, rate_bps: int, rounding_ps: int) -> Numbers:

@@ -72,6 +72,7 @@ def _switches(description: Description, graph: Graph, *, at_enqueue: bool) -> _N
 def _describe_switch(description: Description, config: SwitchConfig, at_enqueue: bool) -> None:
     """Numbers of a switch; ``at_enqueue``: when frames are marked unless the file says."""
     values: dict[str, object] = {"bufferBytes": config.buffer_bytes, "alpha": config.alpha or 0.0}
+    values["cutThroughBytes"] = config.cut_through_bytes or 0
     if config.pfc is not None:
         values["losslessPriorities"] = sum(1 << priority for priority in config.pfc.priorities)
         values["reserveBytes"] = config.pfc.reserve_bytes

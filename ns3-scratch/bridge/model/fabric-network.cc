@@ -167,6 +167,17 @@ FabricNetwork::MakeEnd(uint32_t node, const LinkParameters& parameters)
 }
 
 void
+FabricNetwork::AnnounceHeads(FabricPort& port, uint32_t farNode) const
+{
+    const uint32_t bytes =
+        farNode >= m_hosts ? m_switchParameters[farNode - m_hosts].cutThroughBytes : 0;
+    if (bytes > 0)
+    {
+        port.AnnounceHeads(bytes);
+    }
+}
+
+void
 FabricNetwork::AddLink(uint32_t nodeA, uint32_t nodeB, const LinkParameters& parameters)
 {
     if (nodeA >= m_nodes.size() || nodeB >= m_nodes.size() || nodeA == nodeB ||
@@ -190,6 +201,8 @@ FabricNetwork::AddLink(uint32_t nodeA, uint32_t nodeB, const LinkParameters& par
     const End b = MakeEnd(nodeB, far);
     a.port->Connect(b.receiver, b.number, m_nodes[nodeB]->GetId());
     b.port->Connect(a.receiver, a.number, m_nodes[nodeA]->GetId());
+    AnnounceHeads(*a.port, nodeB);
+    AnnounceHeads(*b.port, nodeA);
     m_links.push_back({a.port, b.port});
     Ptr<FabricChannel> channel = CreateObject<FabricChannel>();
     for (uint32_t node : {nodeA, nodeB})

@@ -99,6 +99,8 @@ class FabricNetwork
         uint32_t number;                //!< its number on the node
     };
 
+    /// Let a port tell a switch at its far end of heads, if that cuts through.
+    void AnnounceHeads(ns3::FabricPort& port, uint32_t farNode) const;
     /// Make a port on a node.
     End MakeEnd(uint32_t node, const LinkParameters& parameters);
     /// Give a switch's port its marker and scheduler.

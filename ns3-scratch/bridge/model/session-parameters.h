@@ -86,6 +86,7 @@ struct SwitchParameters
     uint64_t reserveBytes{4096};            //!< of each ingress queue
     uint64_t resumeOffsetBytes{3072};       //!< hysteresis
     std::vector<uint32_t> quantumBytes;     //!< of 8 priorities (DWRR); none: strict priority
+    uint32_t cutThroughBytes{0}; //!< of a frame that must be there before it is sent on; 0: all
 
     /// \return a new entry of `marking`
     MarkingParameters& AddMarking();

@@ -30,11 +30,14 @@ class CaseDraw
     /// \return the case
     NetworkCase Make()
     {
-        const uint32_t family = m_case.number % 8;
+        m_cutsThrough = m_case.number >= FIRST_CASE_WITH_CUT_THROUGH;
+        // Where all is a multiple of one time, heads and departures coincide all the time.
+        const uint32_t family = m_case.number % (m_cutsThrough ? 4 : 8);
         m_tied = family >= 5;
         m_case.inOrder = m_tied || family == 4;
         m_equal = family == 7;
         m_hasty = m_case.number % 16 == 4 && !m_tied;
+        m_oneRateBps = m_cutsThrough && Chance(60) ? Between(10 * GBPS, 400 * GBPS) : 0;
         m_payloadBytes = m_equal ? 1'000 : Between(256, 9'000);
         m_frameBytes = m_payloadBytes + HEADER_BYTES;
         m_lossless = Chance(10) ? 0 : 1U << 3 | (Chance(50) ? 1U << Below(PRIORITIES) : 0);
@@ -50,7 +53,7 @@ class CaseDraw
         DrawTransports();
         DrawMessages();
         DrawFrames();
-        if (m_case.number >= FIRST_CASE_WITH_CHANGES)
+        if (m_case.number >= FIRST_CASE_WITH_CHANGES && (!m_cutsThrough || m_case.number % 2 == 1))
         {
             DrawChanges();
         }
@@ -117,6 +120,10 @@ class CaseDraw
             parameters.quantumBytes.resize(PRIORITIES);
             parameters.quantumBytes[priority] = Chance(20) ? 0 : Between(100, 4 * m_frameBytes);
         }
+        if (m_cutsThrough && Chance(80))
+        {
+            parameters.cutThroughBytes = Chance(50) ? 64 : Between(14, 2 * m_frameBytes);
+        }
         m_case.switches.push_back(parameters);
     }
 
@@ -127,6 +134,11 @@ class CaseDraw
                               : Between(10 * GBPS, 400 * GBPS);
         link.delayPs =
             m_tied ? OneOf<int64_t>({80'000, 160'000}) : Below((m_hasty ? 8 : 2) * MICROSECOND_PS);
+        if (m_oneRateBps > 0)
+        {
+            link.rateBps = m_oneRateBps;
+            link.delayPs /= Chance(50) ? 20 : 1; // shorter than a frame takes
+        }
         if (m_equal)
         {
             link.rateBps = 100 * GBPS;
@@ -421,6 +433,8 @@ class CaseDraw
     NetworkCase m_case;         //!< what is drawn
     std::mt19937_64 m_random;   //!< draws
     bool m_tied{false};         //!< few rates and delays, so that much happens at one time
+    bool m_cutsThrough{false};  //!< some switches cut through
+    uint64_t m_oneRateBps{0};   //!< of all links; 0: each has its own
     bool m_hasty{false};        //!< timeouts shorter than some links are long
     bool m_equal{false};        //!< one rate and delay, and all send to all
     uint32_t m_payloadBytes{0}; //!< of full packets

@@ -74,6 +74,8 @@ struct CaseChange
 
 /// Cases from this number on change while they are played.
 constexpr uint32_t FIRST_CASE_WITH_CHANGES = 800;
+/// From this number on switches cut through, and half of the cases change.
+constexpr uint32_t FIRST_CASE_WITH_CUT_THROUGH = 1'600;
 
 /// A network and all that is asked of it.
 struct NetworkCase

@@ -28,7 +28,7 @@ using namespace astra_ns3::test;
 namespace
 {
 constexpr int64_t NO_TIE = std::numeric_limits<int64_t>::max();
-constexpr uint32_t CASES = 1'600;
+constexpr uint32_t CASES = 2'400;
 constexpr uint32_t CASES_AT_ONCE = 200;
 constexpr uint32_t LOSS_COUNTER = 7;  // place of the losses among a port's counters
 constexpr uint32_t CUT_COUNTER = 11;  // of what was on a link that went down
@@ -37,19 +37,21 @@ constexpr uint32_t DOWN_COUNTER = 12; // of what waited for it
 /// What happened in the cases that were compared, up to where they were.
 struct Tally
 {
-    uint64_t cases{0};        //!< compared
-    uint64_t toTheEnd{0};     //!< of them without a tie
-    uint64_t orderedToEnd{0}; //!< of these with arrivals in the order of the ports
-    uint64_t arrivals{0};     //!< frames at the far end of a link
-    uint64_t accounted{0};    //!< numbers of accounts of messages, without zeros
-    uint64_t stops{0};        //!< times a port was told to stop something
-    uint64_t marks{0};        //!< packets marked
-    uint64_t drops{0};        //!< packets dropped or lost
-    uint64_t losses{0};       //!< packets lost on a link, of cases compared to the end
-    uint64_t propagations{0}; //!< cases in which a switch that is stopped stops another
-    uint64_t changedToEnd{0}; //!< cases with changes without a tie
-    uint64_t cuts{0};         //!< packets cut, of cases compared to the end
-    uint64_t downs{0};        //!< packets that found a link down, of the same
+    uint64_t cases{0};           //!< compared
+    uint64_t toTheEnd{0};        //!< of them without a tie
+    uint64_t orderedToEnd{0};    //!< of these with arrivals in the order of the ports
+    uint64_t arrivals{0};        //!< frames at the far end of a link
+    uint64_t accounted{0};       //!< numbers of accounts of messages, without zeros
+    uint64_t stops{0};           //!< times a port was told to stop something
+    uint64_t marks{0};           //!< packets marked
+    uint64_t drops{0};           //!< packets dropped or lost
+    uint64_t losses{0};          //!< packets lost on a link, of cases compared to the end
+    uint64_t propagations{0};    //!< cases in which a switch that is stopped stops another
+    uint64_t changedToEnd{0};    //!< cases with changes without a tie
+    uint64_t cuts{0};            //!< packets cut, of cases compared to the end
+    uint64_t downs{0};           //!< packets that found a link down, of the same
+    uint64_t cutThroughs{0};     //!< frames sent on of which the head had come
+    uint64_t cutThroughToEnd{0}; //!< cases with switches that cut through, without a tie
 
     /// Add another.
     void operator+=(const Tally& other)
@@ -67,6 +69,8 @@ struct Tally
         changedToEnd += other.changedToEnd;
         cuts += other.cuts;
         downs += other.downs;
+        cutThroughs += other.cutThroughs;
+        cutThroughToEnd += other.cutThroughToEnd;
     }
 };
 
@@ -150,8 +154,16 @@ RowsBefore(const std::vector<LogRow>& log, int64_t endPs)
 std::string
 Words(const LogRow& row)
 {
-    static const std::vector<std::string>
-        KINDS{"arrival", "line", "queue", "pause", "mark", "drop", "message", "counter"};
+    static const std::vector<std::string> KINDS{"arrival",
+                                                "line",
+                                                "queue",
+                                                "pause",
+                                                "mark",
+                                                "drop",
+                                                "message",
+                                                "account",
+                                                "counter",
+                                                "cut-through"};
     std::ostringstream text;
     text << KINDS.at(row.stream & 0xff) << " at node " << (row.stream >> 16) << ", port "
          << (row.stream >> 8 & 0xff) << ", " << row.timePs << " ps: " << std::hex << row.value;
@@ -256,6 +268,7 @@ Count(const std::vector<LogRow>& rows)
         tally.stops += kind == LogKind::PAUSE && row.value != 0 ? 1 : 0;
         tally.marks += kind == LogKind::MARK ? 1 : 0;
         tally.drops += kind == LogKind::DROP ? 1 : 0;
+        tally.cutThroughs += kind == LogKind::CUT_THROUGH ? 1 : 0;
         counter = kind == LogKind::COUNTER ? counter + 1 : 0;
         tally.losses += counter == LOSS_COUNTER ? row.value : 0;
         tally.cuts += counter == CUT_COUNTER ? row.value : 0;
@@ -317,6 +330,7 @@ class SameNetworkAsPlainPorts : public TestCase
         Tally tally = Count(wanted);
         tally.toTheEnd = tiePs == NO_TIE ? 1 : 0;
         tally.orderedToEnd = networkCase.inOrder ? tally.toTheEnd : 0;
+        tally.cutThroughToEnd = number >= FIRST_CASE_WITH_CUT_THROUGH ? tally.toTheEnd : 0;
         tally.changedToEnd = networkCase.changes.empty() ? 0 : tally.toTheEnd;
         tally.propagations = PausePropagates(networkCase, wanted) ? 1 : 0;
         GetTotal() += tally;
@@ -351,6 +365,8 @@ class MuchWasCompared : public TestCase
         AtLeast(total.changedToEnd, 600, "cases with changes compared to the end");
         AtLeast(total.cuts, 6'600, "frames cut");
         AtLeast(total.downs, 6'600, "frames that found a link down");
+        AtLeast(total.cutThroughs, 200'000, "frames cut through");
+        AtLeast(total.cutThroughToEnd, 500, "cases with cut-through compared to the end");
     }
 
     void AtLeast(uint64_t found, uint64_t wanted, const std::string& what)

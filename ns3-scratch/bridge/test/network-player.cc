@@ -55,16 +55,26 @@ Describe(const FabricFrame& frame)
     return word;
 }
 
+/// Who knows of senders that time out in this very picosecond, before or after what arrives.
+class TimeoutTies
+{
+  public:
+    virtual ~TimeoutTies() = default;
+    /// \return whether a sender of a host times out now. \param node the host, or a switch
+    virtual bool TimesOutNow(uint32_t node) const = 0;
+};
+
 /// Stands before a node: logs what arrives and, if asked, hands on what arrives in one picosecond
 /// in the order of the ports. It waits as long as more comes, since on a link that has become
 /// shorter several frames may arrive at once, one event after the other.
 class Watch : public FabricReceiver
 {
   public:
-    Watch(uint32_t node, FabricReceiver* behind, bool inOrder)
+    Watch(uint32_t node, FabricReceiver* behind, bool inOrder, const TimeoutTies& timeouts)
         : m_node(node),
           m_behind(behind),
-          m_inOrder(inOrder)
+          m_inOrder(inOrder),
+          m_timeouts(timeouts)
     {
     }
 
@@ -79,14 +89,33 @@ class Watch : public FabricReceiver
                 LogNote(LogKind::TIE, nowPs);
             }
             m_lastPs = nowPs;
-            m_behind->ReceiveFrame(frame, port);
+            HandOn(frame, port);
             return;
         }
         if (m_waiting.empty())
         {
-            Simulator::ScheduleNow(&Watch::HandOn, this, std::size_t{0});
+            Simulator::ScheduleNow(&Watch::HandOnAll, this, std::size_t{0});
         }
         m_waiting.emplace(port, frame);
+    }
+
+    // The order of heads and of whatever else comes in their picosecond is given by no rule.
+    bool AdmitHead(FabricFrame* frame, uint32_t port) override
+    {
+        const int64_t nowPs = Simulator::Now().GetTimeStep();
+        g_log->push_back({nowPs, Describe(*frame), StreamOf(m_node, port, LogKind::ARRIVAL), 0});
+        if (nowPs == m_lastPs)
+        {
+            LogNote(LogKind::TIE, nowPs);
+        }
+        m_lastPs = nowPs;
+        return m_behind->AdmitHead(frame, port);
+    }
+
+    void ReceiveHead(FabricFrame* frame, uint32_t port) override
+    {
+        LogNote(LogKind::CUT_THROUGH, Simulator::Now().GetTimeStep());
+        m_behind->ReceiveHead(frame, port);
     }
 
     ~Watch() override
@@ -98,23 +127,35 @@ class Watch : public FabricReceiver
     }
 
   private:
-    void HandOn(std::size_t before)
+    // What is sent again comes back after the same time as before: just when its sender, which
+    // waits since then, times out again.
+    void HandOn(FabricFrame* frame, uint32_t port)
+    {
+        if (m_timeouts.TimesOutNow(m_node))
+        {
+            LogNote(LogKind::TIE, Simulator::Now().GetTimeStep());
+        }
+        m_behind->ReceiveFrame(frame, port);
+    }
+
+    void HandOnAll(std::size_t before)
     {
         if (m_waiting.size() > before)
         {
-            Simulator::ScheduleNow(&Watch::HandOn, this, m_waiting.size());
+            Simulator::ScheduleNow(&Watch::HandOnAll, this, m_waiting.size());
             return;
         }
         const auto arrived = std::exchange(m_waiting, {});
         for (const auto& [port, frame] : arrived)
         {
-            m_behind->ReceiveFrame(frame, port);
+            HandOn(frame, port);
         }
     }
 
     uint32_t m_node;                                 //!< its number
     FabricReceiver* m_behind;                        //!< the node
     bool m_inOrder;                                  //!< by port
+    const TimeoutTies& m_timeouts;                   //!< of its senders
     int64_t m_lastPs{-1};                            //!< last arrival
     std::multimap<uint32_t, FabricFrame*> m_waiting; //!< arrived just now, by port
 };
@@ -135,7 +176,11 @@ class LooseFrames : public FabricFlow
 };
 
 /// A case that is being played.
-class NetworkPlayer : public MessageListener, public MessageAccountant, public RoceQueuePairOwner
+class NetworkPlayer : public MessageListener,
+                      public MessageAccountant,
+                      public RoceQueuePairOwner,
+                      public RoceObserver,
+                      public TimeoutTies
 {
   public:
     explicit NetworkPlayer(const NetworkCase& networkCase)
@@ -228,6 +273,43 @@ class NetworkPlayer : public MessageListener, public MessageAccountant, public R
 
     void QueuePairIdle(RoceQueuePair&) override
     {
+    }
+
+    void ControlChanged(const RoceQueuePair& pair) override
+    {
+        uint64_t timeouts = 0;
+        for (const RoceContext& context : m_contexts)
+        {
+            timeouts += context.statistics.timeouts;
+        }
+        if (timeouts > m_timeouts)
+        {
+            m_timedOutPs[pair.GetAddress().senderHost] = NowPs();
+        }
+        m_timeouts = timeouts;
+    }
+
+    void Retransmitted(const RoceQueuePair&, uint32_t, int64_t) override
+    {
+    }
+
+    void Notified(const RoceQueuePair&) override
+    {
+    }
+
+    bool TimesOutNow(uint32_t node) const override
+    {
+        const int64_t timeoutPs = m_case.transports.front().parameters.timeoutPs; // of all NICs
+        const auto last = m_timedOutPs.find(node);
+        if (last != m_timedOutPs.end() && last->second == NowPs())
+        {
+            return true;
+        }
+        return std::any_of(m_pairs.begin(), m_pairs.end(), [=](const auto& entry) {
+            const RoceQueueSender& sender = entry.second->GetSender();
+            return std::get<0>(entry.first) == node && sender.HasUnacknowledged() &&
+                   sender.GetProgressPs() + timeoutPs == NowPs();
+        });
     }
 
   private:
@@ -419,7 +501,8 @@ class NetworkPlayer : public MessageListener, public MessageAccountant, public R
         }
         for (uint32_t node = 0; node < nodes; ++node)
         {
-            m_watches.push_back(std::make_unique<Watch>(node, receivers[node], m_case.inOrder));
+            m_watches.push_back(
+                std::make_unique<Watch>(node, receivers[node], m_case.inOrder, *this));
         }
         for (uint32_t node = 0; node < nodes; ++node)
         {
@@ -486,6 +569,7 @@ class NetworkPlayer : public MessageListener, public MessageAccountant, public R
             context.parameters = transport.parameters;
             context.listener = this;
             context.accountant = this;
+            context.observer = this;
             context.random = CreateObject<UniformRandomVariable>();
             context.random->SetStream(stream++);
             context.makeControl = [name = transport.control, numbers] {
@@ -580,10 +664,12 @@ class NetworkPlayer : public MessageListener, public MessageAccountant, public R
     std::deque<RoceContext> m_contexts;               //!< what queue pairs share, by transport
     std::vector<std::unique_ptr<RoceNicPort>> m_nics; //!< of each host
     std::map<std::tuple<uint32_t, uint32_t, uint32_t>, std::unique_ptr<RoceQueuePair>>
-        m_pairs;               //!< by sender, receiver and transport
-    std::vector<LogRow> m_log; //!< what was seen
-    uint32_t m_posted{0};      //!< messages so far
-    uint64_t m_sent{0};        //!< frames without a queue pair so far
+        m_pairs;                              //!< by sender, receiver and transport
+    std::vector<LogRow> m_log;                //!< what was seen
+    std::map<uint32_t, int64_t> m_timedOutPs; //!< of each host, last timeout of a sender
+    uint64_t m_timeouts{0};                   //!< timeouts so far
+    uint32_t m_posted{0};                     //!< messages so far
+    uint64_t m_sent{0};                       //!< frames without a queue pair so far
 };
 } // namespace
 

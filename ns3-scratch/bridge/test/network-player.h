@@ -26,6 +26,7 @@ enum class LogKind : uint32_t
     MESSAGE,      //!< a message has arrived: its number
     ACCOUNT,      //!< where its time went: part by part, then line by line of its path
     COUNTER,      //!< a counter at the end
+    CUT_THROUGH,  //!< a frame sent on of which the head had come
     TIE,          //!< several things in one picosecond whose order no rule gives
     DUE_DEPARTURE //!< a departure in a switch that has stopped a neighbour; tied with any arrival
 };

@@ -22,6 +22,8 @@ inline constexpr uint32_t FABRIC_MINIMUM_FRAME_BYTES = 64;
 /// Preamble, start delimiter and inter-packet gap: they take time on the line and room in no
 /// buffer.
 inline constexpr uint32_t FABRIC_LINE_GAP_BYTES = 20;
+/// In the place of a port: none is chosen.
+inline constexpr uint32_t FABRIC_NO_PORT = 0xffffffff;
 /// Priorities of a port (IEEE 802.1Q).
 inline constexpr uint32_t FABRIC_PRIORITIES = 8;
 
@@ -93,6 +95,8 @@ struct alignas(64) FabricFrame // what switches touch lies in the first cache li
     FabricTelemetry* telemetry{nullptr}; //!< what is collected on the way, or was
     FabricTrail* trail{nullptr};         //!< where it has been, if that is accounted for
     Ptr<Packet> packet;                  //!< the IP packet carried, if there is one
+    int64_t tailPs{0}; //!< towards a switch that cuts through: arrival of its last bit
+    uint32_t egressPort{FABRIC_NO_PORT}; //!< there: the port chosen when its head had come
 
     /// \return its trail, which nobody writes any more, or none
     FabricTrailPointer TakeTrail()

@@ -48,6 +48,7 @@ FabricPort::LoseContents()
         m_arrival = new PortEvent<&FabricPort::Arrive>(this);
         m_arrivalPending = false;
     }
+    m_headArrived = false;
     m_earlierErrors.clear();
     m_losesFrames = m_errorRate > 0.0;
     while (!m_wire.IsEmpty())

@@ -22,6 +22,18 @@ constexpr int64_t PS_TIMES_BITS_PER_SECOND =
     8'000'000'000'000; // picoseconds a byte takes at 1 bit/s
 } // namespace
 
+bool
+FabricReceiver::AdmitHead(FabricFrame*, uint32_t)
+{
+    return false;
+}
+
+void
+FabricReceiver::ReceiveHead(FabricFrame* frame, uint32_t port)
+{
+    ReceiveFrame(frame, port); // who lets no head in is handed none
+}
+
 TypeId
 FabricPort::GetTypeId()
 {
@@ -219,6 +231,18 @@ FabricPort::Connect(FabricReceiver* receiver, uint32_t receiverPort, uint32_t co
 }
 
 void
+FabricPort::AnnounceHeads(uint32_t headerBytes)
+{
+    m_headWireBytes = headerBytes + FABRIC_LINE_GAP_BYTES;
+}
+
+uint32_t
+FabricPort::GetAnnouncedBytes() const
+{
+    return m_headWireBytes == 0 ? 0 : m_headWireBytes - FABRIC_LINE_GAP_BYTES;
+}
+
+void
 FabricPort::SetName(const std::string& name)
 {
     m_name = name;
@@ -270,7 +294,9 @@ FabricPort::SetErrorRate(double probability, Ptr<UniformRandomVariable> random)
         m_random = random;
     }
     NS_ABORT_MSG_IF(probability > 0.0 && !m_random, "FabricPort: nobody draws the losses");
-    if (!m_wire.IsEmpty() && probability != m_errorRate)
+    // A frame whose head has arrived has been drawn for.
+    const bool drawn = m_headArrived && m_wire.Front() == m_wire.Back();
+    if (!m_wire.IsEmpty() && !drawn && probability != m_errorRate)
     {
         m_earlierErrors.push_back({m_wire.Back(), m_errorRate});
     }

@@ -34,7 +34,9 @@ FabricPort::Enqueue(FabricFrame* frame)
         Mark(frame, nowPs);
     }
     // With nothing on its way the line was idle: there is no departure that could be due just now.
-    const bool free = m_lineFreePs <= duePs || m_wire.IsEmpty();
+    // There is one if something waits, and what was on the line has been taken by its head.
+    const bool idle = m_wire.IsEmpty() && m_ready == 0 && m_lineFreePs <= nowPs;
+    const bool free = m_lineFreePs <= duePs || idle;
     if (free && (m_paused >> priority & 1) == 0)
     {
         TransmitHeld(frame, nowPs); // after Settle nothing else can be waiting for a free line
@@ -250,7 +252,13 @@ FabricPort::Transmit(FabricFrame* frame, int64_t startPs)
     m_lineStartPs = startPs;
     m_lineFreePs = startPs + TransmissionPs(frame->wireBytes);
     // A cable keeps its order, also where it has just become shorter.
-    m_lastArrivalPs = std::max(m_lineFreePs + m_delay.GetTimeStep(), m_lastArrivalPs);
+    const int64_t beforePs = m_lastArrivalPs;
+    m_lastArrivalPs = std::max(m_lineFreePs + m_delay.GetTimeStep(), beforePs);
+    int64_t nextPs = m_lastArrivalPs;
+    if (m_headWireBytes != 0) [[unlikely]]
+    {
+        nextPs = PlanHead(frame, beforePs);
+    }
     if (frame->accounted) [[unlikely]]
     {
         const int64_t stoppedPs = GetStoppedPs(frame->priority, startPs);
@@ -258,7 +266,7 @@ FabricPort::Transmit(FabricFrame* frame, int64_t startPs)
     }
     // The predecessor is told, so that its arrival need not touch this frame, which waits in
     // memory.
-    (m_wire.IsEmpty() ? m_nextArrivalPs : m_wire.Back()->successorPs) = m_lastArrivalPs;
+    (m_wire.IsEmpty() ? m_nextArrivalPs : m_wire.Back()->successorPs) = nextPs;
     m_wire.PushBack(frame);
 }
 
@@ -299,6 +307,10 @@ FabricPort::SetEvents(int64_t nowPs)
         {
             ScheduleArrival(nowPs);
         }
+    }
+    else if (m_headWireBytes != 0 && m_ready != 0)
+    {
+        ScheduleWake(m_lineFreePs, nowPs); // what is on the line has been taken by its head
     }
     else if (m_source)
     {
@@ -362,19 +374,32 @@ FabricPort::Wake()
     SetEvents(nowPs);
 }
 
-void
-FabricPort::Arrive()
+FabricFrame*
+FabricPort::TakeOffLink(int64_t nowPs)
 {
     FabricFrame* frame = m_wire.PopFront();
-    const int64_t nowPs = m_nextArrivalPs;
     m_nextArrivalPs = frame->successorPs;
     m_arrivalPending = false;
     if (m_wire.IsEmpty())
     {
-        Settle(
-            nowPs); // the line was free before this frame arrived, so its successor has left by now
+        // The line was free before all of this frame arrived, so its successor has left by now.
+        // With only its head there nothing is due yet, and SetEvents sees to the successor.
+        Settle(nowPs);
     }
     SetEvents(nowPs);
+    return frame;
+}
+
+void
+FabricPort::Arrive()
+{
+    if (m_headWireBytes != 0) [[unlikely]]
+    {
+        ArriveInParts();
+        return;
+    }
+    const int64_t nowPs = m_nextArrivalPs;
+    FabricFrame* frame = TakeOffLink(nowPs);
     if (m_losesFrames && IsLost(*frame))
     {
         m_counters.lostFrames++;

@@ -34,6 +34,16 @@ class FabricReceiver
      * \param port the receiver's own number of the port it came in by
      */
     virtual void ReceiveFrame(FabricFrame* frame, uint32_t port) = 0;
+    /**
+     * \param frame a frame whose head has just arrived, which is still on its way
+     * \param port the receiver's own number of the port it comes in by
+     * \return whether the receiver sends it on at once; if so it has made room, and is handed the
+     * frame next, by ReceiveHead
+     */
+    virtual bool AdmitHead(FabricFrame* frame, uint32_t port);
+    /// \param frame a frame that AdmitHead has just let in; the receiver owns it now
+    /// \param port as there
+    virtual void ReceiveHead(FabricFrame* frame, uint32_t port);
 };
 
 /// Makes frames at the moment the line can take them: the queue pairs of a host.
@@ -107,6 +117,10 @@ struct FabricPortContents
  * departure, and in a host whose next frame is held back by its pacing. The trace sources carry the
  * exact time of what they report, which may lie before Simulator::Now().
  *
+ * Towards a switch that cuts through, the next arrival may be that of a frame's head: the switch
+ * may take the frame then, else it arrives once more, with its last bit
+ * (fabric-port-cut-through.cc).
+ *
  * Rate, delay and error rate may change at any time: each frame keeps those it left with, and none
  * overtakes another. The link may go down and come up; FabricChanges does it for both directions.
  */
@@ -151,6 +165,22 @@ class FabricPort : public Object
      * \param frame the frame, which the port owns from here on
      */
     void Enqueue(FabricFrame* frame);
+    /**
+     * Offer each frame to the far end as soon as its head is there.
+     * \param headerBytes bytes of a frame that make its head; above 0
+     */
+    void AnnounceHeads(uint32_t headerBytes);
+    /// \return bytes of a frame that must be at the far end before it may send it on; 0: all
+    uint32_t GetAnnouncedBytes() const;
+    /**
+     * Make room for a frame whose head has come in by another port, if it can leave by this one
+     * now.
+     * \param frame the frame, of which the last bit comes at its `tailPs`
+     * \return whether it can; then SendHead comes next
+     */
+    bool AdmitHead(FabricFrame* frame);
+    /// \param frame a frame that AdmitHead has let in; it goes on the line now
+    void SendHead(FabricFrame* frame);
     /// \param name what errors call it, such as "switch3:2"
     void SetName(const std::string& name);
     /// \return its name
@@ -359,6 +389,13 @@ class FabricPort : public Object
     void Push(FabricFrame* frame, uint32_t queue, int64_t nowPs);
     /// Hand the first frame on the link to the far end.
     void Arrive();
+    /// The same where the far end is told of heads: that of the frame has come, or all of it.
+    void ArriveInParts();
+    /// Take the first frame off the link. \param nowPs when it, or its head, has arrived
+    FabricFrame* TakeOffLink(int64_t nowPs);
+    /// \param frame the newest on the link \param beforePs arrival of the one before it
+    /// \return when its head arrives, or all of it if it has none
+    int64_t PlanHead(FabricFrame* frame, int64_t beforePs) const;
     /// A departure is due.
     void Wake();
     /// Set the events that what waits now needs.
@@ -393,13 +430,16 @@ class FabricPort : public Object
     uint8_t m_paused{0};                  //!< priorities that are stopped
     bool m_arrivalPending{false};         //!< the arrival is scheduled
     bool m_losesFrames{false};            //!< any on the wire may be lost
-    Time m_delay;                         //!< propagation delay
-    Time m_rounding;                      //!< transmission times are multiples of it
-    EventImpl* m_arrival;                 //!< counted reference
-    EventImpl* m_wake;                    //!< counted reference
-    Ptr<FabricSharedBuffer> m_buffer;     //!< memory of the queues
-    Ptr<FabricEcnMarker> m_marker;        //!< congestion marker
-    FabricPortCounters m_counters;        //!< what it has done
+    bool m_headArrived{false};            //!< the head of the first frame on the wire has arrived
+    bool m_headLost{false};           //!< that frame is lost, which shows when all of it is there
+    uint32_t m_headWireBytes{0};      //!< bytes on the line up to the end of a head; 0: unannounced
+    Time m_delay;                     //!< propagation delay
+    Time m_rounding;                  //!< transmission times are multiples of it
+    EventImpl* m_arrival;             //!< counted reference
+    EventImpl* m_wake;                //!< counted reference
+    Ptr<FabricSharedBuffer> m_buffer; //!< memory of the queues
+    Ptr<FabricEcnMarker> m_marker;    //!< congestion marker
+    FabricPortCounters m_counters;    //!< what it has done
     std::array<FabricFrameList, QUEUES> m_queues;             //!< waiting
     std::array<uint64_t, QUEUES> m_bytes{};                   //!< bytes waiting
     std::array<int64_t, FABRIC_PRIORITIES> m_pausedSincePs{}; //!< start of each stop

@@ -3,7 +3,10 @@
 
 #include "ns3/object-vector.h"
 #include "ns3/pointer.h"
+#include "ns3/simulator.h"
 #include "ns3/uinteger.h"
+
+#include <utility>
 
 namespace ns3
 {
@@ -128,6 +131,12 @@ FabricSwitch::ReceiveFrame(FabricFrame* frame, uint32_t port)
         m_ports[port]->SetPaused(paused);
         return;
     }
+    if (m_seesHeads && frame->egressPort != FABRIC_NO_PORT) [[unlikely]]
+    {
+        frame->ingressPort = port; // where it goes was decided when its head came
+        m_ports[std::exchange(frame->egressPort, FABRIC_NO_PORT)]->Enqueue(frame);
+        return;
+    }
     const FabricRoutes::Ports choices = m_routes.Find(frame->destination);
     if (choices.count == 0)
     {
@@ -143,6 +152,31 @@ FabricSwitch::ReceiveFrame(FabricFrame* frame, uint32_t port)
     frame->ingressPort = port;
     frame->switches++;
     m_ports[ChoosePort(*frame, choices)]->Enqueue(frame);
+}
+
+bool
+FabricSwitch::AdmitHead(FabricFrame* frame, uint32_t port)
+{
+    const FabricRoutes::Ports choices = m_routes.Find(frame->destination);
+    if (choices.count == 0)
+    {
+        return false; // counted when all of it is there
+    }
+    m_seesHeads = true;
+    frame->ingressPort = port;
+    frame->switches++;
+    frame->egressPort = ChoosePort(*frame, choices);
+    return m_ports[frame->egressPort]->AdmitHead(frame);
+}
+
+void
+FabricSwitch::ReceiveHead(FabricFrame* frame, uint32_t)
+{
+    if (frame->accounted) [[unlikely]]
+    {
+        frame->trail->CutThrough(Simulator::Now().GetTimeStep());
+    }
+    m_ports[std::exchange(frame->egressPort, FABRIC_NO_PORT)]->SendHead(frame);
 }
 
 } // namespace ns3

@@ -20,6 +20,9 @@ namespace ns3
  * An output-queued switch, aggregated to its Node: one shared buffer, any number of ports, a table
  * that gives for each destination host the set of ports to take, chosen by the frame's flow hash
  * and the switch's own seed, or by a FabricPathChoice.
+ *
+ * It stores a frame before it sends it on, or cuts through: ports whose far end it is, and which
+ * announce heads (FabricPort::AnnounceHeads), hand it frames that can leave at once.
  */
 class FabricSwitch : public Object, public FabricReceiver
 {
@@ -58,6 +61,8 @@ class FabricSwitch : public Object, public FabricReceiver
     uint32_t ChoosePort(const FabricFrame& frame, const FabricRoutes::Ports& choices);
 
     void ReceiveFrame(FabricFrame* frame, uint32_t port) override;
+    bool AdmitHead(FabricFrame* frame, uint32_t port) override;
+    void ReceiveHead(FabricFrame* frame, uint32_t port) override;
 
   protected:
     void DoDispose() override;
@@ -69,6 +74,7 @@ class FabricSwitch : public Object, public FabricReceiver
     Ptr<FabricSharedBuffer> m_buffer;           //!< memory of all queues
     uint32_t m_hashSeed{0};                     //!< makes the choices of switches independent
     uint64_t m_unroutedFrames{0};               //!< frames without a route
+    bool m_seesHeads{false};                    //!< heads of frames have been offered
 };
 
 } // namespace ns3

@@ -70,6 +70,15 @@ class FabricTrail
         m_waits = false;
     }
 
+    /// The frame is sent on before its last bit is there: of the line it comes by counts what its
+    /// head took. \param nowPs when its head had come
+    void CutThrough(int64_t nowPs)
+    {
+        FabricHop& hop = m_hops.back();
+        hop.lineEndPs -= hop.endPs - nowPs;
+        hop.endPs = nowPs;
+    }
+
     /// \param firstPs when its sender first sent what is in it \param times of its sender by then
     void SetFirst(int64_t firstPs, const FabricSenderTimes& times)
     {

@@ -110,7 +110,7 @@ RoceMessageTransport::NumbersOf(const RocePath& path) const
     RocePathNumbers numbers;
     numbers.baseRoundTripPs = parameters.payloadRoundTrip
                                   ? path.TravelPs(parameters.payloadBytes) + path.delayPs
-                                  : path.TravelPs(packet) + path.TravelPs(ack);
+                                  : path.TravelPs(packet) + path.AnswerPs(ack);
     numbers.bandwidthDelayBytes =
         static_cast<uint64_t>(static_cast<double>(numbers.baseRoundTripPs) *
                               static_cast<double>(path.lowestRateBps) / PS_TIMES_BITS);
@@ -164,11 +164,9 @@ RoceMessageTransport::LastAckPs(const RocePath& path) const
     {
         return 0;
     }
-    return path.TravelPs(
-        0,
-        0,
+    return path.ExactAnswerPs(
         std::max(parameters.ackBytes + parameters.ackTelemetryBytes, parameters.minimumFrameBytes) +
-            parameters.lineGapBytes);
+        parameters.lineGapBytes);
 }
 
 int64_t

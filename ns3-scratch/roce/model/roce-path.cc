@@ -22,6 +22,7 @@ RocePath::Append(const FabricPort* line)
 {
     delayPs += line->GetDelayPs();
     lines.push_back(line);
+    cutsThrough |= line->GetAnnouncedBytes() > 0;
     psPerByte += PS_TIMES_BITS / static_cast<double>(line->GetRateBps());
     lowestRateBps =
         lowestRateBps == 0 ? line->GetRateBps() : std::min(lowestRateBps, line->GetRateBps());
@@ -55,9 +56,57 @@ RocePath::Find(const FabricNetDevice& from, uint32_t port, uint32_t destination)
     }
 }
 
+std::vector<RocePathFrames::Line>
+RocePath::GetLines(bool back) const
+{
+    std::vector<RocePathFrames::Line> found;
+    const std::size_t count = lines.size();
+    for (std::size_t place = 0; place < count; ++place)
+    {
+        // Both ways the same switches lie between the lines, so the last leads to none.
+        const std::size_t here = back ? count - 1 - place : place;
+        const bool last = place + 1 == count;
+        const uint32_t bytes = last ? 0 : lines[back ? here - 1 : here]->GetAnnouncedBytes();
+        found.push_back({lines[here], bytes > 0 ? bytes + FABRIC_LINE_GAP_BYTES : 0});
+    }
+    return found;
+}
+
+double
+RocePath::LinesPs(uint32_t wireBytes, bool back) const
+{
+    if (!cutsThrough)
+    {
+        return psPerByte * wireBytes;
+    }
+    double headPs = 0.0;
+    double tailPs = 0.0;
+    for (const RocePathFrames::Line& line : GetLines(back))
+    {
+        const double bytePs = PS_TIMES_BITS / static_cast<double>(line.port->GetRateBps());
+        const double startPs = headPs + bytePs * wireBytes >= tailPs ? headPs : tailPs;
+        const bool announced = line.headWireBytes > 0 && wireBytes > line.headWireBytes;
+        tailPs = startPs + bytePs * wireBytes;
+        headPs = announced ? startPs + bytePs * line.headWireBytes : tailPs;
+    }
+    return tailPs;
+}
+
+int64_t
+RocePath::ExactAnswerPs(uint32_t wireBytes) const
+{
+    RocePathFrames sent(GetLines(true));
+    sent.Send(1, wireBytes);
+    return delayPs + sent.GetLastPs();
+}
+
 int64_t
 RocePath::TravelPs(uint64_t fullFrames, uint32_t fullWireBytes, uint32_t lastWireBytes) const
 {
+    if (cutsThrough)
+    {
+        return TravelPs(std::vector<RoceFrames>{{fullFrames, fullWireBytes}, {1, lastWireBytes}});
+    }
     int64_t leftPs = 0;
     for (const FabricPort* line : lines)
     {
@@ -87,6 +136,15 @@ RocePath::TravelPs(uint64_t fullFrames, uint32_t fullWireBytes, uint32_t lastWir
 int64_t
 RocePath::TravelPs(const std::vector<RoceFrames>& frames) const
 {
+    if (cutsThrough)
+    {
+        RocePathFrames sent(GetLines(false));
+        for (const RoceFrames& group : frames)
+        {
+            sent.Send(group.count, group.wireBytes);
+        }
+        return delayPs + sent.GetLastPs();
+    }
     // When the last frame of the groups so far leaves each line. A group that joins at one line and
     // of which the last has passed another has taken each between once, and the slowest again for
     // every frame but one.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "fabric-net-device.h"
+#include "roce-path-frames.h"
 
 #include <cstdint>
 #include <optional>
@@ -24,6 +25,7 @@ struct RocePath
     uint64_t lowestRateBps{0};            //!< of its slowest line
     uint32_t switches{0};                 //!< switches on it
     double psPerByte{0.0};                //!< time to serialise one byte on all lines in turn
+    bool cutsThrough{false};              //!< some of the switches do
     std::vector<const FabricPort*> lines; //!< the ports that send on it, in turn
 
     /**
@@ -44,7 +46,14 @@ struct RocePath
     /// \return time to the last bit's arrival, whatever the ports round to
     int64_t TravelPs(uint32_t wireBytes) const
     {
-        return delayPs + static_cast<int64_t>(psPerByte * wireBytes + 0.5);
+        return delayPs + static_cast<int64_t>(LinesPs(wireBytes, false) + 0.5);
+    }
+
+    /// \param wireBytes bytes of an answer on the line, which goes back over the same links
+    /// \return the same of it
+    int64_t AnswerPs(uint32_t wireBytes) const
+    {
+        return delayPs + static_cast<int64_t>(LinesPs(wireBytes, true) + 0.5);
     }
 
     /**
@@ -58,6 +67,16 @@ struct RocePath
     int64_t TravelPs(uint64_t fullFrames, uint32_t fullWireBytes, uint32_t lastWireBytes) const;
     /// \param frames one group behind the other \return the same of all of them
     int64_t TravelPs(const std::vector<RoceFrames>& frames) const;
+    /// \param wireBytes bytes of an answer on the line, which goes back over the same links
+    /// \return time to its last bit's arrival, as the ports take for it
+    int64_t ExactAnswerPs(uint32_t wireBytes) const;
+
+  private:
+    /// \param back whether it is the way back \return its lines, in turn
+    std::vector<RocePathFrames::Line> GetLines(bool back) const;
+    /// \param wireBytes bytes of a frame on the line \param back whether it goes back
+    /// \return its time on all lines, without the delays, whatever the ports round to
+    double LinesPs(uint32_t wireBytes, bool back) const;
 };
 
 } // namespace ns3

@@ -27,12 +27,32 @@ namespace
 constexpr uint32_t NO_QUEUE = ~0U;
 
 std::unordered_map<const FabricFrame*, double> g_errorRates; //!< of what is on any link
+std::unordered_map<const FabricFrame*, int64_t> g_headsPs;   //!< of it, arrival of heads to come
+std::unordered_map<const FabricFrame*, bool> g_losses;       //!< of it, whether lost, once known
 
 /// \return the present time
 int64_t
 NowPs()
 {
     return Simulator::Now().GetTimeStep();
+}
+
+/// Forget what is known of a frame that has arrived. \param random draws, if nothing did before
+/// \return whether it is lost
+bool
+Forget(const FabricFrame* frame, const Ptr<UniformRandomVariable>& random)
+{
+    const double errorRate = g_errorRates.at(frame);
+    g_errorRates.erase(frame);
+    g_headsPs.erase(frame);
+    const auto known = g_losses.find(frame);
+    if (known == g_losses.end())
+    {
+        return errorRate > 0.0 && !frame->isPause && random->GetValue() < errorRate;
+    }
+    const bool lost = known->second;
+    g_losses.erase(known);
+    return lost;
 }
 
 /// Have an event of a port played at a time.
@@ -289,9 +309,19 @@ FabricPort::Transmit(FabricFrame* frame, int64_t startPs)
     m_lineFreePs = startPs + RoundPs(linePs);
     // Behind whatever is on the link already, though that may have left when it was longer.
     frame->successorPs = m_lineFreePs + m_delay.GetTimeStep();
-    if (!m_wire.IsEmpty())
+    const int64_t beforePs = m_lastArrivalPs;
+    frame->successorPs = m_lastArrivalPs = std::max(frame->successorPs, beforePs);
+    frame->tailPs = frame->successorPs;
+    frame->egressPort = FABRIC_NO_PORT;
+    g_headsPs.erase(frame); // of the case before, if it ended with the frame on a link
+    g_losses.erase(frame);
+    if (m_headWireBytes > 0 && !frame->isPause && frame->wireBytes > m_headWireBytes)
     {
-        frame->successorPs = std::max(frame->successorPs, m_wire.Back()->successorPs);
+        const __int128 headBits = __int128{m_headWireBytes} * 8;
+        const auto headPs =
+            static_cast<int64_t>((headBits * 1'000'000'000'000 + m_rateBps / 2) / m_rateBps);
+        g_headsPs[frame] = std::max(beforePs, frame->tailPs - (RoundPs(linePs) - RoundPs(headPs)));
+        At(g_headsPs[frame], m_arrival, m_context);
     }
     if (frame->accounted)
     {
@@ -322,17 +352,75 @@ FabricPort::Stamp(FabricFrame* frame, int64_t startPs)
     }
 }
 
+// The head of the first frame has come: it is drawn now whether the frame is lost, and it is taken
+// off the link if the far end sends it on; the event for its tail then finds nothing.
+void
+FabricPort::ArriveInParts()
+{
+    FabricFrame* frame = m_wire.Front();
+    g_headsPs.erase(frame);
+    const double errorRate = g_errorRates.at(frame);
+    g_losses[frame] = errorRate > 0.0 && m_random->GetValue() < errorRate;
+    if (!g_losses[frame] && m_receiver->AdmitHead(frame, m_receiverPort))
+    {
+        m_wire.PopFront();
+        g_errorRates.erase(frame);
+        g_losses.erase(frame);
+        m_receiver->ReceiveHead(frame, m_receiverPort);
+    }
+}
+
+// Only what can leave at once, and at no more than the rate at which it comes, may leave now.
+bool
+FabricPort::AdmitHead(FabricFrame* frame)
+{
+    if (m_lineFreePs == DOWN)
+    {
+        return false;
+    }
+    Wake();
+    const __int128 bits = __int128{frame->wireBytes} * 8;
+    const auto linePs =
+        static_cast<int64_t>((bits * 1'000'000'000'000 + m_rateBps / 2) / m_rateBps);
+    const bool stopped = m_paused >> frame->priority & 1;
+    if (m_lineFreePs > NowPs() || stopped || NowPs() + RoundPs(linePs) < frame->tailPs ||
+        (m_buffer && !m_buffer->Admit(*frame, m_bytes[frame->priority])))
+    {
+        return false;
+    }
+    if (m_lineFreePs > NowPs())
+    {
+        m_buffer->Release(*frame);
+        return false;
+    }
+    return true;
+}
+
+void
+FabricPort::SendHead(FabricFrame* frame)
+{
+    if (m_marker && m_marker->MarksAtEnqueue() && m_marker->Marks(*frame, m_bytes[frame->priority]))
+    {
+        Mark(frame, NowPs());
+    }
+    TransmitHeld(frame, NowPs());
+}
+
 void
 FabricPort::Arrive()
 {
+    if (!m_wire.IsEmpty() && g_headsPs.contains(m_wire.Front()) &&
+        g_headsPs.at(m_wire.Front()) == NowPs() && m_wire.Front()->tailPs > NowPs())
+    {
+        ArriveInParts();
+        return;
+    }
     if (m_wire.IsEmpty() || m_wire.Front()->successorPs != NowPs())
     {
         return;
     }
     FabricFrame* frame = m_wire.PopFront();
-    const double errorRate = g_errorRates.at(frame);
-    g_errorRates.erase(frame);
-    if (errorRate > 0.0 && !frame->isPause && m_random->GetValue() < errorRate)
+    if (Forget(frame, m_random))
     {
         m_counters.lostFrames++;
         Lose(frame, NowPs());
@@ -390,6 +478,7 @@ FabricPort::GoDown()
         return;
     }
     m_lineFreePs = DOWN;
+    m_lastArrivalPs = 0;
     StopPriorities(0, NowPs());
     if (m_buffer)
     {
@@ -404,6 +493,8 @@ FabricPort::LoseContents()
     for (; !m_wire.IsEmpty(); m_counters.cutFrames++)
     {
         g_errorRates.erase(m_wire.Front());
+        g_headsPs.erase(m_wire.Front());
+        g_losses.erase(m_wire.Front());
         Lose(m_wire.PopFront(), NowPs());
     }
     std::vector<FabricFrame*> waiting;

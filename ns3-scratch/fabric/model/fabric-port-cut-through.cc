@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/**
+ * \file
+ * A FabricPort before or in a switch that cuts through: what it tells the far end when the head of
+ * a frame is there, and how it sends a frame of which only the head has come.
+ */
+#include "fabric-port.h"
+
+#include "ns3/simulator.h"
+
+#include <algorithm>
+
+namespace ns3
+{
+
+int64_t
+FabricPort::PlanHead(FabricFrame* frame, int64_t beforePs) const
+{
+    frame->tailPs = m_lastArrivalPs;
+    frame->egressPort = FABRIC_NO_PORT;
+    if (frame->isPause || frame->wireBytes <= m_headWireBytes)
+    {
+        return m_lastArrivalPs;
+    }
+    const int64_t behindPs = TransmissionPs(frame->wireBytes) - TransmissionPs(m_headWireBytes);
+    return std::max(m_lastArrivalPs - behindPs, beforePs);
+}
+
+void
+FabricPort::ArriveInParts()
+{
+    FabricFrame* frame = m_wire.Front();
+    const int64_t nowPs = m_nextArrivalPs;
+    if (!m_headArrived)
+    {
+        m_headLost = m_losesFrames && IsLost(*frame);
+        if (nowPs < frame->tailPs)
+        {
+            if (!m_headLost && m_receiver->AdmitHead(frame, m_receiverPort))
+            {
+                TakeOffLink(nowPs);
+                m_counters.arrivedFrames++;
+                m_receiver->ReceiveHead(frame, m_receiverPort);
+                return;
+            }
+            m_headArrived = true;
+            m_nextArrivalPs = frame->tailPs;
+            ScheduleArrival(nowPs);
+            return;
+        }
+    }
+    m_headArrived = false;
+    TakeOffLink(nowPs);
+    if (m_headLost)
+    {
+        m_counters.lostFrames++;
+        Lose(frame, nowPs);
+        return;
+    }
+    m_counters.arrivedFrames++;
+    m_receiver->ReceiveFrame(frame, m_receiverPort);
+}
+
+bool
+FabricPort::AdmitHead(FabricFrame* frame)
+{
+    const int64_t nowPs = Simulator::Now().GetTimeStep();
+    if (!IsUp())
+    {
+        return false;
+    }
+    // A head comes after what departs in its picosecond, whatever is OldestFirst, else no frame of
+    // a row could follow the one before it.
+    Settle(nowPs);
+    // A faster line would want bits that have not come.
+    const bool underruns = nowPs + TransmissionPs(frame->wireBytes) < frame->tailPs;
+    const uint32_t priority = frame->priority;
+    if (underruns || m_lineFreePs > nowPs || (m_paused >> priority & 1) != 0)
+    {
+        return false;
+    }
+    if (m_buffer && !m_buffer->Admit(*frame, m_bytes[priority]))
+    {
+        return false; // there may be room when all of it is there
+    }
+    if (m_lineFreePs > nowPs)
+    {
+        // The memory has stopped a neighbour that the frame would be sent back to.
+        m_buffer->Release(*frame);
+        return false;
+    }
+    return true;
+}
+
+void
+FabricPort::SendHead(FabricFrame* frame)
+{
+    const int64_t nowPs = Simulator::Now().GetTimeStep();
+    if (m_marker && m_marker->MarksAtEnqueue() && m_marker->Marks(*frame, m_bytes[frame->priority]))
+    {
+        Mark(frame, nowPs);
+    }
+    TransmitHeld(frame, nowPs);
+    SetEvents(nowPs);
+}
+
+} // namespace ns3
