@@ -6,7 +6,7 @@ switches are the backend's own to write, into the directory that :class:`Recorde
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
@@ -101,11 +101,16 @@ class PassTimes:
     comm_ps: int = 0
 
 
+TAIL = "tail"
+"""The part in which a layer's collectives are waited for after the last pass."""
+
+
 @dataclass(frozen=True)
 class LayerTimes:
     """A layer on one NPU. ``tail_ps``: blocked by its collectives after the last pass.
 
-    ``others``: parts of its work that are none of the three passes.
+    ``others``: parts of its work that are none of the three passes. ``stands_with``: which of them, and of
+    :data:`TAIL`, stand in the columns of a pass in tables that have no others.
 
     ASTRA-sim has the tail in the run's total exposed time only, but for layer 0's weight gradient, which is in
     ``weight_gradient.exposed_ps`` here as there (see ``Compatibility.exposed_until_first_end``).
@@ -117,6 +122,7 @@ class LayerTimes:
     input_gradient: PassTimes
     tail_ps: int
     others: Mapping[str, PassTimes] = field(default_factory=dict)
+    stands_with: Mapping[str, PassKind] = field(default_factory=dict)
 
     @property
     def parts(self) -> Mapping[str, PassTimes]:
@@ -127,6 +133,16 @@ class LayerTimes:
             PassKind.INPUT_GRADIENT.value: self.input_gradient,
             **self.others,
         }
+
+    def with_others(self, kind: PassKind) -> PassTimes:
+        """A pass, and what stands with it."""
+        every = {**self.parts, TAIL: PassTimes(exposed_ps=self.tail_ps)}
+        together = [times for part, times in every.items() if part == kind or self.stands_with.get(part) == kind]
+        return PassTimes(
+            sum(times.compute_ps for times in together),
+            sum(times.exposed_ps for times in together),
+            sum(times.comm_ps for times in together),
+        )
 
     @property
     def exposed_ps(self) -> int:
@@ -167,7 +183,7 @@ class LayerDetail:
     dimensions: tuple[DimensionTimes, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class CollectiveRecord:
     """One collective: ``start_ps`` when the first NPU issued it, ``end_ps`` when the last was done (None: not yet).
 
@@ -194,11 +210,15 @@ class CollectiveRecord:
 
 @dataclass(frozen=True)
 class RoleTimes:
-    """The layers of a role's program, on the NPU ``npu`` that stands for it."""
+    """The layers of a role's program, on the NPU ``npu`` that stands for it.
+
+    ``groups``: what of its time was exposed by exchanges in each kind of group, ps; together all of it.
+    """
 
     role: str
     npu: int
     layers: tuple[LayerTimes, ...]
+    groups: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -257,9 +277,14 @@ class RunRecords:
     npus: tuple[NpuRecord, ...]
     layers: tuple[LayerTimes, ...]
     details: tuple[LayerDetail, ...]
-    collectives: tuple[CollectiveRecord, ...]
+    collectives: Sequence[CollectiveRecord]
     busy: tuple[tuple[tuple[int, int], ...], ...]
     sent_bytes: tuple[int, ...]
     reported_npu: int = 0
     roles: tuple[RoleTimes, ...] = ()
     flows: FlowTotals | None = None
+
+    @property
+    def groups(self) -> Mapping[str, int]:
+        """What of the reported NPU's time each kind of group exposed, ps."""
+        return next((role.groups for role in self.roles if role.npu == self.reported_npu), {})

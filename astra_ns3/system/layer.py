@@ -17,8 +17,9 @@ from astra_ns3.config.core.compatibility import OURS, Compatibility
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.errors import InputError
 from astra_ns3.network.api import NetworkBackend
+from astra_ns3.network.collective_records import CollectiveRecords
 from astra_ns3.network.instance import MOST_CHUNKS
-from astra_ns3.network.records import CollectiveRecord, LayerDetail
+from astra_ns3.network.records import LayerDetail
 from astra_ns3.system.arrival_messages import ArrivalMessages
 from astra_ns3.system.barrier import PhaseBarrier
 from astra_ns3.system.communicator import Communicator
@@ -109,7 +110,7 @@ class SystemLayer:
         """Intervals in which the reported NPU's queue of each dimension held a chunk."""
         return self._observer.busy(self._network.now_ps())
 
-    def collectives(self) -> tuple[CollectiveRecord, ...]:
+    def collectives(self) -> CollectiveRecords:
         """Every collective issued so far, in the order of the first issues; those with nothing to do are left out."""
         return self._history.all()
 
@@ -121,7 +122,7 @@ class SystemLayer:
             return f"{record.kind.value} {number}, {record.layer}{part}", record.start_ps
         return None
 
-    def collective_changes(self, since: int) -> tuple[int, list[CollectiveRecord]]:
+    def collective_changes(self, since: int) -> tuple[int, CollectiveRecords]:
         """Records made or changed since an earlier call returned ``since`` (0: all), and the number to give next."""
         return self._history.changes(since)
 

@@ -20,7 +20,8 @@ class CollectiveRequest:
     policy. ``communicator``: who takes part (None: all NPUs); over ``dimensions``, each member in its own group of
     them. The k-th request of a communicator is the same on all members, but for its label; with a ``key``, the k-th of
     that key. ``counts``: of an all-to-all that isn't even, the bytes that each place of its group has for each, a row
-    per sender; ``bytes`` is then what the one has, its own share included, who has most.
+    per sender; ``bytes`` is then what the one has, its own share included, who has most. ``group``: what waiting for it
+    is told under, see :func:`group_words`.
     """
 
     kind: CollectiveKind
@@ -31,6 +32,7 @@ class CollectiveRequest:
     communicator: Communicator | None = None
     key: Hashable = None
     counts: Parts | None = None
+    group: str = ""
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,8 @@ class MessageRequest:
     """One end of a tensor's way from NPU ``source`` to NPU ``destination``.
 
     The k-th sent with a ``tag`` between the two is the k-th received with it. With ``rendezvous`` it leaves when the
-    receiver has posted its end and its invitation has arrived; without (eager), as soon as it is posted.
+    receiver has posted its end and its invitation has arrived; without (eager), as soon as it is posted. ``group``: as
+    of a :class:`CollectiveRequest`.
     """
 
     source: int
@@ -47,6 +50,7 @@ class MessageRequest:
     tag: Hashable
     label: Label
     rendezvous: bool = False
+    group: str = ""
 
 
 class Handle:
@@ -65,3 +69,21 @@ class Handle:
         self.request = request
         self.issue_ps = issue_ps
         self.done = done
+
+
+def group_words(request: CollectiveRequest | MessageRequest) -> str:
+    """Among whom something is exchanged, such as "tensor".
+
+    Where nobody said so: a communicator's name, or over which dimensions of all NPUs it goes; of a message what takes
+    the place of a layer's name, or its tag, if it is a word.
+    """
+    if request.group:
+        return request.group
+    if isinstance(request, MessageRequest):
+        names = (name for name in (request.label.layer, request.tag) if isinstance(name, str) and name)
+        return next(names, "messages")
+    if request.communicator is not None:
+        return request.communicator.name or "a communicator"
+    if request.dimensions is None:
+        return "all NPUs"
+    return f"NPUs along dimension {', '.join(map(str, request.dimensions))}"

@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from astra_ns3.network.api import NetworkBackend
+from astra_ns3.network.collective_records import CollectiveColumns, CollectiveRecords
 from astra_ns3.network.records import (
-    CollectiveRecord,
     FlowTotals,
     LayerDetail,
     LayerTimes,
@@ -35,7 +35,7 @@ class Snapshot:
     npus: npt.NDArray[np.int64]
     layers: tuple[LayerTimes, ...]
     details: tuple[LayerDetail, ...]
-    collectives: Sequence[CollectiveRecord]
+    collectives: CollectiveRecords
     busy: Sequence[tuple[int, Intervals]]
     sent_bytes: tuple[int, ...]
     reported_npu: int
@@ -95,13 +95,13 @@ class Accumulated:
 
     def __init__(self) -> None:
         self._last: Snapshot | None = None
-        self._collectives: dict[int, CollectiveRecord] = {}
+        self._collectives = CollectiveColumns()
         self._busy: list[list[tuple[int, int]]] = []
 
     def add(self, snapshot: Snapshot) -> None:
         """Take a snapshot in, in the order in which they were taken."""
         self._last = snapshot
-        self._collectives.update((record.index, record) for record in snapshot.collectives)
+        self._collectives.update(snapshot.collectives)
         if not self._busy:
             self._busy = [[] for _ in snapshot.busy]
         for intervals, (place, changed) in zip(self._busy, snapshot.busy, strict=True):
@@ -126,7 +126,7 @@ class Accumulated:
             npus=npus,
             layers=snapshot.layers,
             details=snapshot.details,
-            collectives=tuple(self._collectives[index] for index in sorted(self._collectives)),
+            collectives=self._collectives.all(),
             busy=tuple(map(tuple, self._busy)),
             sent_bytes=snapshot.sent_bytes,
             reported_npu=snapshot.reported_npu,
