@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from annotated_types import Ge, Gt, Le, Lt
 from pydantic import BeforeValidator, Field, Strict, WithJsonSchema, model_validator
 
+from astra_ns3.config.core.document import Document
 from astra_ns3.config.core.model import ConfigModel, TimePs, as_value_error, key_error, validated
 from astra_ns3.config.core.reading import read_text
 from astra_ns3.config.core.yaml_document import parse_yaml
@@ -102,14 +104,26 @@ class ComputeSlowdown(ConfigModel):
             raise key_error("stragglers", "is missing, and so are jitter and communication; expected one of them")
         return self
 
-    def largest_npu(self) -> int:
-        """The highest number of an NPU in the file."""
-        return max((straggler.npus[-1] for straggler in self.stragglers if straggler.npus), default=0)
-
 
 def read_compute_slowdown(path: str | os.PathLike[str]) -> ComputeSlowdown:
     """Read a file of slowdowns; raises InputError with file, line and key."""
     return validated(ComputeSlowdown, parse_yaml(read_text(path), os.fspath(path)))
+
+
+def slowdown_of(given: object, source: str = "compute_slowdown") -> ComputeSlowdown:
+    """Slowdowns of a file's path, of plain data with the keys of a file, or as they are.
+
+    ``source``: what messages about plain data begin with. Raises InputError.
+    """
+    if isinstance(given, ComputeSlowdown):
+        return given
+    if isinstance(given, (str, os.PathLike)):
+        return read_compute_slowdown(given)
+    if isinstance(given, Mapping):
+        return validated(ComputeSlowdown, Document(source, dict(given)))
+    raise InputError(
+        f"{source} is a {type(given).__name__}, expected the path of a file, its keys or a ComputeSlowdown"
+    )
 
 
 def json_schema() -> dict[str, Any]:

@@ -7,11 +7,11 @@ not modelled are accepted only at the value that leaves them without effect.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Literal
 
 from annotated_types import Ge, Gt, Le, Len
-from pydantic import BeforeValidator, Field, Strict, ValidationInfo, WithJsonSchema, model_validator
+from pydantic import BeforeValidator, Field, PrivateAttr, Strict, ValidationInfo, WithJsonSchema, model_validator
 
 from astra_ns3.config.core.algorithm_names import is_flat, split_names
 from astra_ns3.config.core.collective_kind import CollectiveKind
@@ -135,6 +135,10 @@ class SystemConfig(ConfigModel):
     all_gather_custom: _Traces = Field(alias="all-gather-implementation-custom", default=())
     all_to_all_custom: _Traces = Field(alias="all-to-all-implementation-custom", default=())
 
+    _before_cuts: SystemConfig | None = PrivateAttr(default=None)
+    """What was given, where a workload's groups cut dimensions of the network."""
+    _dimensions_before_cuts: int = PrivateAttr(default=0)
+
     @model_validator(mode="after")
     def _roofline_is_whole(self) -> SystemConfig:
         if self.roofline_enabled and (self.local_mem_bw is None or self.peak_perf is None):
@@ -180,6 +184,8 @@ class SystemConfig(ConfigModel):
         A collective without a line of its own (broadcast, reduce, barrier, point-to-point) uses the all-reduce's.
         """
         key = _KEYS.get(kind, "all_reduce")
+        if self._before_cuts is not None:
+            self._before_cuts.algorithms(kind, self._dimensions_before_cuts)
         algorithms: tuple[str, ...] = getattr(self, key)
         if len(algorithms) != dimensions and not is_flat(algorithms[0]):
             raise InputError(
@@ -201,14 +207,19 @@ class SystemConfig(ConfigModel):
         lists = {key: getattr(self, key) if len(getattr(self, key)) == 1 else ("ring",) for key in _KEYS.values()}
         return self.model_copy(update=lists)
 
-    def for_dimensions(self, split: int) -> SystemConfig:
-        """The same system on a grid whose dimension number ``split`` was cut in two: both parts run its algorithms."""
+    def for_parts(self, parts: Sequence[int]) -> SystemConfig:
+        """The same system on a grid of whose dimensions each was cut in ``parts``: all parts run its algorithms.
+
+        A list that hasn't an algorithm for each dimension before the cuts is refused when it is asked for.
+        """
         lists: dict[str, tuple[str, ...]] = {}
         for key in _KEYS.values():
             algorithms: tuple[str, ...] = getattr(self, key)
-            if split < len(algorithms) and not is_flat(algorithms[0]):
-                lists[key] = (*algorithms[: split + 1], *algorithms[split:])
-        return self.model_copy(update=lists)
+            if len(algorithms) == len(parts) and not is_flat(algorithms[0]):
+                lists[key] = tuple(name for name, count in zip(algorithms, parts, strict=True) for _ in range(count))
+        cut = self.model_copy(update=lists)
+        cut._before_cuts, cut._dimensions_before_cuts = self, len(parts)
+        return cut
 
 
 _KEYS: Mapping[CollectiveKind, str] = {

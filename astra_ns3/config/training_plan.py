@@ -13,6 +13,9 @@ from enum import Enum
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.errors import InputError
 
+MOST_PASSES = 1_000_000
+"""Of blocks forward on a stage in an iteration, each of which is worked out."""
+
 
 class Group(str, Enum):
     """Which NPUs of a stage an exchange goes among."""
@@ -155,14 +158,20 @@ class Ring:
     """Turns of computing on a part and passing it on: ring attention.
 
     In each of as many turns as the group has NPUs, ``operation`` is computed, while ``bytes`` go to the next of the
-    group and as many come from the one before, but in the last turn, unless ``closed``.
+    group and as many come from the one before, but in the last turn; ``home_bytes`` with them, in the last turn, too:
+    gradients that go back to where keys and values came from.
     Source: H. Liu, M. Zaharia, P. Abbeel, "Ring Attention with Blockwise Transformers for Near-Infinite Context", 2023.
     """
 
     group: Group
     operation: Operation
     bytes: int
-    closed: bool = False
+    home_bytes: int = 0
+
+    @property
+    def turn_bytes(self) -> int:
+        """What comes in a turn, the last one left out."""
+        return self.bytes + self.home_bytes
 
 
 Item = Operation | Uneven | Exchange | Ring
@@ -199,6 +208,9 @@ class Block:
     activation_bytes: int = 0
     again_bytes: int = 0
     expert_load: ExpertLoad | None = None
+    summed_parameters: int = 0
+    """Of ``parameters``, those that each NPU of a tensor group has and uses for its own tokens alone, so that the group
+    adds up their gradients."""
 
 
 @dataclass(frozen=True)
@@ -262,6 +274,12 @@ class TrainingPlan:
             raise InputError(
                 f"{self.source}: {len(self.chunks)} parts of the model, expected a multiple of the "
                 f"{self.degrees.pipeline} stages"
+            )
+        blocks = max(sum(map(len, self.stage(number))) for number in range(self.degrees.pipeline))
+        if blocks * self.micro_batches > MOST_PASSES:
+            raise InputError(
+                f"{self.source}: {blocks:,} blocks on a stage and {self.micro_batches:,} micro-batches: expected at "
+                f"most {MOST_PASSES:,} of one times the other"
             )
 
     @property

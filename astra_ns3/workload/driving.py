@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from astra_ns3.network.api import Limits
-from astra_ns3.network.records import CollectiveRecord, FlowTotals, LayerDetail, LayerTimes, RoleTimes, RunRecords
+from astra_ns3.network.collective_records import CollectiveRecords
+from astra_ns3.network.records import FlowTotals, LayerDetail, LayerTimes, RoleTimes, RunRecords
 
 Intervals = tuple[tuple[int, int], ...]
 
@@ -53,7 +54,7 @@ class Driver(Protocol):
     def sent_bytes(self) -> tuple[int, ...]:
         """What the reported NPU sent in each dimension."""
 
-    def collective_changes(self, since: int) -> tuple[int, list[CollectiveRecord]]:
+    def collective_changes(self, since: int) -> tuple[int, CollectiveRecords]:
         """Collectives made or changed since an earlier call gave ``since`` (0: all), and the number to give next."""
 
     def busy_changes(self, since: Sequence[int]) -> tuple[tuple[int, Intervals], ...]:

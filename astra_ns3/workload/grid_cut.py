@@ -20,13 +20,20 @@ class GridCut:
         """The first original dimension that was cut, None if none was."""
         return next((number for number, parts in enumerate(self.parts) if parts > 1), None)
 
+    @property
+    def aligned(self) -> tuple[int, ...] | None:
+        """Dimensions of as many NPUs, inside none of which groups end; None if kinds of groups exclude each other."""
+        begin = 0
+        for parts in self.parts:
+            if parts > 1 and 1 in self.dimensions[begin : begin + parts]:
+                return None
+            begin += parts
+        return tuple(size for size in self.dimensions if size > 1) or (1,)
+
     def of_each(self, values: Sequence[float]) -> tuple[float, ...]:
         """Values of each original dimension, that of one that was cut for each of its parts."""
         return tuple(value for value, parts in zip(values, self.parts, strict=True) for _ in range(parts))
 
     def system(self, config: SystemConfig) -> SystemConfig:
         """A system for the original dimensions on those that came of them: the parts run the whole one's algorithms."""
-        for number in reversed(range(len(self.parts))):
-            for _ in range(self.parts[number] - 1):
-                config = config.for_dimensions(number)
-        return config
+        return config if self.cut is None else config.for_parts(self.parts)

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from astra_ns3.network.records import Label, NpuRecord, PassKind
 from astra_ns3.system.journal import Journal
-from astra_ns3.system.request import Handle
+from astra_ns3.system.request import Handle, group_words
 from astra_ns3.workload.operations import Blocking, Compute, Move, Posting, Program, Wait, WaitAny, Waiting
 
 KINDS: Mapping[type, str] = {Compute: "compute", Wait: "wait", WaitAny: "wait", Move: "step"}
 """What blocks, as a journal calls it."""
+
+
+STEPS = "steps of the training loop"
+"""What moves are told under, among the groups that are waited for."""
 
 
 @dataclass
@@ -56,6 +60,7 @@ class NpuProgram:
         self._send = program.send
         self._move_ps = move_ps
         self._layers = layers
+        self._groups: dict[str, int] = defaultdict(int)
         self._journal = journal
         self._blocking: Blocking | None = None
         self._since_ps = 0
@@ -132,6 +137,13 @@ class NpuProgram:
             self.done,
         )
 
+    def exposed_by_group(self, now_ps: int) -> Mapping[str, int]:
+        """What of its exposed time until now it waited for whom, if it is observed; the longest first."""
+        groups = Counter(self._groups)
+        if self._blocking is not None and not isinstance(self._blocking, Compute):
+            groups[_group_of(self._blocking)] += now_ps - self._since_ps
+        return {group: time_ps for group, time_ps in groups.most_common() if time_ps}
+
     def write_down(self, journal: Journal, operation: Blocking, time_ps: int) -> None:
         """Put what has blocked until now into ``journal``."""
         label, collective = Label(), -1
@@ -173,6 +185,8 @@ class NpuProgram:
                 self._layers[operation.label.layer].compute_ps[operation.label.part] += elapsed_ps
         elif operation is not None:
             self._exposed_ps += elapsed_ps
+            if self._layers is not None:
+                self._groups[_group_of(operation)] += elapsed_ps
             if self._layers is not None and isinstance(operation, Waiting):
                 label = operation.handle.request.label
                 sums = self._layers[label.layer]
@@ -180,6 +194,10 @@ class NpuProgram:
                     sums.tail_ps += elapsed_ps
                 else:
                     sums.exposed_ps[label.part] += elapsed_ps
+
+
+def _group_of(operation: Waiting | Move) -> str:
+    return STEPS if isinstance(operation, Move) else group_words(operation.handle.request)
 
 
 def _again(before: Label, now: Label) -> bool:

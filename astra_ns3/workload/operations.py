@@ -42,7 +42,8 @@ class Send:
     ``to``: as many NPUs as the role has; the NPU in a place of the role sends to the one in the same place there. The
     k-th message with a ``tag`` from one NPU to another is the k-th that the other one receives with it. Eager: it
     leaves at once, and this end is done when the transport has it. With ``rendezvous`` it leaves when the receiver,
-    which must say so, too, has posted its end and its invitation has come.
+    which must say so, too, has posted its end and its invitation has come. ``group``: see
+    :class:`~astra_ns3.system.request.MessageRequest`.
     """
 
     to: Communicator
@@ -50,6 +51,7 @@ class Send:
     tag: Hashable
     label: Label = UNNAMED
     rendezvous: bool = False
+    group: str = ""
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,7 @@ class Receive:
     tag: Hashable
     label: Label = UNNAMED
     rendezvous: bool = False
+    group: str = ""
 
 
 class Wait(NamedTuple):

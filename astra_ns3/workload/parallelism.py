@@ -21,6 +21,13 @@ class Parallelism(GridCut):
     layers: tuple[PassDimensions, ...]
     groups: ParallelGroups | None = None
 
+    @property
+    def aligned(self) -> tuple[int, ...] | None:
+        """See :class:`GridCut`: of SimAI's groups, where those of experts end, too."""
+        if self.groups is None:
+            return super().aligned
+        return tuple(size for size in self.groups.fine if size > 1) or (1,)
+
 
 def parallelism_of(workload: Workload, dimensions: Sequence[int]) -> Parallelism:
     """Who communicates with whom in ``workload`` on a grid of ``dimensions`` (sizes, lowest first).

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
 from astra_ns3.config.compute_slowdown import ComputeSlowdown
@@ -160,7 +160,11 @@ class ProgramsDriver(SystemDriver):
 
     def roles(self) -> tuple[RoleTimes, ...]:
         """The times of each layer so far, on the NPU that stands for each role."""
-        return tuple(RoleTimes(self._role_of[npu].name, npu, self._layers_on(npu)) for npu in self._observed)
+        now_ps = self._network.now_ps()
+        return tuple(
+            RoleTimes(self._role_of[npu].name, npu, self._layers_on(npu), self._npus[npu].exposed_by_group(now_ps))
+            for npu in self._observed
+        )
 
     def _go_on(self, npu: NpuProgram, time_ps: int) -> None:
         """Let an NPU run on to its next computation or unfinished collective."""
@@ -184,7 +188,7 @@ class ProgramsDriver(SystemDriver):
         if isinstance(operation, Issue):
             return self._system.issue(npu, operation.request)
         peer = peer_of(self._role_of[npu], operation, self._place_of[npu])
-        tensor = operation.bytes, operation.tag, operation.label, operation.rendezvous
+        tensor = operation.bytes, operation.tag, operation.label, operation.rendezvous, operation.group
         if isinstance(operation, Send):
             return self._system.send(MessageRequest(npu, peer, *tensor))
         return self._system.receive(MessageRequest(peer, npu, *tensor))
@@ -206,7 +210,9 @@ class ProgramsDriver(SystemDriver):
 
     def _layers_on(self, npu: int) -> tuple[LayerTimes, ...]:
         return tuple(
-            _layer_times(self._names[layer] if isinstance(layer, int) else layer, sums)
+            _layer_times(
+                self._names[layer] if isinstance(layer, int) else layer, sums, self._programs.stands_with(layer)
+            )
             for layer, sums in self._sums[npu].items()
         )
 
@@ -225,7 +231,7 @@ def _role_numbers(programs: RolePrograms) -> list[int] | None:
     return [role.number for role in programs.role_of] if len(programs.roles) > 1 else None
 
 
-def _layer_times(name: str, sums: LayerSums) -> LayerTimes:
+def _layer_times(name: str, sums: LayerSums, stands_with: Mapping[str, PassKind]) -> LayerTimes:
     def times(part: str) -> PassTimes:
         return PassTimes(sums.compute_ps.get(part, 0), sums.exposed_ps.get(part, 0), sums.comm_ps.get(part, 0))
 
@@ -238,4 +244,5 @@ def _layer_times(name: str, sums: LayerSums) -> LayerTimes:
         times(PassKind.INPUT_GRADIENT),
         sums.tail_ps,
         {str(part): times(part) for part in parts if part not in usual},
+        stands_with,
     )

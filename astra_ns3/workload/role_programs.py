@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from functools import cached_property
 
 from astra_ns3.network.records import Label, PassKind
@@ -39,6 +40,10 @@ class RolePrograms(ABC):
         if not isinstance(label.layer, int):
             return 0
         return label.layer if label.part == PassKind.FORWARD else self.steps - 1 - label.layer
+
+    def stands_with(self, layer: int | str) -> Mapping[str, PassKind]:
+        """Which of a layer's parts that are no passes stand in a pass's columns of ASTRA-sim's tables."""
+        return {}
 
     @property
     def updates_ps(self) -> tuple[int, ...]:

@@ -37,7 +37,7 @@ def simai_warnings(workload: Workload, dimensions: Sequence[int], compatibility:
     if workload.loop not in SIMAI_LOOPS:
         return []
     groups = parallel_groups(workload, dimensions)
-    told = [*_of_the_pipeline(workload, groups), *_of_single_npus(workload, groups)]
+    told = [*_of_the_pipeline(workload, groups, compatibility), *_of_single_npus(workload, groups)]
     if compatibility.truncate_messages:
         told.append(
             "ASTRA-sim reads none of SimAI's workloads: groups of NPUs, sizes and pipelines are as without the preset, "
@@ -46,8 +46,14 @@ def simai_warnings(workload: Workload, dimensions: Sequence[int], compatibility:
     return [f"{workload.source}: {words}" for words in told]
 
 
-def _of_the_pipeline(workload: Workload, groups: ParallelGroups) -> Iterator[str]:
-    if groups.stages > 1 and groups.batches is None:
+def _of_the_pipeline(workload: Workload, groups: ParallelGroups, compatibility: Compatibility) -> Iterator[str]:
+    if groups.stages > 1 and compatibility.simai_workloads:
+        yield (
+            f"pp is {groups.stages}, and --compat simai plays no pipeline, as SimAI: each stage computes and sends "
+            "what the file says without waiting for the others; without the preset activations (pp_comm) go from stage "
+            "to stage"
+        )
+    elif groups.stages > 1 and groups.batches is None:
         yield (
             f"pp is {groups.stages}, but no bytes go from stage to stage (pp_comm): the stages play side by side and "
             "wait for nothing of each other"

@@ -11,7 +11,7 @@ from astra_ns3.system.request import CollectiveRequest, Handle
 from astra_ns3.units import PS_PER_NS
 from astra_ns3.workload.operations import Compute, Issue, Move, Program, Wait, WaitAny
 from astra_ns3.workload.parallel_groups import ParallelGroups
-from astra_ns3.workload.pass_dimensions import PassDimensions
+from astra_ns3.workload.pass_dimensions import USUAL_GROUPS, PassDimensions
 from astra_ns3.workload.roles import Role
 
 FORWARD, WEIGHT_GRADIENT, INPUT_GRADIENT = PassKind.FORWARD, PassKind.WEIGHT_GRADIENT, PassKind.INPUT_GRADIENT
@@ -71,12 +71,24 @@ class Steps:
         dimensions = None if self._dimensions is None else self._dimensions[layer][kind]
         label = Label(number, layer, kind)
         request = CollectiveRequest(
-            part.collective, part.bytes if bytes is None else bytes, label, policy, dimensions, communicator
+            part.collective,
+            part.bytes if bytes is None else bytes,
+            label,
+            policy,
+            dimensions,
+            communicator,
+            group=self._group_of(part, kind),
         )
         handle = yield Issue(request)
         assert handle is not None
         if not handle.done:
             self._outstanding.setdefault((layer, kind), []).append(handle)
+
+    def _group_of(self, part: Pass, kind: PassKind) -> str:
+        """Whom a pass exchanges with: SimAI's word for it, else whether it belongs to the model or to the data."""
+        if self.groups is not None:
+            return (part.group or USUAL_GROUPS[kind]).value
+        return "data" if kind is WEIGHT_GRADIENT else "model"
 
     def wait(self, layer: int, kind: PassKind) -> Program:
         """Wait for all collectives issued so far in a layer's pass."""

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from astra_ns3.network.api import Limits, NetworkBackend
+from astra_ns3.network.collective_records import CollectiveRecords
 from astra_ns3.network.records import (
-    CollectiveRecord,
     FlowTotals,
     LayerDetail,
     LayerTimes,
@@ -119,7 +119,7 @@ class SystemDriver(ABC):
         """What the reported NPU sent in each dimension, in phases that it finished."""
         return self._system.sent_bytes
 
-    def collective_changes(self, since: int) -> tuple[int, list[CollectiveRecord]]:
+    def collective_changes(self, since: int) -> tuple[int, CollectiveRecords]:
         """As :meth:`SystemLayer.collective_changes`."""
         return self._system.collective_changes(since)
 

@@ -135,20 +135,20 @@ def layer_of_all_kinds(parameters: int, compute_ps: int) -> Block:
     """Computes 5 times so long in a micro-batch, and once or twice more: the second expert of two takes longer.
 
     On two NPUs in tensor, context and expert groups each it sends 4 bytes a parameter: an all-gather of half a byte
-    each and a reduce-scatter of one in tensor groups, forward and backward; half a byte through a ring, closed
-    backward; two all-to-alls of a byte, of which half stays.
+    each and a reduce-scatter of one in tensor groups, forward and backward; half a byte through a ring,
+    backward two quarters, all the way home; two all-to-alls of a byte, of which half stays.
     """
     gather = Exchange(CollectiveKind.ALL_GATHER, Group.TENSOR, parameters // 2)
     scatter = Exchange(CollectiveKind.REDUCE_SCATTER, Group.TENSOR, parameters)
     send = Exchange(CollectiveKind.ALL_TO_ALL, Group.EXPERT, parameters)
     half = takes(compute_ps // 2)
-    closed = Ring(Group.CONTEXT, half, parameters // 4, closed=True)
+    home = Ring(Group.CONTEXT, half, 0, home_bytes=parameters // 4)
     experts = Uneven(Group.EXPERT, (takes(compute_ps), takes(2 * compute_ps)))
     return Block(
         "layer",
         forward=(gather, Ring(Group.CONTEXT, half, parameters // 2), scatter, send, experts, send),
         again=(takes(compute_ps),),
-        input_gradient=(gather, closed, replace(scatter, waited=False)),
+        input_gradient=(gather, home, replace(scatter, waited=False)),
         weight_gradient=(takes(2 * compute_ps),),
         parameters=parameters,
         expert_parameters=parameters,

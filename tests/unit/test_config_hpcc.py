@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from support.fake_backend import FakeBackend
+from support.imported_graphs import spectrum_x
 
 from astra_ns3.config.formats.hpcc_keys import KEYS, WITHOUT_EFFECT, looks_like_hpcc
 from astra_ns3.config.formats.hpcc_topology import HpccLink, parse_hpcc_topology
@@ -529,6 +530,29 @@ def test_a_conf_without_a_topology_says_the_two_lines(tmp_path: Path) -> None:
     (tmp_path / "three.yaml").write_text("topology: a\nconfig: SimAI.conf\ntransport: roce\n")
     with pytest.raises(InputError, match=r"three.yaml:2: key 'config' stands in a file of two lines"):
         read_network_file(tmp_path / "three.yaml")
+
+
+def test_rails_with_one_switch_each_are_read_under_simais_name(tmp_path: Path) -> None:
+    # By its rules: 4 servers of 8 GPUs in segments of 2 servers, so 2 x 8 leaves, each joined to 4 spines.
+    path = tmp_path / "Rail_Opti_SingleToR_32g_8gps_400Gbps_H100"
+    path.write_text(spectrum_x(4, 2, 4))
+    graph = build_graph(
+        parse_network({"topology": {"kind": "file", "path": str(path), "switch": {"buffer": "32MB"}}}).topology
+    )
+    assert (graph.hosts, graph.switches, len(graph.links)) == (32, 4 + 16 + 4, 32 + 32 + 16 * 4)
+    ends = {(link.a, link.b) for link in graph.links}
+    assert {(5, 32), (5, 36 + 5), (16 + 5, 34), (16 + 5, 36 + 8 + 5), (36, 52), (51, 55)} <= ends
+    assert [len(graph.ports[node]) for node in (0, 32, 36, 52)] == [2, 8, 2 + 4, 16]
+
+
+def test_a_server_of_nvswitches_alone_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "H100_8g_nvlink_only.topo"
+    wires = "".join(f"{gpu} {8 + switch} 1800Gbps 0.000025ms 0\n" for gpu in range(8) for switch in range(2))
+    path.write_text(f"10 8 2 0 16 H100\n8 9 \n{wires}")
+    graph = build_graph(
+        parse_network({"topology": {"kind": "file", "path": str(path), "switch": {"buffer": "32MB"}}}).topology
+    )
+    assert (graph.hosts, graph.switches, len(graph.links)) == (8, 2, 16)
 
 
 def test_a_topology_that_simai_drew_needs_no_format_and_no_ending(tmp_path: Path) -> None:

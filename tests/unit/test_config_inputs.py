@@ -7,8 +7,11 @@ from pathlib import Path
 import pytest
 
 from astra_ns3.config.core.collective_kind import TEXT_FORMAT_KINDS
-from astra_ns3.config.network.packet_network import RoceTransport, TcpTransport, read_network
-from astra_ns3.config.topology.kinds import SingleSwitch
+from astra_ns3.config.network.packet_network import RoceTransport, TcpTransport, parse_network, read_network
+from astra_ns3.config.system import SystemConfig
+from astra_ns3.config.topology.kinds import Mesh, SingleSwitch
+from astra_ns3.errors import InputError
+from astra_ns3.experiments.inputs import Options, load_inputs
 from astra_ns3.experiments.validate import validate
 from astra_ns3.network.plan import plan_network
 from astra_ns3.system.file import read_system
@@ -50,6 +53,42 @@ def test_each_network_is_built_without_a_warning(path: Path) -> None:
     plan = plan_network(network)
     assert check_transport(network, plan.shape, plan.shapes) == []
     assert len(plan.graph.npu_host) == network.npus
+
+
+RINGS = SystemConfig.model_validate(
+    {f"{kind}-implementation": "oneRing" for kind in ("all-reduce", "all-gather", "reduce-scatter")}
+    | {"all-to-all-implementation": "oneDirect", "scheduling-policy": "LIFO", "preferred-dataset-splits": 1}
+)
+
+
+@pytest.mark.parametrize("path", NETWORKS, ids=lambda path: path.name)
+def test_each_network_whose_topology_formulas_know_is_played_by_them(path: Path) -> None:
+    options = Options(backend="analytical")
+    if isinstance(read_network(path).topology, Mesh):
+        with pytest.raises(InputError, match="topology 'mesh' has no counterpart"):
+            load_inputs(INPUTS / "workload" / "micro-all-reduce.txt", RINGS, path, options)
+        return
+    inputs = load_inputs(INPUTS / "workload" / "micro-all-reduce.txt", RINGS, path, options)
+    assert not inputs.network.observe.anything
+    observes = read_network(path).observe.anything
+    assert [words for words in inputs.warnings if "without effect" in words and "observe" in words] == [
+        f"{path}:{_line(path, 'observe:')}: key 'observe': without effect on the analytical network, which has no "
+        "connections, queues or packets"
+    ] * observes
+
+
+def test_what_only_packets_need_is_no_matter_to_formulas() -> None:
+    keys = read_network(INPUTS / "network" / "roce-16.yaml").document()
+    keys["topology"]["switch"] |= {"buffer": "10KB", "pfc": {}}
+    network, workload = parse_network(keys), INPUTS / "workload" / "micro-all-reduce.txt"
+    with pytest.raises(InputError, match="headroom"):
+        load_inputs(workload, RINGS, network)
+    assert load_inputs(workload, RINGS, network, Options(backend="analytical")).warnings == ()
+
+
+def _line(path: Path, beginning: str) -> int:
+    lines = path.read_text().splitlines()
+    return next((number for number, line in enumerate(lines, 1) if line.startswith(beginning)), 0)
 
 
 def test_flat_is_the_same_as_text_and_as_yaml() -> None:

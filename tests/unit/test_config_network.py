@@ -146,9 +146,18 @@ def test_a_mistake_is_one_line_with_file_line_and_key(tmp_path: Path, before: st
     assert "\n" not in str(caught.value)
 
 
-def test_several_mistakes_are_told_by_the_first_and_a_count(tmp_path: Path) -> None:
+def test_several_mistakes_are_told_in_one_line(tmp_path: Path) -> None:
     text = NETWORK.replace("window: 0.5MB", "window: 0").replace("npus: 16", "npus: 0")
-    with pytest.raises(InputError, match=r":3: key 'topology\.npus'.* \(and 1 more\)$"):
+    more = r"\(and 1 more: 14: key 'transport\.window': found 0, expected greater than 0\)$"
+    with pytest.raises(InputError, match=rf":3: key 'topology\.npus': found 0, expected .* {more}"):
+        read(tmp_path, text)
+
+
+def test_an_unknown_key_hides_no_other_mistake(tmp_path: Path) -> None:
+    text = NETWORK.replace("npus: 16", "npus: 0\n  colour: red")
+    with pytest.raises(
+        InputError, match=r":3: key 'topology\.npus'.* \(and 1 more: 4: key 'topology\.colour': unknown"
+    ):
         read(tmp_path, text)
 
 

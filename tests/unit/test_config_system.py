@@ -151,11 +151,24 @@ def test_an_algorithm_may_be_a_file(tmp_path: Path, text: str, names: tuple[str,
 
 def test_a_dimension_that_is_cut_in_two_runs_its_algorithm_on_both_parts(tmp_path: Path) -> None:
     system = read(tmp_path, TEXT.replace("direct_direct3", "oneDirect"))
-    for split, expected in ((0, ("ring", "ring", "doubleBinaryTree")), (1, ("ring", *["doubleBinaryTree"] * 2))):
-        cut = system.for_dimensions(split)
+    for parts, expected in (
+        ((2, 1), ("ring", "ring", "doubleBinaryTree")),
+        ((1, 2), ("ring", *["doubleBinaryTree"] * 2)),
+    ):
+        cut = system.for_parts(parts)
         assert cut.all_reduce == expected
         assert cut.all_gather == ("ring", "ring", "ring")
         assert cut.all_to_all == ("oneDirect",)
+
+
+@pytest.mark.parametrize("parts", [(2, 1, 1), (1, 1, 1, 1, 2), (2,)])
+def test_a_list_that_is_too_short_or_long_is_counted_before_dimensions_are_cut(
+    tmp_path: Path, parts: tuple[int, ...]
+) -> None:
+    cut = read(tmp_path, TEXT).for_parts(parts)
+    words = f"all-reduce-implementation.*found 2 algorithms .*expected {len(parts)}: "
+    with pytest.raises(InputError, match=words):
+        cut.algorithms(CollectiveKind.ALL_REDUCE, sum(parts))
 
 
 def test_the_endpoint_delay_is_scaled_and_rounded_down(tmp_path: Path) -> None:

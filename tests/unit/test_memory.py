@@ -173,7 +173,7 @@ def test_selective_recomputing_saves_what_korthikanti_2022_say(heads: int, hidde
 
 def test_a_ring_brings_the_keys_and_values_of_the_next() -> None:
     turn = Ring(Group.CONTEXT, Operation("attention", OperationKind.ATTENTION), 500)
-    back = replace(turn, bytes=1000)
+    back = replace(turn, home_bytes=500)
     memory = stage_memory(plan_of(block=Block("b", (turn,), (back,))), 0)
     assert [moment.usage.ring for moment in memory.moments] == [500, 1000, 0]
 

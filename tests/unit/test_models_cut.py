@@ -10,6 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.models import LAYERS, small_gpt
 
+from astra_ns3.config.core.document import Document
+from astra_ns3.config.model.file import parse_model_file
 from astra_ns3.config.model.parallel import Parallel
 from astra_ns3.config.training_plan import Exchange, Operation
 from astra_ns3.errors import InputError
@@ -177,7 +179,9 @@ def test_degrees_that_a_kind_has_no_use_for_are_refused(tmp_path: Path) -> None:
     file = tmp_path / "model.yaml"
     text = "kind: convolution\nname: x\nmodel: {residual: {blocks: [1]}}\nparallel: {sequence: on}\n"
     file.write_text(text, encoding="utf-8")
-    with pytest.raises(InputError, match="sequence is on, expected off: a model of kind convolution has none"):
+    with pytest.raises(
+        InputError, match=r"parallel\.sequence': found on, expected off: a model of kind convolution has none"
+    ):
         read_model(file)
 
 
@@ -222,3 +226,42 @@ def test_a_file_that_begins_with_its_kind_is_a_model_without_its_model(text: str
     file.write_text(text, encoding="utf-8")
     with pytest.raises(InputError, match="key 'model' is missing"):
         read_workload(file)
+
+
+def test_all_mistakes_of_a_file_are_told_in_one_line(tmp_path: Path) -> None:
+    file = tmp_path / "wrong.yaml"
+    file.write_text(
+        "kind: transformer\n"
+        "name: Wrong\n"
+        "model: {layers: -1, hidden: a, heads: 8, vocabulry: 100}\n"
+        "training: {sequence: 8, micro_batches: two, speed: 3}\n"
+        "paralel: {tensor: 8}\n"
+        "compute: H10\n"
+    )
+    with pytest.raises(InputError) as caught:
+        read_model(file)
+    first, _, others = str(caught.value).partition(" (and 6 more: ")
+    assert first.startswith(f"{file}:3: key 'model.vocabulry': unknown key; allowed: layers, ")
+    assert first.endswith("did you mean 'vocabulary'?")
+    assert [each.split(": ")[:2] for each in others.split("; ") if "key '" in each] == [
+        ["3", "key 'model.layers'"],
+        ["3", "key 'model.hidden'"],
+        ["4", "key 'training.speed'"],
+        ["4", "key 'training.micro_batches'"],
+        ["5", "key 'paralel'"],
+        ["6", "key 'compute'"],
+    ]
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("kind", [{"a": 1}, [1, 2], 3, None])
+def test_a_kind_that_is_no_word_is_refused(kind: object) -> None:
+    with pytest.raises(InputError, match=r"key 'kind': found .*, allowed: transformer, "):
+        parse_model_file(Document("here.yaml", {"kind": kind, "name": "x"}))
+
+
+def test_what_would_take_hours_to_work_out_is_refused() -> None:
+    with pytest.raises(InputError, match=r"key 'model.layers': found 1000000000, expected less than or equal to"):
+        small_gpt({"layers": 10**9})
+    with pytest.raises(InputError, match="6 blocks on a stage and 2,147,483,648 micro-batches: expected at most 1,0"):
+        small_gpt(micro_batches=2**31).plan(1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from support.models import small_gpt
+from support.models import BATCH, SEQUENCE, small_gpt
 
 
 def told(parallel: dict[str, Any], npus: int = 1) -> str:
@@ -36,3 +36,36 @@ def test_keys_that_count_and_keys_that_nobody_gave_are_not_told() -> None:
     assert told({"tensor": 2, "sequence": True, "gather_inputs_again": False, "overlap_tensor": True}, 2) == ""
     assert told({"bucket": "1MB", "overlap": False, "zero": 3, "prefetch": 2, "keep_gathered": True}, 2) == ""
     assert told({"context": 2, "context_by": "ring"}, 2) == ""
+
+
+ROUTED = {"count": 8, "active": 2, "feed_forward": 256}
+
+
+@pytest.mark.parametrize(
+    ("experts", "expert", "expected"),
+    [
+        ({"routing": "zipf", "skew": 2, "seed": 3}, 1, "routing (expert is 1), skew (expert is 1), seed (expert is 1)"),
+        ({"node_limit": 1, "npus_per_node": 1}, 1, "node_limit (expert is 1), npus_per_node (expert is 1)"),
+        ({"seed": 3}, 4, "seed (nothing is drawn)"),
+        ({"capacity": 1.0}, 4, "capacity (all experts are chosen alike)"),
+        ({"routing": "zipf", "skew": 0, "seed": 2}, 4, "seed (nothing is drawn)"),
+        ({"capacity": 0.5}, 1, ""),
+        ({"routing": "zipf", "skew": 2, "seed": 3}, 4, ""),
+        ({"routing": "zipf", "capacity": 1.5, "seed": 3}, 1, ""),
+        ({}, 4, ""),
+    ],
+)
+def test_keys_of_routing_without_effect_are_told(experts: dict[str, Any], expert: int, expected: str) -> None:
+    model = small_gpt({"experts": {**ROUTED, **experts}}, {"expert": expert})
+    (words,) = [each.split("without effect: ")[1] for each in model.warnings(4) if "without effect" in each] or [""]
+    assert words.replace("model.experts.", "") == expected
+
+
+@pytest.mark.parametrize("changes", [{"capacity": 1.0}, {"capacity": 2.0}, {"seed": 5}, {"capacity": 1.0, "seed": 4}])
+def test_a_key_of_routing_that_is_told_changes_no_row(changes: dict[str, Any]) -> None:
+    usual, found = (
+        small_gpt({"experts": {**ROUTED, **keys}}, {"expert": 4}).plan(4).chunks[0][1] for keys in ({}, changes)
+    )
+    load = found.expert_load
+    assert load is None or (set(load.rows), load.dropped) == ({2 * SEQUENCE * BATCH}, 0)
+    assert found.activation_bytes == usual.activation_bytes

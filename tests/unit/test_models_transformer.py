@@ -14,6 +14,8 @@ from support.models import small_gpt as workload
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.training_plan import Exchange, Group, Operation, OperationKind, Ring
 from astra_ns3.errors import InputError
+from astra_ns3.workload.dry_run import counted_requests
+from astra_ns3.workload.training.making import training_programs
 
 
 def test_flops_of_an_iteration_with_full_recomputing_are_those_of_narayanan_2021() -> None:
@@ -126,8 +128,8 @@ def test_ring_attention_sends_keys_and_values_round_and_home_with_their_gradient
     part = 2 * 4 * 64 * BATCH * SEQUENCE // context * 2  # keys and values of 4 heads of 64 numbers, 2 bytes each
     (ring,) = (item for item in found.forward if isinstance(item, Ring))
     (back,) = (item for item in found.input_gradient if isinstance(item, Ring))
-    assert (ring.bytes, ring.closed) == (part, False)
-    assert (back.bytes, back.closed) == (2 * part, True)
+    assert (ring.bytes, ring.home_bytes) == (part, 0)
+    assert (back.bytes, back.home_bytes) == (part, part)
     alone = layer(workload({"fused_attention": True, "kv_heads": 4}).plan(1))
     (whole,) = (item for item in alone.forward if isinstance(item, Operation) and item.kind is OperationKind.ATTENTION)
     assert ring.operation.flops * context * context == whole.flops
@@ -156,3 +158,42 @@ def test_masked_scores_are_skipped_in_a_fused_kernel_alone() -> None:
 def test_selective_recomputing_beside_a_fused_kernel_is_warned_of(fused: bool) -> None:
     found = workload({"fused_attention": fused}, recompute="selective").warnings(1)
     assert any("without effect: training.recompute: selective" in each for each in found) == fused
+
+
+@pytest.mark.parametrize(
+    ("model", "per_layer"),
+    [
+        # Two normalisations with scale and shift, and the biases behind the two sums.
+        ({}, 6 * 1024),
+        ({"norm": "rms", "biases": False}, 2 * 1024),
+        # Experts' biases aren't; a router's weights are.
+        ({"norm": "rms", "biases": False, "experts": {"count": 8, "active": 2, "feed_forward": 64}}, (2 + 8) * 1024),
+        # Short vectors of 64 + 32 + 8 numbers, of which all but the last 8 are normalised.
+        (
+            {
+                "norm": "rms",
+                "biases": False,
+                "latent": {
+                    "query_rank": 64,
+                    "key_value_rank": 32,
+                    "plain_size": 16,
+                    "rotary_size": 8,
+                    "value_size": 16,
+                },
+            },
+            (2 + 64 + 32 + 8) * 1024 + 64 + 32,
+        ),
+    ],
+)
+def test_with_the_sequence_split_gradients_of_what_everybody_has_are_summed(
+    model: dict[str, Any], per_layer: int
+) -> None:
+    found = workload(model, {"tensor": 4, "sequence": True}).plan(4)
+    assert layer(found).summed_parameters == per_layer
+    whole = workload(model, {"tensor": 4}).plan(4)
+    assert [block.summed_parameters for block in blocks(whole)] == [0] * len(blocks(whole))
+    requests = counted_requests(training_programs(found, workload(model).clock(), 3, (4,)))
+    (summed,) = ((each, times) for each, times in requests if each.label.layer == "own tokens")
+    norms = 2 if model.get("norm") != "rms" else 1  # the final one
+    assert summed[0].bytes == 2 * (per_layer * 4 + norms * 1024)
+    assert summed[1] == 3

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +13,17 @@ from support.models import BATCH, HIDDEN, LAYERS, SEQUENCE, VOCABULARY, blocks, 
 
 from astra_ns3.cli.generate import generate_group
 from astra_ns3.cli.show import show_group
+from astra_ns3.collectives.registry import lookup
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.training_plan import Operation
 from astra_ns3.errors import InputError
+from astra_ns3.network.records import Label
+from astra_ns3.system.request import CollectiveRequest
 from astra_ns3.workload.files.astra_sim import read_workload as read_text_workload
 from astra_ns3.workload.files.chakra.trace import read_chakra
-from astra_ns3.workload.models.as_loop import model_as_loop
+from astra_ns3.workload.models.as_loop import lost_as_loop, model_as_loop
 from astra_ns3.workload.models.changes import changed, write_model
-from astra_ns3.workload.models.summary import summary_of
+from astra_ns3.workload.models.summary import sent_bytes, summary_of
 from astra_ns3.workload.models.workload import read_model
 
 FOLDER = Path(__file__).resolve().parents[2] / "inputs" / "workload" / "models"
@@ -45,7 +49,18 @@ def test_a_written_file_says_what_the_read_one_said(name: str, tmp_path: Path) -
     write_model(workload, tmp_path / "again.yaml")
     again = read_model(tmp_path / "again.yaml")
     assert again.file == workload.file
-    assert again.plan(1024).chunks == workload.plan(1024).chunks
+    assert again.plan(1024) == replace(workload.plan(1024), source=again.source)
+    assert not [words for words in again.warnings(1024) if "without effect" in words]
+
+
+def test_what_is_written_leaves_out_keys_that_change_nothing(tmp_path: Path) -> None:
+    experts = {"count": 8, "active": 2, "feed_forward": 256, "skew": 2.0, "routing": "zipf", "seed": 4}
+    parallel = {"prefetch": 3, "sequence": True, "bucket": "1MB", "context_by": "all-gather"}
+    write_model(small_gpt({"experts": experts}, parallel), tmp_path / "small.yaml")
+    text = (tmp_path / "small.yaml").read_text()
+    assert not [key for key in ("prefetch", "sequence: true", "context_by", "skew", "seed", "routing") if key in text]
+    assert "bucket" in text, "it counts on more than one NPU"
+    assert not [words for words in read_model(tmp_path / "small.yaml").warnings(2) if "without effect" in words]
 
 
 def test_a_changed_key_changes_nothing_else() -> None:
@@ -116,7 +131,8 @@ def test_a_written_text_is_read_again_as_a_data_parallel_loop(tmp_path: Path) ->
     [
         ({}, {"pipeline": 2}, {}, r"parallel\.pipeline: found 2, expected 1"),
         ({}, {"zero": 3}, {}, r"parallel\.zero: found 3, expected 0"),
-        ({}, {}, {"micro_batches": 4}, "micro-batches: found 4, expected 1"),
+        ({}, {"servers": 1}, {}, r"parallel\.servers: found 1, expected 0"),
+        ({}, {}, {"micro_batches": 4}, r"small\.yaml: training\.micro_batches: found 4, expected 1"),
         ({}, {"tensor": 2}, {"recompute": "full"}, "layer 0: .* can't say an exchange while something is computed"),
         (
             {"experts": {"count": 4, "active": 1, "feed_forward": 64}},
@@ -173,6 +189,38 @@ def test_a_model_is_drawn_as_the_graph_of_an_iteration(tmp_path: Path) -> None:
     result = show(str(FOLDER / "mlp-gemms.yaml"), "-o", str(picture))
     assert result.exception is None
     assert picture.stat().st_size > 1000
+    assert result.stdout == f"{show(str(FOLDER / 'mlp-gemms.yaml')).stdout}written to {picture}\n"
+    document = json.loads(show(str(FOLDER / "mlp-gemms.yaml"), "-o", str(picture), "--json").stdout)
+    assert (document["written"], document["name"]) == (str(picture), "MLP of four products")
+
+
+@pytest.mark.parametrize(
+    ("kind", "brought", "sent"),
+    [
+        (CollectiveKind.ALL_REDUCE, 4000, 6000),
+        (CollectiveKind.REDUCE_SCATTER, 4000, 3000),
+        (CollectiveKind.ALL_GATHER, 1000, 3000),
+        (CollectiveKind.ALL_TO_ALL, 4000, 3000),
+    ],
+)
+def test_an_npu_of_four_sends_what_a_ring_sends(kind: CollectiveKind, brought: int, sent: int) -> None:
+    assert sent_bytes(CollectiveRequest(kind, brought, Label()), 4) == sent
+    schedule = lookup(kind, "oneDirect" if kind is CollectiveKind.ALL_TO_ALL else "oneRing", 4)
+    assert schedule.all_bytes(brought) == 4 * sent
+
+
+def test_of_counts_the_npu_is_told_that_sends_most_to_others() -> None:
+    request = CollectiveRequest(CollectiveKind.ALL_TO_ALL, 100, Label(), counts=((100, 0), (7, 9)))
+    assert sent_bytes(request, 2) == 7
+
+
+def test_messages_are_told_of_all_and_of_the_npu_that_sends_most() -> None:
+    """Three stages of two NPUs: each micro-batch goes over two borders and back, the middle stage sends both ways."""
+    batches, stages, copies = 4, 3, 2
+    tied = {"tied_embeddings": False, "layers": 3}
+    found = summary_of(small_gpt(tied, {"pipeline": stages}, micro_batches=batches), (stages * copies,)).messages
+    assert (found.messages, found.bytes) == (copies * 4 * batches, copies * 4 * batches * WHOLE)
+    assert (found.messages_of_an_npu, found.bytes_of_an_npu) == (2 * batches, 2 * batches * WHOLE)
 
 
 def test_traces_of_a_model_have_a_file_for_each_npu(tmp_path: Path) -> None:
@@ -180,6 +228,11 @@ def test_traces_of_a_model_have_a_file_for_each_npu(tmp_path: Path) -> None:
     result = generate(str(FOLDER / "mlp-gemms.yaml"), "-o", str(tmp_path / "mlp"), *words)
     assert result.exception is None
     assert read_chakra(tmp_path / "mlp").npus == 8
+    assert result.stdout.rstrip().endswith(f"; -w {tmp_path / 'mlp'} plays them")
+
+
+def test_one_micro_batch_is_no_more_than_one() -> None:
+    assert "in 1 micro-batch on each copy" in show(str(FOLDER / "mlp-gemms.yaml")).stdout
 
 
 @pytest.mark.parametrize(
@@ -216,6 +269,8 @@ def test_what_text_leaves_out_is_told_by_name(tmp_path: Path) -> None:
     told = " ".join(json.loads(other.stdout)["warnings"])
     for what in ("the update of weights", "parallel.bucket isn't", "parallel.overlap off isn't"):
         assert what in told
+    split = small_gpt({"tied_embeddings": False}, {"tensor": 2, "sequence": True})
+    assert "the sum of normalisations' gradients over tensor groups isn't in it" in lost_as_loop(split, 4)[1]
 
 
 def test_unless_told_groups_of_npus_end_where_dimensions_do(tmp_path: Path) -> None:

@@ -131,13 +131,13 @@ def _computing(steps: Any) -> list[Any]:
 
 
 def test_in_a_ring_each_turn_is_computed_while_a_part_goes_on() -> None:
-    def steps(*, closed: bool) -> list[str]:
-        ring = Ring(Group.CONTEXT, takes(5), 64, closed=closed)
+    def steps(home_bytes: int) -> list[str]:
+        ring = Ring(Group.CONTEXT, takes(5), 64, home_bytes)
         return trace(programs_of(plan_of(Degrees(context=3), [[Block("a", (ring,))]])))
 
     turn = "send f0.0; receive f0.0; compute f0.0; wait f0.0; wait f0.0;"
-    assert steps(closed=False) == lines(2 * turn + "compute f0.0")
-    assert steps(closed=True) == lines(3 * turn)
+    assert steps(0) == lines(2 * turn + "compute f0.0")
+    assert steps(32) == lines(3 * turn)
 
 
 def test_a_ring_without_neighbours_or_bytes_only_computes() -> None:

@@ -129,8 +129,16 @@ def test_neighbours_in_a_ring_of_contexts_are_the_next_and_the_one_before() -> N
     ("degrees", "dimensions", "message"),
     [
         (Degrees(2, 1, 3), (8,), "w: tensor 2 x context 1 x data 3 x pipeline 1 is 6 NPUs, but the network has 8"),
-        (Degrees(2, 1, 6), (3, 4), "w: groups of tensor 2 = 2 NPUs don't fit dimensions of 3x4: 2 doesn't divide 3"),
-        (Degrees(2, 3, 2), (4, 3), "w: groups of tensor 2 x context 3 = 6 NPUs don't fit .*: 4 doesn't divide 6"),
+        (
+            Degrees(2, 1, 6),
+            (3, 4),
+            "w: .* 3x4: 2 doesn't divide 3; dimensions of 2x6 would fit",
+        ),
+        (
+            Degrees(2, 3, 2),
+            (4, 3),
+            "w: groups of tensor 2 x context 3 = 6 NPUs .*: 4 doesn't divide 6; dimensions of 2x3x2 would fit",
+        ),
         (Degrees(1, 1, 6, 2, 2), (3, 4), "w: groups of expert 2 = 2 NPUs don't fit dimensions of 3x4"),
         (Degrees(1, 1, 2, 6), (3, 4), "w: groups of data 2 = 2 NPUs don't fit dimensions of 3x4"),
     ],

@@ -55,12 +55,12 @@ def test_with_micro_batches_what_is_sharded_is_sent_for_each(stage: int, keeps_g
     assert sum(play(plan).sent_bytes) == times * 3 * BYTES * 3 // 4
 
 
-@pytest.mark.parametrize(("closed", "turns"), [(False, 3), (True, 4)])
-def test_ring_attention_sends_its_keys_and_values_to_all_others(closed: bool, turns: int) -> None:
-    """n - 1 turns of an NPU's own keys and values; n in a closed ring, as their gradients go home."""
-    layer = Block("attention", (Ring(Group.CONTEXT, takes(1), 640, closed=closed),))
+@pytest.mark.parametrize("home_bytes", [0, 320, 640])
+def test_ring_attention_sends_keys_and_values_to_all_others_and_gradients_home(home_bytes: int) -> None:
+    """On n NPUs n - 1 turns of keys and values, and n of their gradients."""
+    layer = Block("attention", (Ring(Group.CONTEXT, takes(1), 640, home_bytes),))
     plan = plan_of(Degrees(tensor=2, context=4), [[layer]], micro_batches=3)
-    assert sum(play(plan).sent_bytes) == 3 * turns * 640
+    assert sum(play(plan).sent_bytes) == 3 * (3 * 640 + 4 * home_bytes)
 
 
 def test_a_ring_hides_what_is_shorter_than_its_computation() -> None:
@@ -125,7 +125,9 @@ def _plans(draw: st.DrawFn) -> tuple[TrainingPlan, tuple[int, ...]]:
     uneven = st.just(Uneven(Group.EXPERT, tuple(takes(1000 * place) for place in range(expert))))
     items = st.lists(exchange | ring | uneven | st.builds(takes, st.integers(0, 3000)), max_size=3).map(tuple)
     parameters = st.sampled_from([0, PARAMETERS])
-    layer = st.builds(Block, st.just("layer"), items, items, items, items, parameters, parameters)
+    layer = st.builds(
+        Block, st.just("layer"), items, items, items, items, parameters, parameters, summed_parameters=parameters
+    )
     parts = draw(
         st.lists(st.lists(layer, min_size=1, max_size=2), min_size=pipeline * chunks, max_size=pipeline * chunks)
     )
@@ -169,7 +171,7 @@ def _sent_by_an_npu(plan: TrainingPlan, stage: int) -> int:
                 if isinstance(item, Exchange):
                     total += batches * _collective(item.kind, item.bytes, degrees.size(item.group))
                 elif isinstance(item, Ring) and degrees.context > 1:
-                    total += batches * item.bytes * (degrees.context - 1 + item.closed)
+                    total += batches * ((degrees.context - 1) * item.bytes + degrees.context * item.home_bytes)
             for parameters, group in (
                 (each.parameters, Group.GRADIENT),
                 (each.expert_parameters, Group.EXPERT_GRADIENT),
@@ -180,6 +182,9 @@ def _sent_by_an_npu(plan: TrainingPlan, stage: int) -> int:
         if degrees.pipeline > 1:
             neighbours = (number > 0) + (number < len(plan.chunks) - 1)
             total += batches * plan.boundary_bytes * neighbours
+    summed = sum(each.summed_parameters for chunk in plan.stage(stage) for each in chunk)
+    summed_bytes = 2 * summed // (degrees.gradient if plan.sharding.stage >= 2 else 1)
+    total += _collective(CollectiveKind.ALL_REDUCE, summed_bytes, degrees.tensor)
     if degrees.pipeline > 1 and stage in (0, degrees.pipeline - 1):
         own = degrees.gradient if plan.sharding.stage else 1
         total += 2 * plan.tied_parameters // own

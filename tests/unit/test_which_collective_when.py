@@ -39,7 +39,7 @@ NPUS = 4
     [
         ("data: 4", {AR}, set(), False),
         ("tensor: 4", set(), {AR}, False),
-        ("tensor: 4, sequence: on", set(), {AG, RS, AR}, False),
+        ("tensor: 4, sequence: on", {AR}, {AG, RS, AR}, False),
         ("tensor: 2, sequence: on, data: 2", {AR}, {AG, RS, AR}, False),
         ("pipeline: 4", set(), set(), True),
         ("pipeline: 2, data: 2", {AR}, set(), True),
@@ -58,7 +58,10 @@ def test_each_parallelism_has_its_collectives(
     messages: bool,
     tmp_path: Path,
 ) -> None:
-    """With the sequence split, too, the loss alone is all-reduced: its sums over the vocabulary, which is split."""
+    """With the sequence split, too, of activations the loss alone is all-reduced: its sums over the vocabulary.
+
+    Of weights those of normalisations are then, of which each NPU knows its own tokens' part.
+    """
     assert _found(tmp_path, MODEL.format(model="", parallel=parallel)) == (weights, activations, messages)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any, TypeVar
 
-from annotated_types import Ge, Gt
+from annotated_types import Ge, Gt, Le
 from pydantic import (
     BaseModel,
     BeforeValidator,
@@ -23,12 +23,13 @@ from pydantic import (
 )
 from pydantic_core import CoreSchema, ErrorDetails, PydanticCustomError, core_schema
 
-from astra_ns3.config.core.document import Document, KeyPath
+from astra_ns3.config.core.document import Document
+from astra_ns3.config.core.mistakes import UNKNOWN_KEYS, document_path, every_error
 from astra_ns3.errors import InputError, nearest
 from astra_ns3.units import exact_time, parse_bytes, parse_rate, parse_time_ps
 
 _LONGEST_SHOWN = 60
-_UNKNOWN = ": unknown key"
+_MOST_TOLD = 10
 FOLDER = "folder"
 """Of the document that is being read, in the context of validators."""
 
@@ -55,9 +56,9 @@ class ConfigModel(BaseModel):
         unknown = [key for key in prepared if key not in allowed]
         if unknown:
             others = f", so {'is' if len(unknown) == 2 else 'are'} {_quoted(unknown[1:])}" if unknown[1:] else ""
-            raise key_error(
-                unknown[0], f"unknown key{others}; allowed: {', '.join(allowed)}{_nearest_of(unknown, allowed)}"
-            )
+            words = f"unknown key{others}; allowed: {', '.join(allowed)}{_nearest_of(unknown, allowed)}"
+            context = {"key": unknown[0], "message": words, UNKNOWN_KEYS: unknown}
+            raise PydanticCustomError("key", "{message}", context)
         return prepared
 
     def document(self) -> dict[str, Any]:
@@ -81,8 +82,8 @@ def _nearest_of(unknown: Sequence[str], allowed: Sequence[str]) -> str:
 Model = TypeVar("Model", bound=ConfigModel)
 
 
-def key_error(key: str, message: str) -> PydanticCustomError:
-    """An error that belongs to ``key`` of the group being validated."""
+def key_error(key: str | tuple[str, ...], message: str) -> PydanticCustomError:
+    """An error that belongs to ``key`` of the group being validated, or to a key of a group in it, by its path."""
     return PydanticCustomError("key", "{message}", {"key": key, "message": message})
 
 
@@ -95,46 +96,30 @@ def shown(value: object) -> str:
 def validated(model: type[Model], document: Document, context: Mapping[str, object] = MappingProxyType({})) -> Model:
     """The model that the document describes; paths in it are as seen from its folder. ``context``: for its validators.
 
-    Raises InputError for the first thing that is wrong: file, line, key, what was found, what is allowed.
+    Raises InputError, a line: the first thing that is wrong (file, line, key, what was found, what is allowed), and in
+    brackets all others that can be told apart from it.
     """
+    context = {FOLDER: Path(document.source).parent, **context}
     try:
-        return model.model_validate(document.data, context={FOLDER: Path(document.source).parent, **context})
+        return model.model_validate(document.data, context=context)
     except ValidationError as error:
-        problems = [_problem(details, document) for details in error.errors(include_url=False)]
-        problems.sort(key=lambda problem: problem[0])
-        more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
-        others = [text.removeprefix(f"{document.source}:").strip() for _, text in problems[1:] if _UNKNOWN in text]
-        if others:  # users mend all of them at once
-            more = f" (and {len(problems) - 1} more: {'; '.join(other.split('; allowed')[0] for other in others)})"
-        raise InputError(problems[0][1] + more) from None
+        problems = [_problem(details, document) for details in every_error(model, document, error, context)]
+    problems.sort(key=lambda problem: problem[0])
+    others = [text.removeprefix(f"{document.source}:").strip() for _, text in problems[1:]]
+    told = "; ".join(other.split("; allowed")[0] for other in others[:_MOST_TOLD])
+    left = "; ..." if others[_MOST_TOLD:] else ""
+    raise InputError(f"{problems[0][1]} (and {len(others)} more: {told}{left})" if others else problems[0][1])
 
 
 def _problem(details: ErrorDetails, document: Document) -> tuple[int, str]:
     """Line and message of one pydantic error."""
-    path = _document_path(details, document.data)
+    path = document_path(details, document.data)
     place, dotted = document.place(path), ".".join(str(part) for part in path)
     if details["type"] in ("missing", "union_tag_not_found"):
         missing = dotted if details["type"] == "missing" else f"{dotted}.kind"
         return document.line(path), f"{place}: key '{missing}' is missing"
     about = f"key '{dotted}': " if dotted else ""
     return document.line(path), f"{place}: {about}{_explanation(details)}"
-
-
-def _document_path(details: ErrorDetails, data: object) -> KeyPath:
-    """Pydantic's location without the names of union branches, and with the key that the error itself names."""
-    path: list[str | int] = []
-    for part in details["loc"]:
-        known = part in data if isinstance(data, Mapping) else isinstance(data, (list, tuple)) and isinstance(part, int)
-        if known:
-            data = data[part]  # type: ignore[index]
-        elif details["type"] != "missing" or part != details["loc"][-1]:
-            continue
-        path.append(part)
-    if details["type"] == "key":
-        path.append(str(details["ctx"]["key"]))
-    if details["type"] == "union_tag_invalid" and isinstance(data, Mapping) and "kind" in data:
-        path.append("kind")
-    return tuple(path)
 
 
 def _explanation(details: ErrorDetails) -> str:
@@ -212,6 +197,8 @@ TimePs = Annotated[
 ]
 PositiveTimePs = Annotated[TimePs, Gt(0)]
 Count = Annotated[int, Strict(), Ge(1)]
+Listed = Annotated[int, Strict(), Ge(1), Le(100_000)]
+"""How many there are of something that is worked out one by one."""
 Number = Annotated[int, Strict(), Ge(0)]
 OnOff = Annotated[bool, Strict()]
 """A switch that is on or off in YAML."""

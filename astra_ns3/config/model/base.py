@@ -50,5 +50,7 @@ class ModelBase(ConfigModel):
                     for value in (found, expected)
                 )
                 kind = getattr(self, "kind", "")
-                raise key_error("parallel", f"{name} is {words}, expected {allowed}: a model of kind {kind} has none")
+                key = type(self.parallel).model_fields[name].alias or name
+                message = f"found {words}, expected {allowed}: a model of kind {kind} has none"
+                raise key_error(("parallel", key), message)
         return self

@@ -28,6 +28,8 @@ class Shares(ConfigModel):
 def _one_for_all(value: object) -> object:
     """One number instead of the group."""
     if isinstance(value, (int, float)) and not isinstance(value, bool):
+        if not 0 < value <= 1:
+            raise ValueError(f"found {value}, expected a number above 0 and at most 1")
         return dict.fromkeys(Shares.model_fields, value)
     return value
 

@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar, Literal
 from annotated_types import MinLen
 from pydantic import model_validator
 
-from astra_ns3.config.core.model import ConfigModel, Count, OnOff, key_error
+from astra_ns3.config.core.model import ConfigModel, Count, Listed, OnOff, key_error
 from astra_ns3.config.model.base import ModelBase
 from astra_ns3.config.model.training import Training
 
@@ -22,7 +22,7 @@ class Residual(ConfigModel):
     halves the image and doubles the channels.
     """
 
-    blocks: _Counts
+    blocks: Annotated[tuple[Listed, ...], MinLen(1)]
     """Of each stage."""
     width: Count = 64
     """Channels of the first stage's inner convolutions."""

@@ -64,6 +64,7 @@ class DlrmFile(ModelBase):
         "virtual_stages",
         "layers_per_part",
         "schedule",
+        "servers",
     )
 
     kind: Literal["dlrm"]

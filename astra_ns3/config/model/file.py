@@ -11,7 +11,7 @@ from typing import Annotated, Any, get_args
 from pydantic import Field, RootModel
 
 from astra_ns3.config.core.document import Document
-from astra_ns3.config.core.model import validated
+from astra_ns3.config.core.model import shown, validated
 from astra_ns3.config.core.reading import read_text
 from astra_ns3.config.core.yaml_document import parse_yaml
 from astra_ns3.config.model.convolution import ConvolutionFile
@@ -52,8 +52,8 @@ def parse_model_file(document: Document, schedules: Iterable[str] | None = None)
     """The model that a document describes; raises InputError with its place."""
     data = document.data if isinstance(document.data, dict) else {}
     kind = data.get("kind")
-    if kind not in KINDS:
-        found = f"found {kind!r}" if "kind" in data else "is missing"
+    if not isinstance(kind, str) or kind not in KINDS:
+        found = f"found {shown(kind)}" if "kind" in data else "is missing"
         raise InputError(
             f"{document.place(('kind',))}: key 'kind': {found}, allowed: {', '.join(KINDS)}{nearest(str(kind), KINDS)}"
         )

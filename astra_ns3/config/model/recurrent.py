@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 
 from pydantic import model_validator
 
-from astra_ns3.config.core.model import ConfigModel, Count, Number, key_error
+from astra_ns3.config.core.model import ConfigModel, Count, Listed, Number, key_error
 from astra_ns3.config.model.base import ModelBase
 from astra_ns3.config.model.convolution import WITHOUT_SEQUENCES
 from astra_ns3.config.model.training import Training
@@ -17,10 +17,10 @@ class RecurrentShape(ConfigModel):
 
     units: Count
     vocabulary: Count
-    encoder_layers: Count
+    encoder_layers: Listed
     bidirectional_layers: Number = 1
     """Of the encoder, the first ones."""
-    decoder_layers: Count
+    decoder_layers: Listed
     source_length: Count
     """Words of a sentence."""
     target_length: Count

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from annotated_types import Ge, Le
 from pydantic import Strict, model_validator
 
-from astra_ns3.config.core.model import ConfigModel, Count, Number, OnOff, key_error
+from astra_ns3.config.core.model import ConfigModel, Count, Listed, Number, OnOff, key_error
 from astra_ns3.config.model.base import ModelBase
 from astra_ns3.config.model.routing import Routing
 from astra_ns3.config.model.training import SequenceTraining
@@ -16,7 +16,7 @@ from astra_ns3.config.model.training import SequenceTraining
 class Experts(Routing):
     """Feed-forward networks of which each token goes through a few."""
 
-    count: Count
+    count: Listed
     active: Count
     """Experts that each token goes to."""
     feed_forward: Count
@@ -52,7 +52,7 @@ class LatentAttention(ConfigModel):
 class TransformerShape(ConfigModel):
     """The model itself. ``feed_forward``: width of the ordinary network; four times ``hidden`` if it isn't said."""
 
-    layers: Count
+    layers: Listed
     hidden: Count
     heads: Count
     kv_heads: Count | None = None
@@ -96,6 +96,17 @@ class TransformerShape(ConfigModel):
         if self.heads % self.key_value_heads:
             raise key_error("kv_heads", f"found {self.kv_heads}, expected a divisor of the {self.heads} heads")
         return self
+
+    @model_validator(mode="after")
+    def _some_layer_has_experts(self) -> TransformerShape:
+        if self.experts is None or any(map(self.has_experts, range(self.layers))):
+            return self
+        first, every = self.experts.first_dense, self.experts.every
+        if first >= self.layers:
+            expected = f"less than the {self.layers} layers, or no layer has experts"
+            raise key_error(("experts", "first_dense"), f"found {first}, expected {expected}")
+        expected = f"at most {self.layers - first}, the layers behind first_dense, or none has experts"
+        raise key_error(("experts", "every"), f"found {every}, expected {expected}")
 
     @property
     def key_value_heads(self) -> int:

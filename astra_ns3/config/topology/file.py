@@ -32,12 +32,20 @@ from astra_ns3.errors import InputError, nearest
 
 Grid = tuple[AnalyticalDimension, ...]
 BITS_PER_BYTE_PER_NS = 8e9
+_MOST_KEYS = 8
+"""Of a file that is no graph, so many are told."""
 
 
 def _astra_sim(text: str, path: str) -> Grid:
     document = parse_yaml(text, path)
     if analytical_version(document.data) is None:
-        raise InputError(f"{path}: is no analytical network of ASTRA-sim (its keys tell)")
+        data = document.data
+        keys = ", ".join(map(str, list(data)[:_MOST_KEYS])) if isinstance(data, Mapping) else ""
+        found = f"the keys {keys}" if keys else "no keys"
+        raise InputError(
+            f"{path}: found {found}, expected those of a graph: ASTRA-sim's (topology, npus_count, bandwidth, latency) "
+            "or InfraGraph's (devices, instances), whose annotations are a file that isn't read"
+        )
     return parse_grid(document)
 
 

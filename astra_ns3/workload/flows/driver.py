@@ -11,10 +11,10 @@ import numpy.typing as npt
 from astra_ns3.config.flow_list import FlowList
 from astra_ns3.errors import SimulationStalled
 from astra_ns3.network.api import Limits, NetworkBackend
+from astra_ns3.network.collective_records import CollectiveRecords
 from astra_ns3.network.instance import unpack_instance
 from astra_ns3.network.recorded import TableSink
 from astra_ns3.network.records import (
-    CollectiveRecord,
     FlowTotals,
     LayerDetail,
     LayerTimes,
@@ -189,9 +189,9 @@ class FlowDriver:
         flows, delivered = self._flows, self._completions.ends_ps >= 0
         return (int(flows.sizes_bytes[(flows.sources == self._reported) & delivered].sum()),)
 
-    def collective_changes(self, since: int) -> tuple[int, list[CollectiveRecord]]:
+    def collective_changes(self, since: int) -> tuple[int, CollectiveRecords]:
         """There are none."""
-        return 0, []
+        return 0, CollectiveRecords()
 
     def busy_changes(self, since: Sequence[int]) -> tuple[tuple[int, Intervals], ...]:
         """There are no queues of dimensions."""

@@ -186,7 +186,8 @@ class GraphDriver(SystemDriver):
 
     def roles(self) -> tuple[RoleTimes, ...]:
         """The reported NPU stands for all."""
-        return (RoleTimes("all", self._reported, self.layers()),)
+        layers = self.layers()
+        return (RoleTimes("all", self._reported, layers, self._sums.exposed_by_group()),)
 
     def _sums_of(self, npu: int) -> WorkSums | None:
         """Where an NPU's time is booked: of the reported one, and of all if a journal wants to know."""

@@ -19,6 +19,14 @@ def kind_of_work(node: GraphNode) -> str:
 
 
 @lru_cache(maxsize=4096)
+def group_of_work(node_kind: NodeKind, group: str, kind_of_work: str) -> str:
+    """Whom a node exchanges with: ``group 2``, ``all NPUs``, ``messages``; what it is, if with nobody."""
+    if node_kind is NodeKind.COLLECTIVE:
+        return f"group {group}" if group else "all NPUs"
+    return "messages" if node_kind in (NodeKind.SEND, NodeKind.RECEIVE) else kind_of_work
+
+
+@lru_cache(maxsize=4096)
 def _name(kind: NodeKind, collective: CollectiveKind | None, group: str, on_host: bool) -> str:
     if kind is NodeKind.COLLECTIVE and collective is not None:
         return collective.name.lower() + (f" of group {group}" if group else "")

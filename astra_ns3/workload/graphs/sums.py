@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
+from collections.abc import Mapping
 
 from astra_ns3.config.graph_workload import GraphNode, NodeKind
 from astra_ns3.network.records import Label, LayerTimes, PassTimes
 from astra_ns3.system.journal import Journal
-from astra_ns3.workload.graphs.names import IDLE, PART, kind_of_work
+from astra_ns3.workload.graphs.names import IDLE, PART, group_of_work, kind_of_work
 
 _COMMUNICATION = frozenset((NodeKind.COLLECTIVE, NodeKind.SEND, NodeKind.RECEIVE))
 _NO_COLLECTIVE = -1
@@ -25,7 +26,8 @@ class WorkSums:
         self._compute_ps: dict[str, int] = defaultdict(int)
         self._exposed_ps: dict[str, int] = defaultdict(int)
         self._comm_ps: dict[str, int] = defaultdict(int)
-        self._running: dict[int, str] = {}  # nodes that go on, in the order in which they began
+        self._groups: dict[str, int] = defaultdict(int)
+        self._running: dict[int, tuple[str, str]] = {}  # kinds and groups of nodes that go on, as they began
         self._collectives: dict[int, int] = {}  # of those that communicate, the number of what they take part in
         self._computing = 0
         self._since_ps = 0
@@ -40,10 +42,11 @@ class WorkSums:
         if node.kind is NodeKind.COMPUTE and not node.on_host:
             self._computing += 1
             return
-        self._running[node.number] = kind_of_work(node)
+        kind = kind_of_work(node)
+        self._running[node.number] = kind, group_of_work(node.kind, node.group, kind)
         if self._journal is not None and node.number in self._collectives:
             word = {NodeKind.SEND: "send", NodeKind.RECEIVE: "receive"}.get(node.kind, "issue")
-            self._write(word, kind_of_work(node), self._collectives[node.number], time_ps, time_ps)
+            self._write(word, kind, self._collectives[node.number], time_ps, time_ps)
 
     def ended(self, node: GraphNode, begin_ps: int, time_ps: int) -> None:
         """It has ended."""
@@ -74,6 +77,10 @@ class WorkSums:
             for name in dict.fromkeys((*self._compute_ps, *self._comm_ps, *self._exposed_ps))
         )
 
+    def exposed_by_group(self) -> Mapping[str, int]:
+        """What was exposed by exchanges in each group, as of the last :meth:`layers`, the longest first."""
+        return dict(Counter(self._groups).most_common())
+
     def _book(self, time_ps: int) -> None:
         """Time passed until now, and if the device didn't compute it was exposed."""
         since_ps = self._since_ps
@@ -82,8 +89,9 @@ class WorkSums:
         self._since_ps = time_ps
         if self._computing:
             return
-        number, kind = next(iter(self._running.items()), (_NO_COLLECTIVE, IDLE))
+        number, (kind, group) = next(iter(self._running.items()), (_NO_COLLECTIVE, (IDLE, IDLE)))
         self._exposed_ps[kind] += time_ps - since_ps
+        self._groups[group] += time_ps - since_ps
         self._write("wait", kind, self._collectives.get(number, _NO_COLLECTIVE), since_ps, time_ps)
 
     def _write(self, word: str, kind: str, collective: int, begin_ps: int, end_ps: int) -> None:

@@ -32,6 +32,10 @@ _BEFORE_OTHERS = HIGHEST_PRIORITY * 2 // 5
 """The priority of a node whose loop says HIGHEST: above all that counting reaches."""
 
 
+def _shape(dimensions: tuple[int, ...]) -> str:
+    return "x".join(map(str, dimensions))
+
+
 @dataclass(frozen=True)
 class UnrolledLoop:
     """What ``programs`` do. Raises InputError for what no graph can say.
@@ -84,10 +88,11 @@ class UnrolledLoop:
     def _other_queues(self) -> tuple[str, ...]:
         if self.programs.grid.sizes == self.dimensions:
             return ()
-        sizes, parts = ("x".join(map(str, each)) for each in (self.dimensions, self.programs.grid.sizes))
+        aligned = self.programs.cut.aligned
+        advice = "" if aligned is None else f"; on a network of {_shape(aligned)} both are the same"
         return (
-            f"{self.source}: its groups of NPUs end inside a dimension of {sizes}: as a graph they wait in one queue, "
-            f"in the loop they don't; on a network of {parts} both are the same",
+            f"{self.source}: its groups of NPUs end inside a dimension of {_shape(self.dimensions)}: as a graph they "
+            f"wait in one queue, in the loop they don't{advice}",
         )
 
     @property

@@ -150,7 +150,9 @@ class _Stage:
         """Bytes that come while what came before is used; layers that are alike share their items."""
         found = self._rings.get(id(items))
         if found is None:
-            found = self._rings[id(items)] = max((item.bytes for item in items if isinstance(item, Ring)), default=0)
+            found = self._rings[id(items)] = max(
+                (item.turn_bytes for item in items if isinstance(item, Ring)), default=0
+            )
         return found
 
     def _usage(self, gathered: int, ring: int) -> Usage:

@@ -53,6 +53,8 @@ def lost_as_loop(workload: ModelWorkload, npus: int) -> tuple[str, ...]:
         lost.append("parallel.bucket isn't in it: each block's gradients are sent at once")
     if plan.degrees.gradient > 1 and not plan.sharding.overlap:
         lost.append("parallel.overlap off isn't in it: gradients are sent while the backward pass goes on")
+    if any(block.summed_parameters for block in plan.chunks[0]):
+        lost.append("the sum of normalisations' gradients over tensor groups isn't in it")
     first = loop.layers[0].input_gradient
     if loop.loop == "DATA" and first.compute_ns:
         lost.append(
@@ -67,7 +69,8 @@ def _check(plan: TrainingPlan) -> None:
         ("parallel.virtual_stages", plan.virtual_stages, 1),
         ("parallel.context", plan.degrees.context, 1),
         ("parallel.zero", plan.sharding.stage, 0),
-        ("micro-batches", plan.micro_batches, 1),
+        ("parallel.servers", plan.servers, 0),
+        ("training.micro_batches", plan.micro_batches, 1),
     ):
         if found != expected:
             raise InputError(

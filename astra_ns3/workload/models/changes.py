@@ -12,6 +12,7 @@ import yaml
 from astra_ns3.config.core.document import Document
 from astra_ns3.config.model.file import parse_model_file
 from astra_ns3.errors import InputError
+from astra_ns3.workload.models.idle import idle_on_any
 from astra_ns3.workload.models.workload import ModelWorkload
 from astra_ns3.workload.training.schedules import SCHEDULES
 
@@ -36,8 +37,14 @@ def changed(workload: ModelWorkload, values: Mapping[str, object]) -> ModelWorkl
 
 
 def model_yaml(workload: ModelWorkload) -> str:
-    """A model file that says what a workload's says, defaults written out."""
+    """A model file that says what a workload's says, defaults written out, but for keys that change nothing."""
     whole = _without_open_keys(workload.file.document())
+    for key in idle_on_any(workload.file):
+        group = whole
+        *groups, last = key.split(".")
+        for name in groups:
+            group = group.get(name, {})
+        group.pop(last, None)
     ordered = {key: whole[key] for key in (*_FIRST, *whole) if key in whole}
     text: str = yaml.safe_dump(ordered, sort_keys=False, allow_unicode=True, width=100)
     return text

@@ -16,6 +16,7 @@ Recompute = Literal["none", "selective", "full"]
 class Piece:
     """Something that a block does on an NPU; its backward passes are in the order in which they are played.
 
+    ``summed_parameters``: of ``parameters``, see :class:`~astra_ns3.config.training_plan.Block`.
     ``kept_bytes``: from the forward to the backward pass. ``cheap``: selective recomputing does it again instead.
     """
 
@@ -23,6 +24,7 @@ class Piece:
     input_gradient: tuple[Item, ...] = ()
     weight_gradient: tuple[Item, ...] = ()
     parameters: int = 0
+    summed_parameters: int = 0
     expert_parameters: int = 0
     kept_bytes: int = 0
     cheap: bool = False
@@ -36,6 +38,7 @@ def joined(pieces: Iterable[Piece]) -> Piece:
         tuple(chain.from_iterable(piece.input_gradient for piece in reversed(parts))),
         tuple(chain.from_iterable(piece.weight_gradient for piece in reversed(parts))),
         sum(piece.parameters for piece in parts),
+        sum(piece.summed_parameters for piece in parts),
         sum(piece.expert_parameters for piece in parts),
         sum(piece.kept_bytes for piece in parts),
         all(piece.cheap for piece in parts),
@@ -60,6 +63,7 @@ def block_of(name: str, pieces: Iterable[Piece], recompute: Recompute = "none", 
         whole.weight_gradient,
         again,
         parameters=whole.parameters,
+        summed_parameters=whole.summed_parameters,
         expert_parameters=whole.expert_parameters,
         activation_bytes=whole.kept_bytes - again_bytes,
         again_bytes=again_bytes,

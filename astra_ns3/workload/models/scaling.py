@@ -49,7 +49,7 @@ def scaled_bytes(size_bytes: int, scale: float) -> int:
 
 def _scaled_item(item: Item, scale: float) -> Item:
     if isinstance(item, Ring):
-        return replace(item, bytes=scaled_bytes(item.bytes, scale))
+        return replace(item, bytes=scaled_bytes(item.bytes, scale), home_bytes=scaled_bytes(item.home_bytes, scale))
     if not isinstance(item, Exchange):
         return item
     counts = item.counts and _scaled_counts(item.counts, scale)

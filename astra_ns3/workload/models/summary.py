@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.training_plan import Block, Exchange, Group, Item, Operation, Ring, TrainingPlan, Uneven
+from astra_ns3.system.request import CollectiveRequest
 from astra_ns3.workload.computing.clock import Clock
 from astra_ns3.workload.dry_run import counted_messages, counted_requests
 from astra_ns3.workload.models.parts import Totals
@@ -19,7 +21,8 @@ from astra_ns3.workload.training.programs import TrainingPrograms
 class Traffic:
     """A kind of collective in one kind of group, in an iteration, on an NPU of the stage that has most of it.
 
-    ``bytes``: as :class:`~astra_ns3.system.request.CollectiveRequest` counts them, all together.
+    ``bytes``: as :class:`~astra_ns3.system.request.CollectiveRequest` counts them, all together. ``sent_bytes``: what
+    the NPU sends for them at least (:func:`sent_bytes`).
     """
 
     collective: str
@@ -27,6 +30,30 @@ class Traffic:
     members: int
     count: int
     bytes: int
+    sent_bytes: int
+
+
+@dataclass(frozen=True)
+class MessageTotals:
+    """Messages from stage to stage, around rings and to servers, in an iteration; of an NPU: of the one with most."""
+
+    messages: int
+    bytes: int
+    messages_of_an_npu: int
+    bytes_of_an_npu: int
+
+
+def sent_bytes(request: CollectiveRequest, members: int) -> int:
+    """What an NPU of a group sends for a collective at least, where all send as much, as around a ring.
+
+    All-reduce 2 (n - 1) / n of what it brings, reduce-scatter and all-to-all (n - 1) / n, all-gather n - 1 times that
+    (Chan et al., "Collective communication: theory, practice, and experience", 2007); of counts, what the NPU sends to
+    others that sends most.
+    """
+    if request.counts is not None:
+        return max(sum(row) - row[place] for place, row in enumerate(request.counts))
+    factors = {CollectiveKind.ALL_REDUCE: 2, CollectiveKind.ALL_GATHER: members}
+    return request.bytes * factors.get(request.kind, 1) * (members - 1) // members
 
 
 @dataclass(frozen=True)
@@ -43,15 +70,14 @@ class StageWork:
 
 @dataclass(frozen=True)
 class ModelSummary:
-    """``messages``: of all NPUs, from stage to stage, around rings and to servers."""
+    """A model on so many NPUs."""
 
     workload: ModelWorkload
     plan: TrainingPlan
     totals: Totals
     stages: tuple[StageWork, ...]
     traffic: tuple[Traffic, ...]
-    messages: int
-    message_bytes: int
+    messages: MessageTotals
 
 
 def summary_of(workload: ModelWorkload, dimensions: Sequence[int]) -> ModelSummary:
@@ -61,16 +87,25 @@ def summary_of(workload: ModelWorkload, dimensions: Sequence[int]) -> ModelSumma
         npus *= size
     plan, clock = workload.plan(npus), workload.clock()
     programs = training_programs(plan, clock, 1, dimensions)
-    messages = counted_messages(programs)
     return ModelSummary(
         workload,
         plan,
         workload.totals(),
         tuple(_stage(plan, number, clock) for number in range(plan.degrees.pipeline)),
         _traffic(programs),
-        sum(len(each.pairs) * each.times for each in messages),
-        sum(len(each.pairs) * each.times * each.bytes for each in messages),
+        _messages(programs),
     )
+
+
+def _messages(programs: TrainingPrograms) -> MessageTotals:
+    counts: Counter[int] = Counter()
+    sizes: Counter[int] = Counter()
+    for each in counted_messages(programs):
+        for source, _ in each.pairs:
+            counts[source] += each.times
+            sizes[source] += each.times * each.bytes
+    most, largest = max(counts.values(), default=0), max(sizes.values(), default=0)
+    return MessageTotals(counts.total(), sizes.total(), most, largest)
 
 
 def _stage(plan: TrainingPlan, number: int, clock: Clock) -> StageWork:
@@ -108,14 +143,16 @@ def _operations(items: tuple[Item, ...], plan: TrainingPlan) -> list[tuple[Opera
 
 def _traffic(programs: TrainingPrograms) -> tuple[Traffic, ...]:
     """Of the stage that has most bytes of each kind in each kind of group."""
-    by_stage: dict[tuple[str, str, int], dict[str, list[int]]] = defaultdict(lambda: defaultdict(lambda: [0, 0]))
+    by_stage: dict[tuple[str, str, int], dict[str, list[int]]] = defaultdict(lambda: defaultdict(lambda: [0, 0, 0]))
     sizes = {group.value: programs.plan.degrees.size(group) for group in Group}
     for request, times in counted_requests(programs):
         assert request.communicator is not None
         group, _, stage = request.communicator.name.partition(" of stage ")
-        key = request.kind.name.lower().replace("_", "-"), group, sizes.get(group, 2)
+        members = sizes.get(group, 2)
+        key = request.kind.name.lower().replace("_", "-"), group, members
         share = by_stage[key][stage]
         share[0] += times
         share[1] += times * request.bytes
+        share[2] += times * sent_bytes(request, members)
     most = {key: max(stages.values(), key=lambda share: share[1]) for key, stages in by_stage.items()}
     return tuple(Traffic(*key, *share) for key, share in sorted(most.items()))

@@ -7,6 +7,8 @@ import os
 from dataclasses import dataclass, replace
 from typing import Any
 
+from astra_ns3.config.core.reading import read_text
+from astra_ns3.config.core.yaml_document import parse_yaml
 from astra_ns3.config.model.file import ModelFile, read_model_file
 from astra_ns3.config.training_plan import Elements, Sharding, TrainingPlan
 from astra_ns3.errors import InputError
@@ -75,9 +77,21 @@ class ModelWorkload:
             servers=parallel.servers,
             asynchronous=parallel.asynchronous,
         )
+        self._check_schedule(plan)
         if parallel.overlap_tensor:
             _check_weights_follow(plan)
         return plan
+
+    def _check_schedule(self, plan: TrainingPlan) -> None:
+        """Raise InputError, with file, line and key, if the schedule asks for other numbers of parts or batches."""
+        first = Position(0, plan.degrees.pipeline, plan.virtual_stages, plan.micro_batches)
+        try:
+            order_of(plan.schedule, first)
+        except InputError as error:
+            path = ("parallel", "virtual_stages" if plan.schedule in SCHEDULES else "schedule")
+            if plan.schedule == "interleaved" and plan.virtual_stages > 1:
+                path = ("training", "micro_batches" if self.file.training.global_batch is None else "global_batch")
+            raise InputError(f"{_place(self.source, path)}: key '{'.'.join(path)}': {error}") from error
 
     def clock(self) -> Clock:
         """How long operations take; raises InputError if the file names a device or table that can't tell."""
@@ -128,6 +142,14 @@ def _check_weights_follow(plan: TrainingPlan) -> None:
             f"{plan.source}: parallel.overlap_tensor is on, expected off: schedule {plan.schedule} computes gradients "
             "of weights at other times"
         )
+
+
+def _place(source: str, path: tuple[str, ...]) -> str:
+    """File and line of a key; the source alone where it is no file that can be read."""
+    try:
+        return parse_yaml(read_text(source), source).place(path)
+    except InputError:
+        return source
 
 
 def read_model(path: str | os.PathLike[str]) -> ModelWorkload:

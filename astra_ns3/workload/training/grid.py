@@ -120,8 +120,16 @@ class TrainingGrid:
                 between = f"{lower} doesn't divide {stride}" if stride % lower else f"{stride} doesn't divide {upper}"
                 raise InputError(
                     f"{self._source}: groups of {name} = {stride} NPUs don't fit dimensions of {self._shape}: {between}"
+                    f"{self._what_fits(prod(dimensions))}"
                 )
         return _Dimension(lower, upper, tuple(sorted(begins)))
+
+    def _what_fits(self, npus: int) -> str:
+        """Dimensions with an end wherever a group ends; nothing to say if there are none."""
+        cuts = sorted({1, npus, *(stride for _, stride in self._ends())})
+        if any(after % before for before, after in pairwise(cuts)):
+            return ""
+        return f"; dimensions of {'x'.join(str(after // before) for before, after in pairwise(cuts))} would fit"
 
     def _ends(self) -> list[tuple[str, int]]:
         """Where groups of more than one NPU end, and what that is called."""

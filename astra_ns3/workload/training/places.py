@@ -14,11 +14,12 @@ from astra_ns3.workload.training.grid import TrainingGrid
 
 @dataclass(frozen=True)
 class Among:
-    """Over which dimensions of which communicator an exchange of a group of ``size`` NPUs goes."""
+    """Over which dimensions of which communicator an exchange of a ``group`` of ``size`` NPUs goes."""
 
     communicator: Communicator
     dimensions: tuple[int, ...]
     size: int
+    group: str
 
 
 class Places:
@@ -46,7 +47,8 @@ class Places:
             return None
         own = self._grid.of(group)
         name = group.value if self._degrees.pipeline == 1 else f"{group.value} of stage {stage}"
-        return Among(Communicator(self._ranks(stage), name, own.sizes), own.dimensions, self._degrees.size(group))
+        communicator = Communicator(self._ranks(stage), name, own.sizes)
+        return Among(communicator, own.dimensions, self._degrees.size(group), group.value)
 
     def _turned(self, group: Group, stage: int, by: int) -> Communicator:
         """In each place of a stage the NPU that comes so many after the one of this place in its group's ring."""
@@ -69,7 +71,8 @@ class Places:
             return None
         own = self._grid.pairs()
         ranks = [*self._ranks(0), *self._ranks(self._degrees.pipeline - 1)]
-        return Among(Communicator(ranks, "first and last stage", own.sizes), own.dimensions, 2)
+        name = "first and last stage"
+        return Among(Communicator(ranks, name, own.sizes), own.dimensions, 2, name)
 
     def _ranks(self, stage: int) -> range:
         return range(stage * self._degrees.stage_npus, (stage + 1) * self._degrees.stage_npus)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 from astra_ns3.config.training_plan import TrainingPlan
-from astra_ns3.network.records import Label, PassKind
+from astra_ns3.network.records import TAIL, Label, PassKind
 from astra_ns3.workload.computing.clock import Clock, KeepingClock
 from astra_ns3.workload.grid_cut import GridCut
 from astra_ns3.workload.models.scaling import scaled_plan
@@ -15,7 +15,7 @@ from astra_ns3.workload.operations import Program
 from astra_ns3.workload.role_programs import RolePrograms
 from astra_ns3.workload.roles import Role
 from astra_ns3.workload.training.places import Places
-from astra_ns3.workload.training.run import AGAIN, StageRun
+from astra_ns3.workload.training.run import ACTIVATION, AGAIN, GRADIENT, PIPELINE, UPDATE, WEIGHTS, StageRun
 from astra_ns3.workload.training.schedules import WorkKind
 from astra_ns3.workload.training.script import StageScript
 from astra_ns3.workload.training.sharding import Shards
@@ -59,6 +59,10 @@ class TrainingPrograms(RolePrograms):
     def step_of(self, label: Label) -> int:
         """How many passes of blocks come before; all before the update."""
         return self._steps.get((label.layer, label.part, label.micro_batch), self.steps)
+
+    def stands_with(self, layer: int | str) -> Mapping[str, PassKind]:
+        """Messages between stages with the pass that they belong to; what is sent of weights with their gradients."""
+        return _MESSAGES if layer == PIPELINE else _OF_BLOCKS
 
     @property
     def cut(self) -> GridCut:
@@ -113,3 +117,11 @@ _PARTS = {
     WorkKind.WEIGHT: (PassKind.WEIGHT_GRADIENT,),
 }
 """Of what is computed, by what a stage does."""
+_MESSAGES = {ACTIVATION: PassKind.FORWARD, GRADIENT: PassKind.INPUT_GRADIENT}
+_OF_BLOCKS = {
+    AGAIN: PassKind.FORWARD,
+    GRADIENT: PassKind.WEIGHT_GRADIENT,
+    WEIGHTS: PassKind.WEIGHT_GRADIENT,
+    UPDATE: PassKind.WEIGHT_GRADIENT,
+    TAIL: PassKind.WEIGHT_GRADIENT,
+}

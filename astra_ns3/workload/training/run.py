@@ -7,6 +7,7 @@ from collections.abc import Generator, Sequence
 
 from astra_ns3.network.records import Label, PassKind
 from astra_ns3.system.communicator import Communicator
+from astra_ns3.system.policies import HIGHEST_PRIORITY
 from astra_ns3.system.request import Handle
 from astra_ns3.workload.operations import Operation, Posting, Program, Receive, Send, Wait
 from astra_ns3.workload.training.schedules import Work, WorkKind
@@ -18,9 +19,16 @@ PIPELINE = "pipeline"
 """What messages between stages are called in the place of a layer."""
 OPTIMIZER = "optimizer"
 """What the update is called in the place of a layer."""
+SUMMED = "own tokens"
+"""What gradients that tensor groups add up, for each NPU used the weights for its own tokens, are called there."""
 TIED = "tied embedding"
 """What the gradient that the first and the last stage share is called in the place of a layer."""
 ACTIVATION, GRADIENT, WEIGHTS, AGAIN, UPDATE = "activation", "gradient", "weights", "recompute", "update"
+
+_NOW = "HIGHEST"
+"""The policy of what the block that is computed waits for."""
+_WEIGHTS_PRIORITY = HIGHEST_PRIORITY * 2 // 5
+"""That of weights is below this; and below HIGHEST in a graph of the run, too (``workload/graphs/unrolled.py``)."""
 
 FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT = PassKind.FORWARD, PassKind.INPUT_GRADIENT, PassKind.WEIGHT_GRADIENT
 
@@ -33,8 +41,11 @@ class StageRun:
     * a layer's exchanges before the next step, or before the end of its backward pass (of the gradient of its input, if
       the schedule does that of its weights apart);
     * what the neighbour sends before the pass that needs it; that what was sent has left, before the update;
-    * all gradients before the update, then those of a tied embedding;
+    * all gradients before the update, then those that tensor groups add up, then those of a tied embedding;
     * weights that others updated before the first forward pass that needs them, or, without overlap, before it begins.
+
+    What is needed first goes first in a queue: a block's own exchanges, then weights in the order of blocks to come.
+    Gradients, for which nothing waits before the end, go behind them, in the order of the system's policy.
     """
 
     def __init__(self, script: StageScript) -> None:
@@ -46,6 +57,7 @@ class StageRun:
         self._ahead: deque[list[Handle]] = deque()
         self._asked = 0
         self._used = 0
+        self._next_weights = _WEIGHTS_PRIORITY
 
     def program(self, passes: int) -> Program:
         """So many iterations."""
@@ -113,7 +125,7 @@ class StageRun:
             if isinstance(step, Computing):
                 yield step.operation(label)
             elif isinstance(step, Exchanging):
-                handle = yield from post(step.operation(label))
+                handle = yield from post(step.operation(label, _NOW))
                 if step.waited:
                     yield Wait(handle)
                 else:
@@ -133,9 +145,14 @@ class StageRun:
             handles = []
             for gather in use.gathers:
                 label = Label(number, use.layer, WEIGHTS, use.micro_batch)
-                handles.append((yield from post(gather.operation(label))))
+                handles.append((yield from self._gather_weights(gather, label)))
             self._ahead.append(handles)
         yield from wait(self._ahead.popleft())
+
+    def _gather_weights(self, gather: Exchanging, label: Label) -> Posted:
+        """They are gathered in the order in which they are needed, before all that are asked for later."""
+        self._next_weights -= 1
+        return (yield from post(gather.operation(label, self._next_weights)))
 
     def _reduce(self, number: int, block: BlockScript, batch: int) -> Program:
         """Gradients of full buckets go, at once or at the end."""
@@ -158,8 +175,10 @@ class StageRun:
         self._late.clear()
         yield from wait(self._sent)
         yield from wait(self._reducing)
+        if script.summed is not None:
+            yield Wait((yield from post(script.summed.operation(Label(number, SUMMED, GRADIENT), _NOW))))
         if script.tied is not None:
-            yield Wait((yield from post(script.tied.operation(Label(number, TIED, GRADIENT)))))
+            yield Wait((yield from post(script.tied.operation(Label(number, TIED, GRADIENT), _NOW))))
         if script.update is not None:
             yield script.update.operation(Label(number, OPTIMIZER, UPDATE))
         for chunk in script.chunks:
@@ -170,7 +189,8 @@ class StageRun:
         """The weights that an NPU has updated go to the others."""
         for bucket in block.buckets:
             if bucket.gather is not None:
-                handle = yield from post(bucket.gather.operation(Label(number, block.layer, WEIGHTS)))
+                label = Label(number, block.layer, WEIGHTS)
+                handle = yield from self._gather_weights(bucket.gather, label)
                 self._weights.setdefault(block.layer, []).append(handle)
         if not self._script.sharding.overlap:
             yield from wait(self._weights.pop(block.layer, []))
@@ -204,9 +224,10 @@ class StageRun:
 def _turn(step: Turning, label: Label) -> Program:
     for turn in range(step.turns):
         handles = []
-        if step.closed or turn < step.turns - 1:
-            handles.append((yield from post(Send(step.next, step.bytes, step.tag, label))))
-            handles.append((yield from post(Receive(step.before, step.bytes, step.tag, label))))
+        bytes = step.home_bytes + (step.bytes if turn < step.turns - 1 else 0)
+        if bytes:
+            handles.append((yield from post(Send(step.next, bytes, step.tag, label))))
+            handles.append((yield from post(Receive(step.before, bytes, step.tag, label))))
         yield step.computing.operation(label)
         for handle in handles:
             yield Wait(handle)

@@ -8,7 +8,7 @@ from functools import cached_property
 from itertools import accumulate
 
 from astra_ns3.config.core.collective_kind import CollectiveKind
-from astra_ns3.config.training_plan import Block, TrainingPlan
+from astra_ns3.config.training_plan import Block, Group, TrainingPlan
 from astra_ns3.errors import InputError
 from astra_ns3.workload.roles import Role
 from astra_ns3.workload.training.places import Among
@@ -86,6 +86,16 @@ class StageScript:
         """Of the stage's weights; None if it has none."""
         update = self._shards.update([block for chunk in self._plan.stage(self.stage) for block in chunk])
         return self._maker.computing(update) if update.bytes else None
+
+    @cached_property
+    def summed(self) -> Exchanging | None:
+        """The sum over tensor groups of gradients of what each NPU has for its own tokens; None if nothing is.
+
+        One at the end of the backward pass, of all that the stage has, as Megatron-LM does (``finalize_model_grads``).
+        """
+        parameters = sum(block.summed_parameters for chunk in self._plan.stage(self.stage) for block in chunk)
+        bytes = self._shards.summed_bytes(parameters)
+        return self._maker.exchange(CollectiveKind.ALL_REDUCE, Group.TENSOR, bytes)
 
     def next_part(self, chunk: int) -> int:
         """Which of its stage's parts the one is that comes after one of ours."""

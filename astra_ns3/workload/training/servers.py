@@ -29,6 +29,9 @@ from astra_ns3.workload.training.script import StageScript
 from astra_ns3.workload.training.sharding import Bucket, Shards
 from astra_ns3.workload.training.steps import Computing, Exchanging, StepMaker
 
+SERVERS = "servers"
+"""What waiting for messages between workers and servers is told under."""
+
 
 @dataclass(frozen=True)
 class Part:
@@ -160,10 +163,12 @@ class WorkerRun(StageRun):
     def _hand_in(self, label: Label, bucket: Bucket) -> Program:
         part = self._parts[bucket]
         for server in self._servers:
-            sent = Send(server, part.gradient_bytes, (GRADIENT, part.tag), label)
+            sent = Send(server, part.gradient_bytes, (GRADIENT, part.tag), label, group=SERVERS)
             self._sent.append((yield from post(sent)))
         for server in self._servers:
-            answer = Receive(server, part.weight_bytes, (WEIGHTS, part.tag), label._replace(part=WEIGHTS))
+            answer = Receive(
+                server, part.weight_bytes, (WEIGHTS, part.tag), label._replace(part=WEIGHTS), group=SERVERS
+            )
             self._weights.setdefault(part.layer, []).append((yield from post(answer)))
 
 
@@ -220,7 +225,9 @@ class ServerRun:
 
     def _answer(self, number: int, part: Part, worker: Communicator) -> Program:
         label = Label(number, part.layer, WEIGHTS)
-        self._sent.append((yield from post(Send(worker, part.weight_bytes, (WEIGHTS, part.tag), label))))
+        self._sent.append((yield from post(Send(worker, part.weight_bytes, (WEIGHTS, part.tag), label, group=SERVERS))))
 
     def _gradient(self, number: int, part: Part, worker: Communicator) -> Receive:
-        return Receive(worker, part.gradient_bytes, (GRADIENT, part.tag), Label(number, part.layer, GRADIENT))
+        return Receive(
+            worker, part.gradient_bytes, (GRADIENT, part.tag), Label(number, part.layer, GRADIENT), group=SERVERS
+        )

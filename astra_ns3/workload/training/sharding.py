@@ -10,7 +10,7 @@ as PyTorch's FSDP: Y. Zhao et al., "PyTorch FSDP", VLDB 2023; buckets: S. Li et 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.training_plan import Block, Elements, Group, Operation, OperationKind, Sharding, TrainingPlan
@@ -77,6 +77,11 @@ class Shards:
         """What one NPU has of so many."""
         return -(-parameters // self._sizes[group])
 
+    def summed_bytes(self, parameters: int) -> int:
+        """What a tensor group adds up of so many: all as in Megatron-LM, from stage 2 on what an NPU has of them."""
+        own = self.shard(Group.GRADIENT, parameters) if self._sharding.stage >= 2 else parameters
+        return self._sent_bytes(own * self._elements.gradient)
+
     def tied_bytes(self, parameters: int) -> int:
         """What an NPU has of the gradient of the embedding that two stages have."""
         own = self.shard(Group.GRADIENT, parameters) if self._sharding.stage else parameters
@@ -109,4 +114,5 @@ class Shards:
 
     def _gather(self, group: Group, parameters: int) -> Exchanging | None:
         bytes = self._sent_bytes(self.shard(group, parameters) * self._elements.weight)
-        return self.maker.exchange(CollectiveKind.ALL_GATHER, group, bytes, waited=False)
+        gather = self.maker.exchange(CollectiveKind.ALL_GATHER, group, bytes, waited=False)
+        return gather and replace(gather, content="weights")

@@ -47,25 +47,31 @@ class Computing:
 
 @dataclass(frozen=True)
 class Exchanging:
-    """A collective of ``bytes`` of each NPU; see :class:`~astra_ns3.config.training_plan.Exchange`."""
+    """A collective of ``bytes`` of each NPU; see :class:`~astra_ns3.config.training_plan.Exchange`.
+
+    ``content``: of what, where that tells exchanges in the same group apart.
+    """
 
     kind: CollectiveKind
     bytes: int
     among: Among
     waited: bool = True
     counts: tuple[tuple[int, ...], ...] | None = None
+    content: str = ""
 
-    def operation(self, label: Label) -> Issue:
-        """What a program yields."""
+    def operation(self, label: Label, policy: str | int | None = None) -> Issue:
+        """What a program yields; ``policy``: a request's."""
         among = self.among
         return Issue(
             CollectiveRequest(
                 self.kind,
                 self.bytes,
                 label,
+                policy,
                 dimensions=among.dimensions,
                 communicator=among.communicator,
                 counts=self.counts,
+                group=f"{among.group}, {self.content}" if self.content else among.group,
             )
         )
 
@@ -77,7 +83,7 @@ class Turning:
     turns: int
     computing: Computing
     bytes: int
-    closed: bool
+    home_bytes: int
     next: Communicator
     before: Communicator
     tag: str
@@ -155,9 +161,9 @@ class StepMaker:
     def _ring(self, item: Ring) -> Step:
         one = self.computing(item.operation)
         among = self._places.among(item.group, self._stage)
-        if among is None or not item.bytes:
+        if among is None or not item.turn_bytes:
             turns = among.size if among else 1
             return Computing(one.time_ps * turns, None, one.memory_ps * turns)
         turned = self._places.turned
         after, before = turned(item.group, self._stage, 1), turned(item.group, self._stage, -1)
-        return Turning(among.size, one, item.bytes, item.closed, after, before, item.group.value)
+        return Turning(among.size, one, item.bytes, item.home_bytes, after, before, item.group.value)

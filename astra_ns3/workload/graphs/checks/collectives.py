@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from astra_ns3.config.graph_workload import GraphNode, GraphWorkload, NodeKind
 from astra_ns3.errors import InputError, ProgramMismatch, nearest
-from astra_ns3.workload.graphs.checks.place import and_more, named, place
+from astra_ns3.workload.graphs.checks.place import and_more, named, only_npus, place
 
 _MASK = 2**64 - 1
 
@@ -92,7 +92,7 @@ class CollectiveCheck:
         if strangers:
             raise InputError(
                 f"{self._workload.source}: communicator '{group}' has member {strangers[0]}, "
-                f"but there are only {npus} NPUs, 0 to {npus - 1}"
+                f"but there {only_npus(npus)}"
             )
         if self._seen[group] < len(members):
             first = self._first[group].npu

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from astra_ns3.config.graph_workload import GraphNode, GraphWorkload, NodeKind
 from astra_ns3.errors import InputError, ProgramMismatch
-from astra_ns3.workload.graphs.checks.place import and_more, named, place
+from astra_ns3.workload.graphs.checks.place import and_more, named, only_npus, place
 
 _MASK = 2**64 - 1
 
@@ -62,10 +62,7 @@ class MessageCheck:
         self._sizes -= hash(f"{key} {node.bytes}")
 
     def _no_peer(self, npu: int, node: GraphNode, does: str) -> str:
-        return (
-            f"{place(self._workload, npu, node)}: {does} NPU {node.peer}, "
-            f"but there are only {self._npus} NPUs, 0 to {self._npus - 1}"
-        )
+        return f"{place(self._workload, npu, node)}: {does} NPU {node.peer}, but there {only_npus(self._npus)}"
 
     def raise_problems(self) -> None:
         """Raise InputError for messages to nobody or without a size, ProgramMismatch for those with one end."""

@@ -20,3 +20,10 @@ def place(workload: GraphWorkload, npu: int, node: GraphNode) -> str:
 def and_more(count: int, what: str) -> str:
     """``" (and 3 more NODES)"`` if there are more than the one that was named."""
     return f" (and {count - 1} more {what})" if count > 1 else ""
+
+
+def only_npus(npus: int) -> str:
+    """How many NPUs there are, in the words behind "but there"."""
+    if npus == 1:
+        return "is only NPU 0: name the files' folder or prefix, if it is one rank of several"
+    return f"are only {npus} NPUs, 0 to {npus - 1}"

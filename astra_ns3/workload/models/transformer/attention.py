@@ -8,6 +8,7 @@ is kept: V. Korthikanti et al., "Reducing Activation Recomputation in Large Tran
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from astra_ns3.config.model.transformer import LatentAttention
 from astra_ns3.workload.models.operations import Linear, elementwise
@@ -31,6 +32,7 @@ def attention(share: Share) -> Iterator[Piece]:
         Linear("attention output", share.tokens, share.shape.hidden, made, share.value_bytes),
         share.tokens * made * share.value_bytes,
         share.shape.hidden,
+        sums=True,
     )
     yield share.leave()
     yield addition(share, "attention addition")
@@ -50,7 +52,8 @@ def _latent(share: Share, latent: LatentAttention) -> Piece:
     shape, tokens, value = share.shape, share.own_tokens, share.value_bytes
     pieces = []
     down = latent.query_rank + latent.key_value_rank + latent.rotary_size
-    pieces.append(linear(share, Linear("latent down", tokens, down, shape.hidden, value), share.own_bytes))
+    made_short = linear(share, Linear("latent down", tokens, down, shape.hidden, value), share.own_bytes)
+    pieces.append(replace(made_short, summed_parameters=share.summed(made_short.parameters)))
     normed = latent.query_rank + latent.key_value_rank
     pieces.append(_latent_norm(share, normed))
     # Without short queries, queries are made of the block's input, which comes along.
@@ -68,10 +71,12 @@ def _latent(share: Share, latent: LatentAttention) -> Piece:
 
 def _latent_norm(share: Share, size: int) -> Piece:
     moved = share.own_tokens * size * share.value_bytes
+    parameters = norm_parameters(share.shape.norm, size)
     return Piece(
         (elementwise("latent norm", 2 * moved),),
         (elementwise("latent norm gradient", 3 * moved),),
-        parameters=norm_parameters(share.shape.norm, size),
+        parameters=parameters,
+        summed_parameters=share.summed(parameters),
         kept_bytes=moved,
     )
 

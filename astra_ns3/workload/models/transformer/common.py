@@ -17,10 +17,12 @@ def norm_parameters(share_norm: str, size: int) -> int:
 
 def norm(share: Share, name: str) -> Piece:
     """A normalisation of an NPU's own tokens; its input is kept."""
+    parameters = norm_parameters(share.shape.norm, share.shape.hidden)
     return Piece(
         (elementwise(name, 2 * share.own_bytes),),
         (elementwise(f"{name} gradient", 3 * share.own_bytes),),
-        parameters=norm_parameters(share.shape.norm, share.shape.hidden),
+        parameters=parameters,
+        summed_parameters=share.summed(parameters),
         kept_bytes=share.own_bytes,
     )
 
@@ -35,12 +37,17 @@ def addition(share: Share, name: str) -> Piece:
     )
 
 
-def linear(share: Share, product: Linear, kept_bytes: int, bias: int = 0) -> Piece:
-    """A product with weights, of which ``kept_bytes`` of input stay; ``bias``: numbers of one, if the model has it."""
+def linear(share: Share, product: Linear, kept_bytes: int, bias: int = 0, *, sums: bool = False) -> Piece:
+    """A product with weights, of which ``kept_bytes`` of input stay; ``bias``: numbers of one, if the model has it.
+
+    ``sums``: the tensor group adds up its outputs, and each NPU the bias to its own tokens.
+    """
+    biases = bias if share.shape.biases else 0
     return Piece(
         (product.forward,),
         (product.input_gradient,),
         (product.weight_gradient,),
-        parameters=product.inputs * product.outputs + (bias if share.shape.biases else 0),
+        parameters=product.inputs * product.outputs + biases,
+        summed_parameters=share.summed(biases) if sums else 0,
         kept_bytes=kept_bytes,
     )

@@ -1,11 +1,11 @@
 """Scores, softmax and weighted sum: on one NPU, or over the NPUs that share each sequence.
 
 ``ring``: H. Liu et al., "Ring Attention with Blockwise Transformers for Near-Infinite Context", 2023: keys and values
-go round; back, with their gradients, and all the way home. ``all-to-all``: S. A. Jacobs et al., "DeepSpeed Ulysses",
-2023: heads are shared instead of tokens while scores are computed. ``all-gather``: everybody gets all keys and values
-(Llama Team, "The Llama 3 Herd of Models", 2024, section 3.3.2). Kept is what Korthikanti et al. (2022, section 4)
-count; a fused kernel (T. Dao et al., "FlashAttention", NeurIPS 2022) keeps one number a row instead of scores, and
-computes these again on the way back.
+go round; back, with their gradients, which go all the way home. ``all-to-all``: S. A. Jacobs et al., "DeepSpeed
+Ulysses", 2023: heads are shared instead of tokens while scores are computed. ``all-gather``: everybody gets all keys
+and values (Llama Team, "The Llama 3 Herd of Models", 2024, section 3.3.2). Kept is what Korthikanti et al. (2022,
+section 4) count; a fused kernel (T. Dao et al., "FlashAttention", NeurIPS 2022) keeps one number a row instead of
+scores, and computes these again on the way back.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def _ring(share: Share) -> Piece:
     part = _keys_values_bytes(share)
     return Piece(
         (Ring(Group.CONTEXT, forward, part),),
-        (Ring(Group.CONTEXT, backward, 2 * part, closed=True),),
+        (Ring(Group.CONTEXT, backward, part, home_bytes=part),),
         kept_bytes=_ROW_BYTES * share.batch * share.heads * size,
     )
 

@@ -40,11 +40,13 @@ def _router(share: Share, experts: Experts) -> Piece:
     """Scores of all experts for each own token, and which are the highest."""
     product = Linear("router", share.own_tokens, experts.count, share.shape.hidden, share.value_bytes)
     scores = share.own_tokens * experts.count * _SCORE_BYTES
+    parameters = experts.count * (share.shape.hidden + int(experts.router_biases))
     return Piece(
         (product.forward, elementwise("router choice", 2 * scores)),
         (elementwise("router choice gradient", 2 * scores), product.input_gradient),
         (product.weight_gradient,),
-        parameters=experts.count * (share.shape.hidden + int(experts.router_biases)),
+        parameters=parameters,
+        summed_parameters=share.summed(parameters),
         kept_bytes=scores,
     )
 

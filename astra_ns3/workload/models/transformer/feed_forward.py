@@ -31,7 +31,7 @@ def network(share: Share, name: str, width: int) -> Iterator[Piece]:
     yield linear(share, up, share.input_bytes(hidden), outputs)
     yield activation(share, f"{name} activation", share.tokens, part)
     down = Linear(f"{name} down", share.tokens, hidden, part, value)
-    yield linear(share, down, share.tokens * part * value, hidden)
+    yield linear(share, down, share.tokens * part * value, hidden, sums=True)
     yield share.leave()
 
 

@@ -47,6 +47,10 @@ class Share:
         """Whether the tensor group splits tokens where it doesn't split products."""
         return self.file.parallel.sequence and self.degrees.tensor > 1
 
+    def summed(self, parameters: int) -> int:
+        """Those of so many, used for an NPU's own tokens, whose gradients the tensor group adds up."""
+        return parameters if self.splits_sequence else 0
+
     @property
     def own_tokens(self) -> int:
         """That it has outside of split products."""

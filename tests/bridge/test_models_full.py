@@ -1,0 +1,53 @@
+"""Every model file at full size on the analytical network, as docs/models.md's table has it. The long ones are slow."""
+
+from __future__ import annotations
+
+import re
+from runpy import run_path
+from typing import Any
+
+import pytest
+from support.pages import ROOT, text_of
+
+from astra_ns3.config.core.compatibility import OURS
+from astra_ns3.experiments.expected import expected_run
+from astra_ns3.system.file import parse_system
+from astra_ns3.workload.models.summary import summary_of
+from astra_ns3.workload.training.making import training_programs
+
+SCRIPT: dict[str, Any] = run_path(str(ROOT / "benchmarks" / "models.py"), run_name="benchmark")
+SLOW = (
+    *("deepseek-v3", "gpt-3-175b", "llama-3-405b", "llama-3-70b", "llama-3-8b", "mixtral-8x7b", "transformer-1t"),
+    "turing-nlg-17b",
+)
+ROUNDED_US = 2e-6
+"""Two numbers to the picosecond, as floats."""
+
+
+def table() -> dict[str, tuple[str, str]]:
+    """NPUs and times of each model, as the page has them."""
+    cells = r"^\| `([\w-]+)` \| ([\d,]+) \| ([\d.]+ \w+ \| [\d.]+ \w+ \| [\d.]+ \w+) \|"
+    return {name: (npus, times) for name, npus, times in re.findall(cells, text_of("docs/models.md"), re.MULTILINE)}
+
+
+def test_every_file_stands_in_the_table_of_iterations() -> None:
+    assert set(table()) == set(SCRIPT["NAMES"])
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW)) for name in SCRIPT["NAMES"]]
+)
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_an_iteration_at_full_size_is_the_one_that_the_table_tells(name: str) -> None:
+    model, network, result = SCRIPT["played"](name)
+    assert result.complete
+    system = parse_system(SCRIPT["SYSTEM"], "here")
+    programs = training_programs(model.plan(network.npus), model.clock(), 1, network.dimensions)
+    expected = expected_run(programs, system, None, OURS)
+    assert result.metadata["statistics"]["messages"] == sum(
+        play.count * len(play.groups) * play.schedule.messages for play in expected.plays
+    )
+    npus = result.npus
+    assert (npus["compute_us"] + npus["exposed_us"] - npus["finish_us"]).abs().max() < ROUNDED_US
+    assert result.finish_ps >= max(stage.compute_ps for stage in summary_of(model, network.dimensions).stages)
+    assert table()[name] == (f"{network.npus:,}", SCRIPT["times"](result))
