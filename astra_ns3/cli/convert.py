@@ -12,6 +12,7 @@ from astra_ns3.workload.files.chakra.trace import ChakraTrace, read_chakra
 from astra_ns3.workload.files.conversion import TARGETS, Converted, Unrolling, convert
 from astra_ns3.workload.files.registry import AnyWorkload, read_workload
 
+_FIRST_TRACE = ".0.et"
 _DIMENSIONS = re.compile(r"[1-9][0-9]{0,6}(x[1-9][0-9]{0,6})*")
 
 
@@ -66,7 +67,9 @@ def tell_of(converted: Converted, *, as_json: bool) -> int:
         print_json({"files": list(converted.files), "warnings": list(converted.warnings), "exit_status": 0})
         return 0
     more = f" and {len(converted.files) - 1} more files" if len(converted.files) > 1 else ""
-    show(f"written to {converted.files[0]}{more}: {converted.holds}")
+    prefix = converted.files[0].removesuffix(_FIRST_TRACE)
+    played = f"; -w {prefix} plays them" if more and prefix != converted.files[0] else ""
+    show(f"written to {converted.files[0]}{more}: {converted.holds}{played}")
     return 0
 
 

@@ -11,7 +11,7 @@ from astra_ns3.config.workload import Workload
 from astra_ns3.errors import InputError
 from astra_ns3.experiments.foreseen import Foreseen, foreseen_document
 from astra_ns3.experiments.jobs.flows import FlowsJob
-from astra_ns3.report.foreseen_text import foreseen_rows
+from astra_ns3.report.foreseen_text import foreseen_rows, stage_rows
 from astra_ns3.report.workload.figure import draw_levels
 from astra_ns3.report.workload.model import model_document, model_text
 from astra_ns3.report.workload.text import overview_document, overview_text
@@ -46,10 +46,8 @@ def show_workload(file: str, dimensions: str | None, groups: str | None, output:
     workload = read(file, groups)
     if isinstance(workload, FlowList):
         return _show_flows(workload, output, as_json=as_json)
-    if isinstance(workload, ModelWorkload) and not output:
-        return _show_model(workload, sizes_of(dimensions) or (workload.least_npus,), as_json=as_json)
     if isinstance(workload, ModelWorkload):
-        dimensions = dimensions or str(workload.least_npus)
+        return _show_model(workload, sizes_of(dimensions) or (workload.least_npus,), output, as_json=as_json)
     usual = (workload.npus or _DEFAULT_NPUS,) if isinstance(workload, Workload) else None
     sizes = sizes_of(dimensions) or usual
     graphs = as_graphs(workload, Unrolling(sizes))
@@ -69,19 +67,29 @@ def show_workload(file: str, dimensions: str | None, groups: str | None, output:
     return 0
 
 
-def _show_model(workload: ModelWorkload, dimensions: tuple[int, ...], *, as_json: bool) -> int:
-    """A model's numbers; its graph is only drawn."""
+def _show_model(workload: ModelWorkload, dimensions: tuple[int, ...], output: str | None, *, as_json: bool) -> int:
+    """A model's numbers; its graph is drawn if asked for, and not told in numbers."""
     found = summary_of(workload, dimensions)
     plan = found.plan
     foreseen = foreseen_document(Foreseen(memory_of(plan), plan.memory_bytes, expert_skew(plan)))
     document = {**model_document(found), **foreseen}
     warnings = [*workload.warnings(plan.degrees.npus + plan.servers), *memory_warnings(plan)]
+    if output:
+        graphs = as_graphs(workload, Unrolling(dimensions))
+        warnings = list(dict.fromkeys((*warnings, *graphs.warnings)))
+        draw_levels(overview(graphs), output, f"{document['source']}, {document['npus']} NPUs")
+        document["written"] = output
     for warning in warnings:
         log_warning(warning)
     if as_json:
         print_json({**document, "warnings": warnings, "exit_status": 0})
         return 0
-    show("\n".join([model_text(document), *(f"{name:<17} {words}" for name, words in foreseen_rows(document))]))
+    told = [f"{name:<17} {words}" for name, words in foreseen_rows(document)]
+    stages = stage_rows(document)
+    told += [f"  {stage:<15} {peak}, {when}: {most}" for stage, peak, when, most in stages if len(stages) > 1]
+    show("\n".join([model_text(document), *told]))
+    if output:
+        show(f"written to {output}")
     return 0
 
 

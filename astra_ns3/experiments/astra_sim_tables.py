@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from astra_ns3.experiments.tables import Cell, CellColumn, Table, decimal, mean_microseconds, microseconds
-from astra_ns3.network.records import LayerDetail, LayerTimes, NpuRecord, PhaseTimes, RunRecords
+from astra_ns3.network.records import LayerDetail, LayerTimes, NpuRecord, PassKind, PhaseTimes, RunRecords
 from astra_ns3.units import PS_PER_US
 
 END_TO_END = "EndToEnd.csv"
@@ -51,11 +51,11 @@ _PARTS = (
     ("exposed comm", "exposed_ps"),
     ("total comm", "comm_ps"),
 )
-_PASSES = (("fwd", "forward"), ("wg", "weight_gradient"), ("ig", "input_gradient"))
+_PASSES = (("fwd", PassKind.FORWARD), ("wg", PassKind.WEIGHT_GRADIENT), ("ig", PassKind.INPUT_GRADIENT))
 
 
-def _pass_time(of_pass: str, of_times: str) -> Callable[[_LayerRow], Cell]:
-    return lambda row: microseconds(getattr(getattr(row.layer, of_pass), of_times))
+def _pass_time(of_pass: PassKind, of_times: str) -> Callable[[_LayerRow], Cell]:
+    return lambda row: microseconds(getattr(row.layer.with_others(of_pass), of_times))
 
 
 END_TO_END_COLUMNS: tuple[CellColumn[_LayerRow], ...] = (

@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from astra_ns3.collectives.schedule_files import Tell, silent
-from astra_ns3.config.compute_slowdown import ComputeSlowdown, read_compute_slowdown
+from astra_ns3.config.compute_slowdown import ComputeSlowdown
 from astra_ns3.config.core.compatibility import OURS, Compatibility, preset
 from astra_ns3.config.network.analytical_network import AnalyticalNetwork
 from astra_ns3.config.network.file import AnyNetwork, NetworkFile, read_network_file
-from astra_ns3.config.network.packet_network import NetworkConfig
+from astra_ns3.config.network.packet_network import NetworkConfig, Observe
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.errors import InputError
 from astra_ns3.experiments.costs import BYTES_PER_NPU
@@ -22,11 +22,13 @@ from astra_ns3.experiments.jobs.job import Ground, Job
 from astra_ns3.experiments.jobs.registry import JOBS, job_of, under_rules, without_effect
 from astra_ns3.experiments.network_summary import wire_sizes
 from astra_ns3.experiments.options import (
+    ANALYTICAL,
     USUAL,
     Options,
     network_with_options,
     system_with_options,
 )
+from astra_ns3.experiments.slowdown import checked_slowdown
 from astra_ns3.memory import require_memory
 from astra_ns3.network.api import EndpointModel
 from astra_ns3.network.plan import AnyPlan, plan_network
@@ -116,7 +118,7 @@ def load_inputs(
     compatibility = preset(compat)
     system_config = system_with_options(_given(system, (SystemConfig,), read_system), options)
     with _named(network):
-        network_config = network_with_options(read_in_network.network, options)
+        network_config, unobserved = _observed(network_with_options(read_in_network.network, options), options)
     comm_scale, compute_scale = options.scales
     job = under_rules(read_in_job.scaled(comm_scale, compute_scale), compatibility)
     ground = Ground(system_config, network_config.dimensions, network_config.bandwidths, compatibility)
@@ -139,6 +141,7 @@ def load_inputs(
             dict.fromkeys(
                 (
                     *read_in_network.warnings,
+                    *(f"{_place(network, read_in_network, words)}{words}" for words in unobserved),
                     *warnings,
                     *read_in_job.scaled_apart(comm_scale, compute_scale),
                     *job.warnings(ground),
@@ -149,7 +152,7 @@ def load_inputs(
         compatibility,
         compat,
         network_config.observe.anything and not read_in_network.imported,
-        _slowdown(network_config, options),
+        checked_slowdown(options.compute_slowdown, network_config.npus),
         {1: expected},
     )
 
@@ -160,6 +163,19 @@ def _network_file(network: FilePath | AnyNetwork) -> NetworkFile:
         return NetworkFile(network)
     found: NetworkFile = _given(network, (NetworkConfig, AnalyticalNetwork), read_network_file)
     return found
+
+
+def _observed(network: AnyNetwork, options: Options) -> tuple[AnyNetwork, list[str]]:
+    """The network that is played, and what to warn of: by formula one of packets has nothing to observe."""
+    if options.backend not in ANALYTICAL or not isinstance(network, NetworkConfig) or not network.observe.anything:
+        return network, []
+    words = "key 'observe': without effect on the analytical network, which has no connections, queues or packets"
+    return network.model_copy(update={"observe": Observe()}), [words]
+
+
+def _place(value: object, file: NetworkFile, words: str) -> str:
+    """The file, and the line if it is known, in front of a warning; nothing if ``value`` is no path."""
+    return f"{file.place_of(words) or os.fspath(value)}: " if isinstance(value, (str, os.PathLike)) else ""
 
 
 def _check_grid(network: AnyNetwork) -> None:
@@ -175,7 +191,7 @@ def _check_reported(network: AnyNetwork, options: Options) -> None:
         )
 
 
-_FILES = ("groups", "remote_memory", "logical_topology", "compute_slowdown")
+_FILES = ("groups", "remote_memory", "logical_topology")
 """Options that name a file."""
 
 
@@ -185,19 +201,6 @@ def _check_paths(options: Options) -> None:
         value = getattr(options, name)
         if value is not None and not isinstance(value, (str, os.PathLike)):
             raise InputError(f"{name} is a {type(value).__name__}, expected the path of a file")
-
-
-def _slowdown(network: AnyNetwork, options: Options) -> ComputeSlowdown | None:
-    """What the option's file says; raises InputError if it names an NPU that the network hasn't."""
-    if options.compute_slowdown is None:
-        return None
-    slowdown = read_compute_slowdown(options.compute_slowdown)
-    largest, file = slowdown.largest_npu(), os.fspath(options.compute_slowdown)
-    if largest >= network.npus:
-        raise InputError(
-            f"{file}: key 'stragglers': found NPU {largest}, expected one of {network.npus}, 0 to {network.npus - 1}"
-        )
-    return slowdown
 
 
 def _check_durations(network: AnyNetwork, expected: ExpectedRun) -> None:
@@ -229,6 +232,8 @@ def _network(network: AnyNetwork, options: Options, endpoint: EndpointModel) -> 
     graph = plan.graph
     if len(graph.npu_host) != network.npus:
         raise InputError(f"the topology places {len(graph.npu_host)} NPUs, expected {network.npus}")
+    if options.backend in ANALYTICAL:  # all that follows is of packets
+        return plan, []
     observe = network.observe
     resolve_ports(graph, (*observe.queues, *observe.utilisation, *observe.pcap))
     weighted = network.topology.routing.weighted

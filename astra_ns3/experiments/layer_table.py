@@ -8,10 +8,7 @@ from typing import NamedTuple
 
 from astra_ns3.network.parquet import schema_of
 from astra_ns3.network.recorded import Column, RecordedTable
-from astra_ns3.network.records import LayerTimes, PassTimes, RoleTimes
-
-TAIL = "tail"
-"""The part in which a layer's collectives are waited for after the last pass."""
+from astra_ns3.network.records import TAIL, LayerTimes, PassTimes, RoleTimes
 
 
 class _Row(NamedTuple):

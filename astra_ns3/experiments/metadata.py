@@ -19,6 +19,7 @@ from astra_ns3.experiments.watch import Watch
 from astra_ns3.network.records import RunRecords
 
 FORMAT_VERSION = 1
+_SEVERAL = 2
 VARYING_KEYS = ("started", "timing", "memory", "versions")
 """Keys of run.json that differ between two runs of the same files and seed; nothing else does."""
 
@@ -90,16 +91,34 @@ def _stop_document(error: AstraNs3Error | None) -> dict[str, Any] | None:
 def _totals(records: RunRecords) -> dict[str, Any]:
     """Sums over the run; compute and exposed time are those of the reported NPU."""
     npu = records.npus[records.reported_npu]
+    ended = chunks = 0
+    for record in records.collectives:  # once: each may be made as it is asked for
+        ended += record.end_ps is not None
+        chunks += record.chunks
     return {
         "npus": len(records.npus),
         "npus_done": sum(npu.done for npu in records.npus),
         "compute_ps": npu.compute_ps,
         "exposed_ps": npu.exposed_ps,
         "exposed_by_layer": [{"layer": layer.name, "exposed_ps": layer.exposed_ps} for layer in records.layers],
+        "exposed_by_group": _groups(records.groups),
+        **_of_roles(records),
         "collectives": len(records.collectives),
-        "collectives_ended": sum(record.end_ps is not None for record in records.collectives),
-        "chunks": sum(record.chunks for record in records.collectives),
+        "collectives_ended": ended,
+        "chunks": chunks,
     }
+
+
+def _of_roles(records: RunRecords) -> dict[str, Any]:
+    """The same of the NPU that stands for each role, if there are several."""
+    if len(records.roles) < _SEVERAL:
+        return {}
+    by_role = [{"role": role.role, "npu": role.npu, "groups": _groups(role.groups)} for role in records.roles]
+    return {"exposed_by_group_of_roles": by_role}
+
+
+def _groups(groups: Mapping[str, int]) -> list[dict[str, Any]]:
+    return [{"group": group, "exposed_ps": time_ps} for group, time_ps in groups.items()]
 
 
 def _cost(played: Played, watch: Watch) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from astra_ns3.errors import InputError
 from astra_ns3.network.plan import NetworkPlan, plan_network
 from astra_ns3.topology.graph import Graph
 from astra_ns3.topology.measures import Measures, measure
-from astra_ns3.topology.paths import round_trip_ps
+from astra_ns3.topology.paths import cut_through_of, round_trip_ps
 from astra_ns3.transport.roce import roce_frames
 from astra_ns3.transport.tcp import tcp_parameters
 from astra_ns3.transport.wire import tcp_packet_bytes, wire_bytes
@@ -68,7 +68,7 @@ def wire_sizes(config: NetworkConfig) -> tuple[int, int]:
 def network_summary(network: LoadedNetwork) -> dict[str, Any]:
     """The numbers of a network as plain data."""
     config, graph = network.config, network.graph
-    found = measure(graph, network.plan.tables)
+    found, slowest = measure(graph, network.plan.tables), network.plan.slowest
     return {
         "file": network.name,
         "kind": config.topology.kind,
@@ -80,7 +80,7 @@ def network_summary(network: LoadedNetwork) -> dict[str, Any]:
         "diameter": found.diameter,
         "paths": found.paths,
         "bisection_bps": found.bisection_bps,
-        "round_trip_ps": round_trip_ps(network.plan.slowest, *wire_sizes(config)),
+        "round_trip_ps": round_trip_ps(slowest, *wire_sizes(config), cut_through_of(graph, slowest)),
         "oversubscription": {name: float(ratio) for name, ratio in found.oversubscription},
         "routing": config.topology.routing.kind,
     }

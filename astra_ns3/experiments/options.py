@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import isfinite, prod
 from pathlib import Path
 
+from astra_ns3.config.compute_slowdown import ComputeSlowdown
 from astra_ns3.config.core.compatibility import preset
 from astra_ns3.config.core.model import shown
 from astra_ns3.config.formats.logical_topology import read_logical_topology
@@ -24,6 +26,8 @@ from astra_ns3.system.file import parse_system
 from astra_ns3.units import LARGEST_INTEGER
 from astra_ns3.user_code import check_user_file
 
+ANALYTICAL = ("analytical", "analytical-queues")
+"""Backends without packets."""
 _POLICY = 'instead of the system file\'s; also a function of your own, as "FILE.py:function".'
 _NAMES = ("str", "str | None")
 
@@ -59,7 +63,7 @@ class Options:
         "none",
         'a preset of another simulator\'s rules: "none", "astra-sim-1.0" or "astra-network-ns3", which a config.txt '
         "as network brings with it.",
-        Flag("--compat", help="Whose rules: none (ours), astra-sim-1.0, astra-sim-2."),
+        Flag("--compat", help="Whose rules: none (ours), astra-sim-1.0, astra-sim-2, astra-network-ns3, simai."),
     )
     num_queues_per_dimension: int | None = option(
         None,
@@ -101,9 +105,10 @@ class Options:
         "file of the memory besides the NPUs' own, for memory nodes of a workload of graphs.",
         Flag("--remote-memory --remote-memory-configuration", metavar="FILE", help="Memory besides the NPUs' own."),
     )
-    compute_slowdown: str | os.PathLike[str] | None = option(
+    compute_slowdown: str | os.PathLike[str] | ComputeSlowdown | Mapping[str, object] | None = option(
         None,
-        "file of what makes NPUs compute slower: stragglers, jitter, collectives that take processors or memory.",
+        "file of what makes NPUs compute slower: stragglers, jitter, collectives that take processors or memory; or "
+        "its keys, or a ComputeSlowdown.",
         Flag("--compute-slowdown", metavar="FILE", help="What makes NPUs compute slower: stragglers, jitter."),
     )
     logical_topology: str | os.PathLike[str] | None = option(

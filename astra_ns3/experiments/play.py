@@ -18,8 +18,10 @@ from astra_ns3.experiments.flow_tables import flow_warnings
 from astra_ns3.experiments.garbage import no_search
 from astra_ns3.experiments.inputs import Inputs
 from astra_ns3.experiments.jobs.job import Playing
+from astra_ns3.experiments.options import ANALYTICAL
 from astra_ns3.experiments.progress import Progress, ProgressMeter, ProgressSink, expected_work, tell_stage
-from astra_ns3.experiments.request import ANALYTICAL, RunRequest
+from astra_ns3.experiments.request import RunRequest
+from astra_ns3.experiments.slowdown import slowdown_warnings
 from astra_ns3.experiments.watch import Watch
 from astra_ns3.network.api import NetworkBackend
 from astra_ns3.network.ideal.choice import ideal_of
@@ -163,7 +165,11 @@ def play(
             start_bytes=watch.start_bytes,
             peak_bytes=watch.peak_bytes,
             error=error,
-            warnings=[*network.warnings(), *flow_warnings(records.flows, _transport(request, inputs))],
+            warnings=[
+                *network.warnings(),
+                *flow_warnings(records.flows, _transport(request, inputs)),
+                *(slowdown_warnings(inputs.slowdown, records) if error is None else ()),
+            ],
         )
         reporter.results(played)
     finally:

@@ -15,7 +15,7 @@ from astra_ns3.errors import InputError, nearest
 from astra_ns3.experiments.hooks import HookFile
 from astra_ns3.experiments.inputs import FilePath
 from astra_ns3.experiments.option import Flag, needed, option
-from astra_ns3.experiments.options import Options
+from astra_ns3.experiments.options import ANALYTICAL, Options
 from astra_ns3.experiments.progress import ProgressSink
 from astra_ns3.network.api import Limits
 from astra_ns3.network.registry import takes
@@ -26,7 +26,6 @@ LARGEST_SEED = 2**32 - 1
 """ns-3's seeds have 32 bits, and 0 is not one."""
 RECORDED = ("flows", "accounts", "layers", "timeline", "nodes")
 RECORDABLE = (*RECORDED, "all")
-ANALYTICAL = ("analytical", "analytical-queues")
 _LONGEST_NAME = 100
 _LONGEST_ENDING = "_dimension_utilization.csv"
 _LONGEST_FILE_NAME_BYTES = 240

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
-from typing import TypeVar
+from itertools import chain
+from typing import Any, TypeVar, overload
 
 from astra_ns3.units import PS_PER_US
 
@@ -22,6 +22,30 @@ CellColumn = tuple[str, Callable[[Row], Cell]]
 _FORMULA = ("=", "@")
 
 
+class _Rows(Sequence[Sequence[Cell]]):
+    """A row for each of many things, made when it is asked for."""
+
+    def __init__(self, cells: Sequence[Callable[[Any], Cell]], things: Sequence[Any]) -> None:
+        self._cells, self._things = cells, things
+
+    def __len__(self) -> int:
+        return len(self._things)
+
+    @overload
+    def __getitem__(self, place: int) -> Sequence[Cell]: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[Sequence[Cell]]: ...
+
+    def __getitem__(self, place: int | slice) -> Sequence[Cell] | Sequence[Sequence[Cell]]:
+        if isinstance(place, slice):
+            return _Rows(self._cells, self._things[place])
+        return [cell(self._things[place]) for cell in self._cells]
+
+    def __iter__(self) -> Iterator[Sequence[Cell]]:
+        return ([cell(thing) for cell in self._cells] for thing in self._things)
+
+
 @dataclass(frozen=True)
 class Table:
     """One CSV file: its name, its header and its rows; None is an empty cell."""
@@ -34,11 +58,12 @@ class Table:
     def of(cls, name: str, columns: Sequence[CellColumn[Row]], things: Iterable[Row]) -> Table:
         """A row for each thing."""
         header = [column for column, _ in columns]
-        return cls(name, header, [[cell(thing) for _, cell in columns] for thing in things])
+        kept = things if isinstance(things, Sequence) else tuple(things)
+        return cls(name, header, _Rows([cell for _, cell in columns], kept))
 
     def text(self) -> str:
         """The file's content: comma separated, one line a row, Unix line ends."""
-        return "".join(_line(row) for row in (self.header, *self.rows))
+        return "".join(map(_line, chain((self.header,), self.rows)))
 
 
 def _line(row: Sequence[Cell]) -> str:
@@ -66,12 +91,19 @@ def microseconds(time_ps: int) -> str:
 
 def mean_microseconds(sum_ps: int, count: int) -> str:
     """Mean of ``count`` times that add up to ``sum_ps``, rounded to a picosecond (half to even)."""
-    return microseconds(round(Fraction(sum_ps, count)))
+    return microseconds(_rounded_quotient(sum_ps, count))
 
 
 def decimal(numerator: int, denominator: int) -> str:
     """``numerator / denominator`` with six decimals, rounded half to even from the exact quotient."""
-    scaled = round(Fraction(numerator * 10**_DECIMALS, denominator))
+    scaled = _rounded_quotient(numerator * 10**_DECIMALS, denominator)
     sign = "-" if scaled < 0 else ""
     whole, rest = divmod(abs(scaled), 10**_DECIMALS)
     return f"{sign}{whole}.{rest:0{_DECIMALS}d}"
+
+
+def _rounded_quotient(numerator: int, denominator: int) -> int:
+    """Rounded half to even; a fraction would say the same, but there may be a million rows."""
+    quotient, rest = divmod(numerator, denominator)
+    beyond = 2 * abs(rest) - abs(denominator)
+    return quotient + (beyond > 0 or (beyond == 0 and quotient % 2 == 1))

@@ -16,21 +16,34 @@ def foreseen_rows(metadata: Mapping[str, Any]) -> list[tuple[str, str]]:
     rows = []
     if "memory_by_stage" in metadata:
         rows.append(("memory of an NPU", _memory(metadata["memory_by_stage"])))
-    if "experts" in metadata:
+    if "experts" in metadata and (metadata["experts"]["most_over_mean"] > 1 or metadata["experts"]["dropped"]):
         rows.append(("experts", _experts(metadata["experts"])))
     return rows
+
+
+def stage_rows(metadata: Mapping[str, Any]) -> list[tuple[str, str, str, str]]:
+    """Of each stage its name, its peak, when that is, and what there is most of; none for what is no model."""
+    memory = metadata.get("memory_by_stage", {"stages": ()})
+    return [
+        (_where(stage["stage"]), format_bytes(stage["peak_bytes"]), stage["when"], _largest(stage))
+        for stage in memory["stages"]
+    ]
 
 
 def _memory(memory: Mapping[str, Any]) -> str:
     """The fullest stage and what fills it most."""
     fullest = max(memory["stages"], key=lambda stage: int(stage["peak_bytes"]))
-    parts = {name.removesuffix("_bytes"): size for name, size in fullest.items() if name.endswith("_bytes")}
-    peak = parts.pop("peak")
-    largest = sorted((part for part in parts.items() if part[1]), key=lambda part: -part[1])[:_MOST_PARTS]
     has = "" if memory["capacity_bytes"] is None else f" of {format_bytes(memory['capacity_bytes'])}"
     on = f" on {_where(fullest['stage'])}" if len(memory["stages"]) > 1 else ""
-    shown = ", ".join(f"{name} {format_bytes(size)}" for name, size in largest)
-    return f"{format_bytes(peak)}{has} at most{on}: {shown}"
+    return f"{format_bytes(fullest['peak_bytes'])}{has} at most{on}: {_largest(fullest)}"
+
+
+def _largest(stage: Mapping[str, Any]) -> str:
+    """The parts that fill a stage most."""
+    parts = {name.removesuffix("_bytes"): size for name, size in stage.items() if name.endswith("_bytes")}
+    del parts["peak"]
+    largest = sorted((part for part in parts.items() if part[1]), key=lambda part: -part[1])[:_MOST_PARTS]
+    return ", ".join(f"{name} {format_bytes(size)}" for name, size in largest)
 
 
 def _where(stage: str) -> str:

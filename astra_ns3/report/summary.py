@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from astra_ns3.report.alignment import aligned, clock, percent
+from astra_ns3.report.exposed_text import exposed_rows
 from astra_ns3.report.flow_text import completion_text, flow_rows
 from astra_ns3.report.foreseen_text import foreseen_rows
 from astra_ns3.report.pipeline_text import pipeline_rows
 from astra_ns3.units import format_bytes, format_time
 
-MOST_LAYERS = 5
 _COPIED = (
     "run_name",
     "complete",
@@ -27,7 +27,7 @@ _COPIED = (
     "chunks",
     "warnings",
 )
-_IF_THERE = ("flows", "memory_by_stage", "experts")
+_IF_THERE = ("exposed_by_group", "flows", "memory_by_stage", "experts")
 
 Metadata = Mapping[str, Any]
 
@@ -48,7 +48,10 @@ def summary(metadata: Metadata, folder: Path | None) -> dict[str, Any]:
 def run_text(metadata: Metadata, folder: Path | None) -> str:
     """The table, for people."""
     parts = [aligned(_rows(metadata))]
-    layers = _layer_rows(metadata)
+    groups = exposed_rows(metadata, "group")
+    if groups:
+        parts.append(f"exposed communication by group\n{aligned(groups, indent='  ')}")
+    layers = exposed_rows(metadata, "layer")
     if layers:
         parts.append(f"largest exposed communication\n{aligned(layers, indent='  ')}")
     completion = completion_text(metadata["flows"]) if "flows" in metadata else ""
@@ -93,14 +96,3 @@ def _rows(metadata: Metadata) -> list[tuple[str, str]]:
 
 def _share(part_ps: int, whole_ps: int, npu: int) -> str:
     return f"{format_time(part_ps)}  ({percent(part_ps, whole_ps)} of NPU {npu}'s time)"
-
-
-def _layer_rows(metadata: Metadata) -> list[tuple[str, str]]:
-    """The layers that the reported NPU waited for longest."""
-    exposed = [layer for layer in metadata["exposed_by_layer"] if layer["exposed_ps"]]
-    exposed.sort(key=lambda layer: layer["exposed_ps"], reverse=True)
-    total_ps = metadata["exposed_ps"]
-    return [
-        (layer["layer"], f"{format_time(layer['exposed_ps'])}  ({percent(layer['exposed_ps'], total_ps)})")
-        for layer in exposed[:MOST_LAYERS]
-    ]

@@ -35,6 +35,10 @@ HOW_TO_RECORD: Mapping[str, str] = {
 """What a run has to be given for a table to be there."""
 
 
+_OF_PACKETS = ("accounts", "account_hops", "connections", "queue_pairs", "queues", "pauses", "utilisation")
+"""Tables of packets, ports and connections, which an analytical network has none of."""
+
+
 class Records(Protocol):
     """A run that is over."""
 
@@ -89,8 +93,26 @@ def is_of_flows(records: Told) -> bool:
     return "flows" in records.metadata
 
 
-def could_record(records: Records, table: str) -> bool:
-    """Whether the same run could have rows of a table: nothing is paused without PFC, flows have no layers."""
+def is_analytical(records: Told) -> bool:
+    """Whether a run's messages went by formula, without packets."""
+    return records.metadata.get("backend") in ("analytical", "analytical-queues")
+
+
+def how_to_record(records: Told, table: str) -> str:
+    """What the same workload has to be run with for a table to be there."""
+    how = HOW_TO_RECORD[table]
+    if table in _OF_PACKETS and is_analytical(records):
+        return f"a network of packets (--backend ns3) and {how}"
+    return how
+
+
+def could_record(records: Told, table: str) -> bool:
+    """Whether the same run could have rows of a table.
+
+    Nothing is paused without PFC, flows have no layers, and an analytical network has no packets.
+    """
+    if table in _OF_PACKETS and is_analytical(records):
+        return False
     if is_of_flows(records) and table in _OF_LOOPS:
         return False
     return table != "pauses" or _has_pfc(records.metadata["network"])
@@ -107,7 +129,7 @@ def recorded_file(records: Records, table: str) -> Path:
     path = recorded(records, table)
     if path is None:
         where = records.folder or "this run"
-        raise InputError(f"{where}: {table} were not recorded: run again with {HOW_TO_RECORD[table]}")
+        raise InputError(f"{where}: {table} were not recorded: run again with {how_to_record(records, table)}")
     return path
 
 

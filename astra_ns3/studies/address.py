@@ -17,6 +17,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from astra_ns3.config.compute_slowdown import ComputeSlowdown
 from astra_ns3.config.core.algorithm_names import FILE_PREFIX
 from astra_ns3.errors import InputError
 from astra_ns3.experiments.hooks import HookFile
@@ -71,6 +72,8 @@ class Addresses:
 
     def _option(self, option: Option, value: Any) -> Any:
         """An option's value, or the content of the file that it names."""
+        if isinstance(value, ComputeSlowdown):
+            return value.document()
         if option.name in FILE_OPTIONS and value is not None:
             return self._content(os.fspath(value))
         return self._stripped(_number(option.kind, value))

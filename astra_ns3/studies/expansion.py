@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from astra_ns3.config.compute_slowdown import slowdown_of
 from astra_ns3.errors import InputError, nearest
 from astra_ns3.experiments.hooks import HookFile
 from astra_ns3.experiments.request import RunRequest
@@ -251,6 +252,9 @@ def _value(study: Study, name: str, change: Change) -> Any:
     if name == "on_built" and change.value is not None:
         hook = str(change.value)
         return HookFile(placed(hook, study.folder) if ":" in hook else str(study.folder / hook))
+    if name == "compute_slowdown" and isinstance(change.value, Mapping):
+        place = f"{study.document.source}:{change.line}" if change.line else study.document.source
+        return slowdown_of(change.value, f"{place}: {name}")
     if name in FILE_OPTIONS and change.value is not None:
         return str(study.folder / str(change.value))
     return placed(change.value, study.folder)

@@ -212,7 +212,7 @@ def test_the_path_of_a_graph_is_as_seen_from_the_file_that_names_it() -> None:
 def test_what_can_hardly_be_meant_is_warned_of(caplog: pytest.LogCaptureFixture) -> None:
     Path("small.yaml").write_text(Path(LEAF_SPINE).read_text().replace("64MB", "20KB"))
     assert _show("small.yaml").exception is None
-    assert "buffer of switch 0, 20 KB, is below" in caplog.text
+    assert "buffer of switch 0 ('leaf 0'), 20 KB, is below" in caplog.text
     caplog.clear()
     assert _show(LEAF_SPINE).exception is None
     assert caplog.text == ""

@@ -36,6 +36,8 @@ RESULTS = {
     "compute_ps",
     "exposed_ps",
     "exposed_by_layer",
+    "exposed_by_group",
+    "exposed_by_group_of_roles",
     "collectives",
     "collectives_ended",
     "chunks",

@@ -26,8 +26,9 @@ from astra_ns3.config.core.collective_kind import TEXT_FORMAT_KINDS
 from astra_ns3.config.training_plan import Block, Degrees, Group, Operation, OperationKind, Uneven
 from astra_ns3.config.workload import Layer, Pass, Workload
 from astra_ns3.errors import InputError
+from astra_ns3.experiments.slowdown import slowdown_warnings
 from astra_ns3.network.api import Limits
-from astra_ns3.network.records import RunRecords
+from astra_ns3.network.records import NpuRecord, RunRecords
 from astra_ns3.workload.computing.computations import SlowedComputations
 from astra_ns3.workload.computing.jitter import JitterFactors
 from astra_ns3.workload.computing.pace import Pace, Span
@@ -209,6 +210,32 @@ def test_a_straggler_computes_longer_and_the_others_wait_for_it(tmp_path: Path) 
     assert total.to_list() == pytest.approx(slowed.npus["finish_us"].to_list(), abs=1e-6)
 
 
+@pytest.mark.parametrize(
+    ("straggler", "expected"),
+    [
+        ({"npus": [1, 2], "from": "1s"}, "stragglers.0 slowed nothing: it begins at 1 s, its NPUs end at "),
+        ({"from": "1s"}, "stragglers.0 slowed nothing: it begins at 1 s, its NPUs end at "),
+        ({"npus": 3}, None),
+        ({"npus": 3, "until": "1ns"}, None),
+    ],
+)
+def test_a_straggler_whose_time_never_comes_is_told(
+    tmp_path: Path, straggler: dict[str, Any], expected: str | None
+) -> None:
+    result = played(tmp_path, {"stragglers": [{**straggler, "factor": 2}]})
+    found = [words for words in result.metadata["warnings"] if "slowed nothing" in words]
+    assert len(found) == (expected is not None)
+    assert all(words.startswith(f"compute_slowdown: {expected}") for words in found)
+
+
+def test_a_straggler_that_never_computes_is_told() -> None:
+    slowdown = ComputeSlowdown.model_validate({"stragglers": [{"npus": 1, "factor": 2}, {"factor": 2}]})
+    npus = NpuRecord(0, 9, 5, 4, done=True), NpuRecord(1, 9, 0, 9, done=True)
+    records = RunRecords(True, 9, npus, (), (), (), (), ())
+    (words,) = slowdown_warnings(slowdown, records)
+    assert words == "compute_slowdown: stragglers.0 slowed nothing: its NPUs compute nothing"
+
+
 def test_jitter_gives_the_same_times_whichever_npu_is_reported(tmp_path: Path) -> None:
     keys = {"jitter": {"spread": 0.1}}
     first, other = played(tmp_path, keys), played(tmp_path, keys, report_npu=3)
@@ -286,7 +313,6 @@ def test_what_slowed_a_run_is_in_its_metadata(tmp_path: Path) -> None:
 def test_a_file_is_read_with_ranges_of_npus() -> None:
     found = read_compute_slowdown(Path(__file__).parents[2] / "inputs" / "compute" / "slowdown.yaml")
     assert [each.npus for each in found.stragglers] == [(3,), (0, 1, 4)]
-    assert found.largest_npu() == 4
 
 
 @pytest.mark.parametrize(
@@ -294,7 +320,7 @@ def test_a_file_is_read_with_ranges_of_npus() -> None:
     [
         (
             {"stragglers": [{"npus": 4, "factor": 2}]},
-            r"slowdown.yaml: key 'stragglers': found NPU 4, expected one of 4",
+            r"slowdown.yaml:\d+: key 'stragglers.0.npus': found NPU 4, expected one of 4",
         ),
         (
             {"stragglers": [{"npus": "3-1", "factor": 2}]},
@@ -378,7 +404,7 @@ def test_each_npu_computes_or_waits_until_it_is_done(
     assert [each.kind for each in slowed.collectives] == [each.kind for each in usual.collectives]
 
 
-@pytest.mark.parametrize("name", ["compute_slowdown", "groups", "remote_memory", "logical_topology"])
+@pytest.mark.parametrize("name", ["groups", "remote_memory", "logical_topology"])
 def test_what_is_no_path_is_refused_in_a_line(name: str) -> None:
     options: dict[str, Any] = {name: {"stragglers": []}}
     with pytest.raises(InputError, match=f"{name} is a dict, expected the path of a file"):
@@ -388,3 +414,27 @@ def test_what_is_no_path_is_refused_in_a_line(name: str) -> None:
             network=INPUTS / "network/roce-16.yaml",
             **options,
         )
+
+
+KEYS: Mapping[str, object] = {"stragglers": [{"npus": ["1-2"], "factor": 2.5}], "jitter": {"spread": 0.1}}
+
+
+@pytest.mark.parametrize("given", [KEYS, ComputeSlowdown.model_validate(KEYS)], ids=["keys", "ComputeSlowdown"])
+def test_slowdowns_may_be_given_without_a_file(tmp_path: Path, given: Any) -> None:
+    from_file, from_keys = played(tmp_path, KEYS), played(tmp_path, None, compute_slowdown=given)
+    assert from_keys.finish_ps == from_file.finish_ps > played(tmp_path, None).finish_ps
+    assert from_keys.metadata["compute_slowdown"] == from_file.metadata["compute_slowdown"]
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"straggler": []}, "^compute_slowdown: key 'straggler': unknown key; .* did you mean 'stragglers'"),
+        ({"jitter": {"spread": 2}}, r"^compute_slowdown: key 'jitter.spread': found 2, expected less than 1"),
+        ({"stragglers": [{"npus": 99, "factor": 2}]}, "^compute_slowdown: key 'stragglers.0.npus': found NPU 99"),
+        (3, "^compute_slowdown is a int, expected the path of a file, its keys or a ComputeSlowdown$"),
+    ],
+)
+def test_what_is_wrong_in_given_keys_is_told_by_the_options_name(tmp_path: Path, given: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        played(tmp_path, None, compute_slowdown=given)

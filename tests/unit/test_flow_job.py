@@ -45,6 +45,18 @@ def test_a_list_is_validated_with_its_messages_and_packets() -> None:
     assert found.forecast.connections == 4
 
 
+@pytest.mark.parametrize("compat", ["astra-sim-1.0", "astra-sim-2", "astra-network-ns3", "simai"])
+def test_a_preset_is_told_to_be_without_effect_on_flows_unless_it_has_a_rule_of_the_delays(compat: str) -> None:
+    for backend, expected in (
+        ("ns3", True),
+        ("analytical", compat == "simai"),
+        ("analytical-queues", compat == "simai"),
+    ):
+        inputs = load_inputs(FLOWS, small_system(), small_network(), Options(compat=compat, backend=backend))
+        told = [line for line in inputs.warnings if "without effect" in line]
+        assert told == [f"my.csv: is a list of flows; without effect on it: --compat {compat}"] * expected
+
+
 def test_a_list_is_played_once() -> None:
     with pytest.raises(InputError, match="passes is 2, expected 1"):
         astra_ns3.run(**{**small_run(), "workload": FLOWS, "passes": 2})

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from fractions import Fraction
+from types import SimpleNamespace
 
 from astra_ns3.config.training_plan import Block, Degrees, Elements, ExpertLoad, TrainingPlan
 from astra_ns3.experiments.foreseen import Foreseen, foreseen_document, foreseen_tables
-from astra_ns3.report.foreseen_text import foreseen_rows
+from astra_ns3.report.foreseen_text import foreseen_rows, stage_rows
+from astra_ns3.report.page.figure import Shown
+from astra_ns3.report.page.training import exposed_by_group, memory_by_stage
 from astra_ns3.workload.experts.skew import expert_skew
 from astra_ns3.workload.memory.peaks import memory_of
 
@@ -76,6 +80,43 @@ def test_people_are_told_the_fullest_stage_and_the_worst_layer() -> None:
     ]
 
 
+def test_people_are_told_each_stage() -> None:
+    assert stage_rows(foreseen_document(foreseen())) == [
+        (
+            "stage 0",
+            "8.1 KB",
+            "forward of micro-batch 1, layer 2",
+            "activations 6 KB, optimizer 1.2 KB, gradients 600 B",
+        ),
+        (
+            "stage 1",
+            "5.1 KB",
+            "forward of micro-batch 0, layer 5",
+            "activations 3 KB, optimizer 1.2 KB, gradients 600 B",
+        ),
+    ]
+
+
+def test_the_page_has_a_row_for_each_stage_and_each_group() -> None:
+    groups = [{"group": "tensor", "exposed_ps": 3_000}, {"group": "pipeline", "exposed_ps": 1_000}]
+    other = [{"group": "pipeline", "exposed_ps": 5_000}]
+    roles = [{"role": "stage 0", "npu": 0, "groups": groups}, {"role": "stage 1", "npu": 4, "groups": other}]
+    metadata = {
+        **foreseen_document(foreseen()),
+        "report_npu": 0,
+        "exposed_by_group": groups,
+        "exposed_by_group_of_roles": roles,
+    }
+    shown = [Shown(SimpleNamespace(metadata=metadata), "mine", 0)]
+    stages = re.findall(r"<td>(stage \d)</td><td class=\"number\">([\d.]+ KB)</td>", memory_by_stage(shown))
+    assert stages == [("stage 0", "8.1 KB"), ("stage 1", "5.1 KB")]
+    page = exposed_by_group(shown)
+    assert re.findall(r"<th(?: [^>]*)?>(.*?)</th>", page) == ["group", "stage 0 (NPU 0)", "stage 1 (NPU 4)"]
+    cells = [re.sub("<[^>]*>", "", cell) for cell in re.findall(r"<td[^>]*>(.*?)</td>", page)]
+    assert cells == ["tensor", "3 ns 75.0%", "-", "pipeline", "1 ns 25.0%", "5 ns 100.0%", "all", "4 ns", "5 ns"]
+
+
 def test_nothing_is_said_of_what_is_no_model() -> None:
     assert foreseen_tables(Foreseen()) == []
     assert foreseen_rows(foreseen_document(Foreseen())) == []
+    assert stage_rows(foreseen_document(Foreseen())) == []

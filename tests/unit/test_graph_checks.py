@@ -223,6 +223,13 @@ def test_messages_to_nobody_or_of_no_size_are_named(node: GraphNode, message: st
     assert problem(InputError, [[node], []]) == message
 
 
+def test_a_rank_that_stands_alone_is_told_where_the_others_may_be() -> None:
+    assert problem(InputError, [[send(1, 1)]]) == (
+        "file 0: node 1 'n1': sends to NPU 1, "
+        "but there is only NPU 0: name the files' folder or prefix, if it is one rank of several"
+    )
+
+
 @pytest.mark.parametrize(("sent", "awaited"), [(-1, -2), (0, 2**61 - 1), (5, 2**61 + 4)])
 def test_tags_and_sizes_that_python_hashes_alike_are_told_apart(sent: int, awaited: int) -> None:
     message = problem(ProgramMismatch, [[send(1, 1, tag=sent)], [receive(1, 0, tag=awaited)]])

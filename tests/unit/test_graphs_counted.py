@@ -115,3 +115,5 @@ def test_recording_nodes_of_anything_but_graphs_is_told_to_be_without_effect() -
     assert any("is a training loop; without effect on it: --record nodes" in line for line in loop.warnings)
     graphs = load_inputs(SmallGraphs(((compute(1, 1),), *[()] * 15)), system, network, asked)
     assert not any("without effect" in line for line in graphs.warnings)
+    of_simai = load_inputs(SmallGraphs(((compute(1, 1),), *[()] * 15)), system, network, Options(compat="simai"))
+    assert any("is a workload of graphs; without effect on it: --compat simai" in line for line in of_simai.warnings)

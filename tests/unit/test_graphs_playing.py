@@ -149,6 +149,7 @@ def test_kinds_of_work_add_up_to_the_finish() -> None:
     assert layers["all_reduce"].forward.exposed_ps == layers["all_reduce"].forward.comm_ps == RING_OF_2_US * US
     assert layers["host"].forward.exposed_ps == 3 * US
     assert sum(layer.exposed_ps for layer in layers.values()) == played.records.npus[0].exposed_ps
+    assert played.records.groups == {"host": 3 * US, "all NPUs": RING_OF_2_US * US}
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from astra_ns3.config.network.packet_network import parse_network
+from astra_ns3.config.topology.file import read_graph_file
 from astra_ns3.errors import InputError
 from astra_ns3.topology.graph import Graph
 from astra_ns3.topology.paths import path
@@ -191,3 +192,12 @@ def test_a_file_without_an_xpu_has_no_npu(tmp_path: Path) -> None:
     switches = [{"name": "tor", "device": "switch", "count": 2}]
     with pytest.raises(InputError, match="no component is an xpu, so there is no NPU"):
         graph_of({"instances": switches, "edges": []}, tmp_path)
+
+
+def test_a_file_of_annotations_is_refused_with_its_keys(tmp_path: Path) -> None:
+    path = tmp_path / "ranks.yaml"
+    path.write_text("nodes:\n- {name: host.0.xpu.0, attributes: [{attribute: rank, value: '0'}]}\n")
+    with pytest.raises(
+        InputError, match=r"ranks\.yaml: found the keys nodes, expected those of a graph: .* annotations"
+    ):
+        read_graph_file(str(path))

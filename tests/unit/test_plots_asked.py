@@ -43,6 +43,20 @@ def test_a_result_names_its_pictures(folder: Path) -> None:
         _ = result.plot.lairs
 
 
+def test_what_only_packets_have_is_not_advised_to_an_analytical_run(tmp_path: Path) -> None:
+    path = run_folder(tmp_path)
+    told = json.loads((path / "run.json").read_text(encoding="utf-8"))
+    for backend, words in (
+        ("ns3", "run again with --record accounts"),
+        ("analytical", "run again with a network of packets (--backend ns3) and --record accounts"),
+        ("analytical-queues", "run again with a network of packets (--backend ns3) and --record accounts"),
+    ):
+        (path / "run.json").write_text(json.dumps({**told, "backend": backend}), encoding="utf-8")
+        with pytest.raises(InputError) as error:
+            astra_ns3.Result.load(path).plot.accounts()
+        assert str(error.value).endswith(f"has nothing for 'accounts': {words}")
+
+
 def test_a_result_that_was_not_saved_has_pictures(folder: Path) -> None:
     result = astra_ns3.run(**small_run())
     assert len(bars(result.plot.layers())) > 0

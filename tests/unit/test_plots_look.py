@@ -138,3 +138,13 @@ def test_long_names_lose_what_they_have_in_common() -> None:
     assert style.labels(["a", "b"]) == ["a", "b"]
     alike = [f"{'x' * 30}{place}{'y' * 30}" for place in range(3)]
     assert len(set(style.labels(alike, 12))) == 3
+
+
+@pytest.mark.parametrize(("stages", "drawn"), [(4, 4), (5, 3)])
+def test_a_picture_of_memory_says_of_how_many_stages_it_has_some(stages: int, drawn: int, tmp_path: Path) -> None:
+    folder = full_folder(tmp_path)
+    write_memory(folder, [(stage, step, 100 * (stage == 1)) for stage in range(stages) for step in range(2)])
+    figure = picture(folder, "memory")
+    assert len(figure.axes) == drawn
+    words = figure.axes[-1].get_xlabel()
+    assert words == "step of the schedule" + (f"; {drawn} of {stages} stages" if drawn < stages else "")

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import pytest
 
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.experiments.run_tables import collective_table, npu_table, switch_table
+from astra_ns3.experiments.tables import decimal, mean_microseconds, microseconds
 from astra_ns3.network.records import CollectiveRecord, Label, NpuRecord, PassKind, RunRecords
 
 US = 1_000_000
@@ -76,3 +79,12 @@ def test_switch_table_has_the_counters_in_a_fixed_order() -> None:
         "lost_frames,pauses,paused_ps,pause_frames,cut_frames,down_frames",
         "switch0:1,host1,4,5,6,7,8,9,10,11,12,13,14,15",
     ]
+
+
+def test_quotients_are_rounded_half_to_even_as_exact_fractions_are() -> None:
+    for numerator in range(-40, 41):
+        for denominator in (1, 2, 3, 4, 7, 8 * 10**6):
+            scaled = round(Fraction(numerator * 10**6, denominator))
+            whole, rest = divmod(abs(scaled), 10**6)
+            assert decimal(numerator, denominator) == f"{'-' if scaled < 0 else ''}{whole}.{rest:06d}"
+            assert mean_microseconds(numerator, denominator) == microseconds(round(Fraction(numerator, denominator)))

@@ -12,6 +12,7 @@ from astra_ns3.config.workload import Workload
 from astra_ns3.errors import InputError
 from astra_ns3.workload.files.conversion import Unrolling, as_graphs, convert
 from astra_ns3.workload.files.registry import read_workload
+from astra_ns3.workload.graphs.unrolled import UnrolledLoop
 from astra_ns3.workload.loops import SIMAI_LOOPS
 
 
@@ -51,3 +52,13 @@ def test_as_a_graph_every_npu_sends_its_tensor_once_a_micro_batch(
     for npu, node in sends:
         sent[npu, node.peer] += node.bytes or 0
     assert sent == {(0, 8): messages * 1048576, (8, 0): messages * 1048576}
+
+
+@pytest.mark.parametrize("dimensions", [(16,), (1, 16), (16, 1), (2, 8), (2, 4, 2), (2, 4, 1, 2), (4, 4), (8, 1, 2)])
+def test_the_network_that_a_conversion_advises_is_one_on_which_no_group_ends_inside_a_dimension(
+    workload: Workload, dimensions: tuple[int, ...]
+) -> None:
+    """Groups of 2 (tensor), 4 (times experts) and 8 (a stage) of 16 NPUs end where dimensions of 2 do."""
+    (warning,) = UnrolledLoop.of(workload, 1, dimensions).warnings
+    assert warning.endswith("; on a network of 2x2x2x2 both are the same")
+    assert UnrolledLoop.of(workload, 1, (2, 2, 2, 2)).warnings == ()

@@ -303,6 +303,9 @@ def test_stages_without_bytes_between_them_play_side_by_side_and_that_is_told() 
     workload = _parse("model_parallel_NPU_group: 1 pp: 2 ga: 1 all_gpus: 4", *_pipeline_rows(1))
     assert _run(workload, (4,)).finish_ps == 9 * NS
     assert [line for line in simai_warnings(workload, (4,)) if "pp is 2, but no bytes go from stage to stage" in line]
+    (told,) = [line for line in simai_warnings(workload, (4,), preset("simai")) if "pp is 2" in line]
+    assert "--compat simai plays no pipeline" in told
+    assert "pp_comm" in told
 
 
 def test_simais_rules_raise_small_forward_sizes_and_leave_out_broadcasts() -> None:

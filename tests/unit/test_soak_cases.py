@@ -13,7 +13,7 @@ import pytest
 from soak import child
 from soak.case import Case, case_of
 from soak.cases import random_case
-from soak.models import WORD
+from soak.models import MODELS, WORD
 from soak.play import DEADLOCK, FINISHED, GAVE_UP, Outcome
 from soak.topologies import KINDS
 from soak.traits import Traits, has_circle, traits_of
@@ -54,6 +54,18 @@ def several_queue_pairs(cases: list[Case]) -> Iterator[RoceTransport]:
                 yield RoceTransport.model_validate(each)
 
 
+def test_loops_are_played_as_traces_too_and_flows_as_lists(many: list[Case]) -> None:
+    written = [case.job for case in many if case.job.get("written")]
+    assert {job["kind"] for job in written} == {"workload", "flows"}
+    assert any(job["kind"] == "workload" and "model_parallel_NPU_group" in job["text"] for job in written)
+    assert len(written) < len(many) / 2
+
+
+def cuts_through(case: Case) -> bool:
+    """Whether some switch of the case does."""
+    return "cut_through" in str(case.network)
+
+
 def test_everything_there_is_is_drawn(many: list[Case]) -> None:
     traits = [traits_of(case) for case in many]
     assert set(KINDS) == set(BUILDERS)
@@ -64,9 +76,14 @@ def test_everything_there_is_is_drawn(many: list[Case]) -> None:
     own = {"additive.hpp:AdditiveControl", "additive.py:AdditiveControl"}
     assert {each.control for each in traits} == {*CONTROLS, *own, "tcp's"}
     assert {config.queue_pair_use for config in several_queue_pairs(many)} == {"turns", "split"}
+    through = [case for case in many if cuts_through(case)]
+    assert {traits_of(case).transport for case in through} == {"roce", "tcp", "both"}
+    assert any("forwarding" in case.network["topology"] for case in through)
     jobs = [case.job for case in many]
     assert {job["collective"] for job in jobs if job["kind"] == "collective"} == {kind.name for kind in CollectiveKind}
     assert {job["text"].split()[0] for job in jobs if job["kind"] == "workload"} == {*TEXT_LOOPS, WORD}
+    texts = [job["text"] for job in jobs if job["kind"] == "workload" and job["text"].startswith(WORD)]
+    assert {text.split()[1] for text in texts} == set(MODELS)
     assert any(not case.network for case in many), "no config.txt of HPCC's simulator"
 
 

@@ -242,3 +242,15 @@ def test_a_list_of_flows_has_an_address_and_no_keys_to_change(inputs: Path) -> N
     assert addresses(inputs, base) != before
     with pytest.raises(InputError, match="has no keys to change"):
         addresses(inputs, {**base, "workload.bytes": 7})
+
+
+def test_slowdowns_may_stand_in_a_study_as_keys_and_count_as_they_are_in_force(inputs: Path) -> None:
+    values = [{"jitter": {"spread": 0.1}}, {"jitter": {"spread": 0.2}}, {"jitter": {"spread": 0.2, "seed": None}}]
+    path = written(inputs, study_of(FILES, one={"compute_slowdown": values}))
+    points = expand(read_study(path)).points
+    assert [point.labels["compute_slowdown"] for point in points[:2]] == ["jitter spread 0.1", "jitter spread 0.2"]
+    first, second, same = (point.address for point in points)
+    assert first != second == same
+    wrong = written(inputs, study_of(FILES, one={"compute_slowdown": [{"jitter": {"spread": 2}}]}))
+    with pytest.raises(InputError, match=r"study.yaml:\d+: compute_slowdown: key 'jitter.spread': found 2"):
+        expand(read_study(wrong))

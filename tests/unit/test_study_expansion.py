@@ -371,3 +371,11 @@ def test_windows_line_ends_and_blanks_in_paths_play_no_part(tmp_path: Path) -> N
     before = [point.address for point in expand(read_study(path)).points]
     path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
     assert [point.address for point in expand(read_study(path)).points] == before
+
+
+def test_degrees_of_a_model_are_axes() -> None:
+    points = expand(read_study(INPUTS / "studies/degrees.yaml"), "laptop").points
+    found = [point.request.workload.file.parallel for point in points]  # type: ignore[union-attr]
+    assert [(keys.tensor, keys.pipeline, keys.zero) for keys in found] == [
+        (tensor, pipeline, zero) for tensor, pipeline in ((1, 1), (4, 1), (1, 4), (2, 2)) for zero in (0, 1)
+    ]

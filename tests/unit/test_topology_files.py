@@ -331,7 +331,7 @@ def test_a_node_link_file_that_is_wrong_names_its_entry(
         ("net.json", '{"nodes": [], "nodes": []}', "key 'nodes' stands twice"),
         ("net.json", '{"nodes": NaN}', "is not a graph: NaN is not a number"),
         ("net.dot", "graph {}", "neither what is in it nor the ending '.dot' tells a format"),
-        ("net.yaml", "a: 1", "is no analytical network of ASTRA-sim"),
+        ("net.yaml", "a: 1", "found the keys a, expected those of a graph: ASTRA-sim's"),
         ("net.txt", "3 1\n", r"net.txt:1: found 2 words"),
     ],
 )

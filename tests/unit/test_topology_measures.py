@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 from fractions import Fraction
 from itertools import permutations, product
 from typing import Any
@@ -146,6 +147,18 @@ def test_equally_short_ways_of_unequal_rate_are_warned_of_unless_weighted() -> N
     (warning,) = check_topology(graph, PACKET, ACK)
     assert "switch 0 has equally short ways of 100 Gb/s and 400 Gb/s" in warning
     assert check_topology(graph, PACKET, ACK, weighted=True) == []
+
+
+def test_a_warning_calls_a_node_what_its_file_or_its_kind_does() -> None:
+    rates = (100 * G, 400 * G)
+    links = (Link(0, 2, 100 * G, 0), Link(1, 3, 100 * G, 0), *(Link(2, 3, rate, 0) for rate in rates))
+    graph = Graph(2, 2, links, (0, 1), (10**9, 10**9), switch_names=("rail 7", "spine"))
+    (warning,) = check_topology(graph, PACKET, ACK)
+    assert warning.startswith("switch 0 ('rail 7') has equally short ways")
+    (warning,) = check_topology(replace(graph, switch_names=("rail", "NPU 1"), forwarders=(1,)), PACKET, ACK)
+    assert warning.startswith("switch 0 ('rail') has")
+    (warning,) = check_topology(replace(graph, switch_names=("NPU 0", "NPU 1"), forwarders=(0, 1)), PACKET, ACK)
+    assert warning.startswith("NPU 0 (it forwards as switch 0) has")
 
 
 def test_a_buffer_below_one_bandwidth_delay_product_is_warned_of() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from astra_ns3.config.core.compatibility import Compatibility
+from astra_ns3.config.core.compatibility import OURS, Compatibility, preset
 from astra_ns3.config.flow_list import FlowList
 from astra_ns3.config.graph_workload import GraphWorkload
 from astra_ns3.config.workload import Workload
@@ -15,6 +15,7 @@ from astra_ns3.experiments.jobs.graphs import GraphJob
 from astra_ns3.experiments.jobs.job import Job
 from astra_ns3.experiments.jobs.models import ModelJob
 from astra_ns3.experiments.jobs.training import TrainingJob
+from astra_ns3.experiments.options import ANALYTICAL
 from astra_ns3.workload.files.registry import AnyWorkload
 from astra_ns3.workload.models.workload import ModelWorkload
 from astra_ns3.workload.simai_rules import as_simai_plays
@@ -50,6 +51,8 @@ _RECORDS_NOTHING: Mapping[type, tuple[str, ...]] = {
     FlowList: ("timeline", "layers", "nodes"),
 }
 """Words of ``record`` that ask for tables which a kind of workload has no rows for."""
+_KIND: Mapping[type, str] = {FlowList: "a list of flows", GraphWorkload: "a workload of graphs"}
+_OF_DELAYS = ("charge_highest_dimension", "charge_lowest_dimension", "truncate_delays")
 _EVERYTHING = {"flows", "layers", "timeline", "nodes"}
 """Who asks for all these means whatever there is."""
 
@@ -66,10 +69,24 @@ def without_effect(workload: AnyWorkload, options: object) -> list[str]:
     record = set(getattr(options, "record", ()))
     if not record >= _EVERYTHING:
         given += [f"--record {word}" for word in _RECORDS_NOTHING.get(type(workload), ()) if word in record]
+    if _compat_is_void(workload, options):
+        given.append(f"--compat {getattr(options, 'compat', '')}")
     if not given:
         return []
-    what = "a list of flows" if isinstance(workload, FlowList) else "a training loop"
+    what = next((words for kind, words in _KIND.items() if isinstance(workload, kind)), "a training loop")
     return [f"{workload.source}: is {what}; without effect on it: {', '.join(given)}"]
+
+
+def _compat_is_void(workload: AnyWorkload, options: object) -> bool:
+    """Whether none of a preset's rules has a say: flows know only those of the analytical network's delays."""
+    rules = preset(getattr(options, "compat", "none"))
+    if rules == OURS:
+        return False
+    if isinstance(workload, FlowList):
+        return getattr(options, "backend", None) not in ANALYTICAL or not any(
+            getattr(rules, name) for name in _OF_DELAYS
+        )
+    return isinstance(workload, GraphWorkload) and rules.simai_workloads
 
 
 def under_rules(job: Job, compatibility: Compatibility) -> Job:

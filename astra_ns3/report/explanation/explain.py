@@ -21,7 +21,8 @@ from astra_ns3.report.explanation.path import (
     path_of_collective,
 )
 from astra_ns3.report.explanation.run_tables import RunResult, Tables, table_of
-from astra_ns3.report.tables import is_of_flows
+from astra_ns3.report.exposed_text import exposed_times
+from astra_ns3.report.tables import how_to_record, is_of_flows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -63,7 +64,8 @@ def explain(
     if messages is None:
         missing.append(f"single {'flows' if of_flows else 'messages'}: run with --record flows")
     if accounts is None:
-        missing.append(f"what {'flows' if of_flows else 'messages'} waited for, and where: run with --record accounts")
+        remedy = how_to_record(run, "accounts")
+        missing.append(f"what {'flows' if of_flows else 'messages'} waited for, and where: run with {remedy}")
     communications = _communications(segments, tables, names) if tables is not None else ()
     kinds = Counter[str]()
     for segment in segments:
@@ -79,6 +81,7 @@ def explain(
         communications,
         _what_ifs(kinds, communications),
         tuple((each["layer"], each["exposed_ps"]) for each in metadata["exposed_by_layer"]),
+        tuple(exposed_times(metadata, "group")),
         _slowest(run, messages, accounts, segments, names, top),
         _by_npu(segments, top),
         _by_port(run, top),

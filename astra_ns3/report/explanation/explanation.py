@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -14,6 +15,8 @@ from astra_ns3.units import format_bytes, format_time
 
 MOST_COLLECTIVES = 8
 MOST_PARTS = 4
+_PAIRS = (("what_ifs", "change"), ("exposed", "layer"), ("groups", "group"), ("npus", "npu"), ("ports", "port"))
+"""Fields of names with times, and what each name is called for scripts."""
 
 
 @dataclass(frozen=True)
@@ -55,8 +58,8 @@ class Explanation:
     ``time_ps``. ``what_ifs``: how much sooner the end would come at most, were all else the same. ``npus``: time of the
     path on each NPU, those with most first. ``ports``: what deciding packets waited there. ``congested``: ports with
     pauses, marks, drops or long queues. ``missing``: what would tell more. Without the tables of the timeline there is
-    no path: ``segments`` is empty, and ``exposed`` all there is. ``flows``: of a list of
-    flows what run.json has of them.
+    no path: ``segments`` is empty, and ``exposed`` by layer all there is. ``groups``: exposed time by group of NPUs.
+    ``flows``: of a list of flows what run.json has of them.
     """
 
     subject: str
@@ -68,6 +71,7 @@ class Explanation:
     communications: tuple[Communication, ...] = ()
     what_ifs: tuple[tuple[str, int], ...] = ()
     exposed: tuple[tuple[str, int], ...] = ()
+    groups: tuple[tuple[str, int], ...] = ()
     slowest: tuple[Message, ...] = ()
     npus: tuple[tuple[int, int], ...] = ()
     ports: tuple[tuple[str, int], ...] = ()
@@ -85,7 +89,7 @@ class Explanation:
         """For scripts."""
         document = asdict(self)
         document["kinds"] = [{"kind": kind, "words": KINDS[kind], "time_ps": ps} for kind, ps in self.kinds.items()]
-        for name, key in (("what_ifs", "change"), ("exposed", "layer"), ("npus", "npu"), ("ports", "port")):
+        for name, key in _PAIRS:
             document[name] = [{key: what, "time_ps": ps} for what, ps in getattr(self, name)]
         for message, slow in zip(document["slowest"], self.slowest, strict=True):
             message["path"] = [{"port": port, "waited_ps": ps} for port, ps in slow.path]
@@ -104,30 +108,55 @@ def _head(found: Explanation) -> str:
             ("computing", f"{format_time(found.compute_ps)}  ({percent(found.compute_ps, whole)})"),
             ("exposed", f"{format_time(found.exposed_ps)}  ({percent(found.exposed_ps, whole)})"),
         ]
+        if len(found.groups) > 1:
+            rows += [(f"  {group}", f"{format_time(ps)}  ({percent(ps, whole)})") for group, ps in found.groups]
     return aligned(rows)
 
 
 def _path(found: Explanation) -> str:
     if not found.segments:
-        rows = [(layer, format_time(ps)) for layer, ps in sorted(found.exposed, key=lambda each: -each[1]) if ps]
-        return f"exposed communication by layer\n{aligned(rows[:MOST_COLLECTIVES], '  ')}" if rows else ""
+        return _by_layer(found)
     lines = [f"the chain that determines the end: {counted(len(found.segments), 'link', 'links')}"]
     rows = [(KINDS[kind], _share(ps, found.time_ps)) for kind, ps in found.kinds.items() if ps]
-    rows += [(f"messages of {each.name}", _share(each.time_ps, found.time_ps)) for each in _shown(found)]
-    hidden = found.communications[MOST_COLLECTIVES:]
+    alike = _alike(found.communications)
+    shown, hidden = alike[:MOST_COLLECTIVES], alike[MOST_COLLECTIVES:]
+    rows += [(f"messages of {each.name}", _share(each.time_ps, found.time_ps)) for each in shown]
     if hidden:
         rest = sum(each.time_ps for each in hidden)
         rows.append((f"messages of {counted(len(hidden), 'more', 'more')}", _share(rest, found.time_ps)))
     lines.append(aligned(rows, "  "))
-    for each in _shown(found):
+    for each in shown:
         inner = [(_named(part), _share(ps, found.time_ps)) for part, ps in each.parts.items() if part != WHOLE]
         if inner:
             lines += [f"  {each.name}: {counted(each.messages, 'message', 'messages')}", aligned(inner, "    ")]
     return "\n".join(lines)
 
 
-def _shown(found: Explanation) -> tuple[Communication, ...]:
-    return found.communications[:MOST_COLLECTIVES]
+def _by_layer(found: Explanation) -> str:
+    """The layers that exposed most, and all others in one row."""
+    layers = sorted((each for each in found.exposed if each[1]), key=lambda each: -each[1])
+    rows = [(layer, format_time(ps)) for layer, ps in layers[:MOST_COLLECTIVES]]
+    if rest := layers[MOST_COLLECTIVES:]:
+        rows.append((counted(len(rest), "other", "others"), format_time(sum(ps for _, ps in rest))))
+    return f"exposed communication by layer\n{aligned(rows, '  ')}" if rows else ""
+
+
+def _alike(communications: Sequence[Communication]) -> list[Communication]:
+    """Those that words can't tell apart as one, with how many they are; the most first."""
+    by_name: dict[str, list[Communication]] = {}
+    for each in communications:
+        by_name.setdefault(each.name, []).append(each)
+    found = [_together(same) if len(same) > 1 else same[0] for same in by_name.values()]
+    return sorted(found, key=lambda each: -each.time_ps)
+
+
+def _together(same: Sequence[Communication]) -> Communication:
+    parts = Counter[str]()
+    for each in same:
+        parts.update(each.parts)
+    time_ps, messages = sum(each.time_ps for each in same), sum(each.messages for each in same)
+    name = f"{same[0].name} ({len(same)} of them)"
+    return Communication(same[0].collective, name, time_ps, messages, dict(parts.most_common()))
 
 
 def _share(ps: int, whole_ps: int) -> str:

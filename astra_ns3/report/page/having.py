@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from astra_ns3.report.page.figure import Missing, Shown
 from astra_ns3.report.records import Recorded, table_of
-from astra_ns3.report.tables import HOW_TO_RECORD
+from astra_ns3.report.tables import how_to_record
 
 Having = list[tuple[Shown, Recorded]]
 
@@ -16,7 +16,6 @@ def having(runs: Sequence[Shown], table: str, empty: str) -> tuple[Having, list[
 
     ``empty``: what it means that it has no rows.
     """
-    remedy = remedy_of(table)
     found: Having = []
     notes = []
     recorded_by_any = False
@@ -24,15 +23,15 @@ def having(runs: Sequence[Shown], table: str, empty: str) -> tuple[Having, list[
         rows = table_of(shown.run, table)
         recorded_by_any = recorded_by_any or rows is not None
         if rows is None:
-            notes.append(f"{shown.name}: not recorded; {remedy}.")
+            notes.append(f"{shown.name}: not recorded; {remedy_of(shown, table)}.")
         elif rows.rows:
             found.append((shown, rows))
         else:
             notes.append(f"{shown.name}: {empty}.")
-    return (found, notes) if recorded_by_any else Missing(remedy)
+    return (found, notes) if recorded_by_any else Missing(remedy_of(runs[0], table))
 
 
-def remedy_of(table: str) -> str:
+def remedy_of(shown: Shown, table: str) -> str:
     """What has to be done for a table to be there."""
-    how = HOW_TO_RECORD[table]
-    return f"run with {how}" if how.startswith("--") else f"set {how}"
+    how = how_to_record(shown.run, table)
+    return f"set {how}" if how.startswith("observe") else f"run with {how}"

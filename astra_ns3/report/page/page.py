@@ -14,6 +14,7 @@ from astra_ns3.report.page.figure import Figure, Missing, Shown
 from astra_ns3.report.page.figures.registry import FIGURES, Kind
 from astra_ns3.report.page.markup import Markup, data_script, escaped, joined, plain_labels, tag
 from astra_ns3.report.page.sections import comparisons, in_force, numbers_on_top, slowest, warnings, words
+from astra_ns3.report.page.training import exposed_by_group, memory_by_stage
 from astra_ns3.report.records import place_of
 from astra_ns3.report.tables import Records, is_of_flows
 
@@ -94,6 +95,8 @@ def _content(runs: Sequence[Shown], told: _Told, defaults: Defaults, detail: int
             numbers_on_top(runs),
             warnings(runs),
             _section("Why it took so long", told.words),
+            _table("What was exposed, by group", exposed_by_group(runs)),
+            _table("Memory by stage", memory_by_stage(runs)),
             *(_section(heading, body) for heading, body in told.comparisons),
             *(_figure(kind, figure, len(runs)) for kind, figure in made),
             tag("section", told.slowest),
@@ -110,6 +113,11 @@ def _header(runs: Sequence[Shown]) -> Markup:
 
 def _section(heading: str, *body: object, name: str | None = None) -> Markup:
     return tag("section", tag("h2", heading), *body, id=name)
+
+
+def _table(heading: str, body: Markup) -> Markup:
+    """A section, if it has something in it."""
+    return _section(heading, body) if body else Markup()
 
 
 def _figure(kind: Kind, made: Figure | Missing, runs: int) -> Markup:

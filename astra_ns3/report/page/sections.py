@@ -122,7 +122,7 @@ def slowest(runs: Sequence[Shown]) -> Markup:
     parts: list[object] = []
     for heading, find, remedy in (
         ("Slowest collectives", slowest_collectives, "no collective ended"),
-        ("Slowest messages", slowest_messages, "not recorded: run with --record flows or --record accounts"),
+        ("Slowest messages", slowest_messages, "not recorded: run with --record flows"),
     ):
         asked = [shown for shown in runs if find is slowest_messages or not is_of_flows(shown.run)]
         parts.append(tag("h2", heading) if asked else "")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from astra_ns3.errors import InputError
-from astra_ns3.report.tables import HOW_TO_RECORD, Records, could_record, is_of_flows, recorded
+from astra_ns3.report.tables import Records, could_record, how_to_record, is_of_flows, recorded
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -62,12 +62,12 @@ class Kind:
             return self.needs
         if not self.any_of or any(recorded(records, table) for table in self.any_of):
             return ""
-        return " or ".join(dict.fromkeys(HOW_TO_RECORD[table] for table in self.any_of))
+        return " or ".join(dict.fromkeys(how_to_record(records, table) for table in self.any_of))
 
     def advice(self, records: Records) -> str:
         """What would show more than is recorded; empty if all is."""
         lacking = [table for table in self.more if recorded(records, table) is None and could_record(records, table)]
-        return " and ".join(dict.fromkeys(HOW_TO_RECORD[table] for table in lacking))
+        return " and ".join(dict.fromkeys(how_to_record(records, table) for table in lacking))
 
     def check(self, records: Records, choice: Choice) -> None:
         """Raise InputError if the picture can't be drawn so."""

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 TABLE = "memory.csv"
-MOST_STAGES = 3
-"""Drawn, unless more are asked for: the first, the fullest and the last."""
+MOST_STAGES = 4
+"""Drawn, unless some are asked for; of more only the first, the fullest and the last."""
 _PARTS = ("weights", "optimizer", "gradients", "activations", "recomputed", "gathered", "buckets", "ring")
 _ENDING = "_bytes"
 _UNITS = ((10**9, "GB"), (10**6, "MB"), (10**3, "KB"), (1, "B"))
@@ -47,7 +47,8 @@ def draw(records: Records, choice: Choice) -> Figure:
         each.set_ylim(0, 1.08 * highest / factor)
         if has is not None and has <= 1.08 * highest:
             each.axhline(has / factor, color=BLACK, linestyle="--")
-    axes[-1].set_xlabel("step of the schedule")
+    left_out = f"; {len(chosen)} of {len(stages)} stages" if len(chosen) < len(stages) else ""
+    axes[-1].set_xlabel(f"step of the schedule{left_out}")
     handles = [swatch(COLOURS[_PARTS.index(part) % len(COLOURS)], part) for part in drawn]
     if has is not None and has <= 1.08 * highest:
         handles.append(stroke(BLACK, "what an NPU has", "--"))

@@ -7,6 +7,7 @@ from dataclasses import asdict
 from itertools import groupby
 from typing import Any
 
+from astra_ns3.report.alignment import counted
 from astra_ns3.units import format_bytes, format_time
 from astra_ns3.workload.models.summary import ModelSummary
 
@@ -38,8 +39,10 @@ def model_document(found: ModelSummary) -> dict[str, Any]:
         "recomputed_flops_per_iteration": _of_all_npus(found, [stage.again_flops for stage in found.stages]),
         "stages": [asdict(stage) for stage in found.stages],
         "collectives": [asdict(each) for each in found.traffic],
-        "messages": found.messages,
-        "message_bytes": found.message_bytes,
+        "messages": found.messages.messages,
+        "message_bytes": found.messages.bytes,
+        "messages_of_an_npu": found.messages.messages_of_an_npu,
+        "message_bytes_of_an_npu": found.messages.bytes_of_an_npu,
     }
 
 
@@ -57,7 +60,7 @@ def model_text(document: dict[str, Any]) -> str:
         "NPUs": f"{document['npus']:,}: {_degrees(document['degrees'])}",
         "parts": f"{_stages(document['stages'])}, {document['schedule']}, ZeRO {document['zero']}",
         "iteration": f"{samples:,} x {document['sample']}{of}, "
-        f"in {document['micro_batches']:,} micro-batches on each copy",
+        f"in {counted(document['micro_batches'], 'micro-batch', 'micro-batches')} on each copy",
         "operations": f"{_count(document['flops_per_sample'])}FLOP for each {document['sample']}, "
         f"{_count(document['flops_per_iteration'])}FLOP for an iteration"
         + (f", and {_count(again)}FLOP again" if again else ""),
@@ -68,11 +71,14 @@ def model_text(document: dict[str, Any]) -> str:
         group = f"{each['group']} group" if each["group"] != "first and last stage" else each["group"]
         lines.append(
             f"{each['collective']:<17} {each['count']:,} in the {group} of {each['members']:,}, "
-            f"{format_bytes(each['bytes'])} on an NPU"
+            f"{format_bytes(each['bytes'])} on an NPU, {format_bytes(each['sent_bytes'])} sent"
         )
     if document["messages"]:
-        all_bytes = format_bytes(document["message_bytes"])
-        lines.append(f"{'messages':<17} {document['messages']:,} from NPU to NPU, {all_bytes} of all")
+        own, every = (format_bytes(document[f"message_bytes{of}"]) for of in ("_of_an_npu", ""))
+        lines.append(
+            f"{'messages':<17} {document['messages_of_an_npu']:,} from an NPU, {own} sent; "
+            f"{document['messages']:,} of all, {every}"
+        )
     return "\n".join(lines)
 
 

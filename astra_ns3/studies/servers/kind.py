@@ -11,8 +11,8 @@ from astra_ns3.config.network.packet_network import NetworkConfig
 from astra_ns3.config.transports.roce import RoceTransport
 from astra_ns3.config.transports.roce_control import OwnControl
 from astra_ns3.errors import InputError
-from astra_ns3.experiments.options import network_with_options
-from astra_ns3.experiments.request import ANALYTICAL, RunRequest
+from astra_ns3.experiments.options import ANALYTICAL, network_with_options
+from astra_ns3.experiments.request import RunRequest
 from astra_ns3.studies.servers.messages import ServerKind
 
 

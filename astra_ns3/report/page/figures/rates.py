@@ -11,7 +11,7 @@ from astra_ns3.report.page.having import remedy_of
 from astra_ns3.report.page.intervals import Steps
 from astra_ns3.report.page.scale import TimeScale, significant, time_scale
 from astra_ns3.report.records import Recorded, table_of
-from astra_ns3.report.tables import HOW_TO_RECORD
+from astra_ns3.report.tables import how_to_record
 
 _TABLES = ("queue_pairs", "connections")
 _MOST_PAIRS = 6
@@ -52,7 +52,8 @@ def rates(runs: Sequence[Shown], detail: int) -> Figure | Missing:
                 if len(pairs) > _MOST_PAIRS:
                     notes.append(f"{shown.name}, {name}: {_MOST_PAIRS} pairs of {len(pairs)}, those with most changes.")
     if not panels and not any(table_of(shown.run, name) for shown in runs for name in _TABLES):
-        return Missing(f"{remedy_of('queue_pairs')} (RoCE), or {HOW_TO_RECORD['connections']} (TCP)")
+        over_tcp = how_to_record(runs[0].run, "connections")
+        return Missing(f"{remedy_of(runs[0], 'queue_pairs')} (RoCE), or {over_tcp} (TCP)")
     if not panels:
         return Figure([], notes or ["No rate or window was ever seen."])
     return Figure(panels, [*notes, f"The highest value in each {bins}th of the time."])

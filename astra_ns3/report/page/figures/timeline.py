@@ -29,13 +29,13 @@ def timeline(runs: Sequence[Shown], detail: int) -> Figure | Missing:
     """Bars on a lane for each NPU and each of its dimensions."""
     found = {shown.place: _tracks(shown, detail) for shown in runs}
     if not any(found.values()):
-        return Missing(remedy_of("operations"))
+        return Missing(remedy_of(runs[0], "operations"))
     scale = time_scale(max(shown.run.metadata["finish_ps"] for shown in runs))
     notes, panels = [], []
     for shown in runs:
         tracks = found[shown.place]
         if tracks is None:
-            notes.append(f"{shown.name}: not recorded; {remedy_of('operations')}.")
+            notes.append(f"{shown.name}: not recorded; {remedy_of(shown, 'operations')}.")
             continue
         shown_npus = len({npu for npu, _ in tracks})
         if shown_npus < shown.run.metadata["npus"]:

@@ -1,0 +1,48 @@
+"""Slowdowns of a run: read and checked against its network, and those that slowed nothing, told at its end."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+from astra_ns3.config.compute_slowdown import ComputeSlowdown, Straggler, slowdown_of
+from astra_ns3.config.core.reading import read_text
+from astra_ns3.config.core.yaml_document import parse_yaml
+from astra_ns3.errors import InputError
+from astra_ns3.network.records import NpuRecord, RunRecords
+from astra_ns3.units import format_time
+
+
+def checked_slowdown(given: object, npus: int) -> ComputeSlowdown | None:
+    """What the option, or its file, says; raises InputError if it names an NPU that the network hasn't."""
+    if given is None:
+        return None
+    slowdown = slowdown_of(given)
+    for number, straggler in enumerate(slowdown.stragglers):
+        if straggler.npus and straggler.npus[-1] >= npus:
+            path = "stragglers", number, "npus"
+            place = "compute_slowdown"
+            if isinstance(given, (str, os.PathLike)):
+                place = parse_yaml(read_text(given), os.fspath(given)).place(path)
+            raise InputError(
+                f"{place}: key '{'.'.join(map(str, path))}': found NPU {straggler.npus[-1]}, expected one of {npus}, "
+                f"0 to {npus - 1}"
+            )
+    return slowdown
+
+
+def slowdown_warnings(slowdown: ComputeSlowdown | None, records: RunRecords) -> list[str]:
+    """Of a run that came to its end: stragglers that slowed nothing, for their time never came or nothing computed."""
+    stragglers = () if slowdown is None or records.flows is not None else slowdown.stragglers
+    return list(_idle(stragglers, records.npus))
+
+
+def _idle(stragglers: tuple[Straggler, ...], npus: tuple[NpuRecord, ...]) -> Iterator[str]:
+    for number, straggler in enumerate(stragglers):
+        own = npus if straggler.npus is None else [npus[npu] for npu in straggler.npus]
+        last_ps = max(npu.finish_ps for npu in own)
+        words = f"compute_slowdown: stragglers.{number} slowed nothing: "
+        if not any(npu.compute_ps for npu in own):
+            yield f"{words}its NPUs compute nothing"
+        elif straggler.from_ps >= last_ps:
+            yield f"{words}it begins at {format_time(straggler.from_ps)}, its NPUs end at {format_time(last_ps)}"

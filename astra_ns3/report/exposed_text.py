@@ -1,0 +1,41 @@
+"""What of the reported NPU's time was exposed, by layer or by group, for people, from what run.json says of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from astra_ns3.report.alignment import percent
+from astra_ns3.units import format_time
+
+MOST_ROWS = {"group": 12, "layer": 5}
+
+
+def exposed_times(metadata: Mapping[str, Any], by: str) -> list[tuple[str, int]]:
+    """Layers or groups (``by``) and the time that each exposed, the longest first; the last row has all others.
+
+    They add up to the exposed time. Empty if nothing was exposed, or the run is of a version that didn't write it.
+    """
+    times = {each[by]: 0 for each in metadata.get(f"exposed_by_{by}", ())}
+    for each in metadata.get(f"exposed_by_{by}", ()):
+        times[each[by]] += each["exposed_ps"]
+    rows = sorted(((name, time_ps) for name, time_ps in times.items() if time_ps), key=lambda row: -row[1])
+    shown = rows[: MOST_ROWS[by]]
+    rest_ps = metadata["exposed_ps"] - sum(time_ps for _, time_ps in shown)
+    if times and rest_ps > 0:
+        shown.append((_rest(len(rows) - len(shown), by), rest_ps))
+    return shown
+
+
+def exposed_rows(metadata: Mapping[str, Any], by: str) -> list[tuple[str, str]]:
+    """The same, in words."""
+    whole_ps = metadata["exposed_ps"]
+    return [
+        (name, f"{format_time(time_ps)}  ({percent(time_ps, whole_ps)})")
+        for name, time_ps in exposed_times(metadata, by)
+    ]
+
+
+def _rest(more: int, by: str) -> str:
+    """What is left: further rows, or what belongs to none of them."""
+    return f"{more} {'other' if more == 1 else 'others'}" if more else f"of no {by}"

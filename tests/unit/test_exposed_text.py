@@ -1,0 +1,104 @@
+"""What a run and its explanation tell people of waiting: rows add up to all of it, and differ in their words."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from support.small_run import NPUS, InterruptedBackend, small_run
+
+from astra_ns3 import explain, run
+from astra_ns3.errors import Interrupted
+from astra_ns3.report.explanation.explanation import Communication, Explanation
+from astra_ns3.report.explanation.path import MESSAGE, Segment
+from astra_ns3.report.exposed_text import exposed_rows, exposed_times
+from astra_ns3.report.summary import run_text, summary
+
+LAYERS = [{"layer": f"layer {number}", "exposed_ps": 1000 * number} for number in range(9)]
+METADATA: dict[str, Any] = {
+    "exposed_ps": 36_000,
+    "exposed_by_layer": LAYERS,
+    "exposed_by_group": [{"group": "tensor", "exposed_ps": 27_000}, {"group": "pipeline", "exposed_ps": 9_000}],
+}
+
+
+def test_five_layers_and_all_others_are_the_whole() -> None:
+    """1 + 2 + 3 of 36 parts are left of eight layers; the ninth exposed nothing."""
+    rows = exposed_times(METADATA, "layer")
+    assert rows == [*((f"layer {number}", 1000 * number) for number in (8, 7, 6, 5, 4)), ("3 others", 6000)]
+    assert sum(time_ps for _, time_ps in rows) == METADATA["exposed_ps"]
+
+
+def test_time_that_no_layer_exposed_has_a_row() -> None:
+    """Ticks of the training loop, or a wait that wasn't over."""
+    two = {**METADATA, "exposed_by_layer": LAYERS[:3]}
+    assert exposed_times(two, "layer") == [("layer 2", 2000), ("layer 1", 1000), ("of no layer", 33_000)]
+
+
+def test_groups_are_told_with_their_share() -> None:
+    assert exposed_rows(METADATA, "group") == [("tensor", "27 ns  (75.0%)"), ("pipeline", "9 ns  (25.0%)")]
+
+
+def test_nothing_is_told_of_runs_that_did_not_write_it_down() -> None:
+    assert exposed_rows({"exposed_ps": 5}, "group") == []
+
+
+def test_a_run_tells_its_groups_in_its_table_its_summary_and_its_explanation() -> None:
+    """A loop DATA exchanges nothing but gradients."""
+    result = run(**small_run())
+    exposed_ps = result.metadata["exposed_ps"]
+    assert result.metadata["exposed_by_group"] == [{"group": "data", "exposed_ps": exposed_ps}]
+    assert "exposed_by_group_of_roles" not in result.metadata
+    assert "exposed communication by group\n  data  " in run_text(result.metadata, None)
+    assert summary(result.metadata, None)["exposed_by_group"] == result.metadata["exposed_by_group"]
+    found = explain(result)
+    assert found.document()["groups"] == [{"group": "data", "time_ps": exposed_ps}]
+    assert "\n  data" not in found.text().split("\n\n")[0]  # one is all
+    two = replace(found, groups=(("data", 3), ("model", 1)), exposed_ps=4, compute_ps=4)
+    assert two.text().split("\n\n")[0].endswith("\n  data     3 ps  (37.5%)\n  model    1 ps  (12.5%)")
+
+
+def test_a_wait_that_goes_on_when_a_run_is_stopped_counts_to_its_group_and_to_no_layer() -> None:
+    with pytest.raises(Interrupted) as caught:
+        run(**{**small_run(), "backend": InterruptedBackend(NPUS), "passes": 2})
+    metadata = caught.value.result.metadata
+    assert metadata["exposed_by_group"] == [{"group": "data", "exposed_ps": metadata["exposed_ps"]}]
+    layers_ps = sum(each["exposed_ps"] for each in metadata["exposed_by_layer"])
+    assert layers_ps < metadata["exposed_ps"]
+    assert sum(time_ps for _, time_ps in exposed_times(metadata, "layer")) == metadata["exposed_ps"]
+
+
+def test_links_that_words_can_t_tell_apart_are_one_with_their_count() -> None:
+    """Messages of different stages and micro-batches; each stays by itself in what scripts get."""
+    sent = "pipeline activation POINTTOPOINT direct"
+    parts = {"serialisation_ps": 4}
+    communications = (
+        Communication(7, "layer 0 forward ALLREDUCE ring", 10, 2, {"serialisation_ps": 10}),
+        Communication(3, sent, 6, 1, {**parts, "propagation_ps": 2}),
+        Communication(5, sent, 5, 1, {**parts, "turn_ps": 1}),
+    )
+    segments = (Segment(MESSAGE, 0, 0, 21),)
+    found = Explanation("run x", 21, 0, 21, segments, communications=communications)
+    lines = [" ".join(line.split()) for line in found.text().splitlines()]
+    assert [line for line in lines if line.startswith("messages of")] == [
+        f"messages of {sent} (2 of them) 11 ps 52.4%",
+        "messages of layer 0 forward ALLREDUCE ring 10 ps 47.6%",
+    ]
+    at = lines.index(f"{sent} (2 of them): 2 messages")
+    assert lines[at + 1 : at + 4] == [
+        "on the line 8 ps 38.1%",
+        "on the way 2 ps 9.5%",
+        "behind other messages 1 ps 4.8%",
+    ]
+    assert [each["collective"] for each in found.document()["communications"]] == [7, 3, 5]
+
+
+def test_an_explanation_without_a_chain_has_eight_layers_and_all_others() -> None:
+    """1 + 2 of the nine layers' picoseconds are left, and nothing that exposed nothing is told."""
+    exposed = tuple((f"layer {number}", number) for number in range(11))
+    lines = Explanation("run x", 60, 5, 55, exposed=exposed).text().split("\n\n")[1].splitlines()
+    assert [" ".join(line.split()) for line in lines[1:]] == [
+        *(f"layer {number} {number} ps" for number in range(10, 2, -1)),
+        "2 others 3 ps",
+    ]
