@@ -9,13 +9,14 @@ SEEDS   := 1000
 FIRST   := 1
 CMAKE    = $(VENV)/bin/cmake
 
-.PHONY: help setup setup-development demo test test-runner test-native test-python test-sanitize soak fuzz lint benchmark dev clean
+.PHONY: help setup setup-development demo test test-runner test-native test-python test-sanitize test-slow soak fuzz lint benchmark dev clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo 'make demo           build, install and run the DLRM example (results in $(RESULTS))'
 	@echo 'make test           native tests and pytest'
 	@echo 'make test-sanitize  native tests with the address and undefined-behaviour sanitizers'
+	@echo 'make test-slow      tests that take more than some seconds each: models at full size'
 	@echo 'make soak           random runs across all features, audited: SEEDS=1000 from FIRST=1; minutes'
 	@echo 'make fuzz           10,000 mutated inputs (CASES=, SEED=): no traceback, no hang, every status as documented'
 	@echo 'make lint           ruff, mypy, clang-format'
@@ -60,6 +61,9 @@ test-sanitize: setup-development
 	@$(CMAKE) --build build/sanitize -- --quiet
 	build/sanitize/astra-ns3-test-runner
 
+test-slow: setup-development
+	$(PYTEST) -m slow
+
 soak: setup-development
 	PYTHONPATH=tests $(VENV)/bin/python -m soak --first $(FIRST) --seeds $(SEEDS)
 
@@ -67,6 +71,7 @@ CASES := 10000
 SEED  := 1
 fuzz: setup-development
 	PYTHONPATH=tests $(VENV)/bin/python -m fuzz --cases $(CASES) --seed $(SEED)
+	PYTHONPATH=tests $(VENV)/bin/python -m fuzz --models --cases $$(($(CASES) / 5)) --seed $(SEED)
 
 lint: setup-development
 	@scripts/lint.sh $(VENV)

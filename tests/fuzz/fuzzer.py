@@ -22,6 +22,7 @@ from astra_ns3.errors import AstraNs3Error
 from astra_ns3.experiments.inputs import Options
 from astra_ns3.experiments.validate import validate
 from astra_ns3.network.api import Limits
+from fuzz.models import BESIDE, NAME, model_words, odd_model
 from fuzz.mutate import TOKENS, mutated
 from fuzz.samples import (
     BAD_BODIES,
@@ -37,6 +38,11 @@ from fuzz.samples import (
     odd_trace,
 )
 
+RINGS = (
+    "scheduling-policy: LIFO\npreferred-dataset-splits: 1\nall-to-all-implementation: oneDirect\n"
+    "all-reduce-implementation: oneRing\nall-gather-implementation: oneRing\nreduce-scatter-implementation: oneRing\n"
+)
+"""A system file for groups that lie anywhere."""
 STATUSES = (0, 2, 3, 4, 5, 6)
 LONGEST_SECONDS = 30
 MOST_MEMORY = 6 * 2**30
@@ -61,12 +67,16 @@ class Failure:
 
 
 class Fuzzer:
-    """Plays the cases of a seed in ``folder``; the same seed plays the same cases. ``traces``: only those of traces."""
+    """Plays the cases of a seed in ``folder``; the same seed plays the same cases.
 
-    def __init__(self, folder: Path, seed: int, *, traces: bool = False) -> None:
+    ``traces``, ``models``: only those of Chakra's traces, or of model files.
+    """
+
+    def __init__(self, folder: Path, seed: int, *, traces: bool = False, models: bool = False) -> None:
         self._folder = folder
         self._seed = seed
         self._traces = traces
+        self._models = models
         self.statuses: Counter[int] = Counter()
         self.failures: list[Failure] = []
 
@@ -86,6 +96,9 @@ class Fuzzer:
         for name, text in _FILES.items():
             (place / name).write_bytes(_content(name, text))
         (place / "mine.py").write_text(_parts(draw), encoding="utf-8")
+        if self._models:
+            self._end(case, place, self._model_words(place, draw), draw)
+            return
         words = _trace_words(draw) if self._traces else _words(draw)
         trace = {draw.choice(list(TRACES))} if set(words) & set(TRACE_WORDS) else set()
         for name in {word.removeprefix("file:") for word in words} & set(_FILES) | {draw.choice(list(GRAPHS))} | trace:
@@ -93,6 +106,19 @@ class Fuzzer:
                 odd = name.endswith(".et") and draw.random() < 0.5
                 text = odd_trace(draw) if odd else mutated(draw, _FILES[name])
                 (place / name).write_bytes(_content(name, text))
+        self._end(case, place, words, draw)
+
+    def _model_words(self, place: Path, draw: random.Random) -> list[str]:
+        """A command line of a model file, which is written, and its tables."""
+        for name, text in BESIDE.items():
+            (place / name).write_text(text, encoding="utf-8")
+        (place / "rings.yaml").write_text(RINGS, encoding="utf-8")
+        words = model_words(draw)
+        (place / NAME).write_bytes(_content(NAME, odd_model(draw, whole=words[0] not in ("convert", "generate"))))
+        return words
+
+    def _end(self, case: int, place: Path, words: list[str], draw: random.Random) -> None:
+        """Play a case whose files are written, and judge it."""
         status, error = _played(place, words, draw)
         what = _judged(place, words, status, error)
         self.statuses[status] += 1

@@ -7,6 +7,7 @@ from pathlib import Path
 from fuzz.fuzzer import Fuzzer
 
 CASES = 150
+MODEL_CASES = 40
 SECONDS = 30
 SEED = 1
 
@@ -16,4 +17,12 @@ def test_mutated_inputs_end_with_a_documented_status_and_one_line(tmp_path: Path
     fuzzer.play(CASES, seconds=SECONDS)
     assert fuzzer.failures == []
     assert sum(fuzzer.statuses.values()) > 0
+    assert fuzzer.statuses[2] > 0
+
+
+def test_mutated_models_end_with_a_documented_status_and_one_line(tmp_path: Path) -> None:
+    fuzzer = Fuzzer(tmp_path, SEED, models=True)
+    fuzzer.play(MODEL_CASES, seconds=SECONDS)
+    assert fuzzer.failures == []
+    assert fuzzer.statuses[0] > 0
     assert fuzzer.statuses[2] > 0

@@ -1,7 +1,8 @@
 """Random jobs: training loops, single collectives of every kind, and loose flows.
 
 A job of kind ``workload`` has ``text``, ``system`` and ``options`` of :func:`astra_ns3.run`; ``collective`` plays one
-``times`` times, ``gap_ps`` apart; ``flows`` are (sender, receiver, bytes, start_ps).
+``times`` times, ``gap_ps`` apart; ``flows`` are (sender, receiver, bytes, start_ps). ``written``: a loop is written as
+Chakra's traces, flows as a list in a file, and what is read of these is played.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from astra_ns3.workload.role_programs import RolePrograms
 from astra_ns3.workload.training.making import training_programs
 from astra_ns3.workload.training.schedules import SCHEDULES
 from soak import models
+from soak.case import REPOSITORY
 from soak.draw import Draw
 
 Drawn = dict[str, Any]
@@ -95,7 +97,8 @@ def _system(draw: Draw, dimensions: Sequence[int]) -> Drawn:
 def read_text(text: str) -> Workload | ModelWorkload:
     """The workload of a job."""
     if text.startswith(models.WORD):
-        return ModelWorkload(parse_model_file(parse_yaml(text, "soak.yaml"), SCHEDULES), "soak.yaml")
+        document = parse_yaml(text, str(REPOSITORY / "inputs" / "workload" / "models" / "soak.yaml"))
+        return ModelWorkload(parse_model_file(document, SCHEDULES), "soak.yaml")  # tables stand in that folder
     parse = parse_simai if is_simai(rows_of(text, "soak.txt")) else parse_workload
     return parse(text, "soak.txt")
 
@@ -167,7 +170,7 @@ def draw_workload(draw: Draw, dimensions: Sequence[int], bandwidths: Sequence[fl
     rules = preset(options["compat"])
     if rules.all_reduce_uses_own_algorithms:  # which need not be able to do its parts
         system.pop("collective-optimization", None)
-    if "zipf" in text:  # no other algorithm can do it
+    if "zipf" in text or "dlrm" in text.split("\n")[0]:  # no other algorithm can do it
         system["all-to-all-implementation"] = ["oneDirect"]
     expected = expected_run(_programs(text, passes, dimensions), parse_system(system), bandwidths, rules)
     total = sum(schedule_bytes(play.schedule, play.bytes) * len(play.groups) * play.count for play in expected.plays)
@@ -180,6 +183,17 @@ def _programs(text: str, passes: int, dimensions: Sequence[int]) -> RolePrograms
     if isinstance(workload, Workload):
         return Programs.of(workload, passes, dimensions)
     return training_programs(workload.plan(int(np.prod(dimensions))), workload.clock(), passes, tuple(dimensions))
+
+
+def written_as_files(seed: int, job: Drawn, dimensions: Sequence[int]) -> Drawn:
+    """A third of the loops and half of the flows are played from files, by a draw of its own: the rest stays."""
+    draw = Draw(f"files {seed}")
+    if job["kind"] == "flows":
+        return job | draw.some(0.5, written=True)
+    if job["kind"] != "workload" or not draw.chance(1 / 3) or job["options"]["compat"] != "none":
+        return job
+    reactive = _programs(job["text"], job["options"]["passes"], dimensions).reactive  # of which no graph can be made
+    return job if reactive else job | {"written": True}
 
 
 def schedule_bytes(schedule: Schedule, size: int) -> int:

@@ -57,6 +57,13 @@ def draw_switches(
         place.update({key: dict(value) if isinstance(value, dict) else value for key, value in alike.items()})
 
 
+def draw_heads(draw: Draw, places: Sequence[Drawn], packet_bytes: int) -> None:
+    """Let the switches of some places cut through."""
+    if draw.chance(0.35):
+        for place in places:
+            place |= draw.some(0.85, cut_through=draw.pick(14, 64, 64, 200, max(14, packet_bytes // 2)))
+
+
 def draw_buffers(draw: Draw, places: Sequence[Drawn], graph: Graph, config: NetworkConfig, packet_bytes: int) -> None:
     """Give each place its buffer: what headrooms and reserves keep, and something to share."""
     packets = draw.between(1.2, 12) if draw.chance(0.93) else draw.between(12, 1000)
