@@ -24,6 +24,11 @@ SAID = (
     ),
 )
 """How much is said."""
+_LOGS = (
+    click.Option(["--logging-configuration"], hidden=True),
+    click.Option(["--logging-folder"], hidden=True),
+)
+"""Of ASTRA-sim 2's command lines: where it logs to."""
 
 
 def files_of(request: type[RunRequest]) -> list[Option]:
@@ -33,7 +38,7 @@ def files_of(request: type[RunRequest]) -> list[Option]:
 
 def input_parameters(request: type[RunRequest]) -> list[click.Parameter]:
     """The flags of the three files, of how they are scaled and meant, and of how much is said."""
-    return [*_parameters([*files_of(request), *options_of(Options)]), *SAID]
+    return [*_parameters([*files_of(request), *options_of(Options)]), *_LOGS, *SAID]
 
 
 def run_parameters(request: type[RunRequest], seeds: click.Option, *more: click.Option) -> list[click.Parameter]:
@@ -43,6 +48,13 @@ def run_parameters(request: type[RunRequest], seeds: click.Option, *more: click.
     others = [flag for flag in _parameters(options_of(request)) if flag.name not in known]
     place = 1 + [flag.name for flag in others].index("seed")
     return [*inputs, *others[:place], seeds, *others[place:], *more]
+
+
+def without_effect(words: Mapping[str, Any]) -> Iterable[str]:
+    """What is to be said of options that are only read since ASTRA-sim 2 has them."""
+    given = [name for option in _LOGS for name in option.opts if words[str(option.name)] is not None]
+    if given:
+        yield f"without effect here: {', '.join(given)} (log files of ASTRA-sim 2's; see --log-level)"
 
 
 def _parameters(options: Iterable[Option]) -> list[click.Option]:
@@ -67,18 +79,20 @@ def _parameter(option: Option, flag: Flag) -> click.Option:
         kind = _quantity(flag.quantity)
     elif flag.choices:
         kind = click.Choice(flag.choices)
-    default: dict[str, Any] = {}  # for click, a None that is given is one
+    more: dict[str, Any] = {}  # for click, a None that is given is one
     if option.made is None and not option.many and option.default is not None:
-        default = {"default": option.default, "show_default": option.kind is not bool}
+        more = {"default": option.default, "show_default": option.kind is not bool}
+    if flag.valued:
+        more = {"default": option.default, "is_flag": False, "flag_value": "true", "type": click.BOOL}
+    else:
+        more |= {"type": None if option.kind is bool else kind, "is_flag": True if option.kind is bool else None}
     return click.Option(
         [*flag.names.split(), _place(flag)],
-        type=None if option.kind is bool else kind,
-        is_flag=True if option.kind is bool else None,
         multiple=option.many,
         required=option.needed,
         metavar=flag.metavar,
         help=flag.help,
-        **default,
+        **more,
     )
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from astra_ns3.cli.options import files_of, input_parameters, values
+from astra_ns3.cli.options import files_of, input_parameters, values, without_effect
 from astra_ns3.cli.output import log_warning, print_json, show, show_logs
 from astra_ns3.experiments.inputs import Options
 from astra_ns3.experiments.option import options_of
@@ -26,7 +26,7 @@ def validate_command(as_json: bool, log_level: str, **words: Any) -> int:
     files = values(files_of(RunRequest), words)
     validation = validate(**files, options=Options(**values(options_of(Options), words)))
     document = validation.document()
-    for warning in validation.warnings:
+    for warning in (*without_effect(words), *validation.warnings):
         log_warning(warning)
     if as_json:
         print_json({**document, "exit_status": 0})

@@ -37,6 +37,10 @@ _ONLY_WITHOUT_EFFECT: Mapping[str, tuple[int, ...]] = {
 }
 
 
+_MOST_LEFT_OUT = 0.01
+"""Of the memory's bandwidth, by counting reductions in whole bytes per ns."""
+
+
 def _whole_number(value: object) -> object:
     """Text of a decimal number, as text files have it, to that number; anything else is left to pydantic."""
     return int(value) if isinstance(value, str) and re.fullmatch(r"-?[0-9]{1,19}", value) else value
@@ -85,9 +89,21 @@ _Algorithms = Annotated[
 ]
 _Scale = Annotated[float, Gt(0), BeforeValidator(_decimal)]
 _Traces = Annotated[tuple[str, ...], Len(0, 1)]
-_Bandwidth = Annotated[float, Gt(0), Le(1e9), BeforeValidator(_decimal)]
+_Bandwidth = Annotated[float, Ge(1e-9), Le(1e9), BeforeValidator(_decimal)]  # so that nothing takes infinitely long
 _Switch = Annotated[bool, Strict(), BeforeValidator(_switch)]
 _Policy = Annotated[str, BeforeValidator(policy_name)]
+
+
+def _whole_bytes_per_ns(bandwidth: float) -> int:
+    """Of a memory's GB/s, in which reductions count; ValueError where the fraction left out is more than a percent."""
+    whole = int(bandwidth)
+    if bandwidth - whole > _MOST_LEFT_OUT * bandwidth:
+        raise key_error(
+            "local-mem-bw",
+            f"found {bandwidth:g}, but reductions count whole bytes per ns: expected a whole number, or "
+            "'reduction-bytes-per-ns' besides",
+        )
+    return whole
 
 
 class SystemConfig(ConfigModel):
@@ -165,7 +181,7 @@ class SystemConfig(ConfigModel):
     def prepare(cls, data: dict[str, object]) -> dict[str, object]:
         """Take out the keys that are accepted only without effect."""
         for key, allowed in _ONLY_WITHOUT_EFFECT.items():
-            if key in data and (isinstance(data[key], bool) or _whole_number(data[key]) not in allowed):
+            if key in data and _whole_number(data[key]) not in allowed:  # true is 1, as in ASTRA-sim 2
                 words = " or ".join(str(value) for value in allowed)
                 raise key_error(key, f"found {shown(data[key])}, which is not supported yet; supported: {words}")
         known = {key: value for key, value in data.items() if key not in _ONLY_WITHOUT_EFFECT}
@@ -174,8 +190,8 @@ class SystemConfig(ConfigModel):
             if known.get(f"{name}-custom"):
                 known.setdefault(name, "ring")  # never played
         memory = _decimal(known.get("local-mem-bw"))
-        if isinstance(memory, (int, float)) and memory >= 1:
-            known.setdefault("reduction-bytes-per-ns", int(memory))
+        if isinstance(memory, (int, float)) and 0 < memory <= 1e9 and "reduction-bytes-per-ns" not in known:
+            known["reduction-bytes-per-ns"] = _whole_bytes_per_ns(memory)
         return known
 
     def algorithms(self, kind: CollectiveKind, dimensions: int) -> tuple[str, ...]:

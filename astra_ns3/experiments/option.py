@@ -22,7 +22,7 @@ class Flag:
     """How the command line asks for an option, or for a part of one; plain data.
 
     ``names``: all of it, with blanks between them. ``choices``: the words there are. ``quantity``: reads a number with
-    a unit, which has to be above 0.
+    a unit, which has to be above 0. ``valued``: a switch that may have ``=true`` or ``=false`` behind it.
     """
 
     names: str
@@ -30,6 +30,7 @@ class Flag:
     metavar: str | None = None
     choices: tuple[str, ...] = ()
     quantity: Callable[[str | int], int] | None = None
+    valued: bool = False
 
 
 @dataclass(frozen=True)

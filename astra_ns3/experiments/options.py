@@ -78,7 +78,7 @@ class Options:
     rendezvous: bool = option(
         False,
         'a receiver invites each message (backend "analytical" only).',
-        Flag("--rendezvous-protocol", help="Receivers invite messages (analytical only)."),
+        Flag("--rendezvous-protocol", help="Receivers invite messages (analytical only).", valued=True),
     )
     scheduling_policy: str | None = option(
         None, _POLICY, Flag("--scheduling-policy", help="Instead of the system file's: LIFO, FIFO or FILE.py:name.")

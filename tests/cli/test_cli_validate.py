@@ -35,6 +35,21 @@ def test_validate_shows_warnings(command: Command, files: dict[str, str], words:
     assert finished.err.startswith("astra-ns3: warning: timestamps")
 
 
+def test_command_lines_of_astra_sim_2_are_taken_as_they_are(command: Command, words: list[str]) -> None:
+    named = {"-w": "--workload-configuration", "-s": "--system-configuration", "-n": "--network-configuration"}
+    theirs = [f"{named[key]}={file}" for key, file in zip(words[::2], words[1::2], strict=True)]
+    switched = ["--backend", "analytical", "--comm-group-configuration=empty", "--rendezvous-protocol"]
+    for value, on in (("=false", False), ("=true", True), ("", True)):
+        switched[-1] = f"--rendezvous-protocol{value}"
+        finished = command("run", *theirs, *switched, "--num-queues-per-dim=1", "--injection-scale=1", "--json")
+        assert (finished.status, finished.err) == (0, "")
+        assert (finished.json["finish_ps"] > command("run", *words, *switched[:2], "--json").json["finish_ps"]) is on
+    for name in ("run", "validate"):
+        finished = command(name, *theirs, *switched[:2], "--logging-configuration=empty", "--logging-folder=log")
+        assert finished.status == 0
+        assert "warning: without effect here: --logging-configuration, --logging-folder" in finished.err
+
+
 def test_validate_warns_of_a_run_that_memory_cannot_hold(
     command: Command, files: dict[str, str], words: list[str]
 ) -> None:

@@ -68,6 +68,21 @@ def test_keys_without_effect_are_accepted(tmp_path: Path, line: str) -> None:
     assert read(tmp_path, TEXT + line + "\n") == read(tmp_path, TEXT)
 
 
+def test_true_and_false_are_one_and_zero_as_in_astra_sim_2(tmp_path: Path) -> None:
+    switches = {"trace-enabled": True, "track-local-mem": False, "boost-mode": False}
+    document = {**read(tmp_path, TEXT).model_dump(by_alias=True, mode="json"), **switches}
+    assert read(tmp_path, json.dumps(document), "system.json") == read(tmp_path, TEXT)
+    with pytest.raises(InputError, match="key 'track-local-mem': found True, which is not supported yet; supported: 0"):
+        read(tmp_path, json.dumps({**document, "track-local-mem": True}), "system.json")
+
+
+@pytest.mark.parametrize(
+    ("text", "rate"), [("1600.5", 1600), ("1600", 1600), ("0.5\nreduction-bytes-per-ns: 7", 7), ("100.9", 100)]
+)
+def test_reductions_count_in_whole_bytes_of_the_memorys_bandwidth(tmp_path: Path, text: str, rate: int) -> None:
+    assert read(tmp_path, f"{TEXT}local-mem-bw: {text}\n").reduction_bytes_per_ns == rate
+
+
 @pytest.mark.parametrize(
     ("line", "message"),
     [
@@ -88,6 +103,9 @@ def test_keys_without_effect_are_accepted(tmp_path: Path, line: str) -> None:
         ("endpoint-delay: 3", r":11: key 'endpoint-delay' stands twice \(first on line 2\)"),
         ("endpoint-delay 3", r":11: found 'endpoint-delay 3', expected 'key: value'"),
         ("reduction-bytes-per-ns: 0", r":11: key 'reduction-bytes-per-ns': found '?0'?"),
+        ("local-mem-bw: 0", r":11: key 'local-mem-bw': found 0.0, expected greater than or equal to 0.000000001"),
+        ("local-mem-bw: 0.5", r":11: key 'local-mem-bw': found 0.5, but reductions count whole bytes per ns"),
+        ("local-mem-bw: 1.9", r":11: key 'local-mem-bw': found 1.9, .* or 'reduction-bytes-per-ns' besides"),
     ],
 )
 def test_a_wrong_line_is_told(tmp_path: Path, line: str, message: str) -> None:

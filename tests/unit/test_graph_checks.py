@@ -159,10 +159,12 @@ def test_lists_that_do_not_fit_the_networks_dimensions_are_warnings() -> None:
     graphs = Graphs([[*nowhere, *short], [*nowhere, *short]])
     assert check_graphs(graphs) == ()
     assert check_graphs(graphs, dimensions=2) == (
-        "file 0: node 1 'n1': 4 collectives go over none of the network's 2 dimensions (involved_dim), so nothing is "
-        "sent",
-        "file 0: node 3 'n3': 2 collectives name fewer dimensions than the network's 2 dimensions (involved_dim); "
-        "those that aren't named aren't gone over",
+        "file 0: node 1 'n1': 4 collectives leave out all 2 dimensions (involved_dim), so nothing is sent",
+        "file 0: node 3 'n3': 2 collectives name fewer dimensions than the network's 2 (involved_dim); those not "
+        "named are left out",
+    )
+    assert check_graphs(Graphs([[nowhere[0]], [nowhere[0]]]), dimensions=1) == (
+        "file 0: node 1 'n1': 2 collectives leave out the network's one dimension (involved_dim), so nothing is sent",
     )
 
 

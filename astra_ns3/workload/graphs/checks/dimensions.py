@@ -34,16 +34,15 @@ class UnfitDimensions:
 
     def warnings(self) -> list[str]:
         """A line for each sort."""
-        there = "the network's dimension" if self._dimensions == 1 else f"the network's {self._dimensions} dimensions"
         found = []
         if self._nowhere:
-            who = "1 collective goes" if self._nowhere == 1 else f"{self._nowhere} collectives go"
-            none = "not" if self._dimensions == 1 else "none of"
-            found.append(f"{self._first['nowhere']}: {who} over {none} {there} (involved_dim), so nothing is sent")
+            who = "1 collective leaves" if self._nowhere == 1 else f"{self._nowhere} collectives leave"
+            whole = "the network's one dimension" if self._dimensions == 1 else f"all {self._dimensions} dimensions"
+            found.append(f"{self._first['nowhere']}: {who} out {whole} (involved_dim), so nothing is sent")
         if self._short:
             who = "1 collective names" if self._short == 1 else f"{self._short} collectives name"
             found.append(
-                f"{self._first['short']}: {who} fewer dimensions than {there} (involved_dim); those that aren't named "
-                "aren't gone over"
+                f"{self._first['short']}: {who} fewer dimensions than the network's {self._dimensions} (involved_dim); "
+                "those not named are left out"
             )
         return found
