@@ -5,6 +5,7 @@ A program that reacts to time is played as if everything were done at once.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
@@ -16,6 +17,7 @@ from astra_ns3.network.records import Label, PassKind
 from astra_ns3.system.communicator import Communicator
 from astra_ns3.system.request import CollectiveRequest, Handle, MessageRequest
 from astra_ns3.workload.deadlock import message_pairs
+from astra_ns3.workload.loops import SIMAI_LOOPS
 from astra_ns3.workload.operations import Compute, Issue, Operation, Receive, Send, Waiting
 from astra_ns3.workload.programs import Programs
 from astra_ns3.workload.role_programs import RolePrograms
@@ -175,10 +177,20 @@ def _operations(programs: RolePrograms, role: Role, passes: int, *, finishes: bo
 
 
 def unissued_collectives(workload: Workload, dimensions: Sequence[int]) -> list[str]:
-    """A warning for each kind of collective that the file has and its loop never issues; ASTRA-sim ignores it too."""
-    requests = collective_requests(Programs.of(workload, 1, dimensions))
+    """A warning for each kind of collective that the file has and its loop never issues; ASTRA-sim ignores it too.
+
+    And for each that it issues on dimensions of one NPU alone; of SimAI's loops their own rules tell that.
+    """
+    programs = Programs.of(workload, 1, dimensions)
+    requests = collective_requests(programs)
     issued = {(request.label.layer, request.label.part) for request in requests}
+    alone = {
+        (request.label.layer, request.label.part)
+        for request in requests
+        if request.communicator is None and _is_alone(request.dimensions, programs.cut.dimensions)
+    }
     unissued: dict[tuple[str, str], list[str]] = {}
+    among_one: dict[tuple[str, str], list[str]] = {}
     for index, layer in enumerate(workload.layers):
         passes = {
             PassKind.FORWARD: layer.forward,
@@ -186,12 +198,27 @@ def unissued_collectives(workload: Workload, dimensions: Sequence[int]) -> list[
             PassKind.WEIGHT_GRADIENT: layer.weight_gradient,
         }
         for kind, part in passes.items():
-            if part.collective is not None and part.bytes and (index, kind) not in issued:
+            if part.collective is None or not part.bytes:
+                continue
+            if (index, kind) not in issued:
                 unissued.setdefault((kind.value, part.collective.value), []).append(layer.name)
+            elif (index, kind) in alone and workload.loop not in SIMAI_LOOPS:
+                among_one.setdefault((kind.value, part.collective.value), []).append(layer.name)
     return [
-        f"{workload.source}: loop {workload.loop} never issues the {kind} {collective} of {_layers(names)}"
-        for (kind, collective), names in unissued.items()
+        *(
+            f"{workload.source}: loop {workload.loop} never issues the {kind} {collective} of {_layers(names)}"
+            for (kind, collective), names in unissued.items()
+        ),
+        *(
+            f"{workload.source}: the {kind} {collective} of {_layers(names)} goes over no dimension of more than "
+            "one NPU, so nothing is sent"
+            for (kind, collective), names in among_one.items()
+        ),
     ]
+
+
+def _is_alone(chosen: Sequence[int] | None, dimensions: Sequence[int]) -> bool:
+    return math.prod(dimensions if chosen is None else [dimensions[number] for number in chosen]) == 1
 
 
 def _layers(names: Sequence[str]) -> str:

@@ -97,7 +97,7 @@ def test_hpccs_seconds_are_exact_to_the_picosecond(tmp_path: Path) -> None:
 def test_hpccs_lines_beyond_the_count_are_left_out_with_a_warning(tmp_path: Path) -> None:
     flows = flows_of(tmp_path, "1\n0 1 3 100 5 0.0\n1 0 3 100 5 0.0\n")
     assert len(flows) == 1
-    assert "1 lines more than the 1 flows" in flows.warnings[0]
+    assert "1 line more than the 1 flows" in flows.warnings[0]
 
 
 def test_starts_finer_than_a_picosecond_are_rounded_with_a_warning(tmp_path: Path) -> None:
@@ -121,6 +121,8 @@ def test_a_connection_matrix_has_starts_in_picoseconds_and_triggers(tmp_path: Pa
     [
         ("source,destination,size\n0,1,2\n", "FILE:1: column 'size' is unknown; allowed: source, destination, bytes"),
         ("source,destination\n0,1\n", "FILE:1: the header lacks bytes"),
+        ("source;destination;bytes\n0;1;5\n", "FILE:1: the header has no commas, which separate columns; expected sou"),
+        ("Source\tDestination\tBytes\n0\t1\t5\n", "FILE:1: the header has no commas"),
         ("source,destination,bytes,bytes\n", "FILE:1: the header names a column twice"),
         ("source,destination,bytes\n0,1\n", "FILE:2: found 2 columns, expected 3: source, destination, bytes"),
         ("source,destination,bytes\n0,0,1\n", "FILE:2: goes from NPU 0 to itself"),

@@ -117,5 +117,9 @@ def test_with_queues_every_hop_takes_the_data(destination: int, hops: int) -> No
     assert times(ring(), "analytical-queues", [(0, destination, 1_000)]) == [1000 * hops * (500 + 20)]
 
 
+def test_what_no_time_holds_is_no_overflow() -> None:
+    assert times(ring(), "analytical", [(0, 1, 2**62)]) == [2**62]
+
+
 def test_of_a_backend_of_ones_own_nothing_is_known() -> None:
     assert ideal_of(plan_network(ring()), "mine") is None

@@ -12,7 +12,7 @@ from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.workload import Layer, Pass, Workload
 from astra_ns3.errors import InputError
 from astra_ns3.network.records import PassKind
-from astra_ns3.workload.dry_run import collective_requests
+from astra_ns3.workload.dry_run import collective_requests, unissued_collectives
 from astra_ns3.workload.npu_groups import split_dimensions
 from astra_ns3.workload.parallelism import parallelism_of
 from astra_ns3.workload.programs import Programs
@@ -66,6 +66,20 @@ def test_a_customised_layer_without_a_known_policy_is_an_input_error() -> None:
         parallelism_of(Workload("HYBRID_CUSTOMIZED", (_layer("DATTA"),), source="w"), (4,))
     with pytest.raises(InputError, match="policy 'None' of layer 'layer'"):
         parallelism_of(Workload("HYBRID_CUSTOMIZED", (_layer(),)), (4,))
+
+
+def test_what_goes_over_no_dimension_of_more_than_one_npu_is_a_warning() -> None:
+    workload = Workload("HYBRID_DATA_MODEL", (_layer(), _layer()), source="w")
+    among_one = (
+        "w: the weight gradient ALLGATHER of 2 layers: 'layer', 'layer' goes over no dimension of more than one NPU, "
+        "so nothing is sent"
+    )
+    never = "w: loop HYBRID_DATA_MODEL never issues the input gradient ALLGATHER of layer 'layer'"
+    assert unissued_collectives(workload, (8,)) == unissued_collectives(workload, (8, 1)) == [never, among_one]
+    assert unissued_collectives(workload, (4, 2)) == [never]
+    transformer = Workload("HYBRID_TRANSFORMER", (_layer(),), model_parallel_npus=8, source="w")
+    assert [line.split(" ALL")[0] for line in unissued_collectives(transformer, (8,))] == ["w: the weight gradient"]
+    assert unissued_collectives(transformer, (16,)) == []
 
 
 def test_what_is_issued_names_its_dimensions() -> None:

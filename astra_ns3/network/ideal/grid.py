@@ -17,6 +17,8 @@ from astra_ns3.network.grid import NpuGrid
 from astra_ns3.units import PS_PER_NS
 
 Numbers = npt.NDArray[np.int64]
+_LONGEST_PS = 2.0**62
+"""53 days, to which delays may be added; a run with longer messages is refused when it gets there."""
 _Nanoseconds = npt.NDArray[np.floating[Any]]
 
 
@@ -41,7 +43,7 @@ class GridIdeal:
         if self.rendezvous_bytes:
             invitation = np.full_like(sizes, self.rendezvous_bytes)
             there = there + self._ns(destinations.astype(np.int64), sources.astype(np.int64), invitation)
-        times: Numbers = np.rint(there * PS_PER_NS).astype(np.int64)
+        times: Numbers = np.rint(np.minimum(there * PS_PER_NS, _LONGEST_PS)).astype(np.int64)
         return times
 
     def _ns(self, sources: Numbers, destinations: Numbers, sizes: Numbers) -> _Nanoseconds:

@@ -20,6 +20,7 @@ COLUMNS = ("source", "destination", "bytes", "start", "after")
 _NEEDED = COLUMNS[:3]
 _FEWEST_COLUMNS = 2
 _BETWEEN = re.compile(r"[;\s]+")
+_WORDS = re.compile(r"""[\s,;"']+""")
 _TIME = re.compile(r"([0-9]{1,15})(ps|ns|us|ms)", re.ASCII)
 _TIME_UNITS = {"ps": 1, "ns": 10**3, "us": 10**6, "ms": 10**9}
 _LONG = 40
@@ -32,7 +33,7 @@ def looks_like(head: list[list[str]]) -> bool:
     names = _names(" ".join(head[0]))
     # No other format's first line is one word with commas: what it lacks of ours is told when it is read.
     separated = len(head[0]) == 1 and len(names) > _FEWEST_COLUMNS
-    return separated or len(set(names) & set(COLUMNS)) > 1
+    return separated or len(set(_WORDS.split(" ".join(head[0]).lower())) & set(COLUMNS)) > 1
 
 
 def read(path: str) -> FlowList:
@@ -63,6 +64,10 @@ def _names(header: str) -> list[str]:
 
 def _places(path: str, number: int, header: str) -> dict[str, int]:
     """The place of each column; raises InputError."""
+    if "," not in header:
+        raise InputError(
+            f"{path}:{number}: the header has no commas, which separate columns; expected {','.join(COLUMNS)}"
+        )
     names = _names(header)
     unknown = [name for name in names if name not in COLUMNS]
     missing = [name for name in _NEEDED if name not in names]

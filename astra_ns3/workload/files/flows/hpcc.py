@@ -64,7 +64,8 @@ def _append(columns: FlowColumns, groups: set[int], number: int, words: list[str
 def _warnings(path: str, count: int, extra: int, groups: set[int], *, rounded: bool) -> list[str]:
     found = []
     if extra:
-        found.append(f"{path}: has {extra} lines more than the {count} flows its first line says; they are left out")
+        lines, left = ("line", "it is") if extra == 1 else ("lines", "they are")
+        found.append(f"{path}: has {extra} {lines} more than the {count} flows its first line says; {left} left out")
     if len(groups) > 1:
         named = ", ".join(map(str, sorted(groups)[:8]))
         found.append(f"{path}: has flows of priority groups {named}; all take the transport's priority")

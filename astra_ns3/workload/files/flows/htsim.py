@@ -182,7 +182,8 @@ def _gates(matrix: _Matrix) -> tuple[list[int] | None, FlowGates | None]:
 def _warnings(matrix: _Matrix, path: str) -> list[str]:
     found = []
     if matrix.failures:
-        found.append(f"{path}: its {matrix.failures} failures are left out; a network file's changes can say them")
+        what = "failure is" if matrix.failures == 1 else f"{matrix.failures} failures are"
+        found.append(f"{path}: its {what} left out; a network file's changes can say them")
     if len(matrix.priorities) > 1:
         found.append(f"{path}: has connections of several priorities; all take the transport's priority")
     if matrix.rounded:
