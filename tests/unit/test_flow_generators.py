@@ -144,6 +144,12 @@ def test_what_makes_no_sense_is_refused() -> None:
         poisson(1_000, size, load=1, rate_bps=RATE_BPS, duration_ps=10**15)
     with pytest.raises(InputError, match="no flow starts"):
         poisson(2, size, load=1e-9, rate_bps=RATE_BPS, duration_ps=PS_PER_US)
+    with pytest.raises(InputError, match="no flow starts"):
+        poisson(2, size, load=1e-310, rate_bps=1, duration_ps=1)
+    with pytest.raises(InputError, match="rate is 0 b/s, expected more than 0"):
+        poisson(2, size, load=1, rate_bps=0, duration_ps=PS_PER_US)
+    with pytest.raises(InputError, match="rate is 0 b/s"):
+        on_off(2, size, rate_bps=0, on_ps=1, off_ps=1, duration_ps=PS_PER_US)
     with pytest.raises(InputError, match="senders is 4, expected 1 to 3"):
         incast(4, size, senders=4)
     with pytest.raises(InputError, match="npus is 1"):

@@ -28,6 +28,7 @@ def poisson(npus: int, sizes: FlowSizes, *, load: float, rate_bps: int, duration
     """
     _check(npus, 2, duration_ps)
     _check_load(load)
+    _check_rate(rate_bps)
     per_second = load * rate_bps / _BITS / sizes.mean_bytes
     expected = npus * per_second * duration_ps / PS_PER_SECOND
     _check_count(expected)
@@ -85,6 +86,7 @@ def on_off(
     bytes, until the time is over. Raises InputError.
     """
     _check(npus, 2, duration_ps)
+    _check_rate(rate_bps)
     for name, value in (("on", on_ps), ("off", off_ps)):
         if value < 1:
             raise InputError(f"{name} is {value} ps, expected a time above 0")
@@ -171,6 +173,11 @@ def _check(npus: int, least: int, time_ps: int) -> None:
         raise InputError(f"npus is {npus}, expected at least {least}")
     if not 0 <= time_ps <= LARGEST_INTEGER:
         raise InputError(f"a time is {time_ps} ps, expected 0 to {LARGEST_INTEGER}")
+
+
+def _check_rate(rate_bps: int) -> None:
+    if rate_bps < 1:
+        raise InputError(f"rate is {rate_bps} b/s, expected more than 0")
 
 
 def _check_load(load: float) -> None:
