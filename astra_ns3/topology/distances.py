@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from astra_ns3.errors import InputError
 from astra_ns3.topology.counts import BYTES_PER_COST, BYTES_PER_ROUTE, check_routes_fit
 from astra_ns3.topology.graph import Graph
 
@@ -160,6 +161,22 @@ def unreachable_pair(graph: Graph, groups: Groups, distances: npt.NDArray[np.int
     for sources, lost in unreachable_hosts(graph, groups, distances):
         return sources[0], next(host for host in lost if host != sources[0])
     return None
+
+
+def no_way(graph: Graph, source: int, destination: int) -> InputError:
+    """That one host can't reach another, and what lets it, if anything does."""
+    lost = f"topology: host {destination} cannot be reached from host {source}"
+    adjacency, reached, edge = graph.adjacency, {source}, [source]
+    while edge:
+        own = adjacency.of(edge.pop())
+        beyond = set(adjacency.peers[own][adjacency.up[own]].tolist()) - reached
+        reached |= beyond
+        edge.extend(beyond)
+    if destination not in reached:
+        return InputError(f"{lost}: no links lead there")
+    return InputError(
+        f"{lost}: no way over switches alone, and hosts do not forward unless the topology says 'forwarding: hosts'"
+    )
 
 
 def unreachable_hosts(

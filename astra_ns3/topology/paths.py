@@ -9,8 +9,7 @@ from itertools import pairwise
 import numpy as np
 
 from astra_ns3.config.topology.idle_lines import idle_lines_ps
-from astra_ns3.errors import InputError
-from astra_ns3.topology.distances import LINKS, UNREACHED, costs_and_links, host_groups
+from astra_ns3.topology.distances import LINKS, UNREACHED, costs_and_links, host_groups, no_way
 from astra_ns3.topology.graph import Graph, Link
 from astra_ns3.topology.pair_delays import pair_delays
 from astra_ns3.topology.routes import RouteTables, shortest_paths
@@ -61,10 +60,7 @@ def path(
     while node != destination:
         ports = tables.towards(node, destination)
         if not ports or len(steps) > graph.nodes:
-            raise InputError(
-                f"topology: host {destination} cannot be reached from host {source}: no way over switches alone, and "
-                "hosts do not forward"
-            )
+            raise no_way(graph, source, destination)
         number, chosen = divmod(number, len(ports))
         steps.append((node, ports[chosen]))
         node = graph.ports[node][ports[chosen]].peer

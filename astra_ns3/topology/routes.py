@@ -18,8 +18,7 @@ from math import gcd
 import numpy as np
 import numpy.typing as npt
 
-from astra_ns3.errors import InputError
-from astra_ns3.topology.distances import UNREACHED, Groups, distances_to_groups, host_groups, unreachable_pair
+from astra_ns3.topology.distances import UNREACHED, Groups, distances_to_groups, host_groups, no_way, unreachable_pair
 from astra_ns3.topology.graph import Graph
 
 LOCAL = np.iinfo(np.uint32).max
@@ -197,7 +196,4 @@ def _check_reachable(graph: Graph, groups: Groups, distances: npt.NDArray[np.int
     """Raise InputError if an NPU's host can't reach another's."""
     lost = unreachable_pair(graph, groups, distances)
     if lost is not None:
-        raise InputError(
-            f"topology: host {lost[1]} cannot be reached from host {lost[0]}: no way over switches alone, and "
-            "hosts do not forward"
-        )
+        raise no_way(graph, *lost)

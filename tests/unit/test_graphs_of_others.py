@@ -15,6 +15,7 @@ from astra_ns3.config.network.packet_network import NetworkConfig, parse_network
 from astra_ns3.errors import InputError
 from astra_ns3.topology.graph import Graph
 from astra_ns3.topology.registry import build_graph
+from astra_ns3.topology.routes import shortest_paths
 
 G = 10**9
 US = 1_000_000
@@ -91,7 +92,29 @@ def test_what_a_graph_lacks_is_said_at_once_with_the_lines_to_add(ending: str, t
     assert "\n" not in words
     assert "lacks which nodes are hosts (all 5 without 'kind'), 'rate' of all 4 links, 'delay' of all 4 links" in words
     assert "(links have capacity, latency, cable: 'attributes: {rate: NAME}' says which is which)" in words
-    assert "add 'hosts: all, defaults: {rate: 100Gbps, delay: 1us}' with values of yours" in words
+    assert "add 'hosts: leaves, defaults: {rate: 100Gbps, delay: 1us}' with values of yours" in words
+
+
+@pytest.mark.parametrize(
+    ("graph", "hosts"),
+    [
+        (networkx.star_graph(4), {"hosts": "leaves"}),
+        (networkx.balanced_tree(2, 3), {"hosts": "leaves"}),
+        (networkx.path_graph(2), {"hosts": "all"}),
+        (networkx.complete_graph(4), {"hosts": "all"}),
+        (networkx.cycle_graph(5), {"hosts": "all", "forwarding": "hosts"}),
+        (networkx.hypercube_graph(3), {"hosts": "all", "forwarding": "hosts"}),
+        (networkx.lollipop_graph(4, 1), {"hosts": "all", "forwarding": "hosts"}),
+    ],
+)
+def test_a_network_with_the_lines_that_the_message_says_joins_all_hosts(
+    graph: networkx.Graph[Any], hosts: dict[str, str], tmp_path: Path
+) -> None:
+    path = written(graph, tmp_path / "graph.graphml")
+    told = ", ".join(f"{key}: {value}" for key, value in hosts.items())
+    with pytest.raises(InputError, match=f"add '{told}, defaults: "):
+        config(path)
+    assert shortest_paths(built(path, **hosts, defaults=WIRES)).groups
 
 
 def test_the_lines_that_the_message_says_are_enough(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from astra_ns3.config.formats.graphs.raw import RawGraph, RawLink, RawNode
@@ -19,7 +20,7 @@ def check_lacking(raw: RawGraph) -> None:
     lines = []
     if without_kind:
         lacking.insert(0, _which_kind(without_kind, len(raw.nodes)))
-        lines.append("hosts: all")
+        lines.append(_hosts(raw))
     missing = [line for key, line in _DEFAULTS.items() if without[key]]
     if missing:
         lines.append(f"defaults: {{{', '.join(missing)}}}")
@@ -35,6 +36,17 @@ def check_lacking(raw: RawGraph) -> None:
 
 def _which_kind(nodes: Sequence[RawNode], total: int) -> str:
     return f"which nodes are hosts ({_of(len(nodes), total)} without 'kind')"
+
+
+def _hosts(raw: RawGraph) -> str:
+    """Keys with which every host reaches every other, if any do."""
+    pairs = {frozenset((link.a, link.b)) for link in raw.links if link.a != link.b}
+    neighbours = Counter(name for pair in pairs for name in pair)
+    leaves = sum(count == 1 for count in neighbours.values())
+    if 1 < leaves < len(raw.nodes):
+        return "hosts: leaves"
+    whole_mesh = 2 * len(pairs) == len(raw.nodes) * (len(raw.nodes) - 1)
+    return "hosts: all" if whole_mesh else "hosts: all, forwarding: hosts"
 
 
 def _which(key: str, links: Sequence[RawLink], total: int) -> str:
