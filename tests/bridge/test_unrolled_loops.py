@@ -86,9 +86,20 @@ def test_a_loop_as_chakras_traces_ends_when_the_loop_does(loop: Workload, tmp_pa
 
 
 @pytest.mark.parametrize("loop", [workload("DATA", UPDATE_NS), workload("HYBRID_MODEL_DATA", UPDATE_NS)])
-def test_updates_that_meet_are_one_after_the_other_in_a_graph(loop: Workload) -> None:
-    later_ps = finish_ps(UnrolledLoop.of(loop, 1, (8,)), (8,)) - finish_ps(loop, (8,))
+def test_updates_that_meet_are_one_after_the_other_in_a_graph_and_a_warning(loop: Workload) -> None:
+    graph = UnrolledLoop.of(loop, 1, (8,))
+    (warning,) = graph.other_updates()
+    assert "updates behind collectives that go on at once (up to 39 ns of an NPU) are one after the other" in warning
+    later_ps = finish_ps(graph, (8,)) - finish_ps(loop, (8,))
     assert 0 <= later_ps <= 9 * UPDATE_NS * 1000  # of nine collectives
+
+
+def test_a_collective_without_partners_has_no_update_in_a_graph_either() -> None:
+    """On one dimension HYBRID_DATA_MODEL's weight gradients have nobody to go to, and nothing else meets."""
+    loop = workload("HYBRID_DATA_MODEL", 1_000_000)
+    graph = UnrolledLoop.of(loop, 2, (8,))
+    assert graph.other_updates() == ()
+    assert finish_ps(graph, (8,)) == finish_ps(loop, (8,), passes=2)
 
 
 def test_groups_that_end_inside_a_dimension_are_communicators_and_a_warning() -> None:

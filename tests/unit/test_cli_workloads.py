@@ -157,6 +157,19 @@ def test_a_loop_is_written_as_text() -> None:
     assert read_workload("again.txt").layers == read_workload(DLRM).layers
 
 
+def test_what_changes_its_order_on_the_way_is_a_warning() -> None:
+    loop = Path("loop.txt")
+    row = "{} -1 1000 NONE 0 1000 NONE 0 1000 ALLREDUCE 1000 {}\n"
+    loop.write_text("DATA\n2\n" + row.format("a", 5) + row.format("b", 5))
+    for target, words in (
+        ("chakra", "updates behind collectives that go on at once (up to 10 ns of an NPU) are one after the other"),
+        ("simai", "out: 2 collectives that nothing waits for take turns first in, first out in the text"),
+    ):
+        assert words in convert(str(loop), "out", "--to", target, "--dimensions", "8").output
+    loop.write_text("DATA\n1\n" + row.format("a", 5))
+    assert "warning" not in convert(str(loop), "out", "--to", "simai", "--dimensions", "8").output
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

@@ -61,6 +61,8 @@ def _to_chakra(workload: AnyWorkload, output: str, unrolling: Unrolling, *, as_j
     rank = rank_of(graphs.files[0]) or 0 if isinstance(graphs, ChakraTrace) and graphs.alone else None
     warnings = (*graphs.warnings, *check_graphs(graphs, collectives=rank is None, messages=rank is None))
     written = write_chakra(graphs, output.removesuffix(".json" if as_json else ".et"), as_json=as_json, rank=rank)
+    if isinstance(graphs, UnrolledLoop):
+        warnings = (*warnings, *graphs.other_updates())
     if written.rounded:
         warnings = (
             *warnings,
@@ -120,7 +122,15 @@ def _to_simai(workload: AnyWorkload, output: str, unrolling: Unrolling) -> Conve
         _loop(workload, "SimAI's")
     graphs = as_graphs(workload, unrolling)
     warnings = (*graphs.warnings, *check_graphs(graphs))
-    converted = _written(rolled(graphs), "SimAI's", format_simai, parse_simai, output)
+    loop = rolled(graphs)
+    converted = _written(loop, "SimAI's", format_simai, parse_simai, output)
+    turns = sum(layer.weight_gradient.collective is not None for layer in loop.layers)
+    if turns > 1:
+        warnings = (
+            *warnings,
+            f"{output}: {turns} collectives that nothing waits for take turns first in, first out in the text, "
+            "in a graph by the system's scheduling-policy",
+        )
     lost = sum(bool(node.operations or node.tensor_bytes) for node in graphs.nodes(0))
     if lost:
         warnings = (*warnings, f"{graphs.file_of(0)}: operations and tensors of {lost} nodes aren't in the text")

@@ -20,6 +20,7 @@ from astra_ns3.network.records import Label
 from astra_ns3.system.communicator import Communicator
 from astra_ns3.system.policies import HIGHEST_PRIORITY, USUAL_POLICIES
 from astra_ns3.system.request import CollectiveRequest, Handle, MessageRequest
+from astra_ns3.units import format_time
 from astra_ns3.workload.deadlock import check_programs, peer_of
 from astra_ns3.workload.operations import Compute, Issue, Operation, Receive, Send, Wait, WaitAny
 from astra_ns3.workload.programs import Programs
@@ -77,6 +78,31 @@ class UnrolledLoop:
         """Whether it is played otherwise than the loop."""
         return (*self._other_queues(), *self._other_messages())
 
+    def other_updates(self) -> tuple[str, ...]:
+        """A warning if updates of an NPU may meet: a graph has one after the other."""
+        total_ps = max(self._updates_that_meet_ps(role) for role in self.programs.roles)
+        if not total_ps:
+            return ()
+        return (
+            f"{self.source}: updates behind collectives that go on at once (up to {format_time(total_ps)} of an NPU) "
+            "are one after the other in the graph, side by side in the loop",
+        )
+
+    def _updates_that_meet_ps(self, role: Role) -> int:
+        """Those of collectives that are issued while another with an update isn't waited for, in a role's program."""
+        outstanding: dict[int, int] = {}
+        meeting: dict[int, int] = {}
+        for operation, handle in _operations(self.programs, role):
+            if isinstance(operation, Issue) and handle is not None:
+                update_ps = self.update_ps(operation.request)
+                if update_ps:
+                    outstanding[handle.collective] = update_ps
+                    meeting |= outstanding if len(outstanding) > 1 else {}
+            elif isinstance(operation, Wait | WaitAny):
+                for waited in operation.handles:
+                    outstanding.pop(waited.collective, None)
+        return sum(meeting.values())
+
     def _other_messages(self) -> tuple[str, ...]:
         if _UNEVEN not in self._tags:
             return ()
@@ -125,6 +151,15 @@ class UnrolledLoop:
         grid = self.programs.grid.of(request.communicator)
         dimensions = grid.wide if request.dimensions is None else request.dimensions
         return next(tuple(members) for members in grid.cosets(dimensions) if npu in members)
+
+    def update_ps(self, request: CollectiveRequest) -> int:
+        """What passes behind a collective before it counts as done; without data or partners nothing does."""
+        layer = request.label.layer
+        if not request.bytes or not isinstance(layer, int):
+            return 0
+        grid = self.programs.grid.of(request.communicator)
+        dimensions = grid.wide if request.dimensions is None else request.dimensions
+        return self.programs.updates_ps[layer] if any(grid.sizes[number] > 1 for number in dimensions) else 0
 
     def tag_of(self, tag: Hashable) -> int:
         """The number that stands for a message's tag."""
@@ -187,7 +222,7 @@ class _Thread:
 
     def __init__(self, loop: UnrolledLoop, npu: int, role: Role, place: int) -> None:
         self._loop, self._npu, self._role, self._place = loop, npu, role, place
-        self._layers, self._updates_ps = loop.programs.layer_names, loop.programs.updates_ps
+        self._layers = loop.programs.layer_names
         self._after: tuple[int, ...] = ()
         self._next = 0
         self._counter = 0
@@ -232,7 +267,7 @@ class _Thread:
             priority=self._priority(request),
         )
         self._ends[handle.collective] = (number,)
-        update_ps = self._updates_ps[label.layer] if isinstance(label.layer, int) else 0
+        update_ps = self._loop.update_ps(request)
         if update_ps:
             update = self._number()
             name = f"{self._name(label)} update"
