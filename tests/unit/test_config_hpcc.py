@@ -241,6 +241,8 @@ def test_going_back_to_zero_has_its_chunk(tmp_path: Path) -> None:
         ({"CC_MDOE": "1"}, "key 'CC_MDOE' is not known; did you mean 'CC_MODE'?"),
         ({"HAS_WIN": "2"}, "HAS_WIN is '2', expected 0 or 1"),
         ({"RP_TIMER": "900.5"}, "RP_TIMER is '900.5', expected a whole number"),
+        ({"RP_TIMER": "1e999"}, "RP_TIMER has '1e999', expected at most 9223372036854775807"),
+        ({"KMAX_MAP": "1 25000000000 1e308"}, "KMAX_MAP has '1e308', expected at most 9223372036854775807"),
         ({"RP_TIMER": "-1"}, "RP_TIMER has '-1', expected a number"),
         ({"EWMA_GAIN": "1.5"}, "EWMA_GAIN is 1.5, expected above 0"),
         ({"EWMA_GAIN": "nan"}, "EWMA_GAIN has 'nan', expected a number"),

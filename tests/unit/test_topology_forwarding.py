@@ -208,3 +208,8 @@ def test_an_npu_that_is_down_forwards_nothing(tmp_path: Path) -> None:
     before, after = epochs(graph, [Change(1000, NpuTarget(1), State(up=False))])
     assert count_paths(before.graph, before.tables, 0, 2) == 2
     assert count_paths(after.graph, after.tables, 0, 2) == 1
+
+
+def test_links_of_a_host_that_are_too_fast_together_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"links of host 0, which forwards, have 12000000000000000000 b/s together"):
+        from_edges([(0, 1), (1, 2), (2, 0)], tmp_path, forwarding="hosts", defaults={"rate": "6000000Tbps", "delay": 0})

@@ -27,7 +27,10 @@ def _number(row: Row, column: int) -> float:
     word = row.words[column]
     if not _DECIMAL.fullmatch(word):
         raise row.error(f"{row.words[0]} has '{word[:40]}', expected a number, 0 or more")
-    return float(word)
+    value = float(word)
+    if value > LARGEST_INTEGER:
+        raise row.error(f"{row.words[0]} has '{word[:40]}', expected at most {LARGEST_INTEGER}")
+    return value
 
 
 def _decimal(row: Row) -> float:
@@ -37,7 +40,7 @@ def _decimal(row: Row) -> float:
 def _whole(row: Row) -> int:
     """A whole number, also one written as 900.0: the known code cuts fractions off without a word."""
     value = _number(row, 1)
-    if value != int(value) or value > LARGEST_INTEGER:
+    if value != int(value):
         raise row.error(f"{row.words[0]} is '{row.words[1][:40]}', expected a whole number")
     return int(value) if "." in row.words[1] or "e" in row.words[1].lower() else int(row.words[1])
 
