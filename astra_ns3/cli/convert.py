@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from math import prod
 
 import click
 
@@ -13,6 +14,9 @@ from astra_ns3.workload.files.conversion import TARGETS, Converted, Unrolling, c
 from astra_ns3.workload.files.registry import AnyWorkload, read_workload
 
 _FIRST_TRACE = ".0.et"
+_MOST_NPUS = 2**24
+MOST_PASSES = 1_000_000
+"""Each is written out."""
 _DIMENSIONS = re.compile(r"[1-9][0-9]{0,6}(x[1-9][0-9]{0,6})*")
 
 
@@ -31,7 +35,7 @@ _DIMENSIONS = re.compile(r"[1-9][0-9]{0,6}(x[1-9][0-9]{0,6})*")
 @click.option(
     "--dimensions", metavar="SIZES", help="Of a loop that becomes a graph: NPUs along each, such as 8 or 2x4."
 )
-@click.option("--passes", type=click.IntRange(1), default=1, show_default=True, help="Of such a loop.")
+@click.option("--passes", type=click.IntRange(1, MOST_PASSES), default=1, show_default=True, help="Of such a loop.")
 @click.option(
     "--scheduling-policy",
     type=click.Choice(("LIFO", "FIFO")),
@@ -89,4 +93,9 @@ def sizes_of(text: str | None) -> tuple[int, ...] | None:
         return None
     if not _DIMENSIONS.fullmatch(text):
         raise InputError(f"--dimensions is '{text[:40]}', expected numbers of NPUs such as 8 or 2x4")
-    return tuple(map(int, text.split("x")))
+    sizes = tuple(map(int, text.split("x")))
+    if prod(sizes) > _MOST_NPUS:
+        raise InputError(
+            f"--dimensions is '{text[:40]}', which makes {prod(sizes):,} NPUs, expected at most {_MOST_NPUS:,}"
+        )
+    return sizes

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
-from astra_ns3.cli.convert import sizes_of, tell_of
+from astra_ns3.cli.convert import MOST_PASSES, sizes_of, tell_of
 from astra_ns3.cli.output import print_json, show
 from astra_ns3.config.core.yaml_document import parse_yaml
 from astra_ns3.config.flow_list import FlowList
@@ -162,7 +162,13 @@ def generate_on_off(
     metavar="SIZES",
     help="NPUs along each dimension, such as 8 or 2x4.  [default: as few as can be, cut where their groups end]",
 )
-@click.option("--passes", type=click.IntRange(1), default=1, show_default=True, help="Iterations, of Chakra's traces.")
+@click.option(
+    "--passes",
+    type=click.IntRange(1, MOST_PASSES),
+    default=1,
+    show_default=True,
+    help="Iterations, of Chakra's traces.",
+)
 @click.option("--set", "changes", multiple=True, metavar="KEY=VALUE", help="Another value, such as parallel.tensor=4.")
 @click.option("--json", "as_json", is_flag=True, help="Print what was written as JSON.")
 def generate_workload(

@@ -175,6 +175,8 @@ def test_what_changes_its_order_on_the_way_is_a_warning() -> None:
     [
         ((DLRM, "x"), "is a training loop, whose graph depends on the NPUs that play it; say --dimensions"),
         ((DLRM, "x", "--dimensions", "2x"), "--dimensions is '2x', expected numbers of NPUs such as 8 or 2x4"),
+        ((DLRM, "x", "--dimensions", "1000000x1000000"), "makes 1,000,000,000,000 NPUs, expected at most 16,777,216"),
+        ((DLRM, "x", "--dimensions", "2", "--passes", "1000001"), "1000001 is not in the range 1<=x<=1000000"),
         ((DLRM, "x", "--to", "csv"), "isn't a list of flows"),
         ((DLRM, "x", "--groups", "y"), "isn't a Chakra trace, so --groups y has no meaning"),
         ((str(INPUTS / "chakra"), "x", "--to", "astra-sim"), "is graphs, which ASTRA-sim's text"),
