@@ -91,6 +91,11 @@ class NetworkBackend(Protocol):
         A message that arrives before its receiver has launched is kept until then.
         """
 
+    def launch_all(self, rows: Sequence[tuple[int, int, int, int, int]]) -> None:
+        """As :meth:`launch`, with the arguments of each in their order."""
+        for row in rows:
+            self.launch(*row)
+
     def call_later(self, npu: int, delay_ps: int, callback: Callable[[int], None]) -> None:
         """Call ``callback(time_ps)`` when ``delay_ps`` have passed; it belongs to NPU ``npu``."""
 

@@ -29,6 +29,7 @@ from astra_ns3.system.history import History
 from astra_ns3.system.intra_dimension import join_rule
 from astra_ns3.system.issuing import CollectiveMaker
 from astra_ns3.system.journal import Journal
+from astra_ns3.system.launch_buffer import LaunchBuffer
 from astra_ns3.system.launch_order import LaunchOrder
 from astra_ns3.system.launches import ScheduleNumbers
 from astra_ns3.system.matching import Matching
@@ -86,7 +87,9 @@ class SystemLayer:
         self._maker = CollectiveMaker(network, config, self._grid, compatibility, schedules, roles)
         self._history = History(self._layer_names)
         messages = ArrivalMessages if compatibility.messages_by_arrival else Messages
-        self._messages = messages(network, schedules, self._history, self._message_done, journal)
+        self._launches = LaunchBuffer(network)
+        launch = self._launches.launch
+        self._messages = messages(network, schedules, self._history, self._message_done, journal, launch=launch)
         self._stand_ins = StandIns(self._maker) if compatibility.collectives_by_number_alone else None
         self._tolerates = None if self._stand_ins is None else self._stand_ins.tolerates
         self._one_order = not compatibility.every_npu_orders_its_chunks
@@ -100,6 +103,12 @@ class SystemLayer:
         self._jitter = StartJitter(config.start_jitter_ns * PS_PER_NS, seed) if config.start_jitter_ns else None
         self._observers = {npu: NpuObserver(npu, len(self._layer_names), len(dimensions)) for npu in observed}
         self._observer = self._observers[observed[0]]
+
+    @property
+    def plays_alike(self) -> bool:
+        """Whether nothing is decided, and nobody asks, of each NPU by itself but of those that are observed."""
+        apart = self._stand_ins, self._barrier, self._jitter, self._watcher, self._journal
+        return all(reason is None for reason in apart) and isinstance(self._messages, Messages)
 
     @property
     def sent_bytes(self) -> tuple[int, ...]:
@@ -166,6 +175,14 @@ class SystemLayer:
         else:
             self._begin(collective, npu, now_ps)
         return handle
+
+    def keep_launches(self) -> None:
+        """Have what NPUs launch handed to the network together, by :meth:`hand_over_launches` in the same moment."""
+        self._launches.keep()
+
+    def hand_over_launches(self, order: Sequence[int]) -> None:
+        """As if the NPUs had done in this order what they did, one after the other."""
+        self._launches.hand_over(order)
 
     def send(self, request: MessageRequest) -> Handle:
         """Post the source's end of a message. Raises InputError."""
@@ -310,14 +327,14 @@ class SystemLayer:
             self._watcher.started(npu, now_ps)
         if self._jitter is None:
             launch = task.launch
-            self._network.launch(npu, launch.schedule, launch.groups[npu], task.instance, launch.bytes)
+            self._launches.launch(npu, launch.schedule, launch.groups[npu], task.instance, launch.bytes)
         else:
             delay_ps = self._jitter.delay_ps(npu, task.instance)
             self._network.call_later(npu, delay_ps, partial(self._launch, npu, task))
 
     def _launch(self, npu: int, task: Task, _time_ps: int) -> None:
         launch = task.launch
-        self._network.launch(npu, launch.schedule, launch.groups[npu], task.instance, launch.bytes)
+        self._launches.launch(npu, launch.schedule, launch.groups[npu], task.instance, launch.bytes)
 
     def _end(self, collective: Collective, npu: int, time_ps: int) -> None:
         """``npu`` has finished all chunks of a collective."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 from astra_ns3.config.compute_slowdown import ComputeSlowdown
@@ -19,8 +19,9 @@ from astra_ns3.network.records import (
 )
 from astra_ns3.system.journal import Journal
 from astra_ns3.system.layer import SystemLayer
-from astra_ns3.system.request import CollectiveRequest, Handle, MessageRequest
+from astra_ns3.system.request import CollectiveRequest, Handle, Joint, MessageRequest
 from astra_ns3.units import PS_PER_NS
+from astra_ns3.workload.cohort import Cohort, Member, met, shares
 from astra_ns3.workload.computing.computations import slowed_by
 from astra_ns3.workload.deadlock import check_programs, peer_of
 from astra_ns3.workload.dry_run import counted_requests, request_kind
@@ -30,7 +31,7 @@ from astra_ns3.workload.role_programs import RolePrograms
 from astra_ns3.workload.roles import Role
 from astra_ns3.workload.stall import describe_stall
 from astra_ns3.workload.system_driver import Heartbeat, SystemDriver
-from astra_ns3.workload.tape import Tape
+from astra_ns3.workload.tape import Tape, WrittenWait, WrittenWaitAny
 
 
 class ProgramsDriver(SystemDriver):
@@ -86,12 +87,10 @@ class ProgramsDriver(SystemDriver):
         )
         self._prepare(programs)
         self._sums = {npu: sums_by_layer(len(self._names)) for npu in self._observed}
-        self._npus = [
-            NpuProgram(npu, program, self._tick_ps, self._sums.get(npu), self._journal)
-            for npu, program in enumerate(self._programs_of_all(programs))
-        ]
-        self._resume = [partial(self._go_on, npu) for npu in self._npus]
-        self._post = [partial(self._post_operation, npu.number) for npu in self._npus]
+        self._npus: list[NpuProgram | Cohort] = self._players(programs)
+        self._resume = {npu.number: partial(self._go_on, npu) for npu in self._npus if isinstance(npu, NpuProgram)}
+        self._post = {number: partial(self._post_operation, number) for number in self._resume}
+        self._ready: list[Cohort] = []  # some of whose NPUs may go on
         self._left = len(self._npus)
         self._started = False
 
@@ -102,30 +101,60 @@ class ProgramsDriver(SystemDriver):
         for request in kinds.values():
             self._system.prepare(request)
 
-    def _programs_of_all(self, programs: RolePrograms) -> Iterator[Program]:
-        """A program for each NPU. Who is neither observed nor journalled needs no details of what it computes."""
+    def _players(self, programs: RolePrograms) -> list[NpuProgram | Cohort]:
+        """What plays each NPU: those of a role together, but for who is observed, or each by itself."""
+
+        def alone(npu: int, program: Program) -> NpuProgram:
+            return NpuProgram(npu, program, self._tick_ps, self._sums.get(npu), self._journal)
+
         if not programs.written_down:
-            yield from (programs.program(role) for role in self._role_of)
-            return
-        tapes = [Tape(programs.program(role)) for role in programs.roles]
-        details = self._journal is not None or self._tick_ps > 0 or self._computations is not None
-        for npu, role in enumerate(self._role_of):
-            yield tapes[role.number].reader(coarse=not (details or npu == 0 or npu in self._sums))
-        for tape in tapes:
+            return [alone(npu, programs.program(role)) for npu, role in enumerate(self._role_of)]
+        observed = {0, *self._sums}
+        details = self._tick_ps > 0 or self._computations is not None or any(self._updates_ps)
+        together = self._system.plays_alike and not details
+        players: dict[int, NpuProgram | Cohort] = {}
+        for role in programs.roles:
+            tape = Tape(programs.program(role))
+            others = [npu for npu in role.ranks if npu not in observed]
+            if together and others:
+                cohort = Cohort(others, tape.place())
+                players.update((npu, cohort) for npu in others)
+            for npu in role.ranks:
+                if npu not in players:
+                    coarse = npu not in observed and not details and self._journal is None
+                    players[npu] = alone(npu, tape.reader(coarse=coarse))
             tape.close()
+        return [players[npu] for npu in range(len(self._role_of))]
 
     def start(self) -> None:
         """Put every NPU's start on the network's list of events; once."""
         if not self._started:
             self._started = True
-            for npu in self._npus:
-                self._network.call_later(npu.number, 0, self._resume[npu.number])
+            for player in dict.fromkeys(self._npus):
+                if isinstance(player, NpuProgram):
+                    self._network.call_later(player.number, 0, self._resume[player.number])
+                else:
+                    self._network.call_later(player.npus[0], 0, partial(self._cohort_goes_on, player))
 
     def check_finished(self) -> None:
         """Raise SimulationStalled, saying who waits for what, unless every NPU is done."""
-        waiting = [npu for npu in self._npus if not npu.done]
+        waiting = [npu for npu in self._each_npu() if not npu.done]
         if waiting:
             raise SimulationStalled(describe_stall(self._network, self._system, self._names, waiting))
+
+    def phases_done(self, npus: Sequence[int], instances: Sequence[int], time_ps: int) -> None:
+        """From the network: NPUs have finished phases of chunks, at one moment and in this order."""
+        self._system.keep_launches()
+        for npu, instance in zip(npus, instances, strict=True):
+            self._system.phase_done(npu, instance, time_ps)
+        self._ready_go_on(time_ps)
+        self._system.hand_over_launches(npus)
+
+    def phase_done(self, npu: int, instance: int, time_ps: int) -> None:
+        """From the network: an NPU finished a phase of a chunk."""
+        self._system.phase_done(npu, instance, time_ps)
+        if self._ready:
+            self._ready_go_on(time_ps)
 
     def hand_over_rows(self) -> None:
         """Hand on all that was recorded so far, so that it is safe if this process dies."""
@@ -137,22 +166,30 @@ class ProgramsDriver(SystemDriver):
         """Nothing more will happen: write down what NPUs are busy with, and hand all on."""
         if self._journal is not None:
             for npu in self._npus:
-                if npu.blocking is not None:
+                if isinstance(npu, NpuProgram) and npu.blocking is not None:
                     npu.write_down(self._journal, npu.blocking, self._network.now_ps())
             self._journal.hand_over()
 
-    def _each_npu(self) -> Sequence[NpuProgram]:
-        return self._npus
+    def _each_npu(self) -> Sequence[NpuProgram | Member]:
+        return [
+            player if isinstance(player, NpuProgram) else Member(npu, player) for npu, player in enumerate(self._npus)
+        ]
+
+    def _alone(self, npu: int) -> NpuProgram:
+        """An NPU that is observed."""
+        player = self._npus[npu]
+        assert isinstance(player, NpuProgram)
+        return player
 
     def progress(self) -> tuple[int, int, int, int]:
         """Of NPU 0: passes done, passes, steps done in this pass, steps of a pass."""
         programs = self._programs
-        passes_done, steps = self._npus[0].position(programs.passes, programs.step_of)
+        passes_done, steps = self._alone(0).position(programs.passes, programs.step_of)
         return passes_done, programs.passes, steps, programs.steps
 
     def computed_ps(self) -> int:
         """For how long NPU 0 has computed until now."""
-        return self._npus[0].record(self._network.now_ps()).compute_ps
+        return self._alone(0).record(self._network.now_ps()).compute_ps
 
     def layers(self) -> tuple[LayerTimes, ...]:
         """The times of each layer on the reported NPU so far."""
@@ -162,7 +199,7 @@ class ProgramsDriver(SystemDriver):
         """The times of each layer so far, on the NPU that stands for each role."""
         now_ps = self._network.now_ps()
         return tuple(
-            RoleTimes(self._role_of[npu].name, npu, self._layers_on(npu), self._npus[npu].exposed_by_group(now_ps))
+            RoleTimes(self._role_of[npu].name, npu, self._layers_on(npu), self._alone(npu).exposed_by_group(now_ps))
             for npu in self._observed
         )
 
@@ -204,9 +241,130 @@ class ProgramsDriver(SystemDriver):
             self._handle_done(handle, time_ps)
 
     def _handle_done(self, handle: Handle, time_ps: int) -> None:
-        npu = self._npus[handle.npu]
-        if npu.handle_done(handle, time_ps):
-            self._go_on(npu, time_ps)
+        joint = handle.joint
+        if joint is None:
+            npu = self._alone(handle.npu)
+            if npu.handle_done(handle, time_ps):
+                self._go_on(npu, time_ps)
+            return
+        handle.done = True
+        joint.left -= 1
+        cohort: Cohort = joint.holder
+        held = cohort.held
+        if isinstance(held, tuple) and joint in held:
+            if not cohort.ready:
+                self._ready.append(cohort)
+            cohort.ready.append(handle.npu)
+
+    def _ready_go_on(self, time_ps: int) -> None:
+        """Whoever waits no longer goes on: whole cohorts, or parts of them."""
+        cohorts, self._ready = self._ready, []
+        free: list[Cohort] = []
+        for cohort in cohorts:
+            ready, cohort.ready = cohort.ready, []
+            if len(ready) == len(cohort.npus):
+                cohort.npus = ready
+                free.append(cohort)
+            elif len(ready) > 1:
+                free.append(self._part(cohort, ready))
+            else:
+                free.extend(single for single in self._scattered(cohort) if single.npus == ready)
+        for cohort in free:
+            cohort.release(time_ps)
+        begin = 0
+        for end in range(1, len(free) + 1):
+            if end == len(free) or not free[begin].meets(free[end]):
+                together = met(free[begin:end])
+                if end - begin > 1:
+                    self._npus_are(together)
+                self._run_on(together, time_ps)
+                begin = end
+
+    def _npus_are(self, cohort: Cohort) -> None:
+        for npu in cohort.npus:
+            self._npus[npu] = cohort
+
+    def _scattered(self, cohort: Cohort) -> list[Cohort]:
+        singles = cohort.scattered()
+        for single in singles:
+            self._npus_are(single)
+        return singles
+
+    def _part(self, cohort: Cohort, npus: list[int]) -> Cohort:
+        part = cohort.part(npus)
+        self._npus_are(part)
+        return part
+
+    def _cohort_goes_on(self, cohort: Cohort, time_ps: int) -> None:
+        """From the network: a cohort begins, or has computed."""
+        if len(cohort.npus) == 1:
+            self._release(cohort, time_ps)
+            return
+        npus = cohort.npus
+        self._system.keep_launches()
+        self._release(cohort, time_ps)
+        self._system.hand_over_launches(npus)
+
+    def _release(self, cohort: Cohort, time_ps: int) -> None:
+        cohort.release(time_ps)
+        self._run_on(cohort, time_ps)
+
+    def _run_on(self, cohort: Cohort, time_ps: int) -> None:
+        """Let a cohort run on to its next computation or to what isn't done on all its NPUs."""
+        place, posted = cohort.place, cohort.posted
+        while True:
+            operation = place.read()
+            kind = operation.__class__
+            if kind is WrittenWait:
+                joint = posted.pop(operation.posted, None)
+                if joint is None or not joint.left:
+                    continue
+                if joint.left < len(cohort.npus):
+                    posted[operation.posted] = joint
+                    place.read_again()
+                    self._run_on(self._part(cohort, cohort.finished_first(joint)), time_ps)
+                    del posted[operation.posted]
+                    place.read()
+                cohort.hold((joint,), time_ps)
+                return
+            if kind is Compute:
+                if self._compute(cohort, operation, time_ps):
+                    return
+            elif kind is WrittenWaitAny:
+                joints = tuple(posted[number] for number in operation.posted if number in posted)
+                if not joints or any(not joint.left for joint in joints):
+                    continue
+                if len(cohort.npus) > 1:
+                    place.read_again()
+                    for single in self._scattered(cohort):
+                        self._run_on(single, time_ps)
+                    return
+                cohort.hold(joints, time_ps)
+                return
+            elif operation is None:
+                cohort.finish_ps = time_ps
+                self._left -= len(cohort.npus)
+                if not self._left:
+                    self._network.stop()
+                return
+            else:
+                handles = [self._post_operation(npu, operation) for npu in cohort.npus]
+                posted[place.posted] = Joint(handles, cohort)
+                place.posted += 1
+
+    def _compute(self, cohort: Cohort, operation: Compute, time_ps: int) -> bool:
+        """Whether that takes time."""
+        if not operation.time_ps:
+            return False
+        if operation.times_ps is None:
+            parts = [(operation.time_ps, cohort.npus)]
+        else:
+            parts = shares(cohort.npus, [operation.times_ps[self._place_of[npu]] for npu in cohort.npus])
+        for took_ps, npus in parts:
+            part = cohort if len(npus) == len(cohort.npus) else self._part(cohort, npus)
+            part.hold(operation, time_ps)
+            self._network.call_later(npus[0], took_ps, partial(self._cohort_goes_on, part))
+        return True
 
     def _layers_on(self, npu: int) -> tuple[LayerTimes, ...]:
         return tuple(
