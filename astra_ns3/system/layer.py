@@ -87,8 +87,8 @@ class SystemLayer:
         self._maker = CollectiveMaker(network, config, self._grid, compatibility, schedules, roles)
         self._history = History(self._layer_names)
         messages = ArrivalMessages if compatibility.messages_by_arrival else Messages
-        self._launches = LaunchBuffer(network)
-        launch = self._launches.launch
+        self.launches = LaunchBuffer(network)
+        launch = self.launches.launch
         self._messages = messages(network, schedules, self._history, self._message_done, journal, launch=launch)
         self._stand_ins = StandIns(self._maker) if compatibility.collectives_by_number_alone else None
         self._tolerates = None if self._stand_ins is None else self._stand_ins.tolerates
@@ -175,14 +175,6 @@ class SystemLayer:
         else:
             self._begin(collective, npu, now_ps)
         return handle
-
-    def keep_launches(self) -> None:
-        """Have what NPUs launch handed to the network together, by :meth:`hand_over_launches` in the same moment."""
-        self._launches.keep()
-
-    def hand_over_launches(self, order: Sequence[int]) -> None:
-        """As if the NPUs had done in this order what they did, one after the other."""
-        self._launches.hand_over(order)
 
     def send(self, request: MessageRequest) -> Handle:
         """Post the source's end of a message. Raises InputError."""
@@ -327,14 +319,14 @@ class SystemLayer:
             self._watcher.started(npu, now_ps)
         if self._jitter is None:
             launch = task.launch
-            self._launches.launch(npu, launch.schedule, launch.groups[npu], task.instance, launch.bytes)
+            self.launches.launch(npu, launch.schedule, launch.groups[npu], task.instance, launch.bytes)
         else:
             delay_ps = self._jitter.delay_ps(npu, task.instance)
             self._network.call_later(npu, delay_ps, partial(self._launch, npu, task))
 
     def _launch(self, npu: int, task: Task, _time_ps: int) -> None:
         launch = task.launch
-        self._launches.launch(npu, launch.schedule, launch.groups[npu], task.instance, launch.bytes)
+        self.launches.launch(npu, launch.schedule, launch.groups[npu], task.instance, launch.bytes)
 
     def _end(self, collective: Collective, npu: int, time_ps: int) -> None:
         """``npu`` has finished all chunks of a collective."""

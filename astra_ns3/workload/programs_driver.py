@@ -91,6 +91,8 @@ class ProgramsDriver(SystemDriver):
         self._resume = {npu.number: partial(self._go_on, npu) for npu in self._npus if isinstance(npu, NpuProgram)}
         self._post = {number: partial(self._post_operation, number) for number in self._resume}
         self._ready: list[Cohort] = []  # some of whose NPUs may go on
+        self._waking: set[int] = set()  # these NPUs
+        self._turns = [0] * len(self._npus)  # of each NPU, when it goes on among those of this moment
         self._left = len(self._npus)
         self._started = False
 
@@ -107,11 +109,12 @@ class ProgramsDriver(SystemDriver):
         def alone(npu: int, program: Program) -> NpuProgram:
             return NpuProgram(npu, program, self._tick_ps, self._sums.get(npu), self._journal)
 
+        self._together = False
         if not programs.written_down:
             return [alone(npu, programs.program(role)) for npu, role in enumerate(self._role_of)]
         observed = {0, *self._sums}
         details = self._tick_ps > 0 or self._computations is not None or any(self._updates_ps)
-        together = self._system.plays_alike and not details
+        together = self._together = self._system.plays_alike and not details
         players: dict[int, NpuProgram | Cohort] = {}
         for role in programs.roles:
             tape = Tape(programs.program(role))
@@ -144,11 +147,17 @@ class ProgramsDriver(SystemDriver):
 
     def phases_done(self, npus: Sequence[int], instances: Sequence[int], time_ps: int) -> None:
         """From the network: NPUs have finished phases of chunks, at one moment and in this order."""
-        self._system.keep_launches()
-        for npu, instance in zip(npus, instances, strict=True):
-            self._system.phase_done(npu, instance, time_ps)
+        launches, phase_done = self._system.launches, self._system.phase_done
+        if self._together:
+            launches.keep()
+        for place, npu in enumerate(npus):
+            if npu in self._waking:
+                self._ready_go_on(time_ps)  # what it does before
+            launches.place = place
+            phase_done(npu, instances[place], time_ps)
         self._ready_go_on(time_ps)
-        self._system.hand_over_launches(npus)
+        if self._together:
+            launches.hand_over()
 
     def phase_done(self, npu: int, instance: int, time_ps: int) -> None:
         """From the network: an NPU finished a phase of a chunk."""
@@ -210,12 +219,12 @@ class ProgramsDriver(SystemDriver):
             times_ps = blocking.times_ps
             time_ps = blocking.time_ps if times_ps is None else times_ps[self._place_of[npu.number]]
             if self._computations is None:
-                self._network.call_later(npu.number, time_ps, self._resume[npu.number])
+                self._system.launches.call_later(npu.number, time_ps, self._resume[npu.number])
             else:
                 memory_ps = blocking.memory_ps * time_ps // blocking.time_ps
                 self._computations.begin(npu.number, time_ps, self._resume[npu.number], memory_ps=memory_ps)
         elif isinstance(blocking, Move):
-            self._network.call_later(npu.number, self._tick_ps, self._resume[npu.number])
+            self._system.launches.call_later(npu.number, self._tick_ps, self._resume[npu.number])
         elif blocking is None:
             self._left -= 1
             if not self._left:
@@ -236,7 +245,7 @@ class ProgramsDriver(SystemDriver):
         is_update = isinstance(handle.request, CollectiveRequest)
         update_ps = self._updates_ps[layer] if is_update and isinstance(layer, int) else 0
         if update_ps:
-            self._network.call_later(handle.npu, update_ps, partial(self._handle_done, handle))
+            self._system.launches.call_later(handle.npu, update_ps, partial(self._handle_done, handle))
         else:
             self._handle_done(handle, time_ps)
 
@@ -255,10 +264,13 @@ class ProgramsDriver(SystemDriver):
             if not cohort.ready:
                 self._ready.append(cohort)
             cohort.ready.append(handle.npu)
+            self._turns[handle.npu] = self._system.launches.place
+            self._waking.add(handle.npu)
 
     def _ready_go_on(self, time_ps: int) -> None:
         """Whoever waits no longer goes on: whole cohorts, or parts of them."""
         cohorts, self._ready = self._ready, []
+        self._waking.clear()
         free: list[Cohort] = []
         for cohort in cohorts:
             ready, cohort.ready = cohort.ready, []
@@ -300,10 +312,11 @@ class ProgramsDriver(SystemDriver):
         if len(cohort.npus) == 1:
             self._release(cohort, time_ps)
             return
-        npus = cohort.npus
-        self._system.keep_launches()
+        for turn, npu in enumerate(cohort.npus):
+            self._turns[npu] = turn
+        self._system.launches.keep()
         self._release(cohort, time_ps)
-        self._system.hand_over_launches(npus)
+        self._system.launches.hand_over()
 
     def _release(self, cohort: Cohort, time_ps: int) -> None:
         cohort.release(time_ps)
@@ -348,9 +361,16 @@ class ProgramsDriver(SystemDriver):
                     self._network.stop()
                 return
             else:
-                handles = [self._post_operation(npu, operation) for npu in cohort.npus]
-                posted[place.posted] = Joint(handles, cohort)
+                posted[place.posted] = Joint(self._post_all(cohort.npus, operation), cohort)
                 place.posted += 1
+
+    def _post_all(self, npus: list[int], operation: Posting) -> list[Handle]:
+        launches, turns = self._system.launches, self._turns
+        handles = []
+        for npu in npus:
+            launches.place = turns[npu]
+            handles.append(self._post_operation(npu, operation))
+        return handles
 
     def _compute(self, cohort: Cohort, operation: Compute, time_ps: int) -> bool:
         """Whether that takes time."""
@@ -363,7 +383,8 @@ class ProgramsDriver(SystemDriver):
         for took_ps, npus in parts:
             part = cohort if len(npus) == len(cohort.npus) else self._part(cohort, npus)
             part.hold(operation, time_ps)
-            self._network.call_later(npus[0], took_ps, partial(self._cohort_goes_on, part))
+            self._system.launches.place = self._turns[npus[0]]
+            self._system.launches.call_later(npus[0], took_ps, partial(self._cohort_goes_on, part))
         return True
 
     def _layers_on(self, npu: int) -> tuple[LayerTimes, ...]:
