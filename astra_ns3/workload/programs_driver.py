@@ -366,6 +366,8 @@ class ProgramsDriver(SystemDriver):
 
     def _post_all(self, npus: list[int], operation: Posting) -> list[Handle]:
         launches, turns = self._system.launches, self._turns
+        if isinstance(operation, Issue) and len(npus) > 1:
+            return self._system.issue_all(npus, turns, operation.request)
         handles = []
         for npu in npus:
             launches.place = turns[npu]
