@@ -179,4 +179,3 @@ def shares(npus: Sequence[int], times_ps: Sequence[int]) -> list[tuple[int, list
     """Neighbours that compute for as long, with that time."""
     runs = groupby(zip(times_ps, npus, strict=True), key=lambda pair: pair[0])
     return [(time_ps, [npu for _, npu in run]) for time_ps, run in runs]
-

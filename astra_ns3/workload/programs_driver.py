@@ -19,9 +19,10 @@ from astra_ns3.network.records import (
 )
 from astra_ns3.system.journal import Journal
 from astra_ns3.system.layer import SystemLayer
-from astra_ns3.system.request import CollectiveRequest, Handle, Joint, MessageRequest
+from astra_ns3.system.request import CollectiveRequest, Handle, MessageRequest
 from astra_ns3.units import PS_PER_NS
-from astra_ns3.workload.cohort import Cohort, Member, met, shares
+from astra_ns3.workload.cohort import Cohort, Member
+from astra_ns3.workload.cohort_player import CohortPlayer
 from astra_ns3.workload.computing.computations import slowed_by
 from astra_ns3.workload.deadlock import check_programs, peer_of
 from astra_ns3.workload.dry_run import counted_requests, request_kind
@@ -31,7 +32,7 @@ from astra_ns3.workload.role_programs import RolePrograms
 from astra_ns3.workload.roles import Role
 from astra_ns3.workload.stall import describe_stall
 from astra_ns3.workload.system_driver import Heartbeat, SystemDriver
-from astra_ns3.workload.tape import Tape, WrittenWait, WrittenWaitAny
+from astra_ns3.workload.tape import Tape
 
 
 class ProgramsDriver(SystemDriver):
@@ -90,9 +91,13 @@ class ProgramsDriver(SystemDriver):
         self._npus: list[NpuProgram | Cohort] = self._players(programs)
         self._resume = {npu.number: partial(self._go_on, npu) for npu in self._npus if isinstance(npu, NpuProgram)}
         self._post = {number: partial(self._post_operation, number) for number in self._resume}
-        self._ready: list[Cohort] = []  # some of whose NPUs may go on
-        self._waking: set[int] = set()  # these NPUs
-        self._turns = [0] * len(self._npus)  # of each NPU, when it goes on among those of this moment
+        self._cohorts = CohortPlayer(
+            self._system.launches,
+            self._npus,
+            [self._place_of[npu] for npu in range(len(self._npus))],
+            self._post_all,
+            self._ended,
+        )
         self._left = len(self._npus)
         self._started = False
 
@@ -137,7 +142,7 @@ class ProgramsDriver(SystemDriver):
                 if isinstance(player, NpuProgram):
                     self._network.call_later(player.number, 0, self._resume[player.number])
                 else:
-                    self._network.call_later(player.npus[0], 0, partial(self._cohort_goes_on, player))
+                    self._cohorts.start(player)
 
     def check_finished(self) -> None:
         """Raise SimulationStalled, saying who waits for what, unless every NPU is done."""
@@ -147,23 +152,16 @@ class ProgramsDriver(SystemDriver):
 
     def phases_done(self, npus: Sequence[int], instances: Sequence[int], time_ps: int) -> None:
         """From the network: NPUs have finished phases of chunks, at one moment and in this order."""
-        launches, phase_done = self._system.launches, self._system.phase_done
         if self._together:
-            launches.keep()
-        for place, npu in enumerate(npus):
-            if npu in self._waking:
-                self._ready_go_on(time_ps)  # what it does before
-            launches.place = place
-            phase_done(npu, instances[place], time_ps)
-        self._ready_go_on(time_ps)
-        if self._together:
-            launches.hand_over()
+            self._cohorts.phases_done(npus, instances, time_ps, self._system.phase_done)
+        else:
+            for npu, instance in zip(npus, instances, strict=True):
+                self._system.phase_done(npu, instance, time_ps)
 
     def phase_done(self, npu: int, instance: int, time_ps: int) -> None:
         """From the network: an NPU finished a phase of a chunk."""
         self._system.phase_done(npu, instance, time_ps)
-        if self._ready:
-            self._ready_go_on(time_ps)
+        self._cohorts.go_on(time_ps)
 
     def hand_over_rows(self) -> None:
         """Hand on all that was recorded so far, so that it is safe if this process dies."""
@@ -226,9 +224,12 @@ class ProgramsDriver(SystemDriver):
         elif isinstance(blocking, Move):
             self._system.launches.call_later(npu.number, self._tick_ps, self._resume[npu.number])
         elif blocking is None:
-            self._left -= 1
-            if not self._left:
-                self._network.stop()
+            self._ended(1)
+
+    def _ended(self, npus: int) -> None:
+        self._left -= npus
+        if not self._left:
+            self._network.stop()
 
     def _post_operation(self, npu: int, operation: Posting) -> Handle:
         if isinstance(operation, Issue):
@@ -256,138 +257,17 @@ class ProgramsDriver(SystemDriver):
             if npu.handle_done(handle, time_ps):
                 self._go_on(npu, time_ps)
             return
-        handle.done = True
-        joint.left -= 1
-        cohort: Cohort = joint.holder
-        held = cohort.held
-        if isinstance(held, tuple) and joint in held:
-            if not cohort.ready:
-                self._ready.append(cohort)
-            cohort.ready.append(handle.npu)
-            self._turns[handle.npu] = self._system.launches.place
-            self._waking.add(handle.npu)
+        self._cohorts.handle_done(handle, joint)
 
-    def _ready_go_on(self, time_ps: int) -> None:
-        """Whoever waits no longer goes on: whole cohorts, or parts of them."""
-        cohorts, self._ready = self._ready, []
-        self._waking.clear()
-        free: list[Cohort] = []
-        for cohort in cohorts:
-            ready, cohort.ready = cohort.ready, []
-            if len(ready) == len(cohort.npus):
-                cohort.npus = ready
-                free.append(cohort)
-            elif len(ready) > 1:
-                free.append(self._part(cohort, ready))
-            else:
-                free.extend(single for single in self._scattered(cohort) if single.npus == ready)
-        for cohort in free:
-            cohort.release(time_ps)
-        begin = 0
-        for end in range(1, len(free) + 1):
-            if end == len(free) or not free[begin].meets(free[end]):
-                together = met(free[begin:end])
-                if end - begin > 1:
-                    self._npus_are(together)
-                self._run_on(together, time_ps)
-                begin = end
-
-    def _npus_are(self, cohort: Cohort) -> None:
-        for npu in cohort.npus:
-            self._npus[npu] = cohort
-
-    def _scattered(self, cohort: Cohort) -> list[Cohort]:
-        singles = cohort.scattered()
-        for single in singles:
-            self._npus_are(single)
-        return singles
-
-    def _part(self, cohort: Cohort, npus: list[int]) -> Cohort:
-        part = cohort.part(npus)
-        self._npus_are(part)
-        return part
-
-    def _cohort_goes_on(self, cohort: Cohort, time_ps: int) -> None:
-        """From the network: a cohort begins, or has computed."""
-        if len(cohort.npus) == 1:
-            self._release(cohort, time_ps)
-            return
-        for turn, npu in enumerate(cohort.npus):
-            self._turns[npu] = turn
-        self._system.launches.keep()
-        self._release(cohort, time_ps)
-        self._system.launches.hand_over()
-
-    def _release(self, cohort: Cohort, time_ps: int) -> None:
-        cohort.release(time_ps)
-        self._run_on(cohort, time_ps)
-
-    def _run_on(self, cohort: Cohort, time_ps: int) -> None:
-        """Let a cohort run on to its next computation or to what isn't done on all its NPUs."""
-        place, posted = cohort.place, cohort.posted
-        while True:
-            operation = place.read()
-            kind = operation.__class__
-            if kind is WrittenWait:
-                joint = posted.pop(operation.posted, None)
-                if joint is None or not joint.left:
-                    continue
-                if joint.left < len(cohort.npus):
-                    posted[operation.posted] = joint
-                    place.read_again()
-                    self._run_on(self._part(cohort, cohort.finished_first(joint)), time_ps)
-                    del posted[operation.posted]
-                    place.read()
-                cohort.hold((joint,), time_ps)
-                return
-            if kind is Compute:
-                if self._compute(cohort, operation, time_ps):
-                    return
-            elif kind is WrittenWaitAny:
-                joints = tuple(posted[number] for number in operation.posted if number in posted)
-                if not joints or any(not joint.left for joint in joints):
-                    continue
-                if len(cohort.npus) > 1:
-                    place.read_again()
-                    for single in self._scattered(cohort):
-                        self._run_on(single, time_ps)
-                    return
-                cohort.hold(joints, time_ps)
-                return
-            elif operation is None:
-                cohort.finish_ps = time_ps
-                self._left -= len(cohort.npus)
-                if not self._left:
-                    self._network.stop()
-                return
-            else:
-                posted[place.posted] = Joint(self._post_all(cohort.npus, operation), cohort)
-                place.posted += 1
-
-    def _post_all(self, npus: list[int], operation: Posting) -> list[Handle]:
-        launches, turns = self._system.launches, self._turns
+    def _post_all(self, npus: Sequence[int], turns: Sequence[int], operation: Posting) -> list[Handle]:
         if isinstance(operation, Issue) and len(npus) > 1:
             return self._system.issue_all(npus, turns, operation.request)
+        launches = self._system.launches
         handles = []
         for npu in npus:
             launches.place = turns[npu]
             handles.append(self._post_operation(npu, operation))
         return handles
-
-    def _compute(self, cohort: Cohort, operation: Compute, time_ps: int) -> bool:
-        """Whether that takes time."""
-        if not operation.time_ps:
-            return False
-        if operation.times_ps is None:
-            parts = [(operation.time_ps, cohort.npus)]
-        else:
-            parts = shares(cohort.npus, [operation.times_ps[self._place_of[npu]] for npu in cohort.npus])
-        for took_ps, npus in parts:
-            part = cohort if len(npus) == len(cohort.npus) else self._part(cohort, npus)
-            part.hold(operation, time_ps)
-            self._system.launches.place = self._turns[npus[0]]
-            self._system.launches.call_later(npus[0], took_ps, partial(self._cohort_goes_on, part))
-        return True
 
     def _layers_on(self, npu: int) -> tuple[LayerTimes, ...]:
         return tuple(

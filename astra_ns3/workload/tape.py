@@ -151,8 +151,8 @@ class Place:
         other._next, other.posted = self._next, self.posted
         return other
 
-    def read(self) -> Written | None:
-        """The next operation, coarsely; None at the end."""
+    def read(self) -> Any:
+        """The next operation as it is written, coarsely; None at the end."""
         while self._next == len(self._block.coarse):
             following = self._tape.after(self._block)
             if following is None:
