@@ -53,6 +53,11 @@ class TimersComeInOrder : public TestCase
         NS_TEST_EXPECT_MSG_EQ((built.GetListener().GetTimers() == expected),
                               true,
                               "order and times");
+        // 4 and 5, 2 and 7, 1 and 3; 6 is set while the first two are told of.
+        const std::vector<uint32_t> together{2, 2, 2};
+        NS_TEST_EXPECT_MSG_EQ((built.GetListener().GetTogether() == together),
+                              true,
+                              "what follows each other in a moment is told at once");
         NS_TEST_EXPECT_MSG_EQ(session.GetNowPs(), 3'000, "now");
         NS_TEST_EXPECT_MSG_EQ(session.GetStatistics().events,
                               eventsWithoutTimers + 7,
