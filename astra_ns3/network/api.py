@@ -110,7 +110,7 @@ class NetworkBackend(Protocol):
         """
 
     def stop(self) -> None:
-        """Leave :meth:`run` after the present event."""
+        """Leave :meth:`run` after the present event, and those of the same moment that follow it and only tell."""
 
     def pending(self, npu: int, instance: int) -> list[PendingMessage]:
         """What ``npu`` still has to send or receive in ``instance``; empty if it is done or not launched."""

@@ -114,7 +114,7 @@ class Session
     void SetTimer(uint32_t npu, int64_t delayPs, uint64_t token);
     /// \param limitPs simulated time at which to give up, or below 0. \return a RunStatus
     uint32_t Run(int64_t limitPs);
-    /// Leave Run after the present event.
+    /// Leave Run after the present event, and all that is told together with it.
     void Stop();
     /// \param address of an int64_t to which the time of each event is written as it begins; it
     /// must outlive the session
