@@ -118,8 +118,8 @@ class ProgramsDriver(SystemDriver):
         if not programs.written_down:
             return [alone(npu, programs.program(role)) for npu, role in enumerate(self._role_of)]
         observed = {0, *self._sums}
-        details = self._tick_ps > 0 or self._computations is not None or any(self._updates_ps)
-        together = self._together = self._system.plays_alike and not details
+        details = self._tick_ps > 0 or self._computations is not None
+        together = self._together = self._system.plays_alike and not details and not any(self._updates_ps)
         players: dict[int, NpuProgram | Cohort] = {}
         for role in programs.roles:
             tape = Tape(programs.program(role))
