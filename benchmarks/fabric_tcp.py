@@ -16,7 +16,7 @@ import numpy as np
 
 from astra_ns3.collectives.schedule import Schedule
 from astra_ns3.config.network.packet_network import NetworkConfig, parse_network
-from astra_ns3.network.door.listener import Listener
+from astra_ns3.network.door.listener import Listener, dues_at
 from astra_ns3.network.door.session import Description, Session, close_session
 from astra_ns3.network.door.session_backend import native_columns
 from astra_ns3.network.ns3.build import describe_network
@@ -46,6 +46,10 @@ class Receiver:
 
     def timer_due(self, token: int, time_ps: int) -> None:
         """No timer is set."""
+
+    def several_due(self, address: int, count: int, time_ps: int) -> None:
+        for npu, instance in zip(*reversed(dues_at(address, count)), strict=True):
+            self.phase_done(npu, instance, time_ps)
 
     def heartbeat(self, time_ps: int, events: int) -> None:
         """Nothing to show."""

@@ -91,6 +91,11 @@ class NetworkBackend(Protocol):
         A message that arrives before its receiver has launched is kept until then.
         """
 
+    def launch_all(self, rows: Sequence[tuple[int, int, int, int, int]]) -> None:
+        """As :meth:`launch`, with the arguments of each in their order."""
+        for row in rows:
+            self.launch(*row)
+
     def call_later(self, npu: int, delay_ps: int, callback: Callable[[int], None]) -> None:
         """Call ``callback(time_ps)`` when ``delay_ps`` have passed; it belongs to NPU ``npu``."""
 
@@ -105,7 +110,7 @@ class NetworkBackend(Protocol):
         """
 
     def stop(self) -> None:
-        """Leave :meth:`run` after the present event."""
+        """Leave :meth:`run` after the present event, and those of the same moment that follow it and only tell."""
 
     def pending(self, npu: int, instance: int) -> list[PendingMessage]:
         """What ``npu`` still has to send or receive in ``instance``; empty if it is done or not launched."""

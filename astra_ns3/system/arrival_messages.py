@@ -45,12 +45,15 @@ class ArrivalMessages:
         history: History,
         finished: Callable[[Handle, int], None],
         journal: Journal | None = None,
+        *,
+        launch: Callable[[int, int, int, int, int], None],
     ) -> None:
         self._network = network
         self._schedules = schedules
         self._history = history
         self._finished = finished
         self._journal = journal
+        self._launch_now = launch
         self._schedule: int | None = None
         self._groups: dict[tuple[int, int], int] = {}
         self._half_posted: dict[_Key, deque[_Message]] = {}
@@ -136,4 +139,4 @@ class ArrivalMessages:
             now_ps = self._network.now_ps()
             self._journal.queued(npu, instance, now_ps)
             self._journal.started(npu, instance, now_ps)
-        self._network.launch(npu, self._schedule, self._groups[ends], instance, request.bytes)
+        self._launch_now(npu, self._schedule, self._groups[ends], instance, request.bytes)

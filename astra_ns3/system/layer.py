@@ -29,6 +29,7 @@ from astra_ns3.system.history import History
 from astra_ns3.system.intra_dimension import join_rule
 from astra_ns3.system.issuing import CollectiveMaker
 from astra_ns3.system.journal import Journal
+from astra_ns3.system.launch_buffer import LaunchBuffer
 from astra_ns3.system.launch_order import LaunchOrder
 from astra_ns3.system.launches import ScheduleNumbers
 from astra_ns3.system.matching import Matching
@@ -86,7 +87,9 @@ class SystemLayer:
         self._maker = CollectiveMaker(network, config, self._grid, compatibility, schedules, roles)
         self._history = History(self._layer_names)
         messages = ArrivalMessages if compatibility.messages_by_arrival else Messages
-        self._messages = messages(network, schedules, self._history, self._message_done, journal)
+        self.launches = LaunchBuffer(network)
+        launch = self.launches.launch
+        self._messages = messages(network, schedules, self._history, self._message_done, journal, launch=launch)
         self._stand_ins = StandIns(self._maker) if compatibility.collectives_by_number_alone else None
         self._tolerates = None if self._stand_ins is None else self._stand_ins.tolerates
         self._one_order = not compatibility.every_npu_orders_its_chunks
@@ -100,6 +103,12 @@ class SystemLayer:
         self._jitter = StartJitter(config.start_jitter_ns * PS_PER_NS, seed) if config.start_jitter_ns else None
         self._observers = {npu: NpuObserver(npu, len(self._layer_names), len(dimensions)) for npu in observed}
         self._observer = self._observers[observed[0]]
+
+    @property
+    def plays_alike(self) -> bool:
+        """Whether nothing is decided, and nobody asks, of each NPU by itself but of those that are observed."""
+        apart = self._stand_ins, self._barrier, self._jitter, self._watcher, self._journal
+        return all(reason is None for reason in apart) and isinstance(self._messages, Messages)
 
     @property
     def sent_bytes(self) -> tuple[int, ...]:
@@ -148,14 +157,8 @@ class SystemLayer:
     def issue(self, npu: int, request: CollectiveRequest) -> Handle:
         """Start a collective on one NPU; without data or partners its handle is done at once. Raises InputError."""
         now_ps = self._network.now_ps()
-        matching = self._matchings.get(request.communicator)
-        if matching is None:
-            matching = self._matchings[request.communicator] = Matching(request.communicator, self._network.npus)
-        collective = matching.issued(npu, request, now_ps, self._create, self._tolerates)
+        collective = self._issued((npu,), request, now_ps)
         if not collective.first_tasks:
-            collective.members_left -= 1
-            if not collective.members_left:
-                self._forget(collective)
             return Handle(npu, -1, request, now_ps, done=True)
         handle = Handle(npu, collective.index, request, now_ps, done=False)
         collective.handles[npu] = handle
@@ -166,6 +169,41 @@ class SystemLayer:
         else:
             self._begin(collective, npu, now_ps)
         return handle
+
+    def issue_all(self, npus: Sequence[int], turns: Sequence[int], request: CollectiveRequest) -> list[Handle]:
+        """As :meth:`issue` on NPUs that are in step, of which none is observed, if it :attr:`plays_alike`.
+
+        ``turns``: of each NPU, its place among what the network is handed.
+        """
+        now_ps = self._network.now_ps()
+        collective = self._issued(npus, request, now_ps)
+        first_tasks = collective.first_tasks
+        if not first_tasks:
+            return [Handle(npu, -1, request, now_ps, done=True) for npu in npus]
+        index, launches, queues = collective.index, self.launches, self._queues
+        made = [Handle(npu, index, request, now_ps, done=False) for npu in npus]
+        handles = collective.handles
+        for handle in made:
+            handles[handle.npu] = handle
+        if collective.absent_roles:
+            for npu in npus:
+                launches.place = turns[npu]
+                if collective.absent_roles:
+                    self._hold(collective, npu, now_ps)
+                else:
+                    self._begin(collective, npu, now_ps)
+            return made
+        for task in first_tasks:
+            of_each, launch = queues[task.queue], task.launch
+            instance, schedule, groups, bytes = task.instance, launch.schedule, launch.groups, launch.bytes
+            for npu in npus:
+                launches.place = turns[npu]
+                if of_each[npu].starts_at_once(task):
+                    launches.launch(npu, schedule, groups[npu], instance, bytes)
+                else:
+                    of_each[npu].add(task)
+                    self._fill(npu, task.queue, now_ps)
+        return made
 
     def send(self, request: MessageRequest) -> Handle:
         """Post the source's end of a message. Raises InputError."""
@@ -213,6 +251,18 @@ class SystemLayer:
         """Instances that ``npu`` has to start before any other, at most one per queue."""
         queues = [self._queues[number][npu] for number in sorted(self._queues)]
         return [task.instance for queue in queues if (task := queue.awaited()) is not None]
+
+    def _issued(self, npus: Sequence[int], request: CollectiveRequest, now_ps: int) -> Collective:
+        """The collective that each of these NPUs issues; without data or partners they have done it."""
+        matching = self._matchings.get(request.communicator)
+        if matching is None:
+            matching = self._matchings[request.communicator] = Matching(request.communicator, self._network.npus)
+        collective = matching.issued(npus, request, now_ps, self._create, self._tolerates)
+        if not collective.first_tasks:
+            collective.members_left -= len(npus)
+            if not collective.members_left:
+                self._forget(collective)
+        return collective
 
     def _create(self, request: CollectiveRequest, now_ps: int) -> Collective:
         """The first NPU to issue a collective makes it for all."""
@@ -310,14 +360,14 @@ class SystemLayer:
             self._watcher.started(npu, now_ps)
         if self._jitter is None:
             launch = task.launch
-            self._network.launch(npu, launch.schedule, launch.groups[npu], task.instance, launch.bytes)
+            self.launches.launch(npu, launch.schedule, launch.groups[npu], task.instance, launch.bytes)
         else:
             delay_ps = self._jitter.delay_ps(npu, task.instance)
             self._network.call_later(npu, delay_ps, partial(self._launch, npu, task))
 
     def _launch(self, npu: int, task: Task, _time_ps: int) -> None:
         launch = task.launch
-        self._network.launch(npu, launch.schedule, launch.groups[npu], task.instance, launch.bytes)
+        self.launches.launch(npu, launch.schedule, launch.groups[npu], task.instance, launch.bytes)
 
     def _end(self, collective: Collective, npu: int, time_ps: int) -> None:
         """``npu`` has finished all chunks of a collective."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 
 from astra_ns3.errors import ProgramMismatch
 from astra_ns3.system.communicator import Communicator, PerNpu, describe, per_npu
@@ -32,13 +32,14 @@ class Matching:
 
     def issued(
         self,
-        npu: int,
+        npus: Sequence[int],
         request: CollectiveRequest,
         now_ps: int,
         make: Callable[[CollectiveRequest, int], Collective],
         tolerates: Callable[[int, CollectiveRequest, int, Collective], bool] | None = None,
     ) -> Collective:
-        """``npu`` issues its next collective; the first member ``make``s it, of its request and the time.
+        """Each of ``npus`` issues its next collective, for all of them the same; the first member ``make``s it, of its
+        request and the time.
 
         ``tolerates``: asked, with the NPU, its request and the time, whether one that isn't what was asked for will do.
         Raises ProgramMismatch.
@@ -46,8 +47,10 @@ class Matching:
         count = self._counts.get(request.key)
         if count is None:
             count = self._counts[request.key] = _Count(per_npu(self._communicator, self._npus, 0))
+        issued = count.issued
+        npu = npus[0]
         try:
-            number = count.issued[npu]
+            number = issued[npu]
         except KeyError:
             raise ProgramMismatch(f"NPU {npu} issues {in_words(request)}, of which it is no member") from None
         if number == count.made:
@@ -66,7 +69,9 @@ class Matching:
                     f"NPU {npu} issues {in_words(request)} where another member issued {in_words(collective.request)}:"
                     f" number {number} of a communicator must be the same for all its members"
                 )
-        count.issued[npu] = number + 1
+        following = number + 1
+        for npu in npus:
+            issued[npu] = following
         return collective
 
     def forget(self, collective: Collective) -> None:

@@ -42,7 +42,7 @@ class _Message:
 
 class Messages:
     """All messages of a run. ``finished(handle, time_ps)`` is called when one end is done. ``journal``: where what the
-    ends do is written down."""
+    ends do is written down. ``launch``: as :meth:`NetworkBackend.launch`."""
 
     def __init__(
         self,
@@ -51,12 +51,15 @@ class Messages:
         history: History,
         finished: Callable[[Handle, int], None],
         journal: Journal | None = None,
+        *,
+        launch: Callable[[int, int, int, int, int], None],
     ) -> None:
         self._network = network
         self._journal = journal
         self._schedules = schedules
         self._history = history
         self._finished = finished
+        self._launch_now = launch
         self._schedule: int | None = None
         self._groups: dict[tuple[int, int], int] = {}
         self._half_posted: dict[tuple[int, int, Hashable], deque[_Message]] = {}
@@ -150,7 +153,7 @@ class Messages:
             now_ps = self._network.now_ps()
             self._journal.queued(npu, instance, now_ps)
             self._journal.started(npu, instance, now_ps)
-        self._network.launch(npu, self._schedule, self._groups[ends], instance, size)
+        self._launch_now(npu, self._schedule, self._groups[ends], instance, size)
 
 
 def message_schedule() -> Schedule:

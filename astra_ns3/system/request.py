@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Set
 from dataclasses import dataclass
+from typing import Any
 
 from astra_ns3.collectives.uneven import Parts
 from astra_ns3.config.core.collective_kind import CollectiveKind
@@ -57,9 +58,10 @@ class Handle:
     """One NPU's part of a collective, or of a message. ``collective`` is its number, -1 if there is nothing to do.
 
     ``done`` is set by whoever issued it, when the collective counts as done (the update time comes after its end).
+    ``joint``: those it was issued together with, if any.
     """
 
-    __slots__ = ("collective", "done", "issue_ps", "npu", "request")
+    __slots__ = ("collective", "done", "issue_ps", "joint", "npu", "request")
 
     def __init__(
         self, npu: int, collective: int, request: CollectiveRequest | MessageRequest, issue_ps: int, *, done: bool
@@ -69,6 +71,28 @@ class Handle:
         self.request = request
         self.issue_ps = issue_ps
         self.done = done
+        self.joint: Joint | None = None
+
+
+class Joint:
+    """The handles of several NPUs for what they do in step, one each; ``left`` of them aren't done. ``holder``: whose
+    it is."""
+
+    __slots__ = ("handles", "holder", "left")
+
+    def __init__(self, handles: list[Handle], holder: Any) -> None:
+        self.handles = handles
+        self.holder = holder
+        self.left = sum(not handle.done for handle in handles)
+        for handle in handles:
+            handle.joint = self
+
+    def part(self, npus: Set[int], holder: Any) -> Joint:
+        """Those of ``npus`` are another's from now on."""
+        other = Joint([handle for handle in self.handles if handle.npu in npus], holder)
+        self.handles = [handle for handle in self.handles if handle.npu not in npus]
+        self.left -= other.left
+        return other
 
 
 def group_words(request: CollectiveRequest | MessageRequest) -> str:

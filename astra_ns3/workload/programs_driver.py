@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 from astra_ns3.config.compute_slowdown import ComputeSlowdown
@@ -21,6 +21,8 @@ from astra_ns3.system.journal import Journal
 from astra_ns3.system.layer import SystemLayer
 from astra_ns3.system.request import CollectiveRequest, Handle, MessageRequest
 from astra_ns3.units import PS_PER_NS
+from astra_ns3.workload.cohort import Cohort, Member
+from astra_ns3.workload.cohort_player import CohortPlayer
 from astra_ns3.workload.computing.computations import slowed_by
 from astra_ns3.workload.deadlock import check_programs, peer_of
 from astra_ns3.workload.dry_run import counted_requests, request_kind
@@ -86,12 +88,16 @@ class ProgramsDriver(SystemDriver):
         )
         self._prepare(programs)
         self._sums = {npu: sums_by_layer(len(self._names)) for npu in self._observed}
-        self._npus = [
-            NpuProgram(npu, program, self._tick_ps, self._sums.get(npu), self._journal)
-            for npu, program in enumerate(self._programs_of_all(programs))
-        ]
-        self._resume = [partial(self._go_on, npu) for npu in self._npus]
-        self._post = [partial(self._post_operation, npu.number) for npu in self._npus]
+        self._npus: list[NpuProgram | Cohort] = self._players(programs)
+        self._resume = {npu.number: partial(self._go_on, npu) for npu in self._npus if isinstance(npu, NpuProgram)}
+        self._post = {number: partial(self._post_operation, number) for number in self._resume}
+        self._cohorts = CohortPlayer(
+            self._system.launches,
+            self._npus,
+            [self._place_of[npu] for npu in range(len(self._npus))],
+            self._post_all,
+            self._ended,
+        )
         self._left = len(self._npus)
         self._started = False
 
@@ -102,30 +108,60 @@ class ProgramsDriver(SystemDriver):
         for request in kinds.values():
             self._system.prepare(request)
 
-    def _programs_of_all(self, programs: RolePrograms) -> Iterator[Program]:
-        """A program for each NPU. Who is neither observed nor journalled needs no details of what it computes."""
+    def _players(self, programs: RolePrograms) -> list[NpuProgram | Cohort]:
+        """What plays each NPU: those of a role together, but for who is observed, or each by itself."""
+
+        def alone(npu: int, program: Program) -> NpuProgram:
+            return NpuProgram(npu, program, self._tick_ps, self._sums.get(npu), self._journal)
+
+        self._together = False
         if not programs.written_down:
-            yield from (programs.program(role) for role in self._role_of)
-            return
-        tapes = [Tape(programs.program(role)) for role in programs.roles]
-        details = self._journal is not None or self._tick_ps > 0 or self._computations is not None
-        for npu, role in enumerate(self._role_of):
-            yield tapes[role.number].reader(coarse=not (details or npu == 0 or npu in self._sums))
-        for tape in tapes:
+            return [alone(npu, programs.program(role)) for npu, role in enumerate(self._role_of)]
+        observed = {0, *self._sums}
+        details = self._tick_ps > 0 or self._computations is not None
+        together = self._together = self._system.plays_alike and not details and not any(self._updates_ps)
+        players: dict[int, NpuProgram | Cohort] = {}
+        for role in programs.roles:
+            tape = Tape(programs.program(role))
+            others = [npu for npu in role.ranks if npu not in observed]
+            if together and others:
+                cohort = Cohort(others, tape.place())
+                players.update((npu, cohort) for npu in others)
+            for npu in role.ranks:
+                if npu not in players:
+                    coarse = npu not in observed and not details and self._journal is None
+                    players[npu] = alone(npu, tape.reader(coarse=coarse))
             tape.close()
+        return [players[npu] for npu in range(len(self._role_of))]
 
     def start(self) -> None:
         """Put every NPU's start on the network's list of events; once."""
         if not self._started:
             self._started = True
-            for npu in self._npus:
-                self._network.call_later(npu.number, 0, self._resume[npu.number])
+            for player in dict.fromkeys(self._npus):
+                if isinstance(player, NpuProgram):
+                    self._network.call_later(player.number, 0, self._resume[player.number])
+                else:
+                    self._cohorts.start(player)
 
     def check_finished(self) -> None:
         """Raise SimulationStalled, saying who waits for what, unless every NPU is done."""
-        waiting = [npu for npu in self._npus if not npu.done]
+        waiting = [npu for npu in self._each_npu() if not npu.done]
         if waiting:
             raise SimulationStalled(describe_stall(self._network, self._system, self._names, waiting))
+
+    def phases_done(self, npus: Sequence[int], instances: Sequence[int], time_ps: int) -> None:
+        """From the network: NPUs have finished phases of chunks, at one moment and in this order."""
+        if self._together:
+            self._cohorts.phases_done(npus, instances, time_ps, self._system.phase_done)
+        else:
+            for npu, instance in zip(npus, instances, strict=True):
+                self._system.phase_done(npu, instance, time_ps)
+
+    def phase_done(self, npu: int, instance: int, time_ps: int) -> None:
+        """From the network: an NPU finished a phase of a chunk."""
+        self._system.phase_done(npu, instance, time_ps)
+        self._cohorts.go_on(time_ps)
 
     def hand_over_rows(self) -> None:
         """Hand on all that was recorded so far, so that it is safe if this process dies."""
@@ -137,22 +173,30 @@ class ProgramsDriver(SystemDriver):
         """Nothing more will happen: write down what NPUs are busy with, and hand all on."""
         if self._journal is not None:
             for npu in self._npus:
-                if npu.blocking is not None:
+                if isinstance(npu, NpuProgram) and npu.blocking is not None:
                     npu.write_down(self._journal, npu.blocking, self._network.now_ps())
             self._journal.hand_over()
 
-    def _each_npu(self) -> Sequence[NpuProgram]:
-        return self._npus
+    def _each_npu(self) -> Sequence[NpuProgram | Member]:
+        return [
+            player if isinstance(player, NpuProgram) else Member(npu, player) for npu, player in enumerate(self._npus)
+        ]
+
+    def _alone(self, npu: int) -> NpuProgram:
+        """An NPU that is observed."""
+        player = self._npus[npu]
+        assert isinstance(player, NpuProgram)
+        return player
 
     def progress(self) -> tuple[int, int, int, int]:
         """Of NPU 0: passes done, passes, steps done in this pass, steps of a pass."""
         programs = self._programs
-        passes_done, steps = self._npus[0].position(programs.passes, programs.step_of)
+        passes_done, steps = self._alone(0).position(programs.passes, programs.step_of)
         return passes_done, programs.passes, steps, programs.steps
 
     def computed_ps(self) -> int:
         """For how long NPU 0 has computed until now."""
-        return self._npus[0].record(self._network.now_ps()).compute_ps
+        return self._alone(0).record(self._network.now_ps()).compute_ps
 
     def layers(self) -> tuple[LayerTimes, ...]:
         """The times of each layer on the reported NPU so far."""
@@ -162,7 +206,7 @@ class ProgramsDriver(SystemDriver):
         """The times of each layer so far, on the NPU that stands for each role."""
         now_ps = self._network.now_ps()
         return tuple(
-            RoleTimes(self._role_of[npu].name, npu, self._layers_on(npu), self._npus[npu].exposed_by_group(now_ps))
+            RoleTimes(self._role_of[npu].name, npu, self._layers_on(npu), self._alone(npu).exposed_by_group(now_ps))
             for npu in self._observed
         )
 
@@ -173,16 +217,19 @@ class ProgramsDriver(SystemDriver):
             times_ps = blocking.times_ps
             time_ps = blocking.time_ps if times_ps is None else times_ps[self._place_of[npu.number]]
             if self._computations is None:
-                self._network.call_later(npu.number, time_ps, self._resume[npu.number])
+                self._system.launches.call_later(npu.number, time_ps, self._resume[npu.number])
             else:
                 memory_ps = blocking.memory_ps * time_ps // blocking.time_ps
                 self._computations.begin(npu.number, time_ps, self._resume[npu.number], memory_ps=memory_ps)
         elif isinstance(blocking, Move):
-            self._network.call_later(npu.number, self._tick_ps, self._resume[npu.number])
+            self._system.launches.call_later(npu.number, self._tick_ps, self._resume[npu.number])
         elif blocking is None:
-            self._left -= 1
-            if not self._left:
-                self._network.stop()
+            self._ended(1)
+
+    def _ended(self, npus: int) -> None:
+        self._left -= npus
+        if not self._left:
+            self._network.stop()
 
     def _post_operation(self, npu: int, operation: Posting) -> Handle:
         if isinstance(operation, Issue):
@@ -199,14 +246,28 @@ class ProgramsDriver(SystemDriver):
         is_update = isinstance(handle.request, CollectiveRequest)
         update_ps = self._updates_ps[layer] if is_update and isinstance(layer, int) else 0
         if update_ps:
-            self._network.call_later(handle.npu, update_ps, partial(self._handle_done, handle))
+            self._system.launches.call_later(handle.npu, update_ps, partial(self._handle_done, handle))
         else:
             self._handle_done(handle, time_ps)
 
     def _handle_done(self, handle: Handle, time_ps: int) -> None:
-        npu = self._npus[handle.npu]
-        if npu.handle_done(handle, time_ps):
-            self._go_on(npu, time_ps)
+        joint = handle.joint
+        if joint is None:
+            npu = self._alone(handle.npu)
+            if npu.handle_done(handle, time_ps):
+                self._go_on(npu, time_ps)
+            return
+        self._cohorts.handle_done(handle, joint)
+
+    def _post_all(self, npus: Sequence[int], turns: Sequence[int], operation: Posting) -> list[Handle]:
+        if isinstance(operation, Issue) and len(npus) > 1:
+            return self._system.issue_all(npus, turns, operation.request)
+        launches = self._system.launches
+        handles = []
+        for npu in npus:
+            launches.place = turns[npu]
+            handles.append(self._post_operation(npu, operation))
+        return handles
 
     def _layers_on(self, npu: int) -> tuple[LayerTimes, ...]:
         return tuple(

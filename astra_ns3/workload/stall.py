@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Protocol
 
 from astra_ns3.network.api import NetworkBackend, PendingMessage
 from astra_ns3.network.instance import unpack_instance
@@ -10,16 +11,25 @@ from astra_ns3.network.records import Label
 from astra_ns3.system.layer import SystemLayer
 from astra_ns3.system.request import Handle, MessageRequest
 from astra_ns3.units import format_time
-from astra_ns3.workload.npu_program import NpuProgram
-from astra_ns3.workload.operations import Compute, Move, Waiting
+from astra_ns3.workload.operations import Blocking, Compute, Move, Waiting
 
 _MOST_MESSAGES = 4
 _MOST_NPUS = 8
 """Of a circle, so many are shown."""
 
 
+class Stuck(Protocol):
+    """An NPU that isn't done."""
+
+    number: int
+
+    @property
+    def blocking(self) -> Blocking | None:
+        """What it is busy with or waits for."""
+
+
 def describe_stall(
-    network: NetworkBackend, system: SystemLayer, layers: Sequence[str], waiting: Sequence[NpuProgram]
+    network: NetworkBackend, system: SystemLayer, layers: Sequence[str], waiting: Sequence[Stuck]
 ) -> str:
     """``layers``: their names; ``waiting``: the NPUs that aren't done.
 
@@ -37,7 +47,7 @@ def describe_stall(
     return f"{stuck}NPU {npu.number} {_activity(npu, layers)}{_chunk(system, npu, missing)}"
 
 
-def _circle(system: SystemLayer, layers: Sequence[str], waiting: Sequence[NpuProgram]) -> str:
+def _circle(system: SystemLayer, layers: Sequence[str], waiting: Sequence[Stuck]) -> str:
     """NPUs that wait for what the next one has not issued, as far as that goes, or round and round; "" if none does."""
     stuck = {npu.number: npu for npu in waiting}
     path: dict[int, str] = {}
@@ -58,7 +68,7 @@ def _circle(system: SystemLayer, layers: Sequence[str], waiting: Sequence[NpuPro
     return "; ".join(_shortened(lines))
 
 
-def _absent(system: SystemLayer, npu: NpuProgram) -> tuple[Handle, list[int]] | None:
+def _absent(system: SystemLayer, npu: Stuck) -> tuple[Handle, list[int]] | None:
     """What an NPU waits for that others have not come to, and these."""
     if not isinstance(npu.blocking, Waiting):
         return None
@@ -70,7 +80,7 @@ def _shortened(lines: list[str]) -> list[str]:
     return lines if len(lines) <= _MOST_NPUS else [*lines[:_MOST_NPUS], f"and {len(lines) - _MOST_NPUS} more"]
 
 
-def _rank_of_cause(stall: tuple[NpuProgram, tuple[int, list[PendingMessage]] | None]) -> tuple[bool, int, int]:
+def _rank_of_cause(stall: tuple[Stuck, tuple[int, list[PendingMessage]] | None]) -> tuple[bool, int, int]:
     """Lowest for what is most likely the cause: the earliest chunk, and in it the earliest step."""
     missing = stall[1]
     if missing is None:
@@ -78,7 +88,7 @@ def _rank_of_cause(stall: tuple[NpuProgram, tuple[int, list[PendingMessage]] | N
     return False, missing[0], min(message.step for message in missing[1])
 
 
-def _missing(network: NetworkBackend, system: SystemLayer, npu: NpuProgram) -> tuple[int, list[PendingMessage]] | None:
+def _missing(network: NetworkBackend, system: SystemLayer, npu: Stuck) -> tuple[int, list[PendingMessage]] | None:
     """A chunk that an NPU can't finish, as instance and messages; of the collective it waits for if there is one."""
     wanted = npu.blocking.handle.collective if isinstance(npu.blocking, Waiting) else -1
     running = sorted(system.running(npu.number), key=lambda instance: unpack_instance(instance)[0] != wanted)
@@ -88,7 +98,7 @@ def _missing(network: NetworkBackend, system: SystemLayer, npu: NpuProgram) -> t
     return None
 
 
-def _activity(npu: NpuProgram, layers: Sequence[str]) -> str:
+def _activity(npu: Stuck, layers: Sequence[str]) -> str:
     operation = npu.blocking
     if operation is None:
         return "has not started"
@@ -114,7 +124,7 @@ def _layer(label: Label, layers: Sequence[str]) -> str:
     return f"layer '{name}'"
 
 
-def _chunk(system: SystemLayer, npu: NpuProgram, missing: tuple[int, list[PendingMessage]] | None) -> str:
+def _chunk(system: SystemLayer, npu: Stuck, missing: tuple[int, list[PendingMessage]] | None) -> str:
     if not isinstance(npu.blocking, Waiting):
         return ""
     wanted = npu.blocking.handle.collective

@@ -16,21 +16,21 @@ from astra_ns3.workload.operations import Compute, Issue, Move, Program, Receive
 _BLOCK_OPERATIONS = 512
 
 
-class _Wait(NamedTuple):
+class WrittenWait(NamedTuple):
     """A wait for the handle of a posted operation, by its number."""
 
     posted: int
     tail: bool
 
 
-class _WaitAny(NamedTuple):
+class WrittenWaitAny(NamedTuple):
     """A wait for one of several."""
 
     posted: tuple[int, ...]
     tail: bool
 
 
-_Written = Compute | Move | Issue | Send | Receive | _Wait | _WaitAny
+Written = Compute | Move | Issue | Send | Receive | WrittenWait | WrittenWaitAny
 
 
 class _Block:
@@ -38,7 +38,7 @@ class _Block:
 
     __slots__ = ("coarse", "fine", "following")
 
-    def __init__(self, fine: list[_Written]) -> None:
+    def __init__(self, fine: list[Written]) -> None:
         self.fine = fine
         self.coarse = list(_joined(fine))
         self.following: _Block | None = None
@@ -59,6 +59,11 @@ class Tape:
         assert self._first is not None
         return self._read(self._first, coarse)
 
+    def place(self) -> Place:
+        """The begin, for who reads coarsely and deals with what is waited for itself."""
+        assert self._first is not None
+        return Place(self, self._first)
+
     def close(self) -> None:
         """There will be no more readers: what all have read can go."""
         self._first = None
@@ -70,14 +75,14 @@ class Tape:
         while True:
             for operation in block.coarse if coarse else block.fine:
                 kind = operation.__class__
-                if kind is _Wait:
+                if kind is WrittenWait:
                     # What isn't there any more has been waited for.
                     handle = handles.pop(operation.posted, None)
                     if handle is not None and not (coarse and handle.done):
                         yield Wait(handle, operation.tail)
                 elif kind is Compute or kind is Move:
                     yield operation
-                elif kind is _WaitAny:
+                elif kind is WrittenWaitAny:
                     left = tuple(handles[number] for number in operation.posted if number in handles)
                     if left:
                         yield WaitAny(left, operation.tail)
@@ -85,15 +90,20 @@ class Tape:
                     handle = yield operation
                     handles[posted] = handle
                     posted += 1
-            if block.following is None:
-                self._write(block)
-            if block.following is None:
+            following = self.after(block)
+            if following is None:
                 return
-            block = block.following
+            block = following
+
+    def after(self, block: _Block) -> _Block | None:
+        """What follows; None at the end."""
+        if block.following is None:
+            self._write(block)
+        return block.following
 
     def _write(self, last: _Block) -> None:
         """Go on after the last block, unless the program is over."""
-        operations: list[_Written] = []
+        operations: list[Written] = []
         while not self._over and len(operations) < _BLOCK_OPERATIONS:
             try:
                 operation = self._program.send(self._answer)
@@ -102,9 +112,9 @@ class Tape:
                 break
             self._answer = None
             if isinstance(operation, Wait):
-                operations.append(_Wait(operation.handle.collective, operation.tail))
+                operations.append(WrittenWait(operation.handle.collective, operation.tail))
             elif isinstance(operation, WaitAny):
-                operations.append(_WaitAny(tuple(each.collective for each in operation.handles), operation.tail))
+                operations.append(WrittenWaitAny(tuple(each.collective for each in operation.handles), operation.tail))
             else:
                 operations.append(operation)
                 if isinstance(operation, Issue | Send | Receive):
@@ -124,7 +134,44 @@ class Tape:
         return handle
 
 
-def _joined(operations: list[_Written]) -> Iterator[_Written]:
+class Place:
+    """How far somebody has read."""
+
+    __slots__ = ("_block", "_next", "_tape", "posted")
+
+    def __init__(self, tape: Tape, block: _Block) -> None:
+        self._tape = tape
+        self._block = block
+        self._next = 0
+        self.posted = 0  # the number of what is posted next
+
+    def copy(self) -> Place:
+        """Another one there."""
+        other = Place(self._tape, self._block)
+        other._next, other.posted = self._next, self.posted
+        return other
+
+    def read(self) -> Any:
+        """The next operation as it is written, coarsely; None at the end."""
+        while self._next == len(self._block.coarse):
+            following = self._tape.after(self._block)
+            if following is None:
+                return None
+            self._block, self._next = following, 0
+        operation = self._block.coarse[self._next]
+        self._next += 1
+        return operation
+
+    def is_at(self, other: Place) -> bool:
+        """Whether both have read as far in the same program."""
+        return self._block is other._block and self._next == other._next
+
+    def read_again(self) -> None:
+        """The last operation is the next one, too."""
+        self._next -= 1
+
+
+def _joined(operations: list[Written]) -> Iterator[Written]:
     """Operations without moves; what is computed without a break is one."""
     computes: list[Compute] = []
     for operation in operations:

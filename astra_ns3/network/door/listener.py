@@ -9,6 +9,7 @@ from astra_ns3.network.door.library import load
 
 _PhaseDone = ctypes.CFUNCTYPE(None, ctypes.c_uint32, ctypes.c_uint64, ctypes.c_int64)
 _TimerDue = ctypes.CFUNCTYPE(None, ctypes.c_uint64, ctypes.c_int64)
+_SeveralDue = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint32, ctypes.c_int64)
 _Heartbeat = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_uint64)
 _RecordsReady = ctypes.CFUNCTYPE(None, ctypes.c_uint32)
 
@@ -22,11 +23,25 @@ class SessionReceiver(Protocol):
     def timer_due(self, token: int, time_ps: int) -> None:
         """A timer is due."""
 
+    def several_due(self, address: int, count: int, time_ps: int) -> None:
+        """Several of the two at one moment, in their order; read them with :func:`dues_at`."""
+
     def heartbeat(self, time_ps: int, events: int) -> None:
         """About 100 ms of wall time have passed."""
 
     def records_ready(self, table: int) -> None:
         """The session has rows to fetch."""
+
+
+_WORDS = 2
+"""64-bit words of a ``Due`` in C++: its number; the NPU, and from this bit on whether it is a timer."""
+_TIMER_BIT = 32
+
+
+def dues_at(address: int, count: int) -> tuple[list[int], list[int]]:
+    """What ``several_due`` tells of: the number of each, an instance or a token, and its NPU, -1 for a timer."""
+    words = (ctypes.c_uint64 * (_WORDS * count)).from_address(address)[:]
+    return words[::_WORDS], [-1 if word >> _TIMER_BIT else word for word in words[1::_WORDS]]
 
 
 class Listener:
@@ -39,6 +54,7 @@ class Listener:
         self._functions = (
             _PhaseDone(receiver.phase_done),
             _TimerDue(receiver.timer_due),
+            _SeveralDue(receiver.several_due),
             _Heartbeat(receiver.heartbeat),
             _RecordsReady(receiver.records_ready),
         )

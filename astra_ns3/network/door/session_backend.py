@@ -24,7 +24,7 @@ from astra_ns3.network.api import Limits, NetworkListener, PendingMessage
 from astra_ns3.network.door.hook import HookContext
 from astra_ns3.network.door.hooking import load_namespace
 from astra_ns3.network.door.library import load
-from astra_ns3.network.door.listener import Listener
+from astra_ns3.network.door.listener import Listener, dues_at
 from astra_ns3.network.door.recording import Recording
 from astra_ns3.network.door.session import Description, Session, Statistics, close_session, numbers_of
 from astra_ns3.network.records import RecorderOptions
@@ -123,6 +123,10 @@ class SessionBackend:
     def launch(self, npu: int, schedule: int, group: int, instance: int, bytes: int) -> None:
         """Start ``npu``'s part of a phase now."""
         self._session.Launch(npu, instance, schedule, group, bytes)
+
+    def launch_all(self, rows: Sequence[tuple[int, int, int, int, int]]) -> None:
+        """As :meth:`launch`, with the arguments of each in their order."""
+        self._session.LaunchAll(np.array(rows, dtype=np.uint64).reshape(-1), len(rows))
 
     def call_later(self, npu: int, delay_ps: int, callback: Callable[[int], None]) -> None:
         """Call ``callback(time_ps)`` after ``delay_ps``."""
@@ -318,6 +322,35 @@ class SessionBackend:
     def timer_due(self, token: int, time_ps: int) -> None:
         """A timer of :meth:`call_later` is due."""
         self._call(self._timers.pop(token), time_ps)
+
+    def several_due(self, address: int, count: int, time_ps: int) -> None:
+        """Phases are done and timers due at one moment."""
+        self._call(self._play_several, *dues_at(address, count), time_ps)
+
+    def _play_several(self, numbers: list[int], npus: list[int], time_ps: int) -> None:
+        assert self._listener is not None
+        phases_done = getattr(self._listener, "phases_done", None)
+        begin = 0
+        for place, npu in enumerate(npus):
+            if npu < 0:
+                self._play_phases(npus[begin:place], numbers[begin:place], time_ps, phases_done)
+                self._timers.pop(numbers[place])(time_ps)
+                begin = place + 1
+        self._play_phases(npus[begin:], numbers[begin:], time_ps, phases_done)
+
+    def _play_phases(
+        self,
+        npus: list[int],
+        instances: list[int],
+        time_ps: int,
+        phases_done: Callable[[list[int], list[int], int], None] | None,
+    ) -> None:
+        if phases_done is not None and len(npus) > 1:
+            phases_done(npus, instances, time_ps)
+            return
+        assert self._listener is not None
+        for npu, instance in zip(npus, instances, strict=True):
+            self._listener.phase_done(npu, instance, time_ps)
 
     def heartbeat(self, time_ps: int, events: int) -> None:
         """About 100 ms of wall time have passed."""

@@ -20,6 +20,14 @@ const char* GetLibraryVersion();
 /// \return version of ns-3 this library was compiled against
 const char* GetNs3Version();
 
+/// What a listener is told of: the end of an NPU's part of a phase, or a timer.
+struct Due
+{
+    uint64_t number;    //!< the phase's instance, or the timer's token
+    uint32_t npu;       //!< whose phase it is
+    uint32_t isTimer{}; //!< 1 for a timer
+};
+
 /// What a simulation calls back; implemented in Python. What it throws comes out of Session::Run.
 class SessionListener
 {
@@ -29,6 +37,10 @@ class SessionListener
     virtual void PhaseDone(uint32_t npu, uint64_t instance, int64_t timePs) = 0;
     /// A timer set with Session::SetTimer is due.
     virtual void TimerDue(uint64_t token, int64_t timePs) = 0;
+    /// Several of the two at one moment, in their order, with no other event in between; calls
+    /// PhaseDone and TimerDue if it isn't overridden. \param dues what they are \param count how
+    /// many, at least two
+    virtual void SeveralDue(const Due* dues, uint32_t count, int64_t timePs);
     /// About every 100 ms of wall time; `events` are those of the simulation so far.
     virtual void Heartbeat(int64_t timePs, uint64_t events) = 0;
     /// The rows recorded in the table number `table` should be fetched; they are dropped when this
@@ -95,11 +107,14 @@ class Session
     uint32_t RegisterGroup(const uint32_t* npus, uint32_t count, int64_t delayPs = -1);
     /// Begin an NPU's part of a phase now; see CollectiveApplication::Launch.
     void Launch(uint32_t npu, uint64_t instance, uint32_t schedule, uint32_t group, uint64_t bytes);
+    /// Begin parts of phases now, in their order. \param rows five numbers of each: NPU, schedule,
+    /// group, instance, bytes
+    void LaunchAll(const uint64_t* rows, uint32_t count);
     /// Have TimerDue called with `token` after `delayPs`.
     void SetTimer(uint32_t npu, int64_t delayPs, uint64_t token);
     /// \param limitPs simulated time at which to give up, or below 0. \return a RunStatus
     uint32_t Run(int64_t limitPs);
-    /// Leave Run after the present event.
+    /// Leave Run after the present event, and all that is told together with it.
     void Stop();
     /// \param address of an int64_t to which the time of each event is written as it begins; it
     /// must outlive the session

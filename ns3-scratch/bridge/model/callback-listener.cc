@@ -6,10 +6,12 @@ namespace astra_ns3
 
 CallbackListener::CallbackListener(uint64_t phaseDone,
                                    uint64_t timerDue,
+                                   uint64_t severalDue,
                                    uint64_t heartbeat,
                                    uint64_t recordsReady)
     : m_phaseDone(reinterpret_cast<decltype(m_phaseDone)>(phaseDone)),
       m_timerDue(reinterpret_cast<decltype(m_timerDue)>(timerDue)),
+      m_severalDue(reinterpret_cast<decltype(m_severalDue)>(severalDue)),
       m_heartbeat(reinterpret_cast<decltype(m_heartbeat)>(heartbeat)),
       m_recordsReady(reinterpret_cast<decltype(m_recordsReady)>(recordsReady))
 {
@@ -27,6 +29,12 @@ void
 CallbackListener::TimerDue(uint64_t token, int64_t timePs)
 {
     m_timerDue(token, timePs);
+}
+
+void
+CallbackListener::SeveralDue(const Due* dues, uint32_t count, int64_t timePs)
+{
+    m_severalDue(dues, count, timePs);
 }
 
 void

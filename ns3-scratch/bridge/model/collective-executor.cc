@@ -3,6 +3,7 @@
 
 #include "element-of.h"
 #include "fabric-delay.h"
+#include "fabric-telling-event.h"
 
 #include "ns3/simulator.h"
 
@@ -13,6 +14,32 @@ namespace astra_ns3
 {
 
 using namespace ns3;
+
+/// A timer that is due.
+class CollectiveExecutor::TimerEvent : public FabricTellingEvent
+{
+  public:
+    /// \param executor who tells of it \param token its token
+    TimerEvent(CollectiveExecutor& executor, uint64_t token)
+        : m_executor(executor),
+          m_token(token)
+    {
+    }
+
+    bool OnlyTells() const override
+    {
+        return true;
+    }
+
+  private:
+    void Notify() override
+    {
+        m_executor.Tell({m_token, 0, 1});
+    }
+
+    CollectiveExecutor& m_executor; //!< who tells of it
+    uint64_t m_token;               //!< its token
+};
 
 CollectiveExecutor::CollectiveExecutor(SessionListener& listener,
                                        Simulation& simulation,
@@ -68,7 +95,32 @@ CollectiveExecutor::GetAccountant()
 void
 CollectiveExecutor::PhaseDone(uint32_t npu, uint64_t instance)
 {
-    m_listener.PhaseDone(npu, instance, Simulator::Now().GetTimeStep());
+    Tell({instance, npu, 0});
+}
+
+void
+CollectiveExecutor::Tell(const Due& due)
+{
+    m_dues.push_back(due);
+    if (m_simulation.NextOnlyTells())
+    {
+        return;
+    }
+    const int64_t nowPs = Simulator::Now().GetTimeStep();
+    m_told.clear();
+    m_told.swap(m_dues);
+    if (m_told.size() > 1)
+    {
+        m_listener.SeveralDue(m_told.data(), static_cast<uint32_t>(m_told.size()), nowPs);
+    }
+    else if (due.isTimer)
+    {
+        m_listener.TimerDue(due.number, nowPs);
+    }
+    else
+    {
+        m_listener.PhaseDone(due.npu, due.number, nowPs);
+    }
 }
 
 uint32_t
@@ -119,9 +171,7 @@ CollectiveExecutor::SetTimer(uint32_t npu, int64_t delayPs, uint64_t token)
     const uint32_t context = ElementOf(m_applications, npu, "NPU")->GetNode()->GetId();
     Simulator::ScheduleWithContext(context,
                                    FabricDelay(delayPs, "a timer"),
-                                   [&listener = m_listener, token] {
-                                       listener.TimerDue(token, Simulator::Now().GetTimeStep());
-                                   });
+                                   new TimerEvent(*this, token));
 }
 
 uint32_t

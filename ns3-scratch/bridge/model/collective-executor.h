@@ -62,6 +62,11 @@ class CollectiveExecutor : public ns3::MessageListener, public ns3::PhaseListene
     uint64_t GetDeliveredBytes() const;
 
   private:
+    class TimerEvent;
+
+    /// Tell the listener of something, at once or together with what follows in the same moment.
+    void Tell(const Due& due);
+
     SessionListener& m_listener; //!< told of phases and timers
     Simulation& m_simulation;    //!< stopped when a transport fails
     Recorder& m_recorder;        //!< told of messages
@@ -69,6 +74,8 @@ class CollectiveExecutor : public ns3::MessageListener, public ns3::PhaseListene
     std::vector<std::shared_ptr<const ns3::CollectiveSchedule>> m_schedules; //!< by number
     std::vector<std::shared_ptr<const ns3::CollectiveGroup>> m_groups;       //!< by number
     std::vector<ns3::CollectiveApplication::Pending> m_pending;              //!< counted last
+    std::vector<Due> m_dues;                                                 //!< not told yet
+    std::vector<Due> m_told;                                                 //!< told last
     int64_t m_deliveredBytes{0};                                             //!< of all NPUs
 };
 

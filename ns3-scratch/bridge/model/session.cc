@@ -51,6 +51,22 @@ struct Session::Parts
 
 SessionListener::~SessionListener() = default;
 
+void
+SessionListener::SeveralDue(const Due* dues, uint32_t count, int64_t timePs)
+{
+    for (const Due* due = dues; due != dues + count; ++due)
+    {
+        if (due->isTimer)
+        {
+            TimerDue(due->number, timePs);
+        }
+        else
+        {
+            PhaseDone(due->npu, due->number, timePs);
+        }
+    }
+}
+
 const char*
 GetLibraryVersion()
 {
@@ -186,6 +202,20 @@ void
 Session::Launch(uint32_t npu, uint64_t instance, uint32_t schedule, uint32_t group, uint64_t bytes)
 {
     m_parts->executor->Launch(npu, instance, schedule, group, bytes);
+}
+
+void
+Session::LaunchAll(const uint64_t* rows, uint32_t count)
+{
+    constexpr std::size_t WIDTH = 5;
+    for (const uint64_t* row = rows; row != rows + count * WIDTH; row += WIDTH)
+    {
+        m_parts->executor->Launch(static_cast<uint32_t>(row[0]),
+                                  row[3],
+                                  static_cast<uint32_t>(row[1]),
+                                  static_cast<uint32_t>(row[2]),
+                                  row[4]);
+    }
 }
 
 void

@@ -138,6 +138,12 @@ Simulation::GetFailure() const
     return m_failure;
 }
 
+bool
+Simulation::NextOnlyTells() const
+{
+    return m_eventList->NextOnlyTells();
+}
+
 uint64_t
 Simulation::GetEvents() const
 {

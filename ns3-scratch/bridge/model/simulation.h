@@ -43,6 +43,8 @@ class Simulation
     void Quieten();
     /// \return why Run returned RUN_FAILED
     const std::string& GetFailure() const;
+    /// \return see FabricSchedulerMonitor
+    bool NextOnlyTells() const;
     /// \return events played, without heartbeats
     uint64_t GetEvents() const;
     /// \param time where the time of each event is written as it begins

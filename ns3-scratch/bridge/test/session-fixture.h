@@ -85,6 +85,12 @@ class RecordingListener : public astra_ns3::SessionListener
         }
     }
 
+    void SeveralDue(const Due* dues, uint32_t count, int64_t timePs) override
+    {
+        m_together.push_back(count);
+        SessionListener::SeveralDue(dues, count, timePs);
+    }
+
     void Heartbeat(int64_t, uint64_t) override
     {
     }
@@ -107,6 +113,12 @@ class RecordingListener : public astra_ns3::SessionListener
     const std::vector<Phase>& GetPhases() const
     {
         return m_phases;
+    }
+
+    /// \return of each time when several things were told at once, how many
+    const std::vector<uint32_t>& GetTogether() const
+    {
+        return m_together;
     }
 
     /// \return timers due, in order
@@ -136,6 +148,7 @@ class RecordingListener : public astra_ns3::SessionListener
 
   private:
     const Session* m_session{nullptr};                               //!< source of the rows
+    std::vector<uint32_t> m_together;                                //!< told at once
     std::function<void(const Phase&)> m_onPhase;                     //!< asked for
     std::function<void(const Timer&)> m_onTimer;                     //!< asked for
     std::vector<Phase> m_phases;                                     //!< phases done
@@ -391,8 +404,9 @@ SendMessage(Session& session,
 {
     const std::array<uint32_t, 2> members{sender, receiver};
     const uint32_t group = session.RegisterGroup(members.data(), 2);
-    session.Launch(sender, instance, schedule, group, bytes);
-    session.Launch(receiver, instance, schedule, group, bytes);
+    const std::array<uint64_t, 10> rows{
+        sender, schedule, group, instance, bytes, receiver, schedule, group, instance, bytes};
+    session.LaunchAll(rows.data(), 2);
 }
 
 /// A session, what it tells, and a schedule to send messages by.

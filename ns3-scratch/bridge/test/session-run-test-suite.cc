@@ -53,6 +53,11 @@ class TimersComeInOrder : public TestCase
         NS_TEST_EXPECT_MSG_EQ((built.GetListener().GetTimers() == expected),
                               true,
                               "order and times");
+        // 4 and 5, 2 and 7, 1 and 3; 6 is set while the first two are told of.
+        const std::vector<uint32_t> together{2, 2, 2};
+        NS_TEST_EXPECT_MSG_EQ((built.GetListener().GetTogether() == together),
+                              true,
+                              "what follows each other in a moment is told at once");
         NS_TEST_EXPECT_MSG_EQ(session.GetNowPs(), 3'000, "now");
         NS_TEST_EXPECT_MSG_EQ(session.GetStatistics().events,
                               eventsWithoutTimers + 7,
@@ -118,12 +123,12 @@ class RunsEndAsTheyShould : public TestCase
             }
         });
         session.SetTimer(0, 1'000, 1);
-        session.SetTimer(0, 1'000, 2);
+        session.SetTimer(0, 1'000, 2); // told together with 1
         session.SetTimer(0, 9'000, 3);
         NS_TEST_EXPECT_MSG_EQ(session.Run(5'000), RUN_STOPPED, "asked to stop");
         NS_TEST_EXPECT_MSG_EQ(built.GetListener().GetTimers().size(),
-                              1U,
-                              "after the present event");
+                              2U,
+                              "after what is told at once");
         NS_TEST_EXPECT_MSG_EQ(session.Run(-1), RUN_DRAINED, "the limit was that of the first run");
         NS_TEST_EXPECT_MSG_EQ(built.GetListener().GetTimers().size(), 3U, "the rest");
         NS_TEST_EXPECT_MSG_EQ(session.GetNowPs(), 9'000, "the last timer");

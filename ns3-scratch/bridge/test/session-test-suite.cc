@@ -246,6 +246,8 @@ class BadCallsAreRefused : public TestCase
         Refused("a group with an NPU twice", [&] { built.Get().RegisterGroup(twice, 2); });
         Refused("a launch on no NPU", [&] { built.Get().Launch(2, 1, 0, 0, 1); });
         Refused("a launch of no schedule", [&] { built.Get().Launch(0, 1, 9, 0, 1); });
+        const uint64_t row[] = {2, 0, 0, 1, 1};
+        Refused("launches on no NPU", [&] { built.Get().LaunchAll(row, 1); });
         Refused("a timer of no NPU", [&] { built.Get().SetTimer(2, 1, 1); });
         Refused("messages of no NPU", [&] { built.Get().CountPending(2, 1); });
     }

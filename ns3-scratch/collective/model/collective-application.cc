@@ -2,6 +2,7 @@
 #include "collective-application.h"
 
 #include "fabric-delay.h"
+#include "fabric-telling-event.h"
 
 #include "ns3/abort.h"
 #include "ns3/simulator.h"
@@ -55,6 +56,32 @@ CollectiveGroup::FindRank(uint32_t npu) const
     return found == members.end() ? std::nullopt
                                   : std::optional(static_cast<uint32_t>(found - members.begin()));
 }
+
+/// A reception that has been handled.
+class CollectiveApplication::HandledEvent : public FabricTellingEvent
+{
+  public:
+    /// \param npu whose reception \param instance of which phase
+    HandledEvent(CollectiveApplication& npu, uint64_t instance)
+        : m_npu(npu),
+          m_instance(instance)
+    {
+    }
+
+    bool OnlyTells() const override
+    {
+        return m_npu.EndsWithNext(m_instance);
+    }
+
+  private:
+    void Notify() override
+    {
+        m_npu.Handled(m_instance);
+    }
+
+    CollectiveApplication& m_npu; //!< whose reception
+    uint64_t m_instance;          //!< of which phase
+};
 
 TypeId
 CollectiveApplication::GetTypeId()
@@ -141,7 +168,7 @@ CollectiveApplication::Handle(uint64_t instance, Phase& phase, uint32_t row, boo
     const Time delay = EndpointDelay(phase);
     if (!reduces)
     {
-        Simulator::Schedule(delay, &CollectiveApplication::Handled, this, instance);
+        HandledLater(delay, instance);
         return;
     }
     const uint64_t bytes = phase.schedule->RowBytes(row, phase.bytes);
@@ -150,11 +177,28 @@ CollectiveApplication::Handle(uint64_t instance, Phase& phase, uint32_t row, boo
     // A reduction is an event of its own even if it takes no time, as in ASTRA-sim 1.0: that
     // decides ties.
     Simulator::Schedule(delay, [this, instance, costPs]() {
-        Simulator::Schedule(FabricDelay(costPs, "a reduction"),
-                            &CollectiveApplication::Handled,
-                            this,
-                            instance);
+        HandledLater(FabricDelay(costPs, "a reduction"), instance);
     });
+}
+
+void
+CollectiveApplication::HandledLater(const Time& delay, uint64_t instance)
+{
+    Simulator::Schedule(delay, Ptr<EventImpl>(new HandledEvent(*this, instance), false));
+}
+
+bool
+CollectiveApplication::EndsWithNext(uint64_t instance) const
+{
+    const auto found = m_phases.find(instance);
+    if (found == m_phases.end())
+    {
+        return false;
+    }
+    const Phase& phase = found->second;
+    return phase.started && phase.nextSend == phase.lastSend &&
+           phase.slot + 1 == phase.schedule->GetSlots(phase.rank) &&
+           phase.handled + 1 == phase.schedule->GetExpected(phase.rank, phase.slot);
 }
 
 void

@@ -114,6 +114,8 @@ class CollectiveApplication : public Application
     void DoDispose() override;
 
   private:
+    class HandledEvent;
+
     /// This NPU's part of one phase.
     struct Phase
     {
@@ -134,8 +136,12 @@ class CollectiveApplication : public Application
     void Start(uint64_t instance);
     /// Begin to handle a row whose turn has come. \param reduces whether it is reduced
     void Handle(uint64_t instance, Phase& phase, uint32_t row, bool reduces);
+    /// Have a reception handled after a while.
+    void HandledLater(const Time& delay, uint64_t instance);
     /// A reception is handled: go on.
     void Handled(uint64_t instance);
+    /// \return whether the next reception that is handled ends a phase, and nothing is left to send
+    bool EndsWithNext(uint64_t instance) const;
     /// Handle the rows that arrived early and whose turn has come.
     void HandleEarly(uint64_t instance, Phase& phase);
     /// Send what is ready.

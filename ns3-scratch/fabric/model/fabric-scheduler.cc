@@ -2,6 +2,7 @@
 #include "fabric-scheduler.h"
 
 #include "fabric-delay.h"
+#include "fabric-telling-event.h"
 
 #include "ns3/assert.h"
 #include "ns3/event-impl.h"
@@ -79,6 +80,12 @@ bool
 FabricSchedulerMonitor::HasLiveEvents() const
 {
     return m_scheduler && m_scheduler->HasLiveEvents();
+}
+
+bool
+FabricSchedulerMonitor::NextOnlyTells() const
+{
+    return m_scheduler && m_scheduler->NextOnlyTells();
 }
 
 uint64_t
@@ -181,6 +188,17 @@ FabricScheduler::HasLiveEvents() const
     return std::any_of(m_heap.begin(), m_heap.end(), [](const Event& event) {
         return !event.impl->IsCancelled();
     });
+}
+
+bool
+FabricScheduler::NextOnlyTells() const
+{
+    if (m_heap.empty() || m_heap.front().key.m_ts != m_last.m_ts)
+    {
+        return false;
+    }
+    const auto* next = dynamic_cast<const FabricTellingEvent*>(m_heap.front().impl);
+    return next && !m_heap.front().impl->IsCancelled() && next->OnlyTells();
 }
 
 void

@@ -21,6 +21,9 @@ class FabricSchedulerMonitor : public Object
     static TypeId GetTypeId();
     /// \return whether an event is left that is not cancelled
     bool HasLiveEvents() const;
+    /// \return whether the next event is due at the moment of the last one, and does nothing but
+    /// tell a listener of something
+    bool NextOnlyTells() const;
     /// \return placeholders given to the simulator for events that were swept out
     uint64_t GetPlaceholders() const;
     /**
@@ -65,6 +68,8 @@ class FabricScheduler : public Scheduler
     void Remove(const Event& event) override;
     /// \return whether an event is left that is not cancelled
     bool HasLiveEvents() const;
+    /// \return see FabricSchedulerMonitor
+    bool NextOnlyTells() const;
 
   private:
     /// Move the event at a place up to where it belongs.

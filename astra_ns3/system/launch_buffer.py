@@ -1,0 +1,59 @@
+"""Launches of one moment, handed to the network together, in the order in which each NPU by itself would make them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from operator import itemgetter
+
+from astra_ns3.network.api import NetworkBackend
+
+_Row = tuple[int, int, int, int, int]
+_Timer = tuple[int, int, Callable[[int], None]]
+_place = itemgetter(0)
+
+
+class LaunchBuffer:
+    """Hands launches on at once, or keeps them between :meth:`keep` and :meth:`hand_over`.
+
+    ``place``: that of what comes next, among what is kept; what has the same place stays in its order.
+    """
+
+    __slots__ = ("_kept", "_launch_all", "_network", "_timers", "place")
+
+    def __init__(self, network: NetworkBackend) -> None:
+        self._network = network
+        self._launch_all = getattr(network, "launch_all", None)
+        self._kept: list[tuple[int, _Row]] | None = None
+        self._timers: list[tuple[int, _Timer]] = []
+        self.place = 0
+
+    def launch(self, npu: int, schedule: int, group: int, instance: int, bytes: int) -> None:
+        """As :meth:`NetworkBackend.launch`, now or later in this moment."""
+        if self._kept is None:
+            self._network.launch(npu, schedule, group, instance, bytes)
+        else:
+            self._kept.append((self.place, (npu, schedule, group, instance, bytes)))
+
+    def call_later(self, npu: int, delay_ps: int, callback: Callable[[int], None]) -> None:
+        """As :meth:`NetworkBackend.call_later`, after what was launched before."""
+        if self._kept is None:
+            self._network.call_later(npu, delay_ps, callback)
+        else:
+            self._timers.append((self.place, (npu, delay_ps, callback)))
+
+    def keep(self) -> None:
+        """Keep what comes, if the network takes several at once."""
+        if self._launch_all is not None:
+            self._kept = []
+
+    def hand_over(self) -> None:
+        """Hand on what was kept, in the order of the places; timers after what is launched."""
+        kept, self._kept = self._kept, None
+        if kept:
+            assert self._launch_all is not None
+            kept.sort(key=_place)
+            self._launch_all([row for _, row in kept])
+        timers, self._timers = self._timers, []
+        timers.sort(key=_place)
+        for _, timer in timers:
+            self._network.call_later(*timer)

@@ -1,0 +1,102 @@
+"""NPUs that are in step are played together: nothing may come out differently for it."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+from support.training import FlopClock, block, layer_of_all_kinds, plan_of, training_system
+
+from astra_ns3.config.network.packet_network import NetworkConfig, parse_network
+from astra_ns3.config.training_plan import Degrees, Sharding, TrainingPlan
+from astra_ns3.network.api import EndpointModel
+from astra_ns3.network.plan import plan_network
+from astra_ns3.network.records import RecorderOptions, RunRecords
+from astra_ns3.network.registry import create_backend
+from astra_ns3.system.layer import SystemLayer
+from astra_ns3.workload.programs_driver import ProgramsDriver
+from astra_ns3.workload.training.making import training_programs
+from astra_ns3.workload.training.schedules import SCHEDULES
+
+PARAMETERS = 2_880
+NETWORKS = [("ns3", "tcp"), ("ns3", "roce"), ("analytical", "tcp"), ("analytical-queues", "tcp")]
+SEEDS = range(1, 13)
+
+
+def _drawn_plan(seed: int) -> TrainingPlan:
+    """On 8 to 64 NPUs, any schedule and stage of ZeRO."""
+    draw = random.Random(seed)
+    degrees = Degrees(tensor=2, context=2, data=draw.choice([1, 2]), pipeline=draw.choice([1, 2, 4]), expert=2)
+    schedule = draw.choice(list(SCHEDULES))
+    parts = degrees.pipeline * (2 if schedule == "interleaved" and degrees.pipeline > 1 else 1)
+    layer = layer_of_all_kinds(PARAMETERS, compute_ps=draw.choice([2_000_000, 20_000_000]))
+    layers = draw.randint(1, 3)
+    return plan_of(
+        degrees,
+        [[layer] * layers] * parts,
+        micro_batches=degrees.pipeline * draw.randint(1, 2),
+        schedule=schedule if degrees.pipeline > 1 else "1f1b",
+        sharding=Sharding(draw.randrange(4)),
+        tied_parameters=draw.choice([0, PARAMETERS]) if degrees.pipeline > 1 else 0,
+        boundary_bytes=10_000,
+    )
+
+
+def _servers(asynchronous: bool) -> TrainingPlan:
+    layers = [block(name, 2_000_000, 2_000_000, 2_000_000, PARAMETERS) for name in "ab"]
+    return plan_of(Degrees(data=13), [layers], micro_batches=2, servers=3, asynchronous=asynchronous)
+
+
+def _network(transport: str, npus: int) -> NetworkConfig:
+    link = {"rate": "100Gbps", "delay": "500ns"}
+    topology = {"kind": "single-switch", "npus": npus, "link": link, "switch": {"buffer": "1GB"}}
+    return parse_network({"topology": topology, "transport": {"kind": transport}})
+
+
+def _play(plan: TrainingPlan, npus: int, backend: str, transport: str, splits: int) -> RunRecords:
+    network = create_backend(
+        backend, plan_network(_network(transport, npus), EndpointModel(10_000)), seed=1, recorder=RecorderOptions()
+    )
+    try:
+        driver = ProgramsDriver(
+            network, training_system(1, splits=splits), training_programs(plan, FlopClock(), 2, (npus,))
+        )
+        driver.run()
+        return driver.records()
+    finally:
+        network.close()
+
+
+def _unnumbered(records: RunRecords) -> list[str]:
+    """All collectives and messages; what NPUs begin at one moment may be numbered in another order."""
+    return sorted(str(replace(record, index=0)) for record in records.collectives)
+
+
+def _same_alone(play: Callable[[], RunRecords], monkeypatch: pytest.MonkeyPatch) -> None:
+    together = play()
+    with monkeypatch.context() as patch:
+        patch.setattr(SystemLayer, "plays_alike", False)
+        alone = play()
+    assert together.complete
+    assert _unnumbered(together) == _unnumbered(alone)
+    assert replace(together, collectives=alone.collectives) == alone
+
+
+@pytest.mark.parametrize(("backend", "transport"), NETWORKS)
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_training_is_the_same_played_alone(
+    seed: int, backend: str, transport: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = _drawn_plan(seed)
+    _same_alone(lambda: _play(plan, plan.degrees.npus, backend, transport, 1 + seed % 3), monkeypatch)
+
+
+@pytest.mark.parametrize(("backend", "transport"), NETWORKS)
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_parameter_servers_are_the_same_played_alone(
+    asynchronous: bool, backend: str, transport: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = _servers(asynchronous)
+    _same_alone(lambda: _play(plan, 16, backend, transport, 1), monkeypatch)
