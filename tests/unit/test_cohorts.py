@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
-from typing import Any
+from typing import Any, cast
 
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.network.records import Label
@@ -40,7 +40,7 @@ class Stage:
     """``npus`` that play ``program`` in step; what they post is done when a test says so."""
 
     def __init__(self, npus: int, program: Program, *, done_at_once: bool = False) -> None:
-        self.network: Any = Network()
+        self.network = Network()
         self.posted: list[list[Handle]] = []  # of each call, those of its NPUs
         self.ended = 0
         self._done_at_once = done_at_once
@@ -49,7 +49,7 @@ class Stage:
         tape.close()
         self.players: list[Cohort] = [self.cohort] * npus
         self.player = CohortPlayer(
-            LaunchBuffer(self.network), self.players, list(range(npus)), self._post_all, self._end
+            LaunchBuffer(cast(Any, self.network)), self.players, list(range(npus)), self._post_all, self._end
         )
         self.player.start(self.cohort)
 

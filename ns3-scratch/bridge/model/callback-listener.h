@@ -35,11 +35,11 @@ class CallbackListener : public SessionListener
     void RecordsReady(uint32_t table) override;
 
   private:
-    void (*m_phaseDone)(uint32_t, uint64_t, int64_t); //!< called for PhaseDone
-    void (*m_timerDue)(uint64_t, int64_t);            //!< called for TimerDue
+    void (*m_phaseDone)(uint32_t, uint64_t, int64_t);    //!< called for PhaseDone
+    void (*m_timerDue)(uint64_t, int64_t);               //!< called for TimerDue
     void (*m_severalDue)(const Due*, uint32_t, int64_t); //!< called for SeveralDue
-    void (*m_heartbeat)(int64_t, uint64_t);           //!< called for Heartbeat
-    void (*m_recordsReady)(uint32_t);                 //!< called for RecordsReady
+    void (*m_heartbeat)(int64_t, uint64_t);              //!< called for Heartbeat
+    void (*m_recordsReady)(uint32_t);                    //!< called for RecordsReady
 };
 
 } // namespace astra_ns3

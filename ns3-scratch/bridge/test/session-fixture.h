@@ -404,8 +404,8 @@ SendMessage(Session& session,
 {
     const std::array<uint32_t, 2> members{sender, receiver};
     const uint32_t group = session.RegisterGroup(members.data(), 2);
-    const std::array<uint64_t, 10> rows{
-        sender, schedule, group, instance, bytes, receiver, schedule, group, instance, bytes};
+    const std::array<uint64_t, 10>
+        rows{sender, schedule, group, instance, bytes, receiver, schedule, group, instance, bytes};
     session.LaunchAll(rows.data(), 2);
 }
 
