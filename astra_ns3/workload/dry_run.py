@@ -179,7 +179,8 @@ def _operations(programs: RolePrograms, role: Role, passes: int, *, finishes: bo
 def unissued_collectives(workload: Workload, dimensions: Sequence[int]) -> list[str]:
     """A warning for each kind of collective that the file has and its loop never issues; ASTRA-sim ignores it too.
 
-    And for each that it issues on dimensions of one NPU alone; of SimAI's loops their own rules tell that.
+    And for each that it issues on dimensions of one NPU alone where the network has more; of SimAI's loops their own
+    rules tell that.
     """
     programs = Programs.of(workload, 1, dimensions)
     requests = collective_requests(programs)
@@ -187,7 +188,9 @@ def unissued_collectives(workload: Workload, dimensions: Sequence[int]) -> list[
     alone = {
         (request.label.layer, request.label.part)
         for request in requests
-        if request.communicator is None and _is_alone(request.dimensions, programs.cut.dimensions)
+        if request.communicator is None
+        and math.prod(dimensions) > 1
+        and _is_alone(request.dimensions, programs.cut.dimensions)
     }
     unissued: dict[tuple[str, str], list[str]] = {}
     among_one: dict[tuple[str, str], list[str]] = {}
