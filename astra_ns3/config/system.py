@@ -82,6 +82,9 @@ def policy_name(value: object, info: ValidationInfo) -> object:
 _Whole = BeforeValidator(_whole_number)
 _Number = Annotated[int, Strict(), Ge(0), Le(LARGEST_INTEGER // PS_PER_NS), _Whole]
 _Positive = Annotated[int, Strict(), Ge(1), Le(LARGEST_INTEGER // PS_PER_NS), _Whole]
+MOST_SPLITS = 1 << 24
+"""Chunks that the number of a phase's instance has room for (network/instance.py)."""
+_Splits = Annotated[int, Strict(), Ge(1), Le(MOST_SPLITS), _Whole]
 _Algorithms = Annotated[
     tuple[str, ...],
     BeforeValidator(_algorithms),
@@ -114,7 +117,7 @@ class SystemConfig(ConfigModel):
     start_jitter_ns: _Number = Field(alias="start-jitter", default=0)
     """Up to so long an NPU waits before it starts a phase, at random; ours."""
     active_chunks_per_dimension: _Positive = Field(alias="active-chunks-per-dimension", default=1)
-    preferred_dataset_splits: _Positive = Field(alias="preferred-dataset-splits")
+    preferred_dataset_splits: _Splits = Field(alias="preferred-dataset-splits")
     all_reduce: _Algorithms = Field(alias="all-reduce-implementation")
     reduce_scatter: _Algorithms = Field(alias="reduce-scatter-implementation")
     all_gather: _Algorithms = Field(alias="all-gather-implementation")

@@ -18,7 +18,6 @@ from astra_ns3.config.system import SystemConfig
 from astra_ns3.errors import InputError
 from astra_ns3.network.api import NetworkBackend
 from astra_ns3.network.collective_records import CollectiveRecords
-from astra_ns3.network.instance import MOST_CHUNKS
 from astra_ns3.network.records import LayerDetail
 from astra_ns3.system.arrival_messages import ArrivalMessages
 from astra_ns3.system.barrier import PhaseBarrier
@@ -75,7 +74,7 @@ class SystemLayer:
         journal: Journal | None = None,
         watcher: ChunkWatcher | None = None,
     ) -> None:
-        _check(network, config, dimensions)
+        _check(network, dimensions)
         self._network = network
         self._layer_names = list(layer_names)
         self._finished = finished
@@ -397,10 +396,7 @@ class SystemLayer:
         self._finished(handle, time_ps)
 
 
-def _check(network: NetworkBackend, config: SystemConfig, dimensions: Sequence[int]) -> None:
+def _check(network: NetworkBackend, dimensions: Sequence[int]) -> None:
     """Raise InputError for what can't be run at all."""
     if prod(dimensions) != network.npus:
         raise InputError(f"dimensions {tuple(dimensions)} make {prod(dimensions)} NPUs, the network has {network.npus}")
-    splits = config.preferred_dataset_splits
-    if splits > MOST_CHUNKS:
-        raise InputError(f"key 'preferred-dataset-splits': found {splits}, expected at most {MOST_CHUNKS}")

@@ -22,6 +22,7 @@ from astra_ns3.workload.files.chakra.groups import read_groups
 from astra_ns3.workload.files.chakra.names import COLLECTIVE_TYPES, NODE_TYPES
 from astra_ns3.workload.files.chakra.nodes import NodeReader
 from astra_ns3.workload.files.chakra.trace import is_chakra, read_chakra
+from astra_ns3.workload.files.registry import read_workload
 from astra_ns3.workload.graphs.same_on_all import SameOnAll
 
 MIB = 1 << 20
@@ -259,6 +260,12 @@ def test_a_file_that_was_cut_off_is_an_error_with_the_byte(
     missing = rf"byte {last}: a message of {len(nodes[-1]) + 1} bytes begins here, but only \d+ are left"
     with pytest.raises(InputError, match=missing):
         list(read_chakra(path).nodes(0))
+
+
+def test_a_folder_without_traces_is_named(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("x", encoding="utf-8")
+    with pytest.raises(InputError, match=r"is a folder without files named PREFIX\.<rank>\.et"):
+        read_workload(tmp_path)
 
 
 def test_pieces_do_not_show(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -523,6 +523,14 @@ def test_two_lines_join_simais_conf_with_a_topology(tmp_path: Path) -> None:
         assert key in warning
 
 
+def test_a_topology_that_the_conf_names_besides_is_warned_of(tmp_path: Path) -> None:
+    found = read_network_file(joined(tmp_path, TOPOLOGY_FILE="other.txt"))
+    assert [warning for warning in found.warnings if "TOPOLOGY_FILE" in warning] == [
+        f"{tmp_path / 'SimAI.conf'}: TOPOLOGY_FILE other.txt is passed over, {tmp_path / 'simai.yaml'} says topology: "
+        "Spectrum-X_4g_2gps_100Gbps_A100"
+    ]
+
+
 def test_a_conf_without_a_topology_says_the_two_lines(tmp_path: Path) -> None:
     joined(tmp_path)
     with pytest.raises(

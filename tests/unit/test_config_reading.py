@@ -35,7 +35,7 @@ def test_a_file_that_is_no_text_is_refused(tmp_path: Path, content: bytes, messa
 def test_a_missing_file_and_a_folder_are_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"missing\.yaml: no such file"):
         read_text(tmp_path / "missing.yaml")
-    with pytest.raises(InputError, match="is not a file"):
+    with pytest.raises(InputError, match="is a folder, not a file"):
         read_text(tmp_path)
 
 

@@ -10,6 +10,7 @@ import pytest
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.errors import InputError
+from astra_ns3.network.instance import MOST_CHUNKS
 from astra_ns3.system.file import json_schema, parse_system, read_system
 
 TEXT = """\
@@ -121,6 +122,7 @@ def test_a_wrong_line_is_told(tmp_path: Path, line: str, message: str) -> None:
         ("endpoint-delay: 10", "endpoint-delay: 1.5", r":2: key 'endpoint-delay': found '1\.5'"),
         ("splits: 4", "splits: 0", r":4: key 'preferred-dataset-splits': "),
         ("splits: 4", "splits: 99999999999999999999", r":4: key 'preferred-dataset-splits': "),
+        ("splits: 4", f"splits: {MOST_CHUNKS + 1}", rf"splits': found {MOST_CHUNKS + 1}, .*equal to {MOST_CHUNKS}"),
         ("boost-mode: 0", "boost-mode: 2", r":5: key 'boost-mode': found '2', .*supported: 0 or 1"),
         ("ring_double", "rign_double", r":6: key 'all-reduce-implementation': found 'rign', .*did you mean 'ring'\?"),
         ("direct3", "direct0", r":9: key 'all-to-all-implementation': found 'direct0'"),

@@ -141,6 +141,17 @@ def test_parallel_edges_of_a_multigraph_are_links_of_their_own(ending: str, tmp_
     assert sorted(sorted((link.a, link.b)) for link in found.links) == [[0, 2], [0, 2], [1, 2]]
 
 
+def test_an_edge_given_twice_in_what_is_no_multigraph_is_refused(tmp_path: Path) -> None:
+    document = networkx.node_link_data(networkx.Graph([("a", "s"), ("s", "b")]), edges="links")
+    document["links"].append({"source": "s", "target": "a"})
+    path = tmp_path / "twice.json"
+    path.write_text(json.dumps(document), encoding="utf-8")
+    with pytest.raises(InputError, match=r"links\[2\]: joins 's' and 'a', as links\[0\] does, and multigraph is false"):
+        built(path, hosts=["a", "b"], defaults=WIRES)
+    path.write_text(json.dumps(document | {"multigraph": True}), encoding="utf-8")
+    assert len(built(path, hosts=["a", "b"], defaults=WIRES).links) == 3
+
+
 @pytest.mark.parametrize("ending", NETWORKX_ENDINGS)
 def test_two_directed_edges_are_one_link(ending: str, tmp_path: Path) -> None:
     graph = star().to_directed()

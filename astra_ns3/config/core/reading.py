@@ -19,7 +19,7 @@ def read_text(path: str | os.PathLike[str]) -> str:
     name = os.fspath(path)
     try:
         if Path(name).exists() and not Path(name).is_file():
-            raise InputError(f"{name}: is not a file")
+            raise InputError(f"{name}: is {'a folder, ' if Path(name).is_dir() else ''}not a file")
         with Path(name).open("rb") as file:
             content = file.read(LARGEST_FILE_BYTES + 1)
     except FileNotFoundError as error:

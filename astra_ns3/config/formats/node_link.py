@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from astra_ns3.config.formats.graphs.raw import GRAPH_KEYS, RawGraph, RawLink, RawNode
@@ -25,10 +25,13 @@ def parse_node_link(text: str, source: str) -> RawGraph:
     if not isinstance(directed, bool):
         raise InputError(f"{source}: directed is {directed!r}, expected true or false")
     whole = document.get("graph")
+    links = tuple(_link(where, link, directed) for where, link in _entries(document, named[0], source))
+    if document.get("multigraph") is False:
+        _check_once(links)
     return RawGraph(
         source,
         tuple(_node(where, node) for where, node in _entries(document, "nodes", source)),
-        tuple(_link(where, link, directed) for where, link in _entries(document, named[0], source)),
+        links,
         {key: (f"{source}: graph", whole[key]) for key in GRAPH_KEYS if isinstance(whole, dict) and key in whole},
     )
 
@@ -45,6 +48,19 @@ def _link(where: str, link: Mapping[str, Any], directed: bool) -> RawLink:
             raise InputError(f"{where}: key '{key}' is missing")
     attributes = {key: value for key, value in link.items() if key not in _NO_ATTRIBUTES}
     return RawLink(where, _name(link["source"], where), _name(link["target"], where), attributes, directed)
+
+
+def _check_once(links: Sequence[RawLink]) -> None:
+    """Raise InputError if two links join the same nodes: NetworkX would make one of them, we two."""
+    first: dict[tuple[str, ...], RawLink] = {}
+    for link in links:
+        ends = (link.a, link.b) if link.directed else tuple(sorted((link.a, link.b)))
+        other = first.setdefault(ends, link)
+        if other is not link:
+            raise InputError(
+                f"{link.where}: joins '{link.a}' and '{link.b}', as {other.where.split(': ')[-1]} does, and "
+                "multigraph is false; for parallel links say multigraph: true, else leave one out"
+            )
 
 
 def _entries(document: Mapping[str, Any], key: str, source: str) -> list[tuple[str, Mapping[str, Any]]]:

@@ -43,8 +43,12 @@ def read_hpcc_config(path: str, topology_path: str | None = None, source: str | 
     ``topology_path``: that of a network file, ``source``, which names both; seen from its folder.
     """
     values = read_values(path)
+    passed_over = []
     if topology_path is None:
         topology_path = _topology_path(path, values.need("TOPOLOGY_FILE", _TOPOLOGY_BESIDE.format(path=path)))
+    elif values.get("TOPOLOGY_FILE", topology_path) != topology_path:
+        named = values.get("TOPOLOGY_FILE", "")
+        passed_over.append(f"{path}: TOPOLOGY_FILE {named} is passed over, {source} says topology: {topology_path}")
     source = source or path
     topology = read_hpcc_topology(Path(source).parent / topology_path)
     _refuse(values)
@@ -61,7 +65,7 @@ def read_hpcc_config(path: str, topology_path: str | None = None, source: str | 
     }
     extra = topology.extra_lines
     more = [f"{topology.source}: {extra} more lines of links than its first line says, ignored as HPCC does"]
-    return HpccConfig(parse_network(network, source), (*_warnings(values), *(more if extra else ())))
+    return HpccConfig(parse_network(network, source), (*passed_over, *_warnings(values), *(more if extra else ())))
 
 
 def _topology_path(path: str, named: str) -> str:

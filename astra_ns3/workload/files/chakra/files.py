@@ -24,11 +24,9 @@ class RankFiles(NamedTuple):
 
 
 def are_rank_files(path: str | os.PathLike[str]) -> bool:
-    """Whether ``path`` is a folder with rank files, or the prefix of some."""
+    """Whether ``path`` is a folder, which no other workload is, or the prefix of rank files."""
     place = Path(path)
-    if place.is_dir():
-        return any(_parts(entry.name) for entry in place.iterdir())
-    return not place.exists() and bool(_with_prefix(place))
+    return place.is_dir() or (not place.exists() and bool(_with_prefix(place)))
 
 
 def find_rank_files(path: str | os.PathLike[str]) -> RankFiles:
@@ -63,13 +61,13 @@ def rank_of(path: str | os.PathLike[str]) -> int | None:
 
 def _of_folder(folder: Path) -> tuple[str, ...]:
     sets: dict[tuple[str, str], dict[int, str]] = {}
-    for entry in folder.iterdir():
-        if parts := _parts(entry.name):
+    for name in _names(folder):
+        if parts := _parts(name):
             key = (parts["prefix"], parts["suffix"])
-            sets.setdefault(key, {})[int(parts["rank"])] = os.fspath(entry)
+            sets.setdefault(key, {})[int(parts["rank"])] = os.fspath(folder / name)
     binary = {key: files for key, files in sets.items() if key[1] == "et"} or sets
     if not binary:
-        raise InputError(f"{folder}: has no files named PREFIX.<rank>.et, as Chakra's traces are")
+        raise InputError(f"{folder}: is a folder without files named PREFIX.<rank>.et, as Chakra's traces are")
     if len(binary) > 1:
         prefixes = sorted(str(folder / prefix) for prefix, _ in binary)
         raise InputError(f"{folder}: has traces of {len(prefixes)} workloads; name one: {', '.join(prefixes[:5])}")

@@ -103,7 +103,7 @@ def lines_of(path: str) -> Iterator[tuple[int, str]]:
     number = 0
     try:
         if Path(path).exists() and not Path(path).is_file():
-            raise InputError(f"{path}: is not a file")
+            raise InputError(f"{path}: is {'a folder, ' if Path(path).is_dir() else ''}not a file")
         with Path(path).open(encoding="utf-8-sig", newline=None) as file:
             for number, line in enumerate(file, 1):
                 if "\0" in line:
