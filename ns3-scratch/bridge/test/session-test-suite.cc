@@ -5,6 +5,7 @@
  * thrown in callbacks.
  */
 #include "fabric-shared-buffer.h"
+#include "known-leak.h"
 #include "session-fixture.h"
 
 #include "ns3/config.h"
@@ -18,10 +19,6 @@
 #include <stdexcept>
 #include <string>
 #include <vector>
-
-#if defined(__SANITIZE_ADDRESS__)
-#include <sanitizer/lsan_interface.h>
-#endif
 
 using namespace ns3;
 using namespace astra_ns3;
@@ -269,29 +266,6 @@ class BadCallsAreRefused : public TestCase
         }
         NS_TEST_EXPECT_MSG_EQ(thrown, "std::invalid_argument", what);
     }
-};
-
-/// ns-3 never frees the event whose function throws: while one of these lives, what is allocated is
-/// no leak.
-class KnownLeak
-{
-  public:
-    KnownLeak()
-    {
-#if defined(__SANITIZE_ADDRESS__)
-        __lsan_disable();
-#endif
-    }
-
-    ~KnownLeak()
-    {
-#if defined(__SANITIZE_ADDRESS__)
-        __lsan_enable();
-#endif
-    }
-
-    KnownLeak(const KnownLeak&) = delete;
-    KnownLeak& operator=(const KnownLeak&) = delete;
 };
 
 class ThrownInACallback : public TestCase

@@ -331,11 +331,9 @@ void
 FabricPort::ScheduleArrival(int64_t nowPs)
 {
     m_arrivalPending = true;
+    const Time delay = FabricDelay(m_nextArrivalPs - nowPs, m_name);
     m_arrival->Ref(); // the simulator gives back one reference when the event has run
-    Simulator::GetImplementation()->ScheduleWithContext(
-        m_context,
-        FabricDelay(m_nextArrivalPs - nowPs, m_name),
-        m_arrival);
+    Simulator::GetImplementation()->ScheduleWithContext(m_context, delay, m_arrival);
 }
 
 void
@@ -346,10 +344,9 @@ FabricPort::ScheduleWake(int64_t timePs, int64_t nowPs)
         return; // an earlier one looks again
     }
     m_wakePs = timePs;
+    const Time delay = FabricDelay(timePs - nowPs, m_name);
     m_wake->Ref();
-    Simulator::GetImplementation()->ScheduleWithContext(m_context,
-                                                        FabricDelay(timePs - nowPs, m_name),
-                                                        m_wake);
+    Simulator::GetImplementation()->ScheduleWithContext(m_context, delay, m_wake);
 }
 
 void

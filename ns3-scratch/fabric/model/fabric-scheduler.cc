@@ -152,6 +152,7 @@ FabricScheduler::Insert(const Event& event)
     // ns-3 adds a delay to the time in 64 bits with a sign: what comes out too large has wrapped.
     if (event.key.m_ts > static_cast<uint64_t>(std::numeric_limits<int64_t>::max())) [[unlikely]]
     {
+        event.impl->Unref(); // the simulator has handed it over
         FabricRefuseTheLong("an event");
     }
     if (m_heap.size() >= m_sweepAt)

@@ -6,6 +6,7 @@
  */
 #include "fabric-delay.h"
 #include "fabric-scheduler.h"
+#include "known-leak.h"
 
 #include "ns3/event-impl.h"
 #include "ns3/map-scheduler.h"
@@ -275,6 +276,7 @@ class EventsBeyondTimeAreRefused : public TestCase
         bool refused = false;
         bool played = false;
         Simulator::Schedule(TimeStep(10), [&] {
+            const KnownLeak leak;
             Simulator::Schedule(TimeStep(LAST_PS - 10), [&] {
                 played = true;
                 Simulator::Schedule(TimeStep(1), [] {});
