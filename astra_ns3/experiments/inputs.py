@@ -39,6 +39,7 @@ from astra_ns3.topology.graph import Graph
 from astra_ns3.topology.ports import resolve_ports
 from astra_ns3.transport.check import check_transport
 from astra_ns3.units import LARGEST_INTEGER, PS_PER_NS, format_bytes
+from astra_ns3.user_code import user_part
 from astra_ns3.workload.files.registry import AnyWorkload, read_workload, with_groups
 
 __all__ = ["USUAL", "FilePath", "Inputs", "Options", "load_inputs"]
@@ -125,7 +126,7 @@ def load_inputs(
     with _named(network):
         _check_grid(network_config)
         _check_reported(network_config, options)
-    with _named(system, of_its_own=job.source):
+    with _named(system, of_its_own=_own_places(job)):
         # Before the graph: it takes long to build, and needs less memory than too large a schedule.
         expected = job.expected(ground, 1, tell)
     with _named(network, read_in_network):
@@ -155,6 +156,12 @@ def load_inputs(
         checked_slowdown(options.compute_slowdown, network_config.npus),
         {1: expected},
     )
+
+
+def _own_places(job: Job) -> tuple[str, ...]:
+    """With what a message about the workload begins: its file, or that of a loop of the user's."""
+    loop = user_part(getattr(job.workload, "loop", None))
+    return (job.source,) if loop is None else (job.source, loop.file)
 
 
 def _network_file(network: FilePath | AnyNetwork) -> NetworkFile:
@@ -262,15 +269,15 @@ def _given(value: object, models: tuple[type[Any], ...], read: Callable[[FilePat
 
 
 @contextmanager
-def _named(value: object, file: NetworkFile | None = None, *, of_its_own: str | None = None) -> Iterator[None]:
+def _named(value: object, file: NetworkFile | None = None, *, of_its_own: tuple[str, ...] = ()) -> Iterator[None]:
     """Put the file's name before the message of an InputError, if ``value`` is a path; and the key's line if known.
 
-    A message that begins with ``of_its_own`` names another file already.
+    A message that begins with one of ``of_its_own`` names another file already.
     """
     try:
         yield
     except InputError as error:
-        names_another = of_its_own is not None and str(error).startswith(of_its_own)
+        names_another = str(error).startswith(of_its_own)
         if isinstance(value, (str, os.PathLike)) and not names_another:
             place = None if file is None else file.place_of(str(error))
             raise InputError(f"{place or os.fspath(value)}: {error}") from error

@@ -98,6 +98,13 @@ def test_what_is_no_loop_is_refused_in_one_line(mine: Path, body: str, message: 
         assert "\n" not in str(caught.value)
 
 
+def test_the_system_file_is_not_blamed_for_a_loop(mine: Path) -> None:
+    mine.write_text("def loop(steps, role): yield 3\n")
+    system = Path(__file__).parents[2] / "inputs" / "system" / "flat.txt"
+    with pytest.raises(InputError, match=r"^mine\.py:loop: yielded an int"):
+        validate(workload(), system, small_network())
+
+
 def test_more_passes_than_can_be_played_beforehand_are_refused(mine: Path) -> None:
     mine.write_text(f"{HEAD}def loop(steps, role): return data_parallel(steps, role)\n")
     with pytest.raises(
