@@ -214,7 +214,7 @@ def test_a_study_that_is_given_up_ends_what_is_played_and_writes_nothing(tmp_pat
 @pytest.mark.parametrize("whom", ["server", "child"])
 def test_a_point_whose_processes_are_asked_to_end_is_not_finished(tmp_path: Path, whom: str) -> None:
     store = Store(tmp_path / "store")
-    task = point(store, policy=f"{harmful_file(tmp_path)}:dawdle")
+    task = point(store, policy=f"{harmful_file(tmp_path)}:dawdle", passes=50)  # for longer than it takes to ask
     with ending(ServerPool()) as pool:
 
         def pid() -> int | None:
@@ -231,7 +231,7 @@ def test_a_point_whose_processes_are_asked_to_end_is_not_finished(tmp_path: Path
             play_point(task, pool)
         asking.join()
         assert not list(store.points.glob("*"))
-        assert play_point(task, pool).status == "done"
+        assert play_point(harmless(task), pool).status == "done"
 
 
 def test_a_run_that_was_saved_when_its_process_was_killed_is_no_outcome(pool: ServerPool, tmp_path: Path) -> None:

@@ -30,6 +30,7 @@ from astra_ns3.experiments.result import Result
 from astra_ns3.workload.files.astra_sim import parse_workload
 
 FILES = network_files()
+LARGE = {name for name, data in FILES.items() if parse_network(data).npus > 100}
 TRANSPORTS: dict[str, dict[str, Any]] = {"tcp": {"kind": "tcp"}, "roce": {"kind": "roce"}}
 MESSAGE = ["source", "destination", "collective", "chunk", "phase", "row", "bytes"]
 NPUS = 16
@@ -80,8 +81,16 @@ def test_the_main_job_runs_on_each_file(name: str, tmp_path: Path) -> None:
     assert messages_in(flows) == planned_messages(network.npus, network.dimensions)
 
 
-@pytest.mark.parametrize("transport", TRANSPORTS)
-@pytest.mark.parametrize("name", [*FILES, "file"])
+def pairs() -> list[Any]:
+    """Each network on each transport; TCP on more than a hundred NPUs takes a minute."""
+    return [
+        pytest.param(name, transport, marks=[pytest.mark.slow] * (transport == "tcp" and name in LARGE))
+        for name in (*FILES, "file")
+        for transport in TRANSPORTS
+    ]
+
+
+@pytest.mark.parametrize(("name", "transport"), pairs())
 def test_the_main_job_runs_on_each_topology_over_each_transport_again_and_again_alike(
     name: str, transport: str, tmp_path: Path
 ) -> None:
