@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from operator import itemgetter
 
 from astra_ns3.network.api import NetworkBackend
@@ -22,7 +22,7 @@ class LaunchBuffer:
 
     def __init__(self, network: NetworkBackend) -> None:
         self._network = network
-        self._launch_all = getattr(network, "launch_all", None)
+        self._launch_all = getattr(network, "launch_all", self._one_by_one)  # a user's backend may lack it
         self._kept: list[tuple[int, _Row]] | None = None
         self._timers: list[tuple[int, _Timer]] = []
         self.place = 0
@@ -42,18 +42,20 @@ class LaunchBuffer:
             self._timers.append((self.place, (npu, delay_ps, callback)))
 
     def keep(self) -> None:
-        """Keep what comes, if the network takes several at once."""
-        if self._launch_all is not None:
-            self._kept = []
+        """Keep what comes."""
+        self._kept = []
 
     def hand_over(self) -> None:
         """Hand on what was kept, in the order of the places; timers after what is launched."""
         kept, self._kept = self._kept, None
         if kept:
-            assert self._launch_all is not None
             kept.sort(key=_place)
             self._launch_all([row for _, row in kept])
         timers, self._timers = self._timers, []
         timers.sort(key=_place)
         for _, timer in timers:
             self._network.call_later(*timer)
+
+    def _one_by_one(self, rows: Sequence[_Row]) -> None:
+        for row in rows:
+            self._network.launch(*row)

@@ -7,7 +7,7 @@ the other, are together again. One alone is a cohort, too.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import groupby
 
 from astra_ns3.network.records import NpuRecord
@@ -114,10 +114,6 @@ class Cohort:
         """The NPUs that wait for nothing in a joint of which others do, in their order."""
         done = {handle.npu for handle in joint.handles if handle.done}
         return [npu for npu in self.npus if npu in done]
-
-    def members(self) -> Iterator[Member]:
-        """Each NPU by itself."""
-        return (Member(npu, self) for npu in self.npus)
 
     def record(self, npu: int, now_ps: int) -> NpuRecord:
         """Totals of one of them; what goes on counts until now."""
