@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import pytest
@@ -16,6 +16,7 @@ from astra_ns3.network.plan import plan_network
 from astra_ns3.network.records import RecorderOptions, RunRecords
 from astra_ns3.network.registry import create_backend
 from astra_ns3.system.layer import SystemLayer
+from astra_ns3.system.request import CollectiveRequest, Handle
 from astra_ns3.workload.programs_driver import ProgramsDriver
 from astra_ns3.workload.training.making import training_programs
 from astra_ns3.workload.training.schedules import SCHEDULES
@@ -91,6 +92,26 @@ def test_a_training_is_the_same_played_alone(
 ) -> None:
     plan = _drawn_plan(seed)
     _same_alone(lambda: _play(plan, plan.degrees.npus, backend, transport, 1 + seed % 3), monkeypatch)
+
+
+def test_npus_in_step_issue_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else the tests above compare the same with itself."""
+    sizes: list[int] = []
+    issue_all = SystemLayer.issue_all
+
+    def counted(
+        self: SystemLayer, npus: Sequence[int], turns: Sequence[int], request: CollectiveRequest
+    ) -> list[Handle]:
+        sizes.append(len(npus))
+        return issue_all(self, npus, turns, request)
+
+    monkeypatch.setattr(SystemLayer, "issue_all", counted)
+    for seed in SEEDS:
+        plan = _drawn_plan(seed)
+        sizes.clear()
+        _play(plan, plan.degrees.npus, "analytical", "tcp", 1)
+        assert sizes
+        assert max(sizes) > 1
 
 
 @pytest.mark.parametrize(("backend", "transport"), NETWORKS)
