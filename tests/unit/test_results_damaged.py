@@ -120,8 +120,7 @@ def test_a_missing_key_is_told_with_its_file(saved: Path, tmp_path: Path) -> Non
     del document["run_name"]
     (folder / "run.json").write_text(json.dumps(document), encoding="utf-8")
     with pytest.raises(InputError) as error, blaming_damage((folder,)):
-        str(astra_ns3.Result.load(folder))
-        _ = astra_ns3.Result.load(folder).metadata["run_name"]
+        repr(astra_ns3.Result.load(folder))
     assert str(error.value).startswith(f"{folder / 'run.json'}: was changed since the run wrote it")
 
 
