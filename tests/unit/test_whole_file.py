@@ -26,16 +26,21 @@ def test_a_link_is_replaced_and_not_written_through(tmp_path: Path) -> None:
 def test_what_fails_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_text("old", encoding="utf-8")
-    with pytest.raises(ValueError, match="half way"), whole_file(file) as partial:
-        partial.write_text("half", encoding="utf-8")
-        raise ValueError("half way")
+
+    def fail_half_way() -> None:
+        with whole_file(file) as partial:
+            partial.write_text("half", encoding="utf-8")
+            raise ValueError("half way")
+
+    with pytest.raises(ValueError, match="half way"):
+        fail_half_way()
     assert [(entry.name, entry.read_text(encoding="utf-8")) for entry in tmp_path.iterdir()] == [("file", "old")]
 
 
 def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"nowhere/file: cannot be written: No such file"):
-        with whole_file(tmp_path / "nowhere" / "file") as partial:
-            partial.write_text("new", encoding="utf-8")
+    told = pytest.raises(InputError, match=r"nowhere/file: cannot be written: No such file")
+    with told, whole_file(tmp_path / "nowhere" / "file") as partial:
+        partial.write_text("new", encoding="utf-8")
 
 
 def test_a_link_to_nowhere_takes_a_name_too(tmp_path: Path) -> None:
