@@ -19,7 +19,7 @@ from astra_ns3.experiments.integrity import blaming_damage
 
 COMMANDS = (("explain",), ("plot", "layers"), ("plot", "timeline"), ("report",), ("timeline",), ("compare",))
 VALUES: tuple[Any, ...] = (None, -1, 1.5, "x", [], {}, [[]], True)
-CASES = 900
+CASES = 30
 """Of each run of these tests; mutations are drawn anew from the same seed."""
 
 
