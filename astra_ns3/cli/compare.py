@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from astra_ns3.cli.output import print_json, show
+from astra_ns3.experiments.integrity import blaming_damage
 from astra_ns3.experiments.result import Result
 from astra_ns3.report.comparison.compare import compare
 
@@ -18,9 +19,11 @@ def compare_command(a: str, b: str, as_json: bool) -> int:
 
     Settings with both values, times and counters with their change, the largest first.
     """
-    comparison = compare(Result.load(a), Result.load(b))
-    if as_json:
-        print_json({**comparison.document(), "exit_status": 0})
+    with blaming_damage((a, b)):
+        comparison = compare(Result.load(a), Result.load(b))
+        told = {**comparison.document(), "exit_status": 0} if as_json else comparison.text()
+    if isinstance(told, str):
+        show(told)
     else:
-        show(comparison.text())
+        print_json(told)
     return 0

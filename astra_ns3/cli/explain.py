@@ -20,14 +20,17 @@ def explain_command(folder: str, iteration: int | None, collective: int | None, 
     --record timeline --record accounts.
     """
     from astra_ns3.errors import InputError
+    from astra_ns3.experiments.integrity import blaming_damage
     from astra_ns3.experiments.result import Result
     from astra_ns3.report.explanation.explain import explain
 
     if iteration is not None and collective is not None:
         raise InputError("--iteration and --collective: found both, expected one of them")
-    found = explain(Result.load(folder), iteration=iteration, collective=collective, top=top)
-    if as_json:
-        print_json(found.document())
+    with blaming_damage((folder,)):
+        found = explain(Result.load(folder), iteration=iteration, collective=collective, top=top)
+        told = found.document() if as_json else found.text()
+    if isinstance(told, str):
+        show(told)
     else:
-        show(found.text())
+        print_json(told)
     return 0

@@ -6,12 +6,15 @@ from typing import Any
 
 import click
 
+from astra_ns3.cli.options import overwrite_option
 from astra_ns3.cli.output import print_json, show
+from astra_ns3.experiments.integrity import blaming_damage
 from astra_ns3.experiments.result import Result
 from astra_ns3.report.alignment import aligned
 from astra_ns3.report.plots.drawing import check_target, drawn, write
 from astra_ns3.report.plots.kind import Choice, width_of
 from astra_ns3.report.plots.registry import KINDS, kind_of
+from astra_ns3.whole_file import check_free
 
 
 @click.command("plot")
@@ -23,6 +26,7 @@ from astra_ns3.report.plots.registry import KINDS, kind_of
 @click.option("--beside", multiple=True, metavar="DIR", help="Another run in the same axes; may be repeated.")
 @click.option("--title", help="The title.  [default: the run's name and KIND]")
 @click.option("--no-title", is_flag=True, help="No title.")
+@overwrite_option
 @click.option("--json", "as_json", is_flag=True, help="Print what was done, or can be, as JSON.")
 def plot_command(
     folder: str,
@@ -33,6 +37,7 @@ def plot_command(
     beside: tuple[str, ...],
     title: str | None,
     no_title: bool,
+    overwrite: bool,
     as_json: bool,
 ) -> int:
     """Draw a picture of the run in DIR, or list what can be drawn.
@@ -43,18 +48,21 @@ def plot_command(
     if no_title and title is not None:
         raise click.UsageError("--no-title and --title exclude each other")
     wanted = None if kind is None else kind_of(kind)
-    result = Result.load(folder)
     if wanted is None:
         if output or select or beside or title or no_title:
             raise click.UsageError("which picture? name a KIND behind DIR")
-        _list(result, as_json)
+        with blaming_damage((folder,)):
+            _list(Result.load(folder), as_json)
         return 0
     target = output or f"{wanted.name}.png"
     check_target(target)
-    others = tuple(Result.load(other) for other in beside)
-    choice = Choice(width_of(width), select, "" if no_title else title, others)
-    write(drawn(wanted, result, choice), target)
-    advice = wanted.advice(result)
+    check_free(target, overwrite=overwrite)
+    with blaming_damage((folder, *beside)):
+        result = Result.load(folder)
+        others = tuple(Result.load(other) for other in beside)
+        choice = Choice(width_of(width), select, "" if no_title else title, others)
+        write(drawn(wanted, result, choice), target)
+        advice = wanted.advice(result)
     if as_json:
         print_json({"kind": wanted.name, "written": target, "more_with": advice or None, "exit_status": 0})
         return 0

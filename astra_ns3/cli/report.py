@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import click
 
+from astra_ns3.cli.options import overwrite_option
 from astra_ns3.cli.output import show
+from astra_ns3.experiments.integrity import blaming_damage
 from astra_ns3.experiments.metadata import usual_options
 from astra_ns3.experiments.result import Result
 from astra_ns3.report.page.page import write_report
+from astra_ns3.whole_file import check_free
 
 _DEFAULT_OUTPUT = "report.html"
 
@@ -17,11 +20,14 @@ _DEFAULT_OUTPUT = "report.html"
 @click.option(
     "-o", "--output", metavar="FILE", default=_DEFAULT_OUTPUT, show_default=True, help="Where to write the page."
 )
-def report_command(folders: tuple[str, ...], output: str) -> int:
+@overwrite_option
+def report_command(folders: tuple[str, ...], output: str, overwrite: bool) -> int:
     """Write one HTML page about the runs in the folders.
 
     Figures, numbers, words and the configuration in force, of several runs side by side; it opens without a network.
     """
-    write_report([Result.load(folder) for folder in folders], output, usual_options())
+    check_free(output, overwrite=overwrite)
+    with blaming_damage(folders):
+        write_report([Result.load(folder) for folder in folders], output, usual_options())
     show(f"written to {output}")
     return 0

@@ -6,6 +6,7 @@ import re
 
 import click
 
+from astra_ns3.cli.options import overwrite_option
 from astra_ns3.cli.output import print_json, show
 from astra_ns3.cli.show_network import show_network
 from astra_ns3.cli.show_workload import show_workload
@@ -19,6 +20,7 @@ from astra_ns3.errors import InputError
 from astra_ns3.report.schedule_figure import SUFFIXES, draw_schedule
 from astra_ns3.report.schedule_text import schedule_counts, schedule_text
 from astra_ns3.user_code import user_part
+from astra_ns3.whole_file import check_free
 
 _DEFAULT_RANKS = 8
 _COLUMN_SUFFIXES = (".csv", ".json")
@@ -50,6 +52,7 @@ show_group.add_command(show_workload)
     help="Where to write: a picture (.png, .svg, .pdf), or the columns (.csv, .json).  [default: NAME-KIND-RANKS.png]",
 )
 @click.option("--no-figure", is_flag=True, help="Print the counts and write nothing.")
+@overwrite_option
 @click.option("--json", "as_json", is_flag=True, help="Print the counts as JSON.")
 def show_collective(
     name: str,
@@ -58,6 +61,7 @@ def show_collective(
     variant: int,
     output: str | None,
     no_figure: bool,
+    overwrite: bool,
     as_json: bool,
 ) -> int:
     """Draw the schedule of the algorithm NAME and print how many messages it has.
@@ -79,6 +83,7 @@ def show_collective(
     counts = schedule_counts(schedule, wanted)
     if not no_figure:
         counts["written"] = output or _default_output(name, wanted, schedule.ranks)
+        check_free(counts["written"], overwrite=overwrite)
         _write(schedule, wanted, counts["written"])
     if as_json:
         print_json({**counts, "exit_status": 0})

@@ -4,25 +4,30 @@ from __future__ import annotations
 
 import click
 
+from astra_ns3.cli.options import overwrite_option
 from astra_ns3.cli.output import log_warning, print_json, show, show_logs
 from astra_ns3.experiments.network_summary import load_network, network_summary, wire_sizes
 from astra_ns3.report.network.figure import draw_network
 from astra_ns3.report.network.text import network_text
 from astra_ns3.topology.checks import check_topology
 from astra_ns3.topology.files.writing import export
+from astra_ns3.whole_file import check_free
 
 
 @click.command("network")
 @click.argument("file")
 @click.option("-o", "--output", metavar="FILE", help="Draw it: a picture (.png, .svg, .pdf).")
 @click.option("--export", "target", metavar="FILE", help="Write it: .graphml, .json (node-link), .txt (HPCC), .yaml.")
+@overwrite_option
 @click.option("--json", "as_json", is_flag=True, help="Print the numbers as JSON.")
-def show_network(file: str, output: str | None, target: str | None, as_json: bool) -> int:
+def show_network(file: str, output: str | None, target: str | None, overwrite: bool, as_json: bool) -> int:
     """Print what the network of FILE amounts to: counts, diameter, bisection bandwidth, base round trip.
 
     Draws it, or writes it in another program's format, if asked to. .yaml is ASTRA-sim 2's analytical network.
     """
     show_logs("warning")
+    for written in (path for path in (output, target) if path):
+        check_free(written, overwrite=overwrite)
     network = load_network(file)
     weighted = network.config.topology.routing.weighted
     plan = network.plan

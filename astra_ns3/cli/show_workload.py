@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from astra_ns3.cli.convert import read, sizes_of
+from astra_ns3.cli.options import overwrite_option
 from astra_ns3.cli.output import log_warning, print_json, show, show_logs
 from astra_ns3.config.flow_list import FlowList
 from astra_ns3.config.workload import Workload
@@ -16,6 +17,7 @@ from astra_ns3.report.workload.figure import draw_levels
 from astra_ns3.report.workload.model import model_document, model_text
 from astra_ns3.report.workload.text import overview_document, overview_text
 from astra_ns3.units import format_bytes, format_time
+from astra_ns3.whole_file import check_free
 from astra_ns3.workload.experts.skew import expert_skew
 from astra_ns3.workload.files.conversion import Unrolling, as_graphs
 from astra_ns3.workload.graphs.overview import overview
@@ -35,14 +37,19 @@ _DEFAULT_NPUS = 8
 )
 @click.option("--groups", metavar="FILE", help="Communicators of a Chakra trace, ASTRA-sim's JSON.")
 @click.option("-o", "--output", metavar="FILE", help="Draw the graph's levels: a picture (.png, .svg, .pdf).")
+@overwrite_option
 @click.option("--json", "as_json", is_flag=True, help="Print the numbers as JSON.")
-def show_workload(file: str, dimensions: str | None, groups: str | None, output: str | None, as_json: bool) -> int:
+def show_workload(
+    file: str, dimensions: str | None, groups: str | None, output: str | None, overwrite: bool, as_json: bool
+) -> int:
     """Print what the workload FILE amounts to: nodes, bytes of each collective, computation, critical path, memory.
 
     A training loop is shown as the graph of one of its passes, a model by its parameters and what an iteration takes.
     A prefix or folder of Chakra's traces is one workload.
     """
     show_logs("warning")
+    if output:
+        check_free(output, overwrite=overwrite)
     workload = read(file, groups)
     if isinstance(workload, FlowList):
         return _show_flows(workload, output, as_json=as_json)

@@ -6,10 +6,13 @@ from dataclasses import asdict
 
 import click
 
+from astra_ns3.cli.options import overwrite_option
 from astra_ns3.cli.output import print_json, show
+from astra_ns3.experiments.integrity import blaming_damage
 from astra_ns3.experiments.result import Result
 from astra_ns3.report.timeline.timeline import FILE, MESSAGES, left_out, write_timeline
 from astra_ns3.units import format_bytes
+from astra_ns3.whole_file import check_free
 
 
 @click.command("timeline")
@@ -22,15 +25,19 @@ from astra_ns3.units import format_bytes
     show_default=True,
     help="At most so many messages, evenly among all.",
 )
+@overwrite_option
 @click.option("--json", "as_json", is_flag=True, help="Print what was written as JSON.")
-def timeline_command(folder: str, output: str | None, messages: int, as_json: bool) -> int:
+def timeline_command(folder: str, output: str | None, messages: int, overwrite: bool, as_json: bool) -> int:
     """Write the run in DIR as a trace that Perfetto opens.
 
     It shows what NPUs did, messages with arrows, and links; https://ui.perfetto.dev opens it in a browser.
     """
-    result = Result.load(folder)
-    made = write_timeline(result, output, messages)
-    advice = left_out(result)
+    if output is not None:  # the file in the run's own folder is this command's
+        check_free(output, overwrite=overwrite)
+    with blaming_damage((folder,)):
+        result = Result.load(folder)
+        made = write_timeline(result, output, messages)
+        advice = left_out(result)
     if as_json:
         print_json(
             {

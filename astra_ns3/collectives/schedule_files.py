@@ -16,6 +16,7 @@ from astra_ns3.collectives.schedule_columns import csv_schedule, csv_text, json_
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.core.reading import read_text
 from astra_ns3.errors import InputError
+from astra_ns3.whole_file import whole_file
 
 _SUFFIXES = (".xml", ".csv", ".json")
 
@@ -71,10 +72,8 @@ def save_schedule(schedule: Schedule, kind: CollectiveKind, path: str | os.PathL
     if suffix == ".xml":
         raise InputError(f"{source}: schedules are written as .csv or .json")
     text = csv_text(schedule, kind) if suffix == ".csv" else json_text(schedule, kind)
-    try:
-        Path(source).write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"{source}: {error.strerror or error}") from error
+    with whole_file(source) as partial:
+        partial.write_text(text, encoding="utf-8")
 
 
 @dataclass(frozen=True)

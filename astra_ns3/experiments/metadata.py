@@ -20,7 +20,7 @@ from astra_ns3.network.records import RunRecords
 
 FORMAT_VERSION = 1
 _SEVERAL = 2
-VARYING_KEYS = ("started", "timing", "memory", "versions")
+VARYING_KEYS = ("started", "timing", "memory", "versions", "digest")
 """Keys of run.json that differ between two runs of the same files and seed; nothing else does."""
 
 

@@ -20,6 +20,7 @@ from astra_ns3.experiments.metadata import FORMAT_VERSION
 from astra_ns3.experiments.replacing import RUN_FILE, whole_run
 from astra_ns3.experiments.run_tables import COLLECTIVES, NPUS, SWITCH
 from astra_ns3.experiments.store import FORMAT, SEEDS_FORMAT
+from astra_ns3.experiments.tables import as_given
 from astra_ns3.network.recorded import (
     ACCOUNT_HOPS,
     ACCOUNTS,
@@ -123,7 +124,9 @@ class Result:
         except (OSError, ValueError) as error:
             raise InputError(f"{file}: cannot be read: {error}") from error
         if isinstance(metadata, dict) and metadata.get("format") == SEEDS_FORMAT:
-            raise InputError(f"{path}: holds the runs of several seeds; load one, as {path}/seed-{metadata['seed']}")
+            raise InputError(
+                f"{path}: holds the runs of several seeds; load one, as {path}/seed-{metadata.get('seed', 1)}"
+            )
         if not isinstance(metadata, dict) or metadata.get("format") != FORMAT:
             raise InputError(f"{file}: was not written by this program: 'format' is not '{FORMAT}'")
         if metadata.get("format_version") != FORMAT_VERSION:
@@ -226,7 +229,8 @@ class Result:
 
     def rows(self, name: str) -> list[dict[str, str]]:
         """Rows of the CSV file ``name`` as text, without pandas."""
-        return list(csv.DictReader(io.StringIO(self._files.text(name))))
+        read = csv.DictReader(io.StringIO(self._files.text(name)))
+        return [{name: as_given(cell) for name, cell in row.items()} for row in read]
 
     def frame(self, table: RecordedTable | str) -> pd.DataFrame:
         """A recorded table, or that of a CSV file; raises InputError if there is none."""
@@ -242,9 +246,13 @@ class Result:
         if name not in self._frames:
             import pandas as pd
 
-            frame = pd.read_csv(
-                io.StringIO(self._files.text(name)), dtype=_TEXT_COLUMNS, keep_default_na=False, na_values=[""]
-            )
+            text = self._files.text(name)
+            try:
+                frame = pd.read_csv(io.StringIO(text), dtype=_TEXT_COLUMNS, keep_default_na=False, na_values=[""])
+            except ValueError as error:  # pandas' own errors, too
+                raise InputError(f"{self._files.folder}/{name}: cannot be read: {error}") from error
+            for column in frame.columns.intersection([*_TEXT_COLUMNS]):
+                frame[column] = frame[column].map(as_given, na_action="ignore")
             unnamed = [column for column in frame.columns if str(column).startswith("Unnamed:")]
             self._frames[name] = frame.drop(columns=unnamed).rename(columns=dict(rename or {}))
         return self._frames[name]
@@ -252,12 +260,11 @@ class Result:
     def _parquet(self, name: str) -> pd.DataFrame:
         if name not in self._frames:
             import pandas as pd
-            import pyarrow as pa
 
             path = self._files.path(name)
             try:
                 self._frames[name] = pd.read_parquet(path)
-            except (OSError, pa.ArrowException) as error:
+            except Exception as error:  # a damaged file fails in whatever part of pyarrow reads it first
                 raise InputError(f"{path}: cannot be read: {error}") from error
         return self._frames[name]
 

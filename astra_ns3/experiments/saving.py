@@ -15,6 +15,7 @@ from astra_ns3.experiments.astra_sim_tables import astra_sim_tables
 from astra_ns3.experiments.description import Description
 from astra_ns3.experiments.flow_tables import flow_tables
 from astra_ns3.experiments.foreseen import foreseen_tables
+from astra_ns3.experiments.integrity import sealed
 from astra_ns3.experiments.layer_table import LAYERS, write_layers
 from astra_ns3.experiments.metadata import run_document
 from astra_ns3.experiments.play import Played
@@ -82,11 +83,16 @@ class Destination:
             error = ResultsNotSaved(_not_written(failures)) if failures else None
             return Result(document, self._handed_over(texts)), error
         staging = self._folder.staging
-        for name, text in {**texts, RUN_FILE: json.dumps(document, indent=2) + "\n"}.items():
+        for name, text in texts.items():
             try:
                 (staging / name).write_text(text, encoding="utf-8")
             except OSError as error:
                 failures[name] = reason_of(error)
+        try:
+            document = sealed(document, staging)
+            (staging / RUN_FILE).write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
+        except OSError as error:
+            failures[RUN_FILE] = reason_of(error)
         if not failures:
             try:
                 final = self._folder.commit()

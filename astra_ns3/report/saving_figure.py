@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from astra_ns3.errors import InputError
+from astra_ns3.whole_file import whole_file
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -16,7 +16,5 @@ _DATED = {".svg": "Date", ".pdf": "CreationDate"}
 def save_figure(figure: Figure, target: str, **options: Any) -> None:
     """Write it in the format of the file's ending, without a date; ``options``: savefig's. Raises InputError."""
     date = _DATED.get(Path(target).suffix)
-    try:
-        figure.savefig(target, metadata={} if date is None else {date: None}, **options)
-    except OSError as error:
-        raise InputError(f"{target}: cannot be written: {error.strerror or error}") from error
+    with whole_file(target) as partial:
+        figure.savefig(partial, metadata={} if date is None else {date: None}, **options)

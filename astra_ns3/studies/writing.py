@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 from astra_ns3.errors import InputError, ResultsNotSaved
+from astra_ns3.experiments.tables import inert
 from astra_ns3.studies.figures.drawing import written
 from astra_ns3.studies.file import figure_file
 from astra_ns3.studies.page import Picture, page
@@ -20,8 +21,8 @@ def write_study(result: StudyResult, command: str) -> None:
     folder = result.folder
     try:
         (folder / FIGURES).mkdir(parents=True, exist_ok=True)
-        put(folder / STUDY_TABLE, result.frame.to_csv(index=False))
-        put(folder / LAYER_TABLE, result.layers.to_csv(index=False))
+        put(folder / STUDY_TABLE, result.frame.map(inert).to_csv(index=False))
+        put(folder / LAYER_TABLE, result.layers.map(inert).to_csv(index=False))
         partial = folder / f".{STUDY_PARQUET}.partial"
         result.frame.to_parquet(partial, index=False)
         partial.replace(folder / STUDY_PARQUET)

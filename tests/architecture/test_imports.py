@@ -19,6 +19,7 @@ FLOORS = {
     "units": 0,
     "memory": 0,
     "user_code": 0,
+    "whole_file": 0,
     "config": 1,
     "config.core": 1,
     "config.formats": 2,
@@ -52,6 +53,7 @@ FLOORS = {
 ALLOWED_BESIDE = {
     ("units", "errors"),
     ("user_code", "errors"),
+    ("whole_file", "errors"),
     ("memory", "errors"),
     ("memory", "units"),
 }

@@ -102,7 +102,7 @@ def test_two_sessions_at_once_are_refused_and_the_first_goes_on() -> None:
     first = create(star(2))
     try:
         launch_all(first, one_message(), 1000)
-        with pytest.raises(BackendError, match="live session already"):
+        with pytest.raises(BackendError, match="isolated=True plays runs side by side"):
             create(star(2))
         done: list[int] = []
 

@@ -178,7 +178,7 @@ def test_titles_may_be_given_or_left_out(folder: Path, tmp_path: Path, command: 
         ([], ": layers"),
     ):
         file = tmp_path / "picture.svg"
-        assert command("plot", str(folder), "layers", "-o", str(file), *words)[0] == 0
+        assert command("plot", str(folder), "layers", "-o", str(file), "--overwrite", *words)[0] == 0
         text = file.read_text(encoding="utf-8")
         assert (shown in text) if shown else (": layers" not in text)
 

@@ -13,9 +13,9 @@ from astra_ns3.config.network.packet_network import parse_network
 from astra_ns3.config.workload import Workload
 from astra_ns3.errors import InputError
 from astra_ns3.experiments.hooks import load_hook
-from astra_ns3.network.ns3.own_control import control_class
+from astra_ns3.network.ns3.own_control import PythonControl, control_class
 from astra_ns3.system.own_policies import find_policy
-from astra_ns3.user_code import user_part
+from astra_ns3.user_code import UserPart, user_part
 from astra_ns3.workload.loops import loop_of
 
 DATACLASS = """from __future__ import annotations
@@ -154,3 +154,43 @@ def test_two_files_of_one_name_are_two_modules(tmp_path: Path) -> None:
         (tmp_path / folder).mkdir()
         hooks.append(load_hook(written(tmp_path / folder, f"def on_built(context): return {folder!r}")))
     assert [hook(None) for hook in hooks] == ["a", "b"]
+
+
+FAILING_CONTROLS = """
+class Control:
+    def __init__(self, parameters):
+        self.parameters["x"]
+
+class Late:
+    def __init__(self, parameters):
+        self.seen = 0
+
+    def packet_sent(self, sender, bytes):
+        raise KeyError("late")
+
+    @property
+    def alpha(self):
+        raise ValueError("no alpha")
+"""
+
+
+def test_what_a_control_raises_is_one_line_with_file_and_line(tmp_path: Path) -> None:
+    file = written(tmp_path, FAILING_CONTROLS)
+    raised: list[BaseException] = []
+
+    def call(function: Callable[..., object], *arguments: object) -> None:
+        """As the backend calls Python: what is raised is kept."""
+        try:
+            function(*arguments)
+        except BaseException as error:
+            raised.append(error)
+
+    PythonControl(UserPart(str(file), "Control"), control_class(file, "Control"), {}, call)
+    late = PythonControl(UserPart(str(file), "Late"), control_class(file, "Late"), {}, call)
+    late.tell("packet_sent", 100)
+    assert late.alpha() == 0
+    assert [(type(error), str(error)) for error in raised] == [
+        (InputError, f"{file}:4: Control failed: AttributeError: 'Control' object has no attribute 'parameters'"),
+        (InputError, f"{file}:11: Late failed: KeyError: 'late'"),
+        (InputError, f"{file}:15: Late failed: ValueError: no alpha"),
+    ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Set
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
@@ -34,7 +34,7 @@ def every_error(
         for details in unknown:
             group = document_path(details, document.data)[:-1]
             meant |= {(*group, word) for word in re.findall(r"'([^']+)'", details["msg"].partition(_MEANT)[2])}
-            left = _without(left, group, details["ctx"][UNKNOWN_KEYS])
+            left = _without(left, group, frozenset(details["ctx"][UNKNOWN_KEYS]))
         if left == data:  # nothing is unknown, or what a model made of other keys
             others = [details for details in errors if details not in unknown]
             return found + [each for each in others if not found or not _follows(each, document, meant)]
@@ -73,7 +73,7 @@ def _follows(details: ErrorDetails, document: Document, meant: set[KeyPath]) -> 
     return details["type"] == "key"
 
 
-def _without(data: object, group: KeyPath, keys: Sequence[str]) -> object:
+def _without(data: object, group: KeyPath, keys: Set[str]) -> object:
     """``data`` without some keys of one of its groups."""
     if isinstance(data, Mapping):
         if not group:

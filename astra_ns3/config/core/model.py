@@ -55,7 +55,7 @@ class ConfigModel(BaseModel):
         allowed = [field.alias or name for name, field in cls.model_fields.items()]
         unknown = [key for key in prepared if key not in allowed]
         if unknown:
-            others = f", so {'is' if len(unknown) == 2 else 'are'} {_quoted(unknown[1:])}" if unknown[1:] else ""
+            others = f", so {'is' if len(unknown) == 2 else 'are'} {_listed(unknown[1:])}" if unknown[1:] else ""
             words = f"unknown key{others}; allowed: {', '.join(allowed)}{_nearest_of(unknown, allowed)}"
             context = {"key": unknown[0], "message": words, UNKNOWN_KEYS: unknown}
             raise PydanticCustomError("key", "{message}", context)
@@ -66,15 +66,19 @@ class ConfigModel(BaseModel):
         return self.model_dump(mode="json", by_alias=True)
 
 
-def _quoted(keys: Sequence[str]) -> str:
-    return ", ".join(f"'{key[:_LONGEST_SHOWN]}'" for key in keys)
+def _listed(keys: Sequence[str]) -> str:
+    """Return the first keys in quotes, and how many more there are; one key is told already."""
+    most = _MOST_TOLD - 1
+    told = ", ".join(f"'{key[:_LONGEST_SHOWN]}'" for key in keys[:most])
+    return f"{told} and {len(keys) - most:,} more" if keys[most:] else told
 
 
 def _nearest_of(unknown: Sequence[str], allowed: Sequence[str]) -> str:
     """``nearest`` of one key; of several the valid keys that are meant, each behind what stands there."""
     if len(unknown) == 1:
         return nearest(unknown[0], allowed)
-    meant = {key: nearest(key, allowed).removeprefix("; did you mean ").removesuffix("?") for key in unknown}
+    told = unknown[:_MOST_TOLD]
+    meant = {key: nearest(key, allowed).removeprefix("; did you mean ").removesuffix("?") for key in told}
     said = ", ".join(f"{word} for '{key[:_LONGEST_SHOWN]}'" for key, word in meant.items() if word)
     return f"; did you mean {said}?" if said else ""
 

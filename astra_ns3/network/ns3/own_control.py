@@ -11,7 +11,7 @@ from astra_ns3.network.door.compiled_control import compiled_control_factory
 from astra_ns3.network.door.python_control import control_functions, python_control_factory
 from astra_ns3.network.door.session import Description
 from astra_ns3.transport.roce import RoceParameters
-from astra_ns3.user_code import UserPart, load_part
+from astra_ns3.user_code import UserPart, guarded, load_part
 
 METHODS = ("start", "ack_received", "cnp_received", "packet_sent", "loss_detected", "timer_due")
 """What a Python class may have; what it lacks is not called."""
@@ -30,7 +30,8 @@ def use_own_control(description: Description, parameters: RoceParameters, call: 
         made = control_class(path, parameters.own_class)
         methods = frozenset(name for name in METHODS if callable(getattr(made, name, None)))
         factory, kept = python_control_factory(
-            lambda: PythonControl(made, parameters.control_parameters, call), methods
+            lambda: PythonControl(UserPart(str(path), parameters.own_class), made, parameters.control_parameters, call),
+            methods,
         )
     else:
         factory, kept = compiled_control_factory(path, parameters.own_class), None
@@ -201,23 +202,27 @@ class PythonControl:
     """Passes C++'s calls on to one object of the user's class."""
 
     def __init__(
-        self, made: Callable[[Mapping[str, float]], Any], parameters: Mapping[str, float], call: Callable[..., None]
+        self,
+        part: UserPart,
+        made: Callable[[Mapping[str, float]], Any],
+        parameters: Mapping[str, float],
+        call: Callable[..., None],
     ) -> None:
+        """``part`` names the class ``made`` in messages about what it raises."""
+        self._part = part
         self._object: Any = None
         self._call = call
         self._methods: dict[str, Callable[..., object]] = {}
         self._sender: Sender | None = None
+        self._alpha = 0.0
         call(self._make, made, dict(parameters))
 
     def _make(self, made: Callable[[Mapping[str, float]], Any], parameters: Mapping[str, float]) -> None:
-        try:
-            self._object = made(parameters)
-        except TypeError as error:
-            raise InputError(f"congestion control: {made} can't be made with its parameters: {error}") from error
+        self._object = guarded(made, self._part)(parameters)
         for name in METHODS:
             method = getattr(self._object, name, None)
             if method is not None:
-                self._methods[name] = method
+                self._methods[name] = guarded(method, self._part)
 
     def telemetry(self) -> int:
         """What packets carry for it: the place in :data:`TELEMETRY` of what its class has as ``telemetry``."""
@@ -240,5 +245,10 @@ class PythonControl:
             self._call(method, self._sender, *arguments)
 
     def alpha(self) -> float:
-        """What the object has as ``alpha``."""
-        return float(getattr(self._object, "alpha", 0.0))
+        """Return what the object has as ``alpha``, and 0 where reading it fails: the run ends with that error then."""
+        self._alpha = 0.0
+        self._call(guarded(self._read_alpha, self._part))
+        return self._alpha
+
+    def _read_alpha(self) -> None:
+        self._alpha = float(getattr(self._object, "alpha", 0.0))

@@ -17,6 +17,7 @@ from astra_ns3.report.page.sections import comparisons, in_force, numbers_on_top
 from astra_ns3.report.page.training import exposed_by_group, memory_by_stage
 from astra_ns3.report.records import place_of
 from astra_ns3.report.tables import Records, is_of_flows
+from astra_ns3.whole_file import whole_file
 
 MOST_DATA_BYTES = 1_000_000
 """Of a page, besides plotly.js, which has about 4.8 MB."""
@@ -49,10 +50,8 @@ def report_page(runs: Sequence[Records], defaults: Defaults) -> str:
 def write_report(runs: Sequence[Records], path: str | os.PathLike[str], defaults: Defaults) -> None:
     """Write the page; raises InputError as :func:`report_page` does, and if the file can't be written."""
     text = report_page(runs, defaults)
-    try:
-        Path(path).write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"{os.fspath(path)}: cannot be written: {error.strerror or error}") from error
+    with whole_file(path) as partial:
+        partial.write_text(text, encoding="utf-8")
 
 
 def _plotly() -> str:

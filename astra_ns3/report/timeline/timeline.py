@@ -19,6 +19,7 @@ from astra_ns3.report.timeline.programs import (
     write_run,
 )
 from astra_ns3.report.timeline.writer import TraceWriter, Written
+from astra_ns3.whole_file import whole_file
 
 FILE = "timeline.pftrace"
 MESSAGES = 20_000
@@ -50,17 +51,10 @@ def write_timeline(records: Records, path: str | os.PathLike[str] | None = None,
     protobuf is missing, if ``path`` can't be written, or if there is neither path nor folder.
     """
     target = _target(records, path)
-    partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
-    try:
-        try:
-            with partial.open("wb") as file:
-                written, shown, every = _write(records, TraceWriter(file), most)
-            size = partial.stat().st_size
-            partial.replace(target)
-        finally:
-            partial.unlink(missing_ok=True)
-    except OSError as error:
-        raise InputError(f"{target}: cannot be written: {error.strerror or error}") from error
+    with whole_file(target) as partial:
+        with partial.open("wb") as file:
+            written, shown, every = _write(records, TraceWriter(file), most)
+        size = partial.stat().st_size
     return Timeline(target, size, written, shown, every)
 
 

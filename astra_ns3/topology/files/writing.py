@@ -19,6 +19,7 @@ from astra_ns3.topology.files.analytical_grid import analytical_dimensions
 from astra_ns3.topology.files.hpcc_text import hpcc_text
 from astra_ns3.topology.graph import Graph
 from astra_ns3.units import exact_time
+from astra_ns3.whole_file import whole_file
 
 _TYPES: Mapping[type, str] = {int: "long", float: "double", str: "string"}
 _VERSION_2_NAMES = {"ring": "Ring", "fully-connected": "FullyConnected", "switch": "Switch"}
@@ -88,10 +89,8 @@ def export(graph: Graph, config: TopologyConfig, path: str | os.PathLike[str]) -
     if target.suffix not in WRITERS:
         raise InputError(f"{path}: a network to export ends in {', '.join(WRITERS)}")
     text = WRITERS[target.suffix](graph, config)
-    try:
-        target.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"{path}: cannot be written: {error.strerror or error}") from error
+    with whole_file(target) as partial:
+        partial.write_text(text, encoding="utf-8")
 
 
 def _one_npu_a_host(graph: Graph) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import yaml
@@ -12,6 +11,7 @@ import yaml
 from astra_ns3.config.core.document import Document
 from astra_ns3.config.model.file import parse_model_file
 from astra_ns3.errors import InputError
+from astra_ns3.whole_file import whole_file
 from astra_ns3.workload.models.idle import idle_on_any
 from astra_ns3.workload.models.workload import ModelWorkload
 from astra_ns3.workload.training.schedules import SCHEDULES
@@ -61,7 +61,5 @@ def _without_open_keys(data: dict[str, Any]) -> dict[str, Any]:
 
 def write_model(workload: ModelWorkload, output: str | os.PathLike[str]) -> None:
     """Write a model file; raises InputError."""
-    try:
-        Path(output).write_text(model_yaml(workload), encoding="utf-8", newline="\n")
-    except OSError as error:
-        raise InputError(f"{os.fspath(output)}: cannot be written: {error.strerror}") from error
+    with whole_file(output) as partial:
+        partial.write_text(model_yaml(workload), encoding="utf-8", newline="\n")

@@ -42,7 +42,7 @@ Simulation::Simulation(uint32_t seed, Beat beat)
 {
     if (g_live)
     {
-        throw std::invalid_argument("there is a live session already: close it first");
+        throw std::invalid_argument("another run is open in this process, and ns-3 has room for one; isolated=True plays runs side by side");
     }
     if (seed == 0)
     {

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
 
 from astra_ns3.config.flow_list import FlowList
 from astra_ns3.errors import InputError
 from astra_ns3.units import PS_PER_SECOND, exact_time
+from astra_ns3.whole_file import whole_file
 from astra_ns3.workload.files.flows.csv_file import COLUMNS
 
 _HPCC_GROUP = 3
@@ -94,9 +94,6 @@ def write_flows(flows: FlowList, path: str, written_as: str = "csv") -> None:
     written."""
     lines = WRITERS[written_as](flows)
     first = next(lines)
-    try:
-        with Path(path).open("w", encoding="utf-8", newline="\n") as file:
-            file.write(f"{first}\n")
-            file.writelines(f"{line}\n" for line in lines)
-    except OSError as error:
-        raise InputError(f"{path}: cannot be written: {error.strerror or error}") from error
+    with whole_file(path) as partial, partial.open("w", encoding="utf-8", newline="\n") as file:
+        file.write(f"{first}\n")
+        file.writelines(f"{line}\n" for line in lines)

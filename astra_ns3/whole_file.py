@@ -1,0 +1,34 @@
+"""Files that appear under their names only when they are whole, and never take another file's place unasked."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from astra_ns3.errors import InputError
+
+
+def check_free(target: str | os.PathLike[str], *, overwrite: bool) -> None:
+    """Raise InputError if there is a file, or a link, named ``target`` that isn't to be replaced."""
+    if os.path.lexists(target) and not overwrite:
+        raise InputError(f"{os.fspath(target)}: exists already; name another file or use --overwrite")
+
+
+@contextmanager
+def whole_file(target: str | os.PathLike[str]) -> Iterator[Path]:
+    """Yield where to write; what was written becomes ``target`` at the end, in the place of what has that name.
+
+    A link is replaced and not followed. If the block fails, nothing has changed. Raises InputError for an OSError.
+    """
+    path = Path(target)
+    partial = path.with_name(f".{os.getpid()}.partial.{path.name}")  # the ending tells writers the format
+    try:
+        try:
+            yield partial
+            partial.replace(path)
+        finally:
+            partial.unlink(missing_ok=True)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written: {error.strerror or error}") from error

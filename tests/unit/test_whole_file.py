@@ -1,0 +1,83 @@
+"""Files that commands write: whole or not at all, never in another's place unasked, and not through links."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from support.small_run import small_run
+
+import astra_ns3
+from astra_ns3.cli.main import status_of
+from astra_ns3.errors import InputError
+from astra_ns3.whole_file import check_free, whole_file
+
+
+def test_a_link_is_replaced_and_not_written_through(tmp_path: Path) -> None:
+    precious, link = tmp_path / "precious", tmp_path / "link"
+    precious.write_text("mine", encoding="utf-8")
+    link.symlink_to(precious)
+    with whole_file(link) as partial:
+        partial.write_text("new", encoding="utf-8")
+    assert (precious.read_text(encoding="utf-8"), link.read_text(encoding="utf-8")) == ("mine", "new")
+    assert not link.is_symlink()
+
+
+def test_what_fails_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_text("old", encoding="utf-8")
+
+    def fail_half_way() -> None:
+        with whole_file(file) as partial:
+            partial.write_text("half", encoding="utf-8")
+            raise ValueError("half way")
+
+    with pytest.raises(ValueError, match="half way"):
+        fail_half_way()
+    assert [(entry.name, entry.read_text(encoding="utf-8")) for entry in tmp_path.iterdir()] == [("file", "old")]
+
+
+def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
+    told = pytest.raises(InputError, match=r"nowhere/file: cannot be written: No such file")
+    with told, whole_file(tmp_path / "nowhere" / "file") as partial:
+        partial.write_text("new", encoding="utf-8")
+
+
+def test_a_link_to_nowhere_takes_a_name_too(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path / "nowhere")
+    with pytest.raises(InputError, match="exists already"):
+        check_free(tmp_path / "link", overwrite=False)
+
+
+@pytest.mark.parametrize("words", [("report",), ("plot", "layers"), ("timeline",)])
+def test_an_existing_file_is_replaced_only_if_asked(
+    words: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder, target = tmp_path / "run", tmp_path / "target.svg"
+    astra_ns3.run(**small_run(), output=folder)
+    target.write_text("mine", encoding="utf-8")
+    command = [words[0], str(folder), *words[1:], "-o", str(target)]
+    assert status_of(command) == 2
+    assert f"{target}: exists already; name another file or use --overwrite" in capsys.readouterr().err
+    assert target.read_text(encoding="utf-8") == "mine"
+    assert status_of([*command, "--overwrite"]) == 0
+    assert target.read_bytes() != b"mine"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["show", "network", "inputs/network/ring-8.yaml", "--export"],
+        ["show", "collective", "ring", "-o"],
+        ["show", "workload", "inputs/workload/micro-all-reduce.txt", "-o"],
+    ],
+)
+def test_what_show_draws_and_exports_replaces_nothing_unasked(
+    command: list[str], repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(repository)
+    target = tmp_path / ("network.json" if "network" in command else "picture.png")
+    target.write_text("mine", encoding="utf-8")
+    assert status_of([*command, str(target)]) == 2
+    assert target.read_text(encoding="utf-8") == "mine"
+    assert status_of([*command, str(target), "--overwrite"]) == 0
