@@ -7,6 +7,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from support.small_run import small_system
 
@@ -150,8 +151,8 @@ def test_messages_that_differ_in_their_ends_alone_are_one_line(tmp_path: Path) -
     for message in found.slowest:
         end_ps = message.start_ps + message.time_ps
         wanted = (message.collective, message.chunk, message.phase, message.bytes, message.start_ps, end_ps)
-        same = accounts[(accounts[keys] == wanted).all(axis=1)]
-        same = same[(same[list(message.parts)] == list(message.parts.values())).all(axis=1)]
+        same = accounts[(accounts[keys].to_numpy() == np.array(wanted)).all(axis=1)]
+        same = same[(same[list(message.parts)].to_numpy() == np.array([*message.parts.values()])).all(axis=1)]
         assert message.alike == len(same)
     told = [(each.name, each.chunk, each.phase, each.start_ps, each.time_ps, each.parts) for each in found.slowest]
     assert all(each not in told[:place] for place, each in enumerate(told))
