@@ -7,6 +7,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from support.small_run import small_system
 
@@ -139,6 +140,31 @@ def test_a_ring_by_hand(tmp_path: Path) -> None:
     assert [link.npu for link in messages] == [(messages[0].npu + step) % 4 for step in range(6)]
     found = explain(result, collective=0)
     assert found.time_ps == sum(link.time_ps for link in links[1:])
+
+
+def test_messages_that_differ_in_their_ends_alone_are_one_line(tmp_path: Path) -> None:
+    result = run(tmp_path, 1, record=["timeline", "accounts"])
+    found = explain(result, top=5)
+    assert len(found.slowest) <= 5
+    keys = ["collective", "chunk", "phase", "bytes", "start_ps", "end_ps"]
+    accounts = result.accounts
+    for message in found.slowest:
+        end_ps = message.start_ps + message.time_ps
+        wanted = (message.collective, message.chunk, message.phase, message.bytes, message.start_ps, end_ps)
+        same = accounts[(accounts[keys].to_numpy() == np.array(wanted)).all(axis=1)]
+        same = same[(same[list(message.parts)].to_numpy() == np.array([*message.parts.values()])).all(axis=1)]
+        assert message.alike == len(same)
+    told = [(each.name, each.chunk, each.phase, each.start_ps, each.time_ps, each.parts) for each in found.slowest]
+    assert all(each not in told[:place] for place, each in enumerate(told))
+    assert "pairs more" in found.text() or all(each.alike == 1 for each in found.slowest)
+
+
+def test_what_would_help_is_told_as_less_time(tmp_path: Path) -> None:
+    found = explain(run(tmp_path, 1, record=["timeline", "accounts"]))
+    assert found.what_ifs
+    for words, saved_ps in found.what_ifs:
+        (line,) = [line for line in found.text().splitlines() if line.strip().startswith(words)]
+        assert f"{100 * saved_ps / found.time_ps:.1f}% less time" in line
 
 
 def test_without_records_it_says_what_would_tell_more(tmp_path: Path) -> None:

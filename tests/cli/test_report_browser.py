@@ -8,7 +8,9 @@ import pytest
 from support.browser import NAMES, WIDTH, browser, opened
 from support.recorded_run import US, recorded_run
 
+import astra_ns3
 from astra_ns3.experiments.metadata import usual_options
+from astra_ns3.experiments.result import Files
 from astra_ns3.report.page.page import write_report
 
 pytestmark = pytest.mark.skipif(browser() is None, reason=f"no browser is installed: {', '.join(NAMES)}")
@@ -41,6 +43,33 @@ def test_every_figure_is_drawn_and_the_browser_has_nothing_to_say(tmp_path: Path
         assert page.evaluate("document.documentElement.scrollWidth") == WIDTH
         page.resize(PHONE_WIDTH, 800)
         page.wait_for(f"document.documentElement.scrollWidth === {PHONE_WIDTH}")
+
+
+SCROLLING = """[...document.querySelectorAll('.scrolls')].filter(table => table.scrollWidth > table.clientWidth)
+    .map(table => table.textContent.slice(0, 60))"""
+DETAILS = ("layerpass", "NPUscollective")
+"""Tables with nine columns, which scroll in their own boxes on a narrow screen."""
+
+
+def with_memory(folder: Path, **options: int) -> astra_ns3.Result:
+    """A run whose words on memory are as long as those of a large model."""
+    result = recorded_run(folder, **options)
+    parts = {"weights_bytes": 480_800_000, "gradients_bytes": 480_800_000, "optimizer_bytes": 180_300_000}
+    stages = [{"stage": str(stage), "peak_bytes": 1_245_000_000, "when": "head", **parts} for stage in range(2)]
+    told = {"capacity_bytes": 80 * 10**9, "stages": stages}
+    return astra_ns3.Result({**result.metadata, "memory_by_stage": told}, Files(folder=result.folder), result.folder)
+
+
+def test_two_runs_of_models_fit_a_usual_screen_and_a_narrow_one(tmp_path: Path) -> None:
+    runs = [with_memory(tmp_path / "one"), with_memory(tmp_path / "two", latency_ps=3 * US)]
+    file = tmp_path / "report.html"
+    write_report(runs, file, usual_options())
+    with opened(file, tmp_path / "profile") as page:
+        for width in (1400, 420):
+            page.resize(width, 900)
+            page.wait_for(f"document.documentElement.scrollWidth === {width}")
+            wide = [words for words in page.evaluate(SCROLLING) if width > 800 or not words.startswith(DETAILS)]
+            assert wide == []
 
 
 def brightness(colour: str) -> float:

@@ -30,7 +30,7 @@ from support.recorded_run import (
     write_ports,
     write_table,
 )
-from support.recorded_tables import write_pairs
+from support.recorded_tables import run_folder, write_messages, write_pairs
 from support.small_run import NPUS, InterruptedBackend, small_run, small_system
 
 import astra_ns3
@@ -112,10 +112,13 @@ def test_a_run_that_recorded_nothing_has_the_figures_of_every_run_and_says_what_
     found = {kind.name: made(kind.name, run) for kind in FIGURES}
     assert {name for name, figure in found.items() if isinstance(figure, Figure)} == ALWAYS
     text = page_of(run)
-    for figure in found.values():
+    for kind in FIGURES:
+        figure = found[kind.name]
+        assert (f'id="{kind.name}"' in text) == isinstance(figure, Figure), "what has no data has no section"
         if isinstance(figure, Missing):
             assert re.search(r"--record \w+|observe\.\w+", figure.remedy)
             assert figure.remedy in " ".join(Text(text).words)
+    assert "Slowest messages" not in text
 
 
 def test_a_run_that_recorded_everything_has_every_figure_and_plotly_knows_every_word(tmp_path: Path) -> None:
@@ -399,6 +402,19 @@ def test_the_slowest_collectives_stand_first() -> None:
     durations = sorted(run.collectives["duration_us"], reverse=True)[:MOST_ROWS]
     numbers = [int(row[0]) for row in found[1]]
     assert [run.collectives["duration_us"][number] for number in numbers] == durations
+
+
+def test_messages_that_differ_in_their_ends_alone_are_one_row(tmp_path: Path) -> None:
+    folder = run_folder(tmp_path)
+    spans = [(0, 1, 0, 5 * US), (1, 2, 0, 5 * US), (2, 3, 0, 5 * US), (3, 0, 0, 7 * US), (0, 2, 1 * US, 6 * US)]
+    write_messages(folder, spans)
+    found = slowest_messages(astra_ns3.Result.load(folder))
+    assert found is not None
+    assert [(row[0], row[5], row[6]) for row in found[1]] == [
+        ("3 → 0", "0 ps", "7 us"),
+        ("0 → 1 and 2 more", "0 ps", "5 us"),
+        ("0 → 2", "1 us", "5 us"),
+    ]
 
 
 def test_a_table_that_should_be_there_and_is_not_is_an_error(tmp_path: Path) -> None:

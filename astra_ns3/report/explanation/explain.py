@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from astra_ns3.errors import InputError
 from astra_ns3.report.explanation.explanation import Communication, Explanation, Message
@@ -28,6 +29,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 TOP = 10
+_ALIKE = ("collective", "chunk", "phase", "bytes", "start_ps", "end_ps")
+"""Messages with the same of these, and of the parts of their time, are one line."""
+_MOST_ALIKE = 1000
+"""Of so many rows for each line asked for the distinct ones are told."""
 
 
 def explain(
@@ -156,6 +161,25 @@ def _what_ifs(kinds: Mapping[str, int], communications: Sequence[Communication])
     return tuple(sorted(((words, ps) for words, ps in found.items() if ps), key=lambda each: -each[1]))
 
 
+def _distinct(
+    messages: pd.DataFrame, excess: npt.NDArray[np.int64], parts: Sequence[str], top: int
+) -> Iterator[tuple[int, npt.NDArray[np.int64]]]:
+    """Yield the rows that lost most, at most ``top``, each with all rows that are alike but for who sends to whom."""
+    count = min(top * _MOST_ALIKE, len(excess))
+    rows = np.argpartition(-excess, count - 1)[:count]
+    rows = rows[np.lexsort((rows, -excess[rows]))]
+    table = messages[[*_ALIKE, *parts]].to_numpy(dtype=np.int64)
+    seen: set[bytes] = set()
+    for row in rows.tolist():
+        if len(seen) == top:
+            return
+        same = table[row].tobytes()
+        if same not in seen:
+            seen.add(same)
+            (alike,) = np.nonzero((table == table[row]).all(axis=1))
+            yield row, alike
+
+
 def _slowest(
     run: RunResult,
     messages: pd.DataFrame | None,
@@ -174,14 +198,11 @@ def _slowest(
         alone = messages["ideal_ps"].to_numpy(dtype=np.int64)
         known = bool((alone > 0).all())
     excess = took - alone if known else took
-    count = min(top, len(took))
-    rows = np.argpartition(-excess, count - 1)[:count]
-    rows = rows[np.lexsort((rows, -excess[rows]))]
     critical = {segment.message for segment in segments if segment.message >= 0}
     hops = table_of(run, "account_hops")
     unnamed = "flow" if is_of_flows(run) else "collective"
     found = []
-    for row in rows.tolist():
+    for row, alike in _distinct(messages, excess, [*PARTS] if accounts is not None else [], top):
         cells = messages.iloc[row]
         parts = Counter({name: int(cells[name]) for name in PARTS}) if accounts is not None else Counter[str]()
         number = int(cells["collective"])
@@ -199,7 +220,8 @@ def _slowest(
                 int(excess[row]) if known else None,
                 dict(_most(parts)),
                 () if hops is None else _path(hops, row),
-                row in critical,
+                not critical.isdisjoint(alike.tolist()),
+                len(alike),
             )
         )
     return tuple(found)

@@ -48,6 +48,9 @@ class Message:
     path: tuple[tuple[str, int], ...]
     """Ports on its way, and what it waited at each."""
     critical: bool
+    """Whether it, or one that is alike, is on the critical path."""
+    alike: int = 1
+    """So many messages differ in their ends alone; this is the first of them."""
 
 
 @dataclass(frozen=True)
@@ -172,9 +175,7 @@ def _what_ifs(found: Explanation) -> str:
         return ""
     rows = []
     for words, ps in found.what_ifs:
-        left = found.time_ps - ps
-        faster = f"{100 * ps / left:.1f}% faster" if left > 0 else "nothing left"
-        rows.append((words, f"{faster}  ({format_time(ps)} less)"))
+        rows.append((words, f"{percent(ps, found.time_ps)} less time  ({format_time(ps)})"))
     return f"what would help at most, were all else the same\n{aligned(rows, '  ')}"
 
 
@@ -198,8 +199,9 @@ def _message(message: Message, *, of_flows: bool) -> str:
     """A flow is one message: it has neither chunks nor phases."""
     mark = "  on the critical path" if message.critical else ""
     excess = "" if message.excess_ps is None else f", {format_time(message.excess_ps)} more than alone"
+    more = f" and {counted(message.alike - 1, 'pair', 'pairs')} more" if message.alike > 1 else ""
     return (
-        f"NPU {message.source} to {message.destination}, {format_bytes(message.bytes)} of {message.name}, "
+        f"NPU {message.source} to {message.destination}{more}, {format_bytes(message.bytes)} of {message.name}, "
         f"{'' if of_flows else f'chunk {message.chunk}, phase {message.phase}, '}at {format_time(message.start_ps)}: "
         f"{format_time(message.time_ps)}{excess}{mark}"
     )

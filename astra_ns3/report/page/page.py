@@ -97,8 +97,9 @@ def _content(runs: Sequence[Shown], told: _Told, defaults: Defaults, detail: int
             _table("What was exposed, by group", exposed_by_group(runs)),
             _table("Memory by stage", memory_by_stage(runs)),
             *(_section(heading, body) for heading, body in told.comparisons),
-            *(_figure(kind, figure, len(runs)) for kind, figure in made),
-            tag("section", told.slowest),
+            *(_figure(kind, figure, len(runs)) for kind, figure in made if not isinstance(figure, Missing)),
+            tag("section", told.slowest) if told.slowest else "",
+            _not_shown([(kind, figure) for kind, figure in made if isinstance(figure, Missing)]),
             _section("Configuration in force", hint, in_force(runs, defaults, detail)),
             data_script("figures", [panel for _, figure in made for panel in _data(figure)]),
         ]
@@ -119,11 +120,16 @@ def _table(heading: str, body: Markup) -> Markup:
     return _section(heading, body) if body else Markup()
 
 
-def _figure(kind: Kind, made: Figure | Missing, runs: int) -> Markup:
+def _not_shown(missing: Sequence[tuple[Kind, Missing]]) -> Markup:
+    """A line for each figure that has no data, a click away, with what would give it some."""
+    lines = [tag("li", tag("strong", kind.heading), f": {lacking.remedy}") for kind, lacking in missing]
+    summary = tag("summary", "Figures without data", tag("small", f"{len(lines)} not shown"))
+    return tag("section", tag("details", summary, tag("ul", *lines))) if lines else Markup()
+
+
+def _figure(kind: Kind, made: Figure, runs: int) -> Markup:
     """A section with the places of its panels. A run that is alone need not be named."""
     intro = tag("p", kind.words, class_="words")
-    if isinstance(made, Missing):
-        return _section(kind.heading, intro, tag("p", f"No data: {made.remedy}.", class_="missing"), name=kind.name)
     panels = []
     for panel in made.panels:
         label = f"{kind.heading}: {panel.title}"

@@ -118,18 +118,14 @@ def _cut(name: str, head: Sequence[str], rows: Sequence[Sequence[str]], numbers:
 
 
 def slowest(runs: Sequence[Shown]) -> Markup:
-    """The collectives and messages that took longest."""
+    """The collectives and messages that took longest; nothing of what was not recorded."""
     parts: list[object] = []
-    for heading, find, remedy in (
-        ("Slowest collectives", slowest_collectives, "no collective ended"),
-        ("Slowest messages", slowest_messages, "not recorded: run with --record flows"),
-    ):
+    for heading, find in (("Slowest collectives", slowest_collectives), ("Slowest messages", slowest_messages)):
         asked = [shown for shown in runs if find is slowest_messages or not is_of_flows(shown.run)]
-        parts.append(tag("h2", heading) if asked else "")
-        for shown in asked:
-            parts.append(tag("h3", shown.name) if len(runs) > 1 else "")
-            found = find(shown.run)
-            parts.append(table(*found) if found else tag("p", f"{remedy}.", class_="note"))
+        found = [(shown, rows) for shown in asked if (rows := find(shown.run)) is not None]
+        parts.append(tag("h2", heading) if found else "")
+        for shown, rows in found:
+            parts += [tag("h3", shown.name) if len(runs) > 1 else "", table(*rows)]
     return joined(parts)
 
 

@@ -16,7 +16,8 @@ MOST_ROWS = 12
 Found = tuple[Sequence[str], Sequence[Sequence[str]], Sequence[int]]
 """Head, rows, and the columns that hold numbers."""
 
-_COLUMNS = ("source", "destination", "collective", "chunk", "phase", "bytes", "start_ps", "end_ps")
+_ENDS = ("source", "destination")
+_COLUMNS = (*_ENDS, "collective", "chunk", "phase", "bytes", "start_ps", "end_ps")
 
 
 def slowest_collectives(run: Records) -> Found | None:
@@ -44,30 +45,37 @@ def slowest_collectives(run: Records) -> Found | None:
 
 
 def slowest_messages(run: Records) -> Found | None:
-    """Those that took longest, with what a message alone takes where that is known; None if none was recorded."""
+    """Those that took longest, with what a message alone takes where that is known; None if none was recorded.
+
+    Messages that differ in their ends alone are one row.
+    """
     table = table_of(run, "flows") or table_of(run, "accounts")
     if table is None:
         return None
     ideal = "ideal_ps" in table.columns
     columns = (*_COLUMNS, "ideal_ps") if ideal else _COLUMNS
-    longest: list[tuple[int, int, tuple[int, ...]]] = []
+    # By what they have in common: when the first of them was, its two ends, and how many there are.
+    longest: dict[tuple[int, ...], tuple[int, int, tuple[int, int], int]] = {}
     done = 0
     for batch in table.batches(columns):
         times = batch["end_ps"] - batch["start_ps"]
-        for place in np.argsort(-times, kind="stable")[:MOST_ROWS]:
-            longest.append(
-                (int(times[place]), -(done + int(place)), tuple(int(batch[name][place]) for name in columns))
-            )
-        longest = heapq.nlargest(MOST_ROWS, longest)
+        rows_of = np.stack([batch[name] for name in columns[len(_ENDS) :]], axis=1)
+        every, first, counts = np.unique(rows_of, axis=0, return_index=True, return_counts=True)
+        for place in np.lexsort((first, -times[first]))[:MOST_ROWS]:
+            key, row = tuple(every[place].tolist()), int(first[place])
+            ends = int(batch["source"][row]), int(batch["destination"][row])
+            _, at, shown_ends, count = longest.get(key, (0, -(done + row), ends, 0))
+            longest[key] = (int(times[row]), at, shown_ends, count + int(counts[place]))
+        longest = dict(heapq.nlargest(MOST_ROWS, longest.items(), key=lambda item: item[1][:2]))
         done += len(times)
     layers = {row["collective"]: f"{row['layer']} {row['kind']}" for row in run.rows(COLLECTIVES)}
     rows = []
-    for time_ps, _, values in longest:
-        of = dict(zip(columns, values, strict=True))
+    for values, (time_ps, _, ends, count) in longest.items():
+        of = dict(zip(columns[len(_ENDS) :], values, strict=True))
         alone = (f"{time_ps / of['ideal_ps']:.3g}" if of["ideal_ps"] else "-",) if ideal else ()
         rows.append(
             (
-                f"{of['source']} → {of['destination']}",
+                f"{ends[0]} → {ends[1]}" + (f" and {count - 1:,} more" if count > 1 else ""),
                 f"{of['collective']} {layers.get(str(of['collective']), '')}",
                 str(of["chunk"]),
                 str(of["phase"]),
