@@ -110,7 +110,7 @@ class Addresses:
             return [self._content(part.file), part.name]
         if value.startswith(FILE_PREFIX):
             return [FILE_PREFIX, Path(value).suffix, self._content(value.removeprefix(FILE_PREFIX))]
-        if os.path.isabs(value) and _is_file(value):  # a table, counts or placement that a model file names
+        if Path(value).is_absolute() and _is_file(value):  # a table, counts or placement that a model file names
             return self._content(value)
         return [self._content(value), "on_built"] if value.endswith(_PYTHON) else value
 
