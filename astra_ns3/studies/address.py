@@ -36,8 +36,8 @@ _VERSIONS = ("astra-ns3", "ns3", "cppyy", "numpy")
 _ROOMS_WITHOUT_EFFECT = frozenset(("cli", "report", "studies"))
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.MULTILINE)
 _PYTHON = ".py"
-_KEYS_OF_FILES = {"file": "path", "table": "file"}
-"""Of a group of this kind the key that names a file: a graph, measured times."""
+_KEYS_OF_FILES = {"file": "path"}
+"""The key that names a file in a group of this kind: a graph's."""
 
 
 class Addresses:
@@ -110,6 +110,8 @@ class Addresses:
             return [self._content(part.file), part.name]
         if value.startswith(FILE_PREFIX):
             return [FILE_PREFIX, Path(value).suffix, self._content(value.removeprefix(FILE_PREFIX))]
+        if Path(value).is_absolute() and _is_file(value):  # a table, counts or placement that a model file names
+            return self._content(value)
         return [self._content(value), "on_built"] if value.endswith(_PYTHON) else value
 
     def _parameters(self, value: Any) -> Any:

@@ -223,3 +223,15 @@ def test_a_collective_with_nothing_to_do_has_a_number_and_breaks_nothing(tmp_pat
     assert status_of(["plot", str(out), "accounts", "-o", str(tmp_path / "accounts.svg")]) == 0
     page = report_page([result], {})
     assert "other messages" not in page
+
+
+def test_of_a_message_that_a_pass_cuts_only_its_time_counts_and_none_of_its_parts(tmp_path: Path) -> None:
+    """Accounts tell of whole messages: of one that began in the pass before nobody knows which part came when."""
+    cut = 0
+    for seed in range(1, 9):
+        result = run(tmp_path / str(seed), seed, record=["timeline", "accounts"], passes=3)
+        for iteration in range(3):
+            found = explain(result, iteration=iteration)
+            assert all(sum(each.parts.values()) == each.time_ps for each in found.communications)
+            cut += sum(not segment.whole and segment.message >= 0 for segment in found.segments)
+    assert cut

@@ -13,7 +13,7 @@ from astra_ns3.network.api import Limits
 from astra_ns3.network.recorded import COMPLETIONS, Columns, RecordedTable
 from astra_ns3.workload.flows.driver import FlowDriver
 from astra_ns3.workload.flows.goodput import DeliveryCurve
-from astra_ns3.workload.flows.totals import percentile, size_class
+from astra_ns3.workload.flows.totals import flow_totals, percentile, size_class
 
 LATENCY_PS, PS_PER_BYTE = 1_000_000, 10
 
@@ -174,6 +174,33 @@ def test_what_is_not_delivered_yet_is_not_in_the_totals() -> None:
     assert records.flows is not None
     assert records.flows.all is None
     assert [npu.done for npu in records.npus] == [False, False, False, True]
+
+
+def test_a_flow_that_is_not_delivered_overlaps_all_that_its_pair_starts_after_it() -> None:
+    """Of five flows three start while the one before of their pair is on its way, for ever or for a while."""
+    flows = FlowList.of([0, 0, 0, 1, 0], [1, 1, 1, 0, 1], [100] * 5, [0, 10, 20, 20, 900])
+    starts = np.array([0, 10, 20, 20, 900])
+    unknown = np.zeros(5, dtype=np.int64)
+    for ends, found in (
+        ([-1, -1, -1, -1, -1], 3),  # the fourth is the only one of its pair
+        ([5, -1, 30, 25, 950], 1),  # the third starts after the second, which never ends
+        ([5, 15, -1, -1, -1], 1),  # the fifth after the third
+        ([50, 60, 70, 80, 950], 2),
+        ([5, 15, 30, 25, 950], 0),
+    ):
+        assert flow_totals(flows, starts, np.array(ends), unknown, ()).overlapping == found
+
+
+def test_an_npu_of_a_stopped_list_ends_when_it_stopped_unless_all_of_its_flows_are_delivered() -> None:
+    """NPU 3's flow ends last of all that end, NPU 0's and 1's second one doesn't, and NPU 2 has no flow."""
+    flows = FlowList.of([0, 3, 1], [1, 0, 0], [100, 200, 1_000_000], [0, 0, 0])
+    driver = FlowDriver(FakeBackend(4), flows)
+    with pytest.raises(LimitReached):
+        driver.run(Limits(simulated_ps=5_000_000))
+    npus = driver.records().npus
+    assert [npu.done for npu in npus] == [False, False, True, True]
+    assert [npu.finish_ps for npu in npus] == [5_000_000, 5_000_000, 0, took_ps(200)]
+    assert [npu.exposed_ps for npu in npus] == [npu.finish_ps for npu in npus]
 
 
 @pytest.mark.parametrize(

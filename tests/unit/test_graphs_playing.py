@@ -55,6 +55,20 @@ def test_what_a_mark_frees_is_looked_at_when_another_node_ends_in_astra_sim_2() 
     assert Played((mark(2), compute(3, 5, 2)), rules=ASTRA_SIM_2).times[0, 3] == (0, 5)  # where none would end
 
 
+def test_all_that_marks_free_one_after_the_other_waits_for_the_same_end_in_astra_sim_2() -> None:
+    graph = compute(1, 10, on_host=True), mark(2), compute(3, 5, 2), mark(4), compute(5, 7, 4), mark(6, 4)
+    times = Played((*graph, compute(7, 2, 6)), rules=ASTRA_SIM_2).times
+    assert times == {(0, 1): (0, 10), (0, 3): (10, 15), (0, 5): (15, 22), (0, 7): (22, 24)}
+    ours = Played((*graph, compute(7, 2, 6))).times
+    assert ours == {(0, 1): (0, 10), (0, 3): (0, 5), (0, 5): (5, 12), (0, 7): (12, 14)}
+
+
+def test_what_a_collective_that_is_done_at_once_frees_is_not_overlooked_in_astra_sim_2() -> None:
+    rules = replace(ASTRA_SIM_2, empty_collectives_are_played=False)
+    graph = compute(1, 10, on_host=True), collective(2, 0), compute(3, 5, 2)
+    assert Played(graph, graph, rules=rules).times[0, 3] == (0, 5)
+
+
 def test_collectives_of_different_groups_overlap_and_one_at_a_time_in_astra_sim_2() -> None:
     groups = {"1": (0, 1), "2": (0, 2), "3": (1, 3), "4": (2, 3)}
     graphs = tuple(

@@ -67,6 +67,43 @@ def test_a_byte_of_a_file_that_a_point_names_changes_its_address(name: str, inpu
     assert addresses(inputs, base) != before
 
 
+GPT = "kind: transformer\nname: small\nmodel: {layers: 2, hidden: 256, heads: 4, vocabulary: 1000"
+MODELS: dict[str, tuple[str, str]] = {
+    "times.csv": (
+        GPT + "}\ntraining: {sequence: 64}\ncompute: {kind: table, file: times.csv, device: H100}\n",
+        "kind,m,n,k,bytes,time_us\nmatmul,1,2,3,,80\n",
+    ),
+    "routing.csv": (
+        GPT + ", experts: {count: 4, active: 1, feed_forward: 64, routing: routing.csv}}\n"
+        "training: {sequence: 64}\nparallel: {expert: 2}\n",
+        "layer,expert,tokens\n0,0,5\n0,1,5\n0,2,1\n0,3,1\n1,0,5\n1,1,5\n1,2,1\n1,3,1\n",
+    ),
+    "products.csv": ("kind: gemms\nname: products\nmodel: {table: products.csv}\n", "Layer,m,n,k\na,16,16,16\n"),
+    "placement.csv": (
+        "kind: dlrm\nname: ranks\nmodel: {tables: 16, embedding: 64, pooling: 4, dense_features: 8, bottom: [64], "
+        "top: [64, 1], tables_of_npus: placement.csv}\n",
+        "table,npu\n" + "".join(f"{table},{table}\n" for table in range(16)),
+    ),
+}
+"""Files that a model names, by name, and what a model and its file say."""
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_byte_of_a_file_that_a_model_names_changes_the_address_and_its_place_does_not(
+    name: str, inputs: Path, tmp_path: Path
+) -> None:
+    model, content = MODELS[name]
+    (inputs / "model.yaml").write_text(model, encoding="utf-8")
+    (inputs / name).write_text(content, encoding="utf-8")
+    base = {**FILES, "workload": "model.yaml"}
+    before = addresses(inputs, base)
+    elsewhere = tmp_path / "else" / "where"
+    shutil.copytree(inputs, elsewhere, ignore=shutil.ignore_patterns("else"))
+    assert addresses(elsewhere, base) == before
+    (inputs / name).write_text(content + "\n", encoding="utf-8")
+    assert addresses(inputs, base) != before
+
+
 @pytest.mark.parametrize(
     ("line", "files"),
     [
