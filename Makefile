@@ -9,7 +9,7 @@ SEEDS   := 1000
 FIRST   := 1
 CMAKE    = $(VENV)/bin/cmake
 
-.PHONY: help setup setup-development demo test test-runner test-native test-python test-sanitize test-slow soak fuzz lint benchmark dev clean
+.PHONY: help wheel image setup setup-development demo test test-runner test-native test-python test-sanitize test-slow soak fuzz lint benchmark dev clean
 .DEFAULT_GOAL := help
 
 help:
@@ -21,11 +21,13 @@ help:
 	@echo 'make fuzz           10,000 mutated inputs (CASES=, SEED=): no traceback, no hang, every status as documented'
 	@echo 'make lint           ruff, mypy, clang-format'
 	@echo 'make benchmark      speed and memory against stock ns-3'
+	@echo 'make wheel          the package as a wheel in dist/, tried in a fresh environment'
+	@echo 'make image          a container image, by docker, podman or buildah, tried as another user'
 	@echo 'make dev            editable install and git hooks'
 	@echo 'make clean          remove $(VENV), build and results'
 
 setup:
-	@scripts/setup.sh --venv $(VENV) --extras study
+	@scripts/setup.sh --venv $(VENV) --extras plots,report,study
 
 setup-development:
 	@scripts/setup.sh --venv $(VENV) --extras development,plots,report,study
@@ -79,6 +81,12 @@ lint: setup-development
 benchmark: setup
 	@$(CMAKE) --build $(BUILD) --target stock-tcp -- --quiet
 	$(VENV)/bin/python benchmarks/run.py --stock $(BUILD)/stock-tcp
+
+wheel: setup
+	@scripts/build_wheel.sh
+
+image:
+	@docker/image.sh
 
 dev:
 	@scripts/setup.sh --venv $(VENV) --extras development,plots,report,study --editable

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Sets everything up in one step: checks the machine, makes the virtual environment, builds and installs the package.
 #
-# usage: scripts/setup.sh [--venv DIR] [--extras NAME,...] [--editable] [--python PROGRAM] [--build-folder DIR]
+# usage: scripts/setup.sh [--venv DIR] [--extras NAME,...] [--editable] [--python PROGRAM]
 #
 # Quick when there is nothing to do: what was done is remembered by fingerprints in DIR/.astra-ns3.
 # Used by the Makefile, docker/build.sh and the continuous integration alike.
@@ -20,9 +20,8 @@ while (($#)); do
         --venv) venv=$2; shift 2 ;;
         --extras) extras=$2; shift 2 ;;
         --python) python=$2; shift 2 ;;
-        --build-folder) build=$2; shift 2 ;;
         --editable) mode=editable; shift ;;
-        *) fail "scripts/setup.sh: unknown argument '$1'; allowed: --venv DIR, --extras NAMES, --editable, --python PROGRAM, --build-folder DIR" ;;
+        *) fail "scripts/setup.sh: unknown argument '$1'; allowed: --venv DIR, --extras NAMES, --editable, --python PROGRAM" ;;
     esac
 done
 
