@@ -1,9 +1,9 @@
-"""What each congestion control costs with its defaults at each line rate, in three patterns of 2 ms: times of no control.
+"""What congestion controls cost with their defaults at each line rate, in three patterns of 2 ms: times of no control.
 
     python benchmarks/control_defaults.py --rates 10,25,100,400,800
 
-An incast of 8 into one host, a permutation of 16 hosts below 4 leaves and 4 spines, and an all-to-all of 16 hosts below 4
-leaves and 2 spines, 2:1 oversubscribed. Each host that is a bottleneck has 2 ms of data at its line's rate. Lossless.
+An incast of 8 into one host, a permutation of 16 hosts below 4 leaves and 4 spines, and an all-to-all of 16 hosts below
+4 leaves and 2 spines, 2:1 oversubscribed. Each host that is a bottleneck has 2 ms of data at its line's rate. Lossless.
 """
 
 from __future__ import annotations

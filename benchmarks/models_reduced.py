@@ -42,8 +42,14 @@ REDUCED = (
     Reduced(
         "Mixtral 8x7B, 2 layers, expert 8, data 128",
         "mixtral-8x7b",
-        {"model.layers": 2, "training.sequence": 1024, "training.micro_batches": 1, "parallel.tensor": 1,
-         "parallel.pipeline": 1, "parallel.expert": 8},
+        {
+            "model.layers": 2,
+            "training.sequence": 1024,
+            "training.micro_batches": 1,
+            "parallel.tensor": 1,
+            "parallel.pipeline": 1,
+            "parallel.expert": 8,
+        },
         CLOS,
     ),
     Reduced("ResNet-50, data 16, one switch", "resnet-50", {}, "roce-16.yaml"),

@@ -133,7 +133,7 @@ def _timely_scaled(line: Line) -> Numbers:
     """The paper's times, of 20, 50 and 500 us, or their ratios above a longer round trip; one update a round trip.
 
     The paper's 10 Mb/s at 10 Gb/s come with each 16 KB, so about four times in the 50 us of a round trip that it calls
-    congested; here as much comes at once, a 250th of the line. One update takes half of the rate at most, as Swift has it
+    congested; here as much comes at once, a 250th of the line. One update takes half of the rate at most, as in Swift
     (section 3.1): two flows that open on one link at line rate have a gradient of 2, which would leave nothing, and a
     rate of nothing hears of its next round trip a packet later.
     """

@@ -18,7 +18,8 @@ class RoceControlTimely : public RoceCongestionControl
     /**
      * \param parameters rate_ai (10 Mb/s), rate_hai (50 Mb/s), ewma (0.875), beta (0.8), t_low
      * (50 us), t_high (500 us), minimum_rtt (20 us; 0: the path's own), hai_after (5), segment
-     * (16384 bytes; 0: one update a round trip), hai_below_t_low (0), max_decrease (1), minimum_rate (100 Mb/s)
+     * (16384 bytes; 0: one update a round trip), hai_below_t_low (0), max_decrease (1),
+     * minimum_rate (100 Mb/s)
      */
     explicit RoceControlTimely(const RoceControlParameters& parameters);
 
