@@ -42,6 +42,7 @@ def run_document(
         "complete": played.records.complete and played.error is None,
         "stopped": _stop_document(played.error),
         "finish_ps": max(played.records.finish_ps, played.reached_ps),
+        "floor": None if played.floor is None else played.floor.document(played.records.finish_ps),
         **_totals(played.records),
         **flow_document(played.records.flows),
         **foreseen_document(description.foreseen),

@@ -24,6 +24,7 @@ from astra_ns3.experiments.request import RunRequest
 from astra_ns3.experiments.slowdown import slowdown_warnings
 from astra_ns3.experiments.watch import Watch
 from astra_ns3.network.api import NetworkBackend
+from astra_ns3.network.floor.floor import Floor, floor_of, floor_warnings
 from astra_ns3.network.ideal.choice import ideal_of
 from astra_ns3.network.recorded import TableSink
 from astra_ns3.network.records import RecorderOptions, RunRecords
@@ -47,6 +48,8 @@ class Played:
     warnings: Sequence[str] = ()
     reached_ps: int = 0
     """Simulated time that is known to have been reached, if that is more than the records know."""
+    floor: Floor | None = None
+    """The least time that lines allow what was carried; None: not known, or the run was stopped."""
     hook_result: Any = None
     """What the hook's end function returned, as plain data."""
 
@@ -157,6 +160,7 @@ def play(
         error = _run(driver, request, inputs, reporter)
         driver.close_journal()
         records = driver.records()
+        floor = _floor(network, inputs) if records.complete and error is None else None
         played = Played(
             records=records,
             statistics=dict(network.statistics()),
@@ -165,7 +169,9 @@ def play(
             start_bytes=watch.start_bytes,
             peak_bytes=watch.peak_bytes,
             error=error,
+            floor=floor,
             warnings=[
+                *floor_warnings(floor, records.finish_ps),
                 *network.warnings(),
                 *flow_warnings(records.flows, _transport(request, inputs)),
                 *(slowdown_warnings(inputs.slowdown, records) if error is None else ()),
@@ -177,6 +183,12 @@ def play(
         if recorder.sink is not None:
             recorder.sink.close()
     return _with_hook_result(played, network.hook_result)
+
+
+def _floor(network: NetworkBackend, inputs: Inputs) -> Floor | None:
+    """The least time that the lines allow what was carried; None where nobody counts it."""
+    carried = network.carried()
+    return None if carried is None else floor_of(inputs.plan, carried)
 
 
 def _transport(request: RunRequest, inputs: Inputs) -> TransportConfig | None:

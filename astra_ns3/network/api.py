@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from astra_ns3.collectives.schedule import Schedule
+from astra_ns3.network.floor.carried import CarriedBytes
 
 
 @dataclass(frozen=True)
@@ -127,6 +128,10 @@ class NetworkBackend(Protocol):
 
         They may go down, when a receiver throws away what it had.
         """
+        return None
+
+    def carried(self) -> CarriedBytes | None:
+        """Return what NPUs have sent each other in all that every member has launched; None if nobody counts it."""
         return None
 
     def longest_queue(self) -> tuple[str, int] | None:

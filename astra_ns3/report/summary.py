@@ -8,6 +8,7 @@ from typing import Any
 
 from astra_ns3.report.alignment import aligned, clock, percent
 from astra_ns3.report.exposed_text import exposed_rows
+from astra_ns3.report.floor_text import floor_rows
 from astra_ns3.report.flow_text import completion_text, flow_rows
 from astra_ns3.report.foreseen_text import foreseen_rows
 from astra_ns3.report.pipeline_text import pipeline_rows
@@ -27,7 +28,7 @@ _COPIED = (
     "chunks",
     "warnings",
 )
-_IF_THERE = ("exposed_by_group", "flows", "memory_by_stage", "experts")
+_IF_THERE = ("floor", "exposed_by_group", "flows", "memory_by_stage", "experts")
 
 Metadata = Mapping[str, Any]
 
@@ -72,6 +73,7 @@ def _rows(metadata: Metadata) -> list[tuple[str, str]]:
         ("NPUs", f"{metadata['npus']}"),
         ("passes", f"{metadata['passes']}"),
         ("finish", f"{format_time(finish_ps)}"),
+        *floor_rows(metadata),
     ]
     if "flows" in metadata:
         rows += flow_rows(metadata["flows"])

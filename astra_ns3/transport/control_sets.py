@@ -132,13 +132,15 @@ def _dcqcn_nvidia(_: Line) -> Numbers:
 def _timely_scaled(line: Line) -> Numbers:
     """The paper's times, of 20, 50 and 500 us, or their ratios above a longer round trip; one update a round trip.
 
-    The paper's 10 Mb/s at 10 Gb/s come with each 16 KB, so about twice in the 25 us between its least round trip and
-    what it calls congested; here as much comes at once.
+    The paper's 10 Mb/s at 10 Gb/s come with each 16 KB, so about four times in the 50 us of a round trip that it calls
+    congested; here as much comes at once, a 250th of the line. One update takes half of the rate at most, as in Swift
+    (section 3.1): two flows that open on one link at line rate have a gradient of 2, which would leave nothing, and a
+    rate of nothing hears of its next round trip a packet later.
     """
     minimum_rtt_ps = max(20 * PS_PER_US, line.round_trip_ps)
     return {
-        "rate_ai": line.rate_bps // 500,
-        "rate_hai": line.rate_bps // 100,
+        "rate_ai": line.rate_bps // 250,
+        "rate_hai": line.rate_bps // 50,
         "ewma": 0.875,
         "beta": 0.8,
         "t_low": minimum_rtt_ps * 5 // 2,
@@ -147,6 +149,7 @@ def _timely_scaled(line: Line) -> Numbers:
         "hai_after": 5,
         "hai_below_t_low": False,
         "segment": 0,
+        "max_decrease": 0.5,
     }
 
 
@@ -158,6 +161,7 @@ def _timely_paper(_: Line) -> Numbers:
         "t_high": 500 * PS_PER_US,
         "minimum_rtt": 20 * PS_PER_US,
         "segment": 16_384,
+        "max_decrease": 1.0,
     }
 
 
@@ -201,8 +205,17 @@ def _hpcc_hpcc(line: Line) -> Numbers:
 
 
 def _pint_scaled(line: Line) -> Numbers:
-    shared = ("rate_ai", "eta", "max_stage", "fast_react")
-    return {**{key: _hpcc_scaled(line)[key] for key in shared}, "log_base": 1.05, "sampling": 1.0}
+    """As HPCC, but each update below the target raises in proportion (run.py's stages, none).
+
+    The paper's five additive steps first would be many round trips: without a window a slow queue pair has less than a
+    packet, and so less than an update, in one.
+    """
+    shared = ("rate_ai", "eta", "fast_react")
+    return {**{key: _hpcc_scaled(line)[key] for key in shared}, "max_stage": 0, "log_base": 1.05, "sampling": 1.0}
+
+
+def _pint_paper(line: Line) -> Numbers:
+    return {**_hpcc_paper(line), "max_stage": 5}
 
 
 def _pint_hpcc(line: Line) -> Numbers:
@@ -238,7 +251,7 @@ _SETS: Mapping[str, Mapping[str, _Rule]] = MappingProxyType(
         "timely": {"scaled": _timely_scaled, "paper": _timely_paper, "hpcc": _timely_hpcc},
         "dctcp": {"scaled": _dctcp_scaled, "paper": _dctcp_paper, "hpcc": _dctcp_hpcc},
         "hpcc": {"scaled": _hpcc_scaled, "paper": _hpcc_paper, "hpcc": _hpcc_hpcc},
-        "hpcc-pint": {"scaled": _pint_scaled, "paper": _hpcc_paper, "hpcc": _pint_hpcc},
+        "hpcc-pint": {"scaled": _pint_scaled, "paper": _pint_paper, "hpcc": _pint_hpcc},
         "swift": {"scaled": _swift_scaled, "paper": _swift_paper},
     }
 )

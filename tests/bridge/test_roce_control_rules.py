@@ -26,6 +26,7 @@ CASES: list[tuple[str, dict[str, float]]] = [
     ("dcqcn", {**CLOCKED, "g": 1 / 16, "increase_timer": 20 * US, "byte_counter": 20_000}),
     ("timely", {}),
     ("timely", {"segment": 0, "hai_below_t_low": 1, "minimum_rtt": 0}),
+    ("timely", {"segment": 0, "max_decrease": 0.5}),
     ("timely", {"segment": 3000, "t_low": 8 * US, "t_high": 30 * US, "rate_ai": 900 * MBPS, "hai_after": 2}),
     ("dctcp", {}),
     ("dctcp", {"minimum_window": 1000, "g": 1 / 4}),

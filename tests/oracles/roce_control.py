@@ -60,11 +60,11 @@ class Timely(Control):
         if rtt < low and not self.number("hai_below_t_low", 0):
             return self.rate + small
         if rtt > high:
-            return self.rate * (1 - beta * (1 - high / rtt))
+            return self.rate * max(1 - self.number("max_decrease", 1), 1 - beta * (1 - high / rtt))
         if rtt < low or gradient <= 0:
             self.good = before + 1
             return self.rate + (large if self.good > self.number("hai_after", 5) else small)
-        return self.rate * max(0.0, 1 - beta * gradient)
+        return self.rate * max(1 - self.number("max_decrease", 1), 1 - beta * gradient)
 
 
 class Dctcp(Control):

@@ -193,6 +193,9 @@ def _play_run(
         outcome = execute(request)
     if outcome.error is not None:
         raise outcome.error
+    floor = outcome.result.metadata["floor"]
+    if floor is not None and outcome.result.finish_ps < floor["time_ps"]:
+        auditor.problems.append(f"finished after {outcome.result.finish_ps} ps, below the floor: {floor}")
     return _numbers(outcome.result.finish_ps, outcome.result.metadata["statistics"])
 
 

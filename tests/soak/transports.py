@@ -36,6 +36,7 @@ _PARAMETERS: Mapping[str, Callable[[Draw], Drawn]] = {
         t_low=draw.pick("2us", "10us"),
         minimum_rtt=draw.pick("0ns", "5us"),
         hai_below_t_low=draw.chance(0.5),
+        max_decrease=draw.pick(0.3, 1.0),
         segment=draw.pick("0", "1000", "64KB"),
     ),
     "dctcp": lambda draw: draw.some(

@@ -31,6 +31,7 @@ RESULTS = {
     "complete",
     "stopped",
     "finish_ps",
+    "floor",
     "npus",
     "npus_done",
     "compute_ps",

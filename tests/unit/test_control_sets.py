@@ -81,7 +81,7 @@ def test_scaled_timely_has_the_papers_times_until_the_round_trip_is_longer() -> 
     near, far = numbers("timely").numbers, numbers("timely", round_trip_ps=70 * US).numbers
     assert (near["minimum_rtt"], near["t_low"], near["t_high"]) == (20 * US, 50 * US, 500 * US)
     assert (far["minimum_rtt"], far["t_low"], far["t_high"]) == (70 * US, 175 * US, 1750 * US)
-    assert (near["rate_ai"], near["rate_hai"], near["segment"]) == (200 * MBPS, 1000 * MBPS, 0)
+    assert (near["rate_ai"], near["rate_hai"], near["segment"]) == (400 * MBPS, 2000 * MBPS, 0)
 
 
 def test_scaled_windows_and_delays() -> None:

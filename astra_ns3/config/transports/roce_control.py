@@ -149,6 +149,8 @@ class Timely(_FromSet):
     """Whether increases below ``t_low`` count among them."""
     segment_bytes: Bytes | None = Field(alias="segment", default=None)
     """Bytes between two updates; 0: one update a round trip."""
+    max_decrease: Fraction | None = None
+    """The largest share of the rate that one update takes away; 1: all of it."""
 
     @classmethod
     def contradiction(cls, numbers: Mapping[str, float]) -> tuple[str, str] | None:

@@ -27,6 +27,7 @@ from astra_ns3.network.door.library import load
 from astra_ns3.network.door.listener import Listener, dues_at
 from astra_ns3.network.door.recording import Recording
 from astra_ns3.network.door.session import Description, Session, Statistics, close_session, numbers_of
+from astra_ns3.network.floor.carried import CarriedBytes, Launches
 from astra_ns3.network.records import RecorderOptions
 from astra_ns3.topology.graph import Graph
 from astra_ns3.topology.ports import all_ports, port_name
@@ -64,6 +65,7 @@ class SessionBackend:
         self.hook_result: object = None
         """What the function returned that the hook had returned; from :meth:`close` on."""
         self._graph = graph
+        self._launches = Launches()
         self._listener: NetworkListener | None = None
         self._timers: dict[int, Callable[[int], None]] = {}
         self._tokens = itertools.count()
@@ -107,9 +109,12 @@ class SessionBackend:
         columns = native_columns(schedule)
         with _translated():
             if schedule.rotation is None:
-                return int(self._session.RegisterSchedule(*sizes, schedule.messages, columns))
-            rotation = schedule.rotation
-            return int(self._session.RegisterRotation(*sizes, rotation.digits, rotation.rows, columns))
+                number = int(self._session.RegisterSchedule(*sizes, schedule.messages, columns))
+            else:
+                rotation = schedule.rotation
+                number = int(self._session.RegisterRotation(*sizes, rotation.digits, rotation.rows, columns))
+        self._launches.schedule(number, schedule)
+        return number
 
     def register_group(self, npus: Sequence[int]) -> int:
         """Name the NPUs that play ranks 0, 1, ... of a schedule."""
@@ -118,15 +123,23 @@ class SessionBackend:
     def register_delayed_group(self, npus: Sequence[int], delay_ps: int) -> int:
         """As :meth:`register_group`, with an endpoint delay of its own; -1: that of all."""
         with _translated():
-            return int(self._session.RegisterGroup(np.array(npus, dtype=np.uint32), len(npus), delay_ps))
+            number = int(self._session.RegisterGroup(np.array(npus, dtype=np.uint32), len(npus), delay_ps))
+        self._launches.group(number, npus)
+        return number
 
     def launch(self, npu: int, schedule: int, group: int, instance: int, bytes: int) -> None:
         """Start ``npu``'s part of a phase now."""
+        self._launches.launched(schedule, group, bytes)
         self._session.Launch(npu, instance, schedule, group, bytes)
 
     def launch_all(self, rows: Sequence[tuple[int, int, int, int, int]]) -> None:
         """As :meth:`launch`, with the arguments of each in their order."""
+        self._launches.all_launched(rows)
         self._session.LaunchAll(np.array(rows, dtype=np.uint64).reshape(-1), len(rows))
+
+    def carried(self) -> CarriedBytes:
+        """What NPUs have sent each other, of all that every member has launched."""
+        return self._launches.carried()
 
     def call_later(self, npu: int, delay_ps: int, callback: Callable[[int], None]) -> None:
         """Call ``callback(time_ps)`` after ``delay_ps``."""

@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from astra_ns3.network.ideal.cut_through import Lines, send_equal, send_few
+from astra_ns3.network.ideal.widest import Way, packets_part, plain_way, widest_way
 from astra_ns3.network.plan import NetworkPlan
 from astra_ns3.topology.graph import Graph
-from astra_ns3.topology.paths import cut_through_of, path, path_links
 from astra_ns3.transport.roce import RoceParameters
 from astra_ns3.transport.tcp import TcpParameters
 from astra_ns3.transport.wire import (
@@ -25,9 +25,6 @@ from astra_ns3.transport.wire import (
 from astra_ns3.units import PS_PER_SECOND
 
 Numbers = npt.NDArray[np.int64]
-Way = tuple[int, tuple[int, ...], tuple[int, ...]]
-"""A path: its delays together, in ps, the rates of its lines in bit/s, and of each switch between two lines the bytes
-of a frame that it waits for before it sends it on, 0 for all."""
 _PS_PER_BYTE = 8 * PS_PER_SECOND
 _NONE = -1
 
@@ -40,6 +37,7 @@ class PacketIdeal:
         self._hosts = np.array(plan.graph.npu_host, dtype=np.int64)
         self._class_of, self._members = _classes(plan.graph)
         self._way_of: dict[int, Way] = {}
+        self._parts = plan.roce is not None and packets_part(plan.config, plan.roce)
         self._rounding_ps = 0 if plan.roce is None else plan.roce.time_rounding_ps
 
     def __call__(self, sources: npt.NDArray[np.int32], destinations: npt.NDArray[np.int32], sizes: Numbers) -> Numbers:
@@ -85,10 +83,8 @@ class PacketIdeal:
 
     def _find(self, from_class: int, to_class: int) -> Way:
         source, destination = self._members[from_class][0], self._members[to_class][-1]
-        graph = self._plan.graph
-        links = path_links(graph, path(graph, self._plan.tables, source, destination))
-        rates = tuple(link.rate_bps for link in links)
-        return sum(link.delay_ps for link in links), rates, cut_through_of(graph, links)
+        find = widest_way if self._parts else plain_way
+        return find(self._plan.graph, self._plan.tables, source, destination)
 
     def _times(self, kind: str, way: Way, sizes: Numbers) -> Numbers:
         if kind == "tcp":
@@ -136,8 +132,7 @@ def _with_answer(way: Way, frames: Frames, answer_bytes: int, rounding_ps: int) 
     times = _travel_ps(way, frames, rounding_ps)
     if not answer_bytes:
         return times
-    delay_ps, rates, cut_through = way
-    back = delay_ps, rates[::-1], cut_through[::-1]
+    back = Way(way.delay_ps, way.rates_bps[::-1], way.cut_through[::-1])
     return times + _travel_ps(back, [(np.ones(1, dtype=np.int64), np.full(1, answer_bytes))], rounding_ps)
 
 
@@ -148,7 +143,9 @@ def _travel_ps(way: Way, frames: Frames, rounding_ps: int) -> Numbers:
     latest of: any line before, where it or the group's first waited for the group before, then each line between once,
     and the slowest of these again for every other frame of the group.
     """
-    delay_ps, rates, cut_through = way
+    delay_ps, rates, cut_through, widths = way
+    if widths:
+        return _wide_ps(way, frames, rounding_ps) + delay_ps
     if any(cut_through):
         return _cut_through_ps(rates, cut_through, frames, rounding_ps) + delay_ps
     left = [np.zeros(1, dtype=np.int64) for _ in rates]
@@ -174,6 +171,44 @@ def _cut_through_ps(rates: tuple[int, ...], cut_through: tuple[int, ...], frames
         free_ps = send_few(lines, free_ps, count, size)
     found: Numbers = free_ps[-1]
     return found
+
+
+def _wide_ps(way: Way, frames: Frames, rounding_ps: int) -> Numbers:
+    """The least time without the delays over several ways: that of a frame alone, or of all frames at some step.
+
+    There all lines of the step together take them, the first when it has come over the lines before, and the last goes
+    over those behind: of the smallest size, and only its head where switches don't store it.
+    """
+    messages = max(len(count) for count, _ in frames)
+    smallest = np.full(messages, np.iinfo(np.int64).max)
+    longest = np.zeros(messages, dtype=np.int64)
+    for count, size in frames:
+        there = count > 0
+        smallest = np.where(there, np.minimum(smallest, size), smallest)
+        longest = np.where(there, np.maximum(longest, _alone_ps(way, size, rounding_ps)), longest)
+    heads = [bytes + PREAMBLE_AND_GAP_BYTES if bytes else 0 for bytes in way.cut_through]
+    for line, (rate, width) in enumerate(zip(way.rates_bps, way.widths, strict=True)):
+        every = sum((count * _frame_ps(size, rate, rounding_ps) for count, size in frames), np.zeros(1, dtype=np.int64))
+        passed = (every / width).astype(np.int64)
+        for other, other_rate in enumerate(way.rates_bps):
+            if other == line:
+                continue
+            head = heads[other if other < line else other - 1]
+            cuts = (smallest > head) if head else np.zeros(messages, dtype=np.bool_)
+            shorter = np.minimum(smallest, head) if other < line else np.zeros_like(smallest)
+            passed = passed + _frame_ps(np.where(cuts, shorter, smallest), other_rate, rounding_ps)
+        longest = np.maximum(longest, passed)
+    return longest
+
+
+def _alone_ps(way: Way, sizes: Numbers, rounding_ps: int) -> Numbers:
+    """One frame of each size by itself."""
+    times = np.zeros(len(sizes), dtype=np.int64)
+    plain = Way(0, way.rates_bps, way.cut_through)
+    for size in np.unique(sizes).tolist():
+        one = [(np.ones(1, dtype=np.int64), np.full(1, size))]
+        times[sizes == size] = _travel_ps(plain, one, rounding_ps)[0]
+    return times
 
 
 def _frame_ps(size: Numbers, rate_bps: int, rounding_ps: int) -> Numbers:

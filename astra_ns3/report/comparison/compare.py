@@ -8,6 +8,7 @@ from astra_ns3.report.comparison.comparison import Comparison
 from astra_ns3.report.comparison.differences import ABSENT, Difference, Group, Setting, by_importance
 from astra_ns3.report.comparison.quantities import GROUPS, Quantities
 from astra_ns3.report.comparison.settings import settings
+from astra_ns3.report.floor_text import below_floor, floor_words
 from astra_ns3.report.records import place_of
 from astra_ns3.report.tables import Records
 
@@ -46,7 +47,11 @@ def _differences(a: Quantities, b: Quantities) -> Iterator[Difference]:
 
 
 def _states(a: Records, b: Records) -> Iterator[str]:
-    """How the runs ended, if they did not end alike."""
+    """How the runs ended, if they did not end alike, and which lies below the floor that its lines set."""
+    for name, run in (("A", a), ("B", b)):
+        floor = below_floor(run.metadata)
+        if floor is not None:
+            yield f"{name} lies below the floor: {floor_words(floor)}"
     if _stopped(a) == _stopped(b):
         return
     for name, run in (("A", a), ("B", b)):

@@ -42,7 +42,8 @@ Simulation::Simulation(uint32_t seed, Beat beat)
 {
     if (g_live)
     {
-        throw std::invalid_argument("another run is open in this process, and ns-3 has room for one; isolated=True plays runs side by side");
+        throw std::invalid_argument("another run is open in this process, and ns-3 has room for "
+                                    "one; isolated=True plays runs side by side");
     }
     if (seed == 0)
     {

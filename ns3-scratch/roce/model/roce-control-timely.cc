@@ -16,6 +16,7 @@ RoceControlTimely::RoceControlTimely(const RoceControlParameters& parameters)
       m_minimumRttPs(parameters.Get("minimum_rtt", 20e6)),
       m_haiAfter(static_cast<uint32_t>(parameters.Get("hai_after", 5.0))),
       m_segmentBytes(static_cast<uint64_t>(parameters.Get("segment", 16384.0))),
+      m_maxDecrease(parameters.Get("max_decrease", 1.0)),
       m_haiBelowLow(parameters.Get("hai_below_t_low", 0.0) != 0.0),
       m_minimumRateBps(parameters.Get("minimum_rate", 100e6))
 {
@@ -87,11 +88,9 @@ RoceControlTimely::UpdatedRate(double roundTripPs)
         return RaisedRate(true);
     }
     m_increases = 0;
-    if (roundTripPs > m_highPs)
-    {
-        return m_rateBps * (1.0 - m_beta * (1.0 - m_highPs / roundTripPs));
-    }
-    return m_rateBps * std::max(0.0, 1.0 - m_beta * gradient);
+    const bool tooLong = roundTripPs > m_highPs;
+    const double decrease = m_beta * (tooLong ? 1.0 - m_highPs / roundTripPs : gradient);
+    return m_rateBps * (1.0 - std::min(decrease, m_maxDecrease));
 }
 
 double

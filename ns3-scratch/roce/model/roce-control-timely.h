@@ -18,7 +18,8 @@ class RoceControlTimely : public RoceCongestionControl
     /**
      * \param parameters rate_ai (10 Mb/s), rate_hai (50 Mb/s), ewma (0.875), beta (0.8), t_low
      * (50 us), t_high (500 us), minimum_rtt (20 us; 0: the path's own), hai_after (5), segment
-     * (16384 bytes; 0: one update a round trip), hai_below_t_low (0), minimum_rate (100 Mb/s)
+     * (16384 bytes; 0: one update a round trip), hai_below_t_low (0), max_decrease (1),
+     * minimum_rate (100 Mb/s)
      */
     explicit RoceControlTimely(const RoceControlParameters& parameters);
 
@@ -46,6 +47,7 @@ class RoceControlTimely : public RoceCongestionControl
     double m_minimumRttPs;   //!< what the gradient is normalised by
     uint32_t m_haiAfter;     //!< increases in a row before hyperactive ones
     uint64_t m_segmentBytes; //!< bytes between updates, 0: once a round trip
+    double m_maxDecrease;    //!< largest share of the rate that one update takes away
     bool m_haiBelowLow;      //!< increases below T_low count, and can be hyperactive
     double m_minimumRateBps; //!< least rate
 

@@ -257,6 +257,10 @@ RoceMessageTransport::UpdatePath(Pair& pair)
     {
         pair.path.Append(PeekPointer(from.GetPort(out))); // all that is known before there is a way
     }
+    if (m_context.parameters.packetsPart)
+    {
+        pair.widest = RocePath::FindWidest(from, out, address.receiverHost);
+    }
     pair.numbers = NumbersOf(pair.path);
     if (m_context.parameters.longestRoundTrip)
     {
@@ -371,11 +375,11 @@ RoceMessageTransport::Send(const CollectiveMessage& message)
     if (m_parts)
     {
         const RoceCut cut(message.bytes, m_context.parameters.queuePairsPerPair);
-        timed.idealPs = IdealPs(pair.path, cut);
+        timed.idealPs = IdealPs(pair.widest.value_or(pair.path), cut);
         SendInParts(pair, timed, cut);
         return;
     }
-    timed.idealPs = IdealPs(pair.path, message.bytes);
+    timed.idealPs = IdealPs(pair.widest.value_or(pair.path), message.bytes);
     if (m_context.parameters.perMessage)
     {
         ChoosePath(pair.address, pair.messages++);

@@ -74,9 +74,10 @@ class RoceMessageTransport : public MessageTransport,
     /// What is known of an ordered pair of NPUs.
     struct Pair
     {
-        RoceAddress address;                 //!< where the next queue pair is
-        RocePath path;                       //!< way of its data
-        RocePathNumbers numbers;             //!< the same for a sender
+        RoceAddress address;            //!< where the next queue pair is
+        RocePath path;                  //!< way of its data
+        std::optional<RocePath> widest; //!< what none of its packets is faster than, if they part
+        RocePathNumbers numbers;        //!< the same for a sender
         std::vector<RoceQueuePair*> lasting; //!< its queue pairs by number, if they last; none yet
         uint32_t turn{0};                    //!< number of the one that comes next
         uint32_t messages{0};                //!< sent so far

@@ -56,6 +56,65 @@ RocePath::Find(const FabricNetDevice& from, uint32_t port, uint32_t destination)
     }
 }
 
+std::optional<RocePath>
+RocePath::FindWidest(const FabricNetDevice& from, uint32_t port, uint32_t destination)
+{
+    RocePath path;
+    std::vector<const FabricPort*> step{PeekPointer(from.GetPort(port))};
+    while (true)
+    {
+        const FabricPort* fastest = step.front();
+        double rateBps = 0.0;
+        int64_t delayPs = fastest->GetDelayPs();
+        std::vector<FabricSwitch*> switches;
+        for (const FabricPort* line : step)
+        {
+            rateBps += static_cast<double>(line->GetRateBps());
+            delayPs = std::min(delayPs, line->GetDelayPs());
+            fastest = line->GetRateBps() > fastest->GetRateBps() ? line : fastest;
+            if (auto* next = dynamic_cast<FabricSwitch*>(line->GetReceiver());
+                next && std::find(switches.begin(), switches.end(), next) == switches.end())
+            {
+                switches.push_back(next);
+            }
+        }
+        path.Append(fastest);
+        path.delayPs += delayPs - fastest->GetDelayPs();
+        path.width.push_back(rateBps / static_cast<double>(fastest->GetRateBps()));
+        if (switches.empty())
+        {
+            return path;
+        }
+        if (++path.switches > MOST_SWITCHES)
+        {
+            return Find(from, port, destination);
+        }
+        step.clear();
+        for (FabricSwitch* each : switches)
+        {
+            const FabricRoutes::Ports choices = each->GetRoutes().Find(destination);
+            for (uint32_t place = 0; place < choices.count; ++place)
+            {
+                const FabricPort* line = PeekPointer(each->GetPort(choices.first[place]));
+                if (std::find(step.begin(), step.end(), line) == step.end())
+                {
+                    step.push_back(line);
+                }
+            }
+        }
+        const bool some = std::any_of(step.begin(), step.end(), [](const FabricPort* line) {
+            return !dynamic_cast<FabricSwitch*>(line->GetReceiver());
+        });
+        const bool all = std::all_of(step.begin(), step.end(), [](const FabricPort* line) {
+            return !dynamic_cast<FabricSwitch*>(line->GetReceiver());
+        });
+        if (step.empty() || some != all)
+        {
+            return Find(from, port, destination);
+        }
+    }
+}
+
 std::vector<RocePathFrames::Line>
 RocePath::GetLines(bool back) const
 {
@@ -103,7 +162,7 @@ RocePath::ExactAnswerPs(uint32_t wireBytes) const
 int64_t
 RocePath::TravelPs(uint64_t fullFrames, uint32_t fullWireBytes, uint32_t lastWireBytes) const
 {
-    if (cutsThrough)
+    if (cutsThrough || !width.empty())
     {
         return TravelPs(std::vector<RoceFrames>{{fullFrames, fullWireBytes}, {1, lastWireBytes}});
     }
@@ -136,6 +195,10 @@ RocePath::TravelPs(uint64_t fullFrames, uint32_t fullWireBytes, uint32_t lastWir
 int64_t
 RocePath::TravelPs(const std::vector<RoceFrames>& frames) const
 {
+    if (!width.empty())
+    {
+        return WidePs(frames);
+    }
     if (cutsThrough)
     {
         RocePathFrames sent(GetLines(false));
@@ -172,6 +235,51 @@ RocePath::TravelPs(const std::vector<RoceFrames>& frames) const
         leftPs = std::move(nextPs);
     }
     return delayPs + leftPs.back();
+}
+
+int64_t
+RocePath::WidePs(const std::vector<RoceFrames>& frames) const
+{
+    uint32_t smallest = UINT32_MAX;
+    int64_t longestPs = 0;
+    for (const RoceFrames& group : frames)
+    {
+        if (group.count > 0)
+        {
+            smallest = std::min(smallest, group.wireBytes);
+            RocePathFrames alone(GetLines(false));
+            alone.Send(1, group.wireBytes);
+            longestPs = std::max(longestPs, alone.GetLastPs());
+        }
+    }
+    const std::vector<RocePathFrames::Line> steps = GetLines(false);
+    for (std::size_t line = 0; line < lines.size(); ++line)
+    {
+        int64_t allPs = 0;
+        for (const RoceFrames& group : frames)
+        {
+            allPs +=
+                static_cast<int64_t>(group.count) * lines[line]->TransmissionPs(group.wireBytes);
+        }
+        // The first frame comes over the lines before, and the last goes over those behind.
+        int64_t passedPs = static_cast<int64_t>(static_cast<double>(allPs) / width[line]);
+        for (std::size_t other = 0; other < lines.size(); ++other)
+        {
+            const uint32_t head =
+                steps[other < line ? other : std::max<std::size_t>(other, 1) - 1].headWireBytes;
+            const bool cuts = head > 0 && smallest > head;
+            if (other < line)
+            {
+                passedPs += lines[other]->TransmissionPs(cuts ? head : smallest);
+            }
+            else if (other > line && !cuts)
+            {
+                passedPs += lines[other]->TransmissionPs(smallest);
+            }
+        }
+        longestPs = std::max(longestPs, passedPs);
+    }
+    return delayPs + longestPs;
 }
 
 } // namespace ns3

@@ -27,6 +27,9 @@ struct RocePath
     double psPerByte{0.0};                //!< time to serialise one byte on all lines in turn
     bool cutsThrough{false};              //!< some of the switches do
     std::vector<const FabricPort*> lines; //!< the ports that send on it, in turn
+    /// By line, how many times its rate all equal ways together have there; empty: there is one
+    /// way.
+    std::vector<double> width;
 
     /**
      * \param from where it begins
@@ -38,6 +41,19 @@ struct RocePath
     static std::optional<RocePath> Find(const FabricNetDevice& from,
                                         uint32_t port,
                                         uint32_t destination);
+
+    /**
+     * What no packet can be faster than whose switches choose among equal ways for each of them: at
+     * each step the fastest of the lines that may be taken there, the least delay, and the rates of
+     * all of them together.
+     * \param from where they begin
+     * \param port by which they leave
+     * \param destination host where they end
+     * \return that path; the plain one where equal ways have different numbers of lines
+     */
+    static std::optional<RocePath> FindWidest(const FabricNetDevice& from,
+                                              uint32_t port,
+                                              uint32_t destination);
 
     /// \param line the next line that it takes
     void Append(const FabricPort* line);
@@ -74,6 +90,8 @@ struct RocePath
   private:
     /// \param back whether it is the way back \return its lines, in turn
     std::vector<RocePathFrames::Line> GetLines(bool back) const;
+    /// \param frames groups of frames \return the least time in which they come over several ways
+    int64_t WidePs(const std::vector<RoceFrames>& frames) const;
     /// \param wireBytes bytes of a frame on the line \param back whether it goes back
     /// \return its time on all lines, without the delays, whatever the ports round to
     double LinesPs(uint32_t wireBytes, bool back) const;

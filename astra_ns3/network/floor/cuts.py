@@ -1,0 +1,183 @@
+"""Cuts of a network: lines with a joint rate, and the bytes of a run that must cross them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from astra_ns3.network.floor.carried import CarriedBytes, Numbers
+from astra_ns3.network.plan import AnalyticalPlan, AnyPlan, NetworkPlan
+from astra_ns3.topology.changes import LinkTarget
+from astra_ns3.topology.graph import Graph
+
+_NONE = -1
+_MOST_COMPONENTS = 62
+"""Of a host, as bits of a word."""
+
+
+@dataclass(frozen=True)
+class Cuts:
+    """Alike cuts, one for each place that ``where(place)`` names: ``bytes`` must cross lines of ``bytes_per_ns``."""
+
+    bytes: Numbers
+    bytes_per_ns: npt.NDArray[np.float64]
+    names: tuple[str, str]
+    """What stands before and behind the number of a place."""
+    places: Numbers
+
+    def where(self, cut: int) -> str:
+        """Return the name of a cut's lines."""
+        before, behind = self.names
+        return f"{before}{self.places[cut]}{behind}"
+
+
+def cuts_of(plan: AnyPlan, carried: CarriedBytes) -> Iterator[Cuts]:
+    """Yield the cuts around each NPU's ports, and each server, of a network."""
+    if isinstance(plan, AnalyticalPlan):
+        yield from _of_dimensions(plan, carried)
+    else:
+        yield from _of_graph(plan, carried)
+
+
+def _of_dimensions(plan: AnalyticalPlan, carried: CarriedBytes) -> Iterator[Cuts]:
+    """A dimension's bandwidth is that of an NPU's port; a message counts in the last dimension its ends differ in."""
+    npus = plan.config.npus
+    last = np.full(len(carried.bytes), _NONE)
+    sender, receiver = carried.sender, carried.receiver
+    for number, dimension in enumerate(plan.config.grid):
+        last[sender % dimension.npus != receiver % dimension.npus] = number
+        sender, receiver = sender // dimension.npus, receiver // dimension.npus
+    for number, dimension in enumerate(plan.config.grid):
+        own = last == number
+        rates = np.full(npus, dimension.bytes_per_ns)
+        for way, ends in (("out of", carried.sender), ("into", carried.receiver)):
+            sums = _summed(ends[own], carried.bytes[own], npus)
+            yield Cuts(sums, rates, (f"the port {way} NPU ", f" in dimension {number}"), np.arange(npus))
+
+
+def _of_graph(plan: NetworkPlan, carried: CarriedBytes) -> Iterator[Cuts]:
+    """Around each host by what its messages may leave through, around hosts with their own router, and servers."""
+    graph = plan.graph
+    hosts = np.array(graph.npu_host, dtype=np.int64)
+    source, destination = hosts[carried.sender], hosts[carried.receiver]
+    apart = source != destination
+    source, destination, sizes = source[apart], destination[apart], carried.bytes[apart]
+    lines = _HostLines(graph, _highest_rates(plan))
+    first_npu = np.zeros(graph.hosts, dtype=np.int64)
+    first_npu[hosts[::-1]] = np.arange(len(hosts))[::-1]
+    host = "NPU " if len(set(graph.npu_host)) == len(hosts) else "the host of NPU "
+    for way, own, other in (("out of", source, destination), ("into", destination, source)):
+        common = lines.common(own, other)
+        for mask in np.unique(common).tolist():
+            inside = (common | mask) == mask
+            sums = _summed(own[inside], sizes[inside], graph.hosts)
+            yield Cuts(sums, lines.rates(mask), (f"the lines {way} {host}", ""), first_npu)
+        every = np.arange(graph.hosts)
+        yield Cuts(_summed(own, sizes, graph.hosts), lines.around(every), (f"the lines {way} {host}", ""), first_npu)
+        if graph.host_boxes:
+            boxes = np.array(graph.host_boxes, dtype=np.int64)
+            outside = boxes[own] != boxes[other]
+            sums = _summed(boxes[own][outside], sizes[outside], int(boxes.max()) + 1)
+            yield Cuts(sums, lines.around(boxes), (f"the lines {way} server ", ""), np.arange(len(sums)))
+
+
+class _HostLines:
+    """The lines of hosts, and which part of the network each leads to: hosts forward nothing between two parts."""
+
+    def __init__(self, graph: Graph, rates_bps: npt.NDArray[np.float64]) -> None:
+        self._graph = graph
+        self._rates = rates_bps / 8e9  # bytes per nanosecond
+        self._part = _parts(graph)
+        ends = [(link.a, link.b) for link in graph.links]
+        self._ends = np.array(ends, dtype=np.int64).reshape(-1, 2)
+        lines: list[dict[int, float]] = [{} for _ in range(graph.hosts)]
+        for number, (a, b) in enumerate(ends):
+            for host, peer in ((a, b), (b, a)):
+                if host < graph.hosts:
+                    # A line from host to host is a part of its own.
+                    part = self._part[peer] if peer >= graph.hosts else graph.nodes + number
+                    lines[host][part] = lines[host].get(part, 0.0) + float(self._rates[number])
+        self._lines = lines
+        most = max((len(each) for each in lines), default=1)
+        self._most = min(max(most, 1), _MOST_COMPONENTS)
+        self._parts = np.full((graph.hosts, self._most), _NONE, dtype=np.int64)
+        for host, each in enumerate(lines):
+            for place, part in enumerate(list(each)[: self._most]):
+                self._parts[host, place] = part
+
+    def common(self, own: Numbers, other: Numbers) -> Numbers:
+        """Return, a bit for each of a host's parts, which of them lead to the other host, too; 0: none is known to."""
+        found = np.zeros(len(own), dtype=np.int64)
+        for place in range(self._most):
+            mine = self._parts[own, place]
+            leads = (self._parts[other] == mine[:, None]).any(axis=1) & (mine != _NONE)
+            found |= leads.astype(np.int64) << place
+        # What shares no part goes another way, such as over hosts that forward: it may leave by any line.
+        found[found == 0] = (1 << self._most) - 1
+        return found
+
+    def rates(self, mask: int) -> npt.NDArray[np.float64]:
+        """Return the joint rate of each host's lines into the parts of ``mask``."""
+        every = mask == (1 << self._most) - 1
+        found = [
+            sum(rate for place, rate in enumerate(each.values()) if every or mask >> place & 1) for each in self._lines
+        ]
+        return np.array(found, dtype=np.float64)
+
+    def around(self, owners: Numbers) -> npt.NDArray[np.float64]:
+        """Return the joint rate of the lines between what each owner has and all else, shape ``(owners,)``.
+
+        ``owners`` has the owner of each host. A switch that only hosts of one owner are joined to is that owner's:
+        routers beside the hosts of a ring, switches inside a server.
+        """
+        graph, ends = self._graph, self._ends
+        owner = np.full(graph.nodes, _NONE, dtype=np.int64)
+        owner[: graph.hosts] = owners
+        to_host = (ends < graph.hosts).any(axis=1)
+        host, switch = ends[to_host].min(axis=1), ends[to_host].max(axis=1)
+        several = np.zeros(graph.nodes, dtype=np.bool_)
+        owner[switch] = owner[host]
+        several[switch[owner[switch] != owner[host]]] = True
+        owner[several] = _NONE
+        owner[: graph.hosts] = owners
+        found = np.zeros(int(owners.max()) + 1)
+        mine = owner[ends]
+        crossing = mine[:, 0] != mine[:, 1]
+        for column in (0, 1):
+            counted = crossing & (mine[:, column] != _NONE)
+            np.add.at(found, mine[counted, column], self._rates[counted])
+        return found
+
+
+def _parts(graph: Graph) -> Sequence[int]:
+    """Return for each node the part that it belongs to once hosts are taken away: of joined switches one number."""
+    part = list(range(graph.nodes))
+
+    def top(node: int) -> int:
+        while part[node] != node:
+            part[node] = part[part[node]]
+            node = part[node]
+        return node
+
+    for link in graph.links:
+        if link.a >= graph.hosts and link.b >= graph.hosts:
+            part[top(link.a)] = top(link.b)
+    return [top(node) for node in range(graph.nodes)]
+
+
+def _highest_rates(plan: NetworkPlan) -> npt.NDArray[np.float64]:
+    """Return the highest rate that each link ever has, in bits per second."""
+    rates = np.array([link.rate_bps for link in plan.graph.links], dtype=np.float64)
+    for change in plan.changes:
+        if isinstance(change.target, LinkTarget) and change.state.rate_bps is not None:
+            rates[change.target.link] = max(rates[change.target.link], change.state.rate_bps)
+    return rates
+
+
+def _summed(places: Numbers, sizes: Numbers, count: int) -> Numbers:
+    sums = np.zeros(count, dtype=np.int64)
+    np.add.at(sums, places, sizes)
+    return sums

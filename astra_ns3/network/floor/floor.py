@@ -1,0 +1,66 @@
+"""The floor under a run's time: no network with these lines can carry its bytes in less."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from astra_ns3.network.floor.carried import CarriedBytes
+from astra_ns3.network.floor.cuts import cuts_of
+from astra_ns3.network.plan import AnyPlan
+from astra_ns3.units import PS_PER_NS, format_bytes, format_time
+
+TOLERANCE = 1e-6
+"""Of the share: below it a result differs from its floor by rounding."""
+_DIGITS = 6
+
+
+@dataclass(frozen=True)
+class Floor:
+    """The least time, and which lines set it. ``bytes`` must cross lines of ``bytes_per_ns`` together."""
+
+    time_ps: int
+    where: str
+    bytes: int
+    bytes_per_ns: float
+
+    def share(self, finish_ps: int) -> float:
+        """Return how many times the floor a run took; below 1 no network with these lines can be so fast."""
+        return finish_ps / self.time_ps if self.time_ps else math.inf
+
+    def document(self, finish_ps: int) -> dict[str, Any]:
+        """Return the floor and what was reached of it as plain data."""
+        share = round(self.share(finish_ps), _DIGITS) if self.time_ps else None
+        return {**asdict(self), "share": share}
+
+
+def floor_warnings(floor: Floor | None, finish_ps: int) -> tuple[str, ...]:
+    """Return a line that says by how much a run lies below its floor; nothing for a run that doesn't."""
+    if floor is None or floor.share(finish_ps) >= 1 - TOLERANCE:
+        return ()
+    return (
+        f"the result lies below the floor: {floor.where} need {format_time(floor.time_ps)} for "
+        f"{format_bytes(floor.bytes)}, the result is {floor.share(finish_ps):.2g} of that; no network with these lines "
+        "is so fast",
+    )
+
+
+def floor_of(plan: AnyPlan, carried: CarriedBytes) -> Floor | None:
+    """Return the highest of all cuts' least times; None if nothing crosses any line.
+
+    The floor holds for every transport: bytes are payload alone, and a line has the highest rate that it ever has.
+    """
+    best: Floor | None = None
+    for cuts in cuts_of(plan, carried):
+        open_cuts = (cuts.bytes > 0) & (cuts.bytes_per_ns > 0)
+        if not open_cuts.any():
+            continue
+        times_ns = np.divide(cuts.bytes, cuts.bytes_per_ns, out=np.zeros(len(cuts.bytes)), where=open_cuts)
+        most = int(times_ns.argmax())
+        time_ps = math.floor(times_ns[most] * PS_PER_NS)
+        if best is None or time_ps > best.time_ps:
+            best = Floor(time_ps, cuts.where(most), int(cuts.bytes[most]), float(cuts.bytes_per_ns[most]))
+    return best

@@ -1,0 +1,70 @@
+"""What no message can be faster than whose packets take different ways: the fastest of each step, all ways together."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from astra_ns3.config.network.packet_network import NetworkConfig
+from astra_ns3.topology.graph import Graph, Link
+from astra_ns3.topology.paths import cut_through_of, path, path_links
+from astra_ns3.topology.routes import RouteTables
+from astra_ns3.transport.roce import RoceParameters
+
+_PARTING = ("spray", "adaptive", "flowlet")
+"""Kinds of routing that choose again and again while a message is on its way."""
+
+
+class Way(NamedTuple):
+    """A path. ``widths``: by line, how many times its rate all equal ways have there together; empty: one way."""
+
+    delay_ps: int
+    rates_bps: tuple[int, ...]
+    cut_through: tuple[int, ...]
+    """Of each switch between two lines the bytes of a frame that it waits for before it sends it on, 0 for all."""
+    widths: tuple[float, ...] = ()
+
+
+def packets_part(config: NetworkConfig, roce: RoceParameters) -> bool:
+    """Return whether packets of a message may take different ways."""
+    split = roce.split_messages and roce.queue_pairs_per_pair > 1
+    return config.topology.routing.kind in _PARTING or split
+
+
+def plain_way(graph: Graph, tables: RouteTables, source: int, destination: int) -> Way:
+    """Return the first of the shortest paths; raises InputError if nothing leads there."""
+    links = path_links(graph, path(graph, tables, source, destination))
+    return Way(
+        sum(link.delay_ps for link in links), tuple(link.rate_bps for link in links), cut_through_of(graph, links)
+    )
+
+
+def widest_way(graph: Graph, tables: RouteTables, source: int, destination: int) -> Way:
+    """Return the path of which each step is the fastest line, the least delay and all rates of the equal ways there.
+
+    It is the plain one where equal ways have different numbers of lines. Raises InputError if nothing leads there.
+    """
+    steps = _steps(graph, tables, source, destination)
+    if steps is None:
+        return plain_way(graph, tables, source, destination)
+    fastest = [max(step, key=lambda link: link.rate_bps) for step in steps]
+    return Way(
+        sum(min(link.delay_ps for link in step) for step in steps),
+        tuple(link.rate_bps for link in fastest),
+        cut_through_of(graph, fastest),
+        tuple(sum(link.rate_bps for link in step) / one.rate_bps for step, one in zip(steps, fastest, strict=True)),
+    )
+
+
+def _steps(graph: Graph, tables: RouteTables, source: int, destination: int) -> list[list[Link]] | None:
+    """The links of each step of all equal ways; None if these have different numbers of steps."""
+    port = path(graph, tables, source, destination)[0][1]
+    first = graph.ports[source][port]
+    nodes, steps = [first.peer], [[graph.links[first.link]]]
+    while nodes != [destination]:
+        taken = [graph.ports[node][port] for node in nodes for port in dict.fromkeys(tables.towards(node, destination))]
+        ends = [one.peer < graph.hosts for one in taken]
+        if not taken or any(ends) != all(ends) or len(steps) > graph.nodes:
+            return None
+        nodes = list(dict.fromkeys(one.peer for one in taken))
+        steps.append([graph.links[one.link] for one in taken])
+    return steps

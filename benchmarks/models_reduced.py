@@ -1,0 +1,95 @@
+"""Reduced models on packets and on both analytical networks: the table of docs/analytical.md that says what these miss.
+
+Each model is small enough for packets, with the degrees of a large one. The floor is the least time that the lines
+allow the run's bytes. Seconds are of the processor.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from typing import Any, NamedTuple
+
+from models import INPUTS, MODELS, SYSTEM
+
+BACKENDS = ("ns3", "analytical-queues", "analytical")
+CLOS = "roce-nvswitch-clos-128.yaml"
+LLAMA = {"model.layers": 4, "training.sequence": 1024, "training.micro_batches": 4, "parallel.tensor": 4}
+
+
+class Reduced(NamedTuple):
+    """A model file with other values of some keys, and a network."""
+
+    words: str
+    model: str
+    changes: dict[str, Any]
+    network: str
+
+
+REDUCED = (
+    Reduced(
+        "Llama-3 8B, 4 layers, tensor 4, pipeline 2, data 16",
+        "llama-3-8b",
+        {**LLAMA, "parallel.pipeline": 2, "parallel.zero": 1},
+        CLOS,
+    ),
+    Reduced(
+        "the same, fully sharded: tensor 4, data 32, ZeRO 3",
+        "llama-3-8b",
+        {**LLAMA, "parallel.pipeline": 1, "parallel.zero": 3, "training.micro_batches": 1},
+        CLOS,
+    ),
+    Reduced(
+        "Mixtral 8x7B, 2 layers, expert 8, data 128",
+        "mixtral-8x7b",
+        {
+            "model.layers": 2,
+            "training.sequence": 1024,
+            "training.micro_batches": 1,
+            "parallel.tensor": 1,
+            "parallel.pipeline": 1,
+            "parallel.expert": 8,
+        },
+        CLOS,
+    ),
+    Reduced("ResNet-50, data 16, one switch", "resnet-50", {}, "roce-16.yaml"),
+)
+
+
+def played(reduced: Reduced, backend: str) -> tuple[int, int, float]:
+    """Finish and floor in ps, and seconds of the processor."""
+    import astra_ns3
+    from astra_ns3.config.network.packet_network import read_network
+    from astra_ns3.system.file import parse_system
+    from astra_ns3.workload.models.changes import changed
+    from astra_ns3.workload.models.workload import read_model
+
+    begin = time.process_time()
+    result = astra_ns3.run(
+        workload=changed(read_model(MODELS / f"{reduced.model}.yaml"), reduced.changes),
+        system=parse_system(SYSTEM, "benchmark"),
+        network=read_network(INPUTS / "network" / reduced.network),
+        backend=backend,
+        isolated=False,
+    )
+    return result.finish_ps, result.metadata["floor"]["time_ps"], time.process_time() - begin
+
+
+def main() -> None:
+    """Print a line of the table for each."""
+    from astra_ns3.units import format_time
+
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("numbers", nargs="*", type=int, default=range(len(REDUCED)), help="which, from 0")
+    for number in parser.parse_args().numbers:
+        reduced = REDUCED[number]
+        cells, taken = [], []
+        for backend in BACKENDS:
+            finish_ps, floor_ps, seconds = played(reduced, backend)
+            cells.append(format_time(finish_ps))
+            taken.append(f"{seconds:.0f} s")
+        print(f"| {reduced.words} | {' | '.join(cells)} | {format_time(floor_ps)} | {', '.join(taken)} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,76 @@
+"""Results below what lines allow are told of wherever a run's time is shown; packets are never below."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from support.small_run import small_system
+
+import astra_ns3
+from astra_ns3.cli.main import status_of
+from astra_ns3.config.network.packet_network import parse_network
+from astra_ns3.errors import LimitReached
+from astra_ns3.network.api import Limits
+from astra_ns3.report.summary import run_text
+from astra_ns3.workload.files.astra_sim import parse_workload
+
+NPUS, BYTES, BYTES_PER_NS = 16, 64 << 20, 12.5
+LEAST_PS = round(2 * (NPUS - 1) * (BYTES // NPUS) / BYTES_PER_NS * 1000)
+"""A ring sends 2 (n - 1) / n of the data from each NPU, on a line of 100 Gb/s."""
+
+
+def all_reduce(chunks_at_a_time: int, backend: str, output: Path | None = None) -> astra_ns3.Result:
+    """64 MiB on 16 NPUs below one switch, in 32 chunks."""
+    link = {"rate": "100Gbps", "delay": "500ns"}
+    topology = {"kind": "single-switch", "npus": NPUS, "link": link, "switch": {"buffer": "1GB"}}
+    return astra_ns3.run(
+        workload=parse_workload(f"MICRO\n1\nall -1 0 NONE 0 0 NONE 0 0 ALLREDUCE {BYTES} 0\n", "all"),
+        system=small_system(**{"preferred-dataset-splits": 32, "active-chunks-per-dimension": chunks_at_a_time}),
+        network=parse_network({"topology": topology, "transport": {"kind": "tcp"}}),
+        backend=backend,
+        output=output,
+    )
+
+
+@pytest.mark.parametrize(("chunks", "share"), [(4, 0.25), (32, 0.03)])
+def test_chunks_that_never_meet_are_faster_than_the_line_and_the_run_says_so(
+    chunks: int, share: float, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    below, above = tmp_path / "below", tmp_path / "above"
+    result = all_reduce(chunks, "analytical", below)
+    floor = result.metadata["floor"]
+    assert (floor["time_ps"], floor["bytes"]) == (LEAST_PS, 2 * (NPUS - 1) * (BYTES // NPUS))
+    assert floor["share"] == pytest.approx(result.finish_ps / LEAST_PS, abs=1e-6)
+    assert floor["share"] == pytest.approx(share, rel=0.2)
+    said = f"{floor['share']:.2g} of the 10.07 ms that {floor['where']} need"
+    assert f"below the floor        {said}" in run_text(result.metadata, None)
+    assert any("no network with these lines is so fast" in line for line in result.metadata["warnings"])
+    all_reduce(1, "analytical", above)
+    assert status_of(["compare", str(below), str(above)]) == 0
+    assert f"A lies below the floor: {said}" in capfd.readouterr().out
+    page = tmp_path / "report.html"
+    assert status_of(["report", str(below), str(above), "-o", str(page)]) == 0
+    assert said in page.read_text(encoding="utf-8")
+    assert json.loads((below / "run.json").read_text(encoding="utf-8"))["floor"] == floor
+
+
+@pytest.mark.parametrize("backend", ["analytical", "analytical-queues", "ns3"])
+def test_one_chunk_at_a_time_takes_the_lines_time_at_least(backend: str) -> None:
+    result = all_reduce(1, backend)
+    assert result.metadata["floor"]["time_ps"] == LEAST_PS
+    assert result.metadata["floor"]["share"] >= 1
+    assert "below the floor" not in run_text(result.metadata, None)
+    assert not any("floor" in line for line in result.metadata["warnings"])
+
+
+def test_a_stopped_run_has_no_floor() -> None:
+    with pytest.raises(LimitReached) as error:
+        astra_ns3.run(
+            workload="inputs/workload/micro-all-reduce.txt",
+            system="inputs/system/flat.txt",
+            network="inputs/network/roce-16.yaml",
+            limits=Limits(simulated_ps=10_000_000),
+        )
+    assert error.value.result.metadata["floor"] is None

@@ -1,0 +1,70 @@
+"""No control with its defaults makes an incast, a permutation or an all-to-all much longer, at slow lines too.
+
+Packets of 4 KB are the hard case: at 10 Gb/s one takes 3.3 us, about a quarter of a round trip.
+"""
+
+from __future__ import annotations
+
+import logging
+from functools import cache
+from typing import Any
+
+import pytest
+
+import astra_ns3
+from astra_ns3.config.flow_list import FlowList
+from astra_ns3.config.network.packet_network import parse_network
+from astra_ns3.system.file import parse_system
+
+MOST = 1.6
+"""Times what it takes without a control; most of it is in the first round trips, with all flows open at line rate."""
+CONTROLS = ("dcqcn", "timely", "dctcp", "hpcc", "hpcc-pint", "swift")
+PAYLOAD_BYTES = 4096
+HOSTS = 16
+SYSTEM = {
+    **{f"{kind}-implementation": "ring" for kind in ("all-reduce", "all-gather", "reduce-scatter")},
+    "all-to-all-implementation": "direct",
+    "scheduling-policy": "FIFO",
+    "preferred-dataset-splits": 1,
+}
+
+
+def flows(pattern: str, line_bytes: int) -> FlowList:
+    """As much as a bottleneck's line sends in 2 ms."""
+    everyone = range(HOSTS)
+    if pattern == "incast":
+        return FlowList.of([*range(1, 9)], [0] * 8, [line_bytes // 8] * 8, [0] * 8)
+    if pattern == "permutation":
+        return FlowList.of([*everyone], [(host + 5) % HOSTS for host in everyone], [line_bytes] * HOSTS, [0] * HOSTS)
+    pairs = [(one, other) for one in everyone for other in everyone if one != other]
+    sizes = [line_bytes // (HOSTS - 1)] * len(pairs)
+    return FlowList.of([one for one, _ in pairs], [other for _, other in pairs], sizes, [0] * len(pairs))
+
+
+@cache
+def finish_ps(pattern: str, rate_gbps: int, control: str) -> int:
+    switch = {"buffer": "64MB", "pfc": {}}
+    topology: dict[str, Any] = {"link": {"rate": f"{rate_gbps}Gbps", "delay": "500ns"}, "switch": switch}
+    if pattern == "incast":
+        topology |= {"kind": "single-switch", "npus": 9}
+    else:
+        spines = {"permutation": 4, "all-to-all": 2}[pattern]
+        topology |= {"kind": "leaf-spine", "leaves": 4, "spines": spines, "hosts_per_leaf": 4}
+    transport = {"kind": "roce", "congestion_control": control, "payload": PAYLOAD_BYTES}
+    result = astra_ns3.run(
+        workload=flows(pattern, int(rate_gbps * 1e9 / 8 * 0.002)),
+        system=parse_system(SYSTEM),
+        network=parse_network({"topology": topology, "transport": transport}),
+    )
+    return result.finish_ps
+
+
+@pytest.mark.parametrize("rate_gbps", [10, 25])
+@pytest.mark.parametrize("pattern", ["incast", "permutation", "all-to-all"])
+def test_no_default_control_takes_much_longer_than_none(
+    pattern: str, rate_gbps: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.ERROR)
+    alone = finish_ps(pattern, rate_gbps, "none")
+    times = {control: finish_ps(pattern, rate_gbps, control) / alone for control in CONTROLS}
+    assert {control: times[control] for control in times if times[control] > MOST} == {}

@@ -1,0 +1,144 @@
+"""The floor under a run's time: bytes that must cross lines over their rate, by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from astra_ns3.collectives.registry import lookup
+from astra_ns3.config.core.collective_kind import CollectiveKind
+from astra_ns3.config.formats.analytical import AnalyticalDimension
+from astra_ns3.config.network.analytical_network import AnalyticalNetwork
+from astra_ns3.config.network.packet_network import parse_network
+from astra_ns3.network.floor.carried import CarriedBytes, Launches
+from astra_ns3.network.floor.floor import Floor, floor_of, floor_warnings
+from astra_ns3.network.plan import AnyPlan, plan_network
+from astra_ns3.topology.changes import Change, LinkTarget, State
+
+LINK = {"rate": "100Gbps", "delay": "500ns"}
+"""12.5 bytes a nanosecond."""
+SWITCH = {"buffer": "1GB"}
+
+
+def carried(*messages: tuple[int, int, int]) -> CarriedBytes:
+    """Sender, receiver, bytes of each."""
+    sender, receiver, sizes = (np.array(column, dtype=np.int64) for column in zip(*messages, strict=True))
+    return CarriedBytes(sender, receiver, sizes)
+
+
+def packets(topology: dict[str, Any], changes: Sequence[Change] = ()) -> AnyPlan:
+    return plan_network(parse_network({"topology": topology, "transport": {"kind": "tcp"}}), changes=changes)
+
+
+def star(npus: int = 4, **keys: Any) -> dict[str, Any]:
+    return {"kind": "single-switch", "npus": npus, "link": LINK, "switch": SWITCH, **keys}
+
+
+def found(plan: AnyPlan, *messages: tuple[int, int, int]) -> tuple[int, str]:
+    floor = floor_of(plan, carried(*messages))
+    assert floor is not None
+    return floor.time_ps, floor.where
+
+
+def test_an_npu_sends_no_faster_than_its_line() -> None:
+    plan = packets(star())
+    assert found(plan, (0, 1, 1000), (0, 2, 1500), (3, 1, 500)) == (200_000, "the lines out of NPU 0")
+    assert found(plan, (0, 1, 1000), (2, 1, 1500), (3, 0, 500)) == (200_000, "the lines into NPU 1")
+
+
+def test_npus_of_one_host_share_its_line_and_talk_beside_it() -> None:
+    plan = packets(star(npus_per_host=2))
+    assert found(plan, (0, 1, 10**9), (0, 2, 1000), (1, 3, 1500)) == (200_000, "the lines out of the host of NPU 0")
+    assert floor_of(plan, carried((0, 1, 10**9))) is None
+
+
+SERVERS = {
+    "kind": "hierarchical",
+    "nodes": 4,
+    "npus_per_node": 2,
+    "scale_up": {"link": {"rate": "1Tbps", "delay": "25ns"}, "switch": SWITCH},
+    "scale_out": {"kind": "single-switch", "link": LINK, "switch": SWITCH},
+}
+
+
+def test_what_leaves_a_server_goes_through_its_own_nic() -> None:
+    """125 bytes/ns inside and 12.5 outside: 1250 bytes to another server take 100 ns, inside 10."""
+    plan = packets(SERVERS)
+    assert found(plan, (0, 1, 10_000), (0, 2, 1250)) == (100_000, "the lines out of NPU 0")
+    # Inside, a message may leave by either line: 137.5 bytes/ns together.
+    assert found(plan, (0, 1, 13_750)) == (100_000, "the lines out of NPU 0")
+
+
+def test_npus_of_a_server_share_its_one_nic() -> None:
+    plan = packets({**SERVERS, "nics_per_node": 1})
+    assert found(plan, (0, 2, 1250), (1, 5, 1250))[0] == 200_000
+
+
+def test_a_ring_has_two_lines_for_each_npu() -> None:
+    plan = packets({"kind": "ring", "npus": 4, "link": LINK, "switch": SWITCH})
+    time_ps, _ = found(plan, (0, 1, 2500))
+    assert time_ps <= 200_000  # one way round; the other may carry as much
+    assert time_ps >= 100_000
+
+
+def test_a_line_counts_at_the_highest_rate_that_it_ever_has() -> None:
+    slower = Change(10, LinkTarget(0), State(rate_bps=10**9))
+    faster = Change(20, LinkTarget(0), State(rate_bps=400 * 10**9))
+    assert found(packets(star(), [slower]), (0, 1, 1250))[0] == 100_000
+    assert found(packets(star(), [slower, faster]), (0, 1, 5000), (2, 3, 1250)) == (400_000, "the lines into NPU 1")
+
+
+def grid(*dimensions: tuple[int, float]) -> AnyPlan:
+    made = tuple(AnalyticalDimension(topology="switch", npus=npus, bytes_per_ns=rate) for npus, rate in dimensions)
+    return plan_network(AnalyticalNetwork(grid=made))
+
+
+def test_in_an_analytical_file_a_dimensions_bandwidth_is_the_npus_port() -> None:
+    plan = grid((2, 100.0), (4, 10.0))
+    assert found(plan, (0, 1, 1000), (0, 2, 200)) == (20_000, "the port out of NPU 0 in dimension 1")
+    assert found(plan, (0, 1, 3000), (0, 2, 200)) == (30_000, "the port out of NPU 0 in dimension 0")
+    assert found(plan, (1, 7, 50), (3, 7, 50)) == (10_000, "the port into NPU 7 in dimension 1")
+
+
+@pytest.mark.parametrize("ranks", [2, 5, 16])
+def test_launches_of_a_ring_carry_two_n_minus_1_over_n_of_the_data_from_each_npu(ranks: int) -> None:
+    launches, npus = Launches(), [10 + 3 * rank for rank in range(ranks)]
+    launches.schedule(7, lookup(CollectiveKind.ALL_REDUCE, "ring", ranks))
+    launches.group(2, npus)
+    for npu in npus:
+        launches.all_launched([(npu, 7, 2, 5, 1000 * ranks), (npu, 7, 2, 6, 1000 * ranks)])
+    found = launches.carried()
+    for npu in npus:
+        assert int(found.bytes[found.sender == npu].sum()) == 2 * 2 * (ranks - 1) * 1000
+        assert int(found.bytes[found.receiver == npu].sum()) == 2 * 2 * (ranks - 1) * 1000
+
+
+def test_messages_of_many_sizes_between_many_pairs_are_all_counted() -> None:
+    """As in a list of flows: one schedule of one message, a group for each pair."""
+    launches = Launches()
+    launches.schedule(0, lookup(CollectiveKind.ALL_REDUCE, "ring", 2).sent_by(0)._rows(np.array([0])))
+    pairs = [(0, 1), (3, 2), (1, 3)]
+    for number, pair in enumerate(pairs):
+        launches.group(number, pair)
+    sizes = [100, 7, 100, 5001]
+    for place, size in enumerate(sizes):
+        for _ in pairs[place % 3]:
+            launches.launched(0, place % 3, 2 * size)
+    found = launches.carried()
+    sums = {pair: int(found.bytes[(found.sender == pair[0]) & (found.receiver == pair[1])].sum()) for pair in pairs}
+    assert sums == {(0, 1): 100 + 5001, (3, 2): 7, (1, 3): 100}
+
+
+def test_only_what_lies_below_its_floor_is_warned_of() -> None:
+    floor = Floor(1_000_000, "the lines out of NPU 3", 12_500, 12.5)
+    assert floor_warnings(floor, 1_000_000) == ()
+    assert floor_warnings(None, 5) == ()
+    (words,) = floor_warnings(floor, 250_000)
+    assert words == (
+        "the result lies below the floor: the lines out of NPU 3 need 1 us for 12.5 KB, the result is 0.25 of that; "
+        "no network with these lines is so fast"
+    )
+    assert floor.document(250_000)["share"] == 0.25
