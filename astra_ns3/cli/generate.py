@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
 from astra_ns3.cli.convert import MOST_PASSES, sizes_of, tell_of
-from astra_ns3.cli.output import print_json, show
-from astra_ns3.config.core.yaml_document import parse_yaml
+from astra_ns3.cli.output import folder_for, print_json, show
+from astra_ns3.config.core.changing import settings_of
 from astra_ns3.config.flow_list import FlowList
 from astra_ns3.errors import InputError
 from astra_ns3.units import format_bytes, format_time, parse_rate, parse_time_ps
@@ -20,6 +21,7 @@ from astra_ns3.workload.files.registry import read_workload
 from astra_ns3.workload.generators import flows as generators
 from astra_ns3.workload.generators.flow_sizes import DISTRIBUTIONS, FlowSizes, flow_sizes
 from astra_ns3.workload.models.changes import changed
+from astra_ns3.workload.models.hugging_face import read_as_model
 from astra_ns3.workload.models.workload import ModelWorkload
 from astra_ns3.workload.training.making import training_programs
 
@@ -27,6 +29,7 @@ _USAGE_STATUS = 2
 _Command = Callable[..., Any]
 _MODEL_FORMATS = {"chakra": "chakra", "chakra-json": "chakra-json", "text": "astra-sim", "yaml": "model"}
 """What models are written as, and what conversion calls it."""
+_BY_ENDING = {".yaml": "yaml", ".yml": "yaml"}
 Read = TypeVar("Read")
 
 
@@ -153,9 +156,8 @@ def generate_on_off(
     "--format",
     "written_as",
     type=click.Choice(tuple(_MODEL_FORMATS)),
-    default="chakra",
-    show_default=True,
-    help="Chakra's traces (OUT.<rank>.et, or .json), ASTRA-sim's text, or a model file with all keys written out.",
+    help="Chakra's traces (OUT.<rank>.et, or .json), ASTRA-sim's text, or a model file with all keys written out.  "
+    "[default: yaml if OUT ends in .yaml or .yml, or MODEL is a config.json; else chakra]",
 )
 @click.option(
     "--dimensions",
@@ -174,21 +176,25 @@ def generate_on_off(
 def generate_workload(
     model: str,
     output: str,
-    written_as: str,
+    written_as: str | None,
     dimensions: str | None,
     passes: int,
     changes: tuple[str, ...],
     as_json: bool,
 ) -> int:
-    """Write what the model file MODEL comes to on so many NPUs."""
-    workload = read_workload(model)
+    """Write what MODEL comes to on so many NPUs: a model file, or a config.json of Hugging Face."""
+    read = read_as_model(model)
+    workload = read_workload(model) if read is None else read.workload
     if not isinstance(workload, ModelWorkload):
         raise InputError(f"{model}: isn't a model file; astra-ns3 convert writes other workloads")
-    if changes:
-        workload = changed(workload, dict(_change(text) for text in changes))
+    workload = changed(workload, settings_of(changes))
+    usual = "chakra" if read is None else "yaml"
+    target = _MODEL_FORMATS[written_as or _BY_ENDING.get(Path(output).suffix.lower(), usual)]
     sizes = sizes_of(dimensions) or _usual_sizes(workload)
-    converted = convert(workload, _MODEL_FORMATS[written_as], output, Unrolling(sizes, passes))
-    return tell_of(converted, as_json=as_json)
+    with folder_for(output):
+        converted = convert(workload, target, output, Unrolling(sizes, passes))
+    notes = () if read is None else read.notes
+    return tell_of(converted._replace(warnings=(*notes, *converted.warnings)), as_json=as_json)
 
 
 def _usual_sizes(workload: ModelWorkload) -> tuple[int, ...]:
@@ -197,17 +203,9 @@ def _usual_sizes(workload: ModelWorkload) -> tuple[int, ...]:
     return training_programs(workload.plan(npus), workload.clock(), 1, (npus,)).grid.sizes
 
 
-def _change(text: str) -> tuple[str, object]:
-    """The key and the value, as YAML reads it, of ``KEY=VALUE``; raises InputError."""
-    key, equals, value = text.partition("=")
-    if not equals or not key:
-        raise InputError(f"--set is '{text[:40]}', expected KEY=VALUE, such as parallel.tensor=4")
-    document = parse_yaml(f"value: {value}", f"--set {key}").data
-    return key, document["value"] if isinstance(document, dict) else None
-
-
 def _written(flows: FlowList, npus: int, rate_bps: int | None, *, output: str, written_as: str, as_json: bool) -> int:
-    write_flows(flows, output, written_as)
+    with folder_for(output):
+        write_flows(flows, output, written_as)
     load = math.inf if rate_bps is None else generators.offered_load(flows, npus, rate_bps)
     size, last_ps = int(flows.sizes_bytes.sum()), int(flows.starts_ps.max())
     if as_json:

@@ -88,7 +88,7 @@ def _parameter(option: Option, flag: Flag) -> click.Option:
         more |= {"type": None if option.kind is bool else kind, "is_flag": True if option.kind is bool else None}
     return click.Option(
         [*flag.names.split(), _place(flag)],
-        multiple=option.many,
+        multiple=option.many or flag.many,
         required=option.needed,
         metavar=flag.metavar,
         help=flag.help,

@@ -31,6 +31,8 @@ class Flag:
     choices: tuple[str, ...] = ()
     quantity: Callable[[str | int], int] | None = None
     valued: bool = False
+    many: bool = False
+    """Whether it may be given again; its option is made of all its words."""
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from math import isfinite, prod
 from pathlib import Path
 
 from astra_ns3.config.compute_slowdown import ComputeSlowdown
+from astra_ns3.config.core.changing import settings_of
 from astra_ns3.config.core.compatibility import preset
 from astra_ns3.config.core.model import shown
 from astra_ns3.config.formats.logical_topology import read_logical_topology
@@ -18,6 +19,7 @@ from astra_ns3.config.network.packet_network import NetworkConfig, parse_network
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.config.transports.roce_control import OwnControl
 from astra_ns3.errors import InputError
+from astra_ns3.experiments.changes.setting import check_changes
 from astra_ns3.experiments.option import Flag, option, options_of
 from astra_ns3.experiments.scaling import joint_scales
 from astra_ns3.network.api import NetworkBackend
@@ -116,6 +118,18 @@ class Options:
         "file of the dimensions that a network of packets is seen as, instead of those of its own.",
         Flag("--logical-topology --logical-topology-configuration", metavar="FILE", help="Dimensions of the network."),
     )
+    changes: Mapping[str, object] | None = option(
+        None,
+        'other values of keys of the files, as {"network.topology.link.rate": "400Gbps"}; the file\'s name in front '
+        "may be left out if no other file has such a key.",
+        Flag(
+            "--set",
+            metavar="KEY=VALUE",
+            many=True,
+            help="Another value of a key of a file, such as network.topology.link.rate=400Gbps; may be repeated.",
+        ),
+        made=settings_of,
+    )
     report_npu: int = option(
         0,
         "whose layers EndToEnd.csv, detailed.csv and the other tables of one NPU tell of.",
@@ -148,6 +162,7 @@ class Options:
                 raise InputError(f"{one.name} is {value!r}, expected True or False")
             if one.annotation in _NAMES and value is not None and not isinstance(value, str):
                 raise InputError(f"{one.name.replace('_', '-')} is {value!r}, expected a name")
+        check_changes({} if self.changes is None else self.changes)
         preset(self.compat)
         queues, scale = self.num_queues_per_dimension, self.injection_scale
         if queues is not None and (isinstance(queues, bool) or not isinstance(queues, int) or queues < 1):

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from astra_ns3.config.flow_list import FlowList
+from astra_ns3.config.formats.kinds import GROUPS, WORKLOAD, told_apart
 from astra_ns3.config.graph_workload import GraphWorkload
 from astra_ns3.config.model.file import fits_model
 from astra_ns3.config.workload import Workload
@@ -43,10 +44,11 @@ FORMATS: tuple[WorkloadFormat, ...] = (
 
 def read_workload(path: str | os.PathLike[str]) -> AnyWorkload:
     """Read a workload; raises InputError with file, place and what was expected."""
-    for form in FORMATS:
-        if form.fits(Path(path)):
-            return form.read(Path(path))
-    return read_astra_sim(path)
+    with told_apart(path, WORKLOAD):
+        for form in FORMATS:
+            if form.fits(Path(path)):
+                return form.read(Path(path))
+        return read_astra_sim(path)
 
 
 def with_groups(workload: AnyWorkload, path: str | os.PathLike[str]) -> AnyWorkload:
@@ -58,4 +60,5 @@ def with_groups(workload: AnyWorkload, path: str | os.PathLike[str]) -> AnyWorkl
         return workload
     if not isinstance(workload, ChakraTrace):
         raise InputError(f"{os.fspath(path)}: groups are for workloads of graphs, and this is none")
-    return replace(workload, groups=read_groups(path))
+    with told_apart(path, GROUPS):
+        return replace(workload, groups=read_groups(path))
