@@ -9,7 +9,9 @@ from typing import Any, TypeVar
 
 import click
 
+from astra_ns3.cli.completion import files, words
 from astra_ns3.cli.convert import MOST_PASSES, sizes_of, tell_of
+from astra_ns3.cli.help import CommandGroup
 from astra_ns3.cli.output import folder_for, print_json, show
 from astra_ns3.config.core.changing import settings_of
 from astra_ns3.config.flow_list import FlowList
@@ -64,6 +66,7 @@ def _shared(command: _Command) -> _Command:
         click.option(
             "--sizes",
             type=_read_by(flow_sizes),
+            shell_complete=words(tuple(DISTRIBUTIONS), endings=()),
             required=True,
             metavar="SIZES",
             help=f"Of flows: {', '.join(DISTRIBUTIONS)}, one size such as 100KB, or a file of sizes and percentages.",
@@ -84,7 +87,40 @@ _INTERVAL = click.option(
 )
 
 
-@click.group("generate", invoke_without_command=True)
+_FLOWS = (
+    "astra-ns3 generate flows poisson --npus 16 --sizes web-search --rate 100Gbps --load 0.5 --duration 1ms "
+    "-o flows.csv",
+    "astra-ns3 generate flows incast --npus 16 --sizes 64KB --senders 8 --bursts 10 --interval 100us -o incast.csv",
+)
+"""Examples of lists of flows."""
+_OF_FLOWS = {
+    "Flows": (
+        "npus",
+        "sizes",
+        "seed",
+        "rate",
+        "load",
+        "duration",
+        "on",
+        "off",
+        "senders",
+        "bursts",
+        "rounds",
+        "interval",
+    ),
+    "Output": ("output", "written_as", "as_json"),
+}
+
+
+@click.group(
+    "generate",
+    cls=CommandGroup,
+    invoke_without_command=True,
+    examples=(
+        _FLOWS[0],
+        "astra-ns3 generate workload inputs/workload/models/llama-3-8b.yaml --dimensions 8x4 -o traces/llama",
+    ),
+)
 @click.pass_context
 def generate_group(context: click.Context) -> None:
     """Make a workload: flows by chance, or what a model file comes to.
@@ -94,14 +130,22 @@ def generate_group(context: click.Context) -> None:
     _help_alone(context)
 
 
-@generate_group.group("flows", invoke_without_command=True)
+@generate_group.group("flows", cls=CommandGroup, invoke_without_command=True, examples=_FLOWS)
 @click.pass_context
 def generate_flows(context: click.Context) -> None:
     """Make a list of flows."""
     _help_alone(context)
 
 
-@generate_flows.command("poisson")
+@generate_flows.command(
+    "poisson",
+    groups=_OF_FLOWS,
+    examples=(
+        _FLOWS[0],
+        "astra-ns3 generate flows poisson --npus 32 --sizes 1MB --rate 400Gbps --load 0.3 --duration 200us "
+        "-o p.cm --format htsim",
+    ),
+)
 @_shared
 @_RATE
 @_DURATION
@@ -112,7 +156,11 @@ def generate_poisson(npus: int, sizes: FlowSizes, rate: int, duration: int, load
     return _written(made, npus, rate, **rest)
 
 
-@generate_flows.command("incast")
+@generate_flows.command(
+    "incast",
+    groups=_OF_FLOWS,
+    examples=("astra-ns3 generate flows incast --npus 16 --sizes 64KB --senders 15 -o incast.csv", _FLOWS[1]),
+)
 @_shared
 @_INTERVAL
 @click.option("--senders", type=click.IntRange(1), required=True, help="To one receiver at once.")
@@ -125,7 +173,14 @@ def generate_incast(
     return _written(made, npus, None, **rest)
 
 
-@generate_flows.command("permutation")
+@generate_flows.command(
+    "permutation",
+    groups=_OF_FLOWS,
+    examples=(
+        "astra-ns3 generate flows permutation --npus 16 --sizes 2MB -o permutation.csv",
+        "astra-ns3 generate flows permutation --npus 16 --sizes 2MB --rounds 4 --interval 1ms --seed 7 -o rounds.csv",
+    ),
+)
 @_shared
 @_INTERVAL
 @click.option("--rounds", type=click.IntRange(1), default=1, show_default=True, help="How many.")
@@ -135,7 +190,16 @@ def generate_permutation(npus: int, sizes: FlowSizes, rounds: int, interval: int
     return _written(made, npus, None, **rest)
 
 
-@generate_flows.command("on-off")
+@generate_flows.command(
+    "on-off",
+    groups=_OF_FLOWS,
+    examples=(
+        "astra-ns3 generate flows on-off --npus 16 --sizes 100KB --rate 100Gbps --on 50us --off 50us "
+        "--duration 1ms -o on-off.csv",
+        "astra-ns3 generate flows on-off --npus 8 --sizes 1MB --rate 25Gbps --on 1ms --off 3ms "
+        "--duration 9ms --seed 2 -o other.csv",
+    ),
+)
 @_shared
 @_RATE
 @_DURATION
@@ -149,8 +213,18 @@ def generate_on_off(
     return _written(made, npus, rate, **rest)
 
 
-@generate_group.command("workload")
-@click.argument("model", metavar="MODEL")
+@generate_group.command(
+    "workload",
+    examples=(
+        "astra-ns3 generate workload inputs/workload/models/llama-3-8b.yaml --dimensions 8x4 -o traces/llama",
+        "astra-ns3 generate workload config.json -o model.yaml --set training.sequence=2048 --set parallel.tensor=8",
+    ),
+    groups={
+        "Model": ("changes", "dimensions", "passes"),
+        "Output": ("output", "written_as", "as_json"),
+    },
+)
+@click.argument("model", metavar="MODEL", shell_complete=files(".yaml", ".yml", ".json"))
 @click.option("-o", "--output", metavar="OUT", required=True, help="Where to write.")
 @click.option(
     "--format",

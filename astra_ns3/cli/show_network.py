@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import click
 
+from astra_ns3.cli.completion import PICTURES, files
+from astra_ns3.cli.help import Command
 from astra_ns3.cli.output import log_warning, print_json, show, show_logs
 from astra_ns3.experiments.network_summary import load_network, network_summary, wire_sizes
 from astra_ns3.report.network.figure import draw_network
@@ -11,10 +13,21 @@ from astra_ns3.report.network.text import network_text
 from astra_ns3.topology.checks import check_topology
 from astra_ns3.topology.files.writing import export
 
+ENDINGS = (".yaml", ".yml", ".json", ".txt")
 
-@click.command("network")
-@click.argument("file")
-@click.option("-o", "--output", metavar="FILE", help="Draw it: a picture (.png, .svg, .pdf).")
+
+@click.command(
+    "network",
+    cls=Command,
+    examples=(
+        "astra-ns3 show network inputs/network/leaf-spine-32.yaml",
+        "astra-ns3 show network inputs/network/hier.yaml -o hier.svg --export hier.graphml",
+    ),
+)
+@click.argument("file", shell_complete=files(*ENDINGS))
+@click.option(
+    "-o", "--output", metavar="FILE", shell_complete=files(*PICTURES), help="Draw it: a picture (.png, .svg, .pdf)."
+)
 @click.option("--export", "target", metavar="FILE", help="Write it: .graphml, .json (node-link), .txt (HPCC), .yaml.")
 @click.option("--json", "as_json", is_flag=True, help="Print the numbers as JSON.")
 def show_network(file: str, output: str | None, target: str | None, as_json: bool) -> int:

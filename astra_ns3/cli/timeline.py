@@ -6,14 +6,20 @@ from dataclasses import asdict
 
 import click
 
+from astra_ns3.cli.completion import results
+from astra_ns3.cli.help import Command
 from astra_ns3.cli.output import print_json, show
 from astra_ns3.experiments.result import Result
 from astra_ns3.report.timeline.timeline import FILE, MESSAGES, left_out, write_timeline
 from astra_ns3.units import format_bytes
 
 
-@click.command("timeline")
-@click.argument("folder", metavar="DIR")
+@click.command(
+    "timeline",
+    cls=Command,
+    examples=("astra-ns3 timeline results/mine", "astra-ns3 timeline results/mine -o mine.pftrace --messages 1000"),
+)
+@click.argument("folder", metavar="DIR", shell_complete=results)
 @click.option("-o", "--output", metavar="FILE", help=f"Where to write.  [default: DIR/{FILE}]")
 @click.option(
     "--messages",

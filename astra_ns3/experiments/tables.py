@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -19,7 +20,10 @@ Row = TypeVar("Row")
 CellColumn = tuple[str, Callable[[Row], Cell]]
 """A column: its name, and its cell in the row of something."""
 
-_FORMULA = ("=", "@")
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+"""What begins a formula for some spreadsheet, or hides its beginning."""
+_APOSTROPHE = "'"
+_NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?", re.ASCII)
 
 
 class _Rows(Sequence[Sequence[Cell]]):
@@ -66,20 +70,25 @@ class Table:
         return "".join(map(_line, chain((self.header,), self.rows)))
 
 
+def inert(cell: Any) -> Any:
+    """Return a cell of a CSV file such that no spreadsheet runs it: behind an apostrophe if it looks like a formula.
+
+    Numbers stay as they are; :func:`as_given` undoes it.
+    """
+    formula = isinstance(cell, str) and cell.lstrip(_APOSTROPHE).startswith(_FORMULA)
+    return f"{_APOSTROPHE}{cell}" if formula and not _NUMBER.fullmatch(cell) else cell
+
+
+def as_given(cell: Any) -> Any:
+    """Return what :func:`inert` was given."""
+    kept = isinstance(cell, str) and cell.startswith(_APOSTROPHE) and cell.lstrip(_APOSTROPHE).startswith(_FORMULA)
+    return cell[1:] if kept else cell
+
+
 def _line(row: Sequence[Cell]) -> str:
-    if any(isinstance(cell, str) and cell.startswith(_FORMULA) for cell in row):
-        # A spreadsheet may take it for a formula: such cells are quoted, whatever else is in them.
-        return ",".join(_quoted(cell) for cell in row) + "\n"
     stream = io.StringIO()
-    csv.writer(stream, lineterminator="\n").writerow(row)
+    csv.writer(stream, lineterminator="\n").writerow([inert(cell) for cell in row])
     return stream.getvalue()
-
-
-def _quoted(cell: Cell) -> str:
-    text = "" if cell is None else str(cell)
-    if text.startswith(_FORMULA) or any(letter in text for letter in ',"\r\n'):
-        return '"' + text.replace('"', '""') + '"'
-    return text
 
 
 def microseconds(time_ps: int) -> str:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from astra_ns3.experiments.tables import Table, decimal, mean_microseconds, microseconds
+from astra_ns3.experiments.tables import Table, as_given, decimal, inert, mean_microseconds, microseconds
 
 TIMES = st.integers(min_value=-(2**63), max_value=2**63 - 1)
 
@@ -47,7 +47,14 @@ def test_a_table_survives_commas_and_quotes() -> None:
     assert list(csv.reader(io.StringIO(table.text()))) == [["name", "value"], ['a,"b"', "1"], ["", ""]]
 
 
-def test_names_that_a_spreadsheet_takes_for_formulas_are_quoted() -> None:
-    table = Table("t.csv", ["layer", "bytes"], [["=1+1", 2], ['@"a",b', None], ["plain", 3]])
-    assert table.text() == 'layer,bytes\n"=1+1",2\n"@""a"",b",\nplain,3\n'
-    assert list(csv.reader(table.text().splitlines()))[1:] == [["=1+1", "2"], ['@"a",b', ""], ["plain", "3"]]
+def test_no_spreadsheet_runs_a_cell() -> None:
+    rows = [["=1+1", 2], ['@"a",b', None], ["+x", -3], ["-x", "-0.500000"], ["\t=1", "+1e-9"], ["plain", 3]]
+    table = Table("t.csv", ["layer", "bytes"], rows)
+    _, *told = csv.reader(io.StringIO(table.text()))
+    expected = [["'=1+1", "2"], ['\'@"a",b', ""], ["'+x", "-3"], ["'-x", "-0.500000"], ["'\t=1", "+1e-9"]]
+    assert told == [*expected, ["plain", "3"]]
+
+
+@pytest.mark.parametrize("cell", ["=1", "'=1", "''@x", "'quoted'", "'", "", "-", "-5", "plain", None, 7])
+def test_a_cell_comes_back_as_it_was(cell: str | int | None) -> None:
+    assert as_given(inert(cell)) == cell
