@@ -261,13 +261,14 @@ def generate_workload(
     workload = read_workload(model) if read is None else read.workload
     if not isinstance(workload, ModelWorkload):
         raise InputError(f"{model}: isn't a model file; astra-ns3 convert writes other workloads")
-    workload = changed(workload, settings_of(changes))
+    settings = settings_of(changes)
+    workload = changed(workload, settings)
     usual = "chakra" if read is None else "yaml"
     target = _MODEL_FORMATS[written_as or _BY_ENDING.get(Path(output).suffix.lower(), usual)]
     sizes = sizes_of(dimensions) or _usual_sizes(workload)
     with folder_for(output):
         converted = convert(workload, target, output, Unrolling(sizes, passes))
-    notes = () if read is None else read.notes
+    notes = () if read is None else (*read.notes, *read.defaults(settings))
     return tell_of(converted._replace(warnings=(*notes, *converted.warnings)), as_json=as_json)
 
 

@@ -64,7 +64,9 @@ class Glimpse:
 
 
 class Sign(NamedTuple):
-    """``is_one`` tells a kind of file; ``role``: as what it can be given; ``advice``: instead of the role's option."""
+    """``is_one`` tells a kind of file; ``role``: as what it can be given, or whose reader names it itself;
+    ``advice``: instead of the role's option.
+    """
 
     what: str
     is_one: Callable[[Glimpse], bool]
@@ -143,6 +145,7 @@ _SIGNS: tuple[Sign, ...] = (
     Sign(
         "a graph",
         _is_graph,
+        NETWORK,  # whose reader says what it lacks
         advice="in a network file 'topology: {{kind: file, path: {path}, switch: ...}}' reads it",
     ),
     Sign(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Collection
 from typing import NamedTuple
 
 from astra_ns3.config.core.document import Document
@@ -17,6 +18,14 @@ class ReadModel(NamedTuple):
 
     workload: ModelWorkload
     notes: tuple[str, ...]
+
+    def defaults(self, settings: Collection[str]) -> tuple[str, ...]:
+        """Return a line about our defaults, unless ``settings`` has a key of these."""
+        if any(key.startswith(("training", "parallel")) for key in settings):
+            return ()
+        sequence = self.workload.file.training.document()["sequence"]
+        words = f"training.sequence is {sequence} and all degrees of parallel are 1 by default; --set changes them"
+        return (f"{self.workload.source}: {words}",)
 
 
 def read_as_model(path: str | os.PathLike[str]) -> ReadModel | None:

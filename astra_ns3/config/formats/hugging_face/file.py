@@ -36,11 +36,10 @@ def read_hugging_face(path: str | os.PathLike[str]) -> Imported | None:
 
     Training's numbers are our defaults, for a config.json has none. Raises InputError with file and key.
     """
-    if not Path(path).is_file():
-        return None
     try:
-        data = json.loads(read_text(path))
-    except ValueError:
+        text = read_text(path) if Path(path).is_file() else ""
+        data = json.loads(text) if text.lstrip().startswith("{") else None
+    except (InputError, ValueError, RecursionError):  # who reads it as another kind says what is wrong
         return None
     return _imported(Keys(os.fspath(path), data)) if is_hugging_face(data) else None
 
@@ -60,8 +59,7 @@ def _imported(keys: Keys) -> Imported:
     if datatype in _DATATYPES:
         training["datatype"] = datatype
     data = {"kind": "transformer", "name": _name(keys, family), "model": shape, "training": training}
-    defaults = f"sequence {sequence} and the degrees are defaults; --set changes them, as --set training.sequence=512"
-    return Imported(data, (f"{keys.source}: {defaults}", *_left_out(keys, sequence)))
+    return Imported(data, tuple(_left_out(keys, sequence)))
 
 
 def _name(keys: Keys, family: str) -> str:
