@@ -41,7 +41,9 @@ def read_hugging_face(path: str | os.PathLike[str]) -> Imported | None:
         data = json.loads(text) if text.lstrip().startswith("{") else None
     except (InputError, ValueError, RecursionError):  # who reads it as another kind says what is wrong
         return None
-    return _imported(Keys(os.fspath(path), data)) if is_hugging_face(data) else None
+    if not isinstance(data, dict) or not is_hugging_face(data):
+        return None
+    return _imported(Keys(os.fspath(path), data))
 
 
 def _imported(keys: Keys) -> Imported:
