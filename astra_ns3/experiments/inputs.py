@@ -23,6 +23,7 @@ from astra_ns3.experiments.expected import ExpectedRun
 from astra_ns3.experiments.jobs.job import Ground, Job
 from astra_ns3.experiments.jobs.registry import JOBS, job_of, under_rules, without_effect
 from astra_ns3.experiments.network_summary import wire_sizes
+from astra_ns3.experiments.option import options_of
 from astra_ns3.experiments.options import (
     ANALYTICAL,
     USUAL,
@@ -117,6 +118,7 @@ def load_inputs(
         _given(system, (SystemConfig,), read_system),
         _network_file(network),
         {file: place_of(given, file) for file, given in zip(FILES, (workload, system, network), strict=True)},
+        _flags(options),
     ).with_changes(options.changes or {})
     read_in_workload, read_in_network = files.workload, files.network
     if options.groups is not None:
@@ -163,6 +165,16 @@ def load_inputs(
         checked_slowdown(options.compute_slowdown, network_config.npus),
         {1: expected},
     )
+
+
+def _flags(options: Options) -> dict[str, str]:
+    """The command line's word for each option, by its name and by that word without dashes."""
+    found: dict[str, str] = {}
+    for option in options_of(type(options)):
+        for flag in option.flags:
+            word = next(name for name in flag.names.split() if name.startswith("--"))
+            found |= {option.name: word, word.lstrip("-").replace("-", "_"): word}
+    return found
 
 
 def _own_places(job: Job) -> tuple[str, ...]:

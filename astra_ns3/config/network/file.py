@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from astra_ns3.config.core.document import Document
@@ -45,7 +45,7 @@ class NetworkFile:
     warnings: tuple[str, ...] = ()
     imported: bool = False
     """Whether an importer wrote it, so that nobody asked for what it observes."""
-    document: Document | None = None
+    document: Document | None = field(default=None, compare=False)
     """The file, if its keys are read as they are: where they stand."""
 
     def place_of(self, words: str) -> str | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,16 +26,21 @@ from astra_ns3.workload.models.workload import ModelWorkload
 _CHANGED = "(changed)"
 """Stands behind a file's name in messages about it; no folder, so that paths begin at the working folder."""
 _MOST_TOLD = 3
+_LONGEST_SHOWN = 60
 
 
 @dataclass(frozen=True)
 class RunFiles:
-    """The files of a run as they were read, before any option has a say. ``places``: each one's name in messages."""
+    """The files of a run as they were read, before any option has a say.
+
+    ``places``: each one's name in messages; ``flags``: of options, by the words that one may take for keys.
+    """
 
     workload: AnyWorkload
     system: SystemConfig
     network: NetworkFile
     places: Mapping[str, str]
+    flags: Mapping[str, str] = field(default_factory=dict)
 
     def with_changes(self, changes: Mapping[str, Any]) -> RunFiles:
         """Return the files with other values of keys, each a key of one file or ``FILE.key``.
@@ -117,7 +122,11 @@ def _only_file(files: RunFiles, key: str) -> str:
     if having:
         meant = " or ".join(f"{file}.{key}" for file in having)
         raise InputError(f"'{key}' is a key of the {' and the '.join(having)}; name the file: {meant}")
-    raise InputError(f"'{key}' is no key of the workload, the system or the network{_meant(files, key)}")
+    flag = files.flags.get(key.replace("-", "_"))
+    if flag is not None:
+        raise InputError(f"'{key}' is no key of a file but an option of its own: {flag}")
+    told = key if len(key) <= _LONGEST_SHOWN else f"{key[:_LONGEST_SHOWN]}..."
+    raise InputError(f"'{told}' is no key of the workload, the system or the network{_meant(files, key)}")
 
 
 def _meant(files: RunFiles, key: str) -> str:
