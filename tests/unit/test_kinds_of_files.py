@@ -129,6 +129,16 @@ def test_a_folder_of_results_and_one_of_traces_are_named(tmp_path: Path) -> None
     assert "is a folder of Chakra traces, expected a system file; give it as -w, --workload" in said
 
 
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [("cluster.json", '{"num_nodes": 1}'), ("x.txt", ' {"a": 1}'), ("m.yaml", "# a\nname: L\n")],
+)
+def test_keys_of_nothing_that_is_known_are_no_training_loop(tmp_path: Path, name: str, content: str) -> None:
+    path = tmp_path / name
+    path.write_text(content, encoding="utf-8")
+    assert refused(path, "a workload").startswith(f"{path}: holds keys that no workload has; a model file begins with")
+
+
 def test_a_mistake_in_a_file_of_the_right_kind_is_told_as_before(tmp_path: Path) -> None:
     system = tmp_path / "system.yaml"
     system.write_text("scheduling-policy: LIFFO\npreferred-dataset-splits: 1\n", encoding="utf-8")

@@ -127,7 +127,7 @@ _SIGNS: tuple[Sign, ...] = (
     ),
     Sign(
         "a specification of AICB's workloads",
-        lambda seen: seen.path.name.startswith("Workload_spec") and seen.path.suffix == ".csv",
+        lambda seen: "Parameter_size" in seen.first_line and "World_size" in seen.first_line,
         advice="AICB's SimAI_training_workload_generator writes a text that -w reads",
     ),
     Sign("a model file", lambda seen: seen.has("kind", "model"), WORKLOAD),

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from astra_ns3.config.core.reading import read_text
 from astra_ns3.config.flow_list import FlowList
 from astra_ns3.config.formats.kinds import GROUPS, WORKLOAD, told_apart
 from astra_ns3.config.graph_workload import GraphWorkload
@@ -20,6 +22,8 @@ from astra_ns3.workload.files.flows.reading import holds_flows, read_flows
 from astra_ns3.workload.files.simai import fits_simai, read_simai
 from astra_ns3.workload.models.workload import ModelWorkload, read_model
 
+_KEY = re.compile(r"(?:\s*(?:#[^\n]*)?\n)*[A-Za-z_][\w-]*:")
+"""How YAML begins."""
 AnyWorkload = Workload | GraphWorkload | FlowList | ModelWorkload
 """A workload of any kind."""
 
@@ -48,7 +52,17 @@ def read_workload(path: str | os.PathLike[str]) -> AnyWorkload:
         for form in FORMATS:
             if form.fits(Path(path)):
                 return form.read(Path(path))
+        _check_is_a_text(path)
         return read_astra_sim(path)
+
+
+def _check_is_a_text(path: str | os.PathLike[str]) -> None:
+    """Raise InputError for keys and values, which ASTRA-sim's text, the last format, is not."""
+    text = read_text(path)
+    named = Path(path).suffix.lower() in (".json", ".yaml", ".yml")
+    if text.lstrip().startswith("{") or (named and _KEY.match(text)):
+        formats = "a model file begins with 'kind', a Chakra trace in JSON has 'global_metadata'"
+        raise InputError(f"{os.fspath(path)}: holds keys that no workload has; {formats}")
 
 
 def with_groups(workload: AnyWorkload, path: str | os.PathLike[str]) -> AnyWorkload:

@@ -61,7 +61,7 @@ def _imported(keys: Keys) -> Imported:
     if datatype in _DATATYPES:
         training["datatype"] = datatype
     data = {"kind": "transformer", "name": _name(keys, family), "model": shape, "training": training}
-    return Imported(data, tuple(_left_out(keys, sequence)))
+    return Imported(data, tuple(_left_out(keys, positions)))
 
 
 def _name(keys: Keys, family: str) -> str:
@@ -71,13 +71,13 @@ def _name(keys: Keys, family: str) -> str:
     return Path(words).name or f"{family} of {Path(keys.source).absolute().parent.name or 'a config.json'}"
 
 
-def _left_out(keys: Keys, sequence: int) -> list[str]:
+def _left_out(keys: Keys, positions: int) -> list[str]:
     """What a model file can't say, and parameters don't depend on."""
     said = []
     window = keys.data.get("sliding_window")
     sliding = keys.data.get("use_sliding_window", True)
-    if isinstance(window, int) and sliding and window < sequence:
-        said.append(f"sliding_window {window} isn't modelled: attention goes over the whole sequence")
+    if isinstance(window, int) and sliding and window < positions:
+        said.append(f"sliding_window isn't modelled: attention goes over sequences of more than {window} tokens whole")
     if keys.has("num_nextn_predict_layers") and keys.number("num_nextn_predict_layers"):
         said.append("num_nextn_predict_layers: modules that predict further tokens are left out")
     if keys.has("topk_group") and keys.has("n_group") and keys.number("topk_group") < keys.number("n_group"):
