@@ -4,34 +4,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
-from astra_ns3.cli.completion import files, words
-from astra_ns3.cli.convert import MOST_PASSES, sizes_of, tell_of
+from astra_ns3.cli.completion import words
+from astra_ns3.cli.generate_workload import generate_workload
 from astra_ns3.cli.help import CommandGroup
 from astra_ns3.cli.output import folder_for, print_json, show
-from astra_ns3.config.core.changing import settings_of
 from astra_ns3.config.flow_list import FlowList
 from astra_ns3.errors import InputError
 from astra_ns3.units import format_bytes, format_time, parse_rate, parse_time_ps
-from astra_ns3.workload.files.conversion import Unrolling, convert
 from astra_ns3.workload.files.flows.writing import WRITERS, write_flows
-from astra_ns3.workload.files.registry import read_workload
 from astra_ns3.workload.generators import flows as generators
 from astra_ns3.workload.generators.flow_sizes import DISTRIBUTIONS, FlowSizes, flow_sizes
-from astra_ns3.workload.models.changes import changed
-from astra_ns3.workload.models.hugging_face import read_as_model
-from astra_ns3.workload.models.workload import ModelWorkload
-from astra_ns3.workload.training.making import training_programs
 
 _USAGE_STATUS = 2
 _Command = Callable[..., Any]
-_MODEL_FORMATS = {"chakra": "chakra", "chakra-json": "chakra-json", "text": "astra-sim", "yaml": "model"}
-"""What models are written as, and what conversion calls it."""
-_BY_ENDING = {".yaml": "yaml", ".yml": "yaml"}
 Read = TypeVar("Read")
 
 
@@ -130,6 +119,9 @@ def generate_group(context: click.Context) -> None:
     _help_alone(context)
 
 
+generate_group.add_command(generate_workload)
+
+
 @generate_group.group("flows", cls=CommandGroup, invoke_without_command=True, examples=_FLOWS)
 @click.pass_context
 def generate_flows(context: click.Context) -> None:
@@ -211,71 +203,6 @@ def generate_on_off(
     """NPUs that send flow after flow to one other for a while, are quiet for a while, and choose another."""
     made = generators.on_off(npus, sizes, rate_bps=rate, on_ps=on, off_ps=off, duration_ps=duration, seed=seed)
     return _written(made, npus, rate, **rest)
-
-
-@generate_group.command(
-    "workload",
-    examples=(
-        "astra-ns3 generate workload inputs/workload/models/llama-3-8b.yaml --dimensions 8x4 -o traces/llama",
-        "astra-ns3 generate workload config.json -o model.yaml --set training.sequence=2048 --set parallel.tensor=8",
-    ),
-    groups={
-        "Model": ("changes", "dimensions", "passes"),
-        "Output": ("output", "written_as", "as_json"),
-    },
-)
-@click.argument("model", metavar="MODEL", shell_complete=files(".yaml", ".yml", ".json"))
-@click.option("-o", "--output", metavar="OUT", required=True, help="Where to write.")
-@click.option(
-    "--format",
-    "written_as",
-    type=click.Choice(tuple(_MODEL_FORMATS)),
-    help="Chakra's traces (OUT.<rank>.et, or .json), ASTRA-sim's text, or a model file with all keys written out.  "
-    "[default: yaml if OUT ends in .yaml or .yml, or MODEL is a config.json; else chakra]",
-)
-@click.option(
-    "--dimensions",
-    metavar="SIZES",
-    help="NPUs along each dimension, such as 8 or 2x4.  [default: as few as can be, cut where their groups end]",
-)
-@click.option(
-    "--passes",
-    type=click.IntRange(1, MOST_PASSES),
-    default=1,
-    show_default=True,
-    help="Iterations, of Chakra's traces.",
-)
-@click.option("--set", "changes", multiple=True, metavar="KEY=VALUE", help="Another value, such as parallel.tensor=4.")
-@click.option("--json", "as_json", is_flag=True, help="Print what was written as JSON.")
-def generate_workload(
-    model: str,
-    output: str,
-    written_as: str | None,
-    dimensions: str | None,
-    passes: int,
-    changes: tuple[str, ...],
-    as_json: bool,
-) -> int:
-    """Write what MODEL comes to on so many NPUs: a model file, or a config.json of Hugging Face."""
-    read = read_as_model(model)
-    workload = read_workload(model) if read is None else read.workload
-    if not isinstance(workload, ModelWorkload):
-        raise InputError(f"{model}: isn't a model file; astra-ns3 convert writes other workloads")
-    settings = settings_of(changes)
-    workload = changed(workload, settings)
-    usual = "chakra" if read is None else "yaml"
-    target = _MODEL_FORMATS[written_as or _BY_ENDING.get(Path(output).suffix.lower(), usual)]
-    sizes = sizes_of(dimensions) or _usual_sizes(workload)
-    with folder_for(output):
-        converted = convert(workload, target, output, Unrolling(sizes, passes))
-    notes = () if read is None else (*read.notes, *read.defaults(settings))
-    return tell_of(converted._replace(warnings=(*notes, *converted.warnings)), as_json=as_json)
-
-
-def _usual_sizes(workload: ModelWorkload) -> tuple[int, ...]:
-    """As few NPUs as can be, along as many dimensions as its groups of NPUs end at."""
-    npus = workload.least_npus
-    return training_programs(workload.plan(npus), workload.clock(), 1, (npus,)).grid.sizes
 
 
 def _written(flows: FlowList, npus: int, rate_bps: int | None, *, output: str, written_as: str, as_json: bool) -> int:

@@ -71,6 +71,7 @@ FILES: list[tuple[str, str | bytes, str, str | None, str]] = [
     ("flows.parquet", b"PAR1\x00\x15\x04", "a table in Parquet", None, "report and plot"),
     ("index.sqlite", b"SQLite format 3\x00\x10", "a database", None, "study"),
     ("mine.et", b"\x0a\x02\x08\x01", "a Chakra trace", "a workload", "-w, --workload"),
+    ("t.json", '{"version": "0.0.4", "attr": []}', "a Chakra trace", "a workload", "-w, --workload"),
     ("config.txt", "ENABLE_QCN 1\nCC_MODE 1\n", "a config.txt of HPCC's simulator", "a network file", "-n, --network"),
 ]
 OURS = [

@@ -32,6 +32,7 @@ _OPTION: Mapping[str, str] = {
 """What takes a file, by what it is taken as."""
 _MOST_BYTES = 4 * 1024 * 1024
 """Larger files are told by how they begin."""
+_BEGINNING = 400
 _PARQUET, _SQLITE, _PROTOBUF_SUFFIX = b"PAR1", b"SQLite format 3\0", ".et"
 _GRAPH_COUNTS = re.compile(r"\d+ \d+ \d+( \d+ \d+( \w+)?)?")
 """The first line of a topology text of HPCC's simulator, or of SimAI's."""
@@ -81,6 +82,12 @@ def _is_system(seen: Glimpse) -> bool:
 
 def _is_groups(seen: Glimpse) -> bool:
     return bool(seen.data) and all(key.isdigit() and isinstance(each, list) for key, each in seen.data.items())
+
+
+def _is_chakra_json(seen: Glimpse) -> bool:
+    """One object, or metadata first and then an object for each node."""
+    begin = seen.text[:_BEGINNING].lstrip()
+    return begin.startswith("{") and ('"workload_graph"' in begin or ('"version"' in begin and '"attr"' in begin))
 
 
 def _is_config_txt(seen: Glimpse) -> bool:
@@ -138,7 +145,7 @@ _SIGNS: tuple[Sign, ...] = (
     Sign("a file of communicators", _is_groups, GROUPS),
     Sign("a folder of Chakra traces", lambda seen: any(seen.path.glob(f"*{_PROTOBUF_SUFFIX}")), WORKLOAD),
     Sign("a Chakra trace", lambda seen: seen.path.suffix == _PROTOBUF_SUFFIX, WORKLOAD),
-    Sign("a Chakra trace", lambda seen: "global_metadata" in seen.data, WORKLOAD),
+    Sign("a Chakra trace", _is_chakra_json, WORKLOAD),
     Sign("a system file", _is_system, SYSTEM),
     Sign("a network file", lambda seen: seen.has("topology") or seen.has("topology-name"), NETWORK),
     Sign("a config.txt of HPCC's simulator", _is_config_txt, NETWORK),

@@ -61,7 +61,7 @@ def _check_is_a_text(path: str | os.PathLike[str]) -> None:
     text = read_text(path)
     named = Path(path).suffix.lower() in (".json", ".yaml", ".yml")
     if text.lstrip().startswith("{") or (named and _KEY.match(text)):
-        formats = "a model file begins with 'kind', a Chakra trace in JSON has 'global_metadata'"
+        formats = "a model file begins with 'kind', a Chakra trace in JSON with 'version' or 'workload_graph'"
         raise InputError(f"{os.fspath(path)}: holds keys that no workload has; {formats}")
 
 
