@@ -27,6 +27,18 @@ def words(known: Words, *, endings: tuple[str, ...] | None = None) -> Complete:
     return complete
 
 
+def listed(known: Iterable[str]) -> Complete:
+    """Return what completes the last of several words with commas between them."""
+    names = tuple(known)
+
+    def complete(context: click.Context, parameter: click.Parameter, begun: str) -> list[CompletionItem]:
+        before, comma, last = begun.rpartition(",")
+        sign = last[:1] if last[:1] in ("+", "-") else ""
+        return [CompletionItem(f"{before}{comma}{sign}{name}") for name in names if f"{sign}{name}".startswith(last)]
+
+    return complete
+
+
 def files(*endings: str) -> Complete:
     """Return what completes the path of a file with one of the ``endings``; without any, of every file."""
     return lambda context, parameter, begun: _paths(begun, endings)

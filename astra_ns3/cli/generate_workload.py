@@ -73,7 +73,7 @@ def generate_workload(
     workload = read_workload(model) if read is None else read.workload
     if not isinstance(workload, ModelWorkload):
         raise InputError(f"{model}: isn't a model file; astra-ns3 convert writes other workloads")
-    settings = settings_of(changes)
+    settings = {key.removeprefix("workload."): value for key, value in settings_of(changes).items()}
     workload = changed(workload, settings)
     usual = "chakra" if read is None else "yaml"
     target = _MODEL_FORMATS[written_as or _BY_ENDING.get(Path(output).suffix.lower(), usual)]

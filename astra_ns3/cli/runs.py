@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from astra_ns3.cli.completion import folders, words
+from astra_ns3.cli.completion import folders, listed
 from astra_ns3.cli.help import Command
 from astra_ns3.cli.output import log_warning, print_json, show, show_logs
 from astra_ns3.errors import InputError
@@ -35,7 +35,7 @@ _LONGEST_SHOWN = 60
 @click.option(
     "--columns",
     metavar="NAMES",
-    shell_complete=words(tuple(COLUMNS)),
+    shell_complete=listed(COLUMNS),
     help=f"Separated by commas: {', '.join(COLUMNS)}, or any dotted key of run.json; with + in front besides the usual "
     f"ones.  [default: {','.join(USUAL)}]",
 )
@@ -44,13 +44,12 @@ _LONGEST_SHOWN = 60
     "conditions",
     multiple=True,
     metavar="COLUMN=VALUE",
-    shell_complete=words(tuple(f"{name}=" for name in COLUMNS)),
     help="Only these runs; also !=, <, <=, > and >=, with units, such as finish<2ms; may be repeated.",
 )
 @click.option(
     "--sort",
     metavar="NAMES",
-    shell_complete=words(tuple(COLUMNS)),
+    shell_complete=listed(COLUMNS),
     help="Columns separated by commas, the first counts most; with - in front the largest first.  [default: folder]",
 )
 @click.option(

@@ -41,6 +41,8 @@ def completed(*words: str) -> list[str]:
         (("convert", "--to", "chakra"), ["chakra", "chakra-json"]),
         (("generate", "flows", "incast", "--sizes", "web"), [name for name in DISTRIBUTIONS if name[:3] == "web"]),
         (("runs", "--columns", "fin"), ["finish"]),
+        (("runs", "--columns", "name,fin"), ["name,finish"]),
+        (("runs", "--sort", "npus,-fin"), ["npus,-finish"]),
         (("sho",), ["show"]),
     ],
 )
