@@ -94,7 +94,7 @@ def _text(columns: Sequence[Column], runs: Sequence[FoundRun], found: Found, for
         rows = [[_cell(column.value(run)) for column in columns] for run in runs]
         return Table("runs.csv", [column.key for column in columns], rows).text().rstrip("\n")
     if not runs:
-        return f"no run of {counted(len(found.runs), 'run', 'runs')}" if found.runs else "no runs"
+        return f"none of {counted(len(found.runs), 'run', 'runs')} fits" if found.runs else "no runs"
     return table([[column.heading for column in columns], *([column.shown(run) for column in columns] for run in runs)])
 
 
