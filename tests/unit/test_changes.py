@@ -104,6 +104,7 @@ def test_what_is_in_force_gives_the_same_run_again() -> None:
             "'rate' is no key of the workload, the system or the network; did you mean 'network.topology.link.rate'",
         ),
         ({"backend": "analytical"}, "'backend' is no key of a file but an option of its own: --backend"),
+        ({"CC_MODE": 3}, "'CC_MODE' is a key of a config.txt; set what it becomes, as network.transport.payload"),
         ({"remote-memory-configuration": "x"}, "is no key of the workload"),
         ({"k" * 200: 1}, f"'{'k' * 60}...' is no key"),
         ({"topologi.npus": 16}, "did you mean 'topology.npus'?"),

@@ -15,6 +15,7 @@ from astra_ns3.config.formats.logical_topology import read_logical_topology
 from astra_ns3.config.formats.remote_memory import read_remote_memory
 from astra_ns3.config.network.file import read_network_file
 from astra_ns3.errors import InputError
+from astra_ns3.studies.file import read_study
 from astra_ns3.system.file import read_system
 from astra_ns3.workload.files.registry import read_workload
 from astra_ns3.workload.models.workload import read_model
@@ -27,6 +28,7 @@ READERS: dict[str, Callable[[Path], object]] = {
     "a file of logical dimensions": read_logical_topology,
     "a file of remote memory": read_remote_memory,
     "a file of slowdowns": read_compute_slowdown,
+    "a study's file": read_study,
 }
 LLAMA = {
     "model_type": "llama",
@@ -81,7 +83,7 @@ OURS = [
     ("system/flat.txt", "a system file", "a system file", "-s, --system"),
     ("system/flat.yaml", "a system file", "a system file", "-s, --system"),
     ("network/ring-8.yaml", "a network file", "a network file", "-n, --network"),
-    ("studies/first.yaml", "a study's file", None, "astra-ns3 study"),
+    ("studies/first.yaml", "a study's file", "a study's file", "astra-ns3 study"),
 ]
 
 

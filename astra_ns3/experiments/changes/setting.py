@@ -13,6 +13,7 @@ from astra_ns3.config.core.document import Document
 from astra_ns3.config.core.model import ConfigModel, shown
 from astra_ns3.config.flow_list import FlowList
 from astra_ns3.config.formats.analytical import analytical_version
+from astra_ns3.config.formats.hpcc_keys import KEYS as CONFIG_TXT_KEYS
 from astra_ns3.config.graph_workload import GraphWorkload
 from astra_ns3.config.network.analytical_network import AnalyticalNetwork, parse_version_1, parse_version_2
 from astra_ns3.config.network.file import NetworkFile
@@ -125,6 +126,8 @@ def _only_file(files: RunFiles, key: str) -> str:
     flag = files.flags.get(key.replace("-", "_"))
     if flag is not None:
         raise InputError(f"'{key}' is no key of a file but an option of its own: {flag}")
+    if key.upper() in CONFIG_TXT_KEYS:
+        raise InputError(f"'{key}' is a key of a config.txt; set what it becomes, as network.transport.payload=4000")
     told = key if len(key) <= _LONGEST_SHOWN else f"{key[:_LONGEST_SHOWN]}..."
     raise InputError(f"'{told}' is no key of the workload, the system or the network{_meant(files, key)}")
 
