@@ -12,7 +12,7 @@ from astra_ns3.cli.help import Command
 from astra_ns3.cli.output import log_warning, print_json, show, show_logs
 from astra_ns3.errors import InputError
 from astra_ns3.experiments.listing.choosing import in_order, wanted
-from astra_ns3.experiments.listing.columns import COLUMNS, USUAL, Column, columns_of, plain
+from astra_ns3.experiments.listing.columns import COLUMNS, USUAL, Column, columns_of, plain, printable
 from astra_ns3.experiments.listing.finding import Found, FoundRun, find_runs
 from astra_ns3.experiments.tables import Table
 from astra_ns3.report.alignment import counted, table
@@ -100,7 +100,7 @@ def _text(columns: Sequence[Column], runs: Sequence[FoundRun], found: Found, for
 
 def _cell(value: Any) -> str | int | None:
     plain_number = isinstance(value, int) and not isinstance(value, bool)
-    return value if value is None or plain_number else plain(value)
+    return value if value is None or plain_number else plain(value).encode("utf-8", "replace").decode()
 
 
 def _print_json(columns: Sequence[Column], runs: Sequence[FoundRun], found: Found) -> None:
@@ -114,4 +114,4 @@ def _damaged(found: Found) -> str:
     told = "; ".join(f"{folder}: {why}" for folder, why in found.damaged[:_MOST_DAMAGED])
     more = "; ..." if found.damaged[_MOST_DAMAGED:] else ""
     count = counted(len(found.damaged), "folder", "folders")
-    return " ".join(f"{count} left out, whose run can't be read: {told}{more}".split())
+    return printable(" ".join(f"{count} left out, whose run can't be read: {told}{more}".split()))

@@ -7,7 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
+from support.small_run import small_run
 
+import astra_ns3
+from astra_ns3.cli.validate import validate_command
 from astra_ns3.config.core.changing import settings_of
 from astra_ns3.config.core.document import Document
 from astra_ns3.config.network.analytical_network import AnalyticalNetwork
@@ -94,6 +98,24 @@ def test_what_is_in_force_gives_the_same_run_again() -> None:
     document = json.loads(json.dumps({"network": found.network.document(), "system": found.system.document()}))
     assert parse_network(document["network"]) == found.network
     assert parse_system(document["system"]) == found.system
+
+
+def test_run_json_holds_what_was_in_force_and_the_file_stays() -> None:
+    before = dict(small_run())
+    result = astra_ns3.run(**before, changes={"system.endpoint-delay": 33})
+    assert result.metadata["system"]["endpoint-delay"] == 33
+    assert astra_ns3.run(**small_run()).metadata["system"]["endpoint-delay"] != 33
+
+
+def test_validate_takes_changes_from_the_command_line() -> None:
+    files = ("-w", str(WORKLOAD), "-s", str(SYSTEM), "-n", str(NETWORK))
+    words = ("--set", "topology.link.rate=400Gbps", "--set", "network.topology.switch.buffer=64MB", "--json")
+    done = CliRunner().invoke(validate_command, [*files, *words], standalone_mode=False)
+    assert done.exception is None
+    (marking,) = json.loads(done.stdout)["in_force"]["ecn"]
+    assert marking["rate_bps"] == 400 * 10**9
+    twice = CliRunner().invoke(validate_command, [*files, "--set", "npus=1", "--set", "npus=2"], standalone_mode=False)
+    assert "--set npus: the key is given twice" in str(twice.exception)
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import logging
+import os
 from pathlib import Path
 from typing import Any
 
@@ -176,7 +177,13 @@ def test_damaged_folders_are_one_line_at_the_end(results: Path) -> None:
 
 def test_control_letters_of_a_name_never_reach_the_terminal(tmp_path: Path) -> None:
     put(tmp_path / "a", run_json("red\u001b[31m", 1))
-    assert "\u001b" not in runs(str(tmp_path)).stdout
+    put(tmp_path / os.fsdecode(b"\xff\x1b[32m"), run_json("b", 1))
+    put(tmp_path / "green\u001b[32m", "{")
+    result = runs(str(tmp_path))
+    assert result.exception is None
+    assert "\u001b" not in result.stdout + result.stderr
+    for form in ("csv", "json"):
+        assert runs(str(tmp_path), "--format", form).exception is None
 
 
 @pytest.mark.parametrize(

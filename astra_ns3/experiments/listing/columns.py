@@ -41,7 +41,12 @@ class Column:
                 return form(value)
             except (OverflowError, ValueError):  # of a damaged file
                 return str(value)[:_MOST_TOLD]
-        return "".join(letter if letter.isprintable() else "?" for letter in plain(value))
+        return printable(plain(value))
+
+
+def printable(text: str) -> str:
+    """``text`` with question marks for letters that a terminal would act upon or can't show."""
+    return "".join(letter if letter.isprintable() else "?" for letter in text)
 
 
 def plain(value: Any) -> str:
