@@ -142,6 +142,12 @@ def test_keys_of_nothing_that_is_known_are_no_training_loop(tmp_path: Path, name
     assert refused(path, "a workload").startswith(f"{path}: holds keys that no workload has; a model file begins with")
 
 
+def test_a_long_file_is_told_by_its_keys_at_the_top(tmp_path: Path) -> None:
+    path = tmp_path / "system.yaml"
+    path.write_text("scheduling-policy: LIFO\n" + "# nothing\n" * 60_000, encoding="utf-8")
+    assert "is a system file, expected a network file" in refused(path, "a network file")
+
+
 def test_a_mistake_in_a_file_of_the_right_kind_is_told_as_before(tmp_path: Path) -> None:
     system = tmp_path / "system.yaml"
     system.write_text("scheduling-policy: LIFFO\npreferred-dataset-splits: 1\n", encoding="utf-8")

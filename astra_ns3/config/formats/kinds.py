@@ -32,6 +32,9 @@ _OPTION: Mapping[str, str] = {
 """What takes a file, by what it is taken as."""
 _MOST_BYTES = 4 * 1024 * 1024
 """Larger files are told by how they begin."""
+_MOST_YAML = 256 * 1024
+"""Letters; of longer YAML, which takes seconds to read, the keys at the top are looked for."""
+_KEY_AT_THE_TOP = re.compile(r"^([A-Za-z_][\w-]*):", re.MULTILINE)
 _BEGINNING = 400
 _PARQUET, _SQLITE, _PROTOBUF_SUFFIX = b"PAR1", b"SQLite format 3\0", ".et"
 _GRAPH_COUNTS = re.compile(r"\d+ \d+ \d+( \d+ \d+( \w+)?)?")
@@ -214,6 +217,8 @@ def _glimpse(path: Path) -> Glimpse:
 def _plain_data(content: bytes) -> Mapping[str, object]:
     """The keys at the top of JSON or YAML; none if it is neither."""
     text = content.decode("utf-8-sig", "replace")
+    if len(text) > _MOST_YAML and not text.lstrip().startswith("{"):
+        return dict.fromkeys(_KEY_AT_THE_TOP.findall(text))
     try:
         data = json.loads(text) if text.lstrip().startswith("{") else parse_yaml(text, "").data
     except (ValueError, RecursionError, InputError):
