@@ -8,6 +8,8 @@ from importlib import import_module
 import click
 from click.shell_completion import CompletionItem
 
+from astra_ns3.cli.help import CommandGroup
+
 COMMANDS: Mapping[str, tuple[str, str]] = {
     "run": ("run:run_command", "Run a workload on a system and a network."),
     "study": ("study:study_command", "Play the many runs of a study's file, and draw its figures."),
@@ -19,6 +21,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
         "example:example_command",
         "Copy the examples into DIR: workloads, systems, networks, hooks, parts of your own.",
     ),
+    "runs": ("runs:runs_command", "List the runs in DIR and below, with columns of your choice."),
     "plot": ("plot:plot_command", "Draw a picture of the run in DIR, or list what can be drawn."),
     "timeline": ("timeline:timeline_command", "Write the run in DIR as a trace that Perfetto opens."),
     "explain": ("explain:explain_command", "Say why the run in DIR took as long as it did."),
@@ -28,7 +31,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
 """Name -> where in this folder it is, and the first line of its help."""
 
 
-class Commands(click.Group):
+class Commands(CommandGroup):
     """A group whose commands are those of :data:`COMMANDS`."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:

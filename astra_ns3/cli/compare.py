@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import click
 
+from astra_ns3.cli.completion import results
+from astra_ns3.cli.help import Command
 from astra_ns3.cli.output import print_json, show
 from astra_ns3.experiments.integrity import blaming_damage
 from astra_ns3.experiments.result import Result
 from astra_ns3.report.comparison.compare import compare
 
 
-@click.command("compare")
-@click.argument("a", metavar="A")
-@click.argument("b", metavar="B")
+@click.command(
+    "compare",
+    cls=Command,
+    examples=("astra-ns3 compare results/dcqcn results/hpcc", "astra-ns3 compare results/dcqcn results/hpcc --json"),
+)
+@click.argument("a", metavar="A", shell_complete=results)
+@click.argument("b", metavar="B", shell_complete=results)
 @click.option("--json", "as_json", is_flag=True, help="Print all that differs as JSON.")
 def compare_command(a: str, b: str, as_json: bool) -> int:
     """Print what differs between the runs in the folders A and B.

@@ -7,6 +7,8 @@ from math import prod
 
 import click
 
+from astra_ns3.cli.completion import files
+from astra_ns3.cli.help import Command
 from astra_ns3.cli.output import print_json, show, tell
 from astra_ns3.errors import InputError
 from astra_ns3.workload.files.chakra.trace import ChakraTrace, read_chakra
@@ -20,9 +22,20 @@ MOST_PASSES = 1_000_000
 _DIMENSIONS = re.compile(r"[1-9][0-9]{0,6}(x[1-9][0-9]{0,6})*")
 
 
-@click.command("convert")
-@click.argument("source", metavar="IN")
-@click.argument("output", metavar="OUT")
+@click.command(
+    "convert",
+    cls=Command,
+    examples=(
+        "astra-ns3 convert inputs/workload/DLRM_HybridParallel.txt dlrm --dimensions 2x4",
+        "astra-ns3 convert inputs/workload/flows-16.csv flows.cm --to htsim",
+    ),
+    groups={
+        "What a loop becomes": ("dimensions", "passes", "scheduling_policy"),
+        "Formats": ("target", "groups", "as_json"),
+    },
+)
+@click.argument("source", metavar="IN", shell_complete=files())
+@click.argument("output", metavar="OUT", shell_complete=files())
 @click.option(
     "--to",
     "target",
@@ -43,7 +56,9 @@ _DIMENSIONS = re.compile(r"[1-9][0-9]{0,6}(x[1-9][0-9]{0,6})*")
     show_default=True,
     help="Of the system that such a loop is played on.",
 )
-@click.option("--groups", metavar="FILE", help="Communicators of a Chakra trace, ASTRA-sim's JSON.")
+@click.option(
+    "--groups", metavar="FILE", shell_complete=files(".json"), help="Communicators of a Chakra trace, ASTRA-sim's JSON."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print what was written as JSON.")
 def convert_command(
     source: str,

@@ -6,11 +6,13 @@ from pathlib import Path
 
 import click
 
+from astra_ns3.cli.completion import folders
+from astra_ns3.cli.help import Command
 from astra_ns3.cli.output import show
 
 
-@click.command("example")
-@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+@click.command("example", cls=Command, examples=("astra-ns3 example mine", "astra-ns3 example inputs"))
+@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path), shell_complete=folders)
 def example_command(folder: Path) -> int:
     """Copy the examples into DIR: workloads, systems, networks, hooks, parts of your own.
 

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import click
 
+from astra_ns3.cli.completion import results
+from astra_ns3.cli.help import Command
 from astra_ns3.cli.output import print_json, show
 
 
-@click.command("explain")
-@click.argument("folder", metavar="DIR")
+@click.command(
+    "explain",
+    cls=Command,
+    examples=("astra-ns3 explain results/mine", "astra-ns3 explain results/mine --iteration 0 --top 3 --json"),
+)
+@click.argument("folder", metavar="DIR", shell_complete=results)
 @click.option("--iteration", type=click.IntRange(0), help="Explain one training pass.  [default: the whole run]")
 @click.option("--collective", type=click.IntRange(0), help="Explain one collective, by its number in collectives.csv.")
 @click.option("--top", type=click.IntRange(1), default=10, show_default=True, help="So many messages, links and NPUs.")

@@ -8,25 +8,19 @@ from typing import Any, TypeVar
 
 import click
 
-from astra_ns3.cli.convert import MOST_PASSES, sizes_of, tell_of
-from astra_ns3.cli.output import print_json, show
-from astra_ns3.config.core.yaml_document import parse_yaml
+from astra_ns3.cli.completion import words
+from astra_ns3.cli.generate_workload import generate_workload
+from astra_ns3.cli.help import CommandGroup
+from astra_ns3.cli.output import folder_for, print_json, show
 from astra_ns3.config.flow_list import FlowList
 from astra_ns3.errors import InputError
 from astra_ns3.units import format_bytes, format_time, parse_rate, parse_time_ps
-from astra_ns3.workload.files.conversion import Unrolling, convert
 from astra_ns3.workload.files.flows.writing import WRITERS, write_flows
-from astra_ns3.workload.files.registry import read_workload
 from astra_ns3.workload.generators import flows as generators
 from astra_ns3.workload.generators.flow_sizes import DISTRIBUTIONS, FlowSizes, flow_sizes
-from astra_ns3.workload.models.changes import changed
-from astra_ns3.workload.models.workload import ModelWorkload
-from astra_ns3.workload.training.making import training_programs
 
 _USAGE_STATUS = 2
 _Command = Callable[..., Any]
-_MODEL_FORMATS = {"chakra": "chakra", "chakra-json": "chakra-json", "text": "astra-sim", "yaml": "model"}
-"""What models are written as, and what conversion calls it."""
 Read = TypeVar("Read")
 
 
@@ -61,6 +55,7 @@ def _shared(command: _Command) -> _Command:
         click.option(
             "--sizes",
             type=_read_by(flow_sizes),
+            shell_complete=words(tuple(DISTRIBUTIONS), endings=()),
             required=True,
             metavar="SIZES",
             help=f"Of flows: {', '.join(DISTRIBUTIONS)}, one size such as 100KB, or a file of sizes and percentages.",
@@ -81,7 +76,40 @@ _INTERVAL = click.option(
 )
 
 
-@click.group("generate", invoke_without_command=True)
+_FLOWS = (
+    "astra-ns3 generate flows poisson --npus 16 --sizes web-search --rate 100Gbps --load 0.5 --duration 1ms "
+    "-o flows.csv",
+    "astra-ns3 generate flows incast --npus 16 --sizes 64KB --senders 8 --bursts 10 --interval 100us -o incast.csv",
+)
+"""Examples of lists of flows."""
+_OF_FLOWS = {
+    "Flows": (
+        "npus",
+        "sizes",
+        "seed",
+        "rate",
+        "load",
+        "duration",
+        "on",
+        "off",
+        "senders",
+        "bursts",
+        "rounds",
+        "interval",
+    ),
+    "Output": ("output", "written_as", "as_json"),
+}
+
+
+@click.group(
+    "generate",
+    cls=CommandGroup,
+    invoke_without_command=True,
+    examples=(
+        _FLOWS[0],
+        "astra-ns3 generate workload inputs/workload/models/llama-3-8b.yaml --dimensions 8x4 -o traces/llama",
+    ),
+)
 @click.pass_context
 def generate_group(context: click.Context) -> None:
     """Make a workload: flows by chance, or what a model file comes to.
@@ -91,14 +119,25 @@ def generate_group(context: click.Context) -> None:
     _help_alone(context)
 
 
-@generate_group.group("flows", invoke_without_command=True)
+generate_group.add_command(generate_workload)
+
+
+@generate_group.group("flows", cls=CommandGroup, invoke_without_command=True, examples=_FLOWS)
 @click.pass_context
 def generate_flows(context: click.Context) -> None:
     """Make a list of flows."""
     _help_alone(context)
 
 
-@generate_flows.command("poisson")
+@generate_flows.command(
+    "poisson",
+    groups=_OF_FLOWS,
+    examples=(
+        _FLOWS[0],
+        "astra-ns3 generate flows poisson --npus 32 --sizes 1MB --rate 400Gbps --load 0.3 --duration 200us "
+        "-o p.cm --format htsim",
+    ),
+)
 @_shared
 @_RATE
 @_DURATION
@@ -109,7 +148,11 @@ def generate_poisson(npus: int, sizes: FlowSizes, rate: int, duration: int, load
     return _written(made, npus, rate, **rest)
 
 
-@generate_flows.command("incast")
+@generate_flows.command(
+    "incast",
+    groups=_OF_FLOWS,
+    examples=("astra-ns3 generate flows incast --npus 16 --sizes 64KB --senders 15 -o incast.csv", _FLOWS[1]),
+)
 @_shared
 @_INTERVAL
 @click.option("--senders", type=click.IntRange(1), required=True, help="To one receiver at once.")
@@ -122,7 +165,14 @@ def generate_incast(
     return _written(made, npus, None, **rest)
 
 
-@generate_flows.command("permutation")
+@generate_flows.command(
+    "permutation",
+    groups=_OF_FLOWS,
+    examples=(
+        "astra-ns3 generate flows permutation --npus 16 --sizes 2MB -o permutation.csv",
+        "astra-ns3 generate flows permutation --npus 16 --sizes 2MB --rounds 4 --interval 1ms --seed 7 -o rounds.csv",
+    ),
+)
 @_shared
 @_INTERVAL
 @click.option("--rounds", type=click.IntRange(1), default=1, show_default=True, help="How many.")
@@ -132,7 +182,16 @@ def generate_permutation(npus: int, sizes: FlowSizes, rounds: int, interval: int
     return _written(made, npus, None, **rest)
 
 
-@generate_flows.command("on-off")
+@generate_flows.command(
+    "on-off",
+    groups=_OF_FLOWS,
+    examples=(
+        "astra-ns3 generate flows on-off --npus 16 --sizes 100KB --rate 100Gbps --on 50us --off 50us "
+        "--duration 1ms -o on-off.csv",
+        "astra-ns3 generate flows on-off --npus 8 --sizes 1MB --rate 25Gbps --on 1ms --off 3ms "
+        "--duration 9ms --seed 2 -o other.csv",
+    ),
+)
 @_shared
 @_RATE
 @_DURATION
@@ -146,68 +205,9 @@ def generate_on_off(
     return _written(made, npus, rate, **rest)
 
 
-@generate_group.command("workload")
-@click.argument("model", metavar="MODEL")
-@click.option("-o", "--output", metavar="OUT", required=True, help="Where to write.")
-@click.option(
-    "--format",
-    "written_as",
-    type=click.Choice(tuple(_MODEL_FORMATS)),
-    default="chakra",
-    show_default=True,
-    help="Chakra's traces (OUT.<rank>.et, or .json), ASTRA-sim's text, or a model file with all keys written out.",
-)
-@click.option(
-    "--dimensions",
-    metavar="SIZES",
-    help="NPUs along each dimension, such as 8 or 2x4.  [default: as few as can be, cut where their groups end]",
-)
-@click.option(
-    "--passes",
-    type=click.IntRange(1, MOST_PASSES),
-    default=1,
-    show_default=True,
-    help="Iterations, of Chakra's traces.",
-)
-@click.option("--set", "changes", multiple=True, metavar="KEY=VALUE", help="Another value, such as parallel.tensor=4.")
-@click.option("--json", "as_json", is_flag=True, help="Print what was written as JSON.")
-def generate_workload(
-    model: str,
-    output: str,
-    written_as: str,
-    dimensions: str | None,
-    passes: int,
-    changes: tuple[str, ...],
-    as_json: bool,
-) -> int:
-    """Write what the model file MODEL comes to on so many NPUs."""
-    workload = read_workload(model)
-    if not isinstance(workload, ModelWorkload):
-        raise InputError(f"{model}: isn't a model file; astra-ns3 convert writes other workloads")
-    if changes:
-        workload = changed(workload, dict(_change(text) for text in changes))
-    sizes = sizes_of(dimensions) or _usual_sizes(workload)
-    converted = convert(workload, _MODEL_FORMATS[written_as], output, Unrolling(sizes, passes))
-    return tell_of(converted, as_json=as_json)
-
-
-def _usual_sizes(workload: ModelWorkload) -> tuple[int, ...]:
-    """As few NPUs as can be, along as many dimensions as its groups of NPUs end at."""
-    npus = workload.least_npus
-    return training_programs(workload.plan(npus), workload.clock(), 1, (npus,)).grid.sizes
-
-
-def _change(text: str) -> tuple[str, object]:
-    """The key and the value, as YAML reads it, of ``KEY=VALUE``; raises InputError."""
-    key, equals, value = text.partition("=")
-    if not equals or not key:
-        raise InputError(f"--set is '{text[:40]}', expected KEY=VALUE, such as parallel.tensor=4")
-    document = parse_yaml(f"value: {value}", f"--set {key}").data
-    return key, document["value"] if isinstance(document, dict) else None
-
-
 def _written(flows: FlowList, npus: int, rate_bps: int | None, *, output: str, written_as: str, as_json: bool) -> int:
-    write_flows(flows, output, written_as)
+    with folder_for(output):
+        write_flows(flows, output, written_as)
     load = math.inf if rate_bps is None else generators.offered_load(flows, npus, rate_bps)
     size, last_ps = int(flows.sizes_bytes.sum()), int(flows.starts_ps.max())
     if as_json:

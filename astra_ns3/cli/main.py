@@ -35,6 +35,11 @@ def _print_versions(context: click.Context, _parameter: click.Parameter, wanted:
 @click.group(
     name=_NAME,
     cls=Commands,
+    examples=(
+        "astra-ns3 example mine",
+        "astra-ns3 run -w inputs/workload/micro-all-reduce.txt -s inputs/system/flat.txt "
+        "-n inputs/network/roce-16.yaml",
+    ),
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="Exit status: 0 done, 2 bad input, 3 stalled, 4 a limit reached, 5 ns-3 failed, 6 the results could not be "

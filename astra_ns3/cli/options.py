@@ -7,9 +7,11 @@ from typing import Any
 
 import click
 
+from astra_ns3.cli.completion import Complete, files, folders, words
 from astra_ns3.cli.output import LOG_LEVELS
 from astra_ns3.errors import InputError
-from astra_ns3.experiments.option import Flag, Option, options_of
+from astra_ns3.experiments.option import GROUPS as HEADINGS
+from astra_ns3.experiments.option import SEEDS, Flag, Option, options_of
 from astra_ns3.experiments.options import Options
 from astra_ns3.experiments.request import RunRequest
 
@@ -52,25 +54,25 @@ def run_parameters(request: type[RunRequest], seeds: click.Option, *more: click.
     return [*inputs, *others[:place], seeds, *others[place:], *more]
 
 
-def without_effect(words: Mapping[str, Any]) -> Iterable[str]:
+def without_effect(given: Mapping[str, Any]) -> Iterable[str]:
     """What is to be said of options that are only read since ASTRA-sim 2 has them."""
-    given = [name for option in _LOGS for name in option.opts if words[str(option.name)] is not None]
-    if given:
-        yield f"without effect here: {', '.join(given)} (log files of ASTRA-sim 2's; see --log-level)"
+    logs = [name for option in _LOGS for name in option.opts if given[str(option.name)] is not None]
+    if logs:
+        yield f"without effect here: {', '.join(logs)} (log files of ASTRA-sim 2's; see --log-level)"
 
 
 def _parameters(options: Iterable[Option]) -> list[click.Option]:
     return [_parameter(option, flag) for option in options for flag in option.flags]
 
 
-def values(options: Iterable[Option], words: Mapping[str, Any]) -> dict[str, Any]:
+def values(options: Iterable[Option], said: Mapping[str, Any]) -> dict[str, Any]:
     """What the words of a command line come to: a value for each option that has flags."""
     found: dict[str, Any] = {}
     for option in options:
-        given = [words[_place(flag)] for flag in option.flags]
+        given = [said[_place(flag)] for flag in option.flags]
         if given and option.made is None:
             (found[option.name],) = given
-        elif option.made is not None and any(word is not None for word in given):
+        elif option.made is not None and any(word not in (None, ()) for word in given):
             found[option.name] = option.made(*given)
     return found
 
@@ -90,12 +92,33 @@ def _parameter(option: Option, flag: Flag) -> click.Option:
         more |= {"type": None if option.kind is bool else kind, "is_flag": True if option.kind is bool else None}
     return click.Option(
         [*flag.names.split(), _place(flag)],
-        multiple=option.many,
+        multiple=option.many or flag.many,
+        shell_complete=_completed(flag),
         required=option.needed,
         metavar=flag.metavar,
         help=flag.help,
         **more,
     )
+
+
+def _completed(flag: Flag) -> Complete | None:
+    """What a shell puts in the place of its word; None: what click does, choices."""
+    if flag.folder:
+        return folders
+    if flag.endings is not None:
+        return files(*flag.endings)
+    return words(flag.suggested) if flag.suggested else None
+
+
+def groups_of(parameters: Iterable[click.Parameter], request: type[RunRequest]) -> dict[str, list[str]]:
+    """Return the headings that a command's options stand under, each with the names of its parameters."""
+    headings = {_place(flag): option.group for option in options_of(request) for flag in option.flags}
+    headings["seeds"] = SEEDS
+    found: dict[str, list[str]] = {heading: [] for heading in HEADINGS}
+    for name in (str(parameter.name) for parameter in parameters):
+        if headings.get(name):
+            found[headings[name]].append(name)
+    return found
 
 
 def _place(flag: Flag) -> str:

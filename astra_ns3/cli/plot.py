@@ -6,6 +6,8 @@ from typing import Any
 
 import click
 
+from astra_ns3.cli.completion import results, words
+from astra_ns3.cli.help import Command
 from astra_ns3.cli.options import overwrite_option
 from astra_ns3.cli.output import print_json, show
 from astra_ns3.experiments.integrity import blaming_damage
@@ -17,13 +19,33 @@ from astra_ns3.report.plots.registry import KINDS, kind_of
 from astra_ns3.whole_file import check_free
 
 
-@click.command("plot")
-@click.argument("folder", metavar="DIR")
-@click.argument("kind", required=False)
+@click.command(
+    "plot",
+    cls=Command,
+    examples=("astra-ns3 plot results/mine", "astra-ns3 plot results/mine layers -o layers.svg --width double"),
+    groups={
+        "What is shown": ("select", "beside", "title", "no_title"),
+        "Output": ("output", "width", "as_json"),
+    },
+)
+@click.argument("folder", metavar="DIR", shell_complete=results)
+@click.argument("kind", required=False, shell_complete=words(tuple(kind.name for kind in KINDS)))
 @click.option("-o", "--output", metavar="FILE", help="Where to write (.png, .svg, .pdf).  [default: KIND.png]")
-@click.option("--width", default="column", show_default=True, help="'column' (3.3 inches), 'double' (7), or inches.")
+@click.option(
+    "--width",
+    shell_complete=words(("column", "double")),
+    default="column",
+    show_default=True,
+    help="'column' (3.3 inches), 'double' (7), or inches.",
+)
 @click.option("--select", multiple=True, metavar="NAME", help="A port, NPU, role or pair to show; may be repeated.")
-@click.option("--beside", multiple=True, metavar="DIR", help="Another run in the same axes; may be repeated.")
+@click.option(
+    "--beside",
+    multiple=True,
+    shell_complete=results,
+    metavar="DIR",
+    help="Another run in the same axes; may be repeated.",
+)
 @click.option("--title", help="The title.  [default: the run's name and KIND]")
 @click.option("--no-title", is_flag=True, help="No title.")
 @overwrite_option

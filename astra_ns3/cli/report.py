@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import click
 
+from astra_ns3.cli.completion import results
+from astra_ns3.cli.help import Command
 from astra_ns3.cli.options import overwrite_option
 from astra_ns3.cli.output import show
 from astra_ns3.experiments.integrity import blaming_damage
@@ -15,8 +17,12 @@ from astra_ns3.whole_file import check_free
 _DEFAULT_OUTPUT = "report.html"
 
 
-@click.command("report")
-@click.argument("folders", metavar="DIR...", nargs=-1, required=True)
+@click.command(
+    "report",
+    cls=Command,
+    examples=("astra-ns3 report results/mine", "astra-ns3 report results/hier results/flat-100g -o both.html"),
+)
+@click.argument("folders", metavar="DIR...", nargs=-1, required=True, shell_complete=results)
 @click.option(
     "-o", "--output", metavar="FILE", default=_DEFAULT_OUTPUT, show_default=True, help="Where to write the page."
 )

@@ -7,7 +7,8 @@ from typing import Any
 
 import click
 
-from astra_ns3.cli.options import run_parameters, values, without_effect
+from astra_ns3.cli.help import Command
+from astra_ns3.cli.options import groups_of, run_parameters, values, without_effect
 from astra_ns3.cli.output import log_warning, print_failure, print_json, show, show_logs, tell
 from astra_ns3.cli.progress import LiveLine
 from astra_ns3.cli.signals import run_is_over
@@ -22,10 +23,23 @@ from astra_ns3.report.seeds import seeds_text
 from astra_ns3.report.summary import run_text, summary
 
 _SEEDS = click.Option(["--seeds"], type=int, metavar="N", help="Run N seeds, from --seed on, and say mean and spread.")
+_FILES = "-w inputs/workload/micro-all-reduce.txt -s inputs/system/flat.txt -n inputs/network/roce-16.yaml"
 _QUIET = click.Option(["--quiet"], is_flag=True, help="No progress line.")
 
 
-@click.command("run", params=run_parameters(RunRequest, _SEEDS, _QUIET))
+_PARAMETERS = run_parameters(RunRequest, _SEEDS, _QUIET)
+
+
+@click.command(
+    "run",
+    cls=Command,
+    params=_PARAMETERS,
+    groups=groups_of(_PARAMETERS, RunRequest),
+    examples=(
+        f"astra-ns3 run {_FILES} -o results/first",
+        f"astra-ns3 run {_FILES} --set network.topology.link.rate=400Gbps --record flows -o results/faster",
+    ),
+)
 def run_command(as_json: bool, log_level: str, quiet: bool, seeds: int | None, **words: Any) -> int:
     """Run a workload on a system and a network.
 

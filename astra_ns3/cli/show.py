@@ -6,10 +6,13 @@ import re
 
 import click
 
+from astra_ns3.cli.completion import words
+from astra_ns3.cli.help import CommandGroup
 from astra_ns3.cli.options import overwrite_option
 from astra_ns3.cli.output import print_json, show
 from astra_ns3.cli.show_network import show_network
 from astra_ns3.cli.show_workload import show_workload
+from astra_ns3.collectives.algorithms import ALGORITHMS
 from astra_ns3.collectives.own_algorithms import first_own_kind
 from astra_ns3.collectives.registry import lookup, pairs
 from astra_ns3.collectives.schedule import Schedule
@@ -27,7 +30,15 @@ _COLUMN_SUFFIXES = (".csv", ".json")
 _USAGE_STATUS = 2
 
 
-@click.group("show", invoke_without_command=True)
+@click.group(
+    "show",
+    cls=CommandGroup,
+    invoke_without_command=True,
+    examples=(
+        "astra-ns3 show network inputs/network/leaf-spine-32.yaml",
+        "astra-ns3 show workload inputs/workload/models/llama-3-8b.yaml",
+    ),
+)
 @click.pass_context
 def show_group(context: click.Context) -> None:
     """Look at what a run is made of."""
@@ -40,9 +51,20 @@ show_group.add_command(show_network)
 show_group.add_command(show_workload)
 
 
-@show_group.command("collective")
-@click.argument("name")
-@click.option("-k", "--kind", help="The collective, as all_reduce.  [default: the first that NAME can do]")
+@show_group.command(
+    "collective",
+    examples=(
+        "astra-ns3 show collective ring --ranks 8",
+        "astra-ns3 show collective bruck -k all_to_all -n 11 -o bruck.svg",
+    ),
+)
+@click.argument("name", shell_complete=words(tuple(ALGORITHMS)))
+@click.option(
+    "-k",
+    "--kind",
+    shell_complete=words(tuple(kind.name.lower() for kind in CollectiveKind)),
+    help="The collective, as all_reduce.  [default: the first that NAME can do]",
+)
 @click.option("-n", "--ranks", type=click.IntRange(1), help="Number of ranks.  [default: 8, or the file's]")
 @click.option("--variant", type=click.IntRange(0), default=0, show_default=True, help="Which of NAME's variants.")
 @click.option(

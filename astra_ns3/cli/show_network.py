@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import click
 
+from astra_ns3.cli.completion import PICTURES, files
+from astra_ns3.cli.help import Command
 from astra_ns3.cli.options import overwrite_option
 from astra_ns3.cli.output import log_warning, print_json, show, show_logs
 from astra_ns3.experiments.network_summary import load_network, network_summary, wire_sizes
@@ -13,10 +15,21 @@ from astra_ns3.topology.checks import check_topology
 from astra_ns3.topology.files.writing import export
 from astra_ns3.whole_file import check_free
 
+ENDINGS = (".yaml", ".yml", ".json", ".txt")
 
-@click.command("network")
-@click.argument("file")
-@click.option("-o", "--output", metavar="FILE", help="Draw it: a picture (.png, .svg, .pdf).")
+
+@click.command(
+    "network",
+    cls=Command,
+    examples=(
+        "astra-ns3 show network inputs/network/leaf-spine-32.yaml",
+        "astra-ns3 show network inputs/network/hier.yaml -o hier.svg --export hier.graphml",
+    ),
+)
+@click.argument("file", shell_complete=files(*ENDINGS))
+@click.option(
+    "-o", "--output", metavar="FILE", shell_complete=files(*PICTURES), help="Draw it: a picture (.png, .svg, .pdf)."
+)
 @click.option("--export", "target", metavar="FILE", help="Write it: .graphml, .json (node-link), .txt (HPCC), .yaml.")
 @overwrite_option
 @click.option("--json", "as_json", is_flag=True, help="Print the numbers as JSON.")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import click
 
+from astra_ns3.cli.completion import PICTURES, files
 from astra_ns3.cli.convert import read, sizes_of
+from astra_ns3.cli.help import Command
 from astra_ns3.cli.options import overwrite_option
 from astra_ns3.cli.output import log_warning, print_json, show, show_logs
 from astra_ns3.config.flow_list import FlowList
@@ -28,15 +30,30 @@ from astra_ns3.workload.models.workload import ModelWorkload
 _DEFAULT_NPUS = 8
 
 
-@click.command("workload")
-@click.argument("file")
+@click.command(
+    "workload",
+    cls=Command,
+    examples=(
+        "astra-ns3 show workload inputs/workload/models/llama-3-8b.yaml --dimensions 8x4",
+        "astra-ns3 show workload inputs/workload/resnet-50.txt -o levels.png",
+    ),
+)
+@click.argument("file", shell_complete=files())
 @click.option(
     "--dimensions",
     metavar="SIZES",
     help="Of a training loop or model: NPUs along each, such as 2x4.  [default: as many as it says or needs, or 8]",
 )
-@click.option("--groups", metavar="FILE", help="Communicators of a Chakra trace, ASTRA-sim's JSON.")
-@click.option("-o", "--output", metavar="FILE", help="Draw the graph's levels: a picture (.png, .svg, .pdf).")
+@click.option(
+    "--groups", metavar="FILE", shell_complete=files(".json"), help="Communicators of a Chakra trace, ASTRA-sim's JSON."
+)
+@click.option(
+    "-o",
+    "--output",
+    metavar="FILE",
+    shell_complete=files(*PICTURES),
+    help="Draw the graph's levels: a picture (.png, .svg, .pdf).",
+)
 @overwrite_option
 @click.option("--json", "as_json", is_flag=True, help="Print the numbers as JSON.")
 def show_workload(

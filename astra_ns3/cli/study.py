@@ -7,6 +7,8 @@ from typing import Any
 
 import click
 
+from astra_ns3.cli.completion import files, folders
+from astra_ns3.cli.help import Command
 from astra_ns3.cli.output import print_failure, print_json, show, tell
 from astra_ns3.cli.signals import run_is_over
 from astra_ns3.cli.study_progress import StudyLine
@@ -19,9 +21,23 @@ from astra_ns3.studies.run_study import folder_of, known_outcomes, play_study
 from astra_ns3.studies.text import list_text, state_of, study_text
 
 
-@click.command("study")
-@click.argument("file", metavar="FILE")
-@click.option("-o", "--output", metavar="DIR", help="Folder of the study.  [default: results/NAME-PRESET]")
+@click.command(
+    "study",
+    cls=Command,
+    examples=(
+        "astra-ns3 study inputs/studies/first.yaml -o results/first-study",
+        "astra-ns3 study inputs/studies/dlrm.yaml --preset laptop --list",
+    ),
+    groups={
+        "Points": ("preset", "only", "retry_failed", "as_list"),
+        "How they are played": ("jobs", "scheduler"),
+        "Output": ("output", "as_json", "quiet"),
+    },
+)
+@click.argument("file", metavar="FILE", shell_complete=files(".yaml", ".yml"))
+@click.option(
+    "-o", "--output", metavar="DIR", shell_complete=folders, help="Folder of the study.  [default: results/NAME-PRESET]"
+)
 @click.option("--preset", default=USUAL_PRESET, show_default=True, help="One of the file's sizes: laptop, paper, ...")
 @click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Points at once.  [default: one a core]")
 @click.option("--scheduler", metavar="ADDRESS", help="Of Dask, tcp://host:port, whose workers play the points.")

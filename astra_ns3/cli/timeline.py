@@ -6,6 +6,8 @@ from dataclasses import asdict
 
 import click
 
+from astra_ns3.cli.completion import results
+from astra_ns3.cli.help import Command
 from astra_ns3.cli.options import overwrite_option
 from astra_ns3.cli.output import print_json, show
 from astra_ns3.experiments.integrity import blaming_damage
@@ -15,8 +17,12 @@ from astra_ns3.units import format_bytes
 from astra_ns3.whole_file import check_free
 
 
-@click.command("timeline")
-@click.argument("folder", metavar="DIR")
+@click.command(
+    "timeline",
+    cls=Command,
+    examples=("astra-ns3 timeline results/mine", "astra-ns3 timeline results/mine -o mine.pftrace --messages 1000"),
+)
+@click.argument("folder", metavar="DIR", shell_complete=results)
 @click.option("-o", "--output", metavar="FILE", help=f"Where to write.  [default: DIR/{FILE}]")
 @click.option(
     "--messages",

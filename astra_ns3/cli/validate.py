@@ -6,7 +6,8 @@ from typing import Any
 
 import click
 
-from astra_ns3.cli.options import files_of, input_parameters, values, without_effect
+from astra_ns3.cli.help import Command
+from astra_ns3.cli.options import files_of, groups_of, input_parameters, values, without_effect
 from astra_ns3.cli.output import log_warning, print_json, show, show_logs
 from astra_ns3.experiments.inputs import Options
 from astra_ns3.experiments.option import options_of
@@ -14,8 +15,20 @@ from astra_ns3.experiments.request import RunRequest
 from astra_ns3.experiments.validate import validate
 from astra_ns3.report.validation import validation_text
 
+_FILES = "-w inputs/workload/resnet-50.txt -s inputs/system/flat.txt -n inputs/network/fat-tree-16.yaml"
+_PARAMETERS = input_parameters(RunRequest)
 
-@click.command("validate", params=input_parameters(RunRequest))
+
+@click.command(
+    "validate",
+    cls=Command,
+    params=_PARAMETERS,
+    groups=groups_of(_PARAMETERS, RunRequest),
+    examples=(
+        f"astra-ns3 validate {_FILES}",
+        f"astra-ns3 validate {_FILES} --passes 100 --set network.topology.link.rate=400Gbps --json",
+    ),
+)
 def validate_command(as_json: bool, log_level: str, **words: Any) -> int:
     """Check the three files and say how large their run would be.
 

@@ -14,6 +14,7 @@ from astra_ns3.config.core.document import Document
 from astra_ns3.config.core.model import ConfigModel, TimePs, as_value_error, key_error, validated
 from astra_ns3.config.core.reading import read_text
 from astra_ns3.config.core.yaml_document import parse_yaml
+from astra_ns3.config.formats.kinds import SLOWDOWN, told_apart
 from astra_ns3.errors import InputError
 
 _RANGE = re.compile(r"([0-9]{1,6})-([0-9]{1,6})", re.ASCII)
@@ -107,7 +108,8 @@ class ComputeSlowdown(ConfigModel):
 
 def read_compute_slowdown(path: str | os.PathLike[str]) -> ComputeSlowdown:
     """Read a file of slowdowns; raises InputError with file, line and key."""
-    return validated(ComputeSlowdown, parse_yaml(read_text(path), os.fspath(path)))
+    with told_apart(path, SLOWDOWN):
+        return validated(ComputeSlowdown, parse_yaml(read_text(path), os.fspath(path)))
 
 
 def slowdown_of(given: object, source: str = "compute_slowdown") -> ComputeSlowdown:

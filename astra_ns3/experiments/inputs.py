@@ -16,11 +16,14 @@ from astra_ns3.config.network.file import AnyNetwork, NetworkFile, read_network_
 from astra_ns3.config.network.packet_network import NetworkConfig, Observe
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.errors import InputError
+from astra_ns3.experiments.changes.files import FILES
+from astra_ns3.experiments.changes.setting import RunFiles, place_of
 from astra_ns3.experiments.costs import BYTES_PER_NPU
 from astra_ns3.experiments.expected import ExpectedRun
 from astra_ns3.experiments.jobs.job import Ground, Job
 from astra_ns3.experiments.jobs.registry import JOBS, job_of, under_rules, without_effect
 from astra_ns3.experiments.network_summary import wire_sizes
+from astra_ns3.experiments.option import options_of
 from astra_ns3.experiments.options import (
     ANALYTICAL,
     USUAL,
@@ -110,14 +113,20 @@ def load_inputs(
     file where there is one.
     """
     _check_paths(options)
-    read_in_workload = _given(workload, tuple(JOBS), read_workload)
+    files = RunFiles(
+        _given(workload, tuple(JOBS), read_workload),
+        _given(system, (SystemConfig,), read_system),
+        _network_file(network),
+        {file: place_of(given, file) for file, given in zip(FILES, (workload, system, network), strict=True)},
+        _flags(options),
+    ).with_changes(options.changes or {})
+    read_in_workload, read_in_network = files.workload, files.network
     if options.groups is not None:
         read_in_workload = with_groups(read_in_workload, options.groups)
     read_in_job = job_of(read_in_workload)
-    read_in_network = _network_file(network)
     compat = read_in_network.compat if options.compat == "none" and read_in_network.compat else options.compat
     compatibility = preset(compat)
-    system_config = system_with_options(_given(system, (SystemConfig,), read_system), options)
+    system_config = system_with_options(files.system, options)
     with _named(network):
         network_config, unobserved = _observed(network_with_options(read_in_network.network, options), options)
     comm_scale, compute_scale = options.scales
@@ -156,6 +165,16 @@ def load_inputs(
         checked_slowdown(options.compute_slowdown, network_config.npus),
         {1: expected},
     )
+
+
+def _flags(options: Options) -> dict[str, str]:
+    """The command line's word for each option, by its name and by that word without dashes."""
+    found: dict[str, str] = {}
+    for option in options_of(type(options)):
+        for flag in option.flags:
+            word = next(name for name in flag.names.split() if name.startswith("--"))
+            found |= {option.name: word, word.lstrip("-").replace("-", "_"): word}
+    return found
 
 
 def _own_places(job: Job) -> tuple[str, ...]:

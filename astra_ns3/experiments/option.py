@@ -14,6 +14,11 @@ _KINDS = (bool, int, float)
 _DOCSTRING_WIDTH = 112
 _INDENT = "    "
 
+INPUTS, SIZE, RULES, SEEDS = "Inputs", "Size of the run", "Rules", "Seeds"
+OUTPUT, RECORDS, LIMITS = "Output", "Records", "Limits"
+GROUPS = (INPUTS, SIZE, RULES, SEEDS, OUTPUT, RECORDS, LIMITS)
+"""Headings under which options stand, in their order."""
+
 Value = TypeVar("Value")
 
 
@@ -22,7 +27,9 @@ class Flag:
     """How the command line asks for an option, or for a part of one; plain data.
 
     ``names``: all of it, with blanks between them. ``choices``: the words there are. ``quantity``: reads a number with
-    a unit, which has to be above 0. ``valued``: a switch that may have ``=true`` or ``=false`` behind it.
+    a unit, which has to be above 0. ``valued``: a switch that may have ``=true`` or ``=false`` behind it. ``many``: it
+    may be given again, and its option is made of all its words. For a shell that completes: ``suggested`` words, files
+    with some ``endings`` (none: any), a ``folder``.
     """
 
     names: str
@@ -31,6 +38,10 @@ class Flag:
     choices: tuple[str, ...] = ()
     quantity: Callable[[str | int], int] | None = None
     valued: bool = False
+    many: bool = False
+    suggested: tuple[str, ...] = ()
+    endings: tuple[str, ...] | None = None
+    folder: bool = False
 
 
 @dataclass(frozen=True)
@@ -40,6 +51,7 @@ class Declared:
     words: str
     flags: tuple[Flag, ...]
     made: Callable[..., object] | None
+    group: str
 
 
 @dataclass(frozen=True)
@@ -48,7 +60,7 @@ class Option:
 
     ``kind``: bool, int, float, or str for all else; read off the ``annotation``. ``many``: it is an iterable of these.
     ``made``: makes its value of those of its flags, each None if it was not given; without it the value is that of its
-    one flag.
+    one flag. ``group``: the heading under which help has its flags, or empty.
     """
 
     name: str
@@ -60,6 +72,7 @@ class Option:
     words: str
     flags: tuple[Flag, ...]
     made: Callable[..., object] | None
+    group: str
 
     @property
     def parameter(self) -> inspect.Parameter:
@@ -68,17 +81,21 @@ class Option:
         return inspect.Parameter(self.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=self.annotation)
 
 
-def option(default: Value, words: str, *flags: Flag, made: Callable[..., object] | None = None) -> Value:
+def option(
+    default: Value, words: str, *flags: Flag, made: Callable[..., object] | None = None, group: str = ""
+) -> Value:
     """A dataclass's field that is an option: what ``help`` says of it, and the command line's ways to it.
 
     Its type is said to be that of ``default``, so that type checkers see a plain field with that default.
     """
-    return field(default=default, metadata=needed(words, *flags, made=made))
+    return field(default=default, metadata=needed(words, *flags, made=made, group=group))
 
 
-def needed(words: str, *flags: Flag, made: Callable[..., object] | None = None) -> Mapping[str, object]:
+def needed(
+    words: str, *flags: Flag, made: Callable[..., object] | None = None, group: str = ""
+) -> Mapping[str, object]:
     """Metadata for the field of an option without a default, which type checkers have to see as one."""
-    return {_DECLARED: Declared(words, flags, made)}
+    return {_DECLARED: Declared(words, flags, made, group)}
 
 
 def options_of(request: type) -> tuple[Option, ...]:
@@ -99,6 +116,7 @@ def options_of(request: type) -> tuple[Option, ...]:
                 words=declared.words,
                 flags=declared.flags,
                 made=declared.made,
+                group=declared.group,
             )
         )
     return tuple(sorted(found, key=lambda found: not found.needed))

@@ -9,26 +9,34 @@ from math import isfinite, prod
 from pathlib import Path
 
 from astra_ns3.config.compute_slowdown import ComputeSlowdown
-from astra_ns3.config.core.compatibility import preset
+from astra_ns3.config.core.changing import settings_of
+from astra_ns3.config.core.compatibility import PRESETS, preset
 from astra_ns3.config.core.model import shown
 from astra_ns3.config.formats.logical_topology import read_logical_topology
 from astra_ns3.config.formats.remote_memory import read_remote_memory
 from astra_ns3.config.network.file import AnyNetwork
 from astra_ns3.config.network.packet_network import NetworkConfig, parse_network
 from astra_ns3.config.system import SystemConfig
+from astra_ns3.config.transports.roce_control import KINDS as CONTROLS
 from astra_ns3.config.transports.roce_control import OwnControl
 from astra_ns3.errors import InputError
-from astra_ns3.experiments.option import Flag, option, options_of
+from astra_ns3.experiments.changes.setting import check_changes
+from astra_ns3.experiments.option import INPUTS, OUTPUT, RULES, SIZE, Flag, option, options_of
 from astra_ns3.experiments.scaling import joint_scales
 from astra_ns3.network.api import NetworkBackend
-from astra_ns3.network.registry import Factory, check_backend_name, check_factory, check_given
+from astra_ns3.network.registry import BACKENDS, Factory, check_backend_name, check_factory, check_given
 from astra_ns3.system.file import parse_system
+from astra_ns3.system.inter_dimension import INTER_DIMENSION
+from astra_ns3.system.intra_dimension import INTRA_DIMENSION
+from astra_ns3.system.policies import USUAL_POLICIES
 from astra_ns3.units import LARGEST_INTEGER
 from astra_ns3.user_code import check_user_file
 
 ANALYTICAL = ("analytical", "analytical-queues")
 """Backends without packets."""
 _POLICY = 'instead of the system file\'s; also a function of your own, as "FILE.py:function".'
+_JSON = (".json",)
+_DOCUMENTS = (".yaml", ".yml", *_JSON)
 _NAMES = ("str", "str | None")
 
 
@@ -36,90 +44,169 @@ _NAMES = ("str", "str | None")
 class Options:
     """What a run's options say of its inputs. Each is declared here, once; see :mod:`astra_ns3.experiments.option`."""
 
-    passes: int = option(1, "training passes, at least 1.", Flag("-p --passes --num-passes", help="Training passes."))
+    passes: int = option(
+        1, "training passes, at least 1.", Flag("-p --passes --num-passes", help="Training passes."), group=SIZE
+    )
     scale: float = option(
         1.0,
         "multiplies the size of every collective and every compute time, besides the next two; above 0.",
         Flag("--scale", help="Multiplies every size and compute time."),
+        group=SIZE,
     )
     comm_scale: float = option(
         1.0,
         "multiplies the size of every collective; above 0. Alone it changes what is hidden by computation.",
         Flag("--comm-scale", help="Multiplies every size."),
+        group=SIZE,
     )
     compute_scale: float = option(
         1.0,
         "multiplies every compute time; not negative.",
         Flag("--compute-scale", help="Multiplies compute times."),
+        group=SIZE,
     )
     backend: str | NetworkBackend | Factory = option(
         "ns3",
         '"ns3", "analytical" (messages never meet) or "analytical-queues" (a link serves one at a time); also an '
         "object that fulfils NetworkBackend, or a function that makes one from (network plan, seed, "
         "recorder options, on_built).",
-        Flag("--backend", help="ns3, analytical or analytical-queues."),
+        Flag("--backend", suggested=tuple(BACKENDS), help="ns3, analytical or analytical-queues."),
+        group=RULES,
     )
     compat: str = option(
         "none",
         'a preset of another simulator\'s rules: "none", "astra-sim-1.0" or "astra-network-ns3", which a config.txt '
         "as network brings with it.",
-        Flag("--compat", help="Whose rules: none (ours), astra-sim-1.0, astra-sim-2, astra-network-ns3, simai."),
+        Flag(
+            "--compat",
+            suggested=tuple(PRESETS),
+            help="Whose rules: none (ours), astra-sim-1.0, astra-sim-2, astra-network-ns3, simai.",
+        ),
+        group=RULES,
     )
     num_queues_per_dimension: int | None = option(
         None,
         "queues of each dimension that phases take in turns; None: the system file's, or 1.",
         Flag("--num-queues-per-dim", help="Queues of each dimension that phases take in turns."),
+        group=RULES,
     )
     injection_scale: float = option(
         1.0,
         "multiplies the endpoint delay; above 0.",
         Flag("--injection-scale", help="Multiplies the endpoint delay."),
+        group=RULES,
     )
     rendezvous: bool = option(
         False,
         'a receiver invites each message (backend "analytical" only).',
         Flag("--rendezvous-protocol", help="Receivers invite messages (analytical only).", valued=True),
+        group=RULES,
     )
     scheduling_policy: str | None = option(
-        None, _POLICY, Flag("--scheduling-policy", help="Instead of the system file's: LIFO, FIFO or FILE.py:name.")
+        None,
+        _POLICY,
+        Flag(
+            "--scheduling-policy",
+            suggested=tuple(USUAL_POLICIES),
+            help="Instead of the system file's: LIFO, FIFO or FILE.py:name.",
+        ),
+        group=RULES,
     )
     intra_dimension_scheduling: str | None = option(
-        None, _POLICY, Flag("--intra-dimension-scheduling", help="Instead of the system file's; or FILE.py:name.")
+        None,
+        _POLICY,
+        Flag(
+            "--intra-dimension-scheduling",
+            suggested=tuple(INTRA_DIMENSION),
+            help="Instead of the system file's; or FILE.py:name.",
+        ),
+        group=RULES,
     )
     inter_dimension_scheduling: str | None = option(
-        None, _POLICY, Flag("--inter-dimension-scheduling", help="Instead of the system file's; or FILE.py:name.")
+        None,
+        _POLICY,
+        Flag(
+            "--inter-dimension-scheduling",
+            suggested=tuple(INTER_DIMENSION),
+            help="Instead of the system file's; or FILE.py:name.",
+        ),
+        group=RULES,
     )
     congestion_control: str | None = option(
         None,
         "instead of the network file's, if its transport is RoCE: a name, or a class of your own, as "
         '"FILE.hpp:Class" or "FILE.py:Class".',
-        Flag("--congestion-control", metavar="NAME", help="RoCE's, instead of the file's; or FILE.hpp:Class."),
+        Flag(
+            "--congestion-control",
+            metavar="NAME",
+            suggested=CONTROLS,
+            help="RoCE's, instead of the file's; or FILE.hpp:Class.",
+        ),
+        group=RULES,
     )
     groups: str | os.PathLike[str] | None = option(
         None,
         "file of the communicator groups that a workload of graphs names.",
-        Flag("--groups --comm-group-configuration", metavar="FILE", help="Groups that a workload of graphs names."),
+        Flag(
+            "--groups --comm-group-configuration",
+            metavar="FILE",
+            endings=_JSON,
+            help="Groups that a workload of graphs names.",
+        ),
+        group=INPUTS,
     )
     remote_memory: str | os.PathLike[str] | None = option(
         None,
         "file of the memory besides the NPUs' own, for memory nodes of a workload of graphs.",
-        Flag("--remote-memory --remote-memory-configuration", metavar="FILE", help="Memory besides the NPUs' own."),
+        Flag(
+            "--remote-memory --remote-memory-configuration",
+            metavar="FILE",
+            endings=_DOCUMENTS,
+            help="Memory besides the NPUs' own.",
+        ),
+        group=INPUTS,
     )
     compute_slowdown: str | os.PathLike[str] | ComputeSlowdown | Mapping[str, object] | None = option(
         None,
         "file of what makes NPUs compute slower: stragglers, jitter, collectives that take processors or memory; or "
         "its keys, or a ComputeSlowdown.",
-        Flag("--compute-slowdown", metavar="FILE", help="What makes NPUs compute slower: stragglers, jitter."),
+        Flag(
+            "--compute-slowdown",
+            metavar="FILE",
+            endings=_DOCUMENTS,
+            help="What makes NPUs compute slower: stragglers, jitter.",
+        ),
+        group=INPUTS,
     )
     logical_topology: str | os.PathLike[str] | None = option(
         None,
         "file of the dimensions that a network of packets is seen as, instead of those of its own.",
-        Flag("--logical-topology --logical-topology-configuration", metavar="FILE", help="Dimensions of the network."),
+        Flag(
+            "--logical-topology --logical-topology-configuration",
+            metavar="FILE",
+            endings=_DOCUMENTS,
+            help="Dimensions of the network.",
+        ),
+        group=INPUTS,
+    )
+    changes: Mapping[str, object] | None = option(
+        None,
+        'other values of keys of the files, as {"network.topology.link.rate": "400Gbps"}; the file\'s name in front '
+        "may be left out if no other file has such a key.",
+        Flag(
+            "--set",
+            metavar="KEY=VALUE",
+            many=True,
+            help="Another value of a key of a file, such as network.topology.link.rate=400Gbps; may be repeated.",
+        ),
+        made=settings_of,
+        group=INPUTS,
     )
     report_npu: int = option(
         0,
         "whose layers EndToEnd.csv, detailed.csv and the other tables of one NPU tell of.",
         Flag("--report-npu", metavar="N", help="Whose times EndToEnd.csv and detailed.csv tell of."),
+        group=OUTPUT,
     )
 
     @property
@@ -148,6 +235,7 @@ class Options:
                 raise InputError(f"{one.name} is {value!r}, expected True or False")
             if one.annotation in _NAMES and value is not None and not isinstance(value, str):
                 raise InputError(f"{one.name.replace('_', '-')} is {value!r}, expected a name")
+        check_changes({} if self.changes is None else self.changes)
         preset(self.compat)
         queues, scale = self.num_queues_per_dimension, self.injection_scale
         if queues is not None and (isinstance(queues, bool) or not isinstance(queues, int) or queues < 1):

@@ -14,7 +14,7 @@ from astra_ns3.config.system import SystemConfig
 from astra_ns3.errors import InputError, nearest
 from astra_ns3.experiments.hooks import HookFile
 from astra_ns3.experiments.inputs import FilePath
-from astra_ns3.experiments.option import Flag, needed, option
+from astra_ns3.experiments.option import INPUTS, LIMITS, OUTPUT, RECORDS, SEEDS, Flag, needed, option
 from astra_ns3.experiments.options import ANALYTICAL, Options
 from astra_ns3.experiments.progress import ProgressSink
 from astra_ns3.network.api import Limits
@@ -25,6 +25,8 @@ from astra_ns3.workload.files.registry import AnyWorkload
 LARGEST_SEED = 2**32 - 1
 """ns-3's seeds have 32 bits, and 0 is not one."""
 RECORDED = ("flows", "accounts", "layers", "timeline", "nodes")
+_TEXTS = (".yaml", ".yml", ".json", ".txt")
+_WORKLOADS = (*_TEXTS, ".csv", ".cm", ".tm", ".et")
 RECORDABLE = (*RECORDED, "all")
 _LONGEST_NAME = 100
 _LONGEST_ENDING = "_dimension_utilization.csv"
@@ -47,38 +49,47 @@ class RunRequest(Options):
     workload: FilePath | AnyWorkload = field(
         metadata=needed(
             "path of a workload file, or a Workload.",
-            Flag("-w --workload --workload-configuration", metavar="FILE", help="Workload."),
+            Flag("-w --workload --workload-configuration", metavar="FILE", endings=_WORKLOADS, help="Workload."),
+            group=INPUTS,
         )
     )
     system: FilePath | SystemConfig = field(
         metadata=needed(
             "path of a system file, or a SystemConfig.",
-            Flag("-s --system --system-configuration", metavar="FILE", help="System."),
+            Flag("-s --system --system-configuration", metavar="FILE", endings=_TEXTS, help="System."),
+            group=INPUTS,
         )
     )
     network: FilePath | AnyNetwork = field(
         metadata=needed(
             "path of a network file, or a NetworkConfig, or an AnalyticalNetwork.",
-            Flag("-n --network --network-configuration", metavar="FILE", help="Network."),
+            Flag("-n --network --network-configuration", metavar="FILE", endings=_TEXTS, help="Network."),
+            group=INPUTS,
         )
     )
     output: FilePath | None = option(
         None,
         "folder for the results; None writes none.",
-        Flag("-o --path", metavar="DIR", help="Folder for the results; without it only a table is shown."),
+        Flag("-o --path", metavar="DIR", folder=True, help="Folder for the results; without it only a table is shown."),
+        group=OUTPUT,
     )
     overwrite: bool = option(
         False,
         "replace the run that ``output`` holds; other files there stay.",
         Flag("--overwrite", help="Replace the run that the folder holds."),
+        group=OUTPUT,
     )
     run_name: str = option(
-        "run", "name of the run in its tables.", Flag("--run-name", help="Name of the run in its files.")
+        "run",
+        "name of the run in its tables.",
+        Flag("--run-name", help="Name of the run in its files."),
+        group=OUTPUT,
     )
     seed: int = option(
         1,
         "of all random numbers, 1 to 2**32 - 1. The same files and seed give the same results.",
         Flag("--seed", help=f"Of all random numbers, 1 to {LARGEST_SEED}."),
+        group=SEEDS,
     )
     record: Iterable[str] = option(
         (),
@@ -92,6 +103,7 @@ class RunRequest(Options):
             "account_hops.parquet), of every role's layers (layers.parquet), of what every NPU does (timeline: "
             "operations.parquet, phases.parquet), of every node of graphs (nodes.parquet); or all. Needs --path.",
         ),
+        group=RECORDS,
     )
     on_built: Callable[..., Any] | None = option(
         None,
@@ -99,9 +111,11 @@ class RunRequest(Options):
         Flag(
             "--hook",
             metavar="FILE.py:name",
+            endings=(".py",),
             help="Function called with a context before the first event; FILE.py: on_built.",
         ),
         made=HookFile,
+        group=RECORDS,
     )
     limits: Limits | None = option(
         None,
@@ -110,6 +124,7 @@ class RunRequest(Options):
         Flag("--limit-wall-time", quantity=parse_time_ps, metavar="TIME", help="Stop after so long, e.g. 60s."),
         Flag("--limit-memory", quantity=parse_bytes, metavar="SIZE", help="Stop when so much is resident, e.g. 4GiB."),
         made=_limits,
+        group=LIMITS,
     )
     live: bool = option(
         False,

@@ -20,13 +20,14 @@ from typing import Any
 from astra_ns3.config.compute_slowdown import ComputeSlowdown
 from astra_ns3.config.core.algorithm_names import FILE_PREFIX
 from astra_ns3.errors import InputError
+from astra_ns3.experiments.changes.documents import AnyConfig, document_of
+from astra_ns3.experiments.changes.files import FILES
 from astra_ns3.experiments.hooks import HookFile
 from astra_ns3.experiments.option import Option, options_of
 from astra_ns3.experiments.request import RunRequest
 from astra_ns3.experiments.versions import native_digest, versions
-from astra_ns3.studies.documents import AnyConfig, document_of
 from astra_ns3.studies.imports import imported_files
-from astra_ns3.studies.keys import FILE_OPTIONS, FILES
+from astra_ns3.studies.keys import FILE_OPTIONS
 from astra_ns3.user_code import user_part
 
 _FORMAT = 1

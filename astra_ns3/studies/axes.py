@@ -11,9 +11,10 @@ from typing import Any
 from astra_ns3.config.core.document import KeyPath
 from astra_ns3.config.core.model import shown
 from astra_ns3.errors import InputError, nearest
+from astra_ns3.experiments.changes.files import FILES
 from astra_ns3.studies.changes import Change
 from astra_ns3.studies.file import PartConfig, PresetPart, Study
-from astra_ns3.studies.keys import FILES, as_text, is_key, why_no_key
+from astra_ns3.studies.keys import as_text, is_key, why_no_key
 from astra_ns3.studies.sources import summary_of
 
 Label = str | int | float

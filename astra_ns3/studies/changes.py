@@ -1,20 +1,13 @@
-"""Changes of a run's inputs: which of them holds where several levels of a study say something, and making them."""
+"""Changes of a run's inputs: which of them holds where several levels of a study say something."""
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from astra_ns3.config.core.document import KeyPath
-from astra_ns3.errors import InputError, nearest
-from astra_ns3.studies.documents import placed
+from astra_ns3.config.core.changing import Setting
 from astra_ns3.studies.keys import option_named
-
-EVERY = "*"
-"""Instead of a layer, or of another entry of a list: all of them."""
 
 
 @dataclass(frozen=True)
@@ -31,9 +24,9 @@ class Change:
         return option_named(self.key) or self.key.replace("-", "_")
 
     @property
-    def path(self) -> list[str]:
-        """The key within its file."""
-        return self.key.split(".")[1:]
+    def setting(self) -> Setting:
+        """The same within its file."""
+        return Setting(tuple(self.key.split(".")[1:]), self.value, self.line)
 
 
 Changes = Mapping[str, Change]
@@ -51,93 +44,3 @@ def in_force(levels: Iterable[Iterable[Change]]) -> dict[str, Change]:
         hidden = tuple(f"{meaning}." for meaning in said if "." in meaning)
         found = {**{key: each for key, each in found.items() if not key.startswith(hidden)}, **said}
     return found
-
-
-def changed(
-    given: Mapping[str, Any], full: Mapping[str, Any], changes: Iterable[Change], folder: Path
-) -> tuple[dict[str, Any], dict[KeyPath, int]]:
-    """``given`` with the changes made, and on which line each changed key stands.
-
-    ``full``: the same with all defaults, for the names and kinds of groups that ``given`` leaves out. ``folder``: where
-    paths begin. Short keys are changed first, so a group may be replaced and then changed. Raises InputError.
-    """
-    data: dict[str, Any] = copy.deepcopy(dict(given))
-    lines: dict[KeyPath, int] = {}
-    for change in sorted(changes, key=lambda change: (len(change.path), change.meaning)):
-        for path in _set(data, full, change.path, (), change.value, folder):
-            lines[path] = change.line
-    return data, lines
-
-
-def _set(data: Any, full: Any, keys: list[str], path: KeyPath, value: Any, folder: Path) -> list[KeyPath]:
-    """Set what ``keys`` lead to from ``data``, which stands at ``path``; the paths that were set."""
-    if isinstance(data, list):
-        return _set_in_list(data, full, keys, path, value, folder)
-    name, rest = _name(keys[0], data, full), keys[1:]
-    here = (*path, name)
-    if not rest:
-        data[name] = placed(value, folder, here)
-        return [here]
-    below = full.get(name) if isinstance(full, Mapping) else None
-    if not isinstance(data.get(name), (dict, list)):
-        data[name] = _group(data.get(name), below)
-    return _set(data[name], below, rest, here, value, folder)
-
-
-def _name(key: str, data: Mapping[str, Any], full: Any) -> str:
-    """The key as the file spells it, ``-`` and ``_`` alike."""
-    names = (*data, *(full if isinstance(full, Mapping) else ()))
-    plain = key.replace("-", "_")
-    return key if key in names else next((name for name in names if name.replace("-", "_") == plain), key)
-
-
-def _group(value: Any, full: Any) -> Any:
-    """A group for keys to be set in, where the file has none: of the kind that is in force."""
-    if isinstance(full, list):
-        return copy.deepcopy(full)
-    if isinstance(value, str) and isinstance(full, Mapping):
-        return {"kind": value}
-    return {"kind": full["kind"]} if isinstance(full, Mapping) and "kind" in full else {}
-
-
-def _set_in_list(data: list[Any], full: Any, keys: list[str], path: KeyPath, value: Any, folder: Path) -> list[KeyPath]:
-    places, rest = _entries(data, keys, path)
-    found: list[KeyPath] = []
-    for place in places:
-        here = (*path, place)
-        if not rest:
-            data[place] = placed(value, folder, here)
-            found.append(here)
-            continue
-        below = full[place] if isinstance(full, list) and place < len(full) else None
-        if not isinstance(data[place], (dict, list)):
-            data[place] = _group(data[place], below)
-        if len(places) == 1 or _has(data[place], rest):
-            found += _set(data[place], below, rest, here, value, folder)
-    return found
-
-
-def _has(entry: Any, keys: list[str]) -> bool:
-    """Whether a size for all layers means this one: only passes with a collective have one."""
-    if keys[-1] != "bytes" or len(keys) != 2 or not isinstance(entry, Mapping):
-        return True
-    part = entry.get(keys[0])
-    return not isinstance(part, Mapping) or part.get("collective") is not None
-
-
-def _entries(data: list[Any], keys: list[str], path: KeyPath) -> tuple[list[int], list[str]]:
-    """The entries of a list that the first keys name: all, one by its number, or by its name, which may have dots."""
-    if keys[0] == EVERY:
-        return list(range(len(data))), keys[1:]
-    names = [str(entry["name"]) if isinstance(entry, Mapping) and "name" in entry else "" for entry in data]
-    for count in range(len(keys), 0, -1):
-        name = ".".join(keys[:count])
-        if name in names:
-            return [place for place, each in enumerate(names) if each == name], keys[count:]
-    if keys[0].isdigit() and int(keys[0]) < len(data):
-        return [int(keys[0])], keys[1:]
-    known = [name for name in names if name]
-    allowed = f"0 to {len(data) - 1}, {EVERY}" + (f", or a name: {', '.join(known[:8])}" if known else "")
-    raise InputError(
-        f"key '{'.'.join(map(str, path))}': has no entry '{keys[0]}', expected {allowed}{nearest(keys[0], known)}"
-    )

@@ -6,16 +6,17 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from astra_ns3.config.core.placing import names_files
 from astra_ns3.config.topology.own import OwnTopology
 from astra_ns3.errors import InputError
+from astra_ns3.experiments.changes.documents import given_of
+from astra_ns3.experiments.changes.files import FILES
 from astra_ns3.experiments.forecast import forecast
 from astra_ns3.experiments.inputs import Inputs, load_inputs
 from astra_ns3.experiments.option import options_of
 from astra_ns3.experiments.options import Options
 from astra_ns3.experiments.request import RunRequest
-from astra_ns3.studies.documents import given_of, names_files
 from astra_ns3.studies.expansion import Point, all_of
-from astra_ns3.studies.keys import FILES
 
 _OF_NO_CONSEQUENCE = ("scale", "comm_scale", "compute_scale", "passes")
 """Options that change how much there is to do, but hardly whether it can be done."""

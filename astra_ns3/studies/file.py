@@ -23,6 +23,7 @@ from astra_ns3.config.core.model import (
 )
 from astra_ns3.config.core.reading import read_text
 from astra_ns3.config.core.yaml_document import parse_yaml
+from astra_ns3.config.formats.kinds import STUDY, told_apart
 from astra_ns3.errors import InputError, nearest
 from astra_ns3.experiments.request import LARGEST_SEED
 from astra_ns3.network.api import Limits
@@ -246,13 +247,14 @@ def read_study(given: str | os.PathLike[str] | Mapping[str, Any]) -> Study:
     Raises InputError with file, line and key.
     """
     if isinstance(given, Mapping):
-        document, folder, text = Document("study", dict(given)), Path.cwd(), ""
-    elif isinstance(given, (str, os.PathLike)):
-        text, folder = read_text(given), Path(given).absolute().parent
-        document = parse_yaml(text, os.fspath(given))
-    else:
+        document = Document("study", dict(given))
+        return Study(validated(StudyConfig, document), document, Path.cwd(), "")
+    if not isinstance(given, (str, os.PathLike)):
         raise InputError(f"the study is {shown(given)}, expected the path of a file or a mapping as in one")
-    return Study(validated(StudyConfig, document), document, folder, text)
+    with told_apart(given, STUDY):
+        text = read_text(given)
+        document = parse_yaml(text, os.fspath(given))
+        return Study(validated(StudyConfig, document), document, Path(given).absolute().parent, text)
 
 
 def json_schema() -> dict[str, Any]:

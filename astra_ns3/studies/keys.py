@@ -6,11 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from astra_ns3.errors import nearest
+from astra_ns3.experiments.changes.files import FILES, file_of
 from astra_ns3.experiments.option import options_of
 from astra_ns3.experiments.request import RunRequest
 
-FILES = ("workload", "system", "network")
-"""The three files; ``FILE.key.key`` is a key of one."""
 _NOT_OF_A_STUDY: Mapping[str, str] = {
     "seed": "use 'seeds' of the study or of a part",
     "limits": "use 'limits' of the study",
@@ -18,6 +17,7 @@ _NOT_OF_A_STUDY: Mapping[str, str] = {
     "overwrite": "finished points are never run again",
     "progress": "a study has its own",
     "live": "a study has its own",
+    "changes": "name the keys of the files themselves, as network.topology.npus",
     "isolated": "every point has a process of its own",
 }
 """Options of a run that a point doesn't have, and what to do instead."""
@@ -37,12 +37,6 @@ def option_named(key: str) -> str | None:
     """The option that a key names by its Python name or by its flag, ``-`` and ``_`` alike; None if none."""
     plain = key.replace("-", "_")
     return plain if plain in OPTIONS else _FLAGS.get(plain) if _FLAGS.get(plain) in OPTIONS else None
-
-
-def file_of(key: str) -> str | None:
-    """The file of which a dotted key is one; None if it is none."""
-    file, dot, rest = key.partition(".")
-    return file if dot and file in FILES and all(rest.split(".")) else None
 
 
 def is_key(key: str) -> bool:

@@ -9,12 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from astra_ns3.config.core.changing import changed
 from astra_ns3.config.core.document import KeyPath
+from astra_ns3.config.core.placing import names_files, placed
 from astra_ns3.config.graph_workload import GraphWorkload
 from astra_ns3.config.network.file import read_network_file
 from astra_ns3.errors import InputError
-from astra_ns3.studies.changes import Change, changed
-from astra_ns3.studies.documents import AnyConfig, document_of, given_of, names_files, parsed, placed
+from astra_ns3.experiments.changes.documents import AnyConfig, document_of, given_of, parsed
+from astra_ns3.studies.changes import Change
 from astra_ns3.system.file import parse_system, read_system
 from astra_ns3.workload.files.chakra.trace import is_chakra
 from astra_ns3.workload.files.registry import read_workload
@@ -123,7 +125,8 @@ class Sources:
     def _made(self, read: Source, changes: list[Change]) -> Source:
         lines: dict[KeyPath, int]
         try:
-            data, lines = changed(given_of(read.config), document_of(read.config), changes, self._folder)
+            settings = [change.setting for change in changes]
+            data, lines = changed(given_of(read.config), document_of(read.config), settings, self._folder)
         except InputError as error:
             raise InputError(f"{self._place(changes[0])}: {error}") from error
         known = {path: line for path, line in lines.items() if line}

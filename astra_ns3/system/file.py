@@ -13,6 +13,7 @@ from astra_ns3.config.core.document import Document, KeyPath
 from astra_ns3.config.core.model import shown, validated
 from astra_ns3.config.core.reading import read_text
 from astra_ns3.config.core.yaml_document import parse_yaml
+from astra_ns3.config.formats.kinds import SYSTEM, told_apart
 from astra_ns3.config.system import ALGORITHMS, POLICIES, SystemConfig
 from astra_ns3.errors import InputError
 from astra_ns3.system.inter_dimension import INTER_DIMENSION
@@ -29,10 +30,11 @@ _REGISTRIES: Mapping[str, Mapping[str, object]] = {
 def read_system(path: str | os.PathLike[str]) -> SystemConfig:
     """Read a system file: YAML or ASTRA-sim 2's JSON by its ending, else ASTRA-sim 1.0's text; raises InputError."""
     source = os.fspath(path)
-    text = read_text(path)
     # JSON, which ASTRA-sim 2's files are, is YAML.
     is_yaml = Path(source).suffix.lower() in (".yaml", ".yml", ".json")
-    return _system(parse_yaml(text, source) if is_yaml else _parse_text(text, source))
+    with told_apart(path, SYSTEM):
+        text = read_text(path)
+        return _system(parse_yaml(text, source) if is_yaml else _parse_text(text, source))
 
 
 def parse_system(

@@ -39,7 +39,7 @@ def test_tab_names_the_commands_and_their_help() -> None:
     context = click.Context(cli)
     found = {item.value: item.help for item in cli.shell_complete(context, "")}
     assert found == {name: words for name, (_, words) in COMMANDS.items()}
-    assert [item.value for item in cli.shell_complete(context, "ru")] == ["run"]
+    assert [item.value for item in cli.shell_complete(context, "ru")] == ["run", "runs"]
     assert "--version" in [item.value for item in cli.shell_complete(context, "--")]
 
 

@@ -27,13 +27,16 @@ def models(draw: st.DrawFn) -> ModelWorkload:
     if draw(st.booleans()):
         model["latent"] = {**LATENT, "query_rank": draw(st.sampled_from((0, 32)))}
     else:
-        model["kv_heads"] = 16
+        model |= {"kv_heads": 16, "query_key_norm": draw(st.booleans())}
     with_experts = draw(st.booleans())
     if with_experts:
         experts: Keys = {"shared": draw(st.integers(0, 2)), "first_dense": draw(st.integers(0, 2))}
+        experts["shared_gate"] = bool(experts["shared"]) and draw(st.booleans())
         model["experts"] = {**EXPERTS, **experts, "every": draw(st.integers(1, 2))}
     for key in ("gated", "tied_embeddings", "biases", "dropout", "fused_attention", "embedding_norm", "pooler"):
         model[key] = draw(st.booleans())
+    if "latent" not in model and draw(st.booleans()):
+        model["biases"] = "query_key_value"
     model["norm"] = draw(st.sampled_from(("rms", "layer")))
     parallel: Keys = {
         "tensor": tensor,

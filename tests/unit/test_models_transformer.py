@@ -15,6 +15,7 @@ from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.training_plan import Exchange, Group, Operation, OperationKind, Ring
 from astra_ns3.errors import InputError
 from astra_ns3.workload.dry_run import counted_requests
+from astra_ns3.workload.models.workload import ModelWorkload
 from astra_ns3.workload.training.making import training_programs
 
 
@@ -183,6 +184,15 @@ def test_selective_recomputing_beside_a_fused_kernel_is_warned_of(fused: bool) -
             },
             (2 + 64 + 32 + 8) * 1024 + 64 + 32,
         ),
+        # A gate of the shared experts is a vector more.
+        (
+            {
+                "norm": "rms",
+                "biases": "query_key_value",
+                "experts": {"count": 8, "active": 2, "feed_forward": 64, "shared": 1, "shared_gate": True},
+            },
+            (2 + 8 + 1) * 1024,
+        ),
     ],
 )
 def test_with_the_sequence_split_gradients_of_what_everybody_has_are_summed(
@@ -197,3 +207,30 @@ def test_with_the_sequence_split_gradients_of_what_everybody_has_are_summed(
     norms = 2 if model.get("norm") != "rms" else 1  # the final one
     assert summed[0].bytes == 2 * (per_layer * 4 + norms * 1024)
     assert summed[1] == 3
+
+
+@pytest.mark.parametrize("sequence", [False, True])
+def test_gradients_of_scales_that_all_heads_share_are_summed_with_and_without_the_sequence_split(
+    sequence: bool,
+) -> None:
+    keys = {"norm": "rms", "biases": False, "query_key_norm": True}
+    found = workload(keys, {"tensor": 4, "sequence": sequence}).plan(4)
+    size = head_size_of(workload(keys))
+    assert layer(found).summed_parameters == 2 * size + (2 * 1024 if sequence else 0)
+    assert layer(workload(keys).plan(1)).summed_parameters == 0
+
+
+def head_size_of(model: ModelWorkload) -> int:
+    """Of the 1,024 numbers of a token, the share of a head."""
+    heads: int = model.file.document()["model"]["heads"]
+    return 1024 // heads
+
+
+def test_biases_of_queries_keys_and_values_alone_are_no_others() -> None:
+    plain, some, every = (
+        workload({"biases": biases}).totals().parameters for biases in (False, "query_key_value", True)
+    )
+    layers = workload({}).layer_count
+    # Of a plain layer: three vectors, then one behind attention, four and one of the network.
+    assert some - plain == layers * 3 * 1024
+    assert every - some == layers * (1 + 4 + 1) * 1024

@@ -11,7 +11,7 @@ from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.core.rows import rows_of
 from astra_ns3.config.workload import Layer, ParallelGroup, Pass, Workload
 from astra_ns3.errors import InputError
-from astra_ns3.studies.documents import document_of, parsed
+from astra_ns3.experiments.changes.documents import document_of, parsed
 from astra_ns3.workload.files.astra_sim import format_workload as format_astra_sim
 from astra_ns3.workload.files.astra_sim import parse_workload as parse_astra_sim
 from astra_ns3.workload.files.registry import read_workload

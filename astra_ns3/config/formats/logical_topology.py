@@ -11,6 +11,7 @@ from pydantic import BeforeValidator, Field
 from astra_ns3.config.core.model import ConfigModel, Count, validated
 from astra_ns3.config.core.reading import read_text
 from astra_ns3.config.core.yaml_document import parse_yaml
+from astra_ns3.config.formats.kinds import LOGICAL_TOPOLOGY, told_apart
 
 
 def _number(value: object) -> object:
@@ -23,4 +24,5 @@ class _LogicalTopology(ConfigModel):
 
 def read_logical_topology(path: str | os.PathLike[str]) -> tuple[int, ...]:
     """NPUs along each dimension, the innermost first; raises InputError with file, line and key."""
-    return validated(_LogicalTopology, parse_yaml(read_text(path), os.fspath(path))).dimensions
+    with told_apart(path, LOGICAL_TOPOLOGY):
+        return validated(_LogicalTopology, parse_yaml(read_text(path), os.fspath(path))).dimensions

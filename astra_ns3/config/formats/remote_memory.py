@@ -11,6 +11,7 @@ from pydantic import Field, model_validator
 from astra_ns3.config.core.model import ConfigModel, Count, key_error, validated
 from astra_ns3.config.core.reading import read_text
 from astra_ns3.config.core.yaml_document import parse_yaml
+from astra_ns3.config.formats.kinds import REMOTE_MEMORY, told_apart
 
 NONE = "NO_MEMORY_EXPANSION"
 PER_NPU = "PER_NPU_MEMORY_EXPANSION"
@@ -67,4 +68,5 @@ class RemoteMemory(ConfigModel):
 
 def read_remote_memory(path: str | os.PathLike[str]) -> RemoteMemory:
     """Read ASTRA-sim 2's JSON, or the same as YAML; raises InputError with file, line and key."""
-    return validated(RemoteMemory, parse_yaml(read_text(path), os.fspath(path)))
+    with told_apart(path, REMOTE_MEMORY):
+        return validated(RemoteMemory, parse_yaml(read_text(path), os.fspath(path)))

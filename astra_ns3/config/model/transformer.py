@@ -12,6 +12,9 @@ from astra_ns3.config.model.base import ModelBase
 from astra_ns3.config.model.routing import Routing
 from astra_ns3.config.model.training import SequenceTraining
 
+QUERY_KEY_VALUE = "query_key_value"
+"""Of ``biases``: only of the products that make queries, keys and values."""
+
 
 class Experts(Routing):
     """Feed-forward networks of which each token goes through a few."""
@@ -28,6 +31,14 @@ class Experts(Routing):
     every: Count = 1
     """Of the others each so many-th has experts, the last of them."""
     router_biases: OnOff = False
+    shared_gate: OnOff = False
+    """Whether a product of each token with one vector says how much of the shared experts goes through."""
+
+    @model_validator(mode="after")
+    def _gates_something(self) -> Experts:
+        if self.shared_gate and not self.shared:
+            raise key_error("shared_gate", "is on, expected off: there are no shared experts")
+        return self
 
     @model_validator(mode="after")
     def _as_many_as_there_are(self) -> Experts:
@@ -71,7 +82,10 @@ class TransformerShape(ConfigModel):
     """Learned vectors that say to which part of the input a token belongs."""
     tied_embeddings: OnOff = False
     """Whether logits are made with the embedding's weights."""
-    biases: OnOff = False
+    biases: OnOff | Literal["query_key_value"] = False
+    """Of all products in layers, or only of those that make queries, keys and values."""
+    query_key_norm: OnOff = False
+    """Whether each head's query and key are normalised."""
     norm: Literal["rms", "layer"] = "rms"
     embedding_norm: OnOff = False
     final_norm: OnOff = True
@@ -89,6 +103,12 @@ class TransformerShape(ConfigModel):
     def _sizes_fit(self) -> TransformerShape:
         if self.latent is not None and (self.kv_heads or self.head_size):
             raise key_error("latent", "stands beside kv_heads or head_size, which it replaces; leave these out")
+        if self.latent is not None and self.query_key_norm:
+            raise key_error("query_key_norm", "is on, expected off: latent attention has normalisations of its own")
+        if self.latent is not None and self.biases == QUERY_KEY_VALUE:
+            raise key_error(
+                "biases", f"found {QUERY_KEY_VALUE}, expected on or off: latent attention has none of these"
+            )
         if self.latent is None and self.head_size is None and self.hidden % self.heads:
             raise key_error("heads", f"found {self.heads}, expected a divisor of hidden, {self.hidden}, or a head_size")
         if self.skip_masked and not self.fused_attention:
@@ -124,6 +144,16 @@ class TransformerShape(ConfigModel):
     def value_size(self) -> int:
         """Numbers of a head's value."""
         return self.latent.value_size if self.latent is not None else self.query_size
+
+    @property
+    def input_biases(self) -> bool:
+        """Whether the products that make queries, keys and values have biases."""
+        return bool(self.biases)
+
+    @property
+    def all_biases(self) -> bool:
+        """Whether all products in layers have."""
+        return self.biases is True
 
     @property
     def width(self) -> int:

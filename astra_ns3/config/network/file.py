@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from astra_ns3.config.core.document import Document
@@ -13,6 +13,7 @@ from astra_ns3.config.core.model import validated
 from astra_ns3.config.core.reading import read_text
 from astra_ns3.config.core.yaml_document import parse_yaml
 from astra_ns3.config.formats.hpcc_keys import looks_like_hpcc
+from astra_ns3.config.formats.kinds import NETWORK, told_apart
 from astra_ns3.config.network.analytical_network import (
     VERSION_1_KEYS,
     VERSION_2_KEYS,
@@ -44,8 +45,8 @@ class NetworkFile:
     warnings: tuple[str, ...] = ()
     imported: bool = False
     """Whether an importer wrote it, so that nobody asked for what it observes."""
-    document: Document | None = None
-    """The file, if it is of our own format: where its keys stand."""
+    document: Document | None = field(default=None, compare=False)
+    """The file, if its keys are read as they are: where they stand."""
 
     def place_of(self, words: str) -> str | None:
         """``file:line`` of the key with which a message begins (``key 'transport.window': ...``), if known."""
@@ -61,6 +62,12 @@ def read_network_file(path: str | os.PathLike[str]) -> NetworkFile:
 
     Raises InputError with file, line and key.
     """
+    with told_apart(path, NETWORK):
+        return _network_file(path)
+
+
+def _network_file(path: str | os.PathLike[str]) -> NetworkFile:
+    """Told apart by what is in it."""
     source, text = os.fspath(path), read_text(path)
     if looks_like_hpcc(text):
         imported = read_hpcc_config(source)
@@ -70,11 +77,11 @@ def read_network_file(path: str | os.PathLike[str]) -> NetworkFile:
     document = parse_yaml(text, source)
     keys = set(document.data) if isinstance(document.data, Mapping) else set()
     if keys.intersection(VERSION_1_KEYS):
-        return NetworkFile(parse_version_1(document))
+        return NetworkFile(parse_version_1(document), document=document)
     if _NODES in keys and not keys.isdisjoint(_LINKS):
         raise _only_a_graph(source)
     if keys.issuperset(VERSION_2_KEYS):
-        return NetworkFile(parse_version_2(document))
+        return NetworkFile(parse_version_2(document), document=document)
     if "config" in keys:
         return _joined(document, source)
     return NetworkFile(validated(NetworkConfig, document), document=document)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from astra_ns3.config.core.reading import read_text
 from astra_ns3.config.flow_list import FlowList
+from astra_ns3.config.formats.kinds import GROUPS, WORKLOAD, told_apart
 from astra_ns3.config.graph_workload import GraphWorkload
 from astra_ns3.config.model.file import fits_model
 from astra_ns3.config.workload import Workload
@@ -19,6 +22,8 @@ from astra_ns3.workload.files.flows.reading import holds_flows, read_flows
 from astra_ns3.workload.files.simai import fits_simai, read_simai
 from astra_ns3.workload.models.workload import ModelWorkload, read_model
 
+_KEY = re.compile(r"(?:\s*(?:#[^\n]*)?\n)*[A-Za-z_][\w-]*:")
+"""How YAML begins."""
 AnyWorkload = Workload | GraphWorkload | FlowList | ModelWorkload
 """A workload of any kind."""
 
@@ -43,10 +48,21 @@ FORMATS: tuple[WorkloadFormat, ...] = (
 
 def read_workload(path: str | os.PathLike[str]) -> AnyWorkload:
     """Read a workload; raises InputError with file, place and what was expected."""
-    for form in FORMATS:
-        if form.fits(Path(path)):
-            return form.read(Path(path))
-    return read_astra_sim(path)
+    with told_apart(path, WORKLOAD):
+        for form in FORMATS:
+            if form.fits(Path(path)):
+                return form.read(Path(path))
+        _check_is_a_text(path)
+        return read_astra_sim(path)
+
+
+def _check_is_a_text(path: str | os.PathLike[str]) -> None:
+    """Raise InputError for keys and values, which ASTRA-sim's text, the last format, is not."""
+    text = read_text(path)
+    named = Path(path).suffix.lower() in (".json", ".yaml", ".yml")
+    if text.lstrip().startswith("{") or (named and _KEY.match(text)):
+        formats = "a model file begins with 'kind', a Chakra trace in JSON with 'version' or 'workload_graph'"
+        raise InputError(f"{os.fspath(path)}: holds keys that no workload has; {formats}")
 
 
 def with_groups(workload: AnyWorkload, path: str | os.PathLike[str]) -> AnyWorkload:
@@ -58,4 +74,5 @@ def with_groups(workload: AnyWorkload, path: str | os.PathLike[str]) -> AnyWorkl
         return workload
     if not isinstance(workload, ChakraTrace):
         raise InputError(f"{os.fspath(path)}: groups are for workloads of graphs, and this is none")
-    return replace(workload, groups=read_groups(path))
+    with told_apart(path, GROUPS):
+        return replace(workload, groups=read_groups(path))

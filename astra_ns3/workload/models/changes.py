@@ -8,6 +8,8 @@ from typing import Any
 
 import yaml
 
+from astra_ns3.config.core.changing import Setting
+from astra_ns3.config.core.changing import changed as made
 from astra_ns3.config.core.document import Document
 from astra_ns3.config.model.file import parse_model_file
 from astra_ns3.errors import InputError
@@ -18,22 +20,21 @@ from astra_ns3.workload.training.schedules import SCHEDULES
 
 _FIRST = ("kind", "name", "model", "training")
 """Keys that stand at the top of a file."""
+_CHANGED = "(changed)"
 
 
 def changed(workload: ModelWorkload, values: Mapping[str, object]) -> ModelWorkload:
     """With ``values`` of keys like ``parallel.tensor``; raises InputError for keys or values that can't be."""
-    data: dict[str, Any] = workload.file.model_dump(mode="json", by_alias=True, exclude_unset=True)
-    for key, value in values.items():
-        group = data
-        *groups, last = key.split(".")
-        for name in groups:
-            inner = group.setdefault(name, {})
-            if not isinstance(inner, dict):
-                raise InputError(f"{workload.source}: key '{key}': '{name}' is {inner!r}, expected a group of keys")
-            group = inner
-        group[last] = value
-    document = Document(f"{workload.source} (changed)", data)
-    return ModelWorkload(parse_model_file(document, SCHEDULES), workload.source)
+    given: dict[str, Any] = workload.file.model_dump(mode="json", by_alias=True, exclude_unset=True)
+    settings = [Setting(tuple(key.split(".")), value) for key, value in values.items()]
+    try:
+        data, _ = made(given, workload.file.document(), settings, Path())
+    except InputError as error:
+        raise InputError(f"{workload.source} {_CHANGED}: {error}") from error
+    try:
+        return ModelWorkload(parse_model_file(Document(_CHANGED, data), SCHEDULES), workload.source)
+    except InputError as error:
+        raise InputError(f"{workload.source} {error}") from error
 
 
 def model_yaml(workload: ModelWorkload) -> str:

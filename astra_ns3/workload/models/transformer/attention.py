@@ -23,6 +23,8 @@ def attention(share: Share) -> Iterator[Piece]:
     yield norm(share, "attention norm")
     latent = share.shape.latent
     yield _queries_keys_values(share) if latent is None else _latent(share, latent)
+    if share.shape.query_key_norm:
+        yield _query_key_norm(share)
     if share.shape.positions == "rotary":
         yield _rotation(share)
     yield core(share)
@@ -44,7 +46,23 @@ def _queries_keys_values(share: Share) -> Piece:
     outputs = (share.heads + 2 * share.key_value_heads) * size
     made = Piece(kept_bytes=share.tokens * outputs * share.value_bytes)
     product = Linear("query key value", share.tokens, outputs, share.shape.hidden, share.value_bytes)
-    return joined((share.enter(), linear(share, product, share.input_bytes(share.shape.hidden), outputs), made))
+    weights = linear(share, product, share.input_bytes(share.shape.hidden))
+    weights = replace(weights, parameters=weights.parameters + share.shape.input_biases * outputs)
+    return joined((share.enter(), weights, made))
+
+
+def _query_key_norm(share: Share) -> Piece:
+    """Each head's query and key alone; all heads share the scales, whose gradients the tensor group adds up."""
+    size = share.shape.query_size
+    moved = share.tokens * (share.heads + share.key_value_heads) * size * share.value_bytes
+    parameters = 2 * norm_parameters(share.shape.norm, size)
+    return Piece(
+        (elementwise("query key norm", 2 * moved),),
+        (elementwise("query key norm gradient", 3 * moved),),
+        parameters=parameters,
+        summed_parameters=parameters if share.degrees.tensor > 1 else 0,
+        kept_bytes=moved,
+    )
 
 
 def _latent(share: Share, latent: LatentAttention) -> Piece:

@@ -38,11 +38,11 @@ def addition(share: Share, name: str) -> Piece:
 
 
 def linear(share: Share, product: Linear, kept_bytes: int, bias: int = 0, *, sums: bool = False) -> Piece:
-    """A product with weights, of which ``kept_bytes`` of input stay; ``bias``: numbers of one, if the model has it.
+    """A product with weights, of which ``kept_bytes`` of input stay; ``bias``: numbers of one, if all products have it.
 
     ``sums``: the tensor group adds up its outputs, and each NPU the bias to its own tokens.
     """
-    biases = bias if share.shape.biases else 0
+    biases = bias if share.shape.all_biases else 0
     return Piece(
         (product.forward,),
         (product.input_gradient,),

@@ -31,9 +31,24 @@ def expert_layer(share: Share, experts: Experts, dispatch: Dispatch) -> Iterator
     yield norm(share, "feed-forward norm")
     if experts.shared:
         yield from network(share, "shared expert", experts.shared * experts.feed_forward)
+        if experts.shared_gate:
+            yield _shared_gate(share)
     yield _router(share, experts)
     yield from _routed(share, experts, dispatch)
     yield addition(share, "feed-forward addition")
+
+
+def _shared_gate(share: Share) -> Piece:
+    """A number for each own token, with which what the shared experts made is multiplied."""
+    product = Linear("shared gate", share.own_tokens, 1, share.shape.hidden, share.value_bytes)
+    return Piece(
+        (product.forward, elementwise("shared gating", 2 * share.own_bytes)),
+        (elementwise("shared gating gradient", 3 * share.own_bytes), product.input_gradient),
+        (product.weight_gradient,),
+        parameters=share.shape.hidden,
+        summed_parameters=share.summed(share.shape.hidden),
+        kept_bytes=share.own_bytes,
+    )
 
 
 def _router(share: Share, experts: Experts) -> Piece:
@@ -76,7 +91,7 @@ def _networks(share: Share, experts: Experts, dispatch: Dispatch) -> Iterator[Pi
     """This NPU's part of its experts' networks."""
     own = experts.count // share.degrees.expert
     hidden, value, part = share.shape.hidden, share.value_bytes, share.split(experts.feed_forward)
-    ways, biases = (2 if share.shape.gated else 1), int(share.shape.biases)
+    ways, biases = (2 if share.shape.gated else 1), int(share.shape.all_biases)
     received = dispatch.most * hidden * value * (1 if share.gathers_again else _gathered(share))
     rows = dispatch.most * _gathered(share)
     yield _product(share, dispatch, ("experts up", ways * part, hidden), own, received)

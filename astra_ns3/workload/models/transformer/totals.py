@@ -49,9 +49,11 @@ def _attention(shape: TransformerShape) -> int:
     norms = _norm(shape)
     if shape.latent is not None:
         norms += norm_parameters(shape.norm, shape.latent.query_rank + shape.latent.key_value_rank)
-    elif shape.biases:
+    elif shape.input_biases:
         biases = (shape.heads + 2 * shape.key_value_heads) * shape.query_size
-    if shape.biases:
+    if shape.query_key_norm:
+        norms += 2 * norm_parameters(shape.norm, shape.query_size)
+    if shape.all_biases:
         biases += shape.hidden
     return _attention_products(shape) + biases + norms
 
@@ -82,7 +84,7 @@ def _network(shape: TransformerShape, with_experts: bool) -> tuple[int, int, int
 def _experts(shape: TransformerShape, experts: Experts, norm: int) -> tuple[int, int, int]:
     weights, biases = _one_network(shape, experts.feed_forward)
     shared, shared_biases = _one_network(shape, experts.shared * experts.feed_forward) if experts.shared else (0, 0)
-    router = experts.count * shape.hidden
+    router = (experts.count + experts.shared_gate) * shape.hidden
     always = shared + shared_biases + router + experts.count * experts.router_biases + norm
     return (
         experts.count * (weights + biases) + always,
@@ -94,5 +96,5 @@ def _experts(shape: TransformerShape, experts: Experts, norm: int) -> tuple[int,
 def _one_network(shape: TransformerShape, width: int) -> tuple[int, int]:
     """Weights and biases."""
     ways = 2 if shape.gated else 1
-    biases = ways * width + shape.hidden if shape.biases else 0
+    biases = ways * width + shape.hidden if shape.all_biases else 0
     return (ways + 1) * shape.hidden * width, biases

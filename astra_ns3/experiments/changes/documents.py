@@ -1,17 +1,15 @@
-"""A run's three files as plain data: what a study's changes are made to, and what a point's address is made of."""
+"""A run's three files as plain data: what changes are made to, and what the address of a study's point is made of."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-import os
 import pickle
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any, TypeVar
 
-from astra_ns3.config.core.algorithm_names import FILE_PREFIX
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.core.document import Document, KeyPath
 from astra_ns3.config.core.model import shown, validated
@@ -35,8 +33,6 @@ from astra_ns3.workload.training.schedules import SCHEDULES
 Made = TypeVar("Made")
 AnyConfig = AnyWorkload | SystemConfig | AnyNetwork
 PASSES = ("forward", "input_gradient", "weight_gradient")
-_PATH = ("topology", "path")
-"""Of the graph's file in a network."""
 
 
 def document_of(config: AnyConfig) -> dict[str, Any]:
@@ -94,31 +90,6 @@ def parsed(config: AnyConfig, data: dict[str, Any], source: str, lines: Mapping[
     if isinstance(config, NetworkConfig):
         return validated(NetworkConfig, document)
     return validated(AnalyticalNetwork, document)
-
-
-def placed(value: Any, folder: Path, path: KeyPath = ()) -> Any:
-    """``value`` with the paths of users' code, schedules and graphs in it made absolute; they begin at ``folder``."""
-    if isinstance(value, Mapping):
-        return {key: placed(each, folder, (*path, key)) for key, each in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [placed(each, folder, (*path, place)) for place, each in enumerate(value)]
-    if not isinstance(value, str):
-        return value
-    if path == _PATH:
-        return os.path.normpath(folder / value)
-    part = user_part(value, compiled=True)
-    if part is not None:
-        return f"{os.path.normpath(folder / part.file)}:{part.name}"
-    head, prefix, file = value.partition(FILE_PREFIX)
-    if prefix and path and str(path[0]).endswith("-implementation"):
-        return f"{head}{prefix}{os.path.normpath(folder / file)}"
-    return value
-
-
-def names_files(value: Any) -> bool:
-    """Whether there is a path of such a file in ``value``."""
-    here = Path("/")
-    return bool(placed(value, here) != placed(value, here / "elsewhere"))
 
 
 def _workload(data: Mapping[str, Any], document: Document) -> Workload:

@@ -1,0 +1,78 @@
+"""What a shell may put in the place of a word that was begun: names, files by their endings, folders with results."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import click
+from click.shell_completion import CompletionItem
+
+Complete = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
+Words = Iterable[str] | Callable[[], Iterable[str]]
+PICTURES = (".png", ".svg", ".pdf")
+"""Endings of pictures."""
+_RUN_FILES = ("run.json",)
+
+
+def words(known: Words, *, endings: tuple[str, ...] | None = None) -> Complete:
+    """Return what completes one of some words, or, with ``endings``, a file of these."""
+
+    def complete(context: click.Context, parameter: click.Parameter, begun: str) -> list[CompletionItem]:
+        names = known() if callable(known) else known
+        found = [CompletionItem(name) for name in names if name.startswith(begun)]
+        return found if endings is None or found else _paths(begun, endings)
+
+    return complete
+
+
+def listed(known: Iterable[str]) -> Complete:
+    """Return what completes the last of several words with commas between them."""
+    names = tuple(known)
+
+    def complete(context: click.Context, parameter: click.Parameter, begun: str) -> list[CompletionItem]:
+        before, comma, last = begun.rpartition(",")
+        sign = last[:1] if last[:1] in ("+", "-") else ""
+        return [CompletionItem(f"{before}{comma}{sign}{name}") for name in names if f"{sign}{name}".startswith(last)]
+
+    return complete
+
+
+def files(*endings: str) -> Complete:
+    """Return what completes the path of a file with one of the ``endings``; without any, of every file."""
+    return lambda context, parameter, begun: _paths(begun, endings)
+
+
+def folders(context: click.Context, parameter: click.Parameter, begun: str) -> list[CompletionItem]:
+    """A folder, by the shell itself."""
+    return [CompletionItem(begun, type="dir")]
+
+
+def results(context: click.Context, parameter: click.Parameter, begun: str) -> list[CompletionItem]:
+    """A folder that holds a run, or folders on the way to one."""
+    found = [path for path in _entries(begun) if path.is_dir()]
+    runs = [path for path in found if any((path / name).is_file() for name in _RUN_FILES)]
+    if len(found) == 1 and not runs:
+        return results(context, parameter, f"{found[0]}{os.sep}") or [CompletionItem(f"{found[0]}{os.sep}")]
+    return [CompletionItem(str(path) if path in runs else f"{path}{os.sep}") for path in found]
+
+
+def _paths(begun: str, endings: tuple[str, ...]) -> list[CompletionItem]:
+    """Files and folders; one folder alone is gone into, for the shell puts a blank behind a whole word."""
+    found = [path for path in _entries(begun) if path.is_dir() or not endings or path.name.endswith(endings)]
+    if len(found) == 1 and found[0].is_dir():
+        folder = f"{found[0]}{os.sep}"
+        return _paths(folder, endings) or [CompletionItem(folder)]
+    return [CompletionItem(f"{path}{os.sep}" if path.is_dir() else str(path)) for path in found]
+
+
+def _entries(begun: str) -> list[Path]:
+    """What a folder holds that begins with the last part of ``begun``; hidden entries only if it begins with a dot."""
+    folder, name = os.path.split(begun)
+    try:
+        names = sorted(os.listdir(folder or "."))  # noqa: PTH208, as a path keeps the form that was begun
+    except OSError:
+        return []
+    fitting = [each for each in names if each.startswith(name) and (name.startswith(".") or not each.startswith("."))]
+    return [Path(os.path.join(folder, each)) for each in fitting]  # noqa: PTH118

@@ -1,0 +1,90 @@
+"""``astra-ns3 generate workload``: what a model file, or a config.json, comes to, written as files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from astra_ns3.cli.completion import files
+from astra_ns3.cli.convert import MOST_PASSES, sizes_of, tell_of
+from astra_ns3.cli.help import Command
+from astra_ns3.cli.output import folder_for
+from astra_ns3.config.core.changing import settings_of
+from astra_ns3.errors import InputError
+from astra_ns3.workload.files.conversion import Unrolling, convert
+from astra_ns3.workload.files.registry import read_workload
+from astra_ns3.workload.models.changes import changed
+from astra_ns3.workload.models.hugging_face import read_as_model
+from astra_ns3.workload.models.workload import ModelWorkload
+from astra_ns3.workload.training.making import training_programs
+
+_MODEL_FORMATS = {"chakra": "chakra", "chakra-json": "chakra-json", "text": "astra-sim", "yaml": "model"}
+"""What models are written as, and what conversion calls it."""
+_BY_ENDING = {".yaml": "yaml", ".yml": "yaml"}
+
+
+@click.command(
+    "workload",
+    cls=Command,
+    examples=(
+        "astra-ns3 generate workload inputs/workload/models/llama-3-8b.yaml --dimensions 8x4 -o traces/llama",
+        "astra-ns3 generate workload config.json -o model.yaml --set training.sequence=2048 --set parallel.tensor=8",
+    ),
+    groups={
+        "Model": ("changes", "dimensions", "passes"),
+        "Output": ("output", "written_as", "as_json"),
+    },
+)
+@click.argument("model", metavar="MODEL", shell_complete=files(".yaml", ".yml", ".json"))
+@click.option("-o", "--output", metavar="OUT", required=True, help="Where to write.")
+@click.option(
+    "--format",
+    "written_as",
+    type=click.Choice(tuple(_MODEL_FORMATS)),
+    help="Chakra's traces (OUT.<rank>.et, or .json), ASTRA-sim's text, or a model file with all keys written out.  "
+    "[default: yaml if OUT ends in .yaml or .yml, or MODEL is a config.json; else chakra]",
+)
+@click.option(
+    "--dimensions",
+    metavar="SIZES",
+    help="NPUs along each dimension, such as 8 or 2x4.  [default: as few as can be, cut where their groups end]",
+)
+@click.option(
+    "--passes",
+    type=click.IntRange(1, MOST_PASSES),
+    default=1,
+    show_default=True,
+    help="Iterations, of Chakra's traces.",
+)
+@click.option("--set", "changes", multiple=True, metavar="KEY=VALUE", help="Another value, such as parallel.tensor=4.")
+@click.option("--json", "as_json", is_flag=True, help="Print what was written as JSON.")
+def generate_workload(
+    model: str,
+    output: str,
+    written_as: str | None,
+    dimensions: str | None,
+    passes: int,
+    changes: tuple[str, ...],
+    as_json: bool,
+) -> int:
+    """Write what MODEL comes to on so many NPUs: a model file, or a config.json of Hugging Face."""
+    read = read_as_model(model)
+    workload = read_workload(model) if read is None else read.workload
+    if not isinstance(workload, ModelWorkload):
+        raise InputError(f"{model}: isn't a model file; astra-ns3 convert writes other workloads")
+    settings = {key.removeprefix("workload."): value for key, value in settings_of(changes).items()}
+    workload = changed(workload, settings)
+    usual = "chakra" if read is None else "yaml"
+    target = _MODEL_FORMATS[written_as or _BY_ENDING.get(Path(output).suffix.lower(), usual)]
+    sizes = sizes_of(dimensions) or _usual_sizes(workload)
+    with folder_for(output):
+        converted = convert(workload, target, output, Unrolling(sizes, passes))
+    notes = () if read is None else (*read.notes, *read.defaults(settings))
+    return tell_of(converted._replace(warnings=(*notes, *converted.warnings)), as_json=as_json)
+
+
+def _usual_sizes(workload: ModelWorkload) -> tuple[int, ...]:
+    """As few NPUs as can be, along as many dimensions as its groups of NPUs end at."""
+    npus = workload.least_npus
+    return training_programs(workload.plan(npus), workload.clock(), 1, (npus,)).grid.sizes

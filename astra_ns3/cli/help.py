@@ -1,0 +1,81 @@
+"""The help of a command: examples first, then what it does, then its options in groups."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+import click
+
+_WIDTH = 78
+_INDENT = "  "
+_REST = "Messages and help"
+_NO_GROUPS: Mapping[str, Sequence[str]] = MappingProxyType({})
+
+
+class _WithExamples(click.Command):
+    """``examples``: command lines that can be tried in the repository."""
+
+    def __init__(self, *words: Any, examples: Sequence[str] = (), **more: Any) -> None:
+        super().__init__(*words, **more)
+        self.examples = tuple(examples)
+
+    def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The examples, and what click writes."""
+        if self.examples:
+            formatter.write("Examples:\n")
+            for example in self.examples:
+                formatter.write(f"{_folded(example)}\n")
+            formatter.write("\n")
+        super().format_help(ctx, formatter)
+
+
+class Command(_WithExamples):
+    """A command. ``groups``: names of parameters by the heading that they stand under, the others come last."""
+
+    def __init__(self, *words: Any, groups: Mapping[str, Sequence[str]] = _NO_GROUPS, **more: Any) -> None:
+        super().__init__(*words, **more)
+        self.groups = groups
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """A list of options for each group."""
+        options = [parameter for parameter in self.get_params(ctx) if isinstance(parameter, click.Option)]
+        records = {option.name: option.get_help_record(ctx) for option in options}
+        shown = {name: record for name, record in records.items() if record is not None}
+        of_groups = [(to, [shown.pop(name) for name in names if name in shown]) for to, names in self.groups.items()]
+        for heading, rows in (*of_groups, (_REST if self.groups else "Options", list(shown.values()))):
+            if rows:
+                with formatter.section(heading):
+                    formatter.write_dl(rows)
+
+
+class CommandGroup(_WithExamples, click.Group):
+    """A group of commands."""
+
+    command_class = Command
+
+
+def _folded(example: str) -> str:
+    """A command line in lines that fit, broken before options."""
+    lines = [_INDENT]
+    for part in _parts(example):
+        if len(lines[-1]) + len(part) + len(" \\") > _WIDTH and lines[-1].strip():
+            lines[-1] += " \\"
+            lines.append(f"{_INDENT}    {part}")
+        else:
+            lines[-1] += part if not lines[-1].strip() else f" {part}"
+    return "\n".join(lines)
+
+
+def _parts(example: str) -> list[str]:
+    """Words of a command line, options together with their values."""
+    found: list[str] = []
+    for word in shlex.split(example):
+        quoted = shlex.quote(word)
+        if found and found[-1].startswith("-") and " " not in found[-1] and not word.startswith("-"):
+            found[-1] += f" {quoted}"
+        else:
+            found.append(quoted)
+    return found

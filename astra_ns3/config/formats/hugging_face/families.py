@@ -1,0 +1,188 @@
+"""What the model of each family is: from the keys of a config.json to the keys of ``model`` in a model file.
+
+Sources: the configuration classes of the library transformers (their defaults where a key is absent), and the models
+that it builds of them: which products have biases, which vectors are normalised.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from astra_ns3.config.core.model import shown
+from astra_ns3.config.formats.hugging_face.keys import Keys
+
+Shape = dict[str, Any]
+_QUERY_KEY_VALUE = "query_key_value"
+_ROTARY_HEAD_SIZE = 128
+"""What Qwen3's configuration has where ``head_dim`` is absent."""
+
+
+def _rotary(keys: Keys, kv_heads: int | None = None) -> Shape:
+    """What all have that are built like Llama."""
+    heads = keys.count("num_attention_heads")
+    shape: Shape = {
+        "layers": keys.count("num_hidden_layers"),
+        "hidden": keys.count("hidden_size"),
+        "heads": heads,
+        "kv_heads": keys.count("num_key_value_heads", kv_heads or heads),
+        "feed_forward": keys.count("intermediate_size"),
+        "gated": True,
+        "vocabulary": keys.count("vocab_size"),
+        "tied_embeddings": keys.switch("tie_word_embeddings", False),
+    }
+    return shape | ({"head_size": keys.count("head_dim")} if keys.has("head_dim") else {})
+
+
+def _llama(keys: Keys) -> Shape:
+    shape = _rotary(keys)
+    attention, network = keys.switch("attention_bias", False), keys.switch("mlp_bias", False)
+    if attention != network:
+        key = "attention_bias" if attention else "mlp_bias"
+        raise keys.error(key, "is true for a part of the products, which a model file can't say: all or none")
+    return shape | ({"biases": True} if attention else {})
+
+
+def _mistral(keys: Keys) -> Shape:
+    return _rotary(keys, kv_heads=8)
+
+
+def _mixtral(keys: Keys) -> Shape:
+    width = keys.count("intermediate_size")
+    experts = {
+        "count": keys.count("num_local_experts", 8),
+        "active": keys.count("num_experts_per_tok", 2),
+        "feed_forward": width,
+    }
+    return {**_rotary(keys, kv_heads=8), "experts": experts}
+
+
+def _qwen2(keys: Keys) -> Shape:
+    return {**_rotary(keys), "biases": _QUERY_KEY_VALUE}
+
+
+def _qwen3(keys: Keys) -> Shape:
+    if keys.switch("attention_bias", False):
+        raise keys.error("attention_bias", "is true, biases of attention alone, which a model file can't say")
+    shape = _rotary(keys)
+    return {**shape, "head_size": shape.get("head_size", _ROTARY_HEAD_SIZE), "query_key_norm": True}
+
+
+def _qwen2_experts(keys: Keys) -> Shape:
+    biased = keys.switch("qkv_bias", True)
+    width, shared = keys.count("moe_intermediate_size"), keys.number("shared_expert_intermediate_size")
+    if shared % width:
+        words = f"found {shared}, which is no multiple of moe_intermediate_size, {width}, as a model file needs"
+        raise keys.error("shared_expert_intermediate_size", words)
+    experts = {**_chosen(keys, width), "shared": shared // width, "shared_gate": shared > 0}
+    return {**_rotary(keys), "biases": _QUERY_KEY_VALUE if biased else False, "experts": experts}
+
+
+def _qwen3_experts(keys: Keys) -> Shape:
+    return {**_qwen3(keys), "experts": _chosen(keys, keys.count("moe_intermediate_size"))}
+
+
+def _chosen(keys: Keys, width: int) -> Shape:
+    """Qwen's experts: of each so many layers, but for some at the beginning."""
+    every, dense = keys.count("decoder_sparse_step", 1), keys.data.get("mlp_only_layers") or []
+    if dense != list(range(len(dense))) or (dense and every > 1):
+        raise keys.error("mlp_only_layers", f"found {shown(dense)}, expected the first layers, or none")
+    return {
+        "count": keys.count("num_experts"),
+        "active": keys.count("num_experts_per_tok"),
+        "feed_forward": width,
+        "first_dense": len(dense),
+        "every": every,
+    }
+
+
+def _deepseek(keys: Keys, *, router_biases: bool) -> Shape:
+    if keys.switch("attention_bias", False):
+        raise keys.error("attention_bias", "is true, biases of attention alone, which a model file can't say")
+    if keys.count("moe_layer_freq", 1) > 1:
+        raise keys.error("moe_layer_freq", f"found {keys.count('moe_layer_freq')}, expected 1")
+    shape = _rotary(keys)
+    for replaced in ("kv_heads", "head_size"):
+        shape.pop(replaced, None)
+    latent = {
+        "query_rank": keys.number("q_lora_rank", 0),
+        "key_value_rank": keys.count("kv_lora_rank"),
+        "plain_size": keys.count("qk_nope_head_dim"),
+        "rotary_size": keys.count("qk_rope_head_dim"),
+        "value_size": keys.count("v_head_dim"),
+    }
+    experts = {
+        "count": keys.count("n_routed_experts"),
+        "active": keys.count("num_experts_per_tok"),
+        "feed_forward": keys.count("moe_intermediate_size"),
+        "shared": keys.number("n_shared_experts", 0),
+        "first_dense": keys.number("first_k_dense_replace", 0),
+        "router_biases": router_biases,
+    }
+    return {**shape, "latent": latent, "experts": experts}
+
+
+def _deepseek_v2(keys: Keys) -> Shape:
+    return _deepseek(keys, router_biases=False)
+
+
+def _deepseek_v3(keys: Keys) -> Shape:
+    return _deepseek(keys, router_biases=keys.data.get("topk_method", "noaux_tc") == "noaux_tc")
+
+
+def _gpt2(keys: Keys) -> Shape:
+    if keys.switch("add_cross_attention", False):
+        raise keys.error("add_cross_attention", "is true, which a model file can't say")
+    hidden = keys.count("n_embd", 768)
+    return {
+        "layers": keys.count("n_layer", 12),
+        "hidden": hidden,
+        "heads": keys.count("n_head", 12),
+        "feed_forward": keys.count("n_inner", 4 * hidden),
+        "vocabulary": keys.count("vocab_size", 50257),
+        "positions": keys.count("n_positions", 1024),
+        "tied_embeddings": keys.switch("tie_word_embeddings", True),
+        "biases": True,
+        "norm": "layer",
+        "dropout": keys.share("resid_pdrop", 0.1) > 0,
+    }
+
+
+def _bert(keys: Keys) -> Shape:
+    for key in ("is_decoder", "add_cross_attention"):
+        if keys.switch(key, False):
+            raise keys.error(key, "is true, which a model file can't say")
+    if keys.data.get("position_embedding_type", "absolute") != "absolute":
+        raise keys.error("position_embedding_type", "isn't 'absolute', the only one that a model file can say")
+    return {
+        "layers": keys.count("num_hidden_layers", 12),
+        "hidden": keys.count("hidden_size", 768),
+        "heads": keys.count("num_attention_heads", 12),
+        "feed_forward": keys.count("intermediate_size", 3072),
+        "vocabulary": keys.count("vocab_size", 30522),
+        "positions": keys.count("max_position_embeddings", 512),
+        "segments": keys.number("type_vocab_size", 2),
+        "tied_embeddings": keys.switch("tie_word_embeddings", True),
+        "biases": True,
+        "norm": "layer",
+        "embedding_norm": True,
+        "final_norm": False,
+        "pooler": True,
+        "dropout": keys.share("hidden_dropout_prob", 0.1) > 0,
+    }
+
+
+FAMILIES: Mapping[str, Callable[[Keys], Shape]] = {
+    "llama": _llama,
+    "mistral": _mistral,
+    "mixtral": _mixtral,
+    "qwen2": _qwen2,
+    "qwen2_moe": _qwen2_experts,
+    "qwen3": _qwen3,
+    "qwen3_moe": _qwen3_experts,
+    "deepseek_v2": _deepseek_v2,
+    "deepseek_v3": _deepseek_v3,
+    "gpt2": _gpt2,
+    "bert": _bert,
+}
+"""By ``model_type``."""

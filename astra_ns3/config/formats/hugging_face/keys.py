@@ -1,0 +1,62 @@
+"""The keys of a config.json, asked for by name; an error names the file and the key."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from astra_ns3.config.core.model import shown
+from astra_ns3.errors import InputError
+
+
+@dataclass(frozen=True)
+class Keys:
+    """``data`` of the file ``source``. A key that is null is taken as absent, as Hugging Face does."""
+
+    source: str
+    data: Mapping[str, Any]
+
+    def has(self, key: str) -> bool:
+        """Whether the key stands there and isn't null."""
+        return self.data.get(key) is not None
+
+    def count(self, key: str, default: int | None = None) -> int:
+        """Return a whole number above 0; raises InputError if it is missing without a default, or is none."""
+        value = self._value(key, default)
+        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            raise self.error(key, f"found {shown(value)}, expected a whole number above 0")
+        return value
+
+    def number(self, key: str, default: int | None = None) -> int:
+        """Return a whole number from 0; raises InputError as :meth:`count`."""
+        value = self._value(key, default)
+        if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+            raise self.error(key, f"found {shown(value)}, expected a whole number from 0")
+        return value
+
+    def switch(self, key: str, default: bool) -> bool:
+        """Return true or false; raises InputError for anything else."""
+        value = self._value(key, default)
+        if not isinstance(value, bool):
+            raise self.error(key, f"found {shown(value)}, expected true or false")
+        return value
+
+    def share(self, key: str, default: float) -> float:
+        """Return a number from 0 to 1; raises InputError for anything else."""
+        value = self._value(key, default)
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= 1:
+            raise self.error(key, f"found {shown(value)}, expected a number from 0 to 1")
+        return float(value)
+
+    def error(self, key: str, words: str) -> InputError:
+        """An error about a key."""
+        return InputError(f"{self.source}: key '{key}': {words}")
+
+    def _value(self, key: str, default: object) -> Any:
+        value = self.data.get(key)
+        if value is not None:
+            return value
+        if default is None:
+            raise InputError(f"{self.source}: key '{key}' is missing")
+        return default

@@ -1,0 +1,1 @@
+"""Other values of keys of a run's three files."""

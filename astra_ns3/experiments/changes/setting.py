@@ -1,0 +1,180 @@
+"""Other values of keys of a run's files, as ``--set`` and ``changes=`` give them; which file a key is of."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from astra_ns3.config.core.changing import Setting, changed
+from astra_ns3.config.core.document import Document
+from astra_ns3.config.core.model import ConfigModel, shown
+from astra_ns3.config.flow_list import FlowList
+from astra_ns3.config.formats.analytical import analytical_version
+from astra_ns3.config.formats.hpcc_keys import KEYS as CONFIG_TXT_KEYS
+from astra_ns3.config.graph_workload import GraphWorkload
+from astra_ns3.config.network.analytical_network import AnalyticalNetwork, parse_version_1, parse_version_2
+from astra_ns3.config.network.file import NetworkFile
+from astra_ns3.config.system import SystemConfig
+from astra_ns3.errors import InputError, nearest
+from astra_ns3.experiments.changes.documents import AnyConfig, document_of, given_of, parsed
+from astra_ns3.experiments.changes.files import FILES, file_of
+from astra_ns3.workload.files.registry import AnyWorkload
+from astra_ns3.workload.models.workload import ModelWorkload
+
+_CHANGED = "(changed)"
+"""Stands behind a file's name in messages about it; no folder, so that paths begin at the working folder."""
+_MOST_TOLD = 3
+_LONGEST_SHOWN = 60
+
+
+@dataclass(frozen=True)
+class RunFiles:
+    """The files of a run as they were read, before any option has a say.
+
+    ``places``: each one's name in messages; ``flags``: of options, by the words that one may take for keys.
+    """
+
+    workload: AnyWorkload
+    system: SystemConfig
+    network: NetworkFile
+    places: Mapping[str, str]
+    flags: Mapping[str, str] = field(default_factory=dict)
+
+    def with_changes(self, changes: Mapping[str, Any]) -> RunFiles:
+        """Return the files with other values of keys, each a key of one file or ``FILE.key``.
+
+        Raises InputError for a key that no file or more than one has, one that is given twice, and a bad value.
+        """
+        of_files = _by_file(self, changes)
+        made: dict[str, Any] = {}
+        for file, settings in of_files.items():
+            place = self.places[file]
+            try:
+                made[file] = (
+                    _network(self.network, settings) if file == "network" else _set(self._config(file), settings)
+                )
+            except InputError as error:
+                raise InputError(f"{place} {error}") from error
+        return replace(self, **made)
+
+    def _config(self, file: str) -> AnyConfig:
+        if file == "network":
+            return self.network.network
+        return self.workload if file == "workload" else self.system
+
+    def keys_of(self, file: str) -> dict[str, Any]:
+        """All that a file says as plain data, defaults written out; nothing of one that has no keys."""
+        config = self._config(file)
+        if isinstance(config, (FlowList, GraphWorkload)):
+            return {}
+        found = document_of(config)
+        if file == "network" and self.network.document is not None and isinstance(config, AnalyticalNetwork):
+            found = {**found, **_plain(self.network.document)}
+        return found
+
+    def names_of(self, file: str) -> set[str]:
+        """The keys at the top of a file, those that it may have too."""
+        config = self._config(file)
+        model = config.file if isinstance(config, ModelWorkload) else config
+        names = set(self.keys_of(file))
+        if isinstance(model, ConfigModel):
+            names |= {field.alias or name for name, field in type(model).model_fields.items()}
+        return {name.replace("-", "_") for name in names}
+
+
+def place_of(given: object, file: str) -> str:
+    """Return what messages call one of the files: its path, or ``workload``, ``system`` or ``network``."""
+    return os.fspath(given) if isinstance(given, (str, os.PathLike)) else file
+
+
+def check_changes(changes: object) -> None:
+    """Raise InputError unless ``changes`` is a mapping from names of keys."""
+    if not isinstance(changes, Mapping):
+        expected = "expected a mapping from keys, as network.topology.npus, to values"
+        raise InputError(f"changes is {shown(changes)}, {expected}")
+    for key in changes:
+        if not isinstance(key, str) or not all(key.split(".")):
+            raise InputError(f"changes has the key {shown(key)}, expected names with dots, as network.topology.npus")
+
+
+def _by_file(files: RunFiles, changes: Mapping[str, Any]) -> dict[str, list[Setting]]:
+    found: dict[str, list[Setting]] = {}
+    said: dict[tuple[str, str], str] = {}
+    for key, value in changes.items():
+        file = file_of(key)
+        setting = Setting(tuple(key.split(".")[1:] if file else key.split(".")), value)
+        file = file or _only_file(files, key)
+        before = said.setdefault((file, setting.meaning), key)
+        if before != key:
+            raise InputError(f"'{key}' and '{before}' are one key; give it once")
+        found.setdefault(file, []).append(setting)
+    return found
+
+
+def _only_file(files: RunFiles, key: str) -> str:
+    """The file that has the key at its top; raises InputError unless there is one."""
+    first = key.split(".")[0].replace("-", "_")
+    having = [file for file in FILES if first in files.names_of(file)]
+    if len(having) == 1:
+        return having[0]
+    if having:
+        meant = " or ".join(f"{file}.{key}" for file in having)
+        raise InputError(f"'{key}' is a key of the {' and the '.join(having)}; name the file: {meant}")
+    flag = files.flags.get(key.replace("-", "_"))
+    if flag is not None:
+        raise InputError(f"'{key}' is no key of a file but an option of its own: {flag}")
+    if key.upper() in CONFIG_TXT_KEYS:
+        raise InputError(f"'{key}' is a key of a config.txt; set what it becomes, as network.transport.payload=4000")
+    told = key if len(key) <= _LONGEST_SHOWN else f"{key[:_LONGEST_SHOWN]}..."
+    raise InputError(f"'{told}' is no key of the workload, the system or the network{_meant(files, key)}")
+
+
+def _meant(files: RunFiles, key: str) -> str:
+    """The nearest key; of a word without dots those that end with it."""
+    known = {f"{file}.{name}": name for file in FILES for name in _dotted(files.keys_of(file))}
+    near = nearest(key, [*known, *known.values()])
+    if near and "." in key:
+        return near
+    last = key.split(".")[-1].replace("-", "_")
+    alike = [name for name in known if name.split(".")[-1].replace("-", "_") == last]
+    if alike:
+        words = ", ".join(f"'{name}'" for name in alike[:_MOST_TOLD])
+        return f"; did you mean {words}{', ...' if alike[_MOST_TOLD:] else ''}?"
+    return near
+
+
+def _dotted(data: Mapping[str, Any], before: str = "") -> Iterator[str]:
+    for name, value in data.items():
+        yield f"{before}{name}"
+        if isinstance(value, Mapping):
+            yield from _dotted(value, f"{before}{name}.")
+
+
+def _set(config: AnyConfig, settings: Iterable[Setting]) -> Any:
+    if isinstance(config, (FlowList, GraphWorkload)):
+        what = "list of flows" if isinstance(config, FlowList) else "workload of graphs"
+        raise InputError(f"has no keys to change: it is a {what}")
+    try:
+        data, _ = changed(given_of(config), document_of(config), settings, Path())
+    except InputError as error:
+        raise InputError(f"{_CHANGED}: {error}") from error
+    return parsed(config, data, _CHANGED, {})
+
+
+def _network(file: NetworkFile, settings: list[Setting]) -> NetworkFile:
+    """An analytical network's own keys are set in its file's data; those of all others are ours."""
+    document = file.document
+    if isinstance(file.network, AnalyticalNetwork) and document is not None:
+        data = _plain(document)
+        if {setting.keys[0].replace("-", "_") for setting in settings} & {key.replace("-", "_") for key in data}:
+            made, _ = changed(data, data, settings, Path())
+            parse = parse_version_1 if analytical_version(data) == 1 else parse_version_2
+            return replace(file, network=parse(Document(_CHANGED, made)), document=None)
+    return replace(file, network=_set(file.network, settings), document=None)
+
+
+def _plain(document: Document) -> dict[str, Any]:
+    return dict(document.data) if isinstance(document.data, Mapping) else {}

@@ -1,0 +1,1 @@
+"""Many runs side by side: found in a folder, filtered, sorted, as rows of chosen columns."""

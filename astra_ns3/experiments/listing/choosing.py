@@ -1,0 +1,107 @@
+"""Which runs of a list are wanted, and in which order."""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from fnmatch import fnmatchcase
+from typing import Any
+
+from astra_ns3.errors import InputError
+from astra_ns3.experiments.listing.columns import Column, column_of, plain
+from astra_ns3.experiments.listing.finding import FoundRun
+from astra_ns3.units import PS_PER_SECOND, parse_any
+
+_CONDITION = re.compile(r"\s*([^<>=!\s]+)\s*(<=|>=|!=|==|=|<|>)\s*(.*?)\s*")
+_ORDERS: Mapping[str, Callable[[float, float], bool]] = {
+    "<": operator.lt,
+    ">": operator.gt,
+    "<=": operator.le,
+    ">=": operator.ge,
+}
+_LONGEST_SHOWN = 60
+_LONGEST_NUMBER = 40
+
+
+def wanted(runs: Sequence[FoundRun], conditions: Iterable[str]) -> list[FoundRun]:
+    """Return the runs for which all ``COLUMN=VALUE`` hold, with ``!=``, ``<``, ``<=``, ``>`` and ``>=`` besides.
+
+    Values take units (``finish<2ms``); ``=`` and ``!=`` of words take ``*`` and ``?``. A run that hasn't the key
+    fits ``!=`` alone. Raises InputError for a condition of another form, and an order of what is no number.
+    """
+    kept = list(runs)
+    for condition in conditions:
+        match = _CONDITION.fullmatch(condition)
+        if match is None:
+            raise InputError(
+                f"--where is '{condition[:_LONGEST_SHOWN]}', expected COLUMN=VALUE, or with !=, <, <=, >, >= between"
+            )
+        column, compared, value = column_of(match[1], runs), match[2], match[3]
+        if compared in _ORDERS:
+            kept = _ordered(kept, column, compared, value)
+        else:
+            kept = [run for run in kept if _equal(column, run, value) != (compared == "!=")]
+    return kept
+
+
+def in_order(runs: Sequence[FoundRun], by: Iterable[str]) -> list[FoundRun]:
+    """Return the runs sorted by columns, the first counts most; ``-COLUMN``: the largest first. Empty cells are last.
+
+    Raises InputError for a column that there isn't.
+    """
+    found = list(runs)
+    for name in reversed(list(by)):
+        column, downwards = column_of(name.removeprefix("-"), runs), name.startswith("-")
+        having = [run for run in found if column.value(run) is not None]
+        having.sort(key=lambda run, column=column: _rank(column, run), reverse=downwards)  # type: ignore[misc]
+        found = having + [run for run in found if column.value(run) is None]
+    return found
+
+
+def _ordered(runs: Iterable[FoundRun], column: Column, compared: str, value: str) -> list[FoundRun]:
+    limit = _number(value, column)
+    if limit is None:
+        raise InputError(f"--where {column.heading}{compared}{value}: '{value}' is no number, with or without a unit")
+    numbers = ((run, _number(column.value(run), column)) for run in runs)
+    return [run for run, number in numbers if number is not None and _ORDERS[compared](number, limit)]
+
+
+def _equal(column: Column, run: FoundRun, value: str) -> bool:
+    """As numbers if both are, else as words."""
+    found = column.value(run)
+    if isinstance(found, bool):
+        return value.lower() in (("on", "true", "yes") if found else ("off", "false", "no"))
+    number, other = _number(found, column), _number(value, column)
+    if number is not None and other is not None:
+        return number == other
+    if found is None:
+        return value.lower() in ("", "none", "null")
+    return fnmatchcase(plain(found), value)
+
+
+def _rank(column: Column, run: FoundRun) -> tuple[int, float, str]:
+    """Numbers before words."""
+    value = column.value(run)
+    number = _number(value, column)
+    return (1, 0.0, plain(value)) if number is None else (0, number, "")
+
+
+def _number(value: Any, column: Column) -> float | None:
+    """A number, or text of one with or without a unit, in the column's unit; None for anything else."""
+    if isinstance(value, bool) or value is None:
+        return None
+    if isinstance(value, (int, float)):
+        try:
+            return float(value)
+        except OverflowError:
+            return None
+    if not isinstance(value, str) or len(value) > _LONGEST_NUMBER:
+        return None
+    try:
+        return float(value)
+    except ValueError:
+        found = parse_any(value)
+    if found is None:
+        return None
+    return found / PS_PER_SECOND if column.in_seconds else float(found)

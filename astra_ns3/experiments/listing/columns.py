@@ -1,0 +1,150 @@
+"""Columns of a list of runs: some by short names, and any dotted key of run.json."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import Any
+
+from astra_ns3.errors import InputError, nearest
+from astra_ns3.experiments.listing.finding import FoundRun
+from astra_ns3.units import format_bytes, format_rate, format_time
+
+_UNITS: Mapping[str, Callable[[int], str]] = {"_ps": format_time, "_bytes": format_bytes, "_bps": format_rate}
+_SECONDS = "_seconds"
+_LIST_BETWEEN = " "
+_MOST_TOLD = 12
+
+
+@dataclass(frozen=True)
+class Column:
+    """``heading``: over it; ``key``: its name where values are bare numbers, with the unit; ``value``: of a run."""
+
+    heading: str
+    key: str
+    value: Callable[[FoundRun], Any]
+
+    @property
+    def in_seconds(self) -> bool:
+        """Whether its numbers are seconds."""
+        return self.key.endswith(_SECONDS)
+
+    def shown(self, run: FoundRun) -> str:
+        """The value for people; a dash for none."""
+        value = self.value(run)
+        form = next((form for ending, form in _UNITS.items() if self.key.endswith(ending)), None)
+        if value is None:
+            return "-"
+        if form is not None and isinstance(value, int) and not isinstance(value, bool):
+            try:
+                return form(value)
+            except (OverflowError, ValueError):  # of a damaged file
+                return str(value)[:_MOST_TOLD]
+        return printable(plain(value))
+
+
+def printable(text: str) -> str:
+    """``text`` with question marks for letters that a terminal would act upon or can't show."""
+    return "".join(letter if letter.isprintable() else "?" for letter in text)
+
+
+def plain(value: Any) -> str:
+    """A value as a word: switches on and off, lists with blanks between their entries."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    if isinstance(value, (list, tuple)):
+        return _LIST_BETWEEN.join(map(plain, value))
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def at(data: Any, key: str) -> Any:
+    """What a dotted key of plain data leads to, ``-`` and ``_`` alike; entries of lists by number or name; or None."""
+    for word in key.split("."):
+        if isinstance(data, Mapping):
+            data = data.get(word, next((each for name, each in data.items() if _alike(name, word)), None))
+        elif isinstance(data, list):
+            named = [each for each in data if isinstance(each, Mapping) and each.get("name") == word]
+            numbered = data[int(word) : int(word) + 1] if word.isascii() and word.isdigit() and len(word) < 10 else []
+            data = next(iter((*named, *numbered)), None)
+        else:
+            return None
+    return data
+
+
+def columns_of(names: Iterable[str], runs: Sequence[FoundRun]) -> list[Column]:
+    """The columns that words name: of :data:`COLUMNS`, or keys that some run has; raises InputError for any other."""
+    return [column_of(name, runs) for name in names]
+
+
+def column_of(name: str, runs: Sequence[FoundRun]) -> Column:
+    """As :func:`columns_of`, of one word."""
+    short = name.lower().replace("-", "_")
+    if short in COLUMNS:
+        return COLUMNS[short]
+    if runs and all(at(run.metadata, name) is None for run in runs):
+        known = list(dict.fromkeys(key for run in runs for key in _dotted(run.metadata)))
+        if not any(_alike(key, name) for key in known):
+            raise InputError(
+                f"column '{name}' is none of {', '.join(COLUMNS)}, and no run has such a key"
+                f"{nearest(name, (*COLUMNS, *known))}"
+            )
+    return Column(name, name, lambda run: at(run.metadata, name))
+
+
+def _alike(name: object, word: str) -> bool:
+    return str(name).replace("-", "_") == word.replace("-", "_")
+
+
+def _dotted(data: Mapping[str, Any], before: str = "") -> Iterator[str]:
+    for name, value in data.items():
+        yield f"{before}{name}"
+        if isinstance(value, Mapping):
+            yield from _dotted(value, f"{before}{name}.")
+
+
+def _key(heading: str, key: str, name: str | None = None) -> Column:
+    return Column(heading, name or heading, lambda run: at(run.metadata, key))
+
+
+def _source(run: FoundRun) -> str | None:
+    source = at(run.metadata, "workload.source")
+    return PurePath(source).name if isinstance(source, str) else None
+
+
+def _state(run: FoundRun) -> str | None:
+    if at(run.metadata, "complete") is True:
+        return "complete"
+    kind = at(run.metadata, "stopped.kind")
+    return kind if isinstance(kind, str) else "incomplete"
+
+
+COLUMNS: Mapping[str, Column] = {
+    column.heading: column
+    for column in (
+        Column("folder", "folder", lambda run: run.folder),
+        _key("name", "run_name"),
+        Column("workload", "workload", _source),
+        _key("loop", "workload.loop"),
+        _key("npus", "npus"),
+        _key("backend", "backend"),
+        _key("compat", "compat"),
+        _key("seed", "seed"),
+        _key("passes", "passes"),
+        Column("state", "state", _state),
+        _key("finish", "finish_ps", "finish_ps"),
+        _key("compute", "compute_ps", "compute_ps"),
+        _key("exposed", "exposed_ps", "exposed_ps"),
+        _key("messages", "statistics.messages"),
+        _key("packets", "statistics.packets"),
+        _key("events", "statistics.events"),
+        _key("wall", "timing.wall_seconds", "wall_seconds"),
+        _key("memory", "memory.peak_bytes", "memory_bytes"),
+        _key("date", "started"),
+    )
+}
+"""By the name that one writes."""
+USUAL = ("folder", "name", "workload", "npus", "backend", "state", "finish", "exposed", "date")
+"""The columns if none are asked for."""

@@ -1,0 +1,79 @@
+"""Finds the runs in a folder and all below it."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from astra_ns3.errors import InputError
+from astra_ns3.experiments.metadata import FORMAT_VERSION
+from astra_ns3.experiments.replacing import RUN_FILE, whole_run
+from astra_ns3.experiments.store import FORMAT, SEEDS_FORMAT
+
+
+@dataclass(frozen=True)
+class FoundRun:
+    """What a run.json says, and in which folder it stands, as seen from where the search began."""
+
+    folder: str
+    metadata: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Found:
+    """The runs in the order of their folders; ``damaged``: folders that can't be read, each with the reason."""
+
+    runs: tuple[FoundRun, ...]
+    damaged: tuple[tuple[str, str], ...]
+
+
+def find_runs(root: str | os.PathLike[str]) -> Found:
+    """Return the runs of ``root`` and of all folders below that aren't hidden; links aren't followed.
+
+    Raises InputError if ``root`` is no folder.
+    """
+    top = Path(root)
+    if not top.is_dir():
+        raise InputError(f"{top}: {'is not a folder' if top.exists() else 'no such folder'}")
+    runs: list[FoundRun] = []
+    damaged: list[tuple[str, str]] = []
+
+    def unreadable(error: OSError) -> None:
+        damaged.append((os.path.relpath(error.filename or top, top), error.strerror or str(error)))
+
+    for folder, below, _ in os.walk(top, onerror=unreadable):
+        below[:] = sorted(name for name in below if not name.startswith("."))
+        file = whole_run(Path(folder)) / RUN_FILE
+        if not os.path.lexists(file):
+            continue
+        name = os.path.relpath(folder, top)
+        try:
+            metadata = _read(file)
+        except (OSError, ValueError, RecursionError) as error:
+            damaged.append((name, getattr(error, "strerror", None) or str(error)))
+            continue
+        if metadata is not None:
+            runs.append(FoundRun(name, metadata))
+    return Found(tuple(runs), tuple(sorted(damaged)))
+
+
+def _read(file: Path) -> Mapping[str, Any] | None:
+    """What is in a run.json; None if it is that of several seeds, whose runs have folders of their own.
+
+    Raises OSError and ValueError for what is no run's.
+    """
+    if not file.is_file():
+        raise ValueError(f"{RUN_FILE} is no file")
+    metadata = json.loads(file.read_text(encoding="utf-8"))
+    form = metadata.get("format") if isinstance(metadata, dict) else None
+    if form == SEEDS_FORMAT:
+        return None
+    if not isinstance(metadata, dict) or form != FORMAT:
+        raise ValueError(f"{RUN_FILE} was not written by this program")
+    if metadata.get("format_version") != FORMAT_VERSION:
+        raise ValueError(f"{RUN_FILE} has format_version {metadata.get('format_version')!r}, not {FORMAT_VERSION}")
+    return metadata

@@ -1,0 +1,103 @@
+"""Tab completes values: names from their registries, files by their endings, folders of runs; quickly."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+from click.shell_completion import ShellComplete
+
+from astra_ns3.cli.main import cli
+from astra_ns3.config.core.compatibility import PRESETS
+from astra_ns3.config.transports.roce_control import KINDS
+from astra_ns3.experiments.request import RECORDABLE
+from astra_ns3.network.registry import BACKENDS
+from astra_ns3.workload.generators.flow_sizes import DISTRIBUTIONS
+
+
+def completed(*words: str) -> list[str]:
+    """What may stand in the place of the last word."""
+    complete = ShellComplete(cli, {}, "astra-ns3", "_ASTRA_NS3_COMPLETE")
+    return [item.value for item in complete.get_completions(list(words[:-1]), words[-1])]
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (("run", "--backend", ""), [*BACKENDS]),
+        (("run", "--backend", "analytical-"), ["analytical-queues"]),
+        (("validate", "--compat", ""), [*PRESETS]),
+        (("run", "--congestion-control", ""), [*KINDS]),
+        (("run", "--record", ""), [*RECORDABLE]),
+        (("run", "--scheduling-policy", "F"), ["FIFO"]),
+        (("show", "collective", "doubleB"), ["doubleBinaryTree"]),
+        (("show", "collective", "ring", "--kind", "all_"), ["all_reduce", "all_to_all", "all_gather"]),
+        (("plot", "x", "lay"), ["layers"]),
+        (("convert", "--to", "chakra"), ["chakra", "chakra-json"]),
+        (("generate", "flows", "incast", "--sizes", "web"), [name for name in DISTRIBUTIONS if name[:3] == "web"]),
+        (("runs", "--columns", "fin"), ["finish"]),
+        (("runs", "--columns", "name,fin"), ["name,finish"]),
+        (("runs", "--sort", "npus,-fin"), ["npus,-finish"]),
+        (("sho",), ["show"]),
+    ],
+)
+def test_names_are_those_of_the_program(words: tuple[str, ...], expected: list[str]) -> None:
+    assert completed(*words) == expected
+
+
+def test_files_are_completed_by_their_endings_and_a_folder_alone_is_gone_into(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("in/net/a.yaml", "in/net/b.json", "in/net/c.png", "in/net/.d.yaml", "in/net/more/e.yaml"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    assert completed("run", "-n", "") == ["in/net/a.yaml", "in/net/b.json", "in/net/more/"]
+    assert completed("run", "-n", "in/net/a") == ["in/net/a.yaml"]
+    assert completed("run", "-n", "in/net/m") == ["in/net/more/e.yaml"]
+    assert completed("run", "--hook", "in/net/c") == []
+    assert completed("run", "-n", "nowhere/") == []
+
+
+def test_folders_of_runs_are_completed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("results/one", "results/two", "results/more/three"):
+        (tmp_path / name).mkdir(parents=True)
+        (tmp_path / name / "run.json").write_text(json.dumps({}), encoding="utf-8")
+    (tmp_path / "results/more/three/seed.txt").touch()
+    assert completed("explain", "res") == ["results/more/", "results/one", "results/two"]
+    assert completed("report", "results/one", "results/t") == ["results/two"]
+    assert completed("compare", "results/one", "results/more/") == ["results/more/three"]
+
+
+def test_folders_are_the_shell_s_own() -> None:
+    complete = ShellComplete(cli, {}, "astra-ns3", "_ASTRA_NS3_COMPLETE")
+    (item,) = complete.get_completions(["run", "-o"], "res")
+    assert item.type == "dir"
+
+
+@pytest.mark.parametrize("words", ["astra-ns3 run --backend ", "astra-ns3 explain "])
+def test_a_shell_gets_its_words_without_the_simulator_and_tables(words: str) -> None:
+    program = (
+        "import atexit, sys\n"
+        "heavy = {'cppyy', 'pandas', 'pyarrow', 'matplotlib', 'dask'}\n"
+        "atexit.register(lambda: print(*sorted(heavy & set(sys.modules)), file=sys.stderr))\n"
+        "from astra_ns3.cli.main import status_of\nsys.exit(status_of([]))"
+    )
+    asked = {"_ASTRA_NS3_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(len(words.split()))}
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, env={**os.environ, **asked}
+    )
+    assert done.stderr.strip() == ""
+    if "backend" in words:
+        assert done.stdout.splitlines() == [f"plain,{name}" for name in BACKENDS]
+
+
+def test_a_help_option_is_completed_too() -> None:
+    assert "--help" in completed("run", "--h")
+    assert isinstance(cli, click.Group)

@@ -1,0 +1,237 @@
+"""A Hugging Face config.json becomes a model file whose parameters are those that were published."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from astra_ns3.errors import InputError
+from astra_ns3.workload.models.changes import changed
+from astra_ns3.workload.models.hugging_face import read_as_model
+
+Config = dict[str, Any]
+
+LLAMA: Config = {
+    "model_type": "llama",
+    "hidden_size": 4096,
+    "intermediate_size": 14336,
+    "max_position_embeddings": 8192,
+    "num_attention_heads": 32,
+    "num_hidden_layers": 32,
+    "num_key_value_heads": 8,
+    "tie_word_embeddings": False,
+    "torch_dtype": "bfloat16",
+    "vocab_size": 128256,
+}
+MISTRAL = {**LLAMA, "model_type": "mistral", "vocab_size": 32000, "sliding_window": 4096}
+QWEN2: Config = {
+    "model_type": "qwen2",
+    "hidden_size": 3584,
+    "intermediate_size": 18944,
+    "num_attention_heads": 28,
+    "num_hidden_layers": 28,
+    "num_key_value_heads": 4,
+    "tie_word_embeddings": False,
+    "vocab_size": 152064,
+}
+DEEPSEEK_V3: Config = {
+    "model_type": "deepseek_v3",
+    "first_k_dense_replace": 3,
+    "hidden_size": 7168,
+    "intermediate_size": 18432,
+    "kv_lora_rank": 512,
+    "moe_intermediate_size": 2048,
+    "moe_layer_freq": 1,
+    "n_group": 8,
+    "n_routed_experts": 256,
+    "n_shared_experts": 1,
+    "num_attention_heads": 128,
+    "num_experts_per_tok": 8,
+    "num_hidden_layers": 61,
+    "num_key_value_heads": 128,
+    "num_nextn_predict_layers": 1,
+    "q_lora_rank": 1536,
+    "qk_nope_head_dim": 128,
+    "qk_rope_head_dim": 64,
+    "topk_group": 4,
+    "topk_method": "noaux_tc",
+    "v_head_dim": 128,
+    "vocab_size": 129280,
+}
+# Parameters as the published checkpoints have them; DeepSeek-V3 without the module for a second token.
+PUBLISHED: dict[str, tuple[Config, int]] = {
+    "Llama-3 8B": (LLAMA, 8_030_261_248),
+    "Mistral 7B": (MISTRAL, 7_241_732_096),
+    "Mixtral 8x7B": (
+        {**MISTRAL, "model_type": "mixtral", "num_local_experts": 8, "num_experts_per_tok": 2, "sliding_window": None},
+        46_702_792_704,
+    ),
+    "Qwen2 7B": (QWEN2, 7_615_616_512),
+    "Qwen2.5 0.5B": (
+        {
+            **QWEN2,
+            "hidden_size": 896,
+            "intermediate_size": 4864,
+            "num_attention_heads": 14,
+            "num_hidden_layers": 24,
+            "num_key_value_heads": 2,
+            "tie_word_embeddings": True,
+            "vocab_size": 151936,
+        },
+        494_032_768,
+    ),
+    "Qwen1.5 MoE A2.7B": (
+        {
+            "model_type": "qwen2_moe",
+            "decoder_sparse_step": 1,
+            "hidden_size": 2048,
+            "intermediate_size": 5632,
+            "moe_intermediate_size": 1408,
+            "num_attention_heads": 16,
+            "num_experts": 60,
+            "num_experts_per_tok": 4,
+            "num_hidden_layers": 24,
+            "num_key_value_heads": 16,
+            "shared_expert_intermediate_size": 5632,
+            "vocab_size": 151936,
+        },
+        14_315_784_192,
+    ),
+    "Qwen3 8B": (
+        {
+            "model_type": "qwen3",
+            "head_dim": 128,
+            "hidden_size": 4096,
+            "intermediate_size": 12288,
+            "num_attention_heads": 32,
+            "num_hidden_layers": 36,
+            "num_key_value_heads": 8,
+            "vocab_size": 151936,
+        },
+        8_190_735_360,
+    ),
+    "Qwen3 30B A3B": (
+        {
+            "model_type": "qwen3_moe",
+            "decoder_sparse_step": 1,
+            "head_dim": 128,
+            "hidden_size": 2048,
+            "intermediate_size": 6144,
+            "mlp_only_layers": [],
+            "moe_intermediate_size": 768,
+            "num_attention_heads": 32,
+            "num_experts": 128,
+            "num_experts_per_tok": 8,
+            "num_hidden_layers": 48,
+            "num_key_value_heads": 4,
+            "vocab_size": 151936,
+        },
+        30_532_122_624,
+    ),
+    "DeepSeek-V2-Lite": (
+        {
+            **DEEPSEEK_V3,
+            "model_type": "deepseek_v2",
+            "first_k_dense_replace": 1,
+            "hidden_size": 2048,
+            "intermediate_size": 10944,
+            "moe_intermediate_size": 1408,
+            "n_routed_experts": 64,
+            "n_shared_experts": 2,
+            "num_attention_heads": 16,
+            "num_experts_per_tok": 6,
+            "num_hidden_layers": 27,
+            "q_lora_rank": None,
+            "vocab_size": 102400,
+        },
+        15_706_484_224,
+    ),
+    "DeepSeek-V3": (DEEPSEEK_V3, 671_026_419_200),
+    "GPT-2": (
+        {"model_type": "gpt2", "n_embd": 768, "n_head": 12, "n_layer": 12, "n_positions": 1024, "vocab_size": 50257},
+        124_439_808,
+    ),
+    "BERT base": (
+        {
+            "model_type": "bert",
+            "hidden_size": 768,
+            "intermediate_size": 3072,
+            "max_position_embeddings": 512,
+            "num_attention_heads": 12,
+            "num_hidden_layers": 12,
+            "type_vocab_size": 2,
+            "vocab_size": 30522,
+        },
+        109_482_240,
+    ),
+}
+
+
+def written(folder: Path, config: Config) -> Path:
+    """A config.json."""
+    path = folder / "config.json"
+    path.write_text(json.dumps(config), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_a_model_of_a_config_has_its_published_parameters(tmp_path: Path, name: str) -> None:
+    config, parameters = PUBLISHED[name]
+    read = read_as_model(written(tmp_path, config))
+    assert read is not None
+    assert read.workload.totals().parameters == parameters
+    plan = read.workload.plan(1)
+    held = sum(block.parameters + block.expert_parameters for chunk in plan.chunks for block in chunk)
+    assert held == parameters
+
+
+def test_training_has_our_defaults_and_no_more_tokens_than_the_model_has_positions(tmp_path: Path) -> None:
+    llama = read_as_model(written(tmp_path, LLAMA))
+    assert llama is not None
+    assert llama.workload.file.training.document()["sequence"] == 4096
+    assert llama.workload.file.training.datatype == "bfloat16"
+    shorter = changed(llama.workload, {"training.sequence": 512, "parallel.tensor": 4})
+    assert (shorter.file.training.document()["sequence"], shorter.file.parallel.tensor) == (512, 4)
+    bert = read_as_model(written(tmp_path, PUBLISHED["BERT base"][0]))
+    assert bert is not None
+    assert bert.workload.file.training.document()["sequence"] == 512
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"model_type": "gemma3"}, "key 'model_type': found 'gemma3', which isn't read yet; allowed: llama, mistral"),
+        ({"model_type": "qwen_2"}, "did you mean 'qwen2'?"),
+        ({"attention_bias": True}, "key 'attention_bias': is true for a part of the products"),
+        ({"hidden_size": None}, "key 'hidden_size' is missing"),
+        ({"num_hidden_layers": "32"}, "key 'num_hidden_layers': found '32', expected a whole number above 0"),
+        ({"tie_word_embeddings": "no"}, "key 'tie_word_embeddings': found 'no', expected true or false"),
+        ({"num_key_value_heads": 5}, "key 'model.kv_heads': found 5, expected a divisor of the 32 heads"),
+    ],
+)
+def test_what_a_model_file_cannot_say_is_named(tmp_path: Path, change: Config, said: str) -> None:
+    path = written(tmp_path, {**LLAMA, **change})
+    with pytest.raises(InputError) as raised:
+        read_as_model(path)
+    assert str(raised.value).startswith(f"{path}: ")
+    assert said in str(raised.value)
+
+
+def test_what_is_left_out_without_changing_parameters_is_told(tmp_path: Path) -> None:
+    read = read_as_model(written(tmp_path, DEEPSEEK_V3))
+    assert read is not None
+    told = " ".join(read.notes)
+    assert "num_nextn_predict_layers" in told
+    assert "topk_group" in told
+    short = read_as_model(written(tmp_path, {**MISTRAL, "sliding_window": 1024}))
+    assert short is not None
+    assert "attention goes over sequences of more than 1024 tokens whole" in " ".join(short.notes)
+
+
+def test_another_json_is_no_config(tmp_path: Path) -> None:
+    path = tmp_path / "x.json"
+    path.write_text('{"kind": "transformer", "model_type": "llama"}', encoding="utf-8")
+    assert read_as_model(path) is None

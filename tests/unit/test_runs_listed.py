@@ -1,0 +1,206 @@
+"""``astra-ns3 runs``: the runs of a folder, with columns, conditions and an order of one's choice."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import logging
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from astra_ns3.cli.runs import runs_command
+
+
+def run_json(name: str, finish_ps: int, **more: Any) -> dict[str, Any]:
+    """What a run.json has, as far as a list looks at it."""
+    return {
+        "format": "astra-ns3 run",
+        "format_version": 1,
+        "run_name": name,
+        "complete": True,
+        "stopped": None,
+        "finish_ps": finish_ps,
+        "exposed_ps": finish_ps // 2,
+        "npus": 8,
+        "backend": "ns3",
+        "workload": {"source": f"inputs/{name}.txt", "layers": [{"name": "top", "update_ns": 7}]},
+        "network": {"topology": {"link": {"rate": 10**11, "delay": "500ns"}}},
+        "timing": {"wall_seconds": 2.5},
+        "started": "2026-01-02T03:04:05+00:00",
+        **more,
+    }
+
+
+def put(folder: Path, content: object) -> None:
+    folder.mkdir(parents=True)
+    text = content if isinstance(content, str) else json.dumps(content)
+    (folder / "run.json").write_text(text, encoding="utf-8")
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Path:
+    """Three runs, one a point of a study, and folders that hold none."""
+    fast = {"topology": {"link": {"rate": 4 * 10**11, "delay": "2us"}}}
+    put(tmp_path / "a", run_json("small", 2_000_000))
+    put(tmp_path / "study" / "points" / "0123", run_json("point", 9_000_000, backend="analytical", network=fast))
+    stopped = {"kind": "LimitReached", "message": "", "exit_status": 4}
+    put(tmp_path / "b" / "seed-1", run_json("large", 5_000_000, complete=False, stopped=stopped, npus=128))
+    put(tmp_path / "b2", {"format": "astra-ns3 seeds", "seed": 1})
+    put(tmp_path / ".hidden", run_json("never", 1))
+    (tmp_path / "empty").mkdir()
+    return tmp_path
+
+
+def runs(*words: str) -> Result:
+    logging.getLogger("astra_ns3").handlers.clear()
+    return CliRunner().invoke(runs_command, words, standalone_mode=False)
+
+
+def cells(folder: Path, *words: str) -> list[list[str]]:
+    """Rows of the CSV."""
+    result = runs(str(folder), "--format", "csv", *words)
+    assert result.exception is None, result.exception
+    return list(csv.reader(io.StringIO(result.stdout)))
+
+
+def test_every_run_below_a_folder_is_a_row_a_study_s_points_too(results: Path) -> None:
+    result = runs(str(results))
+    lines = result.stdout.splitlines()
+    assert lines[0].split() == ["folder", "name", "workload", "npus", "backend", "state", "finish", "exposed", "date"]
+    assert [line.split()[:2] for line in lines[1:]] == [
+        ["a", "small"],
+        ["b/seed-1", "large"],
+        ["study/points/0123", "point"],
+    ]
+    assert lines[1].split()[2:] == [
+        "small.txt",
+        "8",
+        "ns3",
+        "complete",
+        "2",
+        "us",
+        "1",
+        "us",
+        run_json("", 0)["started"],
+    ]
+    assert "LimitReached" in lines[2]
+
+
+def test_columns_are_short_names_or_any_key_and_numbers_bare_in_csv(results: Path) -> None:
+    rows = cells(results, "--columns", "name,finish,network.topology.link.rate,workload.layers.top.update-ns,wall")
+    assert rows[0] == [
+        "name",
+        "finish_ps",
+        "network.topology.link.rate",
+        "workload.layers.top.update-ns",
+        "wall_seconds",
+    ]
+    assert rows[1] == ["small", "2000000", "100000000000", "7", "2.5"]
+    assert cells(results, "--columns", "+stopped.exit_status")[0][-2:] == ["date", "stopped.exit_status"]
+
+
+@pytest.mark.parametrize(
+    ("conditions", "names"),
+    [
+        (["backend=ns3"], ["small", "large"]),
+        (["backend!=ns3"], ["point"]),
+        (["finish<5us"], ["small"]),
+        (["finish<=5us", "npus>=100"], ["large"]),
+        (["finish>1000000", "finish<9000000"], ["small", "large"]),
+        (["network.topology.link.rate=400Gbps"], ["point"]),
+        (["network.topology.link.delay>1us"], ["point"]),
+        (["name=*l*"], ["small", "large"]),
+        (["complete=on"], ["small", "point"]),
+        (["stopped.exit-status=4"], ["large"]),
+        (["wall<3s"], ["small", "large", "point"]),
+        (["state=complete", "seed=1"], []),
+    ],
+)
+def test_conditions_compare_numbers_with_units_and_words(
+    results: Path, conditions: list[str], names: list[str]
+) -> None:
+    if any("seed" in each for each in conditions):
+        put(results / "c", run_json("seeded", 1, seed=2))
+    words = [word for condition in conditions for word in ("--where", condition)]
+    assert [row[0] for row in cells(results, "--columns", "name", *words)[1:]] == names
+
+
+@pytest.mark.parametrize(
+    ("by", "names"),
+    [
+        ("finish", ["small", "large", "point"]),
+        ("-finish", ["point", "large", "small"]),
+        ("backend,-npus", ["point", "large", "small"]),
+        ("stopped.exit_status,name", ["large", "point", "small"]),
+    ],
+)
+def test_rows_are_sorted_by_columns_and_empty_cells_are_last(results: Path, by: str, names: list[str]) -> None:
+    assert [row[0] for row in cells(results, "--columns", "name", "--sort", by)[1:]] == names
+
+
+def test_cells_that_a_spreadsheet_would_run_are_quoted_and_numbers_stay(tmp_path: Path) -> None:
+    for place, name in enumerate(("=1+2", "+A1", "-A1", "@SUM(A1)", "-5")):
+        put(tmp_path / f"r{place}", run_json(name, 1, balance=-5, share=-0.5))
+    rows = cells(tmp_path, "--columns", "name,balance,share")
+    assert [row[0] for row in rows[1:]] == ["'=1+2", "'+A1", "'-A1", "'@SUM(A1)", "-5"]
+    assert {tuple(row[1:]) for row in rows[1:]} == {("-5", "-0.5")}
+
+
+def test_json_has_the_rows_and_what_is_damaged(results: Path) -> None:
+    put(results / "cut", '{"format": "astra-ns3 ru')
+    document = json.loads(runs(str(results), "--format", "json", "--columns", "name,finish").stdout)
+    assert document["runs"][0] == {"name": "small", "finish_ps": 2_000_000}
+    assert [each["folder"] for each in document["damaged"]] == ["cut"]
+
+
+def test_damaged_folders_are_one_line_at_the_end(results: Path) -> None:
+    put(results / "cut", '{"format": "astra-ns3 ru')
+    put(results / "list", "[1, 2]")
+    put(results / "deep", "[" * 100_000)
+    put(results / "old", {"format": "astra-ns3 run", "format_version": 99})
+    (results / "folder" / "run.json").mkdir(parents=True)
+    put(results / "odd", {**run_json("odd", 1), "finish_ps": "soon", "npus": {"a": 1}, "timing": 3, "workload": [1]})
+    put(results / "huge", '{"format": "astra-ns3 run", "format_version": 1, "finish_ps": 1' + "0" * 400 + "}")
+    result = runs(str(results), "--sort", "finish")
+    assert result.exception is None
+    lines = result.stderr.splitlines()
+    assert len(lines) == 1
+    assert lines[0].startswith("astra-ns3: warning: 5 folders left out, whose run can't be read: cut: ")
+    assert "odd" in result.stdout
+    assert "soon" in result.stdout
+
+
+def test_control_letters_of_a_name_never_reach_the_terminal(tmp_path: Path) -> None:
+    put(tmp_path / "a", run_json("red\u001b[31m", 1))
+    put(tmp_path / os.fsdecode(b"\xff\x1b[32m"), run_json("b", 1))
+    put(tmp_path / "green\u001b[32m", "{")
+    result = runs(str(tmp_path))
+    assert result.exception is None
+    assert "\u001b" not in result.stdout + result.stderr
+    for form in ("csv", "json"):
+        assert runs(str(tmp_path), "--format", form).exception is None
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--columns", "finsh"], "did you mean 'finish'?"),
+        (["--columns", "network.topologi"], "did you mean 'network.topology'?"),
+        (["--columns", "a,,b"], "expected names with commas between them"),
+        (["--where", "finish"], "expected COLUMN=VALUE"),
+        (["--where", "finish<soon"], "'soon' is no number, with or without a unit"),
+        (["--sort", "-finsh"], "column 'finsh' is none of folder"),
+    ],
+)
+def test_what_is_no_column_or_condition_is_named(results: Path, words: list[str], said: str) -> None:
+    assert said in str(runs(str(results), *words).exception)
+
+
+def test_a_folder_without_runs_and_none_at_all(tmp_path: Path) -> None:
+    assert runs(str(tmp_path)).stdout == "no runs\n"
+    assert "no such folder" in str(runs(str(tmp_path / "x")).exception)
