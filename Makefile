@@ -28,7 +28,7 @@ setup:
 	@scripts/setup.sh --venv $(VENV) --extras study
 
 setup-development:
-	@scripts/setup.sh --venv $(VENV) --extras development,plots,report,study
+	@scripts/setup.sh --venv $(VENV) --extras development,plots,report,study,cluster
 
 demo: setup
 	$(VENV)/bin/astra-ns3 run \
@@ -81,7 +81,7 @@ benchmark: setup
 	$(VENV)/bin/python benchmarks/run.py --stock $(BUILD)/stock-tcp
 
 dev:
-	@scripts/setup.sh --venv $(VENV) --extras development,plots,report,study --editable
+	@scripts/setup.sh --venv $(VENV) --extras development,plots,report,study,cluster --editable
 	@if git rev-parse --git-dir >/dev/null 2>&1; then $(VENV)/bin/pre-commit install; fi
 
 clean:

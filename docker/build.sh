@@ -15,7 +15,7 @@ trap 'rm -rf "$build"' EXIT
 # cling's precompiled header is made here and read on other machines: for any x86-64, not for this one only.
 export EXTRA_CLING_ARGS=${EXTRA_CLING_ARGS:--O2}
 
-scripts/setup.sh --venv "$prefix" --extras plots,report,study --build-folder "$build"
+scripts/setup.sh --venv "$prefix" --extras plots,report,study,cluster --build-folder "$build"
 "$prefix/bin/python" docker/prune.py
 install -D --mode=755 docker/check.sh "$prefix/bin/check-astra-ns3"
 install -D --mode=644 docker/NOTICE "$prefix/share/doc/astra-ns3/NOTICE"

@@ -18,13 +18,14 @@ def measured_today(
 ) -> dict[str, PointOutcome]:
     """The outcomes with today's measures, from the runs' folders; ``write``: for the next time, too.
 
-    A point without a run that can be read keeps what it has.
+    A point without a run that can be read keeps what it has, and so does one that is only told as failed: the store
+    has no outcome of it, and is given none.
     """
     return {address: _today(outcome, store, write=write) for address, outcome in outcomes.items()}
 
 
 def _today(outcome: PointOutcome, store: Store, *, write: bool) -> PointOutcome:
-    if outcome.measured_with == measures_digest():
+    if outcome.measured_with == measures_digest() or store.outcome(outcome.address) is None:
         return outcome
     try:
         measures = measures_of(Result.load(store.point_folder(outcome.address)))

@@ -119,11 +119,13 @@ def test_a_failed_point_stands_unless_its_limits_are_wider(tmp_path: Path) -> No
         assert has_wider_limits(replace(task, request=replace(task.request, limits=limits)), failed) == wider
 
 
-def test_without_dask_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_dask_a_scheduler_cannot_be_used_and_what_to_install_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
     store = Store(tmp_path)
-    with pytest.raises(InputError, match=r"pip install 'astra-ns3\[study\]'"):
-        play_tasks([point(store)], store=store)
+    with pytest.raises(InputError, match=r"--scheduler needs Dask: pip install distributed"):
+        play_tasks([point(store)], store=store, scheduler="tcp://localhost:1")
 
 
 @pytest.mark.parametrize("jobs", [0, -1, 1.5, True])
