@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
 from typing import Any
 
 import click
@@ -62,7 +61,7 @@ def study_command(
     if as_list:
         _list(expansion, known_outcomes(expansion, folder), as_json)
         return 0
-    security = _security(scheduler, {"--tls-ca-file": tls_ca_file, "--tls-cert": tls_cert, "--tls-key": tls_key})
+    security = security_of(scheduler, tls_ca_file, tls_cert, tls_key)
     line = None if quiet else StudyLine(sys.stderr, live=sys.stderr.isatty())
     result = play_study(
         expansion, folder, jobs, scheduler, only, security=security, retry_failed=retry_failed, progress=line
@@ -82,18 +81,19 @@ def study_command(
     return 0
 
 
-def _security(scheduler: str | None, files: Mapping[str, str | None]) -> Security:
-    """What the three options of TLS come to; None: Dask's own configuration decides. Raises InputError."""
-    given = {name: file for name, file in files.items() if file is not None}
+def security_of(scheduler: str | None, ca_file: str | None, certificate: str | None, key: str | None) -> Security:
+    """The three options of TLS as Dask takes them; None: Dask's own configuration decides. Raises InputError."""
+    options = {"--tls-ca-file": ca_file, "--tls-cert": certificate, "--tls-key": key}
+    given = {name: file for name, file in options.items() if file is not None}
     if not given:
         return None
     if scheduler is None or not scheduler.startswith("tls://"):
         raise InputError(f"{next(iter(given))} is for a scheduler with TLS: --scheduler tls://HOST:PORT")
-    if missing := files.keys() - given.keys():
-        raise InputError(f"TLS needs all of {', '.join(files)}; {min(missing)} is missing")
-    for name, file in given.items():
-        if not os.access(file, os.R_OK):
-            raise InputError(f"{name} {file}: cannot be read")
+    for name in options:
+        if name not in given:
+            raise InputError(f"TLS needs all of {', '.join(options)}: {name} is missing")
+        if not os.access(given[name], os.R_OK):
+            raise InputError(f"{name} {given[name]}: cannot be read")
     return tls_files(*given.values())
 
 
