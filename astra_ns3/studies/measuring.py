@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 
-from astra_ns3.errors import AstraNs3Error
 from astra_ns3.experiments.result import Result
 from astra_ns3.studies.measures import measures_digest, measures_of
 from astra_ns3.studies.store import Store
@@ -29,7 +28,7 @@ def _today(outcome: PointOutcome, store: Store, *, write: bool) -> PointOutcome:
         return outcome
     try:
         measures = measures_of(Result.load(store.point_folder(outcome.address)))
-    except (AstraNs3Error, OSError):  # it left no run, or had not come far enough
+    except Exception:  # it left no run that can be read, or had not come far enough
         return outcome
     found = replace(outcome, measures=measures, measured_with=measures_digest())
     if write:

@@ -80,12 +80,12 @@ def failed_outcome(task: PointTask, error: BaseException, cost: Mapping[str, flo
 
 def _left_behind(task: PointTask, store: Store, begun: float) -> PointOutcome | None:
     """What a worker that was killed before it had measured its run has left; None: nothing of use."""
-    result = None if task.sources else store.unmeasured(task.address)  # of users' code nobody knows what it was then
-    if result is None or not _is_an_outcome(task, result):
-        return None
+    if task.sources:
+        return None  # of users' code nobody knows what it was then
     try:
-        return _measured(task, result, None, begun)
-    except Exception:  # a file that a power cut has left empty
+        result = Result.load(store.point_folder(task.address))
+        return _measured(task, result, None, begun) if _is_an_outcome(task, result) else None
+    except Exception:  # there is no run, or a power cut has left files of it empty
         return None
 
 

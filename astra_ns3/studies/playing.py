@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 
-from astra_ns3.errors import AstraNs3Error, BackendError, InputError, Interrupted
+from astra_ns3.errors import AstraNs3Error, BackendError, InputError, Interrupted, ResultsNotSaved
 from astra_ns3.experiments.isolated.interruption import Interruption
 from astra_ns3.studies.code_version import code_version
 from astra_ns3.studies.estimates import guessed_seconds, longest_first
@@ -52,9 +52,33 @@ def play_tasks(
     ``retry_failed``, or with wider limits than it had. ``on_outcome`` is called with each outcome, those of the store
     first. A point that no worker could play, or whose code changed meanwhile, is told as
     failed but not stored. Raises InputError if the store or the workers can't be used, BackendError if
-    nothing can be played at all, and Interrupted after Ctrl-C: what is finished by then is in the store.
+    nothing can be played at all, ResultsNotSaved if the store can't be written meanwhile, and Interrupted after Ctrl-C:
+    what is finished by then is in the store.
     """
     _check(jobs, scheduler)
+    try:
+        return _outcomes(
+            tasks,
+            store,
+            local_workers(jobs or cores()) if scheduler is None else cluster_workers(scheduler, security),
+            progress,
+            retry_failed=retry_failed,
+            on_outcome=on_outcome,
+        )
+    except OSError as error:
+        where = error.filename or store.folder
+        raise ResultsNotSaved(f"{where}: cannot be written: {error.strerror or error}") from error
+
+
+def _outcomes(
+    tasks: Sequence[PointTask],
+    store: Store,
+    start: StartWorkers,
+    progress: StudyProgressSink | None,
+    *,
+    retry_failed: bool,
+    on_outcome: OnOutcome | None,
+) -> dict[str, PointOutcome]:
     once = list({task.address: task for task in tasks}.values())
     with store.study() as mark, Interruption() as interruption:
         known = Index(store).outcomes()
@@ -67,8 +91,7 @@ def play_tasks(
             for outcome in cached.values():
                 study.tell(outcome)
             if todo:
-                count = min(jobs or cores(), len(todo))
-                study.play(todo, local_workers(count) if scheduler is None else cluster_workers(scheduler, security))
+                study.play(todo, start)
         finally:
             if progress is not None:
                 progress.finish()
@@ -131,7 +154,7 @@ class _Study:
                     self.store.clear(task.address)  # it is to be played again
         self.begun_before = self.store.journal.attempts()
         ((kind, _),) = Counter(kind_of(task.request) for task in tasks).most_common(1)
-        with start(Crew(str(self.store.folder), self.mark, code_version(), kind)) as workers:
+        with start(Crew(str(self.store.folder), self.mark, code_version(), kind, len(tasks))) as workers:
             self._raise_if_interrupted()
             self._play_on(workers, tasks)
 

@@ -97,6 +97,7 @@ def play_study(
     shown, outcomes = _with_what_is_there(expansion, outcomes, folder, list(only))
     outcomes = measured_today(outcomes, store, write=True)
     result = StudyResult(shown, outcomes, folder, played)
+    _ = result.layer_rows  # a point whose files are damaged is told before any table is written
     write_study(result, command_of(expansion, folder, only))
     return result
 

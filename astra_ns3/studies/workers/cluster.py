@@ -65,7 +65,10 @@ def _client(scheduler: str, security: Security) -> Any:
     logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what goes wrong is told by what the points return
     try:
         return distributed.Client(scheduler, timeout=_CONNECT_SECONDS, set_as_default=False, security=security)
-    except (OSError, ValueError, ImportError, TypeError, RuntimeError) as error:
+    except TypeError as error:
+        needed = "--tls-ca-file, --tls-cert and --tls-key, or distributed.comm.tls in Dask's configuration"
+        raise InputError(f"scheduler {scheduler}: cannot be reached: TLS needs {needed} ({error})") from error
+    except (OSError, ValueError, ImportError, RuntimeError) as error:
         raise InputError(f"scheduler {scheduler}: cannot be reached: {error}") from error
 
 

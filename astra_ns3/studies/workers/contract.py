@@ -22,7 +22,7 @@ class WorkersDied(Exception):
 
 @dataclass(frozen=True)
 class Crew:
-    """Which study workers are asked to play for."""
+    """The study that workers are asked to play for."""
 
     store: str
     """The study's folder."""
@@ -32,6 +32,8 @@ class Crew:
     """The client's version of this program."""
     kind: ServerKind
     """The servers that most of its points need."""
+    points: int
+    """How many are to be played."""
 
 
 class Workers(Protocol):

@@ -27,7 +27,7 @@ Ended = tuple[PointTask, PointOutcome | BaseException]
 
 
 def local_workers(jobs: int) -> StartWorkers:
-    """``jobs`` workers, each a process; raises BackendError if none can be started."""
+    """Processes that play points, ``jobs`` or one a point if that is fewer; raises BackendError if none can start."""
     return partial(_started, jobs)
 
 
@@ -38,7 +38,7 @@ def cores() -> int:
 
 @contextmanager
 def _started(jobs: int, crew: Crew) -> Iterator[LocalWorkers]:
-    workers = LocalWorkers(jobs, crew)
+    workers = LocalWorkers(min(jobs, crew.points), crew)
     try:
         yield workers
     finally:
