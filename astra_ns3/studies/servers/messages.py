@@ -53,6 +53,8 @@ class NotStarted:
     """No child could be made."""
 
     reason: str
+    passing: bool = False
+    """It was the machine's doing: no memory, or no room for another process."""
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from astra_ns3.experiments.request import RunRequest
 from astra_ns3.experiments.watch import Watch
 from astra_ns3.studies.servers.messages import Ended, NotStarted, Play, Ready, ServerKind, Started, receive, send
 from astra_ns3.studies.servers.process import HelperProcess, has_news
+from astra_ns3.studies.task import Unplayed
 
 _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 """A process may only be forked safely while it has one thread; NumPy's linear algebra would start more."""
@@ -89,7 +90,8 @@ class WarmServer:
         except ConnectionError as error:
             raise BackendError(f"the server of the study's points died: {self._process.last_words()}") from error
         if isinstance(answer, NotStarted):
-            raise BackendError(f"no process could be made for the run: {answer.reason}")
+            kind = Unplayed if answer.passing else BackendError
+            raise kind(f"no process could be made for the run: {answer.reason}")
         assert isinstance(answer, Started)
         self.child = ServedChild(answer.pid, files[0] if files else None, self._connection)
         return self.child
