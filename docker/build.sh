@@ -18,6 +18,7 @@ export EXTRA_CLING_ARGS=${EXTRA_CLING_ARGS:--O2}
 scripts/setup.sh --venv "$prefix" --extras plots,report,study,cluster --build-folder "$build"
 "$prefix/bin/python" docker/prune.py
 install -D --mode=755 docker/check.sh "$prefix/bin/check-astra-ns3"
+install -D --mode=755 docker/certificate.sh "$prefix/bin/astra-ns3-certificate"
 install -D --mode=644 docker/NOTICE "$prefix/share/doc/astra-ns3/NOTICE"
 install -D --mode=644 LICENSE "$prefix/share/doc/astra-ns3/LICENSE"
 docker/check.sh "$prefix"
