@@ -78,11 +78,16 @@ def entered_as_another_user(pids: list[int]) -> list[str]:
     return done.stdout.split()
 
 
-def test_a_local_study_opens_no_door_and_another_user_gets_nowhere(tmp_path: Path) -> None:
+def test_a_local_study_opens_no_door_and_another_user_gets_nowhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with socket.create_server(("127.0.0.1", 0)), socket.socket(socket.AF_UNIX) as named:
         named.bind("\0" + uuid.uuid4().hex)
         named.listen()
         assert len(list(doors(sockets_of([os.getpid()])))) >= 2  # what is looked for would be found
+    for name in ("dask", "distributed"):
+        (tmp_path / f"{name}.py").write_text("raise RuntimeError('a local study needs no Dask')", encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
     store, mark = Store(tmp_path / "store"), uuid.uuid4().hex
     with study_process(mark, store.folder, 2, f"{harmful_file(tmp_path)}:linger"):
         wait_until(lambda: len(begun(store)) == 2, "two points that are played")

@@ -121,7 +121,9 @@ def test_a_point_whose_outcome_is_damaged_is_not_finished(folder: Path) -> None:
     first, second = (point.address for point in expanded(STUDY).points)
     file = Store(folder).point_folder(first) / "point.json"
     document = json.loads(file.read_text(encoding="utf-8"))
-    for wrong in ([], {**document, "measures": [1]}, {**document, "status": "well"}, {**document, "error": "no"}):
+    changes = ({"measures": [1]}, {"status": "well"}, {"error": "no"}, {"cost": {"wall_seconds": "x"}})
+    wrongs: list[object] = [[], *({**document, **change} for change in changes)]
+    for wrong in wrongs:
         file.write_text(json.dumps(wrong), encoding="utf-8")
         assert set(Index(Store(folder)).outcomes()) == {second}
         assert list(load_study(STUDY, folder).frame["status"]) == ["not played", "done"]
@@ -143,7 +145,8 @@ class NoServers(ServerPool):
 def test_what_a_kill_has_left_of_a_run_is_measured_or_played_again_however_damaged_it_is(folder: Path) -> None:
     task = expanded(STUDY).tasks(str(folder))[0]
     store = Store(folder)
-    ((file, content),) = [(file, file.read_bytes()) for file in [store.point_folder(task.address) / "run.json"]]
+    file = store.point_folder(task.address) / "run.json"
+    content = file.read_bytes()
     again = 0
     for wrong in mutations(content):
         (file.parent / "point.json").unlink(missing_ok=True)

@@ -63,8 +63,9 @@ def _client(scheduler: str, security: Security) -> Any:
         needed = "pip install distributed, which is the extra 'cluster' of this package"
         raise InputError(f"--scheduler needs Dask: {needed} ({error})") from error
     logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what goes wrong is told by what the points return
+    connect: Any = distributed.Client
     try:
-        return distributed.Client(scheduler, timeout=_CONNECT_SECONDS, set_as_default=False, security=security)
+        return connect(scheduler, timeout=_CONNECT_SECONDS, set_as_default=False, security=security)
     except TypeError as error:
         needed = "--tls-ca-file, --tls-cert and --tls-key, or distributed.comm.tls in Dask's configuration"
         raise InputError(f"scheduler {scheduler}: cannot be reached: TLS needs {needed} ({error})") from error
