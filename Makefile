@@ -30,7 +30,7 @@ setup:
 	@scripts/setup.sh --venv $(VENV) --extras plots,report,study
 
 setup-development:
-	@scripts/setup.sh --venv $(VENV) --extras development,plots,report,study
+	@scripts/setup.sh --venv $(VENV) --extras development,plots,report,study,cluster
 
 demo: setup
 	$(VENV)/bin/astra-ns3 run \
@@ -89,7 +89,7 @@ image:
 	@docker/image.sh
 
 dev:
-	@scripts/setup.sh --venv $(VENV) --extras development,plots,report,study --editable
+	@scripts/setup.sh --venv $(VENV) --extras development,plots,report,study,cluster --editable
 	@if git rev-parse --git-dir >/dev/null 2>&1; then $(VENV)/bin/pre-commit install; fi
 
 clean:

@@ -16,6 +16,7 @@ export EXTRA_CLING_ARGS=${EXTRA_CLING_ARGS:--O2}
 scripts/build_wheel.sh --environment "$prefix"
 "$prefix/bin/python" docker/prune.py
 install -D --mode=755 docker/check.sh "$prefix/bin/check-astra-ns3"
+install -D --mode=755 docker/certificate.sh "$prefix/bin/astra-ns3-certificate"
 install -D --mode=644 docker/NOTICE "$prefix/share/doc/astra-ns3/NOTICE"
 install -D --mode=644 LICENSE "$prefix/share/doc/astra-ns3/LICENSE"
 docker/check.sh "$prefix"

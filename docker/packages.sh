@@ -3,7 +3,8 @@
 #
 # usage: docker/packages.sh build      a compiler, and Python with its headers
 #        docker/packages.sh runtime    Python, and the headers of C, C++ and Python that cling reads when it compiles hooks
-#                                      and C++ congestion controls; no compiler: cling is one, and only asks where they lie
+#                                      and C++ congestion controls; no compiler: cling is one, and only asks where they lie;
+#                                      openssl, which makes the certificates of a cluster
 set -euo pipefail
 shopt -s nullglob
 export DEBIAN_FRONTEND=noninteractive
@@ -55,7 +56,7 @@ if [[ "$1" == build ]]; then
     packages=(g++)
     has_python || packages+=(python3-dev python3-venv)
 else
-    packages=("$(standard_library)")
+    packages=("$(standard_library)" openssl)
     has_python || packages+=(python3 libpython3-dev)
 fi
 install "${packages[@]}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import Any
 
@@ -12,13 +13,14 @@ from astra_ns3.cli.help import Command
 from astra_ns3.cli.output import print_failure, print_json, show, tell
 from astra_ns3.cli.signals import run_is_over
 from astra_ns3.cli.study_progress import StudyLine
-from astra_ns3.errors import PointsFailed
+from astra_ns3.errors import InputError, PointsFailed
 from astra_ns3.studies.checking import forecasts
 from astra_ns3.studies.expansion import Expansion, expand
 from astra_ns3.studies.file import USUAL_PRESET, read_study
 from astra_ns3.studies.result import StudyResult
 from astra_ns3.studies.run_study import folder_of, known_outcomes, play_study
 from astra_ns3.studies.text import list_text, state_of, study_text
+from astra_ns3.studies.workers.cluster import Security, tls_files
 
 
 @click.command(
@@ -40,7 +42,10 @@ from astra_ns3.studies.text import list_text, state_of, study_text
 )
 @click.option("--preset", default=USUAL_PRESET, show_default=True, help="One of the file's sizes: laptop, paper, ...")
 @click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Points at once.  [default: one a core]")
-@click.option("--scheduler", metavar="ADDRESS", help="Of Dask, tcp://host:port, whose workers play the points.")
+@click.option("--scheduler", metavar="ADDRESS", help="Of Dask, tls://host:port, whose workers play the points.")
+@click.option("--tls-ca-file", metavar="FILE", help="Certificate that signs those of scheduler and workers, PEM.")
+@click.option("--tls-cert", metavar="FILE", help="Certificate that the scheduler knows you by, PEM.")
+@click.option("--tls-key", metavar="FILE", help="Private key of --tls-cert, PEM.")
 @click.option("--only", multiple=True, metavar="AXIS=VALUE", help="Points with this value; may be repeated.")
 @click.option("--list", "as_list", is_flag=True, help="Print the points, which are done, and a forecast; play nothing.")
 @click.option("--retry-failed", is_flag=True, help="Play failed points again.")
@@ -52,6 +57,9 @@ def study_command(
     preset: str,
     jobs: int | None,
     scheduler: str | None,
+    tls_ca_file: str | None,
+    tls_cert: str | None,
+    tls_key: str | None,
     only: tuple[str, ...],
     as_list: bool,
     retry_failed: bool,
@@ -69,8 +77,11 @@ def study_command(
     if as_list:
         _list(expansion, known_outcomes(expansion, folder), as_json)
         return 0
+    security = security_of(scheduler, tls_ca_file, tls_cert, tls_key)
     line = None if quiet else StudyLine(sys.stderr, live=sys.stderr.isatty())
-    result = play_study(expansion, folder, jobs, scheduler, only, retry_failed=retry_failed, progress=line)
+    result = play_study(
+        expansion, folder, jobs, scheduler, only, security=security, retry_failed=retry_failed, progress=line
+    )
     run_is_over()
     if not as_json:
         show(study_text(result))
@@ -84,6 +95,22 @@ def study_command(
     if as_json:
         print_json({**_document(result), "exit_status": 0})
     return 0
+
+
+def security_of(scheduler: str | None, ca_file: str | None, certificate: str | None, key: str | None) -> Security:
+    """The three options of TLS as Dask takes them; None: Dask's own configuration decides. Raises InputError."""
+    options = {"--tls-ca-file": ca_file, "--tls-cert": certificate, "--tls-key": key}
+    given = {name: file for name, file in options.items() if file is not None}
+    if not given:
+        return None
+    if scheduler is None or not scheduler.startswith("tls://"):
+        raise InputError(f"{next(iter(given))} is for a scheduler with TLS: --scheduler tls://HOST:PORT")
+    for name in options:
+        if name not in given:
+            raise InputError(f"TLS needs all of {', '.join(options)}: {name} is missing")
+        if not os.access(given[name], os.R_OK):
+            raise InputError(f"{name} {given[name]}: cannot be read")
+    return tls_files(*given.values())
 
 
 def _document(result: StudyResult) -> dict[str, Any]:

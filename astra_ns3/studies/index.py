@@ -33,15 +33,14 @@ class Index:
         for _ in range(2):
             try:
                 return self._refreshed()
-            except sqlite3.Error:  # not one of ours, or half of one, or no place for any
+            except (sqlite3.Error, ValueError, TypeError):  # not one of ours, or half of one, or no place for any
                 with suppress(OSError):
                     self._file.unlink(missing_ok=True)
         found = (self._read(folder) for folder in self._store.finished_folders())
         return {outcome.address: outcome for outcome in found if outcome is not None}
 
     def _read(self, folder: str) -> PointOutcome | None:
-        outcome = read_outcome(self._store.points / folder / POINT_FILE)
-        return outcome if outcome is not None and outcome.address[:ADDRESS_LETTERS] == folder else None
+        return _of_folder(folder, read_outcome(self._store.points / folder / POINT_FILE))
 
     def _refreshed(self) -> dict[str, PointOutcome]:
         with _opened(self._file) as index:
@@ -52,7 +51,7 @@ class Index:
             for folder, stamp in stamps.items():
                 outcome = None
                 if folder in known and known[folder][0] == stamp:
-                    outcome = outcome_of(json.loads(known[folder][1]))
+                    outcome = _of_folder(folder, outcome_of(json.loads(known[folder][1])))
                 if outcome is None:
                     outcome = self._read(folder)
                     if outcome is None:
@@ -68,6 +67,11 @@ class Index:
             )
             index.executemany("DELETE FROM points WHERE folder = ?", [(gone,) for gone in known.keys() - stamps.keys()])
         return found
+
+
+def _of_folder(folder: str, outcome: PointOutcome | None) -> PointOutcome | None:
+    """``outcome``, if it is that of the point that lies in ``folder``."""
+    return outcome if outcome is not None and outcome.address[:ADDRESS_LETTERS] == folder else None
 
 
 @contextmanager

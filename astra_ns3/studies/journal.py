@@ -15,6 +15,7 @@ BEGUN = "begun"
 ENDED = "ended"
 MEASURED = "measured"
 """A run that a kill had left without its point.json was only measured."""
+_KEYS = ("time", "what", "address")
 
 
 class Journal:
@@ -40,11 +41,13 @@ class Journal:
         """All that was written down by anybody, each with ``process``; in order of time."""
         found = []
         for file in sorted(self._folder.glob("*.jsonl")):
-            for line in file.read_text(encoding="utf-8").splitlines():
+            for line in file.read_text(encoding="utf-8", errors="replace").splitlines():
                 try:
-                    found.append({**json.loads(line), "process": file.stem})
-                except ValueError:  # a machine that lost power
+                    entry = json.loads(line)
+                except (ValueError, RecursionError):  # a machine that lost power
                     continue
+                if isinstance(entry, dict) and all(isinstance(entry.get(key), str) for key in _KEYS):
+                    found.append({**entry, "process": file.stem})
         yield from sorted(found, key=lambda entry: str(entry["time"]))
 
     def attempts(self) -> Counter[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib
+import os
 import time
 from collections.abc import Mapping
 from contextlib import suppress
@@ -80,12 +81,12 @@ def failed_outcome(task: PointTask, error: BaseException, cost: Mapping[str, flo
 
 def _left_behind(task: PointTask, store: Store, begun: float) -> PointOutcome | None:
     """What a worker that was killed before it had measured its run has left; None: nothing of use."""
-    result = None if task.sources else store.unmeasured(task.address)  # of users' code nobody knows what it was then
-    if result is None or not _is_an_outcome(task, result):
-        return None
+    if task.sources:
+        return None  # of users' code nobody knows what it was then
     try:
-        return _measured(task, result, None, begun)
-    except Exception:  # a file that a power cut has left empty
+        result = Result.load(store.point_folder(task.address))
+        return _measured(task, result, None, begun) if _is_an_outcome(task, result) else None
+    except Exception:  # there is no run, or a power cut has left files of it empty
         return None
 
 
@@ -130,7 +131,7 @@ def _tried(task: PointTask, store: Store, pool: ServerPool, begun: float, *, las
         except Exception as raised:
             error = raised
         if error is not None:
-            _raise_if_cut_off(error, server, pool)
+            _raise_if_cut_off(error, server, pool, store)
             if isinstance(error, BackendError) and server.was_killed and not last:
                 return None
         if result is None:
@@ -143,14 +144,25 @@ def _tried(task: PointTask, store: Store, pool: ServerPool, begun: float, *, las
             return failed_outcome(task, BackendError(message), _cost(result, server.child, begun))
 
 
-def _raise_if_cut_off(error: Exception, server: WarmServer, pool: ServerPool) -> None:
+def _raise_if_cut_off(error: Exception, server: WarmServer, pool: ServerPool, store: Store) -> None:
     """What says nothing about the point is no outcome."""
     if pool.closed:
         raise Abandoned from error
-    if isinstance(error, Interrupted | ResultsNotSaved):
+    if isinstance(error, Interrupted | ResultsNotSaved | Unplayed):
         raise Unplayed(str(error)) from error
     if isinstance(error, BackendError) and server.was_asked_to_end:
         raise Unplayed("the server that played it was asked to end") from error
+    if _is_of_the_store(error, store):
+        raise Unplayed(str(error)) from error
+
+
+def _is_of_the_store(error: BaseException | None, store: Store) -> bool:
+    """Whether ``error`` comes of a file of the study's that could not be made or written: the disk is full, say."""
+    while error is not None:
+        if isinstance(error, OSError) and isinstance(error.filename, str | os.PathLike):
+            return Path(error.filename).is_relative_to(store.folder)
+        error = error.__cause__
+    return False
 
 
 def _measured(task: PointTask, result: Result, child: ServedChild | None, begun: float) -> PointOutcome:

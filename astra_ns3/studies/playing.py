@@ -1,21 +1,14 @@
-"""Plays the points of a study that its store doesn't have, on Dask's workers."""
+"""Plays the points of a study that its store doesn't have, on workers."""
 
 from __future__ import annotations
 
-import logging
-import queue
-import threading
-import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Any
 
-from astra_ns3.errors import AstraNs3Error, BackendError, InputError, Interrupted
+from astra_ns3.errors import AstraNs3Error, BackendError, InputError, Interrupted, ResultsNotSaved
 from astra_ns3.experiments.isolated.interruption import Interruption
-from astra_ns3.studies import dask_worker
-from astra_ns3.studies.cluster import client_of, cores
 from astra_ns3.studies.code_version import code_version
 from astra_ns3.studies.estimates import guessed_seconds, longest_first
 from astra_ns3.studies.index import Index
@@ -24,13 +17,11 @@ from astra_ns3.studies.progress import StudyMeter, StudyProgressSink
 from astra_ns3.studies.servers.kind import kind_of
 from astra_ns3.studies.store import Store
 from astra_ns3.studies.task import PointOutcome, PointTask, SourceChanged, UnfitWorker, Unplayed
+from astra_ns3.studies.workers.cluster import Security, cluster_workers
+from astra_ns3.studies.workers.contract import Crew, StartWorkers, Workers, WorkersDied
+from astra_ns3.studies.workers.local import cores, local_workers
 
-_LOG = logging.getLogger(__name__)
 _LOOK_SECONDS = 0.1
-_ASK_SECONDS = 1.0
-_TELL_SECONDS = 20.0
-_WITHOUT_WORKERS_SECONDS = 300.0
-"""Local workers that died start again within seconds, on a busy machine within a minute."""
 _SEEN_TO_KILL = 2
 """A point that was begun so often while its worker died is the one that kills them."""
 _MOST_DEATHS = 4
@@ -38,7 +29,6 @@ _MOST_TRIES = 4
 """So often a point is handed out that comes back unplayed."""
 _MOST_IN_A_ROW = 12
 """After so many points that no worker could play, without one that was, none will be."""
-_LOST = "the connection to the scheduler was lost; what is finished is in the store"
 
 OnOutcome = Callable[[PointOutcome], object]
 
@@ -49,20 +39,46 @@ def play_tasks(
     store: Store,
     jobs: int | None = None,
     scheduler: str | None = None,
+    security: Security = None,
     progress: StudyProgressSink | None = None,
     retry_failed: bool = False,
     on_outcome: OnOutcome | None = None,
 ) -> dict[str, PointOutcome]:
     """Play ``tasks``; how each ended, by address, in the order of ``tasks``.
 
-    What the store has is taken from there; if that is all, neither Dask nor a server is started. ``jobs``: local
-    workers, by default as many as there are processors; ``scheduler``: address of a cluster's, instead. A point that
-    failed is played again if ``retry_failed``, or with wider limits than it had. ``on_outcome`` is called with each
-    outcome, those of the store first. A point that no worker could play, or whose code changed meanwhile, is told as
+    What the store has is taken from there; if that is all, no worker is started. ``jobs``: workers on this
+    machine, by default as many as there are processors. ``scheduler``: address of a Dask scheduler, whose workers play
+    instead, with ``security`` as ``distributed.Client`` takes it. A point that failed is played again if
+    ``retry_failed``, or with wider limits than it had. ``on_outcome`` is called with each outcome, those of the store
+    first. A point that no worker could play, or whose code changed meanwhile, is told as
     failed but not stored. Raises InputError if the store or the workers can't be used, BackendError if
-    nothing can be played at all, and Interrupted after Ctrl-C: what is finished by then is in the store.
+    nothing can be played at all, ResultsNotSaved if the store can't be written meanwhile, and Interrupted after Ctrl-C:
+    what is finished by then is in the store.
     """
     _check(jobs, scheduler)
+    try:
+        return _outcomes(
+            tasks,
+            store,
+            local_workers(jobs or cores()) if scheduler is None else cluster_workers(scheduler, security),
+            progress,
+            retry_failed=retry_failed,
+            on_outcome=on_outcome,
+        )
+    except OSError as error:
+        where = error.filename or store.folder
+        raise ResultsNotSaved(f"{where}: cannot be written: {error.strerror or error}") from error
+
+
+def _outcomes(
+    tasks: Sequence[PointTask],
+    store: Store,
+    start: StartWorkers,
+    progress: StudyProgressSink | None,
+    *,
+    retry_failed: bool,
+    on_outcome: OnOutcome | None,
+) -> dict[str, PointOutcome]:
     once = list({task.address: task for task in tasks}.values())
     with store.study() as mark, Interruption() as interruption:
         known = Index(store).outcomes()
@@ -75,7 +91,7 @@ def play_tasks(
             for outcome in cached.values():
                 study.tell(outcome)
             if todo:
-                study.play(todo, scheduler, min(jobs or cores(), len(todo)))
+                study.play(todo, start)
         finally:
             if progress is not None:
                 progress.finish()
@@ -110,7 +126,7 @@ def has_wider_limits(task: PointTask, outcome: PointOutcome) -> bool:
 
 @dataclass
 class _Study:
-    """One call of :func:`play_tasks`: what is asked of Dask, and what comes back."""
+    """One call of :func:`play_tasks`: what is asked of workers, and what comes back."""
 
     store: Store
     mark: str
@@ -122,29 +138,25 @@ class _Study:
     begun_before: Counter[str] = field(default_factory=Counter)
     """How often each point was begun when it was last seen to kill no worker."""
     deaths: Counter[str] = field(default_factory=Counter)
-    """How often Dask gave up a point because its workers died."""
+    """How often a point was given back because its workers died."""
     tries: Counter[str] = field(default_factory=Counter)
     """How often a point came back without an outcome, of whatever reason."""
     in_a_row: int = 0
     """How many points workers could not play since one was played."""
 
-    def play(self, tasks: Sequence[PointTask], scheduler: str | None, jobs: int) -> None:
+    def play(self, tasks: Sequence[PointTask], start: StartWorkers) -> None:
         """Play all ``tasks``."""
-        self._show(jobs, "starting workers")
+        self._show(0, "starting workers")
         for task in tasks:
             with self._alone(task.address):
                 outcome = self.store.outcome(task.address)
                 if outcome is not None and outcome.status == FAILED:
                     self.store.clear(task.address)  # it is to be played again
         self.begun_before = self.store.journal.attempts()
-        with client_of(scheduler, jobs) as client:
+        ((kind, _),) = Counter(kind_of(task.request) for task in tasks).most_common(1)
+        with start(Crew(str(self.store.folder), self.mark, code_version(), kind, len(tasks))) as workers:
             self._raise_if_interrupted()
-            try:
-                self._play_on(client, tasks, local=scheduler is None)
-            except BaseException:
-                _tell_workers(client, dask_worker.give_up, self.mark)
-                raise
-            _tell_workers(client, dask_worker.forget, self.mark)
+            self._play_on(workers, tasks)
 
     def _alone(self, address: str) -> AbstractContextManager[None]:
         """The point's lock; a worker of a study that was killed may still have it."""
@@ -160,61 +172,43 @@ class _Study:
         if self.on_outcome is not None:
             self.on_outcome(outcome)
 
-    def _play_on(self, client: Any, tasks: Sequence[PointTask], *, local: bool) -> None:
-        kinds = Counter(kind_of(task.request) for task in tasks).most_common(1)
-        place, code = str(self.store.folder), code_version()
-        _translated(client.run, dask_worker.prepare, store=place, mark=self.mark, code=code, kinds=(kinds[0][0],))
-        guesses = guessed_seconds(tasks)  # the servers are warming themselves up meanwhile
+    def _play_on(self, workers: Workers, tasks: Sequence[PointTask]) -> None:
+        guesses = guessed_seconds(tasks)  # the workers get ready meanwhile
         self.meter.expect(guesses)
-        ended: queue.SimpleQueue[Any] = queue.SimpleQueue()
-        waiting: dict[Any, PointTask] = {}
-
-        def submit(task: PointTask, number: int) -> None:
-            key = (f"astra-ns3-{self.mark}", f"{task.address}-{self.tries[task.address]}")
-            future = client.submit(dask_worker.play, task, self.mark, code, key=key, priority=-number, pure=False)
-            waiting[key] = task
-            kept[key] = future
-            future.add_done_callback(ended.put)
-
-        kept: dict[Any, Any] = {}
         for number, task in enumerate(longest_first(tasks, guesses)):
-            submit(task, number)
-        workers = _Workers(client, local=local)
-        while waiting:
+            workers.submit(task, number)
+        left = len(tasks)
+        while left:
             self._raise_if_interrupted()
-            threads = workers.threads()
-            self._show(threads, "" if threads else "waiting for workers")
-            with suppress(queue.Empty):
-                future = ended.get(timeout=_LOOK_SECONDS)
-                task = waiting.pop(future.key)
-                del kept[future.key]
-                outcome = self._outcome(task, future)
-                if outcome is None:
-                    self.tries[task.address] += 1
-                    submit(task, 0)
-                else:
-                    self._take(outcome)
+            count = workers.count()
+            self._show(count, "" if count else "waiting for workers")
+            ended = workers.ended(_LOOK_SECONDS)
+            if ended is None:
+                continue
+            task, end = ended
+            if isinstance(end, PointOutcome):
+                self.in_a_row = 0
+            outcome = end if isinstance(end, PointOutcome) else self._without_outcome(task, end)
+            if outcome is None:
+                self.tries[task.address] += 1
+                workers.submit(task, 0)
+            else:
+                left -= 1
+                self._take(outcome)
 
     def _take(self, outcome: PointOutcome) -> None:
         self.outcomes[outcome.address] = outcome
         self.meter.add(outcome)
         self.tell(outcome)
 
-    def _outcome(self, task: PointTask, future: Any) -> PointOutcome | None:
-        """How a point ended; None: nobody knows, it is to be tried again. Raises what ends the study."""
-        from distributed import KilledWorker
+    def _without_outcome(self, task: PointTask, error: BaseException) -> PointOutcome | None:
+        """How a point ended that came back without an outcome; None: it is to be tried again.
 
-        if future.status == "cancelled":
-            raise BackendError(_LOST)
-        error = future.exception()
-        if error is None:
-            outcome = future.result()
-            assert isinstance(outcome, PointOutcome)
-            self.in_a_row = 0
-            return outcome
+        Raises what ends the study.
+        """
         if isinstance(error, UnfitWorker):
             raise error
-        if isinstance(error, KilledWorker):
+        if isinstance(error, WorkersDied):
             return self._after_a_death(task)
         return self._after_trouble(task, error)
 
@@ -254,55 +248,3 @@ class _Study:
     def _raise_if_interrupted(self) -> None:
         if self.interruption.noted_at is not None:
             raise Interrupted("interrupted; what is finished is in the store, and is not played again")
-
-
-class _Workers:
-    """How many points can be played at once, asked about every second."""
-
-    def __init__(self, client: Any, *, local: bool) -> None:
-        self._client = client
-        self._local = local
-        self._asked_at = 0.0
-        self._threads = 0
-        self._last_seen_at = time.monotonic()
-
-    def threads(self) -> int:
-        """Of all workers; raises BackendError if there are none and none will come, or nobody answers."""
-        now = time.monotonic()
-        if now - self._asked_at < _ASK_SECONDS:
-            return self._threads
-        self._asked_at = now
-        try:
-            self._threads = sum(self._client.nthreads().values())
-        except OSError as error:
-            raise BackendError(f"{_LOST}: {error}") from error
-        if self._threads:
-            self._last_seen_at = now
-        elif self._local and now - self._last_seen_at > _WITHOUT_WORKERS_SECONDS:
-            raise BackendError("all workers have died and don't start again; what is finished is in the store")
-        return self._threads
-
-
-def _tell_workers(client: Any, what: Callable[..., object], mark: str) -> None:
-    """Tell the workers that it is over; those that can't be reached have ended, or will, and nobody waits for long."""
-
-    def tell() -> None:
-        try:
-            client.run(what, mark=mark)
-        except Exception as error:
-            _LOG.debug("the study's end could not be told to all workers: %s: %s", type(error).__name__, error)
-
-    telling = threading.Thread(target=tell, daemon=True)
-    telling.start()
-    telling.join(_TELL_SECONDS)
-
-
-def _translated(call: Callable[..., object], *words: Any, **more: Any) -> None:
-    """As ``call``, but what a worker without this version of ours raises is an error a person can act on."""
-    try:
-        call(*words, **more)
-    except AstraNs3Error:
-        raise
-    except Exception as error:
-        wrong = f"{type(error).__name__}: {error}"
-        raise InputError(f"the workers can't play studies: {wrong}; is the same astra-ns3 installed there?") from error

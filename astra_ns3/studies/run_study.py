@@ -19,6 +19,7 @@ from astra_ns3.studies.progress import StudyProgressSink
 from astra_ns3.studies.result import StudyResult
 from astra_ns3.studies.store import Store
 from astra_ns3.studies.task import PointOutcome
+from astra_ns3.studies.workers.cluster import Security
 from astra_ns3.studies.writing import write_study
 
 Given = str | os.PathLike[str] | Mapping[str, Any]
@@ -34,6 +35,7 @@ def study(
     scheduler: str | None = None,
     only: Iterable[str] = (),
     *,
+    security: Security = None,
     retry_failed: bool = False,
 ) -> StudyResult:
     """Play the points of a study that its folder hasn't, and write its tables, figures and page.
@@ -43,8 +45,10 @@ def study(
         output: folder of the study; None: ``results/NAME-PRESET``. Finished points in it are never run again.
         preset: which of the file's sizes; a file without ``laptop`` is played as it stands.
         jobs: how many points at once, on this machine; None: as many as it has cores.
-        scheduler: address of a Dask scheduler, ``tcp://host:port``, whose workers play the points.
+        scheduler: address of a Dask scheduler whose workers play the points, ``tls://host:port`` or ``tcp://host:port``.
         only: ``AXIS=VALUE``, also ``part=NAME`` and ``seed=N``: the points that have one of the values of each axis.
+        security: how to prove to the scheduler who you are, as ``distributed.Client`` takes it: a ``Security``, or
+            None for what Dask's own configuration says.
         retry_failed: play failed points again.
 
     Raises:
@@ -53,7 +57,7 @@ def study(
     """
     expansion = expand(read_study(file), preset, list(only))
     folder = folder_of(expansion, output)
-    return play_study(expansion, folder, jobs, scheduler, list(only), retry_failed=retry_failed)
+    return play_study(expansion, folder, jobs, scheduler, list(only), security=security, retry_failed=retry_failed)
 
 
 def folder_of(expansion: Expansion, output: str | os.PathLike[str] | None) -> Path:
@@ -70,6 +74,7 @@ def play_study(
     scheduler: str | None = None,
     only: Iterable[str] = (),
     *,
+    security: Security = None,
     retry_failed: bool = False,
     progress: StudyProgressSink | None = None,
     on_outcome: Told | None = None,
@@ -83,6 +88,7 @@ def play_study(
         store=store,
         jobs=jobs,
         scheduler=scheduler,
+        security=security,
         progress=progress,
         retry_failed=retry_failed,
         on_outcome=on_outcome,
@@ -91,6 +97,7 @@ def play_study(
     shown, outcomes = _with_what_is_there(expansion, outcomes, folder, list(only))
     outcomes = measured_today(outcomes, store, write=True)
     result = StudyResult(shown, outcomes, folder, played)
+    _ = result.layer_rows  # a point whose files are damaged is told before any table is written
     write_study(result, command_of(expansion, folder, only))
     return result
 

@@ -23,8 +23,6 @@ from pathlib import Path
 from typing import Any
 
 from astra_ns3.errors import InputError
-from astra_ns3.experiments.replacing import RUN_FILE
-from astra_ns3.experiments.result import Result
 from astra_ns3.studies.journal import Journal
 from astra_ns3.studies.task import PointOutcome
 
@@ -61,13 +59,6 @@ class Store:
         outcome = read_outcome(self.point_folder(address) / POINT_FILE)
         return outcome if outcome is not None and outcome.address == address else None
 
-    def unmeasured(self, address: str) -> Result | None:
-        """The run of a point that was saved and not measured, if there is one."""
-        try:
-            return Result.load(self.point_folder(address))
-        except InputError:
-            return None
-
     def write(self, outcome: PointOutcome) -> None:
         """Put ``point.json`` in its place: from then on the point is finished. Raises OSError."""
         folder = self.point_folder(outcome.address)
@@ -79,11 +70,17 @@ class Store:
     def clear(self, address: str) -> None:
         """Remove what there is of a point, attempts that were killed included; its lock is held."""
         folder = self.point_folder(address)
-        (folder / POINT_FILE).unlink(missing_ok=True)
-        (folder / RUN_FILE).unlink(missing_ok=True)  # first, so that what a kill leaves of the rest is no run
-        for path in (folder, *self.points.glob(f".{folder.name}.*.partial")):
-            if path.exists():
+        self._remove_partial(folder.name)
+        with suppress(FileNotFoundError):  # renamed first, so that what a kill leaves of it is no run
+            folder.rename(self.points / f".{folder.name}.{os.getpid()}.old.partial")
+        self._remove_partial(folder.name)
+
+    def _remove_partial(self, name: str) -> None:
+        for path in self.points.glob(f".{name}.*.partial"):
+            if path.is_dir() and not path.is_symlink():
                 shutil.rmtree(path)
+            else:
+                path.unlink()
 
     @contextmanager
     def alone(self, address: str, while_waiting: Callable[[], object] = lambda: None) -> Iterator[None]:
@@ -145,21 +142,41 @@ class Store:
 
 
 def read_outcome(file: Path) -> PointOutcome | None:
-    """What a ``point.json`` says; None if there is none that can be read."""
+    """What a ``point.json`` says; None if there is none that can be read: the point is not finished then."""
     try:
         return outcome_of(json.loads(file.read_text(encoding="utf-8")))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return None
 
 
 def outcome_of(document: Any) -> PointOutcome | None:
     """The outcome that was written as ``document``; None if it is none, or one of another version's."""
+    if not isinstance(document, dict):
+        return None
     try:
-        return PointOutcome(
+        outcome = PointOutcome(
             **{field.name: document[field.name] for field in fields(PointOutcome) if field.name in document}
         )
-    except (KeyError, TypeError):
+    except TypeError:  # something is missing
         return None
+    return outcome if _is_sound(outcome) else None
+
+
+def _is_sound(outcome: PointOutcome) -> bool:
+    """Whether all is of the kind that it must be."""
+    if not isinstance(outcome.address, str) or not isinstance(outcome.measured_with, str):
+        return False
+    if not all(_are_numbers(numbers) for numbers in (outcome.measures, outcome.cost, outcome.limits)):
+        return False
+    error = outcome.error
+    if error is None:
+        return outcome.status in ("done", "failed")
+    return outcome.status == "failed" and isinstance(error, dict) and isinstance(error.get("message"), str)
+
+
+def _are_numbers(found: object) -> bool:
+    """Whether it is numbers by name, some of them unknown."""
+    return isinstance(found, dict) and all(value is None or isinstance(value, int | float) for value in found.values())
 
 
 def _plain(value: Any) -> Any:

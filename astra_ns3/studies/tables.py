@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from astra_ns3.errors import InputError
 from astra_ns3.experiments.result import Result
 from astra_ns3.studies.expansion import Point
 from astra_ns3.studies.keys import as_text
@@ -57,9 +59,20 @@ def layer_rows(points: Sequence[Point], outcomes: Mapping[str, PointOutcome], st
         if outcome is None or outcome.status != DONE:
             continue
         if point.address not in known:
-            known[point.address] = _layers_of(point_folder(store, point.address))
+            known[point.address] = _layers_of_sound(point_folder(store, point.address))
         rows += [{**point.coordinates, **row} for row in known[point.address]]
     return rows
+
+
+def _layers_of_sound(folder: Path) -> list[dict[str, Any]]:
+    """The layers of a finished point. Raises InputError, with the way out, if its run is damaged."""
+    try:
+        return _layers_of(folder)
+    except InputError as error:
+        wrong = str(error)
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError, csv.Error) as error:
+        wrong = f"{folder}: the run's files are damaged: {type(error).__name__}: {error}"
+    raise InputError(f"{wrong}; delete {folder}, and the next study plays the point again")
 
 
 def _layers_of(folder: Path) -> list[dict[str, Any]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -17,6 +18,7 @@ from typing import Any
 
 import pytest
 from support.command import NEEDS_HEADERS
+from support.small_run import small_network
 from support.study_points import begun, contents, harmful_file, point, points, wait_until
 
 import astra_ns3
@@ -24,7 +26,8 @@ from astra_ns3.errors import BackendError, InputError
 from astra_ns3.experiments.hooks import HookFile
 from astra_ns3.experiments.metadata import VARYING_KEYS
 from astra_ns3.network.api import Limits
-from astra_ns3.studies.play_point import play_point
+from astra_ns3.studies.measuring import measured_today
+from astra_ns3.studies.play_point import failed_outcome, play_point
 from astra_ns3.studies.servers.messages import ServerKind
 from astra_ns3.studies.servers.pool import Abandoned, ServerPool
 from astra_ns3.studies.store import POINT_FILE, Store
@@ -277,6 +280,44 @@ def test_a_saved_run_that_cannot_be_measured_is_played_again(
     assert error is not None
     assert error["message"] == "the point's results can't be measured: ValueError: half a file"
     assert store.outcome(task.address) is not None
+
+
+def test_a_full_disk_fails_no_point_wherever_it_shows(
+    pool: ServerPool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(path: Path, *_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+
+    store = Store(tmp_path / "store")
+    task = point(store)
+    with monkeypatch.context() as patch:
+        patch.setattr("astra_ns3.experiments.store._new_folder", full)  # no folder for the run
+        with pytest.raises(Unplayed, match="No space left on device"):
+            play_point(task, pool)
+    assert store.finished_folders() == {}
+    with monkeypatch.context() as patch:
+        patch.setattr(Store, "write", lambda _, outcome: full(store.point_folder(outcome.address)))
+        with pytest.raises(OSError, match="No space left on device"):  # the run is saved, point.json isn't
+            play_point(task, pool)
+    told = failed_outcome(task, Unplayed("a full disk"), {})
+    assert measured_today({task.address: told}, store, write=True) == {task.address: told}
+    assert store.finished_folders() == {}
+    assert play_point(task, pool).status == "done"
+    assert [entry["what"] for entry in store.journal.entries()][-1] == "measured"
+
+
+def test_a_capture_that_cannot_be_written_fails_no_point(
+    pool: ServerPool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = Store(tmp_path / "store")
+    network = small_network()
+    observed = network.model_copy(update={"observe": network.observe.model_copy(update={"pcap": ("host0",)})})
+    monkeypatch.setattr(
+        "astra_ns3.experiments.store._new_folder", lambda parent, name: parent / f".{name}.gone.partial"
+    )
+    with pytest.raises(Unplayed, match=r"host0\S*\.pcap: cannot be written"):
+        play_point(point(store, network=observed), pool)
+    assert store.finished_folders() == {}
 
 
 def test_a_server_that_cannot_start_says_why(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

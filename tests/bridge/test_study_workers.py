@@ -1,4 +1,4 @@
-"""Whole studies on Dask's workers: the same whatever the order and their number, and no end of a process loses a point.
+"""Whole studies on workers: the same whatever the order and their number, and no end of a process loses a point.
 
 ``ASTRA_NS3_KILLS``: how often a study is killed before it may end, 4 unless told. ``ASTRA_NS3_KILL_SECONDS``: so long
 after a point has begun at most, 1 unless told: about as long as two points take on a machine with nothing else to do.
@@ -205,7 +205,8 @@ def test_a_point_whose_code_changes_meanwhile_is_told_as_failed_and_not_stored(t
 
 
 def test_a_scheduler_that_is_not_there_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("astra_ns3.studies.cluster._CONNECT_SECONDS", 0.2)
+    pytest.importorskip("distributed")
+    monkeypatch.setattr("astra_ns3.studies.workers.cluster._CONNECT_SECONDS", 0.2)
     store = Store(tmp_path)
     with pytest.raises(InputError, match=r"scheduler tcp://127\.0\.0\.1:9: cannot be reached"):
         play_tasks([point(store)], store=store, scheduler="tcp://127.0.0.1:9")

@@ -143,14 +143,14 @@ def study_process(
 
 
 @contextmanager
-def cluster_process(mark: str, folder: Path, workers: int) -> Iterator[str]:
-    """A Dask scheduler and workers, as processes of their own; the scheduler's address."""
+def cluster_process(mark: str, folder: Path, workers: int, *options: str) -> Iterator[str]:
+    """A Dask scheduler and workers, as processes of their own with ``options``; the scheduler's address."""
     file = folder / "scheduler.json"
+    at = ["--scheduler-file", str(file)]
     words = {"scheduler": ["--port", "0", "--host", "127.0.0.1"], "worker": ["--nthreads", "1"]}
     processes = [
         subprocess.Popen(
-            [sys.executable, "-m", "distributed.cli.dask_" + kind, "--no-dashboard", "--scheduler-file", str(file)]
-            + words[kind],
+            [sys.executable, "-m", f"distributed.cli.dask_{kind}", "--no-dashboard", *at, *words[kind], *options],
             env={**os.environ, MARK: mark, "PYTHONPATH": os.pathsep.join(sys.path)},
             cwd=folder,
             stdout=subprocess.DEVNULL,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -125,23 +126,71 @@ def test_the_compiler_stays_in_the_first_stage() -> None:
 
 def test_every_service_has_limits_and_says_when_it_is_started_again() -> None:
     services = compose()["services"]
-    assert set(services) == {"scheduler", "worker", "study"}
+    assert set(services) == {"certificate", "scheduler", "worker", "study"}
     for name in services:
+        ends = name in ("certificate", "study")
         assert service(name)["mem_limit"]
-        assert service(name)["restart"] == ("no" if name == "study" else "unless-stopped")
-        assert ("healthcheck" in service(name)) == (name != "study")
+        assert service(name)["restart"] == ("no" if ends else "unless-stopped")
+        assert ("healthcheck" in service(name)) == (not ends)
 
 
 def test_workers_and_job_meet_at_the_scheduler_and_share_their_folders() -> None:
     scheduler, worker, study = (service(name) for name in ("scheduler", "worker", "study"))
     port = scheduler["command"][scheduler["command"].index("--port") + 1]
-    assert worker["command"][0] == f"tcp://scheduler:{port}"
-    assert f"--scheduler=tcp://scheduler:{port}" in study["entrypoint"]
-    assert worker["volumes"] == study["volumes"]
+    assert worker["command"][0] == f"tls://scheduler:{port}"
+    assert f"--scheduler=tls://scheduler:{port}" in study["entrypoint"]
+    assert worker["volumes"] == study["volumes"] == scheduler["volumes"] == service("certificate")["volumes"]
     for asked in (scheduler, worker):
-        dashboard = re.search(r":(\d{4})\b", " ".join(asked["command"]).partition("--dashboard-address")[2])
+        dashboard = re.search(r"127\.0\.0\.1:(\d{4})\b", " ".join(asked["command"]).partition("--dashboard-address")[2])
         assert dashboard is not None
         assert f":{dashboard[1]}/health" in asked["healthcheck"]["test"][-1]
+
+
+def settings_of_dask(assignments: dict[str, str]) -> dict[str, str]:
+    """What Dask reads of environment variables about TLS, by the key of its configuration."""
+    keys = {name.removeprefix("DASK_").lower().replace("__", "."): value for name, value in assignments.items()}
+    return {name: value for name, value in keys.items() if name.startswith("distributed.comm.")}
+
+
+def expected_settings(folder: str) -> dict[str, str]:
+    roles = {f"distributed.comm.tls.{role}": folder for role in ("scheduler", "worker", "client")}
+    return {
+        "distributed.comm.require_encryption": "True",
+        "distributed.comm.tls.ca_file": f"{folder}/certificate.pem",
+        **{f"{role}.cert": f"{folder}/certificate.pem" for role in roles},
+        **{f"{role}.key": f"{folder}/key.pem" for role in roles},
+    }
+
+
+def test_services_and_batch_jobs_talk_to_who_has_their_key_alone() -> None:
+    for name in ("scheduler", "worker", "study"):
+        assert settings_of_dask(service(name)["environment"]) == expected_settings("/results/.tls")
+        assert "ports" not in service(name)
+    assert service("certificate")["entrypoint"] == ["astra-ns3-certificate", "/results/.tls"]
+    text = (DOCKER / "slurm.sh").read_text()
+    lines = "\n".join(
+        line for line in text.splitlines() if "DASK_DISTRIBUTED__COMM" in line or line.startswith("for role")
+    )
+    done = subprocess.run(
+        ["bash", "-c", f"keys=/keys\n{lines}\ndone\nenv"], check=True, capture_output=True, text=True, env={}
+    )
+    assert settings_of_dask(dict(re.findall(r"^(\w+)=(.*)$", done.stdout, re.MULTILINE))) == expected_settings("/keys")
+    assert "dask scheduler --protocol tls " in text
+
+
+def test_a_certificate_is_for_its_owner_and_made_once(tmp_path: Path) -> None:
+    if shutil.which("openssl") is None:
+        pytest.skip("needs the program openssl, which the image has")
+    folder = tmp_path / "tls"
+    subprocess.run([DOCKER / "certificate.sh", folder], check=True)
+    key, certificate = folder / "key.pem", folder / "certificate.pem"
+    assert [path.stat().st_mode & 0o777 for path in (folder, key, certificate)] == [0o700, 0o600, 0o600]
+    before = key.read_bytes()
+    subprocess.run([DOCKER / "certificate.sh", folder], check=True)
+    assert key.read_bytes() == before
+    certificate.write_text("")
+    subprocess.run([DOCKER / "certificate.sh", folder], check=True)
+    assert key.read_bytes() != before
 
 
 def test_the_job_plays_a_study_that_exists() -> None:

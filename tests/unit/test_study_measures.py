@@ -120,12 +120,23 @@ def test_numbers_of_other_measures_are_made_anew(tmp_path: Path) -> None:
     store = Store(tmp_path)
     result_of(store.point_folder("a" * 64), {}, finish_ps=5_000_000)
     old = PointOutcome("a" * 64, "done", None, {"finish_us": 1.0, "gone": 2.0}, {}, {}, "another")
+    store.write(old)
     new = measured_today({"a" * 64: old}, store, write=True)["a" * 64]
     assert (new.measures["finish_us"], "gone" in new.measures) == (5.0, False)
     assert new.measured_with == measures_digest()
     assert store.outcome("a" * 64) == new
     kept = replace(old, measured_with=measures_digest())
     assert measured_today({"a" * 64: kept}, store) == {"a" * 64: kept}
+
+
+def test_a_point_that_could_not_be_finished_is_not_written_down_as_failed_although_its_run_is_there(
+    tmp_path: Path,
+) -> None:
+    store = Store(tmp_path)
+    result_of(store.point_folder("a" * 64), {}, finish_ps=5_000_000)  # the disk was full when point.json was written
+    told = PointOutcome("a" * 64, "failed", {"kind": "Unplayed", "message": "a full disk"}, {}, {}, {})
+    assert measured_today({"a" * 64: told}, store, write=True) == {"a" * 64: told}
+    assert store.outcome("a" * 64) is None
 
 
 def test_a_point_without_a_run_keeps_its_numbers(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import pytest
 from support.small_run import small_network
 from support.study_points import harmful_file, point, points
 
+from astra_ns3.cli.study import security_of
 from astra_ns3.errors import InputError
 from astra_ns3.network.api import Limits
 from astra_ns3.studies.estimates import Estimate, guessed_seconds, longest_first
@@ -119,11 +120,13 @@ def test_a_failed_point_stands_unless_its_limits_are_wider(tmp_path: Path) -> No
         assert has_wider_limits(replace(task, request=replace(task.request, limits=limits)), failed) == wider
 
 
-def test_without_dask_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_dask_a_scheduler_cannot_be_used_and_what_to_install_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
     store = Store(tmp_path)
-    with pytest.raises(InputError, match=r"pip install 'astra-ns3\[study\]'"):
-        play_tasks([point(store)], store=store)
+    with pytest.raises(InputError, match=r"--scheduler needs Dask: pip install distributed"):
+        play_tasks([point(store)], store=store, scheduler="tcp://localhost:1")
 
 
 @pytest.mark.parametrize("jobs", [0, -1, 1.5, True])
@@ -135,3 +138,26 @@ def test_jobs_that_are_no_number_of_workers_are_refused(tmp_path: Path, jobs: in
 def test_jobs_and_a_scheduler_exclude_each_other(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="leave one out"):
         play_tasks([], store=Store(tmp_path), jobs=2, scheduler="tcp://localhost:1")
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "files", "message"),
+    [
+        (None, ("ca", "cert", "key"), "--tls-ca-file is for a scheduler with TLS"),
+        ("tcp://localhost:1", ("ca", "cert", "key"), "--tls-ca-file is for a scheduler with TLS"),
+        ("tls://localhost:1", ("ca", None, "key"), "--tls-cert is missing"),
+        ("tls://localhost:1", ("ca", "cert", "nothing"), "--tls-key nothing: cannot be read"),
+    ],
+)
+def test_options_of_tls_that_can_do_nothing_are_refused(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    scheduler: str | None,
+    files: tuple[str | None, ...],
+    message: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("ca", "cert", "key"):
+        (tmp_path / name).touch()
+    with pytest.raises(InputError, match=message):
+        security_of(scheduler, *files)

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from astra_ns3.config.network.packet_network import Observe
-from astra_ns3.errors import BackendError, InputError
+from astra_ns3.errors import BackendError, InputError, ResultsNotSaved
 from astra_ns3.network.door.library import load
 from astra_ns3.network.door.session import Description, Session, Struct, numbers_of
 from astra_ns3.network.parquet import ParquetTables
@@ -110,6 +110,10 @@ class Recording:
     def _capture(self, ports: Ports, directory: Path) -> None:
         for node, port in ports:
             path = directory / f"{_file_name(port_name(self._graph, node, port))}.pcap"
+            try:
+                path.touch()
+            except OSError as error:
+                raise ResultsNotSaved(f"{path}: cannot be written: {error.strerror}") from error
             self._description.add("Capture", {"node": node, "port": port, "path": str(path)}, to=self._observe())
 
     def _open_ports(self, table: RecordedTable, ports: Ports) -> None:

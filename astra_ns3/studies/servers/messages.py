@@ -53,6 +53,8 @@ class NotStarted:
     """No child could be made."""
 
     reason: str
+    passing: bool = False
+    """It was the machine's doing: no memory, or no room for another process."""
 
 
 @dataclass(frozen=True)
@@ -63,10 +65,7 @@ class Ended:
     usage: resource.struct_rusage | None
 
 
-ServerMessage = ServerKind | Ready | Play | Started | NotStarted | Ended
-
-
-def send(connection: socket.socket, message: ServerMessage, files: Sequence[int] = ()) -> None:
+def send(connection: socket.socket, message: object, files: Sequence[int] = ()) -> None:
     """Send a message and copies of open files; raises what pickle raises, before anything is sent."""
     body = pickle.dumps(message, protocol=pickle.HIGHEST_PROTOCOL)
     socket.send_fds(connection, [_LENGTH.pack(len(body))], list(files))

@@ -89,7 +89,8 @@ def _play(connection: socket.socket) -> None:
         except ConnectionError:
             raise
         except Exception as error:  # a request that can't be read here, or no memory for a process
-            send(connection, NotStarted(f"{type(error).__name__}: {error}"))
+            passing = isinstance(error, OSError | MemoryError)
+            send(connection, NotStarted(f"{type(error).__name__}: {error}", passing))
             return
     finally:
         for file in files:

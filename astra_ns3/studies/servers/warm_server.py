@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import os
 import resource
-import select
 import signal
 import socket
 import subprocess
-import sys
 from contextlib import suppress
 from functools import partial
 
@@ -18,12 +16,11 @@ from astra_ns3.experiments.isolated.launching import ChildEnds, Launch
 from astra_ns3.experiments.request import RunRequest
 from astra_ns3.experiments.watch import Watch
 from astra_ns3.studies.servers.messages import Ended, NotStarted, Play, Ready, ServerKind, Started, receive, send
+from astra_ns3.studies.servers.process import HelperProcess, has_news
+from astra_ns3.studies.task import Unplayed
 
-_PROGRAM = "import sys; sys.path[:] = sys.argv[2:]; from {module} import main; main(int(sys.argv[1]))"
-"""Not ``-m``, which puts the working folder in front of all that Python imports."""
 _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 """A process may only be forked safely while it has one thread; NumPy's linear algebra would start more."""
-_LAST_WORDS_BYTES = 2000
 _LAST_BREATH_SECONDS = 5.0
 
 
@@ -34,24 +31,11 @@ class WarmServer:
         """Start it; that it is warm is waited for when it is first used."""
         self.kind = kind
         self._ready = False
-        self._said = os.memfd_create("astra-ns3-server-stderr")
-        self._connection, theirs = socket.socketpair()
-        program = _PROGRAM.format(module="astra_ns3.studies.servers.server")
         try:
-            self._process = subprocess.Popen(
-                [sys.executable, "-c", program, str(theirs.fileno()), *sys.path],
-                pass_fds=(theirs.fileno(),),
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=self._said,
-                env={**os.environ, **_ONE_THREAD},
-                start_new_session=True,  # Ctrl-C is the client's affair
-            )
+            self._process = HelperProcess("astra_ns3.studies.servers.server", _ONE_THREAD)
         except OSError as error:
-            self._connection.close()
             raise BackendError(f"no server for the study's points could be started: {error.strerror}") from error
-        finally:
-            theirs.close()
+        self._connection = self._process.connection
         with suppress(ConnectionError):
             send(self._connection, kind)
         self.child: ServedChild | None = None
@@ -65,7 +49,7 @@ class WarmServer:
     @property
     def lives(self) -> bool:
         """Whether it can be asked for a child."""
-        return self._process.poll() is None and not (self._ready and _has_news(self._connection))
+        return self._process.runs and not (self._ready and has_news(self._connection))
 
     @property
     def was_asked_to_end(self) -> bool:
@@ -73,7 +57,7 @@ class WarmServer:
         if self.lives:
             return False
         with suppress(subprocess.TimeoutExpired):
-            return -self._process.wait(_LAST_BREATH_SECONDS) in STOP_SIGNALS
+            return -self._process.status(_LAST_BREATH_SECONDS) in STOP_SIGNALS
         return False
 
     @property
@@ -88,7 +72,9 @@ class WarmServer:
         try:
             message, _ = receive(self._connection)
         except ConnectionError as error:
-            raise BackendError(f"a server for the study's points could not be started: {self._last_words()}") from error
+            raise BackendError(
+                f"a server for the study's points could not be started: {self._process.last_words()}"
+            ) from error
         assert isinstance(message, Ready)
         self._ready = True
 
@@ -102,33 +88,21 @@ class WarmServer:
             send(self._connection, Play(request, watch), [ends.connection.fileno(), ends.errors, ends.clock])
             answer, files = receive(self._connection)
         except ConnectionError as error:
-            raise BackendError(f"the server of the study's points died: {self._last_words()}") from error
+            raise BackendError(f"the server of the study's points died: {self._process.last_words()}") from error
         if isinstance(answer, NotStarted):
-            raise BackendError(f"no process could be made for the run: {answer.reason}")
+            kind = Unplayed if answer.passing else BackendError
+            raise kind(f"no process could be made for the run: {answer.reason}")
         assert isinstance(answer, Started)
         self.child = ServedChild(answer.pid, files[0] if files else None, self._connection)
         return self.child
 
     def kill(self) -> None:
         """End it at once, and its child with it. May be called from any thread."""
-        with suppress(ProcessLookupError):
-            self._process.kill()
+        self._process.kill()
 
     def close(self) -> None:
         """End it; it has no child any more."""
-        self._connection.close()
-        self.kill()
-        self._process.wait()
-        with suppress(OSError):
-            os.close(self._said)
-
-    def _last_words(self) -> str:
-        status = self._process.wait()
-        size = os.fstat(self._said).st_size
-        said = os.pread(self._said, _LAST_WORDS_BYTES, max(0, size - _LAST_WORDS_BYTES)).decode("utf-8", "replace")
-        lines = [line.strip() for line in said.splitlines() if line.strip()]
-        ended = f"signal {signal.Signals(-status).name}" if status < 0 else f"status {status}"
-        return f"{lines[-1]} ({ended})" if lines else f"it ended with {ended}"
+        self._process.close()
 
 
 class ServedChild:
@@ -154,7 +128,7 @@ class ServedChild:
 
     def is_dead(self) -> bool:
         """Whether it has ended; the server tells so, too."""
-        return self._ended or _has_news(self._server if self._file is None else self._file)
+        return self._ended or has_news(self._server if self._file is None else self._file)
 
     def send(self, number: signal.Signals) -> None:
         """Send it a signal, if it still lives."""
@@ -178,9 +152,3 @@ class ServedChild:
                 os.close(self._file)
                 self._file = None
         return self._status
-
-
-def _has_news(file: socket.socket | int) -> bool:
-    waiting = select.poll()
-    waiting.register(file, select.POLLIN)
-    return bool(waiting.poll(0))
