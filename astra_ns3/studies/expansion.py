@@ -16,6 +16,7 @@ from astra_ns3.studies.changes import Change, in_force
 from astra_ns3.studies.documents import placed
 from astra_ns3.studies.figures.check import check_figure
 from astra_ns3.studies.figures.data import AxisView, View
+from astra_ns3.studies.figures.records import check_records
 from astra_ns3.studies.file import MOST_POINTS, USUAL_PRESET, PartConfig, PresetConfig, PresetPart, Study, StudyLimits
 from astra_ns3.studies.keys import FILE_OPTIONS, FILES, as_text, file_of, option_named
 from astra_ns3.studies.only import chosen_by
@@ -136,6 +137,9 @@ def expand(study: Study, preset: str = USUAL_PRESET, only: Iterable[str] = ()) -
         raise InputError(f"{study.document.source}: no point has all of {', '.join(only)}")
     played = tuple(part for part in parts if any(draft.part == part.name for draft in kept))
     points, warnings = _points(study, kept)
+    for part in played:
+        own = ((point.name, point.request) for point in points if point.part == part.name)
+        check_records(part.config.figures, own, study.document.place(("parts", part.name, "figures")))
     return Expansion(study, name, played, tuple(points), warnings)
 
 

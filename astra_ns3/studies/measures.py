@@ -164,6 +164,8 @@ class MeasureKind:
     words: str
     unit: str
     read: Callable[[_Run], Measure]
+    record: str = ""
+    """The record (an option of a run) that it needs; empty: none."""
 
 
 MEASURES: Mapping[str, MeasureKind] = {
@@ -202,10 +204,10 @@ MEASURES: Mapping[str, MeasureKind] = {
     "bus_bandwidth_gbytes_per_s": MeasureKind(
         "bus bandwidth of the collectives, their mean by bytes", "10^9 B/s", _bus_bandwidth
     ),
-    "slowdown_p50": MeasureKind("median of time over ideal time of the messages", "", _slowdown(0.5)),
-    "slowdown_p95": MeasureKind("95% of the messages are no slower", "", _slowdown(0.95)),
-    "slowdown_p99": MeasureKind("99% of the messages are no slower", "", _slowdown(0.99)),
-    "slowdown_max": MeasureKind("of the slowest message", "", _slowdown(1.0)),
+    "slowdown_p50": MeasureKind("median of time over ideal time of the messages", "", _slowdown(0.5), "flows"),
+    "slowdown_p95": MeasureKind("95% of the messages are no slower", "", _slowdown(0.95), "flows"),
+    "slowdown_p99": MeasureKind("99% of the messages are no slower", "", _slowdown(0.99), "flows"),
+    "slowdown_max": MeasureKind("of the slowest message", "", _slowdown(1.0), "flows"),
     "dimension_utilisation_percent": MeasureKind(
         "share of the time in which a dimension's queue held a chunk on the reported NPU, mean of the dimensions",
         "%",

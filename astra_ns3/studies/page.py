@@ -110,8 +110,12 @@ def _table(
     measures, axes = shown_measures(part, rows), [axis.name for axis in part.axes]
     head = [*axes, seed, *(_heading(name) for name in measures), last]
     body = [
-        [*(label_text(row[axis]) for axis in axes), row[seed], *(measure_text(row, each) for each in measures)]
-        + [last_cell(row)]
+        [
+            *(label_text(row[axis]) for axis in axes),
+            row[seed],
+            *(measure_text(row, each) for each in measures),
+            last_cell(row),
+        ]
         for row in rows
     ]
     return table(head, body, range(len(axes), len(head) - 1))

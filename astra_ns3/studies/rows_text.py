@@ -23,8 +23,8 @@ Row = Mapping[str, Any]
 def shown_measures(part: Part, rows: Sequence[Row]) -> list[str]:
     """The usual measures, those of models if there are any, and those that the part's figures show."""
     of_models = [name for name in _OF_MODELS if any(row.get(name) is not None for row in rows)]
-    if "tokens_per_second" in of_models:
-        of_models.remove("samples_per_second")
+    if all(row.get("tokens_per_second") is not None for row in rows if row.get("samples_per_second") is not None):
+        of_models = [name for name in of_models if name != "samples_per_second"]
     named = [name for figure in part.config.figures.values() for name in figure.y if name in MEASURES]
     return list(dict.fromkeys([*_USUAL, *of_models, *named]))
 

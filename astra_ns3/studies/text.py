@@ -10,8 +10,8 @@ from astra_ns3.studies.checking import PointForecast
 from astra_ns3.studies.expansion import Expansion, Part
 from astra_ns3.studies.figures.data import DONE, label_text
 from astra_ns3.studies.means import has_several_seeds
-from astra_ns3.studies.rows_text import best_lines, measure_text, shown_measures
 from astra_ns3.studies.result import StudyResult
+from astra_ns3.studies.rows_text import best_lines, measure_text, shown_measures
 from astra_ns3.studies.tables import NOT_PLAYED
 from astra_ns3.studies.task import PointOutcome
 from astra_ns3.units import format_bytes

@@ -266,7 +266,7 @@ def missing_words(view: View, rows: Iterable[Row]) -> str:
 def why_not(row: Row) -> str:
     """By how much the point of a row doesn't fit into the memory of an NPU."""
     needed, capacity = row["npu_memory_bytes"], row["npu_memory_capacity_bytes"]
-    return f"needs {format_bytes(needed)} of {format_bytes(capacity)}"
+    return f"needs {format_bytes(int(needed))} of {format_bytes(int(capacity))}"
 
 
 def _name(view: View, row: Row) -> str:
