@@ -61,6 +61,12 @@ def analytical(**keys: Any) -> Case:
     return Case(ANALYTICAL, words=("--backend", "analytical"), **keys)
 
 
+def by_formula(backend: str, workload: str, network: str = "roce-clos-128.yaml", *words: str) -> Case:
+    """Files on a network of packets, played by formula."""
+    files = f"workload/{workload}", "system/flat.yaml", f"network/{network}"
+    return Case(files=files, words=("--backend", backend, *words))
+
+
 CASES: Mapping[str, Case] = {
     "roce-start-up": Case(switch(8, ROCE), size=1024),
     "tcp-start-up": Case(switch(8, TCP), size=1024),
@@ -101,6 +107,15 @@ CASES: Mapping[str, Case] = {
     "analytical-ring-all-to-all-128": analytical(collective="ALLTOALL"),
     "analytical-executor-128-chunks": analytical(size=128 * MIB, chunks=128, active=128),
     "analytical-direct-128-64-chunks": analytical(collective="ALLTOALL", chunks=64, active=8, algorithm="direct"),
+    "llama-3-8b-analytical": by_formula("analytical", "models/llama-3-8b.yaml"),
+    "llama-3-8b-queues": by_formula("analytical-queues", "models/llama-3-8b.yaml"),
+    "mixtral-8x7b-analytical": by_formula("analytical", "models/mixtral-8x7b.yaml"),
+    "mixtral-8x7b-queues": by_formula("analytical-queues", "models/mixtral-8x7b.yaml"),
+    "resnet-50-queues": by_formula("analytical-queues", "models/resnet-50.yaml"),
+    "gpt-3-175b-analytical": by_formula("analytical", "models/gpt-3-175b.yaml"),
+    "dlrm-128-queues": by_formula("analytical-queues", "dlrm-128.txt"),
+    "flows-16-analytical": by_formula("analytical", "flows-16.csv", "roce-16.yaml"),
+    "chakra-8-queues": by_formula("analytical-queues", "chakra", "ring-8.yaml"),
 }
 
 
@@ -161,7 +176,7 @@ def measure(name: str, case: Case, rounds: int) -> None:
     print(
         f"{name:<34}{seconds:>8.2f}{forecast['wall_seconds']:>10.2f}{ratio:>7.2f}"
         f"{memory:>9.0f}{forecast['memory_bytes'] / 1e6:>10.0f}{share:>7.2f}"
-        f"{forecast['packets']:>10}{packets:>10}{events:>11}{forecast['launches']:>8}{forecast['messages']:>9}",
+        f"{forecast.get('packets', 0):>10}{packets:>10}{events:>11}{forecast['launches']:>8}{forecast['messages']:>9}",
         flush=True,
     )
 

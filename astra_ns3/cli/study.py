@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from dataclasses import asdict
 from typing import Any
 
 import click
@@ -122,6 +123,8 @@ def _document(result: StudyResult) -> dict[str, Any]:
         "output": str(result.folder),
         "played": result.played,
         "failed": len(result.failures),
+        "best": {part: asdict(best) for part, best in result.best.items()},
+        "means": result.mean_rows,
         "points": result.rows,
     }
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from astra_ns3.config.network.packet_network import NetworkConfig
 from astra_ns3.experiments.costs import (
     BYTES_PER_COLLECTIVE,
     BYTES_PER_HANDLE,
@@ -47,7 +46,7 @@ class Need:
 
 def _pairs_need(inputs: Inputs, passes: int) -> int:
     """Bytes of the connections and queue pairs that a run has opened by its end."""
-    roce = inputs.network.roce if isinstance(inputs.network, NetworkConfig) else None
+    roce = None if inputs.packets is None else inputs.packets.roce
     joined = joined_pairs(inputs, passes)
     each = {kind: TRANSPORTS[kind].bytes_per_pair for kind, _ in joined}
     if roce is not None:
@@ -59,7 +58,7 @@ def _pairs_need(inputs: Inputs, passes: int) -> int:
 def run_need(inputs: Inputs, passes: int) -> Need:
     """What ``passes`` passes take before the first event."""
     npus = inputs.network.npus
-    hosts = inputs.graph.hosts if isinstance(inputs.network, NetworkConfig) else 0
+    hosts = 0 if inputs.packets is None else inputs.graph.hosts
     rows = sum(schedule.kept_rows for schedule in {play.schedule for play in inputs.expected(1).plays})
     collectives, at_once = _collectives(inputs, passes)
     return Need(npus * BYTES_PER_NPU + hosts * BYTES_PER_HOST, rows * BYTES_PER_ROW, collectives, at_once)

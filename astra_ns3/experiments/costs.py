@@ -33,10 +33,29 @@ SECONDS_PER_HOST = 200e-6
 """Building it with its link and its port of a switch."""
 SECONDS_PER_ROW = 0.17e-6
 """A message of a schedule, built and handed over."""
-SECONDS_PER_LAUNCH = 15e-6
-"""Python's part when one NPU starts and ends a phase of a chunk."""
-SECONDS_PER_MESSAGE = 0.65e-6
-"""What an NPU does with it; all there is on the analytical network."""
+SECONDS_PER_COLLECTIVE = 280e-6
+"""Planned, and written down."""
+
+
+@dataclass(frozen=True)
+class BackendCosts:
+    """CPU time that a launch and a message take on a backend.
+
+    ``seconds_per_launch``: Python's part when one NPU starts and ends a phase of a chunk. Packets part NPUs that begin
+    in step; by formula most stay in step, and are played as one. ``seconds_per_message``: at its ends, and by formula
+    on its way; that of packets is in :data:`TRANSPORTS`.
+    """
+
+    seconds_per_launch: float
+    seconds_per_message: float
+
+
+PACKETS = BackendCosts(15e-6, 0.65e-6)
+BY_FORMULA: Mapping[str, BackendCosts] = {
+    "analytical": BackendCosts(5.5e-6, 0.45e-6),
+    "analytical-queues": BackendCosts(5.5e-6, 0.75e-6),
+}
+"""By the name of the backend; that of a user who brings one without packets is taken for the first."""
 
 
 @dataclass(frozen=True)

@@ -56,6 +56,11 @@ class ExpectedRun:
     """Of each kind of collective, how many chunks it is cut in and how many phases they have; (0, 0): none."""
 
     @property
+    def messages(self) -> int:
+        """Of all groups and times."""
+        return sum(play.count * play.schedule.messages * len(play.groups) for play in self.plays)
+
+    @property
     def bytes(self) -> int:
         """Of all messages of the run."""
         return sum(play.all_bytes for play in self.plays)

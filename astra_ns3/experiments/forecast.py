@@ -9,16 +9,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from astra_ns3.config.network.packet_network import NetworkConfig
 from astra_ns3.experiments.capacity import run_need
 from astra_ns3.experiments.costs import (
+    BY_FORMULA,
     IDLE_BYTES,
+    PACKETS,
     PROGRAM_SECONDS,
+    SECONDS_PER_COLLECTIVE,
     SECONDS_PER_HOST,
-    SECONDS_PER_LAUNCH,
-    SECONDS_PER_MESSAGE,
     SECONDS_PER_ROW,
     TRANSPORTS,
+    BackendCosts,
     TransportCosts,
 )
 from astra_ns3.experiments.inputs import Inputs
@@ -37,11 +38,13 @@ class Forecast:
     launches: int
     messages: int
     bytes: int
-    packets: int
-    connections: int
-    """Of TCP."""
-    queue_pairs: int
-    """Of RoCE, between pairs of NPUs in each direction; lasting ones, if all pairs send as many messages."""
+    packets: int | None
+    """None: messages travel by formula."""
+    connections: int | None
+    """Of TCP; None without packets."""
+    queue_pairs: int | None
+    """Of RoCE, between pairs of NPUs in each direction; lasting ones, if all pairs send as many messages. None without
+    packets."""
     wall_seconds: float
     """On one core that has nothing else to do: CPU time of the whole program."""
     memory_bytes: int
@@ -53,24 +56,32 @@ def forecast(inputs: Inputs, passes: int) -> Forecast:
     expected = inputs.expected(passes)
     sums = carried(inputs, passes)
     launches = sum(play.count * play.schedule.ranks * len(play.groups) for play in expected.plays)
-    messages = sum(play.count * play.schedule.messages * len(play.groups) for play in expected.plays)
+    messages = expected.messages
     rows = sum(schedule.kept_rows for schedule in {play.schedule for play in expected.plays})
-    hosts = inputs.graph.hosts if isinstance(inputs.network, NetworkConfig) else 0
+    has_packets, costs = inputs.packets is not None, backend_costs(inputs)
     active = inputs.system.active_chunks_per_dimension
-    seconds = PROGRAM_SECONDS + hosts * SECONDS_PER_HOST + rows * SECONDS_PER_ROW + launches * SECONDS_PER_LAUNCH
-    seconds += messages * SECONDS_PER_MESSAGE
+    seconds = PROGRAM_SECONDS + rows * SECONDS_PER_ROW + launches * costs.seconds_per_launch
+    seconds += expected.collectives * SECONDS_PER_COLLECTIVE + messages * costs.seconds_per_message
+    seconds += inputs.graph.hosts * SECONDS_PER_HOST if has_packets else 0
     seconds += sum(_seconds(TRANSPORTS[each.cutting.kind], each, active) for each in sums)
     return Forecast(
         collectives=expected.collectives,
         launches=launches,
         messages=messages,
         bytes=expected.bytes,
-        packets=sum(each.packets for each in sums),
-        connections=_pairs(sums, "tcp"),
-        queue_pairs=_pairs(sums, "roce"),
+        packets=sum(each.packets for each in sums) if has_packets else None,
+        connections=_pairs(sums, "tcp") if has_packets else None,
+        queue_pairs=_pairs(sums, "roce") if has_packets else None,
         wall_seconds=seconds,
         memory_bytes=IDLE_BYTES + run_need(inputs, passes).total + sum(_memory(each, active) for each in sums),
     )
+
+
+def backend_costs(inputs: Inputs) -> BackendCosts:
+    """Return what launches and messages take on the backend that plays ``inputs``."""
+    if inputs.packets is not None:
+        return PACKETS
+    return BY_FORMULA.get(inputs.backend, BY_FORMULA["analytical"])
 
 
 def _pairs(sums: Sequence[Carried], kind: str) -> int:

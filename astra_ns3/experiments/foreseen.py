@@ -11,6 +11,7 @@ from astra_ns3.workload.experts.skew import LayerSkew
 from astra_ns3.workload.memory.peaks import moment_words
 from astra_ns3.workload.memory.stage import Moment, StageMemory
 from astra_ns3.workload.memory.usage import Usage
+from astra_ns3.workload.models.work import IterationWork
 
 MEMORY = "memory.csv"
 EXPERTS = "experts.csv"
@@ -19,12 +20,13 @@ EXPERTS = "experts.csv"
 @dataclass(frozen=True)
 class Foreseen:
     """Of a model's training, worked out from its plan. ``memory``: of an NPU of each stage; ``capacity_bytes``: what it
-    has (None: not known); ``experts``: layers whose experts aren't chosen alike.
+    has (None: not known); ``experts``: layers whose experts aren't chosen alike; ``work``: of an iteration.
     """
 
     memory: tuple[StageMemory, ...] = ()
     capacity_bytes: int | None = None
     experts: tuple[LayerSkew, ...] = ()
+    work: IterationWork | None = None
 
 
 @dataclass(frozen=True)
@@ -84,7 +86,9 @@ def foreseen_document(foreseen: Foreseen) -> dict[str, Any]:
     found: dict[str, Any] = {}
     if foreseen.memory:
         stages = [_stage_document(stage) for stage in foreseen.memory]
-        found["memory_by_stage"] = {"capacity_bytes": foreseen.capacity_bytes, "stages": stages}
+        capacity, peak = foreseen.capacity_bytes, max(int(stage["peak_bytes"]) for stage in stages)
+        fits = None if capacity is None else peak <= capacity
+        found["memory_by_stage"] = {"capacity_bytes": capacity, "peak_bytes": peak, "fits": fits, "stages": stages}
     if foreseen.experts:
         found["experts"] = _experts_document(foreseen.experts)
     return found

@@ -69,6 +69,8 @@ class Inputs:
     """Whether a network of ours observes something; what an import of another format observes is for convenience."""
     slowdown: ComputeSlowdown | None = None
     """What makes computations longer."""
+    backend: str = "ns3"
+    """Name of the backend that plays it."""
     known_expected: dict[int, ExpectedRun] = field(default_factory=dict, compare=False, repr=False)
     """What :meth:`expected` has found, by passes."""
 
@@ -76,6 +78,12 @@ class Inputs:
     def workload(self) -> AnyWorkload:
         """The workload of the job."""
         return self.job.workload
+
+    @property
+    def packets(self) -> NetworkConfig | None:
+        """The network, if its messages travel as packets; None if they go by formula."""
+        by_formula = self.backend in ANALYTICAL or not isinstance(self.network, NetworkConfig)
+        return None if by_formula else self.network
 
     @property
     def ground(self) -> Ground:
@@ -163,6 +171,7 @@ def load_inputs(
         compat,
         network_config.observe.anything and not read_in_network.imported,
         checked_slowdown(options.compute_slowdown, network_config.npus),
+        options.backend_name,
         {1: expected},
     )
 

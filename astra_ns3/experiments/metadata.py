@@ -14,6 +14,7 @@ from astra_ns3.experiments.foreseen import foreseen_document
 from astra_ns3.experiments.play import Played
 from astra_ns3.experiments.request import RunRequest
 from astra_ns3.experiments.store import FORMAT
+from astra_ns3.experiments.throughput import throughput_document
 from astra_ns3.experiments.versions import versions
 from astra_ns3.experiments.watch import Watch
 from astra_ns3.network.records import RunRecords
@@ -46,6 +47,7 @@ def run_document(
         **_totals(played.records),
         **flow_document(played.records.flows),
         **foreseen_document(description.foreseen),
+        **_throughput(request, description, played),
         "statistics": {name: value for name, value in played.statistics.items() if not _varies(name)},
         "warnings": warnings,
         "compat": description.compat,
@@ -116,6 +118,14 @@ def _of_roles(records: RunRecords) -> dict[str, Any]:
         return {}
     by_role = [{"role": role.role, "npu": role.npu, "groups": _groups(role.groups)} for role in records.roles]
     return {"exposed_by_group_of_roles": by_role}
+
+
+def _throughput(request: RunRequest, description: Description, played: Played) -> dict[str, Any]:
+    """Of a model whose run came to its end; nothing of others."""
+    work, records = description.foreseen.work, played.records
+    if work is None or played.error is not None or not records.complete or not records.finish_ps:
+        return {}
+    return {"throughput": throughput_document(work, len(records.npus), records.finish_ps, request.passes)}
 
 
 def _groups(groups: Mapping[str, int]) -> list[dict[str, Any]]:

@@ -24,6 +24,7 @@ from astra_ns3.experiments.changes.setting import check_changes
 from astra_ns3.experiments.option import INPUTS, OUTPUT, RULES, SIZE, Flag, option, options_of
 from astra_ns3.experiments.scaling import joint_scales
 from astra_ns3.network.api import NetworkBackend
+from astra_ns3.network.registry import ANALYTICAL as ANALYTICAL
 from astra_ns3.network.registry import BACKENDS, Factory, check_backend_name, check_factory, check_given
 from astra_ns3.system.file import parse_system
 from astra_ns3.system.inter_dimension import INTER_DIMENSION
@@ -32,8 +33,6 @@ from astra_ns3.system.policies import USUAL_POLICIES
 from astra_ns3.units import LARGEST_INTEGER
 from astra_ns3.user_code import check_user_file
 
-ANALYTICAL = ("analytical", "analytical-queues")
-"""Backends without packets."""
 _POLICY = 'instead of the system file\'s; also a function of your own, as "FILE.py:function".'
 _JSON = (".json",)
 _DOCUMENTS = (".yaml", ".yml", *_JSON)

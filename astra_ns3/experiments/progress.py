@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
+from astra_ns3.experiments.forecast import backend_costs
 from astra_ns3.experiments.inputs import Inputs
 from astra_ns3.network.api import NetworkBackend
 from astra_ns3.workload.driving import Driver
@@ -131,11 +132,14 @@ class ProgressMeter:
 
 def expected_work(inputs: Inputs, passes: int) -> ExpectedWork:
     """What ``passes`` passes have to do."""
-    size = inputs.expected(passes).bytes
+    expected = inputs.expected(passes)
+    size = expected.bytes
     compute_ps, computations = inputs.job.expected_computation(inputs.ground, passes)
-    cost = size * _SECONDS_PER_BYTE
+    # By formula a message costs the same however large it is.
+    by_formula = expected.messages * backend_costs(inputs).seconds_per_message
+    cost = by_formula if inputs.packets is None else size * _SECONDS_PER_BYTE
     whole = cost + computations * _SECONDS_PER_COMPUTATION
-    share = 1.0 if not compute_ps else cost / whole
+    share = 1.0 if not compute_ps or not whole else cost / whole
     return ExpectedWork(size, compute_ps, share)
 
 

@@ -80,9 +80,9 @@ class Carried:
 
 
 def carried(inputs: Inputs, passes: int) -> list[Carried]:
-    """What each transport carries; none for a network without packets."""
-    network = inputs.network
-    if not isinstance(network, NetworkConfig):
+    """What each transport carries; none without packets."""
+    network = inputs.packets
+    if network is None:
         return []
     sums = [Carried(cutting) for cutting in _cuttings(inputs, network)]
     for play in inputs.expected(passes).plays:
@@ -96,8 +96,8 @@ def carried(inputs: Inputs, passes: int) -> list[Carried]:
 
 def joined_pairs(inputs: Inputs, passes: int) -> list[tuple[str, _Numbers]]:
     """Each kind of transport with the pairs that it joins, as in ``Carried.pairs``; none without packets."""
-    network = inputs.network
-    if not isinstance(network, NetworkConfig):
+    network = inputs.packets
+    if network is None:
         return []
     served = _served(network)
     npus = len(inputs.graph.npu_host)

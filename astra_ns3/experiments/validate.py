@@ -41,14 +41,16 @@ class Validation:
     links: int
     forecast: Forecast
     in_force: dict[str, Any] | None
-    """Every number of the transports and of marking, as run.json has them; None of an analytical network."""
+    """Every number of the transports and of marking, as run.json has them; None without packets."""
     warnings: tuple[str, ...]
     foreseen: dict[str, Any]
     """Of a model, as run.json has it: memory by stage, how experts are chosen."""
 
     def document(self) -> dict[str, Any]:
-        """As plain data."""
-        return asdict(self)
+        """As plain data; numbers of packets only where there are packets."""
+        found = asdict(self)
+        found["forecast"] = {name: value for name, value in found["forecast"].items() if value is not None}
+        return found
 
 
 def validate(
@@ -75,7 +77,7 @@ def validate(
         switches=inputs.graph.switches,
         links=len(inputs.graph.links),
         forecast=forecast(inputs, options.passes),
-        in_force=in_force_document(inputs.plan),
+        in_force=None if inputs.packets is None else in_force_document(inputs.plan),
         warnings=(*inputs.warnings, *_does_not_fit(inputs, options.passes)),
         foreseen=foreseen_document(inputs.job.foreseen(inputs.ground)),
     )

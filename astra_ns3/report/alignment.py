@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+_WHOLE = 999.5
+
 
 def aligned(rows: Sequence[tuple[str, str]], indent: str = "") -> str:
     """One line per row; the values begin in one column."""
@@ -14,6 +16,11 @@ def aligned(rows: Sequence[tuple[str, str]], indent: str = "") -> str:
 def percent(part: int, whole: int) -> str:
     """``part`` of ``whole`` with one decimal; a dash if there is no whole."""
     return f"{100 * part / whole:.1f}%" if whole else "-"
+
+
+def number_text(number: float) -> str:
+    """Three digits that count, and all before the point: ``0.123``, ``12.3``, ``1,230``."""
+    return f"{number:,.0f}" if abs(number) >= _WHOLE else f"{number:.3g}"
 
 
 def counted(number: int, one: str, many: str) -> str:

@@ -35,7 +35,9 @@ def _memory(memory: Mapping[str, Any]) -> str:
     fullest = max(memory["stages"], key=lambda stage: int(stage["peak_bytes"]))
     has = "" if memory["capacity_bytes"] is None else f" of {format_bytes(memory['capacity_bytes'])}"
     on = f" on {_where(fullest['stage'])}" if len(memory["stages"]) > 1 else ""
-    return f"{format_bytes(fullest['peak_bytes'])}{has} at most{on}: {_largest(fullest)}"
+    capacity = memory["capacity_bytes"]
+    over = "" if capacity is None or fullest["peak_bytes"] <= capacity else "doesn't fit: "
+    return f"{over}{format_bytes(fullest['peak_bytes'])}{has} at most{on}: {_largest(fullest)}"
 
 
 def _largest(stage: Mapping[str, Any]) -> str:

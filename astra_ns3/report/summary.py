@@ -6,12 +6,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from astra_ns3.network.registry import ANALYTICAL
 from astra_ns3.report.alignment import aligned, clock, percent
 from astra_ns3.report.exposed_text import exposed_rows
 from astra_ns3.report.floor_text import floor_rows
 from astra_ns3.report.flow_text import completion_text, flow_rows
 from astra_ns3.report.foreseen_text import foreseen_rows
 from astra_ns3.report.pipeline_text import pipeline_rows
+from astra_ns3.report.throughput_text import throughput_rows
 from astra_ns3.units import format_bytes, format_time
 
 _COPIED = (
@@ -28,7 +30,8 @@ _COPIED = (
     "chunks",
     "warnings",
 )
-_IF_THERE = ("floor", "exposed_by_group", "flows", "memory_by_stage", "experts")
+_IF_THERE = ("floor", "exposed_by_group", "flows", "memory_by_stage", "experts", "throughput")
+_COUNTS = ("messages", "packets", "events")
 
 Metadata = Mapping[str, Any]
 
@@ -83,9 +86,11 @@ def _rows(metadata: Metadata) -> list[tuple[str, str]]:
             ("exposed communication", _share(metadata["exposed_ps"], npu_ps, npu)),
             ("collectives", f"{metadata['collectives']:,} in {metadata['chunks']:,} chunks"),
             *foreseen_rows(metadata),
+            *throughput_rows(metadata),
         ]
     statistics = metadata["statistics"]
-    rows += [(name, f"{statistics[name]:,}") for name in ("messages", "packets", "events") if name in statistics]
+    counts = [name for name in _COUNTS if name in statistics and not (name == "packets" and _has_no_packets(metadata))]
+    rows += [(name, f"{statistics[name]:,}") for name in counts]
     lost = [(name, statistics.get(name, 0)) for name in ("dropped_frames", "retransmissions", "timeouts", "pauses")]
     rows += [(name.replace("_", " "), f"{count:,}") for name, count in lost if count]
     above, idle = format_bytes(memory["peak_above_idle_bytes"]), format_bytes(memory["idle_bytes"])
@@ -94,6 +99,11 @@ def _rows(metadata: Metadata) -> list[tuple[str, str]]:
         ("wall time", f"{clock(timing['wall_seconds'])}  ({clock(timing['setup_seconds'])} to set up)"),
         ("peak memory", f"{above} above the {idle} of the idle program"),
     ]
+
+
+def _has_no_packets(metadata: Metadata) -> bool:
+    """Whether the backend plays messages by formula."""
+    return metadata["backend"] in ANALYTICAL
 
 
 def _share(part_ps: int, whole_ps: int, npu: int) -> str:

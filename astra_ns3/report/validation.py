@@ -20,8 +20,7 @@ def validation_text(document: Mapping[str, Any]) -> str:
             ("network", _network(document)),
             ("collectives", f"{forecast['collectives']:,}"),
             ("messages", f"{forecast['messages']:,} ({format_bytes(forecast['bytes'])})"),
-            ("packets", f"{forecast['packets']:,} with data"),
-            *_pairs(forecast),
+            *_of_packets(forecast),
             *_in_force(document["in_force"] or {}),
             *foreseen_rows(document["foreseen"]),
             ("estimated time", f"{clock(forecast['wall_seconds'])} on one core"),
@@ -30,11 +29,16 @@ def validation_text(document: Mapping[str, Any]) -> str:
     )
 
 
-def _pairs(forecast: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Connections of TCP, queue pairs of RoCE, or both."""
+def _of_packets(forecast: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Packets, and connections of TCP, queue pairs of RoCE, or both; nothing where messages go by formula."""
+    if "packets" not in forecast:
+        return []
     counts = {"connections": forecast["connections"], "queue pairs": forecast["queue_pairs"]}
     used = {name: count for name, count in counts.items() if count} or {"connections": 0}
-    return [(name, f"{count:,}") for name, count in used.items()]
+    return [
+        ("packets", f"{forecast['packets']:,} with data"),
+        *((name, f"{count:,}") for name, count in used.items()),
+    ]
 
 
 def _in_force(in_force: Mapping[str, Any]) -> list[tuple[str, str]]:

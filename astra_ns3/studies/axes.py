@@ -13,6 +13,7 @@ from astra_ns3.config.core.model import shown
 from astra_ns3.errors import InputError, nearest
 from astra_ns3.experiments.changes.files import FILES
 from astra_ns3.studies.changes import Change
+from astra_ns3.studies.columns import columns_of, short_key
 from astra_ns3.studies.file import PartConfig, PresetPart, Study
 from astra_ns3.studies.keys import as_text, is_key, why_no_key
 from astra_ns3.studies.sources import summary_of
@@ -44,7 +45,7 @@ Choice = tuple[AxisValue, ...]
 
 def axes_of(study: Study, name: str, part: PartConfig, preset: tuple[str, PresetPart] | None) -> tuple[Axis, ...]:
     """The axes of the part ``name``, those of the preset's instead where it has them; raises InputError."""
-    names = {**study.config.names, **part.names}
+    names = columns_of(study.config, part)
     others = preset[1].axes if preset else {}
     for other in others:
         if other not in part.axes:
@@ -54,7 +55,7 @@ def axes_of(study: Study, name: str, part: PartConfig, preset: tuple[str, Preset
     found = []
     for key, values in part.axes.items():
         path: KeyPath = ("parts", name, "axes", key)
-        axis = _axis(study, key, names.get(key, key), values, path)
+        axis = _axis(study, key, names[key], values, path)
         if preset and key in others:
             path = ("presets", preset[0], "parts", name, "axes", key)
             axis = _instead(study, axis, values, others[key], path)
@@ -67,7 +68,7 @@ def _instead(study: Study, axis: Axis, values: Any, others: Any, path: KeyPath) 
     labels = {value.label: value for value in axis.values}
     if isinstance(values, Mapping) and not isinstance(others, Mapping):
         for place, label in enumerate(others):
-            if label not in labels:
+            if not isinstance(label, (str, int, float)) or label not in labels:
                 words = f"'{as_text(label)}' is not one of {', '.join(map(as_text, labels))}"
                 near = nearest(as_text(label), map(as_text, labels))
                 raise InputError(f"{study.document.place((*path, place))}: axis '{axis.key}': {words}{near}")
@@ -78,6 +79,8 @@ def _instead(study: Study, axis: Axis, values: Any, others: Any, path: KeyPath) 
 def _axis(study: Study, key: str, column: str, values: Any, path: KeyPath) -> Axis:
     if isinstance(values, Mapping):
         found = [_labelled(study, key, str(label), value, (*path, label)) for label, value in values.items()]
+    elif not is_key(key) and all(isinstance(value, Mapping) and value for value in values):
+        found = [_labelled(study, key, _made_label(value), value, (*path, n)) for n, value in enumerate(values)]
     else:
         if not is_key(key):
             raise InputError(f"{study.document.place(path)}: axis '{key}' with a list of values {why_no_key(key)}")
@@ -106,6 +109,11 @@ def _labelled(study: Study, key: str, label: str, value: Any, path: KeyPath) -> 
             raise InputError(f"{study.document.place((*path, changed))}: key '{changed}' {why_no_key(str(changed))}")
     changes = tuple(Change(str(each), what, study.document.line((*path, each))) for each, what in value.items())
     return AxisValue(label, changes)
+
+
+def _made_label(changes: Mapping[Any, Any]) -> str:
+    """What a value without a label is called: its changed keys with their values, ``tensor 4, pipeline 2``."""
+    return ", ".join(f"{short_key(str(key))} {_label(str(key), value)}" for key, value in changes.items())
 
 
 def _label(key: str, value: Any) -> Label:

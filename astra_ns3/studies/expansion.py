@@ -17,6 +17,7 @@ from astra_ns3.studies.axes import ONE_AT_A_TIME, TOGETHER, Axis, Label, axes_of
 from astra_ns3.studies.changes import Change, in_force
 from astra_ns3.studies.figures.check import check_figure
 from astra_ns3.studies.figures.data import AxisView, View
+from astra_ns3.studies.figures.records import check_records
 from astra_ns3.studies.file import MOST_POINTS, USUAL_PRESET, PartConfig, PresetConfig, PresetPart, Study, StudyLimits
 from astra_ns3.studies.keys import FILE_OPTIONS, as_text, option_named
 from astra_ns3.studies.only import chosen_by
@@ -137,6 +138,9 @@ def expand(study: Study, preset: str = USUAL_PRESET, only: Iterable[str] = ()) -
         raise InputError(f"{study.document.source}: no point has all of {', '.join(only)}")
     played = tuple(part for part in parts if any(draft.part == part.name for draft in kept))
     points, warnings = _points(study, kept)
+    for part in played:
+        own = ((point.name, point.request) for point in points if point.part == part.name)
+        check_records(part.config.figures, own, study.document.place(("parts", part.name, "figures")))
     return Expansion(study, name, played, tuple(points), warnings)
 
 

@@ -27,6 +27,7 @@ from astra_ns3.config.formats.kinds import STUDY, told_apart
 from astra_ns3.errors import InputError, nearest
 from astra_ns3.experiments.request import LARGEST_SEED
 from astra_ns3.network.api import Limits
+from astra_ns3.studies.columns import RESERVED, columns_of
 from astra_ns3.studies.figures.config import FigureConfig
 from astra_ns3.studies.figures.registry import FIGURE_KINDS
 from astra_ns3.studies.keys import is_key, why_no_key
@@ -35,8 +36,6 @@ from astra_ns3.units import PS_PER_SECOND
 
 _SECONDS = {"min": 60, "h": 3600}
 USUAL_PRESET = "laptop"
-RESERVED = ("part", "seed", "status", "address", "error")
-"""Names of columns that an axis can't have."""
 MOST_POINTS = 100_000
 _NAME = re.compile(r"\w[\w.-]*")
 
@@ -208,7 +207,7 @@ class StudyConfig(ConfigModel):
     @model_validator(mode="after")
     def _columns_have_names_of_their_own(self) -> StudyConfig:
         for name, part in self.parts.items():
-            columns = [{**self.names, **part.names}.get(axis, axis) for axis in part.axes]
+            columns = list(columns_of(self, part).values())
             for column in columns:
                 if column in RESERVED or column in MEASURES or columns.count(column) > 1:
                     raise key_error("parts", f"part '{name}': a column '{column}' is there already; see 'names'")

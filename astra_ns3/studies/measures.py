@@ -131,6 +131,32 @@ def _utilisation(run: _Run) -> Measure:
     return sum(run.dimensions) / len(run.dimensions) if run.dimensions else None
 
 
+def _throughput(key: str, unit: float = 1) -> Callable[[_Run], Measure]:
+    """A number of a model's run, times ``unit``."""
+
+    def measure(run: _Run) -> Measure:
+        value = run.metadata.get("throughput", {}).get(key)
+        return None if value is None else value if unit == 1 else value * unit
+
+    return measure
+
+
+def _npu_memory(run: _Run) -> Measure:
+    """Of the stage that has most."""
+    stages = run.metadata.get("memory_by_stage", {}).get("stages", ())
+    return max((int(stage["peak_bytes"]) for stage in stages), default=None)
+
+
+def _npu_capacity(run: _Run) -> Measure:
+    capacity: Measure = run.metadata.get("memory_by_stage", {}).get("capacity_bytes")
+    return capacity
+
+
+def _fits(run: _Run) -> Measure:
+    needed, capacity = _npu_memory(run), _npu_capacity(run)
+    return None if needed is None or capacity is None else needed <= capacity
+
+
 @dataclass(frozen=True)
 class MeasureKind:
     """A measure: what it says, in which unit, and how it is read off a run."""
@@ -138,12 +164,29 @@ class MeasureKind:
     words: str
     unit: str
     read: Callable[[_Run], Measure]
+    record: str = ""
+    """The record (an option of a run) that it needs; empty: none."""
 
 
 MEASURES: Mapping[str, MeasureKind] = {
     "finish_us": MeasureKind("when the last NPU finished", "us", _total("finish_ps", PS_PER_US)),
     "compute_us": MeasureKind("computing, of the reported NPU", "us", _total("compute_ps", PS_PER_US)),
     "exposed_us": MeasureKind("waiting, of the reported NPU", "us", _total("exposed_ps", PS_PER_US)),
+    "tokens_per_second": MeasureKind(
+        "tokens a second of all NPUs, of a model whose samples have tokens", "", _throughput("tokens_per_second")
+    ),
+    "samples_per_second": MeasureKind(
+        "samples a second of all NPUs, of a model", "", _throughput("samples_per_second")
+    ),
+    "model_flop_utilisation_percent": MeasureKind(
+        "model FLOPs of an iteration, without what is computed again, over NPUs x peak of the device x time of the "
+        "iteration; empty without a peak",
+        "%",
+        _throughput("model_flop_utilisation", 100),
+    ),
+    "npu_memory_bytes": MeasureKind("memory that the fullest NPU needs, of a model", "B", _npu_memory),
+    "npu_memory_capacity_bytes": MeasureKind("memory that an NPU has, of a model", "B", _npu_capacity),
+    "fits": MeasureKind("whether the fullest NPU has the memory that it needs: True or False", "", _fits),
     "npus": MeasureKind("NPUs", "", _total("npus")),
     "collectives": MeasureKind("collectives", "", _total("collectives")),
     "messages": MeasureKind("messages sent", "", _statistic("messages")),
@@ -161,10 +204,10 @@ MEASURES: Mapping[str, MeasureKind] = {
     "bus_bandwidth_gbytes_per_s": MeasureKind(
         "bus bandwidth of the collectives, their mean by bytes", "10^9 B/s", _bus_bandwidth
     ),
-    "slowdown_p50": MeasureKind("median of time over ideal time of the messages", "", _slowdown(0.5)),
-    "slowdown_p95": MeasureKind("95% of the messages are no slower", "", _slowdown(0.95)),
-    "slowdown_p99": MeasureKind("99% of the messages are no slower", "", _slowdown(0.99)),
-    "slowdown_max": MeasureKind("of the slowest message", "", _slowdown(1.0)),
+    "slowdown_p50": MeasureKind("median of time over ideal time of the messages", "", _slowdown(0.5), "flows"),
+    "slowdown_p95": MeasureKind("95% of the messages are no slower", "", _slowdown(0.95), "flows"),
+    "slowdown_p99": MeasureKind("99% of the messages are no slower", "", _slowdown(0.99), "flows"),
+    "slowdown_max": MeasureKind("of the slowest message", "", _slowdown(1.0), "flows"),
     "dimension_utilisation_percent": MeasureKind(
         "share of the time in which a dimension's queue held a chunk on the reported NPU, mean of the dimensions",
         "%",

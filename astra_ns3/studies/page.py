@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any
@@ -12,13 +12,13 @@ from astra_ns3.report.alignment import clock, counted
 from astra_ns3.report.page.markup import Markup, escaped, joined, table, tag
 from astra_ns3.studies.expansion import Part
 from astra_ns3.studies.figures.data import DONE, label_text
-from astra_ns3.studies.figures.table import number
+from astra_ns3.studies.means import has_several_seeds
 from astra_ns3.studies.measures import MEASURES
 from astra_ns3.studies.result import StudyResult
+from astra_ns3.studies.rows_text import best_lines, measure_text, shown_measures
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 """The page loads nothing, whatever is written in it."""
-_USUAL = ("finish_us", "compute_us", "exposed_us")
 _STYLE = "figure svg { width: 100%; height: auto; background: #fff; }"
 
 
@@ -89,38 +89,41 @@ def _part(result: StudyResult, part: Part, pictures: Sequence[Picture]) -> Marku
     figures = [
         tag("figure", Markup(each.svg[each.svg.index("<svg") :]), id=f"{part.name}-{each.name}") for each in pictures
     ]
-    return tag(
-        "section", tag("h2", part.title), *figures, tag("details", tag("summary", "The numbers"), _table(result, part))
-    )
+    best = [tag("p", line) for line in best_lines(result.best.get(part.name))]
+    numbers = tag("details", tag("summary", "The numbers"), *_tables(result, part))
+    return tag("section", tag("h2", part.title), *figures, *best, numbers)
 
 
-def _table(result: StudyResult, part: Part) -> Markup:
-    """The part's points, with the measures that its figures show."""
+def _tables(result: StudyResult, part: Part) -> list[Markup]:
+    """The part's points, with the measures that its figures show; before them their means where they have seeds."""
     rows = [row for row in result.rows if row["part"] == part.name]
-    measures = shown_measures(part)
-    axes = [axis.name for axis in part.axes]
-    head = [*axes, "seed", *(_heading(name) for name in measures), "run"]
+    means = [row for row in result.mean_rows if row["part"] == part.name]
+    points = _table(part, rows, "seed", "run", _run)
+    if not has_several_seeds(means):
+        return [points]
+    return [_table(part, means, "seeds", "status", lambda row: Markup(escaped(row["status"]))), points]
+
+
+def _table(
+    part: Part, rows: Sequence[dict[str, Any]], seed: str, last: str, last_cell: Callable[[dict[str, Any]], Markup]
+) -> Markup:
+    measures, axes = shown_measures(part, rows), [axis.name for axis in part.axes]
+    head = [*axes, seed, *(_heading(name) for name in measures), last]
     body = [
-        [*(label_text(row[axis]) for axis in axes), row["seed"], *(_cell(row, name) for name in measures), _run(row)]
+        [
+            *(label_text(row[axis]) for axis in axes),
+            row[seed],
+            *(measure_text(row, each) for each in measures),
+            last_cell(row),
+        ]
         for row in rows
     ]
     return table(head, body, range(len(axes), len(head) - 1))
 
 
-def shown_measures(part: Part) -> list[str]:
-    """The usual measures, and those that the part's figures show."""
-    named = [name for figure in part.config.figures.values() for name in figure.y if name in MEASURES]
-    return list(dict.fromkeys([*_USUAL, *named]))
-
-
 def _heading(measure: str) -> str:
     unit = MEASURES[measure].unit
     return measure if not unit or measure.endswith(f"_{unit}") else f"{measure} ({unit})"
-
-
-def _cell(row: dict[str, Any], measure: str) -> str:
-    value = row[measure]
-    return "" if value is None else number(value)
 
 
 def _run(row: dict[str, Any]) -> Markup:

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from astra_ns3.errors import InputError, nearest
 from astra_ns3.experiments.result import Result
+from astra_ns3.studies.best import Best, best_of
 from astra_ns3.studies.expansion import Expansion, Part
 from astra_ns3.studies.figures.data import View
+from astra_ns3.studies.means import MEAN_COLUMNS, mean_rows
 from astra_ns3.studies.measures import MEASURES
 from astra_ns3.studies.tables import FAILED, LAYER_COLUMNS, framed, layer_rows, point_folder, study_rows
 from astra_ns3.studies.task import PointOutcome
@@ -49,6 +51,22 @@ class StudyResult:
     def frame(self) -> pd.DataFrame:
         """A row a point: part, axes, seed, status, measures, address, error."""
         return framed(self.rows, ("part", *self.axes, "seed", "status", *MEASURES, "address", "error"))
+
+    @cached_property
+    def mean_rows(self) -> list[dict[str, Any]]:
+        """A row for all points that differ in nothing but their seed, as plain data."""
+        return mean_rows(self.rows, self.axes)
+
+    @cached_property
+    def means(self) -> pd.DataFrame:
+        """A row for all points that differ in nothing but their seed: part, axes, seeds, status, means, deviations."""
+        return framed(self.mean_rows, ("part", *self.axes, "seeds", "status", *MEAN_COLUMNS))
+
+    @cached_property
+    def best(self) -> dict[str, Best]:
+        """The best point of each part that compares points of one model, by the part's name."""
+        found = {part.name: best_of(part, self.expansion.points, self.rows) for part in self.expansion.parts}
+        return {name: best for name, best in found.items() if best is not None}
 
     @cached_property
     def layer_rows(self) -> list[dict[str, Any]]:

@@ -114,6 +114,8 @@ def _column(values: list[Any]) -> Any:
     import pandas as pd
 
     kinds = {type(value) for value in values if value is not None}
+    if kinds == {bool}:
+        return pd.array(values, dtype="boolean")
     if kinds == {int}:
         return pd.array(values, dtype="Int64" if None in values else "int64")
     if kinds and kinds <= {int, float}:

@@ -9,9 +9,9 @@ from astra_ns3.report.alignment import aligned, clock, counted, table
 from astra_ns3.studies.checking import PointForecast
 from astra_ns3.studies.expansion import Expansion, Part
 from astra_ns3.studies.figures.data import DONE, label_text
-from astra_ns3.studies.figures.table import number
-from astra_ns3.studies.page import shown_measures
+from astra_ns3.studies.means import has_several_seeds
 from astra_ns3.studies.result import StudyResult
+from astra_ns3.studies.rows_text import best_lines, measure_text, shown_measures
 from astra_ns3.studies.tables import NOT_PLAYED
 from astra_ns3.studies.task import PointOutcome
 from astra_ns3.units import format_bytes
@@ -40,21 +40,21 @@ def study_text(result: StudyResult) -> str:
 
 
 def _part_text(result: StudyResult, part: Part) -> str:
-    rows = [row for row in result.rows if row["part"] == part.name]
-    axes, measures = [axis.name for axis in part.axes], shown_measures(part)
-    lines = [[*axes, "seed", *measures]]
+    rows, seed, file = [row for row in result.mean_rows if row["part"] == part.name], "seeds", "means.csv"
+    if not has_several_seeds(rows):
+        rows, seed, file = [row for row in result.rows if row["part"] == part.name], "seed", "study.csv"
+    axes, measures = [axis.name for axis in part.axes], shown_measures(part, rows)
+    lines = [[*axes, seed, *measures]]
     for row in rows[:_MOST_ROWS]:
-        values = [_value(row, name) for name in measures]
-        lines.append([*(label_text(row[axis]) for axis in axes), str(row["seed"]), *values])
-    more = f"\n  and {len(rows) - _MOST_ROWS} more rows in study.csv" if len(rows) > _MOST_ROWS else ""
-    return f"{part.name}: {part.title}\n{table(lines, indent='  ')}{more}"
+        values = [measure_text(row, name) or _why_none(row) for name in measures]
+        lines.append([*(label_text(row[axis]) for axis in axes), str(row[seed]), *values])
+    more = f"\n  and {len(rows) - _MOST_ROWS} more rows in {file}" if len(rows) > _MOST_ROWS else ""
+    best = "".join(f"\n  {line}" for line in best_lines(result.best.get(part.name)))
+    return f"{part.name}: {part.title}\n{table(lines, indent='  ')}{more}{best}"
 
 
-def _value(row: Mapping[str, Any], measure: str) -> str:
-    value = row[measure]
-    if value is None:
-        return row["status"] if row["status"] != DONE else "-"
-    return number(value)
+def _why_none(row: Mapping[str, Any]) -> str:
+    return row["status"] if row["status"] != DONE else "-"
 
 
 def list_text(expansion: Expansion, outcomes: Mapping[str, PointOutcome], guesses: Mapping[str, PointForecast]) -> str:

@@ -12,7 +12,7 @@ from astra_ns3.studies.file import figure_file
 from astra_ns3.studies.page import Picture, page
 from astra_ns3.studies.result import StudyResult
 
-STUDY_TABLE, STUDY_PARQUET, LAYER_TABLE = "study.csv", "study.parquet", "layers.csv"
+STUDY_TABLE, STUDY_PARQUET, LAYER_TABLE, MEAN_TABLE = "study.csv", "study.parquet", "layers.csv", "means.csv"
 STUDY_FILE, PAGE, FIGURES = "study.yaml", "index.html", "figures"
 
 
@@ -22,6 +22,7 @@ def write_study(result: StudyResult, command: str) -> None:
     try:
         (folder / FIGURES).mkdir(parents=True, exist_ok=True)
         put(folder / STUDY_TABLE, result.frame.map(inert).to_csv(index=False))
+        put(folder / MEAN_TABLE, result.means.map(inert).to_csv(index=False))
         put(folder / LAYER_TABLE, result.layers.map(inert).to_csv(index=False))
         partial = folder / f".{STUDY_PARQUET}.partial"
         result.frame.to_parquet(partial, index=False)

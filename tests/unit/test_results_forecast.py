@@ -134,3 +134,27 @@ def test_a_window_bounds_the_memory_that_is_foretold() -> None:
         keys["transport"]["window"] = window
         found[window] = validate(workload, small_system(), parse_network(keys)).forecast.memory_bytes
     assert found["500MB"] > found["100KB"] + 10_000_000
+
+
+MEASURED_SECONDS = {
+    ("models/llama-3-8b.yaml", "analytical"): 9.1,
+    ("models/llama-3-8b.yaml", "analytical-queues"): 10.1,
+    ("models/resnet-50.yaml", "analytical-queues"): 1.9,
+    ("dlrm-128.txt", "analytical-queues"): 4.0,
+}
+"""CPU time of whole runs on roce-clos-128.yaml with flat.yaml, by ``benchmarks/forecast.py`` on one machine."""
+FACTOR = 2.0
+"""Within which a forecast is to be right."""
+
+
+@pytest.mark.parametrize(("workload", "backend"), MEASURED_SECONDS)
+def test_what_goes_by_formula_is_forecast_as_that(workload: str, backend: str) -> None:
+    inputs = Path(__file__).resolve().parents[2] / "inputs"
+    files = inputs / "workload" / workload, inputs / "system/flat.yaml", inputs / "network/roce-clos-128.yaml"
+    found = validate(*files, Options(backend=backend))
+    measured = MEASURED_SECONDS[workload, backend]
+    assert measured / FACTOR < found.forecast.wall_seconds < measured * FACTOR
+    words = validation_text(found.document())
+    assert not [word for word in ("packets", "connections", "queue pairs", "congestion control") if word in words]
+    assert not {"packets", "connections", "queue_pairs"} & found.document()["forecast"].keys()
+    assert validate(*files).forecast.wall_seconds > FACTOR * found.forecast.wall_seconds

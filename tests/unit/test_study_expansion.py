@@ -12,8 +12,9 @@ from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.network.packet_network import NetworkConfig
 from astra_ns3.errors import InputError
 from astra_ns3.experiments.hooks import HookFile
+from astra_ns3.studies.columns import columns_of
 from astra_ns3.studies.expansion import Point, expand
-from astra_ns3.studies.file import read_study
+from astra_ns3.studies.file import StudyConfig, read_study
 
 CONTROL = "network.transport.congestion_control"
 BUFFER = "network.topology.switch.buffer"
@@ -379,3 +380,39 @@ def test_degrees_of_a_model_are_axes() -> None:
     assert [(keys.tensor, keys.pipeline, keys.zero) for keys in found] == [
         (tensor, pipeline, zero) for tensor, pipeline in ((1, 1), (4, 1), (1, 4), (2, 2)) for zero in (0, 1)
     ]
+
+
+def test_a_column_is_called_by_the_last_word_of_its_key() -> None:
+    point = the_point(study_of(one={CONTROL: ["none"], "network.topology.switch.buffer": ["1MiB"], "passes": [1]}))
+    assert dict(point.labels) == {"congestion_control": "none", "buffer": "1MiB", "passes": 1}
+
+
+def test_two_keys_with_one_last_word_keep_their_whole_names() -> None:
+    one, other = "system.one.delay", "network.other.delay"
+    study = StudyConfig.model_validate(study_of(a={one: [1]}, b={other: [1], "network.topology.kind": ["ring"]}))
+    assert columns_of(study, study.parts["a"]) == {one: one}
+    assert columns_of(study, study.parts["b"]) == {other: other, "network.topology.kind": "topology.kind"}
+
+
+def test_values_without_labels_are_called_by_what_they_change() -> None:
+    degrees = [{"workload.parallel.tensor": 1, "passes": 2}, {"workload.parallel.tensor": 4}]
+    model = {"workload": str(INPUTS / "workload/models/llama-3-8b.yaml"), "workload.model.layers": 8}
+    expansion = expanded(study_of(model, one={"degrees": degrees}))
+    assert [point.labels for point in expansion.points] == [{"degrees": "tensor 1, passes 2"}, {"degrees": "tensor 4"}]
+    assert [point.request.passes for point in expansion.points] == [2, 1]
+
+
+@pytest.mark.parametrize("value", [["one"], {"one": 1}, None])
+def test_a_preset_s_value_that_is_no_label_is_refused(value: Any) -> None:
+    study = study_of(one={"size": {"one": {"passes": 1}, "two": {"passes": 2}}})
+    study["presets"] = {"laptop": {"parts": {"one": {"axes": {"size": [value]}}}}}
+    with pytest.raises(InputError, match=r"axis 'size': '.*' is not one of one, two"):
+        expanded(study)
+
+
+def test_a_figure_of_a_table_that_is_not_recorded_is_refused() -> None:
+    figure = {"tail": {"kind": "bars", "y": "slowdown_p99"}}
+    said = "slowdown_p99 needs record 'flows', which point part one, passes 1, seed 1 hasn't"
+    with pytest.raises(InputError, match=said):
+        expanded(study_of(one={"axes": {"passes": [1]}, "figures": figure}))
+    assert expanded(study_of({"record": ["flows"]}, one={"axes": {"passes": [1]}, "figures": figure})).points

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from astra_ns3.errors import InputError
-from astra_ns3.studies.figures.axes import number_text, worth_a_log
+from astra_ns3.report.alignment import number_text
+from astra_ns3.studies.figures.axes import worth_a_log
 from astra_ns3.studies.figures.check import check_figure
 from astra_ns3.studies.figures.config import FigureConfig
 from astra_ns3.studies.figures.data import AxisView, Cell, View, figure_data
@@ -128,7 +129,7 @@ def test_numbers_and_quantities_stand_where_they_belong() -> None:
 def test_a_table_has_a_row_for_each_combination() -> None:
     header, rows = table_cells(view(SYSTEM, seeds=2), config(kind="table", y=["finish_us", "drops"]))
     assert header == ["system", "finish_us", "drops"]
-    assert rows == [["flat", "11.5 (11 to 12)", "n/a"], ["hier", "21.5 (21 to 22)", "n/a"]]
+    assert rows == [["flat", "11.5 +- 0.707 (11 to 12)", "n/a"], ["hier", "21.5 +- 0.707 (21 to 22)", "n/a"]]
 
 
 @pytest.mark.parametrize("kind", FIGURE_KINDS)

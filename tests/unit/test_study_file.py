@@ -52,7 +52,7 @@ def test_a_good_file_is_read(tmp_path: Path) -> None:
         ("seeds: 2", "seeds: [1, 1]", "6: key 'seeds': found [1, 1], expected at least one seed, and each once"),
         ("kind: bars", "kind: bar", "12: key 'parts.buffers.figures.finish.kind': found 'bar', allowed: bars,"),
         ("y: finish_us", "y: finish", "12: key 'y': 'finish' is none of the measures: finish_us,"),
-        ("y: finish_us", "x: bufer", "12: key 'x': 'bufer' is none of the axes: network.topology.switch.buffer, seed"),
+        ("y: finish_us", "x: bufer", "12: key 'x': 'bufer' is none of the axes: buffer, seed"),
         (
             "y: finish_us",
             "relative_to: {network.topology.switch.buffer: 2MiB}",

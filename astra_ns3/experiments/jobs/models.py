@@ -17,6 +17,7 @@ from astra_ns3.workload.dry_run import Counts, expected_computation, issued_at_o
 from astra_ns3.workload.experts.skew import expert_skew
 from astra_ns3.workload.memory.peaks import memory_of, memory_warnings
 from astra_ns3.workload.memory.stage import StageMemory
+from astra_ns3.workload.models.work import iteration_work
 from astra_ns3.workload.models.workload import ModelWorkload
 from astra_ns3.workload.programs_driver import ProgramsDriver
 from astra_ns3.workload.training.making import training_programs
@@ -57,9 +58,10 @@ class ModelJob:
         ]
 
     def foreseen(self, ground: Ground) -> Foreseen:
-        """The memory of each stage, and how experts are chosen."""
+        """The memory of each stage, how experts are chosen, and the work of an iteration."""
         plan = self._plan(ground)
-        return Foreseen(self._memory_of(ground), plan.memory_bytes, expert_skew(plan))
+        work = iteration_work(self.workload, plan)
+        return Foreseen(self._memory_of(ground), plan.memory_bytes, expert_skew(plan), work)
 
     def document(self) -> dict[str, Any]:
         """The model's file, and what it amounts to."""

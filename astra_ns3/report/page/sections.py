@@ -16,6 +16,7 @@ from astra_ns3.report.page.figure import Shown
 from astra_ns3.report.page.markup import Markup, joined, table, tag
 from astra_ns3.report.page.slowest import slowest_collectives, slowest_messages
 from astra_ns3.report.tables import Records, is_of_flows
+from astra_ns3.report.throughput_text import throughput_numbers
 from astra_ns3.units import format_time
 
 _MOST_DIFFERENCES = 15
@@ -64,6 +65,7 @@ def _numbers(run: Records) -> list[tuple[str, str, str]]:
         ("messages", f"{statistics['messages']:,}" if "messages" in statistics else "-", ""),
         ("wall time", clock(timing["wall_seconds"]), f"{statistics.get('events', 0):,} events"),
     ]
+    found += throughput_numbers(metadata)
     found += [(name, "", words) for name, words in foreseen_rows(metadata)]
     return found + [(name.replace("_", " "), f"{statistics[name]:,}", "") for name in _MISHAPS if statistics.get(name)]
 

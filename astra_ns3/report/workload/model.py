@@ -10,6 +10,7 @@ from typing import Any
 from astra_ns3.report.alignment import counted
 from astra_ns3.units import format_bytes, format_time
 from astra_ns3.workload.models.summary import ModelSummary
+from astra_ns3.workload.models.work import iteration_work
 
 _DEGREES = ("tensor", "context", "data", "pipeline", "expert")
 _SCALES = ((10**24, "Y"), (10**21, "Z"), (10**18, "E"), (10**15, "P"), (10**12, "T"), (10**9, "G"), (10**6, "M"))
@@ -18,7 +19,7 @@ _SCALES = ((10**24, "Y"), (10**21, "Z"), (10**18, "E"), (10**15, "P"), (10**12, 
 def model_document(found: ModelSummary) -> dict[str, Any]:
     """Parameters, operations, the cut, and a row for each stage and for each kind of collective in a kind of group."""
     plan, totals, file = found.plan, found.totals, found.workload.file
-    samples = plan.micro_batches * file.training.micro_batch * plan.degrees.data
+    samples = iteration_work(found.workload, plan).samples
     return {
         "source": found.workload.source,
         "kind": file.kind,

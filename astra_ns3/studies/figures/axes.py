@@ -7,6 +7,7 @@ from math import ceil
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
+from astra_ns3.report.alignment import number_text
 from astra_ns3.report.plots.style import COLOURS, GREY, HATCH, labels, new_figure, say_empty, size_unit, time_unit
 from astra_ns3.studies.figures.config import FigureConfig
 from astra_ns3.studies.figures.data import Cell, FigureData, Label, Panel, Series, label_text
@@ -24,7 +25,6 @@ _SMALL = 6
 _LINE_LETTERS = 150
 _NARROW = 200
 _WIDE = 10
-_WHOLE = 999.5
 _LONG_LABELS = 44
 """Letters of all labels of a panel of full width, beyond which they are turned."""
 
@@ -91,15 +91,16 @@ def say_number(axes: Axes, place: float, top: float, number: float) -> None:
     )
 
 
-def number_text(number: float) -> str:
-    """Three digits that count, and all before the point: ``0.123``, ``12.3``, ``1,230``."""
-    return f"{number:,.0f}" if abs(number) >= _WHOLE else f"{number:.3g}"
-
-
 def say_none(axes: Axes, place: float) -> None:
     """That there is no number."""
     low, _ = axes.get_ylim()
     axes.text(place, low, "n/a", ha="center", va="bottom", fontsize=5, color=GREY, rotation=90)
+
+
+def say_too_large(axes: Axes, place: float) -> None:
+    """That the run of a bar doesn't fit into the memory of an NPU."""
+    low, _ = axes.get_ylim()
+    axes.text(place, low, " doesn't fit", ha="center", va="bottom", fontsize=5.5, color="black", rotation=90, zorder=6)
 
 
 def name_places(axes: Axes, places: Sequence[Label], x: str) -> None:

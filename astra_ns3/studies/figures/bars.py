@@ -16,6 +16,7 @@ from astra_ns3.studies.figures.axes import (
     nth_colour,
     say_none,
     say_number,
+    say_too_large,
     scale_y,
     unit_of,
     whiskers,
@@ -52,7 +53,7 @@ def _panel(axes: Axes, panel: Panel, figure: FigureConfig, data: FigureData) -> 
     width = _WIDTH / len(panel.series)
     few = len(panel.series) * len(panel.places) <= _MOST_VALUES
     for number, series in enumerate(panel.series):
-        left = [place - _WIDTH / 2 + (number + 0.5) * width for place in range(len(panel.places))]
+        left = _middles(panel, number, width)
         heights = [cell.mean / unit.factor if cell else 0.0 for cell in series.cells]
         colour, again = colour_of(series, data)
         axes.bar(left, heights, width * 0.94, **fill_of(colour, again=again))
@@ -63,8 +64,21 @@ def _panel(axes: Axes, panel: Panel, figure: FigureConfig, data: FigureData) -> 
             elif few:
                 say_number(axes, place, cell.most / unit.factor, cell.mean / unit.factor)
     scale_y(axes, log=figure.log and worth_a_log(panel.series))
+    _mark_too_large(axes, panel, width)
     if figure.relative_to:
         axes.axhline(1, color="black", linewidth=0.6)
     axes.set_ylabel(unit.label)
     axes.grid(axis="y")
     name_places(axes, panel.places, panel.x)
+
+
+def _middles(panel: Panel, number: int, width: float) -> list[float]:
+    """Where the bars of a series stand."""
+    return [place - _WIDTH / 2 + (number + 0.5) * width for place in range(len(panel.places))]
+
+
+def _mark_too_large(axes: Axes, panel: Panel, width: float) -> None:
+    for number, series in enumerate(panel.series):
+        for place, cell in zip(_middles(panel, number, width), series.cells, strict=True):
+            if cell is not None and not cell.fits:
+                say_too_large(axes, place)

@@ -8,7 +8,7 @@ from typing import Any
 
 from astra_ns3.studies.figures.config import FigureConfig
 from astra_ns3.studies.measures import MEASURES
-from astra_ns3.units import parse_any
+from astra_ns3.units import format_bytes, parse_any
 
 Row = Mapping[str, Any]
 Label = str | int | float
@@ -60,6 +60,8 @@ class Cell:
     mean: float
     least: float
     most: float
+    fits: bool = True
+    """Whether an NPU has the memory that the run needs, as far as that is known."""
     of_runs: Mapping[tuple[Any, ...], float] = field(default_factory=dict, compare=False, repr=False)
     """The number of each run, by where it stands."""
 
@@ -157,6 +159,7 @@ def _cells(
 ) -> dict[tuple[Any, ...], Cell]:
     """The cell of each place, series and panel. A ratio, to the sum of ``compared``, is taken seed by seed."""
     found: dict[tuple[Any, ...], dict[tuple[Any, ...], float]] = {}
+    too_large: set[tuple[Any, ...]] = set()
     known = {_place(row, rows): row for row in rows if row["status"] == DONE} if reference else {}
     for row in rows:
         value = row.get(measure)
@@ -170,14 +173,17 @@ def _cells(
             if not whole:
                 continue
             value = value / whole
-        found.setdefault(tuple(row[key] for key in keys), {})[_place(row, rows)] = float(value)
-    return {key: cell_of(values) for key, values in found.items()}
+        place = tuple(row[key] for key in keys)
+        found.setdefault(place, {})[_place(row, rows)] = float(value)
+        if row.get("fits") is False:
+            too_large.add(place)
+    return {key: cell_of(values, fits=key not in too_large) for key, values in found.items()}
 
 
-def cell_of(values: Mapping[tuple[Any, ...], float]) -> Cell:
+def cell_of(values: Mapping[tuple[Any, ...], float], *, fits: bool = True) -> Cell:
     """Over runs."""
     every = list(values.values())
-    return Cell(sum(every) / len(every), min(every), max(every), values)
+    return Cell(sum(every) / len(every), min(every), max(every), fits, values)
 
 
 def _compared(figure: FigureConfig, measure: str) -> tuple[str, ...]:
@@ -247,18 +253,30 @@ def named(axis: str, label: Label) -> str:
 
 
 def missing_words(view: View, rows: Iterable[Row]) -> str:
-    """Which points a figure lacks; empty: none."""
+    """Which points a figure lacks, and which need more memory than there is; empty: none."""
     every = list(rows)
-    lacking = [row for row in every if row["status"] != DONE]
-    if not lacking:
-        return ""
-    names = [
-        ", ".join(f"{axis.name} {label_text(row[axis.name])}" for axis in view.axes) + f", seed {row[_SEED]}"
-        for row in lacking
-    ]
-    told = "; ".join(f"{name} ({row['status']})" for name, row in zip(names[:_MOST_TOLD], lacking, strict=False))
-    more = f"; and {len(lacking) - _MOST_TOLD} more" if len(lacking) > _MOST_TOLD else ""
-    return f"Missing {len(lacking)} of {len(every)} points: {told}{more}"
+    lacking = {_name(view, row): str(row["status"]) for row in every if row["status"] != DONE}
+    too_large = {_name(view, row): why_not(row) for row in every if row.get("fits") is False}
+    said = [f"Missing {len(lacking)} of {len(every)} points: {_told(lacking)}"] if lacking else []
+    if too_large:
+        said.append(f"{len(too_large)} of {len(every)} points don't fit in memory: {_told(too_large)}")
+    return ". ".join(said)
+
+
+def why_not(row: Row) -> str:
+    """By how much the point of a row doesn't fit into the memory of an NPU."""
+    needed, capacity = row["npu_memory_bytes"], row["npu_memory_capacity_bytes"]
+    return f"needs {format_bytes(int(needed))} of {format_bytes(int(capacity))}"
+
+
+def _name(view: View, row: Row) -> str:
+    return ", ".join((*(f"{axis.name} {label_text(row[axis.name])}" for axis in view.axes), f"seed {row[_SEED]}"))
+
+
+def _told(points: Mapping[str, str]) -> str:
+    """The first few, each with what is said of it."""
+    told = "; ".join(f"{name} ({why})" for name, why in list(points.items())[:_MOST_TOLD])
+    return told + (f"; and {len(points) - _MOST_TOLD} more" if len(points) > _MOST_TOLD else "")
 
 
 def label_text(label: object) -> str:

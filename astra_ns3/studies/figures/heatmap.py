@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from astra_ns3.report.alignment import number_text
 from astra_ns3.report.plots.style import HEAT_MAP, labels
-from astra_ns3.studies.figures.axes import each_panel, finish, name_places, number_text, unit_of
+from astra_ns3.studies.figures.axes import each_panel, finish, name_places, unit_of
 from astra_ns3.studies.figures.config import FigureConfig
 from astra_ns3.studies.figures.data import FigureData, Panel, View, figure_data
 
@@ -42,7 +43,9 @@ def _panel(axes: Axes, panel: Panel, figure: FigureConfig) -> None:
     image = axes.imshow(values, cmap=HEAT_MAP, aspect="auto", norm=norm)
     middle = (np.nanmin(values) + np.nanmax(values)) / 2
     for (row, column), value in np.ndenumerate(values):
+        cell = panel.series[row].cells[column]
         words = "n/a" if np.isnan(value) else number_text(value)
+        words += "\ndoesn't fit" if cell is not None and not cell.fits else ""
         dark = not np.isnan(value) and value < middle
         axes.text(column, row, words, ha="center", va="center", fontsize=5.5, color="white" if dark else "black")
     axes.figure.colorbar(image, ax=axes, label=unit.label)

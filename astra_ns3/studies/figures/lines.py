@@ -79,6 +79,9 @@ def _panel(axes: Axes, panel: Panel, figure: FigureConfig, data: FigureData) -> 
         line, mark = "--" if again else "-", _MARKS[number % len(_MARKS)]
         points = _with_gaps(places, series, unit.factor)
         axes.plot([x for x, _ in points], [y for _, y in points], f"{mark}{line}", color=colour, markersize=3)
+        for x, cell in known:
+            if not cell.fits:
+                axes.plot([x], [cell.mean / unit.factor], "x", color="black", markersize=7, zorder=6)
         whiskers(axes, [place for place, _ in known], [cell for _, cell in known], unit.factor)
     scale_y(axes, log=figure.log)
     if figure.relative_to:

@@ -14,6 +14,7 @@ from astra_ns3.studies.figures.axes import (
     nth_colour,
     say_none,
     say_number,
+    say_too_large,
     scale_y,
     unit_of,
     whiskers,
@@ -57,6 +58,8 @@ def _panel(axes: Axes, panel: Panel, figure: FigureConfig, measures: list[str]) 
                 bottom += height
             _total(axes, at, cells, unit.factor, told=len(groups) * len(panel.places) <= _MOST_VALUES)
             lacking = [named(series.measure) for series, cell in zip(pieces, cells, strict=True) if cell is None]
+            if any(cell is not None and not cell.fits for cell in cells):
+                say_too_large(axes, at)
             if 0 < len(lacking) < len(cells):
                 _say_without(axes, at, bottom, lacking)
             names.append(f"{label_text(label)}\n{group}" if several else label)

@@ -1,7 +1,8 @@
-"""A table: a row a combination of coordinates, a column a measure; over seeds the mean, and least to most."""
+"""A table: a row a combination of coordinates, a column a measure; over seeds the mean, deviation, least to most."""
 
 from __future__ import annotations
 
+import statistics
 from typing import TYPE_CHECKING
 
 from astra_ns3.report.plots.style import new_figure
@@ -50,9 +51,17 @@ def _cell(rows: list[Row], measure: str) -> str:
     values = [row[measure] for row in rows if row.get(measure) is not None]
     if not values:
         return "n/a"
+    if measure == "fits":
+        return "yes" if all(values) else "no"
     mean = sum(values) / len(values)
-    spread = f" ({number(min(values))} to {number(max(values))})" if max(values) > min(values) else ""
-    return f"{number(mean)}{spread}"
+    if max(values) == min(values):
+        return number(mean)
+    return f"{spread_text(mean, statistics.stdev(values))} ({number(min(values))} to {number(max(values))})"
+
+
+def spread_text(mean: float, deviation: float | None) -> str:
+    """A mean and its standard deviation, if it has one."""
+    return number(mean) if deviation is None else f"{number(mean)} +- {number(float(f'{deviation:.3g}'))}"
 
 
 def number(value: float) -> str:

@@ -1,0 +1,82 @@
+"""The best point of a part: the one that gets most done in a second, of those that fit into memory.
+
+Only points of one model are compared, for whose sequences or images a second mean the same; other parts have no best.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from astra_ns3.studies.expansion import Part, Point
+from astra_ns3.studies.figures.data import DONE, label_text, why_not
+from astra_ns3.workload.models.workload import ModelWorkload
+
+_CRITERIA = ("tokens_per_second", "samples_per_second")
+"""The first that all points have."""
+_SEVERAL = 2
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """A point that can't be the best, and why."""
+
+    point: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Best:
+    """The best point of a part by ``measure``, whose mean over seeds is ``value``; None: none of them can be it."""
+
+    part: str
+    measure: str
+    point: str | None
+    value: float | None
+    left_out: tuple[LeftOut, ...]
+
+
+def best_of(part: Part, points: Sequence[Point], rows: Sequence[Row]) -> Best | None:
+    """Return the best of a part's points, whose rows stand in the same order; None where nothing can be compared."""
+    own = [(point, row) for point, row in zip(points, rows, strict=True) if point.part == part.name]
+    axes = [axis.name for axis in part.axes]
+    measure = next((name for name in _CRITERIA if _all_have(name, [row for _, row in own])), None)
+    groups: dict[tuple[Any, ...], list[Row]] = {}
+    for _, row in own:
+        groups.setdefault(tuple(row[axis] for axis in axes), []).append(row)
+    if measure is None or len(groups) < _SEVERAL or not _of_one_model([point for point, _ in own]):
+        return None
+    left_out: list[LeftOut] = []
+    means: dict[str, float] = {}
+    for labels, seeds in groups.items():
+        name = ", ".join(f"{axis} {label_text(label)}" for axis, label in zip(axes, labels, strict=True))
+        reason = next((why for why in map(why_left_out, seeds) if why), None)
+        if reason is not None:
+            left_out.append(LeftOut(name, reason))
+        else:
+            means[name] = sum(float(row[measure]) for row in seeds) / len(seeds)
+    first = max(means, key=lambda name: means[name], default=None)
+    return Best(part.name, measure, first, None if first is None else means[first], tuple(left_out))
+
+
+def why_left_out(row: Row) -> str:
+    """Why a row can't be the best; empty: it can."""
+    if row["status"] != DONE:
+        return str(row["status"])
+    return why_not(row) if row.get("fits") is False else ""
+
+
+def _all_have(measure: str, rows: Sequence[Row]) -> bool:
+    """Whether all rows that were played to their end have this number, and there are some."""
+    done = [row for row in rows if row["status"] == DONE]
+    return bool(done) and all(row.get(measure) is not None for row in done)
+
+
+def _of_one_model(points: Sequence[Point]) -> bool:
+    """Whether a sample of all points means the same parameters and the same operations."""
+    workloads = [point.request.workload for point in points]
+    models = [workload for workload in workloads if isinstance(workload, ModelWorkload)]
+    return len(models) == len(workloads) and len({workload.totals() for workload in models}) == 1

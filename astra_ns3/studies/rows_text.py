@@ -1,0 +1,57 @@
+"""Rows of a study's tables in words, for the terminal and the page alike: which measures, each number, the best."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from astra_ns3.studies.best import Best
+from astra_ns3.studies.expansion import Part
+from astra_ns3.studies.figures.data import why_not
+from astra_ns3.studies.figures.table import number, spread_text
+from astra_ns3.studies.means import DEVIATION
+from astra_ns3.studies.measures import MEASURES
+
+_USUAL = ("finish_us", "compute_us", "exposed_us")
+_OF_MODELS = ("tokens_per_second", "samples_per_second", "model_flop_utilisation_percent", "npu_memory_bytes", "fits")
+"""Shown where a row has them."""
+_MOST_TOLD = 8
+
+Row = Mapping[str, Any]
+
+
+def shown_measures(part: Part, rows: Sequence[Row]) -> list[str]:
+    """The usual measures, those of models if there are any, and those that the part's figures show."""
+    of_models = [name for name in _OF_MODELS if any(row.get(name) is not None for row in rows)]
+    if all(row.get("tokens_per_second") is not None for row in rows if row.get("samples_per_second") is not None):
+        of_models = [name for name in of_models if name != "samples_per_second"]
+    named = [name for figure in part.config.figures.values() for name in figure.y if name in MEASURES]
+    return list(dict.fromkeys([*_USUAL, *of_models, *named]))
+
+
+def measure_text(row: Row, measure: str) -> str:
+    """A number of a row, with its deviation if it has one; empty: there is none."""
+    value = row[measure]
+    if value is None:
+        return ""
+    if measure == "fits":
+        return "yes" if value else f"no: {why_not(row)}"
+    return spread_text(value, row.get(f"{measure}{DEVIATION}"))
+
+
+def best_lines(best: Best | None) -> Iterator[str]:
+    """The best point of a part, and the points that can't be it, with the reason."""
+    if best is None:
+        return
+    words = f"{number(best.value)} {best.measure.replace('_', ' ')}" if best.value is not None else ""
+    yield f"best: {best.point}, {words}" if best.point is not None else "best: none, for every point is left out"
+    if best.left_out:
+        told = _listed(f"{each.point} ({each.reason})" for each in best.left_out)
+        yield f"left out of the best: {told}"
+
+
+def _listed(words: Iterable[str]) -> str:
+    """The first few of them."""
+    every = list(words)
+    more = f"; and {len(every) - _MOST_TOLD} more" if len(every) > _MOST_TOLD else ""
+    return "; ".join(every[:_MOST_TOLD]) + more

@@ -1,0 +1,50 @@
+"""What an iteration of a model's training is worth: its samples, its operations, and what its devices could do.
+
+Model FLOPs are those of the products of a forward and a backward pass, without what is computed again: D. Narayanan et
+al., "Efficient Large-Scale Language Model Training on GPU Clusters Using Megatron-LM", SC 2021, section 5.1. Model FLOP
+utilisation is A. Chowdhery et al., "PaLM: Scaling Language Modeling with Pathways", 2022, appendix B.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from astra_ns3.config.model.compute import AnyCompute, Given, Systolic
+from astra_ns3.config.training_plan import TrainingPlan
+from astra_ns3.workload.models.workload import ModelWorkload
+
+_FLOPS_OF_A_CELL = 2
+"""A multiplication and an addition."""
+
+
+@dataclass(frozen=True)
+class IterationWork:
+    """An iteration on all NPUs. ``sample``: what a sample is; ``tokens``: of one sample (1: it has none).
+
+    ``flops``: of one sample, forward and backward, without what is computed again. ``peak_flops``: of a device, per
+    second (None: no device is named, it has no peak for the datatype, or its times are scaled).
+    """
+
+    sample: str
+    samples: int
+    tokens: int
+    flops: int
+    peak_flops: int | None
+
+
+def iteration_work(workload: ModelWorkload, plan: TrainingPlan) -> IterationWork:
+    """Return the work of an iteration of ``workload`` as ``plan`` cuts it."""
+    file, totals = workload.file, workload.totals()
+    samples = plan.micro_batches * file.training.micro_batch * plan.degrees.data
+    scaled = workload.compute_scale != 1
+    peak = None if scaled else _peak_flops(file.compute, file.training.datatype)
+    return IterationWork(totals.sample, samples, totals.tokens, totals.training_flops, peak)
+
+
+def _peak_flops(compute: AnyCompute, datatype: str) -> int | None:
+    """Of the device that computes products; arrays of cells have the peak of all their cells."""
+    if isinstance(compute, Given):
+        return None
+    if isinstance(compute, Systolic):
+        return _FLOPS_OF_A_CELL * compute.rows * compute.columns * compute.arrays * compute.frequency
+    return None if compute.device is None else compute.device.peak.by_datatype.get(datatype)

@@ -1,0 +1,160 @@
+"""A study of a model: which points fit, what they get done in a second, which is the best, and means over seeds."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.models import SEQUENCE, small_gpt
+from support.studies import INPUTS, expanded, result_of, study_of
+
+from astra_ns3.config.model.compute import Given, Roofline, Systolic
+from astra_ns3.config.model.devices import device_named
+from astra_ns3.experiments.throughput import throughput_document
+from astra_ns3.report.throughput_text import throughput_rows
+from astra_ns3.studies.figures.config import FigureConfig
+from astra_ns3.studies.figures.data import figure_data
+from astra_ns3.studies.figures.drawing import written
+from astra_ns3.studies.measures import measures_of
+from astra_ns3.studies.page import page
+from astra_ns3.studies.result import StudyResult
+from astra_ns3.studies.task import PointOutcome
+from astra_ns3.studies.text import study_text
+from astra_ns3.workload.models.work import IterationWork, iteration_work
+
+MODEL = {
+    "workload": str(INPUTS / "workload/models/llama-3-8b.yaml"),
+    "workload.model.layers": 8,
+    "workload.training.micro_batches": 4,
+}
+TENSOR = "workload.parallel.tensor"
+CAPACITY = 80_000_000_000
+FIGURES = {kind: {"kind": kind, "y": "finish_us"} for kind in ("bars", "lines", "heatmap", "table", "stacked")}
+
+
+def done(address: str, tokens_per_second: float | None, memory_bytes: int) -> PointOutcome:
+    """A point that nobody played."""
+    measures: dict[str, Any] = {
+        "finish_us": 1e6,
+        "tokens_per_second": tokens_per_second,
+        "npu_memory_bytes": memory_bytes,
+        "npu_memory_capacity_bytes": CAPACITY,
+        "fits": memory_bytes <= CAPACITY,
+    }
+    return PointOutcome(address, "done", None, measures, {"wall_seconds": 1.0}, {})
+
+
+def study_result(
+    folder: Path, memory: tuple[int, ...], speeds: tuple[float, ...], seeds: int = 1, **base: Any
+) -> StudyResult:
+    """Tensor 1, 2 and so on, each with its memory and its tokens a second times its seed."""
+    axes = {TENSOR: [2**place for place in range(len(memory))]}
+    study = study_of({**MODEL, **base}, one={"axes": axes, "figures": FIGURES})
+    expansion = expanded({**study, "seeds": seeds})
+    places = [axes[TENSOR].index(point.labels["tensor"]) for point in expansion.points]  # type: ignore[arg-type]
+    outcomes = {
+        point.address: done(point.address, speeds[place] * point.seed, memory[place])
+        for point, place in zip(expansion.points, places, strict=True)
+    }
+    return StudyResult(expansion, outcomes, folder)
+
+
+def test_what_does_not_fit_is_left_out_of_the_best_with_the_reason(tmp_path: Path) -> None:
+    result = study_result(tmp_path, (235_000_000_000, 70_000_000_000, 40_000_000_000), (300.0, 200.0, 100.0))
+    best = result.best["one"]
+    assert (best.measure, best.point, best.value) == ("tokens_per_second", "tensor 2", 200.0)
+    assert [(each.point, each.reason) for each in best.left_out] == [("tensor 1", "needs 235 GB of 80 GB")]
+    assert result.frame["fits"].tolist() == [False, True, True]
+    for text in (study_text(result), page(result, [], "again")):
+        assert "best: tensor 2, 200 tokens per second" in text
+        assert "no: needs 235 GB of 80 GB" in text
+        assert "left out of the best: tensor 1 (needs 235 GB of 80 GB)" in text
+
+
+@pytest.mark.parametrize("kind", FIGURES)
+def test_every_figure_says_what_does_not_fit(kind: str, tmp_path: Path) -> None:
+    result = study_result(tmp_path, (235_000_000_000, 70_000_000_000), (300.0, 200.0))
+    view, figure = result.expansion.parts[0].view(result.rows), FigureConfig.model_validate(FIGURES[kind])
+    said = "1 of 2 points don't fit in memory: tensor 1, seed 1 (needs 235 GB of 80 GB)"
+    assert figure_data(view, figure).missing == said
+    assert [cell and cell.fits for cell in figure_data(view, figure).panels[0].series[0].cells] == [False, True]
+    assert "fit in memory" in written(view, figure, tmp_path, kind)[1].read_text(encoding="utf-8")
+
+
+def test_where_nothing_fits_nothing_is_best(tmp_path: Path) -> None:
+    result = study_result(tmp_path, (90_000_000_000, 81_000_000_000), (2.0, 1.0))
+    assert (result.best["one"].point, len(result.best["one"].left_out)) == (None, 2)
+    assert "best: none" in study_text(result)
+
+
+def test_points_of_different_models_have_no_best(tmp_path: Path) -> None:
+    axes = {"workload.model.layers": [4, 8]}
+    expansion = expanded(study_of(MODEL, one={"axes": axes}))
+    outcomes = {point.address: done(point.address, 1.0, 1) for point in expansion.points}
+    assert StudyResult(expansion, outcomes, tmp_path).best == {}
+
+
+def test_points_that_differ_in_their_seed_are_one_row_with_mean_and_deviation(tmp_path: Path) -> None:
+    result = study_result(tmp_path, (1, 1), (100.0, 10.0), seeds=3)
+    means = result.means
+    assert means["tensor"].tolist() == [1, 2]
+    assert means["seeds"].tolist() == [3, 3]
+    # 100, 200, 300: the mean is 200, and the deviation of a sample sqrt((100^2 + 0 + 100^2) / 2) = 100.
+    assert means["tokens_per_second"].tolist() == [200.0, 20.0]
+    assert means["tokens_per_second_deviation"].tolist() == pytest.approx([100.0, 10.0])
+    assert "200 +- 100" in study_text(result)
+    assert len(result.frame) == 6
+    assert result.best["one"].value == 200.0
+
+
+def test_throughput_is_that_of_its_definition() -> None:
+    # 12 samples of 2,000 tokens in 3 s: 4 a second. 12 x 5e15 FLOPs over 8 NPUs x 1e16 a second x 3 s: a quarter.
+    work = IterationWork("sequence", 12, 2000, 5 * 10**15, 10**16)
+    found = throughput_document(work, 8, 6 * 10**12, 2)
+    assert (found["samples_per_second"], found["tokens_per_second"], found["iteration_ps"]) == (4.0, 8000.0, 3 * 10**12)
+    assert found["model_flop_utilisation"] == 0.25
+    assert throughput_rows({"throughput": found}) == [
+        ("tokens a second", "8,000  (in samples of one sequence: 4)"),
+        ("model FLOP utilisation", "25.0%  (of the devices' peak)"),
+    ]
+    without = throughput_document(replace(work, tokens=1, peak_flops=None, sample="image"), 8, 6 * 10**12, 2)
+    assert (without["tokens_per_second"], without["model_flop_utilisation"]) == (None, None)
+    assert throughput_rows({"throughput": without}) == [("samples a second", "4  (a sample is one image)")]
+
+
+def test_model_flops_leave_out_what_is_computed_again() -> None:
+    works = []
+    for recompute in ("none", "full"):
+        workload = small_gpt(parallel={"tensor": 2}, micro_batches=3, recompute=recompute)
+        works.append(iteration_work(workload, workload.plan(8)))
+    assert works[0] == works[1]
+    # 4 copies with 3 micro-batches of 2.
+    assert (works[0].samples, works[0].tokens) == (24, SEQUENCE)
+    assert works[0].peak_flops == 989_400_000_000_000
+
+
+def test_only_a_device_with_a_peak_has_a_utilisation() -> None:
+    def peak(compute: Any, scale: float = 1.0) -> int | None:
+        workload = small_gpt()
+        changed = replace(workload, file=workload.file.model_copy(update={"compute": compute}), compute_scale=scale)
+        return iteration_work(changed, workload.plan(1)).peak_flops
+
+    systolic = Systolic(kind="systolic", rows=128, columns=64, arrays=2, frequency=10**9)
+    assert peak(Roofline(device=device_named("A100-80GB"))) == 312_000_000_000_000
+    assert peak(systolic) == 2 * 128 * 64 * 2 * 10**9
+    assert peak(Given(kind="given")) is None
+    assert peak(Roofline(device=device_named("V100"))) is None  # no bfloat16
+    assert peak(Roofline(), 0.5) is None
+
+
+def test_measures_of_memory_and_throughput_are_those_of_run_json(tmp_path: Path) -> None:
+    stages = [{"stage": "0", "peak_bytes": 90}, {"stage": "1", "peak_bytes": 70}]
+    memory = {"capacity_bytes": 80, "stages": stages}
+    throughput = {"samples_per_second": 4.0, "tokens_per_second": None, "model_flop_utilisation": 0.25}
+    found = measures_of(result_of(tmp_path, {}, memory_by_stage=memory, throughput=throughput))
+    names = ("npu_memory_bytes", "npu_memory_capacity_bytes", "fits", "samples_per_second", "tokens_per_second")
+    assert [found[name] for name in names] == [90, 80, False, 4.0, None]
+    assert found["model_flop_utilisation_percent"] == 25.0
+    assert measures_of(result_of(tmp_path / "other", {}))["fits"] is None
