@@ -16,6 +16,7 @@ from astra_ns3.workload.models.workload import ModelWorkload
 _CRITERIA = ("tokens_per_second", "samples_per_second")
 """The first that all points have."""
 _SEVERAL = 2
+_ROUNDING = 1e-6
 
 Row = Mapping[str, Any]
 
@@ -66,7 +67,15 @@ def why_left_out(row: Row) -> str:
     """Why a row can't be the best; empty: it can."""
     if row["status"] != DONE:
         return str(row["status"])
-    return why_not(row) if row.get("fits") is False else ""
+    if row.get("fits") is False:
+        return why_not(row)
+    return f"takes {row['of_floor']:.2g} of the least time that lines allow" if below_floor(row) else ""
+
+
+def below_floor(row: Row) -> bool:
+    """Return whether a row's time is less than what lines allow, rounding aside."""
+    share = row.get("of_floor")
+    return share is not None and share < 1 - _ROUNDING
 
 
 def _all_have(measure: str, rows: Sequence[Row]) -> bool:

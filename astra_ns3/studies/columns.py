@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Protocol
 
-from astra_ns3.studies.keys import file_of
+from astra_ns3.experiments.changes.files import file_of
 from astra_ns3.studies.measures import MEASURES
 
 RESERVED = ("part", "seed", "seeds", "status", "address", "error")

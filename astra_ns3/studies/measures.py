@@ -141,6 +141,16 @@ def _throughput(key: str, unit: float = 1) -> Callable[[_Run], Measure]:
     return measure
 
 
+def _floor(key: str, unit: int = 1) -> Callable[[_Run], Measure]:
+    """What run.json says of the floor, over ``unit``; None of a run that has none."""
+
+    def measure(run: _Run) -> Measure:
+        value = (run.metadata.get("floor") or {}).get(key)
+        return None if value is None else value if unit == 1 else value / unit
+
+    return measure
+
+
 def _npu_memory(run: _Run) -> Measure:
     """Of the stage that has most."""
     stages = run.metadata.get("memory_by_stage", {}).get("stages", ())
@@ -172,6 +182,8 @@ MEASURES: Mapping[str, MeasureKind] = {
     "finish_us": MeasureKind("when the last NPU finished", "us", _total("finish_ps", PS_PER_US)),
     "compute_us": MeasureKind("computing, of the reported NPU", "us", _total("compute_ps", PS_PER_US)),
     "exposed_us": MeasureKind("waiting, of the reported NPU", "us", _total("exposed_ps", PS_PER_US)),
+    "floor_us": MeasureKind("least time in which the lines can carry the bytes", "us", _floor("time_ps", PS_PER_US)),
+    "of_floor": MeasureKind("finish over that least time; below 1 no network is so fast", "", _floor("share")),
     "tokens_per_second": MeasureKind(
         "tokens a second of all NPUs, of a model whose samples have tokens", "", _throughput("tokens_per_second")
     ),

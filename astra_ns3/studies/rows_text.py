@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from astra_ns3.studies.best import Best
+from astra_ns3.studies.best import Best, below_floor
 from astra_ns3.studies.expansion import Part
 from astra_ns3.studies.figures.data import why_not
 from astra_ns3.studies.figures.table import number, spread_text
@@ -25,6 +25,8 @@ def shown_measures(part: Part, rows: Sequence[Row]) -> list[str]:
     of_models = [name for name in _OF_MODELS if any(row.get(name) is not None for row in rows)]
     if all(row.get("tokens_per_second") is not None for row in rows if row.get("samples_per_second") is not None):
         of_models = [name for name in of_models if name != "samples_per_second"]
+    if any(below_floor(row) for row in rows):
+        of_models.insert(0, "of_floor")
     named = [name for figure in part.config.figures.values() for name in figure.y if name in MEASURES]
     return list(dict.fromkeys([*_USUAL, *of_models, *named]))
 
@@ -34,6 +36,8 @@ def measure_text(row: Row, measure: str) -> str:
     value = row[measure]
     if value is None:
         return ""
+    if measure == "of_floor" and below_floor(row):
+        return f"{number(value)}: below the floor"
     if measure == "fits":
         return "yes" if value else f"no: {why_not(row)}"
     return spread_text(value, row.get(f"{measure}{DEVIATION}"))

@@ -57,6 +57,6 @@ def test_a_message_alone_on_several_ways_takes_its_ideal_at_least(seed: int) -> 
     took = (rows["end_ps"] - rows["start_ps"]).to_numpy()
     ideal = rows["ideal_ps"].to_numpy()
     assert (took >= ideal).all(), (took, ideal)
-    ends = [rows[name].to_numpy(dtype=np.int32) for name in ("source", "destination")]
-    in_python = PacketIdeal(plan_network(config))(*ends, rows["bytes"].to_numpy(dtype=np.int64))
+    source, destination = (rows[name].to_numpy(dtype=np.int32) for name in ("source", "destination"))
+    in_python = PacketIdeal(plan_network(config))(source, destination, rows["bytes"].to_numpy(dtype=np.int64))
     assert in_python.tolist() == ideal.tolist()

@@ -48,7 +48,14 @@ def test_a_table_survives_commas_and_quotes() -> None:
 
 
 def test_no_spreadsheet_runs_a_cell() -> None:
-    rows = [["=1+1", 2], ['@"a",b', None], ["+x", -3], ["-x", "-0.500000"], ["\t=1", "+1e-9"], ["plain", 3]]
+    rows: list[list[str | int | None]] = [
+        ["=1+1", 2],
+        ['@"a",b', None],
+        ["+x", -3],
+        ["-x", "-0.500000"],
+        ["\t=1", "+1e-9"],
+        ["plain", 3],
+    ]
     table = Table("t.csv", ["layer", "bytes"], rows)
     _, *told = csv.reader(io.StringIO(table.text()))
     expected = [["'=1+1", "2"], ['\'@"a",b', ""], ["'+x", "-3"], ["'-x", "-0.500000"], ["'\t=1", "+1e-9"]]

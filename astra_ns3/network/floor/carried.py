@@ -57,8 +57,8 @@ class Launches:
         """Return all that was launched by all members of its group."""
         parts: list[tuple[Numbers, Numbers, Numbers]] = []
         alike: dict[tuple[int, int], dict[int, int]] = defaultdict(dict)
-        for (schedule, group, size_bytes), launches in self._counts.items():
-            alike[schedule, size_bytes][group] = launches
+        for (number, group, size_bytes), launches in self._counts.items():
+            alike[number, size_bytes][group] = launches
         single: dict[int, list[tuple[int, int, int]]] = defaultdict(list)
         for (number, size_bytes), groups in alike.items():
             schedule = self._schedules[number]
