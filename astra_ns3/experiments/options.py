@@ -20,8 +20,8 @@ from astra_ns3.config.transports.roce_control import OwnControl
 from astra_ns3.errors import InputError
 from astra_ns3.experiments.option import Flag, option, options_of
 from astra_ns3.experiments.scaling import joint_scales
+from astra_ns3.network.api import ANALYTICAL as ANALYTICAL
 from astra_ns3.network.api import NetworkBackend
-from astra_ns3.network.registry import ANALYTICAL as ANALYTICAL
 from astra_ns3.network.registry import Factory, check_backend_name, check_factory, check_given
 from astra_ns3.system.file import parse_system
 from astra_ns3.units import LARGEST_INTEGER

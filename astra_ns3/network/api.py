@@ -13,6 +13,9 @@ from typing import Any, Protocol
 
 from astra_ns3.collectives.schedule import Schedule
 
+ANALYTICAL = ("analytical", "analytical-queues")
+"""Backends without packets."""
+
 
 @dataclass(frozen=True)
 class EndpointModel:
