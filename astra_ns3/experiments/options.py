@@ -23,8 +23,8 @@ from astra_ns3.errors import InputError
 from astra_ns3.experiments.changes.setting import check_changes
 from astra_ns3.experiments.option import INPUTS, OUTPUT, RULES, SIZE, Flag, option, options_of
 from astra_ns3.experiments.scaling import joint_scales
+from astra_ns3.network.api import ANALYTICAL as ANALYTICAL
 from astra_ns3.network.api import NetworkBackend
-from astra_ns3.network.registry import ANALYTICAL as ANALYTICAL
 from astra_ns3.network.registry import BACKENDS, Factory, check_backend_name, check_factory, check_given
 from astra_ns3.system.file import parse_system
 from astra_ns3.system.inter_dimension import INTER_DIMENSION

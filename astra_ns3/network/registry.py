@@ -16,8 +16,6 @@ from astra_ns3.network.records import RecorderOptions
 #: Called with what a backend built, before the first event; its arguments are the backend's own affair.
 BuiltHook = Callable[..., object]
 Factory = Callable[[AnyPlan, int, RecorderOptions, BuiltHook | None], NetworkBackend]
-ANALYTICAL = ("analytical", "analytical-queues")
-"""Backends without packets."""
 _Maker = Callable[[AnyPlan, int, RecorderOptions, BuiltHook | None, Compatibility], NetworkBackend]
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from astra_ns3.network.registry import ANALYTICAL
+from astra_ns3.network.api import ANALYTICAL
 from astra_ns3.report.alignment import aligned, clock, percent
 from astra_ns3.report.exposed_text import exposed_rows
 from astra_ns3.report.floor_text import floor_rows
