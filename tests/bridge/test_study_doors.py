@@ -91,8 +91,9 @@ def test_a_local_study_opens_no_door_and_another_user_gets_nowhere(
     store, mark = Store(tmp_path / "store"), uuid.uuid4().hex
     with study_process(mark, store.folder, 2, f"{harmful_file(tmp_path)}:linger"):
         wait_until(lambda: len(begun(store)) == 2, "two points that are played")
+        everybody = 7  # the client; two workers, servers and children
+        wait_until(lambda: len(processes_of(mark)) >= everybody, "all processes of the study")
         pids = processes_of(mark)
-        assert len(pids) >= 7  # the client; two workers, servers and children
         sockets = sockets_of(pids)
         assert len(sockets) >= 4
         assert list(doors(sockets)) == []

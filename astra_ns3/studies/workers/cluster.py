@@ -7,7 +7,7 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any
 
@@ -53,7 +53,7 @@ def _connected(scheduler: str, security: Security, crew: Crew) -> Iterator[Clust
             raise
         _tell_workers(client, dask_worker.forget, crew.mark)
     finally:
-        client.close(timeout=_CLOSE_SECONDS)
+        _close(client)
 
 
 def _client(scheduler: str, security: Security) -> Any:
@@ -63,14 +63,25 @@ def _client(scheduler: str, security: Security) -> Any:
         needed = "pip install distributed, which is the extra 'cluster' of this package"
         raise InputError(f"--scheduler needs Dask: {needed} ({error})") from error
     logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what goes wrong is told by what the points return
-    connect: Any = distributed.Client
+    # In two steps, so that there is something to close: half a client that is left to be collected waits for itself.
+    client: Any = distributed.Client.__new__(distributed.Client)
     try:
-        return connect(scheduler, timeout=_CONNECT_SECONDS, set_as_default=False, security=security)
+        client.__init__(scheduler, timeout=_CONNECT_SECONDS, set_as_default=False, security=security)
     except TypeError as error:
+        _close(client)
         needed = "--tls-ca-file, --tls-cert and --tls-key, or distributed.comm.tls in Dask's configuration"
         raise InputError(f"scheduler {scheduler}: cannot be reached: TLS needs {needed} ({error})") from error
     except (OSError, ValueError, ImportError, RuntimeError) as error:
+        _close(client)
         raise InputError(f"scheduler {scheduler}: cannot be reached: {error}") from error
+    return client
+
+
+def _close(client: Any) -> None:
+    """In good time, whatever Dask has to say about it."""
+    with suppress(Exception):
+        client.close(timeout=_CLOSE_SECONDS)
+    client.status = "closed"  # not once more when it is collected
 
 
 class ClusterWorkers:
