@@ -79,8 +79,8 @@ class Inputs:
     @property
     def packets(self) -> NetworkConfig | None:
         """The network, if its messages travel as packets; None if they go by formula."""
-        by_formula = self.backend in ANALYTICAL or not isinstance(self.network, NetworkConfig)
-        return None if by_formula else self.network
+        network = self.network
+        return network if isinstance(network, NetworkConfig) and self.backend not in ANALYTICAL else None
 
     @property
     def ground(self) -> Ground:

@@ -137,9 +137,9 @@ def expand(study: Study, preset: str = USUAL_PRESET, only: Iterable[str] = ()) -
         raise InputError(f"{study.document.source}: no point has all of {', '.join(only)}")
     played = tuple(part for part in parts if any(draft.part == part.name for draft in kept))
     points, warnings = _points(study, kept)
-    for part in played:
-        own = ((point.name, point.request) for point in points if point.part == part.name)
-        check_records(part.config.figures, own, study.document.place(("parts", part.name, "figures")))
+    for each in played:
+        own = ((point.name, point.request) for point in points if point.part == each.name)
+        check_records(each.config.figures, own, study.document.place(("parts", each.name, "figures")))
     return Expansion(study, name, played, tuple(points), warnings)
 
 

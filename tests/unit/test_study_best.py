@@ -53,7 +53,7 @@ def study_result(
     axes = {TENSOR: [2**place for place in range(len(memory))]}
     study = study_of({**MODEL, **base}, one={"axes": axes, "figures": FIGURES})
     expansion = expanded({**study, "seeds": seeds})
-    places = [axes[TENSOR].index(point.labels["tensor"]) for point in expansion.points]  # type: ignore[arg-type]
+    places = [axes[TENSOR].index(point.labels["tensor"]) for point in expansion.points]
     outcomes = {
         point.address: done(point.address, speeds[place] * point.seed, memory[place])
         for point, place in zip(expansion.points, places, strict=True)
