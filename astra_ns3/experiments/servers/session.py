@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import os
 import pickle
+import resource
+import signal
 import sys
 import threading
 from contextlib import suppress
@@ -98,11 +100,7 @@ class _Lent:
     def __init__(self, child: Child, surroundings: _Surroundings, server: WarmServer) -> None:
         self._child, self._surroundings, self._server = child, surroundings, server
         self._waited = False
-
-    @property
-    def usage(self) -> Any:
-        """What it took of the machine."""
-        return self._child.usage
+        self.usage: resource.struct_rusage | None = None
 
     @property
     def pid(self) -> int:
@@ -118,13 +116,14 @@ class _Lent:
         """Whether it has ended."""
         return self._child.is_dead()
 
-    def send(self, number: Any) -> None:
+    def send(self, number: signal.Signals) -> None:
         """Send it a signal, if it still lives."""
         self._child.send(number)
 
     def wait(self) -> int | None:
         """Wait for its end, and give the server back."""
         status = self._child.wait()
+        self.usage = self._child.usage
         if not self._waited:
             self._waited = True
             with suppress(OSError):
