@@ -7,18 +7,19 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from astra_ns3.config.compute_slowdown import slowdown_of
+from astra_ns3.config.core.placing import placed
 from astra_ns3.errors import InputError, nearest
+from astra_ns3.experiments.changes.files import FILES, file_of
 from astra_ns3.experiments.hooks import HookFile
 from astra_ns3.experiments.request import RunRequest
 from astra_ns3.studies.address import Addresses
 from astra_ns3.studies.axes import ONE_AT_A_TIME, TOGETHER, Axis, Label, axes_of, combined, count_of
 from astra_ns3.studies.changes import Change, in_force
-from astra_ns3.studies.documents import placed
 from astra_ns3.studies.figures.check import check_figure
 from astra_ns3.studies.figures.data import AxisView, View
 from astra_ns3.studies.figures.records import check_records
 from astra_ns3.studies.file import MOST_POINTS, USUAL_PRESET, PartConfig, PresetConfig, PresetPart, Study, StudyLimits
-from astra_ns3.studies.keys import FILE_OPTIONS, FILES, as_text, file_of, option_named
+from astra_ns3.studies.keys import FILE_OPTIONS, as_text, option_named
 from astra_ns3.studies.only import chosen_by
 from astra_ns3.studies.sources import USUAL_COMPAT, Sources
 from astra_ns3.studies.task import PointTask
@@ -137,9 +138,9 @@ def expand(study: Study, preset: str = USUAL_PRESET, only: Iterable[str] = ()) -
         raise InputError(f"{study.document.source}: no point has all of {', '.join(only)}")
     played = tuple(part for part in parts if any(draft.part == part.name for draft in kept))
     points, warnings = _points(study, kept)
-    for each in played:
-        own = ((point.name, point.request) for point in points if point.part == each.name)
-        check_records(each.config.figures, own, study.document.place(("parts", each.name, "figures")))
+    for one in played:
+        own = ((point.name, point.request) for point in points if point.part == one.name)
+        check_records(one.config.figures, own, study.document.place(("parts", one.name, "figures")))
     return Expansion(study, name, played, tuple(points), warnings)
 
 
