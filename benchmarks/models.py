@@ -1,4 +1,4 @@
-"""Every model file at full size, an iteration on the analytical network: a row of docs/models.md's table for each.
+"""Every model file at full size, an iteration on the analytical network with queues: a row of docs/models.md's table for each.
 
 The network is inputs/network/roce-nvswitch-clos-128.yaml, servers of 8 NPUs with NVSwitches below leaves and spines,
 with as many servers as a model needs where that is more than 16. One chunk a collective. A process each; seconds are of
@@ -52,7 +52,11 @@ def played(name: str) -> tuple[ModelWorkload, NetworkConfig, Result]:
     model = read_model(MODELS / f"{name}.yaml")
     network = parse_network(network_for(model.least_npus))
     result = astra_ns3.run(
-        workload=model, system=parse_system(SYSTEM, "benchmark"), network=network, backend="analytical"
+        workload=model,
+        system=parse_system(SYSTEM, "benchmark"),
+        network=network,
+        backend="analytical-queues",
+        isolated=False,
     )
     return model, network, result
 
@@ -70,8 +74,10 @@ def row(name: str) -> dict[str, Any]:
     """What an iteration of a model comes to, and what it took."""
     _, network, result = played(name)
     usage = resource.getrusage(resource.RUSAGE_SELF)
+    floor = result.metadata["floor"]
     return {
         "model": name,
+        "of_floor": None if floor is None else floor["share"],
         "npus": network.npus,
         "times": times(result),
         "cpu_seconds": usage.ru_utime + usage.ru_stime,
@@ -92,7 +98,7 @@ def main() -> None:
         done = subprocess.run([sys.executable, __file__, "--json", name], check=True, stdout=subprocess.PIPE, text=True)
         found = json.loads(done.stdout.splitlines()[-1])
         taken = f"{found['cpu_seconds']:.1f} s | {found['peak_mb']:.0f} MB"
-        print(f"| `{name}` | {found['npus']:,} | {found['times']} | {taken} |", flush=True)
+        print(f"| `{name}` | {found['npus']:,} | {found['times']} | {found['of_floor']:.2f} | {taken} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -39,20 +39,8 @@ REDUCED = (
         {**LLAMA, "parallel.pipeline": 1, "parallel.zero": 3, "training.micro_batches": 1},
         CLOS,
     ),
-    Reduced(
-        "Mixtral 8x7B, 2 layers, expert 8, data 128",
-        "mixtral-8x7b",
-        {
-            "model.layers": 2,
-            "training.sequence": 1024,
-            "training.micro_batches": 1,
-            "parallel.tensor": 1,
-            "parallel.pipeline": 1,
-            "parallel.expert": 8,
-        },
-        CLOS,
-    ),
     Reduced("ResNet-50, data 16, one switch", "resnet-50", {}, "roce-16.yaml"),
+    Reduced("BERT-large, 2 layers, data 32, 2:1 oversubscribed", "bert-large", {"model.layers": 2}, "leaf-spine-32.yaml"),
 )
 
 

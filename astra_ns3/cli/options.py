@@ -26,8 +26,6 @@ SAID = (
     ),
 )
 """How much is said."""
-overwrite_option = click.option("--overwrite", is_flag=True, help="Replace a file that exists.")
-"""Of commands that write one file."""
 _LOGS = (
     click.Option(["--logging-configuration"], hidden=True),
     click.Option(["--logging-folder"], hidden=True),

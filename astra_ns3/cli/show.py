@@ -8,8 +8,8 @@ import click
 
 from astra_ns3.cli.completion import words
 from astra_ns3.cli.help import CommandGroup
-from astra_ns3.cli.options import overwrite_option
 from astra_ns3.cli.output import print_json, show
+from astra_ns3.cli.overwriting import overwrite_option
 from astra_ns3.cli.show_network import show_network
 from astra_ns3.cli.show_workload import show_workload
 from astra_ns3.collectives.algorithms import ALGORITHMS

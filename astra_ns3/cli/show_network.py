@@ -6,8 +6,8 @@ import click
 
 from astra_ns3.cli.completion import PICTURES, files
 from astra_ns3.cli.help import Command
-from astra_ns3.cli.options import overwrite_option
 from astra_ns3.cli.output import log_warning, print_json, show, show_logs
+from astra_ns3.cli.overwriting import overwrite_option
 from astra_ns3.experiments.network_summary import load_network, network_summary, wire_sizes
 from astra_ns3.report.network.figure import draw_network
 from astra_ns3.report.network.text import network_text

@@ -7,8 +7,8 @@ import click
 from astra_ns3.cli.completion import PICTURES, files
 from astra_ns3.cli.convert import read, sizes_of
 from astra_ns3.cli.help import Command
-from astra_ns3.cli.options import overwrite_option
 from astra_ns3.cli.output import log_warning, print_json, show, show_logs
+from astra_ns3.cli.overwriting import overwrite_option
 from astra_ns3.config.flow_list import FlowList
 from astra_ns3.config.workload import Workload
 from astra_ns3.errors import InputError

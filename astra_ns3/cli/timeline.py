@@ -8,8 +8,8 @@ import click
 
 from astra_ns3.cli.completion import results
 from astra_ns3.cli.help import Command
-from astra_ns3.cli.options import overwrite_option
 from astra_ns3.cli.output import print_json, show
+from astra_ns3.cli.overwriting import overwrite_option
 from astra_ns3.experiments.integrity import blaming_damage
 from astra_ns3.experiments.result import Result
 from astra_ns3.report.timeline.timeline import FILE, MESSAGES, left_out, write_timeline

@@ -27,7 +27,7 @@ def sealed(document: Mapping[str, Any], folder: Path) -> dict[str, Any]:
 
     Raises OSError if a file of ``folder`` can't be read.
     """
-    names = [name for name in document["files"] if name != RUN_FILE]
+    names = [name for name in document.get("files", ()) if name != RUN_FILE]
     whole = {**document, DIGESTS: {name: _digest_of(folder / name) for name in names}}
     return {**whole, DIGEST: _own_digest(whole)}
 

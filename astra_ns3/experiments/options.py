@@ -230,7 +230,7 @@ class Options:
         joint_scales(self.scale, self.comm_scale, self.compute_scale)
         for one in options_of(type(self)):
             value = getattr(self, one.name)
-            if one.kind is bool and not isinstance(value, bool):
+            if one.kind is bool and not isinstance(value, bool) and not (value is None and one.default is None):
                 raise InputError(f"{one.name} is {value!r}, expected True or False")
             if one.annotation in _NAMES and value is not None and not isinstance(value, str):
                 raise InputError(f"{one.name.replace('_', '-')} is {value!r}, expected a name")

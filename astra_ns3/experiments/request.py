@@ -132,9 +132,10 @@ class RunRequest(Options):
         Flag("--live", help="On a terminal, show the longest queue and the oldest collective, too."),
     )
     progress: ProgressSink | None = option(None, "is told about ten times a second how far the run is.")
-    isolated: bool = option(
-        False,
-        "play the run in a child process. Whatever it dies of is a BackendError here, and what it had done is saved; "
+    isolated: bool | None = option(
+        None,
+        "play the run in a child process; None: unless ``on_built`` is a function or ``backend`` an object, which live "
+        "here. Whatever it dies of is a BackendError here, and what it had done is saved; "
         "limits and Ctrl-C also end a set-up or a callback that takes long. Hooks, policies, congestion controls and a "
         "backend given as an object then live in the child: what they gather comes back only as what the function "
         "returns that ``on_built`` returned, if it is JSON (:attr:`Result.hook`).",
@@ -152,6 +153,13 @@ class RunRequest(Options):
             every = [name for name in RECORDED if packets or name != "accounts"]
             names = tuple(dict.fromkeys((*every, *(name for name in names if name != "all"))))
         object.__setattr__(self, "record", names)
+
+    @property
+    def in_a_child(self) -> bool:
+        """Whether the run is played in a child process: as asked, or unless something of the user's lives here."""
+        if self.isolated is not None:
+            return self.isolated
+        return isinstance(self.backend, str) and (self.on_built is None or isinstance(self.on_built, HookFile))
 
     @property
     def output_path(self) -> Path | None:

@@ -24,6 +24,7 @@ from astra_ns3.experiments.play import LocalReporter, Played, play, recorder_opt
 from astra_ns3.experiments.request import RunRequest
 from astra_ns3.experiments.result import Result
 from astra_ns3.experiments.saving import Destination, save
+from astra_ns3.experiments.servers.session import served
 from astra_ns3.experiments.watch import Watch
 from astra_ns3.network.recorded import TableSink
 
@@ -61,7 +62,8 @@ def run_of(request: Callable[Asked, RunRequest]) -> Callable[Asked, Result]:
             signature.bind(*files, **options)
         except TypeError as error:  # in the words of a call of this function, not of the class behind it
             raise TypeError(f"run(): {error}") from None
-        outcome = execute(request(*files, **options))
+        asked = request(*files, **options)
+        outcome = execute(asked, launcher=served if asked.isolated is None else forked)
         if outcome.error is not None:
             outcome.error.result = outcome.result
             raise outcome.error
@@ -86,9 +88,9 @@ def execute(request: RunRequest, *, launcher: Launcher = forked, aloud: bool = T
     request.check()
     watch = Watch(request.end)
     destination = Destination(request.output_path, overwrite=request.overwrite)
-    with Interruption(noting=request.isolated) as interruption:
+    with Interruption(noting=request.in_a_child) as interruption:
         try:
-            if request.isolated:
+            if request.in_a_child:
                 outcome = _in_a_child(request, watch, destination, interruption, launcher(request, watch), aloud)
             else:
                 outcome = _here(request, watch, destination)

@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 
 from astra_ns3.errors import AstraNs3Error, BackendError, InputError, Interrupted, ResultsNotSaved
 from astra_ns3.experiments.isolated.interruption import Interruption
+from astra_ns3.experiments.servers.kind import kind_of
 from astra_ns3.studies.code_version import code_version
 from astra_ns3.studies.estimates import guessed_seconds, longest_first
 from astra_ns3.studies.index import Index
 from astra_ns3.studies.play_point import FAILED, failed_outcome
 from astra_ns3.studies.progress import StudyMeter, StudyProgressSink
-from astra_ns3.studies.servers.kind import kind_of
 from astra_ns3.studies.store import Store
 from astra_ns3.studies.task import PointOutcome, PointTask, SourceChanged, UnfitWorker, Unplayed
 from astra_ns3.studies.workers.cluster import Security, cluster_workers

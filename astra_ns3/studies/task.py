@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from astra_ns3.errors import BackendError, InputError
+from astra_ns3.errors import InputError
 from astra_ns3.experiments.request import RunRequest
+from astra_ns3.experiments.servers.messages import Unplayed as Unplayed
 
 
 class UnfitWorker(InputError):
@@ -16,10 +17,6 @@ class UnfitWorker(InputError):
 
 class SourceChanged(InputError):
     """A file of users' code isn't any more what it was when the study began."""
-
-
-class Unplayed(BackendError):
-    """A point was cut off by something that has nothing to do with it: a batch system's signal, a full disk."""
 
 
 Measure = int | float | None

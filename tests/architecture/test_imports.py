@@ -172,7 +172,7 @@ def test_the_library_neither_prints_nor_exits() -> None:
     }
     # A child that was forked for a run, or for a trial, ends with it; a server with its worker, that with its client.
     isolated = "astra_ns3.experiments.isolated"
-    server, worker = "astra_ns3.studies.servers.server", "astra_ns3.studies.workers.local_worker"
+    server, worker = "astra_ns3.experiments.servers.server", "astra_ns3.studies.workers.local_worker"
     ending = {module: {"os._exit"} for module in (f"{isolated}.child", f"{isolated}.trial", server, worker)}
     assert {module: set(calls) for module, calls in wrong.items()} == ending
 

@@ -173,7 +173,7 @@ def servers_of(mark: str) -> list[int]:
     found = []
     for pid in processes_of(mark):
         try:
-            if b"astra_ns3.studies.servers.server" in Path(f"/proc/{pid}/cmdline").read_bytes():
+            if b"astra_ns3.experiments.servers.server" in Path(f"/proc/{pid}/cmdline").read_bytes():
                 found.append(pid)
         except OSError:
             continue

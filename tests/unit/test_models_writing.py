@@ -190,7 +190,7 @@ def test_a_model_is_drawn_as_the_graph_of_an_iteration(tmp_path: Path) -> None:
     assert result.exception is None
     assert picture.stat().st_size > 1000
     assert result.stdout == f"{show(str(FOLDER / 'mlp-gemms.yaml')).stdout}written to {picture}\n"
-    document = json.loads(show(str(FOLDER / "mlp-gemms.yaml"), "-o", str(picture), "--json").stdout)
+    document = json.loads(show(str(FOLDER / "mlp-gemms.yaml"), "-o", str(picture), "--overwrite", "--json").stdout)
     assert (document["written"], document["name"]) == (str(picture), "MLP of four products")
 
 

@@ -16,26 +16,8 @@ from astra_ns3.studies.file import read_study
 CASES = 400
 SEED = 1
 VALUES: tuple[Any, ...] = (
-    *(
-        None,
-        True,
-        0,
-        -1,
-        1.5,
-        float("nan"),
-        "",
-        "one",
-        "a b",
-        [],
-        [[]],
-        [["one"]],
-        [None],
-        [1, 1],
-        [{}],
-        [{"a": 1}],
-        {},
-    ),
-    *({"a": 1}, {"a": {"b": [1]}}, {1: 2}, {None: None}, {"": 1}, 10**30, "x.py:f"),
+    *(None, True, 0, -1, 1.5, float("nan"), "", "one", "a b", [], [[]], [["one"]], [None], [1, 1], [{}], [{"a": 1}]),
+    *({}, {"a": 1}, {"a": {"b": [1]}}, {1: 2}, {None: None}, {"": 1}, 10**30, "x.py:f"),
 )
 STUDY: dict[str, Any] = {
     **study_of(
@@ -77,12 +59,12 @@ def mutated(draw: random.Random) -> dict[str, Any]:
 
 
 def test_a_mutated_study_is_a_study_or_refused_in_one_line() -> None:
-    refused = 0
+    refused = []
     for case in range(CASES):
         study = mutated(random.Random(f"{SEED} {case}"))
         try:
             assert expand(read_study(study)).points
         except InputError as error:
-            refused += 1
-            assert "\n" not in str(error), study
-    assert 0 < refused < CASES
+            refused.append(str(error))
+    assert [words for words in refused if "\n" in words] == []
+    assert 0 < len(refused) < CASES

@@ -6,10 +6,10 @@ import logging
 from typing import Any
 
 from astra_ns3.studies.play_point import play_point
-from astra_ns3.studies.servers.pool import ServerPool
 from astra_ns3.studies.store import Store
 from astra_ns3.studies.task import PointOutcome, PointTask
 from astra_ns3.studies.workers.contract import Crew, check_worker
+from astra_ns3.studies.workers.pool import ServerPool
 
 _PLACE = "astra_ns3_pools"
 """The worker's attribute that holds its pools, by study."""

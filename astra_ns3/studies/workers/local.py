@@ -12,8 +12,8 @@ from contextlib import contextmanager, suppress
 from functools import partial
 
 from astra_ns3.errors import BackendError
-from astra_ns3.studies.servers.messages import Ready, receive, send
-from astra_ns3.studies.servers.process import HelperProcess
+from astra_ns3.experiments.servers.messages import Ready, receive, send
+from astra_ns3.experiments.servers.process import HelperProcess
 from astra_ns3.studies.task import PointOutcome, PointTask
 from astra_ns3.studies.workers.contract import MOST_DEATHS_IN_A_ROW, Crew, StartWorkers, WorkersDied
 from astra_ns3.studies.workers.local_worker import NotPlayed

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from astra_ns3.experiments.isolated.launching import ChildEnds, forked
 from astra_ns3.experiments.isolated.process import ChildProcess
 from astra_ns3.experiments.isolated.warming import warm_up
-from astra_ns3.studies.servers.messages import Ended, NotStarted, Play, Ready, ServerKind, Started, receive, send
+from astra_ns3.experiments.servers.messages import Ended, NotStarted, Play, Ready, ServerKind, Started, receive, send
 
 IDLE_SECONDS = 900.0
 """A server that nobody has asked for so long ends: its worker may be one that a killed study has left on a cluster."""

@@ -13,7 +13,7 @@ from astra_ns3.config.transports.roce_control import OwnControl
 from astra_ns3.errors import InputError
 from astra_ns3.experiments.options import ANALYTICAL, network_with_options
 from astra_ns3.experiments.request import RunRequest
-from astra_ns3.studies.servers.messages import ServerKind
+from astra_ns3.experiments.servers.messages import ServerKind
 
 
 def kind_of(request: RunRequest) -> ServerKind:

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from astra_ns3.errors import BackendError
-from astra_ns3.studies.servers.messages import ServerKind
-from astra_ns3.studies.servers.warm_server import WarmServer
+from astra_ns3.experiments.servers.messages import ServerKind
+from astra_ns3.experiments.servers.warm_server import WarmServer
 from astra_ns3.studies.task import Unplayed
 
 MOST_IDLE = 3

@@ -14,10 +14,19 @@ from astra_ns3.errors import BackendError
 from astra_ns3.experiments.isolated.interruption import STOP_SIGNALS
 from astra_ns3.experiments.isolated.launching import ChildEnds, Launch
 from astra_ns3.experiments.request import RunRequest
+from astra_ns3.experiments.servers.messages import (
+    Ended,
+    NotStarted,
+    Play,
+    Ready,
+    ServerKind,
+    Started,
+    Unplayed,
+    receive,
+    send,
+)
+from astra_ns3.experiments.servers.process import HelperProcess, has_news
 from astra_ns3.experiments.watch import Watch
-from astra_ns3.studies.servers.messages import Ended, NotStarted, Play, Ready, ServerKind, Started, receive, send
-from astra_ns3.studies.servers.process import HelperProcess, has_news
-from astra_ns3.studies.task import Unplayed
 
 _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 """A process may only be forked safely while it has one thread; NumPy's linear algebra would start more."""
@@ -32,7 +41,7 @@ class WarmServer:
         self.kind = kind
         self._ready = False
         try:
-            self._process = HelperProcess("astra_ns3.studies.servers.server", _ONE_THREAD)
+            self._process = HelperProcess("astra_ns3.experiments.servers.server", _ONE_THREAD)
         except OSError as error:
             raise BackendError(f"no server for the study's points could be started: {error.strerror}") from error
         self._connection = self._process.connection
@@ -72,9 +81,7 @@ class WarmServer:
         try:
             message, _ = receive(self._connection)
         except ConnectionError as error:
-            raise BackendError(
-                f"a server for the study's points could not be started: {self._process.last_words()}"
-            ) from error
+            raise BackendError(f"a server for runs could not be started: {self._process.last_words()}") from error
         assert isinstance(message, Ready)
         self._ready = True
 
@@ -88,7 +95,7 @@ class WarmServer:
             send(self._connection, Play(request, watch), [ends.connection.fileno(), ends.errors, ends.clock])
             answer, files = receive(self._connection)
         except ConnectionError as error:
-            raise BackendError(f"the server of the study's points died: {self._process.last_words()}") from error
+            raise BackendError(f"the server of the run died: {self._process.last_words()}") from error
         if isinstance(answer, NotStarted):
             kind = Unplayed if answer.passing else BackendError
             raise kind(f"no process could be made for the run: {answer.reason}")

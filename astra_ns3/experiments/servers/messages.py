@@ -11,11 +11,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from astra_ns3.errors import BackendError
 from astra_ns3.experiments.request import RunRequest
 from astra_ns3.experiments.watch import Watch
 
 _LENGTH = struct.Struct("!Q")
 _MOST_FILES = 3
+
+
+class Unplayed(BackendError):
+    """A point was cut off by something that has nothing to do with it: a batch system's signal, a full disk."""
 
 
 @dataclass(frozen=True)
