@@ -273,6 +273,57 @@ class LinesThatChange : public TestCase
     }
 };
 
+class AWindowFollowsThePathUnlessAControlHasSetIt : public TestCase
+{
+  public:
+    AWindowFollowsThePathUnlessAControlHasSetIt()
+        : TestCase("the path's window follows the path, and never takes the place of one that a "
+                   "congestion control has set")
+    {
+    }
+
+  private:
+    void DoRun() override
+    {
+        for (const uint64_t ownBytes : {uint64_t{0}, uint64_t{7'777}})
+        {
+            RoceParameters parameters;
+            parameters.windowOfPath = true;
+            TwoWays network(parameters);
+            network.bench.Send(0, 1, MESSAGE_BYTES);
+            uint64_t beforeBytes = 0;
+            Simulator::Schedule(TimeStep(10 * MICROSECOND_PS), [&network, &beforeBytes, ownBytes] {
+                const RoceQueueSender& sender = network.lastPair.Get().GetSender();
+                beforeBytes = sender.GetWindowBytes();
+                if (ownBytes > 0) // as a congestion control does
+                {
+                    const_cast<RoceQueueSender&>(sender).SetWindowBytes(ownBytes);
+                }
+            });
+            uint64_t afterBytes = 0;
+            FabricChange change;
+            change.timePs = 15 * MICROSECOND_PS;
+            change.links = {{0, true, 50 * GBPS, DELAY_PS, 0.0},
+                            {1, true, 50 * GBPS, 4 * DELAY_PS, 0.0}};
+            network.changes.Schedule(change);
+            Simulator::Schedule(TimeStep(16 * MICROSECOND_PS), [&network, &afterBytes] {
+                afterBytes = network.lastPair.Get().GetSender().GetWindowBytes();
+            });
+            Simulator::Stop(TimeStep(17 * MICROSECOND_PS));
+            Simulator::Run();
+            NS_TEST_EXPECT_MSG_GT(beforeBytes, 0U, "a window");
+            if (ownBytes > 0)
+            {
+                NS_TEST_EXPECT_MSG_EQ(afterBytes, ownBytes, "the control's");
+            }
+            else
+            {
+                NS_TEST_EXPECT_MSG_LT(afterBytes, beforeBytes, "the slower path's is smaller");
+            }
+        }
+    }
+};
+
 class RoceChangesTestSuite : public TestSuite
 {
   public:
@@ -282,6 +333,7 @@ class RoceChangesTestSuite : public TestSuite
         AddTestCase(new QueuePairsLeaveDeadPorts);
         AddTestCase(new NoWayIsNoEnd);
         AddTestCase(new LinesThatChange);
+        AddTestCase(new AWindowFollowsThePathUnlessAControlHasSetIt);
     }
 };
 
