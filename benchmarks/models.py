@@ -1,4 +1,4 @@
-"""Every model file at full size, an iteration on the analytical network with queues: a row of docs/models.md's table for each.
+"""Every model file at full size, an iteration with queues at links: a row of docs/models.md's table for each.
 
 The network is inputs/network/roce-nvswitch-clos-128.yaml, servers of 8 NPUs with NVSwitches below leaves and spines,
 with as many servers as a model needs where that is more than 16. One chunk a collective. A process each; seconds are of

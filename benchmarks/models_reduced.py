@@ -40,7 +40,9 @@ REDUCED = (
         CLOS,
     ),
     Reduced("ResNet-50, data 16, one switch", "resnet-50", {}, "roce-16.yaml"),
-    Reduced("BERT-large, 2 layers, data 32, 2:1 oversubscribed", "bert-large", {"model.layers": 2}, "leaf-spine-32.yaml"),
+    Reduced(
+        "BERT-large, 2 layers, data 32, 2:1 oversubscribed", "bert-large", {"model.layers": 2}, "leaf-spine-32.yaml"
+    ),
 )
 
 

@@ -7,8 +7,11 @@ import pickle
 import resource
 import socket
 import struct
+import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from astra_ns3.errors import BackendError
@@ -39,11 +42,49 @@ class Ready:
 
 
 @dataclass(frozen=True)
+class Surroundings:
+    """What a run takes over from the process that asks for it, as if it were forked there."""
+
+    folder: str
+    mask: int | None
+    """Of new files' permissions; None: not known."""
+    modules: tuple[str, ...]
+    environment: tuple[tuple[str, str], ...]
+
+    @classmethod
+    def here(cls) -> Surroundings:
+        """Return those of this process."""
+        return cls(str(Path.cwd()), _mask(), tuple(sys.path), tuple(os.environ.items()))
+
+    def take_over(self) -> None:
+        """Make them those of this process; raises OSError if the folder is gone."""
+        os.chdir(self.folder)
+        if self.mask is not None:
+            os.umask(self.mask)
+        sys.path[:] = self.modules
+        os.environ.clear()
+        os.environ.update(self.environment)
+
+
+def _mask() -> int | None:
+    """Not by ``os.umask``, which can only tell by changing it, for all threads."""
+    with suppress(OSError, ValueError):
+        for line in Path("/proc/self/status").read_text(encoding="ascii", errors="replace").splitlines():
+            if line.startswith("Umask:"):
+                return int(line.split()[1], 8)
+    return None
+
+
+@dataclass(frozen=True)
 class Play:
-    """Fork a child that plays a request; with it come its socket, its standard error and its clock."""
+    """Fork a child that plays a request; with it come its socket, its standard error and its clock.
+
+    ``surroundings``: what the child takes over first; None: the server's own.
+    """
 
     request: RunRequest
     watch: Watch
+    surroundings: Surroundings | None = None
 
 
 @dataclass(frozen=True)

@@ -103,8 +103,19 @@ def _play(connection: socket.socket) -> None:
 
 def _fork(asked: Play, files: list[int], connection: socket.socket) -> ChildProcess:
     line, errors, clock = files
+
+    def leave() -> None:
+        """In the child: leave the server behind. What goes wrong must not play on as a second server."""
+        try:
+            connection.close()
+            if asked.surroundings is not None:
+                asked.surroundings.take_over()
+        except BaseException as error:
+            os.write(errors, f"{type(error).__name__}: {error}\n".encode())
+            os._exit(1)
+
     with socket.socket(fileno=os.dup(line)) as theirs:
-        child = forked(asked.request, asked.watch)(ChildEnds(theirs, errors, clock, connection.close))
+        child = forked(asked.request, asked.watch)(ChildEnds(theirs, errors, clock, leave))
     assert isinstance(child, ChildProcess)
     return child
 

@@ -10,65 +10,53 @@ import os
 import pickle
 import resource
 import signal
-import sys
 import threading
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
-from pathlib import Path
-from typing import Any
 
 from astra_ns3.errors import AstraNs3Error
 from astra_ns3.experiments.isolated.launching import Child, ChildEnds, Launch, forked
 from astra_ns3.experiments.request import RunRequest
 from astra_ns3.experiments.servers.kind import kind_of
-from astra_ns3.experiments.servers.messages import ServerKind, Unplayed
+from astra_ns3.experiments.servers.messages import ServerKind, Surroundings, Unplayed
 from astra_ns3.experiments.servers.warm_server import WarmServer
 from astra_ns3.experiments.watch import Watch
 
 _MOST_IDLE = 2
 """So many wait for a run, each of a quarter of a gigabyte; they end by themselves when nobody asks them for long."""
 
-_Surroundings = tuple[Any, ...]
-
-
-def _surroundings(kind: ServerKind) -> _Surroundings:
-    """What a server has taken over from this process when it was started, and must be the same for a run."""
-    mask = os.umask(0)
-    os.umask(mask)
-    return kind, os.getpid(), str(Path.cwd()), mask, tuple(sys.path), tuple(sorted(os.environ.items()))
-
 
 @dataclass
 class _Servers:
-    """Idle servers, by what they were started in; ``lock``: several threads may ask at once."""
+    """Idle servers; ``lock``: several threads may ask at once."""
 
     lock: threading.Lock = field(default_factory=threading.Lock)
-    idle: list[tuple[_Surroundings, WarmServer]] = field(default_factory=list)
+    idle: list[WarmServer] = field(default_factory=list)
 
-    def take(self, kind: ServerKind) -> tuple[_Surroundings, WarmServer]:
+    def take(self, kind: ServerKind) -> WarmServer:
         """A server for a run; the caller gives it back."""
-        wanted = _surroundings(kind)
         with self.lock:
-            for place, (surroundings, server) in enumerate(self.idle):
-                if surroundings == wanted and server.lives:
+            for place, server in enumerate(self.idle):
+                if server.kind == kind and server.lives:
                     return self.idle.pop(place)
-        return wanted, WarmServer(kind)
+        return WarmServer(kind)
 
-    def give(self, surroundings: _Surroundings, server: WarmServer) -> None:
+    def give(self, server: WarmServer) -> None:
         """Keep it for the next run, if it lives; the one unused longest ends."""
         with self.lock:
-            mine = [each for each in self.idle if each[0][1] == os.getpid()]
-            self.idle = [*mine, (surroundings, server)] if server.lives else mine
-            gone = self.idle[: max(0, len(self.idle) - _MOST_IDLE)]
-            self.idle = self.idle[len(gone) :]
-        for _, each in gone:
+            self.idle.append(server)
+            dead = [each for each in self.idle if not each.lives]
+            alive = [each for each in self.idle if each not in dead]
+            gone = dead + alive[: max(0, len(alive) - _MOST_IDLE)]
+            self.idle = [each for each in alive if each not in gone]
+        for each in gone:
             each.close()
 
 
 @cache
-def _servers() -> _Servers:
-    """Those of this interpreter."""
+def _servers(_process: int) -> _Servers:
+    """Those of a process: one that is forked from it has none of them."""
     return _Servers()
 
 
@@ -83,13 +71,13 @@ def served(request: RunRequest, watch: Watch) -> Launch:
         return forked(request, watch)
 
     def launch(ends: ChildEnds) -> Child:
-        surroundings, server = _servers().take(kind)
+        server = _servers(os.getpid()).take(kind)
         try:
-            child = server.launcher(replace(request, progress=None), watch)(ends)
+            child = server.launcher(replace(request, progress=None), watch, Surroundings.here())(ends)
         except (AstraNs3Error, Unplayed):
             server.close()
             return forked(request, watch)(ends)
-        return _Lent(child, surroundings, server)
+        return _Lent(child, server)
 
     return launch
 
@@ -97,8 +85,8 @@ def served(request: RunRequest, watch: Watch) -> Launch:
 class _Lent:
     """A served child whose server goes back when it has ended: fulfils :class:`Child`."""
 
-    def __init__(self, child: Child, surroundings: _Surroundings, server: WarmServer) -> None:
-        self._child, self._surroundings, self._server = child, surroundings, server
+    def __init__(self, child: Child, server: WarmServer) -> None:
+        self._child, self._server = child, server
         self._waited = False
         self.usage: resource.struct_rusage | None = None
 
@@ -127,5 +115,5 @@ class _Lent:
         if not self._waited:
             self._waited = True
             with suppress(OSError):
-                _servers().give(self._surroundings, self._server)
+                _servers(os.getpid()).give(self._server)
         return status

@@ -21,6 +21,7 @@ from astra_ns3.experiments.servers.messages import (
     Ready,
     ServerKind,
     Started,
+    Surroundings,
     Unplayed,
     receive,
     send,
@@ -85,14 +86,14 @@ class WarmServer:
         assert isinstance(message, Ready)
         self._ready = True
 
-    def launcher(self, request: RunRequest, watch: Watch) -> Launch:
-        """Have the server fork the child that plays ``request``."""
-        return partial(self._launch, request, watch)
+    def launcher(self, request: RunRequest, watch: Watch, surroundings: Surroundings | None = None) -> Launch:
+        """Have the server fork the child that plays ``request``, in its own or other surroundings."""
+        return partial(self._launch, Play(request, watch, surroundings))
 
-    def _launch(self, request: RunRequest, watch: Watch, ends: ChildEnds) -> ServedChild:
+    def _launch(self, wanted: Play, ends: ChildEnds) -> ServedChild:
         self.wait_until_warm()
         try:
-            send(self._connection, Play(request, watch), [ends.connection.fileno(), ends.errors, ends.clock])
+            send(self._connection, wanted, [ends.connection.fileno(), ends.errors, ends.clock])
             answer, files = receive(self._connection)
         except ConnectionError as error:
             raise BackendError(f"the server of the run died: {self._process.last_words()}") from error
