@@ -30,6 +30,7 @@ def seconds_and_messages(collective: str, chunks: int, active: int, size: int) -
             system=parse_system(keys),
             network=AnalyticalNetwork(grid=(dimension,)),
             backend="analytical",
+            isolated=False,
         )
     return result.metadata["timing"]["simulation_seconds"], result.metadata["statistics"]["messages"]
 

@@ -52,7 +52,7 @@ def system(case: str) -> str:
 PLAY = """
 import json, resource, sys
 from astra_ns3 import run
-result = run(workload=sys.argv[1], system=sys.argv[2], network=sys.argv[3], backend="analytical")
+result = run(workload=sys.argv[1], system=sys.argv[2], network=sys.argv[3], backend="analytical", isolated=False)
 usage = resource.getrusage(resource.RUSAGE_SELF)
 print(json.dumps({"cpu_seconds": round(usage.ru_utime + usage.ru_stime, 1), "peak_mb": usage.ru_maxrss // 1000}))
 """

@@ -64,6 +64,7 @@ def test_a_deadlock_is_an_error_that_names_npu_layer_collective_chunk_and_messag
             network=star(2),
             backend=backend,
             output=tmp_path / "out",
+            isolated=False,  # where the ring is changed
         )
     assert stalled.value.exit_status == 3
     message = str(stalled.value)

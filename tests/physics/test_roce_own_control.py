@@ -13,7 +13,7 @@ from support.star_network import Played, incast, one_message, play
 
 import astra_ns3
 from astra_ns3.config.network.packet_network import NetworkConfig
-from astra_ns3.errors import HookFailed, InputError
+from astra_ns3.errors import InputError
 from astra_ns3.workload.files.astra_sim import parse_workload
 
 SENDERS = 4
@@ -80,17 +80,18 @@ def python_control(folder: Path, method: str) -> str:
         "def packet_sent(self, sender, bytes): raise LookupError('no such thing')",
     ],
 )
-def test_an_exception_in_a_python_control_comes_out_as_itself(method: str, tmp_path: Path) -> None:
+def test_an_exception_in_a_python_control_names_its_line(method: str, tmp_path: Path) -> None:
     network = roce_star(2, congestion_control=python_control(tmp_path, method))
-    with pytest.raises(LookupError, match="no such thing"):
+    with pytest.raises(InputError, match=r"mine\.py:5: Mine failed: LookupError: no such thing$") as told:
         play(network, one_message(), SIZE)
+    assert isinstance(told.value.__cause__, LookupError)
     assert play(roce_star(2), one_message(), SIZE).finish_ps == LINE.message_ps(SIZE, 1000)  # the next run is untouched
 
 
-def test_an_exception_as_a_python_control_is_made_comes_out_as_itself(tmp_path: Path) -> None:
+def test_an_exception_as_a_python_control_is_made_names_its_line(tmp_path: Path) -> None:
     path = tmp_path / "mine.py"
     path.write_text("class Mine:\n    def __init__(self, parameters):\n        raise LookupError('no such thing')\n")
-    with pytest.raises(LookupError, match="no such thing"):
+    with pytest.raises(InputError, match=r"mine\.py:3: Mine failed: LookupError: no such thing$"):
         play(roce_star(2, congestion_control=f"{path}:Mine"), one_message(), SIZE)
 
 
@@ -213,14 +214,16 @@ def test_a_python_control_that_asks_for_telemetry_sees_what_each_switch_reported
         "telemetry = 'hops'\n\n    def ack_received(self, sender, ack):\n"
         "        if ack.acknowledged_bytes == 1000:\n            raise LookupError(ack.telemetry)"
     )
-    with pytest.raises(LookupError) as caught:
+    with pytest.raises(InputError) as caught:
         play(roce_star(2, congestion_control=python_control(tmp_path, method)), one_message(), SIZE)
-    assert caught.value.args == ([hop],)
+    cause = caught.value.__cause__
+    assert cause is not None
+    assert cause.args == ([hop],)
 
 
 def test_what_a_python_control_raises_names_its_file_and_line_in_a_run(tmp_path: Path) -> None:
     network = roce_star(2, congestion_control=python_control(tmp_path, "def ack_received(self, sender, ack): ack.rtt"))
-    with pytest.raises(HookFailed, match=r"\.py:\d+: the congestion control failed: AttributeError: .*'rtt'"):
+    with pytest.raises(InputError, match=r"mine\.py:5: Mine failed: AttributeError: .*'rtt'$"):
         astra_ns3.run(
             workload=parse_workload("MICRO\n1\nlayer -1 0 NONE 0 0 NONE 0 0 ALLREDUCE 4000 0\n", "micro"),
             system=Path(__file__).parents[2] / "inputs/system/flat.yaml",

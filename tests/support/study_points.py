@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -138,7 +138,8 @@ def study_process(
         yield process
     finally:
         for pid in processes_of(mark):
-            os.kill(pid, signal.SIGKILL)
+            with suppress(ProcessLookupError):  # it may end by itself
+                os.kill(pid, signal.SIGKILL)
         process.communicate()
 
 

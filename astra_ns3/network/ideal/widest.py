@@ -41,10 +41,11 @@ def plain_way(graph: Graph, tables: RouteTables, source: int, destination: int) 
 def widest_way(graph: Graph, tables: RouteTables, source: int, destination: int) -> Way:
     """Return the path of which each step is the fastest line, the least delay and all rates of the equal ways there.
 
-    It is the plain one where equal ways have different numbers of lines. Raises InputError if nothing leads there.
+    It is the plain one where there is one way only, or equal ways have different numbers of lines. Raises InputError
+    if nothing leads there.
     """
     steps = _steps(graph, tables, source, destination)
-    if steps is None:
+    if steps is None or all(len(step) == 1 for step in steps):
         return plain_way(graph, tables, source, destination)
     fastest = [max(step, key=lambda link: link.rate_bps) for step in steps]
     return Way(

@@ -61,6 +61,7 @@ RocePath::FindWidest(const FabricNetDevice& from, uint32_t port, uint32_t destin
 {
     RocePath path;
     std::vector<const FabricPort*> step{PeekPointer(from.GetPort(port))};
+    bool oneWay = true;
     while (true)
     {
         const FabricPort* fastest = step.front();
@@ -81,9 +82,10 @@ RocePath::FindWidest(const FabricNetDevice& from, uint32_t port, uint32_t destin
         path.Append(fastest);
         path.delayPs += delayPs - fastest->GetDelayPs();
         path.width.push_back(rateBps / static_cast<double>(fastest->GetRateBps()));
+        oneWay = oneWay && step.size() == 1;
         if (switches.empty())
         {
-            return path;
+            return oneWay ? Find(from, port, destination) : path;
         }
         if (++path.switches > MOST_SWITCHES)
         {
