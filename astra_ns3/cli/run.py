@@ -55,7 +55,7 @@ def run_command(as_json: bool, log_level: str, quiet: bool, seeds: int | None, *
         raise InputError("--record needs an output folder: add --path DIR")
     if seeds is not None:
         return _run_seeds(request, seeds, as_json)
-    outcome = execute(request)
+    outcome = execute(request, tables_kept=False)
     run_is_over()
     if outcome.error is not None:
         status = outcome.error.exit_status

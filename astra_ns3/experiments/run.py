@@ -79,10 +79,13 @@ def run_of(request: Callable[Asked, RunRequest]) -> Callable[Asked, Result]:
 run = run_of(RunRequest)
 
 
-def execute(request: RunRequest, *, launcher: Launcher = forked, aloud: bool = True) -> Outcome:
+def execute(
+    request: RunRequest, *, launcher: Launcher = forked, aloud: bool = True, tables_kept: bool = True
+) -> Outcome:
     """As :func:`run`, but a run that stopped on its way is returned with its error instead of raised.
 
     Of an isolated run ``launcher`` starts the child, and unless it is ``aloud`` nobody hears what is printed there.
+    ``tables_kept``: whoever asks reads the result's tables, without an output folder too.
     Raises InputError, and BackendError, LimitReached or Interrupted if the run had not begun; nothing was written then.
     """
     request.check()
@@ -91,9 +94,12 @@ def execute(request: RunRequest, *, launcher: Launcher = forked, aloud: bool = T
     with Interruption(noting=request.in_a_child) as interruption:
         try:
             if request.in_a_child:
-                outcome = _in_a_child(request, watch, destination, interruption, launcher(request, watch), aloud)
+                launch = launcher(request, watch)
+                outcome = _in_a_child(
+                    request, watch, destination, interruption, launch, aloud=aloud, tables_kept=tables_kept
+                )
             else:
-                outcome = _here(request, watch, destination)
+                outcome = _here(request, watch, destination, tables_kept=tables_kept)
             asked_to_stop = interruption.noted_at is not None
             if asked_to_stop and outcome.error is None:
                 # It came when everything was played: nothing is missing, but who asked for an end gets one.
@@ -105,13 +111,13 @@ def execute(request: RunRequest, *, launcher: Launcher = forked, aloud: bool = T
             destination.discard()
 
 
-def _here(request: RunRequest, watch: Watch, destination: Destination) -> Outcome:
+def _here(request: RunRequest, watch: Watch, destination: Destination, *, tables_kept: bool) -> Outcome:
     reporter = LocalReporter(watch, request.progress)
     reporter.stage("reading the files")
     with no_search():
         inputs = load_inputs(request.workload, request.system, request.network, request, tell=reporter.stage)
     description = describe(inputs)
-    warnings = _opened(request, description, destination)
+    warnings = _opened(request, description, destination, tables_kept=tables_kept)
     recorder = recorder_options(destination.directory, request.record, destination.tables)
     played = play(request, inputs, recorder, watch, reporter)
     with _undisturbed():
@@ -124,12 +130,15 @@ def _in_a_child(
     destination: Destination,
     interruption: Interruption,
     launch: Launch,
+    *,
     aloud: bool,
+    tables_kept: bool,
 ) -> Outcome:
     described: list[tuple[Description, list[str]]] = []
 
     def open_destination(description: Description) -> tuple[Recorder, TableSink | None]:
-        described.append((description, _opened(request, description, destination)))
+        warnings = _opened(request, description, destination, tables_kept=tables_kept)
+        described.append((description, warnings))
         return Recorder(destination.directory, tuple(request.record)), destination.tables
 
     supervisor = Supervisor(launch, watch, request.end, request.progress, interruption, open_destination, aloud=aloud)
@@ -138,10 +147,10 @@ def _in_a_child(
     return _saved(request, description, played, watch, destination, warnings)
 
 
-def _opened(request: RunRequest, description: Description, destination: Destination) -> list[str]:
+def _opened(request: RunRequest, description: Description, destination: Destination, *, tables_kept: bool) -> list[str]:
     """Warn of what the inputs make doubtful, and open the destination; the warnings."""
     warnings = list(description.warnings)
-    if request.output is None and description.asked_to_observe:
+    if request.output is None and description.asked_to_observe and not tables_kept:
         warnings.append("what the network file observes is lost at the end: no output folder was named")
     for warning in warnings:
         _LOG.warning("%s", warning)

@@ -104,7 +104,7 @@ def _one(request: RunRequest, seed: int, *, may_be_wrong: bool) -> tuple[Outcome
     """Play one seed; ``may_be_wrong``: it is the first, which finds out whether the inputs are."""
     output = None if request.output_path is None else seed_folder(request.output_path, seed)
     try:
-        outcome = execute(replace(request, seed=seed, output=output))
+        outcome = execute(replace(request, seed=seed, output=output), tables_kept=False)
     except AstraNs3Error as error:
         if may_be_wrong and isinstance(error, InputError):
             raise

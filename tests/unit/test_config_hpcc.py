@@ -19,7 +19,8 @@ from astra_ns3.config.topology.kinds import FileTopology
 from astra_ns3.config.topology.switch import SwitchConfig
 from astra_ns3.errors import InputError
 from astra_ns3.experiments.inputs import Options, load_inputs
-from astra_ns3.experiments.run import run
+from astra_ns3.experiments.request import RunRequest
+from astra_ns3.experiments.run import execute
 from astra_ns3.system.file import parse_system
 from astra_ns3.topology.registry import build_graph
 from astra_ns3.transport.control_sets import Line, in_force
@@ -364,9 +365,9 @@ def test_a_config_txt_is_known_by_all_its_lines(text: str, expected: bool) -> No
     assert looks_like_hpcc(text) is expected
 
 
-@pytest.mark.parametrize("ours", [False, True])
-def test_what_an_import_observes_is_not_missed_without_an_output_folder(
-    ours: bool, tmp_path: Path, caplog: pytest.LogCaptureFixture
+@pytest.mark.parametrize(("ours", "kept"), [(False, False), (True, False), (True, True)])
+def test_what_is_observed_is_missed_where_a_file_of_ours_asks_for_it_and_nobody_keeps_it(
+    ours: bool, kept: bool, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     path = written(tmp_path, PFC_OUTPUT_FILE="pfc.txt")
     network = read_network_file(path).network
@@ -375,8 +376,15 @@ def test_what_an_import_observes_is_not_missed_without_an_output_folder(
     workload = parse_workload("MICRO\n1\nlayer -1 0 NONE 0 0 NONE 0 0 ALLREDUCE 3000 0\n", "micro")
     system = parse_system(SYSTEM)
     with caplog.at_level("WARNING", logger="astra_ns3"):  # whatever a test before has set
-        run(workload=workload, system=system, network=network if ours else path, backend=FakeBackend(3))
-    assert ("what the network file observes is lost" in caplog.text) == ours
+        request = RunRequest(
+            workload=workload,
+            system=system,
+            network=network if ours else path,
+            backend=FakeBackend(3),
+            isolated=False,
+        )
+        execute(request, tables_kept=kept)
+    assert ("what the network file observes is lost" in caplog.text) == (ours and not kept)
 
 
 def test_the_preset_holds_unless_another_one_is_asked_for(tmp_path: Path) -> None:

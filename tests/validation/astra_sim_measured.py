@@ -158,6 +158,15 @@ GROUPS = [
                 note=_CUT,
             ),
             Comparison(
+                "astra-sim-2-chakra",
+                "2: 405 runs of Chakra traces, 357 on its analytical networks, 48 on ns-3; each NPU and node",
+                SOURCE_2,
+                "within 1 ns; ns-3: 1%",
+                recorded("401 of 405", "equal"),
+                "tests/regression/test_graphs_astra_sim_2.py",
+                note="by its test; the other four: [graphs](graphs.md#validation)",
+            ),
+            Comparison(
                 "astra-sim-docs",
                 "2: all-reduce of 1 MiB on a ring of 8, as in its documentation",
                 "astra-sim-docs",

@@ -57,13 +57,12 @@ GROUPS = [
                 "57.3 and 700.7 us",
                 "its topology file isn't printed",
             ),
-            _row("chakra", "Chakra traces of ASTRA-sim 2", "ASTRA-sim 2", "", "not read yet"),
             _row(
                 "simai",
                 "AICB workloads on SimAI",
                 "NSDI 2025",
                 "98.1% alignment with hardware",
-                "its workload files aren't read yet",
+                "its workloads are [read and played](simai.md); the hardware's times aren't published with their files",
             ),
             _row("tcp-real", "TCP of an operating system", "", "", "ns-3's TCP is what runs; no testbed here"),
             _row(
