@@ -284,6 +284,34 @@ class ArrivalsAndDeparturesOfOnePicosecond : public TestCase
     }
 };
 
+class KeptMemoryLeavesSomeToShare : public TestCase
+{
+  public:
+    KeptMemoryLeavesSomeToShare()
+        : TestCase("headrooms and reserves that need the whole memory are refused, one byte less "
+                   "is not")
+    {
+    }
+
+  private:
+    void DoRun() override
+    {
+        // Two ports, two lossless priorities: 2 x (1000 + 250) + 2 x (3000 + 250) bytes.
+        constexpr uint64_t KEPT_BYTES = 9'000;
+        const FabricPfc pfc{(1U << 3) | (1U << 4), 250, 0};
+        const std::vector<FabricSharedBuffer::PfcPort> ports{{1'000, 0.1}, {3'000, 0.1}};
+        for (const auto& [capacity, fits] : {std::pair{KEPT_BYTES - 1, false},
+                                             std::pair{KEPT_BYTES, false},
+                                             std::pair{KEPT_BYTES + 1, true}})
+        {
+            const auto memory =
+                CreateObjectWithAttributes<FabricSharedBuffer>("Capacity", UintegerValue(capacity));
+            NS_TEST_EXPECT_MSG_EQ(memory->UsePfc(pfc, ports), fits, "capacity " << capacity);
+            memory->Dispose();
+        }
+    }
+};
+
 class FabricSharedBufferTestSuite : public TestSuite
 {
   public:
@@ -293,6 +321,7 @@ class FabricSharedBufferTestSuite : public TestSuite
         AddTestCase(new ArrivalsAndDeparturesOfOnePicosecond);
         AddTestCase(new PauseFrameThatWaitsAlone);
         AddTestCase(new AnEventInThePastIsAnError);
+        AddTestCase(new KeptMemoryLeavesSomeToShare);
     }
 };
 
