@@ -131,6 +131,38 @@ def test_a_trace_of_one_rank_is_played_by_all(files: dict[str, str], caplog: pyt
         run(workload=SmallGraphs(alone.graphs * 2), **others)
 
 
+@pytest.mark.parametrize("compat", ["none", "astra-sim-2"])
+@pytest.mark.parametrize("command", ["run", "validate"])
+def test_a_trace_of_one_rank_that_receives_is_refused_in_one_line(
+    command: str, compat: str, files: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """All four would wait for NPU 1, which sends to none of them."""
+    write_chakra(SmallGraphs(((compute(0, 10), receive(1, 1, 1 << 16, 0)),)), tmp_path / "alone")
+    trace = tmp_path / "alone.0.et"
+    inputs = ["-w", str(trace), "-s", files["system.json"], "-n", files["network.yml"], "--backend", "analytical"]
+    before = sorted(tmp_path.rglob("*"))
+    output = ["-o", str(tmp_path / "out")] if command == "run" else []
+    assert status_of([command, *inputs, *output, "--compat", compat]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line == (
+        f"astra-ns3: error: {trace}: node 1 'r1': waits for a message of NPU 1, and is played by all 4 NPUs, to which "
+        "that one doesn't send; name the traces of all ranks by their prefix"
+    )
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_a_replayed_trace_of_one_rank_may_receive(files: dict[str, str], tmp_path: Path) -> None:
+    (tmp_path / "replay.json").write_text(json.dumps(SYSTEM | {"replay-only": 1}), encoding="utf-8")
+    alone = SmallGraphs(((compute(0, 10), receive(1, 1, 1 << 16, 0)),))
+    result = run(
+        workload=alone,
+        system=tmp_path / "replay.json",
+        network=files["network.yml"],
+        backend="analytical",
+    )
+    assert result.complete
+
+
 def test_groups_are_of_graphs_alone(files: dict[str, str]) -> None:
     options: dict[str, Any] = {
         "system": files["system.json"],
