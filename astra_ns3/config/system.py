@@ -33,8 +33,9 @@ _ONLY_WITHOUT_EFFECT: Mapping[str, tuple[int, ...]] = {
     "boost-mode": (0, 1),
     # Of ASTRA-sim 2: which of its own log files it writes.
     "trace-enabled": (0, 1),
-    "track-local-mem": (0,),
 }
+_MEMORY_TRACE = "local-mem-trace-filename"
+"""Of ASTRA-sim 2: where ``track-local-mem`` writes."""
 
 
 _MOST_LEFT_OUT = 0.01
@@ -118,10 +119,11 @@ class SystemConfig(ConfigModel):
     """Up to so long an NPU waits before it starts a phase, at random; ours."""
     active_chunks_per_dimension: _Positive = Field(alias="active-chunks-per-dimension", default=1)
     preferred_dataset_splits: _Splits = Field(alias="preferred-dataset-splits")
-    all_reduce: _Algorithms = Field(alias="all-reduce-implementation")
-    reduce_scatter: _Algorithms = Field(alias="reduce-scatter-implementation")
-    all_gather: _Algorithms = Field(alias="all-gather-implementation")
-    all_to_all: _Algorithms = Field(alias="all-to-all-implementation")
+    all_reduce: _Algorithms = Field(alias="all-reduce-implementation", default=())
+    """An algorithm for each dimension, or a flat one; without one no such collective is played. As the next three."""
+    reduce_scatter: _Algorithms = Field(alias="reduce-scatter-implementation", default=())
+    all_gather: _Algorithms = Field(alias="all-gather-implementation", default=())
+    all_to_all: _Algorithms = Field(alias="all-to-all-implementation", default=())
     collective_optimization: Literal["baseline", "localBWAware"] = Field(
         alias="collective-optimization", default="baseline"
     )
@@ -144,6 +146,10 @@ class SystemConfig(ConfigModel):
     """The NPU's peak in TFLOP/s (10**12), for the roofline (ASTRA-sim 2)."""
     replay_only: _Switch = Field(alias="replay-only", default=False)
     """Whether each node of a graph lasts as long as the trace says, and nothing is sent (ASTRA-sim 2)."""
+
+    track_local_memory: _Switch = Field(alias="track-local-mem", default=False)
+    """Whether ASTRA-sim 2 writes when which tensors of a graph are in memory; here only a warning says that nothing
+    does."""
 
     remote_memory: RemoteMemory | None = Field(alias="remote-memory", default=None)
     """Memory besides the NPU's own, which nodes of graphs load from and store to (ASTRA-sim 2 has it in a file)."""
@@ -176,6 +182,15 @@ class SystemConfig(ConfigModel):
         return self
 
     @property
+    def warnings(self) -> tuple[str, ...]:
+        """What is asked for and isn't done, each one line."""
+        if not self.track_local_memory:
+            return ()
+        return (
+            "key 'track-local-mem': changes no time, and the trace of memory that ASTRA-sim 2 writes isn't written",
+        )
+
+    @property
     def scaled_endpoint_delay_ns(self) -> int:
         """The endpoint delay times the injection scale, rounded down to a nanosecond."""
         return int(self.endpoint_delay_ns * self.injection_scale)
@@ -187,11 +202,7 @@ class SystemConfig(ConfigModel):
             if key in data and _whole_number(data[key]) not in allowed:  # true is 1, as in ASTRA-sim 2
                 words = " or ".join(str(value) for value in allowed)
                 raise key_error(key, f"found {shown(data[key])}, which is not supported yet; supported: {words}")
-        known = {key: value for key, value in data.items() if key not in _ONLY_WITHOUT_EFFECT}
-        for key in _KEYS.values():
-            name = f"{key.replace('_', '-')}-implementation"
-            if known.get(f"{name}-custom"):
-                known.setdefault(name, "ring")  # never played
+        known = {key: value for key, value in data.items() if key not in (*_ONLY_WITHOUT_EFFECT, _MEMORY_TRACE)}
         memory = _decimal(known.get("local-mem-bw"))
         if isinstance(memory, (int, float)) and 0 < memory <= 1e9 and "reduction-bytes-per-ns" not in known:
             known["reduction-bytes-per-ns"] = _whole_bytes_per_ns(memory)
@@ -203,12 +214,15 @@ class SystemConfig(ConfigModel):
         A collective without a line of its own (broadcast, reduce, barrier, point-to-point) uses the all-reduce's.
         """
         key = _KEYS.get(kind, "all_reduce")
+        name = f"{key.replace('_', '-')}-implementation"
         if self._before_cuts is not None:
             self._before_cuts.algorithms(kind, self._dimensions_before_cuts)
         algorithms: tuple[str, ...] = getattr(self, key)
+        if not algorithms:
+            raise InputError(f"key '{name}' is missing, which the workload's {kind.name.lower()} needs")
         if len(algorithms) != dimensions and not is_flat(algorithms[0]):
             raise InputError(
-                f"key '{key.replace('_', '-')}-implementation': found {_counted(len(algorithms), 'algorithm')} "
+                f"key '{name}': found {_counted(len(algorithms), 'algorithm')} "
                 f"({'_'.join(algorithms)}), expected {dimensions}: the network has "
                 f"{_counted(dimensions, 'dimension')}, and each needs one"
             )
@@ -223,7 +237,7 @@ class SystemConfig(ConfigModel):
 
     def for_one_ring(self) -> SystemConfig:
         """The same system for groups of one dimension: the algorithms of lists with one name, else rings."""
-        lists = {key: getattr(self, key) if len(getattr(self, key)) == 1 else ("ring",) for key in _KEYS.values()}
+        lists = {key: getattr(self, key) if len(getattr(self, key)) <= 1 else ("ring",) for key in _KEYS.values()}
         return self.model_copy(update=lists)
 
     def for_parts(self, parts: Sequence[int]) -> SystemConfig:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -158,6 +158,7 @@ def load_inputs(
         tuple(
             dict.fromkeys(
                 (
+                    *_told_with_place(system, system_config.warnings),
                     *read_in_network.warnings,
                     *(f"{_place(network, read_in_network, words)}{words}" for words in unobserved),
                     *warnings,
@@ -211,6 +212,11 @@ def _observed(network: AnyNetwork, options: Options) -> tuple[AnyNetwork, list[s
 def _place(value: object, file: NetworkFile, words: str) -> str:
     """The file, and the line if it is known, in front of a warning; nothing if ``value`` is no path."""
     return f"{file.place_of(words) or os.fspath(value)}: " if isinstance(value, (str, os.PathLike)) else ""
+
+
+def _told_with_place(value: object, warnings: Sequence[str]) -> list[str]:
+    """Warnings with the file in front, if ``value`` is the path of one."""
+    return [f"{os.fspath(value)}: {words}" if isinstance(value, (str, os.PathLike)) else words for words in warnings]
 
 
 def _check_grid(network: AnyNetwork) -> None:

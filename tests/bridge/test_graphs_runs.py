@@ -12,6 +12,7 @@ from support.small_graphs import US, SmallGraphs, collective, compute, receive, 
 
 from astra_ns3 import run
 from astra_ns3.cli.main import status_of
+from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.core.compatibility import OURS
 from astra_ns3.config.formats.logical_topology import read_logical_topology
 from astra_ns3.config.formats.remote_memory import read_remote_memory
@@ -129,6 +130,69 @@ def test_a_trace_of_one_rank_is_played_by_all(files: dict[str, str], caplog: pyt
     assert result.metadata["collectives"] == 1
     with pytest.raises(InputError, match="has graphs for 2 NPUs, the network has 4; expected as many, or the trace of"):
         run(workload=SmallGraphs(alone.graphs * 2), **others)
+
+
+@pytest.mark.parametrize("compat", ["none", "astra-sim-2"])
+@pytest.mark.parametrize("command", ["run", "validate"])
+def test_a_trace_of_one_rank_that_receives_is_refused_in_one_line(
+    command: str, compat: str, files: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """All four would wait for NPU 1, which sends to none of them."""
+    write_chakra(SmallGraphs(((compute(0, 10), receive(1, 1, 1 << 16, 0)),)), tmp_path / "alone")
+    trace = tmp_path / "alone.0.et"
+    inputs = ["-w", str(trace), "-s", files["system.json"], "-n", files["network.yml"], "--backend", "analytical"]
+    before = sorted(tmp_path.rglob("*"))
+    output = ["-o", str(tmp_path / "out")] if command == "run" else []
+    assert status_of([command, *inputs, *output, "--compat", compat]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line == (
+        f"astra-ns3: error: {trace}: node 1 'r1': waits for a message of NPU 1, and is played by all 4 NPUs, to which "
+        "that one doesn't send; name the traces of all ranks by their prefix"
+    )
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_a_replayed_trace_of_one_rank_may_receive(files: dict[str, str], tmp_path: Path) -> None:
+    (tmp_path / "replay.json").write_text(json.dumps(SYSTEM | {"replay-only": 1}), encoding="utf-8")
+    alone = SmallGraphs(((compute(0, 10), receive(1, 1, 1 << 16, 0)),))
+    result = run(
+        workload=alone,
+        system=tmp_path / "replay.json",
+        network=files["network.yml"],
+        backend="analytical",
+    )
+    assert result.complete
+
+
+FOUR_KEYS = {"scheduling-policy": "FIFO", "preferred-dataset-splits": 1, "local-mem-bw": 50}
+"""Besides the graphs, all that ASTRA-sim 2's own file for collectives as graphs has."""
+
+
+def test_a_system_file_needs_no_algorithm_of_what_is_not_played(
+    files: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A graph as an all-reduce takes what it takes as a workload of its own; an all-gather is missed in one line."""
+    ring = SmallGraphs(tuple((send(0, (npu + 1) % 4, 1 << 16), receive(1, (npu - 1) % 4, 1 << 16)) for npu in range(4)))
+    write_chakra(ring, tmp_path / "ring")
+    system = tmp_path / "four-keys.json"
+    system.write_text(
+        json.dumps(FOUR_KEYS | {"all-reduce-implementation-custom": [str(tmp_path / "ring")], "track-local-mem": 1}),
+        encoding="utf-8",
+    )
+    others: dict[str, Any] = {"network": files["network.yml"], "backend": "analytical", "compat": "astra-sim-2"}
+    reduces = SmallGraphs(((collective(0, 8),),) * 4)
+    alone = run(workload=ring, system=files["system.json"], **others)
+    assert run(workload=reduces, system=system, **others).finish_ps == alone.finish_ps == SEND_NS * 1000
+    write_chakra(SmallGraphs(((collective(0, 8, collective=CollectiveKind.ALL_GATHER),),) * 4), tmp_path / "gathers")
+    words = ["-w", str(tmp_path / "gathers"), "-s", str(system), "-n", files["network.yml"], "--backend", "analytical"]
+    capsys.readouterr()
+    for command in ("run", "validate"):
+        assert status_of([command, *words]) == 2
+        (line,) = capsys.readouterr().err.splitlines()
+        assert line == (
+            f"astra-ns3: error: {system}: key 'all-gather-implementation' is missing, which the workload's all_gather "
+            "needs"
+        )
 
 
 def test_groups_are_of_graphs_alone(files: dict[str, str]) -> None:

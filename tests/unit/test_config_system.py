@@ -73,8 +73,33 @@ def test_true_and_false_are_one_and_zero_as_in_astra_sim_2(tmp_path: Path) -> No
     switches = {"trace-enabled": True, "track-local-mem": False, "boost-mode": False}
     document = {**read(tmp_path, TEXT).model_dump(by_alias=True, mode="json"), **switches}
     assert read(tmp_path, json.dumps(document), "system.json") == read(tmp_path, TEXT)
-    with pytest.raises(InputError, match="key 'track-local-mem': found True, which is not supported yet; supported: 0"):
-        read(tmp_path, json.dumps({**document, "track-local-mem": True}), "system.json")
+    with pytest.raises(InputError, match="key 'boost-mode': found 2, which is not supported yet; supported: 0 or 1"):
+        read(tmp_path, json.dumps({**document, "boost-mode": 2}), "system.json")
+
+
+@pytest.mark.parametrize("value", ["1", "true"])
+def test_a_trace_of_memory_that_is_asked_for_is_a_warning(tmp_path: Path, value: str) -> None:
+    text = TEXT + f"track-local-mem: {value}\nlocal-mem-trace-filename: mem_trace/local_memory_trace\n"
+    system = read(tmp_path, text)
+    (line,) = system.warnings
+    assert line.startswith("key 'track-local-mem': changes no time")
+    assert system.model_copy(update={"track_local_memory": False}) == read(tmp_path, TEXT)
+    assert read(tmp_path, TEXT).warnings == ()
+
+
+def test_an_algorithm_is_missed_by_the_collective_that_needs_it(tmp_path: Path) -> None:
+    """As in ASTRA-sim 2, whose own file for collectives as graphs has none of the other three."""
+    system = read(tmp_path, "".join(line + "\n" for line in TEXT.splitlines() if "implementation" not in line))
+    for kind, key in (
+        (CollectiveKind.ALL_TO_ALL, "all-to-all"),
+        (CollectiveKind.REDUCE_SCATTER, "reduce-scatter"),
+        (CollectiveKind.BROADCAST, "all-reduce"),
+    ):
+        for some in (system, system.for_one_ring(), system.for_parts((1, 2))):
+            with pytest.raises(InputError) as caught:
+                some.algorithms(kind, 1)
+            needs = f"which the workload's {kind.name.lower()} needs"
+            assert str(caught.value) == f"key '{key}-implementation' is missing, {needs}"
 
 
 @pytest.mark.parametrize(
@@ -208,4 +233,6 @@ def test_a_document_reads_back_to_an_equal_system(tmp_path: Path) -> None:
 
 
 def test_the_schema_has_the_keys_of_a_file() -> None:
-    assert {"scheduling-policy", "all-to-all-implementation"} <= set(json_schema()["required"])
+    schema = json_schema()
+    assert set(schema["required"]) == {"scheduling-policy", "preferred-dataset-splits"}
+    assert {"scheduling-policy", "all-to-all-implementation", "track-local-mem"} <= set(schema["properties"])

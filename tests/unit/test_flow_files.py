@@ -116,6 +116,26 @@ def test_a_connection_matrix_has_starts_in_picoseconds_and_triggers(tmp_path: Pa
     assert [flows.gates.members[a:b].tolist() for a, b in pairwise(offsets)] == [[0], [1, 2]]
 
 
+def test_messages_share_the_connection_of_their_id_and_start_in_microseconds(tmp_path: Path) -> None:
+    """As uet-htsim reads them: ``msg`` with or without a number, behind ``id``, and on any line of the connection."""
+    flows = flows_of(
+        tmp_path,
+        "Nodes 3\nConnections 5\nTriggers 1\n"
+        "0->1 id 1 start 0 size 40860 send_done_trigger 1\n"
+        "0->1 id 1 msg start 3 size 10\n"
+        "0->1 id 1 msg 7 trigger 1 size 20\n"
+        "1->2 id 2 start 4 size 30 msg\n"
+        "2->1 start 5 size 40\n"
+        "trigger id 1 oneshot\n",
+    )
+    us = PS_PER_SECOND // 1_000_000
+    assert rows(flows) == [(0, 1, 40860, 0), (0, 1, 10, 3 * us), (0, 1, 20, 0), (1, 2, 30, 4 * us), (2, 1, 40, 5 * us)]
+    assert [flows.gate_of(flow) for flow in range(5)] == [-1, -1, 0, -1, -1]
+    assert flows.warnings == ()
+    assert flows_of(tmp_path, "0->1 id 1 msg start 2.5 size 1\n").starts_ps.tolist() == [2 * us]
+    assert "finer than a microsecond" in flows_of(tmp_path, "0->1 id 1 msg start 2.5 size 1\n").warnings[0]
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [
@@ -142,6 +162,15 @@ def test_a_connection_matrix_has_starts_in_picoseconds_and_triggers(tmp_path: Pa
         ("1->2 start 0\n", "FILE:1: has no size"),
         ("1->2 start 0 size 0\n", "FILE:1: has size 0"),
         ("1->2 start 0 sise 5\n", "FILE:1: unknown word 'sise'; allowed: id, start, size"),
+        (
+            "1->2 id 1 start 0 size 5\n1->2 id 1 start 0 size 5\n",
+            "FILE:2: has id 1, as line 1; expected another, or 'msg'",
+        ),
+        (
+            "1->2 id 1 start 0 size 5\n2->1 id 1 msg start 0 size 5\n",
+            "FILE:2: is a message on connection 1, which line 1",
+        ),
+        (f"1->2 id 1 msg start {10**13} size 5\n", "FILE:1: starts after more than 106 days"),
         ("1->2 trigger 3 size 5\n", "FILE:1: trigger 3 is named and stands nowhere"),
         ("Nodes 4\nbogus\n", "FILE:2: found 'bogus', expected a connection"),
         ("1->2 trigger 1 size 5\ntrigger id 1 oneshot\n", "FILE:1: flow 0 can never start"),

@@ -65,10 +65,14 @@ class GraphJob:
         workload = self._played_on(ground)
         dimensions = len(ground.dimensions) if played else None
         counter = NodeCounter(workload, ground.system, len(ground.dimensions), ground.compatibility)
-        if isinstance(workload, SameOnAll):
-            found = check_graphs(counter.watched, collectives=False, messages=False, dimensions=dimensions)
-        else:
-            found = check_graphs(counter.watched, collectives=played, messages=both_ends, dimensions=dimensions)
+        same = isinstance(workload, SameOnAll)
+        found = check_graphs(
+            counter.watched,
+            collectives=played and not same,
+            messages=both_ends and not same,
+            dimensions=dimensions,
+            players=workload.npus if same and played else 1,
+        )
         self._counters[ground] = counter
         custom = check_custom(ground.system, ground.compatibility) if played else ()
         return [*workload.warnings, *found, *custom]

@@ -13,15 +13,22 @@ from astra_ns3.workload.graphs.checks.collectives import CollectiveCheck
 from astra_ns3.workload.graphs.checks.dimensions import UnfitDimensions
 from astra_ns3.workload.graphs.checks.messages import MessageCheck
 from astra_ns3.workload.graphs.checks.order import OrderCheck
+from astra_ns3.workload.graphs.checks.shared_receives import SharedReceives
 from astra_ns3.workload.graphs.checks.unusual import UnusualNodes
 
 
 def check_graphs(
-    workload: GraphWorkload, *, collectives: bool = True, messages: bool = True, dimensions: int | None = None
+    workload: GraphWorkload,
+    *,
+    collectives: bool = True,
+    messages: bool = True,
+    dimensions: int | None = None,
+    players: int = 1,
 ) -> tuple[str, ...]:
     """What the user of a workload should know, each one line, beside its own warnings.
 
-    ``dimensions``: how many the network has (None: not known, or of no meaning).
+    ``dimensions``: how many the network has (None: not known, or of no meaning). ``players``: how many NPUs play each
+    graph, from 1; more than one can't receive.
 
     Raises InputError for a node that stands there twice, and for what can't be played: ProgramsDeadlock for nodes that
     wait for one another, ProgramMismatch for collectives that differ between the members of a communicator and for
@@ -29,8 +36,11 @@ def check_graphs(
     """
     order, unusual = OrderCheck(workload), UnusualNodes(workload)
     unfit = [] if dimensions is None else [UnfitDimensions(workload, dimensions)]
-    together: list[CollectiveCheck | MessageCheck] = [CollectiveCheck(workload, dimensions)] if collectives else []
+    together: list[CollectiveCheck | MessageCheck | SharedReceives] = (
+        [CollectiveCheck(workload, dimensions)] if collectives else []
+    )
     together += [MessageCheck(workload)] if messages else []
+    together += [SharedReceives(workload, players)] if players > 1 else []
     takes_by_kind = defaultdict(list)
     for check in (unusual, *unfit, *together):
         for kind, take in check.takes().items():
@@ -45,6 +55,6 @@ def check_graphs(
                     take(npu, node)
         order.end()
     order.raise_problems()
-    for pair in together:
-        pair.raise_problems()
-    return (*order.warnings(), *unusual.warnings(), *(line for check in unfit for line in check.warnings()))
+    for check in together:
+        check.raise_problems()
+    return (*order.warnings(), *unusual.warnings(), *(line for odd in unfit for line in odd.warnings()))

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from astra_ns3.config.graph_workload import GraphNode, GraphWorkload, NodeKind
-from astra_ns3.errors import InputError
-from astra_ns3.workload.graphs.checks.place import place
+from astra_ns3.config.graph_workload import GraphNode, GraphWorkload
 
 
 @dataclass(frozen=True)
@@ -39,15 +37,6 @@ class SameOnAll:
         told = f"{self.source}: is the trace of one rank, and all {self.npus} NPUs play it, in whatever communicator"
         of_the_one = [line.removeprefix(f"{self.source}: ") for line in self.one.warnings]
         return ("; ".join((told, *of_the_one)),)
-
-    def check_receives(self) -> None:
-        """Raise InputError for a message that all wait for: it is sent to one of them."""
-        for node in self.one.nodes(0) if self.npus > 1 else ():
-            if node.kind is NodeKind.RECEIVE:
-                raise InputError(
-                    f"{place(self.one, 0, node)}: waits for a message of NPU {node.peer}, and is played by all "
-                    f"{self.npus} NPUs, to which that one doesn't send; name the traces of all ranks by their prefix"
-                )
 
     def nodes(self, npu: int) -> Iterable[GraphNode]:
         """The nodes of the one rank."""

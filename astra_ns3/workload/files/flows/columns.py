@@ -16,6 +16,7 @@ from astra_ns3.units import LARGEST_INTEGER, PS_PER_SECOND
 _MOST_TOLD = 4
 _SECOND_DIGITS = 12
 _LONGEST_WORD = 40
+_TOO_LATE = "starts after more than 106 days, beyond which no simulated time goes"
 
 
 class FlowColumns:
@@ -42,7 +43,7 @@ class FlowColumns:
         if not 1 <= size_bytes <= LARGEST_INTEGER:
             raise ValueError(f"has {size_bytes} bytes, expected 1 to {LARGEST_INTEGER}")
         if start_ps > LARGEST_INTEGER:
-            raise ValueError("starts after more than 106 days, beyond which no simulated time goes")
+            raise ValueError(_TOO_LATE)
         self._npus[0].append(source)
         self._npus[1].append(destination)
         self._sizes.append(size_bytes)
@@ -77,14 +78,25 @@ class FlowColumns:
         waits_for: Places | None = None,
         gates: FlowGates | None = None,
         warnings: tuple[str, ...] = (),
+        start_unit_ps: int = 1,
     ) -> FlowList:
-        """The list; raises InputError, with all complaints, if there are any."""
+        """The list; raises InputError, with all complaints, if there are any.
+
+        ``start_unit_ps``: what the starts count, where that is told by a later line than theirs.
+        """
         self.check()
+        starts = np.frombuffer(self._starts, dtype=np.int64) if len(self) else np.zeros(0, dtype=np.int64)
+        if start_unit_ps > 1:
+            late = np.flatnonzero(starts > LARGEST_INTEGER // start_unit_ps)
+            if len(late):
+                self.complain(self._lines[int(late[0])], _TOO_LATE)
+                self.check()
+            starts = starts * start_unit_ps
         return FlowList(
             np.frombuffer(self._npus[0], dtype=np.int32) if len(self) else np.zeros(0, dtype=np.int32),
             np.frombuffer(self._npus[1], dtype=np.int32) if len(self) else np.zeros(0, dtype=np.int32),
             np.frombuffer(self._sizes, dtype=np.int64) if len(self) else np.zeros(0, dtype=np.int64),
-            np.frombuffer(self._starts, dtype=np.int64) if len(self) else np.zeros(0, dtype=np.int64),
+            starts,
             waits_for,
             gates or FlowGates(),
             npus,

@@ -4,8 +4,14 @@ A connection is ``3->7 id 1 start 0 size 2000000`` (start in picoseconds, size i
 ``3->7 id 2 trigger 1 size 2000000``; ``send_done_trigger`` and ``recv_done_trigger`` name one that hears of its end. A
 trigger is ``trigger id 1 oneshot`` (the first end lets all go that wait), ``multishot`` (each end lets the next go) or
 ``barrier count 4`` (the fourth end lets all go). Source: Broadcom/csg-htsim, ``sim/datacenter/connection_matrix.cpp``
-and ``sim/trigger.cpp``. *Model limits*: both kinds of end are the delivery here; ``prio`` isn't used; failures are left
-out.
+and ``sim/trigger.cpp``.
+
+In uet-htsim (ultraethernet/uet-htsim, that file and ``main_uec.cpp``) a line with ``msg``, or ``msg 7``, is a message
+on the connection of its ``id``, so that lines may have the same one. It plays such a matrix with ``-conn_reuse`` alone,
+and starts are whole microseconds then.
+
+*Model limits*: both kinds of end are the delivery here; ``prio`` and the number of a ``msg`` aren't used; failures are
+left out.
 """
 
 from __future__ import annotations
@@ -17,12 +23,15 @@ import numpy as np
 
 from astra_ns3.config.flow_list import NO_GATE, FlowGates, FlowList
 from astra_ns3.errors import InputError, nearest
+from astra_ns3.units import PS_PER_US
 from astra_ns3.workload.files.flows.columns import FlowColumns, lines_of, picoseconds, whole_number
 
 FORMAT = "htsim connection matrix"
 _COUNTS = ("Nodes", "Connections", "Triggers", "Failures")
 _KINDS = ("oneshot", "multishot", "barrier")
 _VALUES = ("id", "start", "size", "trigger", "send_done_trigger", "recv_done_trigger", "prio")
+_MESSAGE = "msg"
+_WORDS = (*_VALUES, _MESSAGE)
 _ENDS = re.compile(r"([0-9]{1,10})->([0-9]{1,10})", re.ASCII)
 _LONG = 40
 
@@ -51,8 +60,10 @@ class _Matrix:
     triggers: dict[int, _Trigger] = field(default_factory=dict)
     started_by: list[int] = field(default_factory=list)
     """The trigger that each flow waits for; 0: none."""
-    ids: dict[int, int] = field(default_factory=dict)
-    """The line of each id of a connection."""
+    ids: dict[int, tuple[int, int, int]] = field(default_factory=dict)
+    """Of each id of a connection the line that has it first, and its two ends."""
+    has_messages: bool = False
+    """Whether some line is a message on a connection."""
     priorities: set[int] = field(default_factory=set)
     failures: int = 0
     declared: int = 0
@@ -77,6 +88,7 @@ def read(path: str) -> FlowList:
         npus=matrix.counts.get("Nodes", 0),
         waits_for=None if waits_for is None else np.array(waits_for, dtype=np.int32),
         gates=gates,
+        start_unit_ps=PS_PER_US if matrix.has_messages else 1,
         warnings=tuple(_warnings(matrix, path)),
     )
 
@@ -101,12 +113,7 @@ def _take(matrix: _Matrix, number: int, words: list[str]) -> None:
 
 def _take_connection(matrix: _Matrix, number: int, words: list[str]) -> None:
     source, destination = (int(end) for end in words[0].split("->"))
-    found: dict[str, str] = {}
-    rest = iter(words[1:])
-    for key in rest:
-        if key not in _VALUES:
-            raise ValueError(f"unknown word '{key[:_LONG]}'; allowed: {', '.join(_VALUES)}{nearest(key, _VALUES)}")
-        found[key] = next(rest, "")
+    found, is_message = _values(words[1:])
     if "size" not in found:
         raise ValueError("has no size: a connection without end can't be played")
     if ("start" in found) == ("trigger" in found):
@@ -115,12 +122,13 @@ def _take_connection(matrix: _Matrix, number: int, words: list[str]) -> None:
     start_ps, rounded = picoseconds(found.get("start", "0"), 1)
     if numbers["size"] == 0:
         raise ValueError("has size 0: a connection without end can't be played")
-    if numbers.get("id", number) in matrix.ids and "id" in numbers:
-        raise ValueError(f"has id {numbers['id']}, as line {matrix.ids[numbers['id']]}")
+    if "id" in numbers:
+        _check_id(matrix, numbers["id"], source, destination, is_message)
     matrix.columns.append(number, source, destination, numbers["size"], start_ps)
     matrix.rounded |= rounded
+    matrix.has_messages |= is_message
     if "id" in numbers:
-        matrix.ids[numbers["id"]] = number
+        matrix.ids.setdefault(numbers["id"], (number, source, destination))
     matrix.priorities.update({numbers["prio"]} if "prio" in numbers else ())
     flow = len(matrix.columns) - 1
     matrix.started_by.append(numbers.get("trigger", 0))
@@ -129,6 +137,37 @@ def _take_connection(matrix: _Matrix, number: int, words: list[str]) -> None:
             trigger = matrix.triggers.setdefault(numbers[key], _Trigger())
             trigger.line = trigger.line or number
             trigger.members += [] if key == "trigger" else [flow]
+
+
+def _values(words: list[str]) -> tuple[dict[str, str], bool]:
+    """The words of a connection by their keys, and whether it is a message; raises ValueError in words."""
+    found: dict[str, str] = {}
+    is_message = False
+    places = iter(range(len(words)))
+    for place in places:
+        key = words[place]
+        following = words[place + 1] if place + 1 < len(words) else ""
+        if key == _MESSAGE:
+            is_message = True
+            if following.isdigit():  # its number, which may be left out
+                next(places)
+        elif key in _VALUES:
+            found[key] = following
+            next(places, None)
+        else:
+            raise ValueError(f"unknown word '{key[:_LONG]}'; allowed: {', '.join(_WORDS)}{nearest(key, _WORDS)}")
+    return found, is_message
+
+
+def _check_id(matrix: _Matrix, number: int, source: int, destination: int, is_message: bool) -> None:
+    """Raise ValueError unless an id is new, or that of the connection of which a line is a message."""
+    if number not in matrix.ids:
+        return
+    line, *ends = matrix.ids[number]
+    if not is_message:
+        raise ValueError(f"has id {number}, as line {line}; expected another, or '{_MESSAGE}' for a message on it")
+    if ends != [source, destination]:
+        raise ValueError(f"is a message on connection {number}, which line {line} says goes {ends[0]}->{ends[1]}")
 
 
 def _take_trigger(matrix: _Matrix, number: int, words: list[str]) -> None:
@@ -187,5 +226,6 @@ def _warnings(matrix: _Matrix, path: str) -> list[str]:
     if len(matrix.priorities) > 1:
         found.append(f"{path}: has connections of several priorities; all take the transport's priority")
     if matrix.rounded:
-        found.append(f"{path}: some starts are finer than a picosecond and were rounded")
+        finest = "a microsecond, in which htsim counts with 'msg'," if matrix.has_messages else "a picosecond"
+        found.append(f"{path}: some starts are finer than {finest} and were rounded")
     return found
