@@ -9,6 +9,7 @@ Between a marker and ``<!-- end -->`` the page has what the marker asks for, mad
     <!-- pivot: PART: scale, system, finish_us --> a row a scale, a column a system
     <!-- pivot: PART: scale, system, finish_us over flat-800g -->   each over that column's
     <!-- pivot: PART where scale=0.1: ... -->      of the rows with that value only; of a table, too
+    <!-- pivot: PART + PART: ... -->               of parts with the same axes, one after the other; of a table, too
     <!-- figure: PART NAME -->                    the picture, copied to docs/studies/figures/
     <!-- played -->                               points, runs, and the time of one worker
 
@@ -62,7 +63,9 @@ class Folder:
             raise PageError(f"{path}: is not the folder of a study: {error}") from error
 
     def part(self, name: str) -> list[Row]:
-        """The rows of a part, all of them done."""
+        """The rows of a part, all of them done; of several parts if their names are joined by `` + ``."""
+        if " + " in name:
+            return [row for each in self._same_axes(name) for row in self.part(each)]
         rows = [row for row in self.rows if row["part"] == name]
         if not rows:
             raise PageError(f"{self.path}: has no part '{name}'; it has {', '.join(dict.fromkeys(self._parts()))}")
@@ -73,6 +76,7 @@ class Folder:
 
     def axes(self, name: str) -> list[str]:
         """The columns of a part's axes."""
+        name = self._same_axes(name)[0]
         part = self.study["parts"].get(name, {})
         names = {**self.study.get("names", {}), **part.get("names", {})}
         return [names.get(axis, axis) for axis in part.get("axes", {})]
@@ -84,6 +88,14 @@ class Folder:
             raise PageError(f"{self.path}: part '{part}' has no figure '{name}'; it has {', '.join(figures)}")
         found: Mapping[str, Any] = figures[name]
         return found
+
+    def _same_axes(self, names: str) -> list[str]:
+        """The parts whose names are joined by `` + ``."""
+        parts = [name.strip() for name in names.split(" + ")]
+        for name in parts[1:]:
+            if self.axes(name) != self.axes(parts[0]):
+                raise PageError(f"{self.path}: part '{name}' has other axes than '{parts[0]}'")
+        return parts
 
     def _parts(self) -> list[str]:
         return [row["part"] for row in self.rows]

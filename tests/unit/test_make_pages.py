@@ -168,3 +168,23 @@ def test_where_keeps_the_rows_with_a_value(make_pages: ModuleType, folder: Path)
     page = folder.parent / "none.md"
     page.write_text("<!-- table: speed where system=none: system, finish_us -->\n<!-- end -->\n")
     assert make_pages.main([str(folder), str(page)]) == 1
+
+
+def test_parts_of_the_same_axes_make_one_table(make_pages: ModuleType, folder: Path) -> None:
+    study = folder / "study.yaml"
+    study.write_text(
+        study.read_text() + "  slow: {axes: {system: [torus], network.size: [0.1]}}\n  odd: {axes: {system: [a]}}\n"
+    )
+    table = folder / "study.csv"
+    table.write_text(table.read_text() + "slow,torus,0.1,1,done,80.0,40.0,ff,\nodd,a,,1,done,1.0,1.0,gg,\n")
+    assert written(make_pages, folder, "pivot: speed + slow where scale=0.1: system, scale, finish_us") == [
+        "| system | 0.1 |",
+        "| --- | --- |",
+        "| flat | 20 |",
+        "| hier | 5 |",
+        "| torus | 80 |",
+    ]
+    assert written(make_pages, folder, "table: speed + slow: system, exposed_us")[-1] == "| torus | 40 |"
+    page = folder.parent / "odd.md"
+    page.write_text("<!-- table: speed + odd: system, finish_us -->\n<!-- end -->\n")
+    assert make_pages.main([str(folder), str(page)]) == 1

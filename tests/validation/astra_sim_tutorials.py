@@ -179,6 +179,22 @@ _OTHERS = [
 ]
 _RECORDED = [
     Comparison(
+        "isca22-resnet50-torus",
+        "ResNet-50, data parallel, on rings of 4 x 4 x 4, two iterations",
+        ISCA,
+        "4,875.201 us (compute 2,164.900, exposed 2,710.301)",
+        recorded("4,875.201 us (compute 2,164.900, exposed 2,710.301)", "equal"),
+        note="recorded: the workload file is ASTRA-sim's and not in this repository",
+    ),
+    Comparison(
+        "isca22-resnet50-layers",
+        "the same: 180 cells of its slides' EndToEnd.csv, 220 of detailed.csv",
+        ISCA,
+        "0 to 101.056 us",
+        recorded("397 of 400 cells the same", "3 differ by 1, 4 and 10.1 us"),
+        note="recorded, as above; the three are in one row (`layer_128_3`, the slide's last) and not explained",
+    ),
+    Comparison(
         "isca22-vgg16-tpu",
         "VGG16 on 16 x 16 rings",
         ISCA,
