@@ -17,7 +17,7 @@ from astra_ns3.experiments.store import FORMAT
 from astra_ns3.experiments.throughput import throughput_document
 from astra_ns3.experiments.versions import versions
 from astra_ns3.experiments.watch import Watch
-from astra_ns3.network.records import RunRecords
+from astra_ns3.network.records import STEPS, RunRecords
 
 FORMAT_VERSION = 1
 _SEVERAL = 2
@@ -103,13 +103,20 @@ def _totals(records: RunRecords) -> dict[str, Any]:
         "npus_done": sum(npu.done for npu in records.npus),
         "compute_ps": npu.compute_ps,
         "exposed_ps": npu.exposed_ps,
-        "exposed_by_layer": [{"layer": layer.name, "exposed_ps": layer.exposed_ps} for layer in records.layers],
+        "exposed_by_layer": _layers(records),
         "exposed_by_group": _groups(records.groups),
         **_of_roles(records),
         "collectives": len(records.collectives),
         "collectives_ended": ended,
         "chunks": chunks,
     }
+
+
+def _layers(records: RunRecords) -> list[dict[str, Any]]:
+    """What each layer exposed, and the steps of the training loop, which belong to none; together all of it."""
+    rows = [{"layer": layer.name, "exposed_ps": layer.exposed_ps} for layer in records.layers]
+    steps_ps = records.groups.get(STEPS, 0)
+    return [*rows, {"layer": STEPS, "exposed_ps": steps_ps}] if steps_ps else rows
 
 
 def _of_roles(records: RunRecords) -> dict[str, Any]:

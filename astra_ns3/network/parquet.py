@@ -154,6 +154,7 @@ class _Labelled:
         self._keys = _joined(list(np.array(list(labels), dtype=np.int64).T)) if labels else np.zeros(0, np.int64)
         self._order = np.argsort(self._keys)
         self._added: list[int] = []
+        self._shown = len(self._texts)
 
     def add(self, number: int, text: str) -> None:
         """One more."""
@@ -173,7 +174,9 @@ class _Labelled:
         codes = self._order[np.minimum(places, len(self._order) - 1)]
         if (self._keys[codes] != wanted).any():
             raise KeyError(f"numbers without a text among {self._texts}")
-        return pa.DictionaryArray.from_arrays(codes.astype(kind), self._texts)
+        # A text may be known long before a row has it, which hangs on when rows were handed over.
+        self._shown = max(self._shown, int(codes.max(initial=-1)) + 1)
+        return pa.DictionaryArray.from_arrays(codes.astype(kind), self._texts[: self._shown])
 
 
 def _joined(columns: Columns) -> Numbers:

@@ -101,6 +101,8 @@ class PassTimes:
     comm_ps: int = 0
 
 
+STEPS = "steps of the training loop"
+"""What the ticks of ``Compatibility.step_tick_ns`` are told under, among groups and among layers."""
 TAIL = "tail"
 """The part in which a layer's collectives are waited for after the last pass."""
 

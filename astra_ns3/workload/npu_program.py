@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
+from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
 
-from astra_ns3.network.records import Label, NpuRecord, PassKind
+from astra_ns3.network.records import STEPS, Label, NpuRecord, PassKind
 from astra_ns3.system.journal import Journal
 from astra_ns3.system.request import Handle, group_words
 from astra_ns3.workload.operations import Blocking, Compute, Move, Posting, Program, Wait, WaitAny, Waiting
 
 KINDS: Mapping[type, str] = {Compute: "compute", Wait: "wait", WaitAny: "wait", Move: "step"}
 """What blocks, as a journal calls it."""
-
-
-STEPS = "steps of the training loop"
-"""What moves are told under, among the groups that are waited for."""
 
 
 @dataclass
@@ -144,6 +141,14 @@ class NpuProgram:
             groups[_group_of(self._blocking)] += now_ps - self._since_ps
         return {group: time_ps for group, time_ps in groups.most_common() if time_ps}
 
+    def sums(self, now_ps: int) -> SumsByLayer:
+        """The sums of its layers until now, if it is observed: what blocks now counts, and isn't booked yet."""
+        if self._layers is None or self._blocking is None:
+            return self._layers or sums_by_layer(0)
+        found = deepcopy(self._layers)
+        _add(found, self._blocking, now_ps - self._since_ps)
+        return found
+
     def write_down(self, journal: Journal, operation: Blocking, time_ps: int) -> None:
         """Put what has blocked until now into ``journal``."""
         label, collective = Label(), -1
@@ -181,19 +186,25 @@ class NpuProgram:
             self.write_down(self._journal, operation, time_ps)
         if isinstance(operation, Compute):
             self._compute_ps += elapsed_ps
-            if self._layers is not None:
-                self._layers[operation.label.layer].compute_ps[operation.label.part] += elapsed_ps
         elif operation is not None:
             self._exposed_ps += elapsed_ps
             if self._layers is not None:
                 self._groups[_group_of(operation)] += elapsed_ps
-            if self._layers is not None and isinstance(operation, Waiting):
-                label = operation.handle.request.label
-                sums = self._layers[label.layer]
-                if operation.tail:
-                    sums.tail_ps += elapsed_ps
-                else:
-                    sums.exposed_ps[label.part] += elapsed_ps
+        if operation is not None and self._layers is not None:
+            _add(self._layers, operation, elapsed_ps)
+
+
+def _add(layers: SumsByLayer, operation: Blocking, elapsed_ps: int) -> None:
+    """Add the time of an operation to its layer, if it has one."""
+    if isinstance(operation, Compute):
+        layers[operation.label.layer].compute_ps[operation.label.part] += elapsed_ps
+    elif isinstance(operation, Waiting):
+        label = operation.handle.request.label
+        sums = layers[label.layer]
+        if operation.tail:
+            sums.tail_ps += elapsed_ps
+        else:
+            sums.exposed_ps[label.part] += elapsed_ps
 
 
 def _group_of(operation: Waiting | Move) -> str:

@@ -274,7 +274,7 @@ class ProgramsDriver(SystemDriver):
             _layer_times(
                 self._names[layer] if isinstance(layer, int) else layer, sums, self._programs.stands_with(layer)
             )
-            for layer, sums in self._sums[npu].items()
+            for layer, sums in self._alone(npu).sums(self._network.now_ps()).items()
         )
 
 

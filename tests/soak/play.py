@@ -18,23 +18,16 @@ from astra_ns3.collectives.schedule import Schedule
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.network.file import read_network_file
 from astra_ns3.config.network.packet_network import NetworkConfig
-from astra_ns3.config.system import SystemConfig
 from astra_ns3.errors import AstraNs3Error, BackendError, InputError, SimulationStalled
-from astra_ns3.experiments.request import RunRequest
 from astra_ns3.experiments.run import execute
 from astra_ns3.network.api import EndpointModel, Limits
 from astra_ns3.network.plan import plan_network
 from astra_ns3.network.recorded import ACCOUNTS
 from astra_ns3.network.records import RecorderOptions
 from astra_ns3.network.registry import create_backend
-from astra_ns3.system.file import parse_system
-from astra_ns3.workload.files.chakra.trace import read_chakra
-from astra_ns3.workload.files.chakra.writer import write_chakra
-from astra_ns3.workload.files.conversion import Unrolling, as_graphs
-from astra_ns3.workload.files.registry import AnyWorkload, read_workload
 from soak.auditor import Auditor
 from soak.case import CONFIG_FILE, Case, network_of, write_files
-from soak.jobs import read_text
+from soak.requests import request_of
 
 LOOKS = 25
 FINISHED, DEADLOCK, GAVE_UP, REFUSED, STALLED, FAILED = (
@@ -48,13 +41,6 @@ FINISHED, DEADLOCK, GAVE_UP, REFUSED, STALLED, FAILED = (
 UNCHANGED = ("finish_ps", "messages", "packets", "retransmissions", "timeouts", "dropped_frames", "lost_frames",
              "marked_frames", "pauses", "nacks", "cnps", "queue_pairs", "out_of_order_packets")  # fmt: skip
 """What onlookers must not change."""
-_SYSTEM = {
-    "scheduling-policy": "LIFO",
-    "preferred-dataset-splits": 1,
-    **{f"{kind}-implementation": ["oneRing"] for kind in ("all-reduce", "reduce-scatter", "all-gather")},
-    "all-to-all-implementation": ["oneDirect"],
-}
-"""Of a list of flows, for which none of it counts but the endpoint delay."""
 
 
 @dataclass(frozen=True)
@@ -143,50 +129,12 @@ def _numbers(finish_ps: int, statistics: Mapping[str, Any]) -> dict[str, int]:
     return {"finish_ps": finish_ps, **found}
 
 
-def _play_workload(case: Case, folder: Path, auditor: Auditor) -> dict[str, int]:
-    job = case.job
-    network = network_of(case, folder)
-    workload: AnyWorkload = read_text(job["text"])
-    options = job["options"]
-    if job.get("written"):
-        dimensions: tuple[int, ...] = network.dimensions  # type: ignore[union-attr]
-        workload, options = _as_traces(workload, dimensions, options, folder), {**options, "passes": 1}
-    return _play_run(case, folder, auditor, workload, parse_system(job["system"]), options)
-
-
-def _as_traces(workload: AnyWorkload, dimensions: tuple[int, ...], options: Any, folder: Path) -> AnyWorkload:
-    """The loop as Chakra's traces, written and read again."""
-    write_chakra(as_graphs(workload, Unrolling(dimensions, options["passes"])), folder / "job")
-    groups = folder / "job.groups.json"
-    return read_chakra(folder / "job", groups if groups.exists() else None)
-
-
-def _play_list(case: Case, folder: Path, auditor: Auditor) -> dict[str, int]:
-    rows = [f"{sender},{receiver},{size},{start_ps}ps" for sender, receiver, size, start_ps in case.job["flows"]]
-    path = folder / "flows.csv"
-    path.write_text("\n".join(["source,destination,bytes,start", *rows, ""]), encoding="utf-8")
-    return _play_run(case, folder, auditor, read_workload(path), parse_system(_SYSTEM), {})
-
-
-def _play_run(
-    case: Case,
-    folder: Path,
-    auditor: Auditor,
-    workload: AnyWorkload,
-    system: SystemConfig,
-    options: Mapping[str, Any],
-) -> dict[str, int]:
-    network = network_of(case, folder)
+def _play_run(case: Case, folder: Path, auditor: Auditor) -> dict[str, int]:
+    request = request_of(case, folder)
+    network = request.network
     observed = case.record or (isinstance(network, NetworkConfig) and network.observe.anything)
-    request = RunRequest(
-        workload=workload,
-        system=system,
-        network=network,
-        seed=case.seed,
-        output=folder / "out" if observed else None,
-        record=tuple(case.record),
-        on_built=auditor.on_built,
-        **options,
+    request = replace(
+        request, output=folder / "out" if observed else None, record=tuple(case.record), on_built=auditor.on_built
     )
     # The auditor's hook is called while the run is closed down, before its error comes out of it.
     with _told_of_errors(auditor):
@@ -258,7 +206,7 @@ def _play_collectives(case: Case, folder: Path, auditor: Auditor) -> dict[str, i
 
 def _play_flows(case: Case, folder: Path, auditor: Auditor) -> dict[str, int]:
     if case.job.get("written"):
-        return _play_list(case, folder, auditor)
+        return _play_run(case, folder, auditor)
     flows = case.job["flows"]
 
     def launches(_: int) -> Launches:
@@ -298,7 +246,7 @@ def _play_launches(case: Case, folder: Path, auditor: Auditor, launches: Callabl
         backend.close()
 
 
-_JOBS = {"workload": _play_workload, "collective": _play_collectives, "flows": _play_flows}
+_JOBS = {"workload": _play_run, "collective": _play_collectives, "flows": _play_flows}
 
 
 def outcome_document(outcome: Outcome) -> dict[str, Any]:

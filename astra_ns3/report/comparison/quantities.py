@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from astra_ns3.network.recorded import PARTS
+from astra_ns3.network.records import STEPS
 from astra_ns3.report.records import COLLECTIVES, END_TO_END, ps_of, table_of
 from astra_ns3.report.tables import Records, is_of_flows
 from astra_ns3.units import format_bytes
@@ -36,6 +37,7 @@ def layers(run: Records) -> Quantities:
             _add(found, f"{row['layer name']}, {name} compute", compute_ps)
             _add(found, f"{row['layer name']}, {name} exposed", exposed_ps)
             tails[row["layer name"]] = tails.get(row["layer name"], 0) - exposed_ps
+    _add(found, f"{STEPS}, exposed", tails.pop(STEPS, 0))
     for layer, tail_ps in tails.items():
         _add(found, f"{layer}, exposed after the last pass", tail_ps)
     return found

@@ -12,16 +12,9 @@ import numpy.typing as npt
 from astra_ns3.errors import InputError
 from astra_ns3.report.explanation.explanation import Communication, Explanation, Message
 from astra_ns3.report.explanation.parts import KINDS, PACED_BY_LINES, PARTS, UNAVOIDABLE, WHAT_IFS, WHOLE
-from astra_ns3.report.explanation.path import (
-    COMPUTE,
-    ENDPOINT,
-    MESSAGE,
-    PHASE,
-    Segment,
-    critical_path,
-    path_of_collective,
-)
+from astra_ns3.report.explanation.path import critical_path, path_of_collective
 from astra_ns3.report.explanation.run_tables import RunResult, Tables, table_of
+from astra_ns3.report.explanation.segment import COMPUTE, ENDPOINT, MESSAGE, PHASE, Segment
 from astra_ns3.report.exposed_text import exposed_times
 from astra_ns3.report.tables import how_to_record, is_of_flows
 

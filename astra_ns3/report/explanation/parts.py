@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from astra_ns3.report.explanation.path import COMPUTE, ENDPOINT, HELD, OTHER, QUEUE, STEP, STOPPED, UPDATE
+from astra_ns3.report.explanation.segment import COMPUTE, ENDPOINT, OTHER, STEP, STOPPED, UPDATE, WORK
 
 WHOLE = "message"
 PARTS: Mapping[str, str] = {
@@ -42,11 +42,10 @@ WHAT_IFS: tuple[tuple[str, tuple[str, ...]], ...] = (
 
 KINDS: Mapping[str, str] = {
     COMPUTE: "computing",
+    WORK: "hosts, memory and other work of graphs",
     STEP: "steps of the training loop",
     UPDATE: "updates after collectives",
     ENDPOINT: "NPUs' own delays",
-    QUEUE: "waiting for a slot",
-    HELD: "held until all roles had come",
     STOPPED: "not over when the run was stopped",
     OTHER: "not followed",
 }

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from astra_ns3.config.core.compatibility import preset
 from astra_ns3.errors import InputError
 from astra_ns3.network.instance import CHUNK_BITS, PHASE_BITS
 from astra_ns3.report.tables import is_of_flows
@@ -20,6 +21,10 @@ Numbers = npt.NDArray[np.int64]
 REDUCTION_MEMORY_ACCESSES = 3
 """Two reads and a write, as :class:`astra_ns3.network.api.EndpointModel` has it."""
 TAKES_TIME = ("compute", "wait", "step")
+"""Operations that follow each other on an NPU without a gap."""
+ALONE = ("compute", "work")
+"""Operations that take time by themselves; of a graph several may go on at once."""
+POSTS = ("issue", "send", "receive")
 
 
 class RunResult(Protocol):
@@ -42,7 +47,7 @@ def table_of(run: RunResult, name: str) -> pd.DataFrame | None:
 
 
 class _Index:
-    """Rows by a number that several may have; those of one number by another, rising."""
+    """Rows by two numbers that several may have: by the first, then by the second, then as they stand in the table."""
 
     def __init__(self, numbers: Numbers, then: Numbers) -> None:
         self._order = np.lexsort((then, numbers))
@@ -54,17 +59,17 @@ class _Index:
         first, last = np.searchsorted(self._numbers, (number, number + 1))
         return self._order[first:last]
 
-    def row_at(self, number: int, then: int) -> int:
-        """The last row that has both, or -1."""
+    def rows_at(self, number: int, then: int) -> list[int]:
+        """The rows that have both, the last first."""
         first, last = np.searchsorted(self._numbers, (number, number + 1))
-        place = first + int(np.searchsorted(self._then[first:last], then, side="right")) - 1
-        return int(self._order[place]) if place >= first and self._then[place] == then else -1
+        begin, end = first + np.searchsorted(self._then[first:last], (then, then + 1))
+        found: list[int] = self._order[begin:end][::-1].tolist()
+        return found
 
-    def last_row(self, number: int, then: int) -> int:
-        """The last row that has the number, and of the other no more than ``then``; or -1."""
+    def count_below(self, number: int, then: int) -> int:
+        """How many rows have the number, and of the other less than ``then``."""
         first, last = np.searchsorted(self._numbers, (number, number + 1))
-        place = first + int(np.searchsorted(self._then[first:last], then, side="right")) - 1
-        return int(self._order[place]) if place >= first else -1
+        return int(np.searchsorted(self._then[first:last], then))
 
 
 def _column(table: pd.DataFrame, name: str) -> Numbers:
@@ -89,11 +94,10 @@ class Tables:
         collectives = table_of(run, "collectives")
         unended = [] if collectives is None else collectives[collectives["end_us"].isna()]["collective"].tolist()
         self.unended = frozenset(int(number) for number in unended)
-        system = metadata["system"]
-        self.delay_ps = int(system.get("endpoint-delay", 0)) * PS_PER_NS
-        self.jitter_ps = int(system.get("start-jitter", 0)) * PS_PER_NS
+        self.of_graphs = str(metadata["workload"].get("loop", "")).endswith(" graphs")
+        self.rules = preset(metadata["compat"])
+        self._read_system(metadata["system"])
         self.stopped_ps = None if metadata["complete"] else int(metadata["finish_ps"])
-        self._reduction_bytes_per_ns = int(system.get("reduction-bytes-per-ns", 500_000))
         self.operations = operations
         self._read_operations(operations)
         self._read_phases(phases)
@@ -101,6 +105,13 @@ class Tables:
         self.accounts = accounts
         self.messages = accounts if accounts is not None else table_of(run, "flows")
         self._read_messages()
+
+    def _read_system(self, system: Mapping[str, Any]) -> None:
+        delay_ns = int(system.get("endpoint-delay", 0) * system.get("injection-scale", 1.0))
+        group_ns = self.rules.group_endpoint_delay_ns
+        self._delays_ps = {ns * PS_PER_NS for ns in (delay_ns, group_ns) if ns is not None}
+        self.jitter_ps = int(system.get("start-jitter", 0)) * PS_PER_NS
+        self._reduction_bytes_per_ns = int(system.get("reduction-bytes-per-ns", 500_000))
 
     def _read_operations(self, table: pd.DataFrame) -> None:
         kinds = table["kind"].astype(str).to_numpy()
@@ -110,8 +121,11 @@ class Tables:
         self.operation_start, self.operation_end = _column(table, "start_ps"), _column(table, "end_ps")
         self.iterations = _column(table, "iteration")
         self._blocking = np.flatnonzero(blocking)
-        self._by_end = _Index(self.operation_npu[blocking], self.operation_end[blocking])
-        posted = np.flatnonzero(~blocking)
+        self._of_npu = _Index(self.operation_npu[self._blocking], self._blocking)
+        beside = np.flatnonzero(np.isin(kinds, ALONE))
+        self._beside = beside
+        self._alone_by_end = _Index(self.operation_npu[beside], self.operation_end[beside])
+        posted = np.flatnonzero(np.isin(kinds, POSTS))
         self._posted = posted
         self._by_post = _Index(self.operation_collective[posted], self.operation_end[posted])
         ends = self.operation_end[self._blocking]
@@ -125,12 +139,13 @@ class Tables:
         self.phase_instance = _instances(table)
         self._instances = np.unique(self.phase_instance)
         self._phase_of_instance = _Index(self.phase_instance, self.phase_end)
-        collective = _column(table, "collective")
+        self.phase_collective, self.phase_chunk = _column(table, "collective"), _column(table, "chunk")
         self._phase_of_part = _Index(self._part(self.phase_instance, self.phase_npu), self.phase_end)
-        self._phase_of_wait = _Index(collective * self.npus + self.phase_npu, self.phase_end)
-        place = self.phase_npu * 256 + self.phase_dimension + 1
-        self._phase_by_end = _Index(place, self.phase_end)
-        self._phase_by_queued = _Index(place, self.phase_queued)
+        self._phase_of_collective = _Index(self.phase_collective * self.npus + self.phase_npu, self.phase_end)
+        self._phase_of_npu = _Index(self.phase_npu, self.phase_end)
+        self._place = self.phase_npu * 256 + self.phase_dimension + 1
+        self._phase_by_end = _Index(self._place, self.phase_end)
+        self._phase_by_queued = _Index(self._place, self.phase_queued)
 
     def _read_messages(self) -> None:
         table = self.messages
@@ -155,10 +170,15 @@ class Tables:
         """The number of a part."""
         return int(self._part(np.array([instance]), np.array([npu]))[0])
 
-    def blocking_at(self, npu: int, time_ps: int) -> int:
-        """The operation of an NPU that ended then, or before if none did; -1: none."""
-        row = self._by_end.last_row(npu, time_ps)
-        return -1 if row < 0 else int(self._blocking[row])
+    def blocking_before(self, npu: int, operation: int) -> int:
+        """What blocked an NPU's program last before the operation of a row; -1: nothing did."""
+        place = self._of_npu.rows(npu)
+        before = int(np.searchsorted(self._blocking[place], operation)) - 1
+        return int(self._blocking[place[before]]) if before >= 0 else -1
+
+    def alone_ended(self, npu: int, time_ps: int) -> list[int]:
+        """Computations and other work of an NPU that ended then, the last first."""
+        return [int(self._beside[row]) for row in self._alone_by_end.rows_at(npu, time_ps)]
 
     def last_blocking(self, iteration: int | None) -> int:
         """The operation that ended last, of an iteration or of all; raises InputError if there is none."""
@@ -174,44 +194,84 @@ class Tables:
         """When the first operation of an iteration began."""
         return int(self.operation_start[self._blocking][self.iterations[self._blocking] == iteration].min())
 
-    def posts(self, collective: int) -> Iterator[tuple[int, int]]:
-        """Who issued a collective, or posted an end of a message, and when; in order of time."""
+    def posts(self, collective: int) -> Iterator[tuple[int, int, int]]:
+        """Who issued a collective, or posted an end of a message, when, and in which row; in order of time."""
         for row in self._by_post.rows(collective).tolist():
-            operation = self._posted[row]
-            yield int(self.operation_npu[operation]), int(self.operation_end[operation])
+            operation = int(self._posted[row])
+            yield int(self.operation_npu[operation]), int(self.operation_end[operation]), operation
+
+    def posts_at(self, collective: int, time_ps: int) -> list[tuple[int, int]]:
+        """Who issued a collective, or posted an end of a message, just then, and in which row."""
+        rows = [int(self._posted[row]) for row in self._by_post.rows_at(collective, time_ps)]
+        return [(int(self.operation_npu[row]), row) for row in rows]
 
     def phase(self, instance: int, npu: int) -> int:
         """The phase that an NPU played, or -1."""
         rows = self._phase_of_part.rows(self.part(instance, npu))
         return int(rows[-1]) if len(rows) else -1
 
-    def last_phase(self, collective: int, npu: int, time_ps: int) -> int:
-        """The phase of a collective that an NPU ended last, no later than then; -1: none."""
-        return self._phase_of_wait.last_row(collective * self.npus + npu, time_ps)
+    def phases_of(self, collective: int, npu: int) -> list[int]:
+        """The phases of a collective that an NPU has ended, in the order of their ends."""
+        found: list[int] = self._phase_of_collective.rows(collective * self.npus + npu).tolist()
+        return found
 
-    def phase_ended(self, npu: int, dimension: int, time_ps: int) -> int:
-        """A phase that an NPU ended then in a dimension, or -1."""
-        return self._phase_by_end.row_at(npu * 256 + dimension + 1, time_ps)
+    def collectives_ended(self, npu: int, time_ps: int) -> list[int]:
+        """The phases with which an NPU was done with a collective or message at a time."""
+        found = []
+        for row in self._phase_of_npu.rows_at(npu, time_ps):
+            last = self.phases_of(int(self.phase_collective[row]), npu)[-1]
+            if self.phase_end[last] == time_ps:
+                found.append(row)
+        return found
 
-    def phase_queued_at(self, npu: int, dimension: int, time_ps: int) -> int:
-        """A phase that joined the queue of a dimension then, or -1."""
-        return self._phase_by_queued.row_at(npu * 256 + dimension + 1, time_ps)
+    def ended_beside(self, phase: int, time_ps: int) -> list[int]:
+        """The phases that an NPU ended then in the dimension of another phase of it."""
+        return [row for row in self._phase_by_end.rows_at(int(self._place[phase]), time_ps) if row != phase]
+
+    def queued_beside(self, phase: int, time_ps: int) -> list[int]:
+        """The phases that joined the queue of that dimension then."""
+        return [row for row in self._phase_by_queued.rows_at(int(self._place[phase]), time_ps) if row != phase]
+
+    def before(self, phase: int) -> list[int]:
+        """The phases of the same chunk that its NPU ended when it joined its queue."""
+        chunk, time_ps = self.phase_chunk[phase], int(self.phase_queued[phase])
+        return [
+            row
+            for row in self.phases_of(int(self.phase_collective[phase]), int(self.phase_npu[phase]))
+            if row != phase and self.phase_chunk[row] == chunk and self.phase_end[row] == time_ps
+        ]
 
     def handling_ps(self, instance: int, npu: int) -> list[int]:
-        """What the messages of a part may cost their receiver: the delay, and with a reduction."""
-        costs = {self.delay_ps}
-        for size in set(self.bytes[self._received.rows(self.part(instance, npu))].tolist()):
-            nanoseconds = REDUCTION_MEMORY_ACCESSES * (size // self._reduction_bytes_per_ns)
-            costs.add(self.delay_ps + nanoseconds * PS_PER_NS)
-        return sorted(costs)
+        """What messages of a part may cost their receiver, and its start: the delay, and with a reduction."""
+        phase = self.phase(instance, npu)
+        if self.rules.messages_by_arrival and phase >= 0 and self.phase_dimension[phase] < 0:
+            return [0]
+        sizes = set(self.bytes[self._received.rows(self.part(instance, npu))].tolist()) if self.has_messages else set()
+        reductions = {REDUCTION_MEMORY_ACCESSES * (size // self._reduction_bytes_per_ns) * PS_PER_NS for size in sizes}
+        return sorted({delay_ps + cost_ps for delay_ps in self._delays_ps for cost_ps in {0, *reductions}})
 
-    def received_at(self, instance: int, npu: int, time_ps: int) -> int:
-        """A message of an instance that arrived at an NPU then, or -1."""
-        return self._received.row_at(self.part(instance, npu), time_ps)
+    @property
+    def has_messages(self) -> bool:
+        """Whether single messages were recorded."""
+        return self.messages is not None
 
-    def received_before(self, instance: int, npu: int, time_ps: int) -> int:
-        """The last message of an instance that arrived at an NPU by then, or -1."""
-        return self._received.last_row(self.part(instance, npu), time_ps)
+    def received_at(self, instance: int, npu: int, time_ps: int) -> list[int]:
+        """The messages of an instance that arrived at an NPU then, the last first."""
+        return self._received.rows_at(self.part(instance, npu), time_ps)
+
+    def count_received(self, instance: int, npu: int, time_ps: int) -> int:
+        """How many messages of an instance had arrived at an NPU before."""
+        return self._received.count_below(self.part(instance, npu), time_ps)
+
+    def arrivals(self, npu: int, time_ps: int) -> list[int]:
+        """The phases that ended then, on either NPU, of messages of which this NPU had posted an end."""
+        first, last = np.searchsorted(self.phase_end, (time_ps, time_ps + 1))  # the table is in the order of ends
+        return [
+            row
+            for row in range(first, last)
+            if self.phase_dimension[row] < 0
+            and any(who == npu and when <= time_ps for who, when, _ in self.posts(int(self.phase_collective[row])))
+        ]
 
     def ended_with(self, instance: int, time_ps: int) -> list[int]:
         """The NPUs that ended an instance at a time."""

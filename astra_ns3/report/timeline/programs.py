@@ -17,8 +17,10 @@ MOST_CELLS = 1_000_000
 """NPUs times collectives of which the times are kept at once; of more the table is read several times."""
 _OWN_TRACKS = {"compute": ("compute", 0), "wait": ("waits", 1), "step": ("steps", 2)}
 """Kinds of operations that take time: their track, and its place."""
+_WORK = "work"
+"""The kind of operations that may go on beside others."""
 _ISSUES, _COLLECTIVES, _PHASES = 3, 4, 5
-"""Places of the other tracks of an NPU."""
+"""Places of the other tracks of an NPU; that of work is the one of issues, which it makes."""
 
 
 class Npus:
@@ -67,7 +69,10 @@ def write_operations(records: Records, writer: TraceWriter, npus: Npus) -> None:
             if collective >= 0:
                 notes.append((number, collective))
             own = _OWN_TRACKS.get(kind)
-            if own is None:
+            if kind == _WORK:
+                track = npus.lane(npu, "work", _ISSUES, start, end)
+                writer.slice(track, writer.name(layer), start, end, notes)
+            elif own is None:
                 track = npus.track(npu, "issues", _ISSUES)
                 writer.instant(track, writer.name(f"{kind} {layer}, {part}"), start, notes)
             else:

@@ -21,7 +21,7 @@ from astra_ns3.system.communicator import Communicator
 from astra_ns3.workload.files.chakra.trace import ChakraTrace, read_chakra
 from astra_ns3.workload.graphs.checking import check_graphs
 from astra_ns3.workload.graphs.checks.place import and_more, place
-from astra_ns3.workload.graphs.player import NpuPlayer
+from astra_ns3.workload.graphs.player import NpuPlayer, Told
 from astra_ns3.workload.graphs.ready import ReadyNodes
 from astra_ns3.workload.graphs.slots import Slot
 from astra_ns3.workload.graphs.window import Window
@@ -98,9 +98,17 @@ class CustomCollectives:
         return kind in self._traces
 
     def player(
-        self, npu: int, kind: CollectiveKind, communicator: Communicator | None, done: Callable[[NpuPlayer], None]
+        self,
+        npu: int,
+        kind: CollectiveKind,
+        communicator: Communicator | None,
+        done: Callable[[NpuPlayer], None],
+        told: Told | None = None,
     ) -> NpuPlayer:
-        """What plays the next collective of a kind on one NPU; ``done`` is told at its end. Raises InputError."""
+        """What plays the next collective of a kind on one NPU; ``done`` is told at its end, ``told`` of each node.
+
+        Raises InputError.
+        """
         ranks: Sequence[int] = range(self._npus) if communicator is None else communicator.ranks
         count = npu, communicator, kind
         apart = communicator, kind, self._issued[count]
@@ -112,7 +120,7 @@ class CustomCollectives:
 
         window = Window(nodes, _WINDOW, self._traces[kind].source)
         ready = ReadyNodes(lambda node: Slot.NONE, by_number=True)
-        player: NpuPlayer = NpuPlayer(npu, window, ready, begin, lambda: done(player))
+        player: NpuPlayer = NpuPlayer(npu, window, ready, begin, lambda: done(player), told=told)
         return player
 
     def _read(self, kind: CollectiveKind, rank: int, ranks: int) -> list[GraphNode]:

@@ -29,7 +29,7 @@ from astra_ns3.workload.graphs.player import NpuPlayer, Told
 from astra_ns3.workload.graphs.ready import ReadyNodes
 from astra_ns3.workload.graphs.slots import slot_rule
 from astra_ns3.workload.graphs.stall import describe_stall
-from astra_ns3.workload.graphs.sums import WorkSums
+from astra_ns3.workload.graphs.sums import WorkSums, write_post, write_work
 from astra_ns3.workload.graphs.window import Window
 from astra_ns3.workload.system_driver import Heartbeat, SystemDriver
 
@@ -162,8 +162,12 @@ class GraphDriver(SystemDriver):
             self._node_rows.hand_over()
 
     def close_journal(self) -> None:
-        """Nothing more will happen: hand all on that was written down."""
+        """Nothing more will happen: write down what goes on, and hand all on."""
         if self._journal is not None:
+            now_ps = self._network.now_ps()
+            for player in self._players:
+                if not player.done and player.sums is not None:
+                    player.sums.stopped(player.running.values(), now_ps)
             self._journal.hand_over()
         if self._node_rows is not None:
             self._node_rows.hand_over()
@@ -186,8 +190,8 @@ class GraphDriver(SystemDriver):
 
     def roles(self) -> tuple[RoleTimes, ...]:
         """The reported NPU stands for all."""
-        layers = self.layers()
-        return (RoleTimes("all", self._reported, layers, self._sums.exposed_by_group()),)
+        finish_ps = self._players[self._reported].record(self._network.now_ps()).finish_ps
+        return (RoleTimes("all", self._reported, self.layers(), self._sums.exposed_by_group(finish_ps)),)
 
     def _sums_of(self, npu: int) -> WorkSums | None:
         """Where an NPU's time is booked: of the reported one, and of all if a journal wants to know."""
@@ -247,7 +251,10 @@ class GraphDriver(SystemDriver):
                 player.ended(node, part.finish_ps)
 
         communicator = self._requests.communicator(node.group)
-        part = self._custom.player(player.npu, node.collective, communicator, done)
+        told = None if self._journal is None else self._part_ended
+        part = self._custom.player(player.npu, node.collective, communicator, done, told)
+        if player.sums is not None:
+            player.sums.is_made_of_others(node)
         part.start(self._network.now_ps())
         return part.done
 
@@ -259,7 +266,16 @@ class GraphDriver(SystemDriver):
             return self._begin_own_message(player, node, apart)
         request = self._requests.message(player.npu, node, apart)
         post = self._system.send if node.kind is NodeKind.SEND else self._system.receive
-        return self._wait(post(request), player, node)
+        handle = post(request)
+        if self._journal is not None:
+            now_ps = self._network.now_ps()
+            write_post(self._journal, player.npu, node, handle.collective, now_ps)
+        return self._wait(handle, player, node)
+
+    def _part_ended(self, npu: int, node: GraphNode, begin_ps: int, time_ps: int) -> None:
+        """A node of a collective that is itself a graph has ended: write it down, unless it is a message."""
+        if self._journal is not None and node.kind not in _MESSAGES and begin_ps < time_ps:
+            write_work(self._journal, npu, node, begin_ps, time_ps)
 
     def _begin_own_message(self, player: NpuPlayer, node: GraphNode, apart: object = None) -> bool:
         if node.kind is NodeKind.RECEIVE:

@@ -113,6 +113,7 @@ RoceQueuePair::SendCnp()
     m_frames++;
     Address(*frame, m_context.parameters.cnpBytes, m_context.parameters.cnpPriority);
     frame->kind = ROCE_CNP;
+    frame->sequence = 0; // what an earlier user of the frame left would show in a capture
     frame->source = m_address.receiverHost;
     frame->destination = m_address.senderHost;
     frame->flowHash = m_address.answerHash;

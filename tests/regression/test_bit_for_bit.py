@@ -1,0 +1,118 @@
+"""Every file that a run writes is the same in repeats, isolated or not, however busy the machine is."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import count, islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from soak.case import REPOSITORY, Case, write_files
+from soak.cases import random_case
+from soak.requests import request_of
+from support.any_load import busy_machine
+
+from astra_ns3.experiments.metadata import VARYING_KEYS
+from astra_ns3.experiments.request import RunRequest
+from astra_ns3.experiments.run import execute
+from astra_ns3.network.parquet import GROUP_ROWS, TableWriter
+from astra_ns3.network.recorded import Column, RecordedTable
+
+RUNS = 50
+"""A fifth of a second of CPU time for each, with its repeats."""
+SHARE = 0.05
+"""Of the soak's bytes."""
+AT_ONCE = 10
+WITH_NOTIFICATIONS = 115
+"""A seed of the soak that captures packets of DCQCN's receivers."""
+INPUTS = REPOSITORY / "inputs"
+
+
+def drawn() -> Iterator[tuple[int, Case]]:
+    """The soak's cases that a user could ask for, without those that need a C++ compiler."""
+    for seed in count(1):
+        case = random_case(seed)
+        if case.job["kind"] != "collective" and ".hpp" not in case.document():
+            yield seed, case
+
+
+def contents(folder: Path) -> dict[str, Any]:
+    """Every file byte for byte, run.json key by key without wall times, memory and versions."""
+    found: dict[str, Any] = {file.name: file.read_bytes() for file in folder.iterdir() if file.name != "run.json"}
+    document = json.loads((folder / "run.json").read_text())
+    found |= {f"run.json: {key}": value for key, value in document.items() if key not in VARYING_KEYS}
+    return found
+
+
+def played(request: RunRequest, folder: Path, *, isolated: bool) -> dict[str, Any]:
+    execute(replace(request, output=folder, record=("all",), isolated=isolated))
+    return contents(folder)
+
+
+def differences(request: RunRequest, seed: int, folder: Path) -> list[str]:
+    """Files and keys in which three runs differ: in this process, again while it is busy, and isolated while busy."""
+    first = played(request, folder / "first", isolated=False)
+    found = []
+    for name, isolated in (("again", False), ("isolated", True)):
+        with busy_machine(seed + isolated):
+            other = played(request, folder / name, isolated=isolated)
+        found += [f"seed {seed}, {name}: {key}" for key in sorted({*first, *other}) if first.get(key) != other.get(key)]
+    return found
+
+
+@pytest.mark.parametrize("begin", range(0, RUNS, AT_ONCE))
+def test_random_runs_write_the_same_files(begin: int, tmp_path: Path) -> None:
+    found = []
+    kinds = set()
+    for seed, case in islice(drawn(), begin, begin + AT_ONCE):
+        folder = tmp_path / str(seed)
+        folder.mkdir()
+        write_files(case, folder)
+        found += differences(request_of(case, folder, share=SHARE), seed, folder)
+        kinds.add((case.job["kind"], bool(case.job.get("written"))))
+    assert found == []
+    assert len(kinds) > 1
+
+
+def test_a_sample_of_chakra_traces_does(tmp_path: Path) -> None:
+    request = RunRequest(
+        workload=INPUTS / "workload" / "chakra",
+        system=INPUTS / "system" / "flat.yaml",
+        network=INPUTS / "network" / "ring-8.yaml",
+    )
+    assert differences(request, 1, tmp_path) == []
+
+
+def test_a_capture_has_nothing_of_frames_that_an_earlier_run_used(tmp_path: Path) -> None:
+    """Congestion notifications, whose number was that of some packet before."""
+    case = random_case(WITH_NOTIFICATIONS)
+    assert "dcqcn" in case.document()
+    assert "pcap" in case.network["observe"]
+    request = request_of(case, tmp_path, share=10 * SHARE)
+    assert differences(request, 1, tmp_path) == []
+    assert json.loads((tmp_path / "first" / "run.json").read_text())["statistics"]["cnps"] > 0
+
+
+def test_a_table_is_the_same_file_however_early_its_texts_are_known(tmp_path: Path) -> None:
+    """The timeline's texts are made known with its rows, which are handed over when a heartbeat asks for them."""
+    table = RecordedTable("texts", "texts", (Column("text", "int32", "", "a text", labelled=True),))
+    rows = np.arange(GROUP_ROWS + 10) // GROUP_ROWS
+
+    def file(name: str, *, early: bool) -> bytes:
+        (tmp_path / name).mkdir()
+        writer = TableWriter(tmp_path / name, table)
+        writer.label("text", 0, "first")
+        if early:
+            writer.label("text", 1, "second")
+        writer.write([rows[:GROUP_ROWS]])
+        if not early:
+            writer.label("text", 1, "second")
+        writer.write([rows[GROUP_ROWS:]])
+        writer.close()
+        return (tmp_path / name / table.file).read_bytes()
+
+    assert file("early", early=True) == file("late", early=False)

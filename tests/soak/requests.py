@@ -1,0 +1,57 @@
+"""The run that a case asks for, as a user would ask for it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from astra_ns3.experiments.request import RunRequest
+from astra_ns3.system.file import parse_system
+from astra_ns3.workload.files.chakra.trace import read_chakra
+from astra_ns3.workload.files.chakra.writer import write_chakra
+from astra_ns3.workload.files.conversion import Unrolling, as_graphs
+from astra_ns3.workload.files.registry import AnyWorkload, read_workload
+from soak.case import Case, network_of
+from soak.jobs import read_text
+
+_SYSTEM = {
+    "scheduling-policy": "LIFO",
+    "preferred-dataset-splits": 1,
+    **{f"{kind}-implementation": ["oneRing"] for kind in ("all-reduce", "reduce-scatter", "all-gather")},
+    "all-to-all-implementation": ["oneDirect"],
+}
+"""Of a list of flows, for which none of it counts but the endpoint delay."""
+
+
+def request_of(case: Case, folder: Path, *, share: float = 1.0) -> RunRequest:
+    """A training loop, a model, or flows as a list; ``share``: of the bytes of collectives. ``folder`` has its files.
+
+    Nothing is recorded and written, unless that is put into what is returned.
+    """
+    network = network_of(case, folder)
+    if case.job["kind"] == "flows":
+        system, options = _SYSTEM, {}
+        workload: AnyWorkload = _list(case, folder)
+    else:
+        system, options = case.job["system"], dict(case.job["options"])
+        workload = read_text(case.job["text"])
+        if case.job.get("written"):
+            dimensions: tuple[int, ...] = network.dimensions  # type: ignore[union-attr]
+            workload, options = _as_traces(workload, dimensions, options, folder), {**options, "passes": 1}
+    request = RunRequest(workload=workload, system=parse_system(system), network=network, seed=case.seed, **options)
+    return request if share == 1.0 else replace(request, comm_scale=share * request.scales[0])
+
+
+def _as_traces(workload: AnyWorkload, dimensions: tuple[int, ...], options: Any, folder: Path) -> AnyWorkload:
+    """The loop as Chakra's traces, written and read again."""
+    write_chakra(as_graphs(workload, Unrolling(dimensions, options["passes"])), folder / "job")
+    groups = folder / "job.groups.json"
+    return read_chakra(folder / "job", groups if groups.exists() else None)
+
+
+def _list(case: Case, folder: Path) -> AnyWorkload:
+    rows = [f"{sender},{receiver},{size},{start_ps}ps" for sender, receiver, size, start_ps in case.job["flows"]]
+    path = folder / "flows.csv"
+    path.write_text("\n".join(["source,destination,bytes,start", *rows, ""]), encoding="utf-8")
+    return read_workload(path)

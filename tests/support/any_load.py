@@ -1,0 +1,59 @@
+"""Runs as a busy machine plays them: looked at at random moments, told of what is due in random pieces.
+
+What a run reads of wall time are its heartbeats alone: then it hands over rows and takes snapshots, and a heartbeat
+parts what would else be told at once. Here that happens at random.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from astra_ns3.experiments.isolated.snapshot import SnapshotTaker
+from astra_ns3.experiments.play import LocalReporter
+from astra_ns3.network.door.session_backend import SessionBackend
+
+
+@contextmanager
+def busy_machine(seed: int, *, beats: float = 0.1, cuts: float = 0.3) -> Iterator[None]:
+    """Every run of this process, and of those forked from it, has a heartbeat in so large a share of its callbacks, and
+    so large a share of the places cut at which several of these are told together."""
+    draw = random.Random(seed)
+    play_phases, call, begun = SessionBackend._play_phases, SessionBackend._call, LocalReporter.begun
+
+    def phases_in_pieces(
+        self: SessionBackend, npus: list[int], instances: list[int], time_ps: int, phases_done: Any
+    ) -> None:
+        begin = 0
+        for end in range(1, len(npus) + 1):
+            if end == len(npus) or draw.random() < cuts:
+                play_phases(self, npus[begin:end], instances[begin:end], time_ps, phases_done)
+                begin = end
+
+    def call_and_beat(self: Any, function: Any, *arguments: Any) -> None:
+        call(self, function, *arguments)
+        told = function != self._recording.fetch and function != self._beat  # by an event of the simulation
+        if self._listener is not None and told and draw.random() < beats:
+            call(self, self._beat, self.now_ps(), 0)
+
+    def begun_and_looked_at(self: LocalReporter, driver: Any, network: Any, setup_seconds: float) -> None:
+        begun(self, driver, network, setup_seconds)
+        taker, beat = SnapshotTaker(driver, network), self.beat
+
+        def beat_and_look(progress: Any) -> None:
+            beat(progress)
+            driver.hand_over_rows()
+            taker.take_if_due()
+
+        self.beat = beat_and_look  # type: ignore[method-assign]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(SessionBackend, "_play_phases", phases_in_pieces)
+        patch.setattr(SessionBackend, "_call", call_and_beat)
+        patch.setattr(LocalReporter, "begun", begun_and_looked_at)
+        patch.setattr("astra_ns3.experiments.isolated.snapshot.MOST_SHARE", 1e9)
+        yield
