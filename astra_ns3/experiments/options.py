@@ -107,7 +107,7 @@ class Options:
         Flag(
             "--scheduling-policy",
             suggested=tuple(USUAL_POLICIES),
-            help="Instead of the system file's: LIFO, FIFO or FILE.py:name.",
+            help="Instead of the system file's: LIFO, FIFO, EXPLICIT or FILE.py:name.",
         ),
         group=RULES,
     )

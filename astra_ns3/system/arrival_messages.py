@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Hashable
+from functools import partial
 
 from astra_ns3.errors import InputError
 from astra_ns3.network.api import NetworkBackend
 from astra_ns3.network.instance import pack_instance, unpack_instance
 from astra_ns3.system.groups import register_group
+from astra_ns3.system.heard_in_order import heard_in_order
 from astra_ns3.system.history import History
 from astra_ns3.system.journal import NO_DIMENSION, Journal
 from astra_ns3.system.launches import ScheduleNumbers
@@ -36,7 +38,11 @@ class _Message:
 
 
 class ArrivalMessages:
-    """All messages of a run; arguments as for :class:`~astra_ns3.system.messages.Messages`."""
+    """All messages of a run; arguments as for :class:`~astra_ns3.system.messages.Messages`.
+
+    ``late_receives_end_last``: a receive whose message is there already ends in this instant, but behind all that goes
+    on.
+    """
 
     def __init__(
         self,
@@ -47,6 +53,7 @@ class ArrivalMessages:
         journal: Journal | None = None,
         *,
         launch: Callable[[int, int, int, int, int], None],
+        late_receives_end_last: bool = False,
     ) -> None:
         self._network = network
         self._schedules = schedules
@@ -54,6 +61,7 @@ class ArrivalMessages:
         self._finished = finished
         self._journal = journal
         self._launch_now = launch
+        self._late_last = late_receives_end_last
         self._schedule: int | None = None
         self._groups: dict[tuple[int, int], int] = {}
         self._half_posted: dict[_Key, deque[_Message]] = {}
@@ -68,11 +76,15 @@ class ArrivalMessages:
         return message.sent
 
     def receive(self, request: MessageRequest) -> Handle:
-        """The destination posts its end; it is done at once if the message is there. Raises InputError."""
+        """The destination posts its end; it is done in this instant if the message is there. Raises InputError."""
         message = self._match(request, posted_by_sender=False)
         now_ps = self._network.now_ps()
-        message.received = Handle(request.destination, message.number, request, now_ps, done=message.arrived)
-        if message.arrived:
+        late = message.arrived and self._late_last
+        done = message.arrived and not late
+        message.received = Handle(request.destination, message.number, request, now_ps, done=done)
+        if late:
+            heard_in_order(self._network, request.destination, 0, partial(self._received_late, message))
+        elif message.arrived:
             self._end(message, now_ps)
         return message.received
 
@@ -122,6 +134,11 @@ class ArrivalMessages:
         self._live[message.number] = message
         self._half_posted.setdefault(key, deque()).append(message)
         return message
+
+    def _received_late(self, message: _Message, time_ps: int) -> None:
+        assert message.received is not None
+        self._end(message, time_ps)
+        self._finished(message.received, time_ps)
 
     def _end(self, message: _Message, time_ps: int) -> None:
         del self._live[message.number]

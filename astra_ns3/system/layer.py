@@ -85,7 +85,8 @@ class SystemLayer:
         schedules = ScheduleNumbers(network)
         self._maker = CollectiveMaker(network, config, self._grid, compatibility, schedules, roles)
         self._history = History(self._layer_names)
-        messages = ArrivalMessages if compatibility.messages_by_arrival else Messages
+        by_arrival = partial(ArrivalMessages, late_receives_end_last=compatibility.late_receives_end_last)
+        messages = by_arrival if compatibility.messages_by_arrival else Messages
         self.launches = LaunchBuffer(network)
         launch = self.launches.launch
         self._messages = messages(network, schedules, self._history, self._message_done, journal, launch=launch)

@@ -27,12 +27,17 @@ def fifo(counter: int, request: CollectiveRequest) -> tuple[int, int]:
     return counter, counter - 1
 
 
+def explicit(counter: int, request: CollectiveRequest) -> tuple[int, int]:
+    """Behind those that have a priority of their own, in order of arrival (ASTRA-sim 2)."""
+    return 0, counter
+
+
 def highest(counter: int, request: CollectiveRequest) -> tuple[int, int]:
     """Before all others."""
     return HIGHEST_PRIORITY, counter
 
 
-USUAL_POLICIES: Mapping[str, Policy] = {"LIFO": lifo, "FIFO": fifo}
+USUAL_POLICIES: Mapping[str, Policy] = {"LIFO": lifo, "FIFO": fifo, "EXPLICIT": explicit}
 """Those that a system file may name for all collectives."""
 POLICIES: Mapping[str, Policy] = {**USUAL_POLICIES, "HIGHEST": highest}
 """Those that a request may name for itself."""

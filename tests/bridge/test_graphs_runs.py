@@ -164,6 +164,70 @@ def test_a_replayed_trace_of_one_rank_may_receive(files: dict[str, str], tmp_pat
     assert result.complete
 
 
+def begins(graphs: SmallGraphs, npu: int, files: dict[str, str], folder: Path) -> dict[int, int]:
+    """Of each node of an NPU when it began, in picoseconds, by ASTRA-sim 2's rules."""
+    result = run(
+        workload=graphs,
+        system=files["system.json"],
+        network=files["network.yml"],
+        backend="analytical",
+        compat="astra-sim-2",
+        record=["nodes"],
+        output=folder,
+    )
+    rows: Any = result.nodes[result.nodes["npu"] == npu].set_index("node")
+    return {int(node): int(time_ps) for node, time_ps in rows["issue_ps"].items()}
+
+
+@pytest.mark.parametrize(("first", "later_ps"), [("message", 0), ("computation", 100_000)])
+def test_of_two_ends_in_one_instant_astra_sim_2_hears_the_one_that_began_first(
+    first: str, later_ps: int, files: dict[str, str], tmp_path: Path
+) -> None:
+    """A message frees the place of communication when a computation frees send 4: the other that waits is send 8.
+
+    If the message began first, its end is heard of first, and send 8 has the place before send 4 is ready.
+    """
+    sent_ps = SEND_NS * 1000
+    end_ps = later_ps + sent_ps
+    if first == "message":  # at 0, and the computation at 100 ns
+        computations = compute(0, 0, duration_ps=100_000), compute(1, 0, 0, duration_ps=end_ps - 100_000)
+        message = send(3, 1, 1 << 16, tag=3)
+    else:  # at 100 ns, and the computation at 0
+        computations = (
+            compute(0, 0, on_host=True, duration_ps=later_ps),
+            compute(1, 0, duration_ps=end_ps),
+        )
+        message = send(3, 1, 1 << 16, 0, tag=3)
+    freed, waiting = send(4, 1, 1 << 16, 1, tag=4), send(8, 1, 1 << 16, *message.parents, tag=8)
+    other = tuple(receive(tag, 0, 1 << 16, tag=tag) for tag in (3, 4, 8))
+    graphs = SmallGraphs(((*computations, message, freed, waiting), other, (), ()))
+    order = (8, 4) if first == "message" else (4, 8)
+    found = begins(graphs, 0, files, tmp_path / "out")
+    assert (found[order[0]], found[order[1]]) == (end_ps, end_ps + sent_ps)
+
+
+def test_a_receive_behind_the_arrival_ends_in_that_instant_behind_what_begins(
+    files: dict[str, str], tmp_path: Path
+) -> None:
+    """Receive 1 and send 9 are ready together; send 2, which the receive frees, comes too late for the place."""
+    graphs = SmallGraphs(
+        (
+            (send(0, 1, 1 << 16, tag=7),),
+            (
+                compute(0, 10),
+                receive(1, 0, 1 << 16, 0, tag=7),
+                send(2, 2, 1 << 16, 1, tag=2),
+                send(9, 2, 1 << 16, 0, tag=9),
+            ),
+            tuple(receive(tag, 1, 1 << 16, tag=tag) for tag in (2, 9)),
+            (),
+        )
+    )
+    begin_ps, sent_ps = 10_000_000, SEND_NS * 1000
+    found = begins(graphs, 1, files, tmp_path / "out")
+    assert (found[1], found[9], found[2]) == (begin_ps, begin_ps, begin_ps + sent_ps)
+
+
 FOUR_KEYS = {"scheduling-policy": "FIFO", "preferred-dataset-splits": 1, "local-mem-bw": 50}
 """Besides the graphs, all that ASTRA-sim 2's own file for collectives as graphs has."""
 

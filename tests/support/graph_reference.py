@@ -70,10 +70,10 @@ def node_times() -> dict[str, Times]:
 
 
 def play(row: Row) -> Played:
-    """Play a case by the preset ``astra-sim-2``."""
+    """Play a case by the preset ``astra-sim-2``, or the one that a config.txt as network brings with it."""
     place = folder()
     assert place is not None
-    rules = preset("astra-sim-2")
+    rules = preset("astra-network-ns3" if row["backend"] == "ns3" else "astra-sim-2")
     system = read_system(place / row["system"])
     network = read_network_file(place / row["network"]).network
     dimensions = network.dimensions

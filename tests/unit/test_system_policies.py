@@ -49,6 +49,18 @@ def test_lifo_counts_up_fifo_down_on_one_counter_and_highest_leaves_it_alone() -
     assert priorities == [0, 1, 2, 100_000_000, 1, 0]
 
 
+def test_explicit_keeps_the_order_of_arrival_behind_what_has_a_priority_of_its_own() -> None:
+    """ASTRA-sim 2's third policy; a graph's priorities count from half of the highest."""
+    counter, priorities = 0, []
+    for policy in ("EXPLICIT", "LIFO", "EXPLICIT"):
+        priority, counter = POLICIES[policy](counter, request())
+        priorities.append(priority)
+    assert priorities == [0, 0, 0]
+    assert counter == 1
+    given = [task(1, 50_000_001), task(2, 0), task(3, 0), task(4, 50_000_002)]
+    assert _line("FIFO", *given) == [4, 1, 2, 3]
+
+
 def _line(name: str, *newcomers: Task, running: tuple[Task, ...] = ()) -> list[int]:
     """Who stands in line after they have come one by one."""
     line: list[Task] = []

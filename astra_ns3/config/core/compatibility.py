@@ -97,6 +97,14 @@ class Compatibility:
     a receiver that comes later then (ASTRA-sim 2). Ours: the endpoint delays as in a collective, the sender is done
     when the transport has it, and ends that differ in size are an error."""
 
+    ends_in_order_of_begins: bool = False
+    """Of what ends in a graph in one instant that which began first is heard of first, be it a computation or a message
+    on its way (ASTRA-sim 2). Ours: computations first."""
+
+    late_receives_end_last: bool = False
+    """A receive whose message is there already ends in that instant, but behind all that goes on (ASTRA-sim 2 on its
+    analytical networks). Ours: at once, before anything else begins."""
+
     nodes_of_graphs_by_number: bool = False
     """Of nodes that are ready the one with the lowest number goes first, and one node at a time of an NPU communicates,
     accesses memory or is of no known type; receives need no place (ASTRA-sim 2). Ours: by priority first, memory has
@@ -134,6 +142,8 @@ _ASTRA_SIM_2 = Compatibility(
     every_npu_orders_its_chunks=True,
     collectives_by_number_alone=True,
     messages_by_arrival=True,
+    ends_in_order_of_begins=True,
+    late_receives_end_last=True,
     nodes_of_graphs_by_number=True,
     untimed_nodes_are_overlooked=True,
     least_duration_ns=1,
@@ -161,7 +171,7 @@ PRESETS: Mapping[str, Compatibility] = MappingProxyType(
         "simai": Compatibility(step_tick_ns=1, exposed_until_first_end=True, simai_workloads=True),
         "astra-sim-2": _ASTRA_SIM_2,
         # What a config.txt as network brings with it: ASTRA-sim 2 on its ns-3 network.
-        "astra-network-ns3": replace(_ASTRA_SIM_2, every_npu_orders_its_chunks=False),
+        "astra-network-ns3": replace(_ASTRA_SIM_2, every_npu_orders_its_chunks=False, late_receives_end_last=False),
     }
 )
 

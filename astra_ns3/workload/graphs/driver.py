@@ -14,6 +14,7 @@ from astra_ns3.errors import InputError, SimulationStalled
 from astra_ns3.network.api import NetworkBackend
 from astra_ns3.network.recorded import TableSink
 from astra_ns3.network.records import LayerTimes, RoleTimes
+from astra_ns3.system.heard_in_order import heard_in_order
 from astra_ns3.system.journal import Journal
 from astra_ns3.system.layer import ChunkWatcher, SystemLayer
 from astra_ns3.system.request import Handle
@@ -83,6 +84,7 @@ class GraphDriver(SystemDriver):
         self._replays = system.replay_only
         self._roofline = system.roofline_enabled and not system.replay_only
         self._least_ps = compatibility.least_duration_ns * PS_PER_NS
+        self._in_order = compatibility.ends_in_order_of_begins
         self._skips_broadcasts = compatibility.broadcasts_take_their_duration
         self._own_messages = OwnMessages()
         self._custom = CustomCollectives(system, npus, self._begin_part, compatibility)
@@ -298,7 +300,10 @@ class GraphDriver(SystemDriver):
             return None
         if duration_ps > _CHECKED_PS:
             self._check_end(player, node, duration_ps)
-        self._network.call_later(player.npu, duration_ps, partial(player.ended, node))
+        if self._in_order:
+            heard_in_order(self._network, player.npu, duration_ps, partial(player.ended, node))
+        else:
+            self._network.call_later(player.npu, duration_ps, partial(player.ended, node))
         return False
 
     def _check_end(self, player: NpuPlayer, node: GraphNode, duration_ps: int) -> None:
