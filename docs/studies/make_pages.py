@@ -8,7 +8,8 @@ Between a marker and ``<!-- end -->`` the page has what the marker asks for, mad
     <!-- table: PART: system, finish_us, share = 100 * exposed_us / finish_us -->    columns of one's own
     <!-- pivot: PART: scale, system, finish_us --> a row a scale, a column a system
     <!-- pivot: PART: scale, system, finish_us over flat-800g -->   each over that column's
-    <!-- pivot: PART where scale=0.1: ... -->      of the rows with that value only; of a table, too
+    <!-- pivot: PART: scale, system, finish_us over order=FIFO -->   each over the point with that value, else the same
+    <!-- pivot: PART where scale=0.1 and order=LIFO: ... -->   of the rows with these values only; of a table, too
     <!-- pivot: PART + PART: ... -->               of parts with the same axes, one after the other; of a table, too
     <!-- figure: PART NAME -->                    the picture, copied to docs/studies/figures/
     <!-- played -->                               points, runs, and the time of one worker
@@ -136,7 +137,7 @@ def _table(words: str, folder: Folder, pictures: Path) -> list[str]:
 
 def _pivot(words: str, folder: Folder, pictures: Path) -> list[str]:
     part, _, wanted = words.partition(":")
-    names = [name.strip() for name in wanted.split(",")]
+    names = [name.strip() for name in wanted.split(",", 2)]
     if len(names) != 3:
         raise PageError("expected PART: ROW, COLUMN, VALUE")
     down, across, value = names
@@ -144,16 +145,31 @@ def _pivot(words: str, folder: Folder, pictures: Path) -> list[str]:
     part, condition = _conditioned(part)
     rows = _where(folder.part(part), condition)
     columns = list(dict.fromkeys(_text(row, across) for row in rows))
-    if other and other not in columns:
+    partners = _partners(folder, part, other) if "=" in other else {}
+    if other and not partners and other not in columns:
         raise PageError(f"'{other}' is not one of {', '.join(columns)}")
     cells = []
     for label, group in _grouped(rows, [down]).items():
         found = {name: [row for row in group if row[across] == name] for name in columns}
         if not all(found.values()):
             raise PageError(f"{down} {label[0]}: not every {across} has a point")
-        base = _mean(found[other], value) if other else 1.0
-        cells.append([_shown(label[0]), *(_number(_mean(found[name], value) / base) for name in columns)])
+        bases = {name: found.get(other, []) for name in columns}
+        if partners:
+            bases = {name: [partners[id(row)] for row in found[name]] for name in columns}
+        shares = (_mean(found[name], value) / (_mean(bases[name], value) if other else 1.0) for name in columns)
+        cells.append([_shown(label[0]), *map(_number, shares)])
     return _markdown([down, *columns], cells)
+
+
+def _partners(folder: Folder, part: str, other: str) -> dict[int, Row]:
+    """Of each row of a part the one that differs in ``other``, as ``order=FIFO``, alone."""
+    rest = [each for each in (*folder.axes(part), "seed") if each != other.partition("=")[0].strip()]
+    rows = folder.part(part)
+    found = {tuple(_text(row, each) for each in rest): row for row in _where(rows, other)}
+    try:
+        return {id(row): found[tuple(_text(row, each) for each in rest)] for row in rows}
+    except KeyError as error:
+        raise PageError(f"not every point has one with {other}") from error
 
 
 def _conditioned(words: str) -> tuple[str, str]:
@@ -163,14 +179,13 @@ def _conditioned(words: str) -> tuple[str, str]:
 
 
 def _where(rows: list[Row], condition: str) -> list[Row]:
-    """The rows whose column has the value that ``condition`` says, as ``scale=0.1``."""
-    if not condition:
-        return rows
-    column, _, value = (each.strip() for each in condition.partition("="))
-    found = [row for row in rows if _shown(_text(row, column)) == value]
-    if not found:
-        raise PageError(f"no point has {condition}")
-    return found
+    """The rows whose columns have the values that ``condition`` says, as ``scale=0.1 and order=LIFO``."""
+    for each in condition.split(" and ") if condition else []:
+        column, _, value = (word.strip() for word in each.partition("="))
+        rows = [row for row in rows if _shown(_text(row, column)) == value]
+        if not rows:
+            raise PageError(f"no point has {condition}")
+    return rows
 
 
 def _figure(words: str, folder: Folder, pictures: Path) -> list[str]:

@@ -92,6 +92,11 @@ def test_a_pivot_divides_by_a_column(make_pages: ModuleType, folder: Path) -> No
     ]
 
 
+def test_a_pivot_divides_by_the_point_that_differs_in_one_axis(make_pages: ModuleType, folder: Path) -> None:
+    marker = "pivot: speed where system=flat and scale=0.1: system, scale, finish_us over system=hier"
+    assert written(make_pages, folder, marker) == ["| system | 0.1 |", "| --- | --- |", "| flat | 4 |"]
+
+
 def test_a_figure_is_copied_and_the_second_time_gives_the_same_bytes(make_pages: ModuleType, folder: Path) -> None:
     assert written(make_pages, folder, "figure: speed finish") == ["![Time of it](figures/speed-speed-finish.png)"]
     picture = folder.parent / "figures" / "speed-speed-finish.png"

@@ -1,0 +1,84 @@
+"""Tables in the pages of studies are what a study's points come to today: a few cells of each, played again."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import astra_ns3
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = ROOT / "docs" / "studies"
+CONTROLS = ("control=none", "control=timely", "control=hpcc-pint")
+SPEED_UP = "models where computing=0.1 and policy=baseline: model, bandwidth, finish_us over policy=Themis, SCF"
+Cells = dict[tuple[str, str], str]
+
+
+@pytest.fixture(scope="module")
+def make_pages() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("make_pages", PAGES / "make_pages.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["make_pages"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def cells(text: str, marker: str) -> Cells:
+    """The numbers of the table below a marker, by the head of the row and that of the column."""
+    lines = text[text.index(f"<!-- {marker} -->\n") :].splitlines()[1:]
+    table = [line.strip("| ").split(" | ") for line in lines[: lines.index("<!-- end -->")]]
+    heads = table[0]
+    return {(row[0], head): cell for row in table[2:] for head, cell in zip(heads[1:], row[1:], strict=True)}
+
+
+@pytest.mark.parametrize(
+    ("name", "only", "marker", "count"),
+    [
+        pytest.param(
+            "roce",
+            ("part=platforms", "platform=nvswitch-clos", "collective=all-reduce", *CONTROLS),
+            "pivot: platforms where collective=all-reduce: platform, control, finish_us over none",
+            3,
+            id="roce: controls whose defaults changed",
+        ),
+        pytest.param(
+            "themis",
+            ("part=models", "model=ResNet-50", "bandwidth=50 / 50 / 50", "computing=0.1"),
+            f"pivot: {SPEED_UP}",
+            1,
+            id="themis: a model's speed-up",
+        ),
+        pytest.param(
+            "themis",
+            ("part=torus-computing", "computing=0.125"),
+            "table: torus-computing: computing, finish_us, exposed_percent = 100 * exposed_us / finish_us",
+            2,
+            id="themis: a torus",
+        ),
+        pytest.param(
+            "dlrm",
+            ("part=buffer-flat", "system=flat-800g", "buffer=64MB", "buffer=1MB", "min_rto=300us"),
+            "pivot: buffer-flat + buffer-hier where buffer=1MB: system, min_rto, finish_us over buffer=64MB",
+            1,
+            id="dlrm: a buffer and a timeout",
+            marks=pytest.mark.slow,
+        ),
+    ],
+)
+def test_cells_of_a_page_are_what_its_points_come_to(
+    make_pages: ModuleType, tmp_path: Path, name: str, only: tuple[str, ...], marker: str, count: int
+) -> None:
+    page = (PAGES / f"{name}.md").read_text(encoding="utf-8")
+    astra_ns3.study(ROOT / "inputs" / "studies" / f"{name}.yaml", tmp_path / name, jobs=1, only=only)
+    folder = make_pages.Folder(tmp_path / name)
+    here = marker.replace(" + buffer-hier", "")
+    found = cells(make_pages.made(f"<!-- {here} -->\n<!-- end -->\n", folder, tmp_path), here)
+    assert len(found) == count
+    shown = cells(page, marker)
+    assert {key: shown[key] for key in found} == found
