@@ -8,14 +8,17 @@ follow at that picosecond; the next link has to begin with some of it. Runs that
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 PS = 1000
 MEMORY_ACCESSES = 3
 """Of a reduction: two reads and a write."""
 GROUPS_OF_ASTRA_SIM_2_NS = 10
-Moment = tuple[Hashable, ...]
+Moment = tuple[str, Any]
+"""What happened, and about which row or part."""
+Part = tuple[int, int, int, int]
+"""Collective, chunk, phase and NPU."""
 
 
 class Link(Protocol):
@@ -56,7 +59,7 @@ class Phase(NamedTuple):
     end_ps: int
 
     @property
-    def part(self) -> tuple[int, int, int, int]:
+    def part(self) -> Part:
         return self.collective, self.chunk, self.phase, self.npu
 
 
@@ -71,11 +74,11 @@ class Message(NamedTuple):
     end_ps: int
 
     @property
-    def sent_by(self) -> tuple[int, int, int, int]:
+    def sent_by(self) -> Part:
         return self.collective, self.chunk, self.phase, self.source
 
     @property
-    def for_part(self) -> tuple[int, int, int, int]:
+    def for_part(self) -> Part:
         return self.collective, self.chunk, self.phase, self.destination
 
 
@@ -122,7 +125,7 @@ class CausalChain:
                 self.posted_by[row.collective].add(row.npu)
         self.queued: dict[tuple[int, int], list[int]] = defaultdict(list)
         self.got_slot: dict[tuple[int, int, int], list[int]] = defaultdict(list)
-        self.of_part: dict[tuple[int, int, int, int], int] = {}
+        self.of_part: dict[Part, int] = {}
         self.of_instance: dict[tuple[int, int, int], list[int]] = defaultdict(list)
         self.last_end: dict[tuple[int, int], int] = {}
         for number, phase in enumerate(self.phases):
@@ -132,20 +135,23 @@ class CausalChain:
             self.of_part[phase.part] = number
             self.of_instance[phase.part[:3]].append(number)
             self.last_end[phase.collective, phase.npu] = phase.end_ps
-        self.to_part: dict[tuple[int, int, int, int], list[Message]] = defaultdict(list)
-        for message in self.messages:
+        self.to_part: dict[Part, list[Message]] = defaultdict(list)
+        self.no_time: dict[tuple[Part, int], list[int]] = defaultdict(list)
+        for number, message in enumerate(self.messages):
             self.to_part[message.for_part].append(message)
+            if message.start_ps == message.end_ps:
+                self.no_time[message.sent_by, message.start_ps].append(number)
 
     # What an NPU spends.
 
-    def delays(self, part: tuple[int, int, int, int]) -> set[int]:
+    def delays(self, part: Part) -> set[int]:
         """The endpoint delays that a part may have."""
         if not self.like_astra_sim_2:
             return {self.delay_ps}
         between_two = self.phases[self.of_part[part]].dimension < 0
         return {0} if between_two else {self.delay_ps, GROUPS_OF_ASTRA_SIM_2_NS * PS}
 
-    def costs(self, part: tuple[int, int, int, int], message: Message) -> set[int]:
+    def costs(self, part: Part, message: Message) -> set[int]:
         """What the receiver may spend on a message: nobody recorded whether it was reduced."""
         reduction_ps = MEMORY_ACCESSES * (message.bytes // self.bytes_per_ns) * PS
         return {delay + extra for delay in self.delays(part) for extra in (0, reduction_ps)}
@@ -164,7 +170,7 @@ class CausalChain:
         return found
 
     def _next(self, moment: Moment, time_ps: int) -> Iterator[Moment]:
-        what, about = moment[0], moment[1]
+        what, about = moment
         step: Any = getattr(self, f"_after_{what}")
         yield from step(about, time_ps)
 
@@ -173,7 +179,9 @@ class CausalChain:
         if 0 in self.costs(message.for_part, message):
             yield "had", message.for_part
 
-    def _after_had(self, part: tuple[int, int, int, int], time_ps: int) -> Iterator[Moment]:
+    def _after_had(self, part: Part, time_ps: int) -> Iterator[Moment]:
+        for message in self.no_time[part, time_ps]:  # by formula, where a line has no delay
+            yield "arrived", message
         number = self.of_part[part]
         barrier = self.compat == "astra-sim-1.0"
         for other in self.of_instance[part[:3]] if barrier else [number]:
@@ -260,7 +268,7 @@ class CausalChain:
             time_ps = link.end_ps
             moments = self.following(after, time_ps)
         ends = {row for what, row in moments if what == "ended"}
-        if time_ps != finish_ps or not any(self.operations[row].end_ps == finish_ps for row in ends):  # type: ignore[call-overload]
+        if time_ps != finish_ps or not any(self.operations[row].end_ps == finish_ps for row in ends):
             return [f"the chain ends at {time_ps}, the run at {finish_ps}, and its end doesn't follow"]
         return []
 
@@ -286,7 +294,7 @@ class CausalChain:
 
     def _through_update(self, link: Link, moments: set[Moment]) -> Iterator[Moment]:
         row = self.operations[link.operation]
-        over = {self.phases[number] for what, number in moments if what == "over"}  # type: ignore[call-overload]
+        over = {self.phases[number] for what, number in moments if what == "over"}
         last = any((phase.collective, phase.npu) == (link.collective, link.npu) for phase in over)
         last = last and not (self.like_astra_sim_2 and any(phase.dimension < 0 for phase in over))
         last = last and self.last_end[link.collective, link.npu] == link.start_ps
@@ -309,12 +317,12 @@ class CausalChain:
         time_ps = link.end_ps - link.start_ps
         for what, about in moments:
             if what == "arrived":
-                message = self.messages[about]  # type: ignore[call-overload]
+                message = self.messages[about]
                 part = message.for_part
                 if (part[0], part[3]) == (link.collective, link.npu) and time_ps in self.costs(part, message):
                     yield "had", part
             elif what == "had":
-                part = about  # type: ignore[assignment]
+                part = about
                 early = [message for message in self.to_part[part] if message.end_ps < link.start_ps]
                 at_all = (part[0], part[3]) == (link.collective, link.npu)
                 if at_all and any(time_ps in self.costs(part, message) for message in early):
@@ -329,6 +337,6 @@ class CausalChain:
     def _started(self, link: Link, moments: set[Moment]) -> Iterator[Phase]:
         for what, number in moments:
             if what == "started":
-                phase = self.phases[number]  # type: ignore[call-overload]
+                phase = self.phases[number]
                 if (phase.collective, phase.npu) == (link.collective, link.npu):
                     yield phase
