@@ -67,6 +67,8 @@ def random_case(seed: int) -> Case:
     record += ("accounts",) if draw.chance(0.3) else ()
     draw_heads(draw, parts.places, packet_bytes)  # last, so that the cases are else what they were
     job = written_as_files(seed, job, config.dimensions)
+    if job["kind"] == "workload" and Draw(f"timeline {seed}").chance(0.4):
+        record = tuple(dict.fromkeys((*record, "flows", "timeline")))
     return Case(f"seed {seed}", network, job, files, simulation, record, look=look)
 
 

@@ -27,6 +27,7 @@ from astra_ns3.network.records import RecorderOptions
 from astra_ns3.network.registry import create_backend
 from soak.auditor import Auditor
 from soak.case import CONFIG_FILE, Case, network_of, write_files
+from soak.explained import problems_of_explanation
 from soak.requests import request_of
 
 LOOKS = 25
@@ -144,6 +145,8 @@ def _play_run(case: Case, folder: Path, auditor: Auditor) -> dict[str, int]:
     floor = outcome.result.metadata["floor"]
     if floor is not None and outcome.result.finish_ps < floor["time_ps"]:
         auditor.problems.append(f"finished after {outcome.result.finish_ps} ps, below the floor: {floor}")
+    if "timeline" in case.record:
+        auditor.problems += problems_of_explanation(outcome.result)
     return _numbers(outcome.result.finish_ps, outcome.result.metadata["statistics"])
 
 

@@ -93,6 +93,10 @@ class Causes:
                 yield _now(Causes.over(tables, phase))
         if tables.of_graphs:
             yield from self._of_graph(event.npu, event.time_ps)
+        elif tables.rules.messages_by_arrival:
+            for phase in tables.arrivals(event.npu, event.time_ps):
+                if tables.phase_collective[phase] == collective:
+                    yield _now(Causes.over(tables, phase))
         ended = [phase for phase in phases if tables.phase_end[phase] <= event.time_ps]
         if event.time_ps == tables.stopped_ps:
             done_ps = int(tables.phase_end[ended[-1]]) if ended else start_ps
@@ -126,11 +130,13 @@ class Causes:
         """An NPU was done with a phase: it had handled all; with a barrier, any member was the last to do so."""
         tables = self._tables
         instance = int(tables.phase_instance[event.what])
-        yield _now(Event(_READY, event.npu, event.time_ps, instance))
+        members = [event.npu]
         if tables.rules.phase_barrier:
-            for member in tables.ended_with(instance, event.time_ps):
-                if member != event.npu:
-                    yield _now(Event(_READY, member, event.time_ps, instance))
+            members += [npu for npu in tables.ended_with(instance, event.time_ps) if npu != event.npu]
+            for npu in members:  # before it is looked whether a message had come early, which takes longer
+                yield _now(Event(_HANDLED, npu, event.time_ps, instance))
+        for npu in members:
+            yield _now(Event(_READY, npu, event.time_ps, instance))
 
     def _of_ready(self, event: Event) -> Iterator[Cause]:
         """An NPU had handled what it had to, or begun: it sent, or was done with its part."""

@@ -186,9 +186,14 @@ class Tables:
         if iteration is not None:
             rows = rows[self.iterations[rows] == iteration]
         if not len(rows):
-            there = np.unique(self.iterations[self._blocking])
-            raise InputError(f"there is no iteration {iteration}, expected {there.min()}..{there.max()}")
+            there = self.iterations_there()
+            raise InputError(f"there is no iteration {iteration}, expected {there[0]}..{there[-1]}")
         return int(rows[np.argmax(self.operation_end[rows])])
+
+    def iterations_there(self) -> list[int]:
+        """The iterations in which anything took time, rising."""
+        found: list[int] = np.unique(self.iterations[self._blocking]).tolist()
+        return found
 
     def first_start(self, iteration: int) -> int:
         """When the first operation of an iteration began."""

@@ -123,7 +123,11 @@ class WorkSums:
 
     def _write_work(self, node: GraphNode, begin_ps: int, end_ps: int) -> None:
         """Write down a node that took time by itself: no collective, no message."""
-        if self._journal is not None and node.number not in self._collectives:
+        if self._journal is None or node.number in self._collectives:
+            return
+        if node.kind is NodeKind.COMPUTE and not node.on_host:
+            self._write("compute", kind_of_work(node), _NO_COLLECTIVE, begin_ps, end_ps)
+        else:
             write_work(self._journal, self._npu, node, begin_ps, end_ps)
 
     def _write(self, word: str, kind: str, collective: int, begin_ps: int, end_ps: int) -> None:
@@ -138,6 +142,5 @@ def write_post(journal: Journal, npu: int, node: GraphNode, collective: int, tim
 
 
 def write_work(journal: Journal, npu: int, node: GraphNode, begin_ps: int, end_ps: int) -> None:
-    """Write down a node that takes time by itself: on the device, or beside it."""
-    word = "compute" if node.kind is NodeKind.COMPUTE and not node.on_host else "work"
-    journal.operation(npu, word, Label(0, kind_of_work(node), PART), _NO_COLLECTIVE, begin_ps, end_ps)
+    """Write down a node that takes time by itself, which isn't booked as the device's computing."""
+    journal.operation(npu, "work", Label(0, kind_of_work(node), PART), _NO_COLLECTIVE, begin_ps, end_ps)

@@ -1,0 +1,117 @@
+"""Random runs of all kinds of workloads are explained whole, which a walk of its own over their tables confirms."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+
+import pytest
+from oracles.causal_chain import CausalChain
+from soak.explained import explained, problems_of_explanation
+from support import chakra_bytes as raw
+from support.small_graphs import system_of
+
+import astra_ns3
+from astra_ns3.experiments.request import RunRequest
+from astra_ns3.experiments.run import execute
+from astra_ns3.report.explanation.path import critical_path
+from astra_ns3.report.explanation.run_tables import Tables
+from astra_ns3.report.explanation.segment import COMPUTE, MESSAGE, WORK, Segment
+
+RUNS = 60
+"""A third of a second of CPU time each; ``python -m soak.explained`` plays a thousand."""
+AT_ONCE = 15
+SHARE = 0.05
+"""Of the soak's bytes."""
+LEAST_WITHOUT_DELAY = 3
+US = 1_000_000
+
+
+def played(first: int, folder: Path) -> Iterator[tuple[int, RunRequest, list[str]]]:
+    """Runs from a seed on, with what is wrong with their explanations."""
+    for seed in range(first, first + 10 * RUNS):
+        place = folder / str(seed)
+        place.mkdir()
+        found = explained(seed, place, share=SHARE)
+        if found is not None:
+            yield seed, *found
+
+
+@pytest.mark.parametrize("part", range(RUNS // AT_ONCE))
+def test_random_runs_are_explained_whole(part: int, tmp_path: Path) -> None:
+    problems, kinds, without_delay = [], set(), 0
+    for seed, request, found in islice(played(1000 * part + 1, tmp_path), AT_ONCE):
+        problems += [f"seed {seed}: {problem}" for problem in found]
+        kinds.add(type(request.workload))
+        without_delay += not request.system.endpoint_delay_ns  # type: ignore[union-attr]
+    assert problems == []
+    assert len(kinds) > 1
+    assert without_delay >= LEAST_WITHOUT_DELAY
+
+
+@pytest.mark.slow
+def test_many_random_runs_are_explained_whole(tmp_path: Path) -> None:
+    found = islice(played(20_001, tmp_path), 5 * RUNS)
+    assert [f"seed {seed}: {problem}" for seed, _, problems in found for problem in problems] == []
+
+
+def graphs_of_all_sorts(folder: Path) -> astra_ns3.Result:
+    """Two NPUs: a host, the device, a collective that is itself a graph with a computation in it, and the device."""
+    first = [
+        raw.node(1, raw.COMPUTE, duration_us=3, is_cpu_op=True),
+        raw.node(2, raw.COLLECTIVE, (1,), comm_type=0, comm_size=64, is_cpu_op=False),
+        raw.node(3, raw.COMPUTE, (2,), duration_us=2, is_cpu_op=False),
+    ]
+    inner = [
+        [raw.node(1, raw.COMPUTE, duration_us=1), _sends(2, 1, 1), _receives(3, 1)],
+        [_receives(1, 0), raw.node(2, raw.COMPUTE, (1,), duration_us=4), _sends(3, 0, 2)],
+    ]
+    system = system_of(all_reduce_implementation_custom=[str(raw.write_traces(folder, inner, "mine"))])
+    network = folder / "network.yml"
+    network.write_text("topology: [ Switch ]\nnpus_count: [ 2 ]\nbandwidth: [ 50.0 ]\nlatency: [ 500.0 ]\n")
+    request = RunRequest(workload=raw.write_traces(folder, [first, first]), system=system, network=network)
+    asked = replace(request, record=("timeline", "flows"), backend="analytical", output=folder / "out", isolated=False)
+    return execute(asked).result
+
+
+def _sends(number: int, peer: int, *parents: int) -> bytes:
+    return raw.node(number, raw.SEND, parents, comm_dst=peer, comm_tag=0, comm_size=100)
+
+
+def _receives(number: int, peer: int, *parents: int) -> bytes:
+    return raw.node(number, raw.RECEIVE, parents, comm_src=peer, comm_tag=0, comm_size=100)
+
+
+def test_hosts_and_collectives_that_are_graphs_are_on_the_chain(tmp_path: Path) -> None:
+    result = graphs_of_all_sorts(tmp_path)
+    assert problems_of_explanation(result) == []
+    chain = critical_path(Tables(result))
+    # The host; in the collective rank 0 computes and sends, rank 1 computes and sends back; then the device.
+    assert [(link.kind, link.npu) for link in chain[:-1]] == [
+        (WORK, 0),
+        (WORK, 0),
+        (MESSAGE, 0),
+        (WORK, 1),
+        (MESSAGE, 1),
+    ]
+    assert (chain[-1].kind, chain[-1].time_ps) == (COMPUTE, 2 * US)
+    assert [link.time_ps for link in chain if link.kind != MESSAGE] == [3 * US, 1 * US, 4 * US, 2 * US]
+
+
+def test_the_oracle_finds_what_is_wrong_with_a_chain(tmp_path: Path) -> None:
+    """A link left out, one of another NPU in its place, one that is longer, another message: none may follow."""
+    result = graphs_of_all_sorts(tmp_path)
+    oracle, chain = CausalChain(result), list(critical_path(Tables(result)))
+    assert oracle.problems(chain) == []
+    for place, link in enumerate(chain):
+        others: list[list[Segment]] = [
+            [],
+            [replace(link, npu=1 - link.npu)],
+            [replace(link, end_ps=link.end_ps - 1)],
+            [replace(link, kind="endpoint")],
+            [replace(link, operation=max(link.operation - 1, 0), message=1 - max(link.message, 0))],
+        ]
+        for instead in others:
+            assert oracle.problems([*chain[:place], *instead, *chain[place + 1 :]]) != [], (place, instead)

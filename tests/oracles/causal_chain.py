@@ -1,0 +1,342 @@
+"""A walk forward in time along a chain of links, which says where one could not have let the next one happen.
+
+It knows what docs/results.md says of operations, phases and messages, and what docs/explain.md says may follow what: it
+goes from the beginning to the end, while the program goes back from the end. At each joint it works out all that can
+follow at that picosecond; the next link has to begin with some of it. Runs that were stopped aren't for it.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
+
+PS = 1000
+MEMORY_ACCESSES = 3
+"""Of a reduction: two reads and a write."""
+GROUPS_OF_ASTRA_SIM_2_NS = 10
+Moment = tuple[str, Any]
+"""What happened, and about which row or part."""
+Part = tuple[int, int, int, int]
+"""Collective, chunk, phase and NPU."""
+
+
+class Link(Protocol):
+    """A link of the chain, as ``explain --json`` has it."""
+
+    @property
+    def kind(self) -> str: ...
+    @property
+    def npu(self) -> int: ...
+    @property
+    def start_ps(self) -> int: ...
+    @property
+    def end_ps(self) -> int: ...
+    @property
+    def operation(self) -> int: ...
+    @property
+    def collective(self) -> int: ...
+    @property
+    def message(self) -> int: ...
+
+
+class Operation(NamedTuple):
+    npu: int
+    kind: str
+    collective: int
+    start_ps: int
+    end_ps: int
+
+
+class Phase(NamedTuple):
+    npu: int
+    collective: int
+    chunk: int
+    phase: int
+    dimension: int
+    queued_ps: int
+    start_ps: int
+    end_ps: int
+
+    @property
+    def part(self) -> Part:
+        return self.collective, self.chunk, self.phase, self.npu
+
+
+class Message(NamedTuple):
+    source: int
+    destination: int
+    collective: int
+    chunk: int
+    phase: int
+    bytes: int
+    start_ps: int
+    end_ps: int
+
+    @property
+    def sent_by(self) -> Part:
+        return self.collective, self.chunk, self.phase, self.source
+
+    @property
+    def for_part(self) -> Part:
+        return self.collective, self.chunk, self.phase, self.destination
+
+
+def _rows(table: Any, kind: Any) -> list[Any]:
+    columns = [table[name].astype(str).tolist() if name == "kind" else table[name].tolist() for name in kind._fields]
+    return [kind(*row) for row in zip(*columns, strict=True)]
+
+
+class CausalChain:
+    """Checks chains through a run with a timeline."""
+
+    def __init__(self, result: Any) -> None:
+        metadata: Mapping[str, Any] = result.metadata
+        self.operations: list[Operation] = _rows(result.operations, Operation)
+        self.phases: list[Phase] = _rows(result.phases, Phase)
+        record = metadata["record"]
+        name = next((name for name in ("accounts", "flows") if name in record), None)
+        self.messages: list[Message] = [] if name is None else _rows(getattr(result, name), Message)
+        self.of_graphs = "graphs" in str(metadata["workload"].get("loop"))
+        self.compat = str(metadata["compat"])
+        self.like_astra_sim_2 = self.compat in ("astra-sim-2", "astra-network-ns3")
+        system = metadata["system"]
+        self.delay_ps = int(system["endpoint-delay"] * system["injection-scale"]) * PS
+        self.jitter_ps = int(system["start-jitter"]) * PS
+        self.bytes_per_ns = int(system["reduction-bytes-per-ns"])
+        self.npus = int(metadata["npus"])
+        self._index()
+
+    def _index(self) -> None:
+        self.program: dict[int, list[int]] = defaultdict(list)
+        self.begin: dict[tuple[int, int], list[int]] = defaultdict(list)
+        self.waits: dict[tuple[int, int], list[int]] = defaultdict(list)
+        self.posted_by: dict[int, set[int]] = defaultdict(set)
+        self.place: dict[int, int] = {}
+        for number, row in enumerate(self.operations):
+            if row.kind != "work":
+                self.place[number] = len(self.program[row.npu])
+                self.program[row.npu].append(number)
+            if row.kind == "wait":
+                self.waits[row.npu, row.end_ps].append(number)
+            else:
+                self.begin[row.npu, row.start_ps].append(number)
+            if row.kind in ("issue", "send", "receive"):
+                self.posted_by[row.collective].add(row.npu)
+        self.queued: dict[tuple[int, int], list[int]] = defaultdict(list)
+        self.got_slot: dict[tuple[int, int, int], list[int]] = defaultdict(list)
+        self.of_part: dict[Part, int] = {}
+        self.of_instance: dict[tuple[int, int, int], list[int]] = defaultdict(list)
+        self.last_end: dict[tuple[int, int], int] = {}
+        for number, phase in enumerate(self.phases):
+            self.queued[phase.collective, phase.queued_ps].append(number)
+            if phase.start_ps > phase.queued_ps:
+                self.got_slot[phase.npu, phase.dimension, phase.start_ps].append(number)
+            self.of_part[phase.part] = number
+            self.of_instance[phase.part[:3]].append(number)
+            self.last_end[phase.collective, phase.npu] = phase.end_ps
+        self.to_part: dict[Part, list[Message]] = defaultdict(list)
+        self.no_time: dict[tuple[Part, int], list[int]] = defaultdict(list)
+        for number, message in enumerate(self.messages):
+            self.to_part[message.for_part].append(message)
+            if message.start_ps == message.end_ps:
+                self.no_time[message.sent_by, message.start_ps].append(number)
+
+    # What an NPU spends.
+
+    def delays(self, part: Part) -> set[int]:
+        """The endpoint delays that a part may have."""
+        if not self.like_astra_sim_2:
+            return {self.delay_ps}
+        between_two = self.phases[self.of_part[part]].dimension < 0
+        return {0} if between_two else {self.delay_ps, GROUPS_OF_ASTRA_SIM_2_NS * PS}
+
+    def costs(self, part: Part, message: Message) -> set[int]:
+        """What the receiver may spend on a message: nobody recorded whether it was reduced."""
+        reduction_ps = MEMORY_ACCESSES * (message.bytes // self.bytes_per_ns) * PS
+        return {delay + extra for delay in self.delays(part) for extra in (0, reduction_ps)}
+
+    # What follows what at one picosecond.
+
+    def following(self, moments: Iterable[Moment], time_ps: int) -> set[Moment]:
+        """All that can follow some moments at once, these among them."""
+        found = set(moments)
+        new = list(found)
+        while new:
+            for moment in self._next(new.pop(), time_ps):
+                if moment not in found:
+                    found.add(moment)
+                    new.append(moment)
+        return found
+
+    def _next(self, moment: Moment, time_ps: int) -> Iterator[Moment]:
+        what, about = moment
+        step: Any = getattr(self, f"_after_{what}")
+        yield from step(about, time_ps)
+
+    def _after_arrived(self, number: int, time_ps: int) -> Iterator[Moment]:
+        message = self.messages[number]
+        if 0 in self.costs(message.for_part, message):
+            yield "had", message.for_part
+
+    def _after_had(self, part: Part, time_ps: int) -> Iterator[Moment]:
+        for message in self.no_time[part, time_ps]:  # by formula, where a line has no delay
+            yield "arrived", message
+        number = self.of_part[part]
+        barrier = self.compat == "astra-sim-1.0"
+        for other in self.of_instance[part[:3]] if barrier else [number]:
+            if self.phases[other].end_ps == time_ps:
+                yield "over", other
+
+    def _after_over(self, number: int, time_ps: int) -> Iterator[Moment]:
+        phase = self.phases[number]
+        for other in self.queued[phase.collective, time_ps]:
+            next_ = self.phases[other]
+            if other != number and (next_.npu, next_.chunk) == (phase.npu, phase.chunk):
+                yield "queued", other
+        if phase.dimension >= 0:
+            for other in self.got_slot[phase.npu, phase.dimension, time_ps]:
+                yield "started", other
+        by_arrival = phase.dimension < 0 and self.like_astra_sim_2  # then both ends are done when the message is there
+        if self.last_end[phase.collective, phase.npu] != time_ps:
+            return
+        for npu in self.posted_by[phase.collective] if by_arrival else [phase.npu]:
+            if self.of_graphs:
+                yield "free", npu
+            for row in self.waits[npu, time_ps]:
+                if self.operations[row].collective == phase.collective:
+                    yield "ended", row
+
+    def _after_queued(self, number: int, time_ps: int) -> Iterator[Moment]:
+        phase = self.phases[number]
+        if phase.start_ps == time_ps:
+            yield "started", number
+        for other in self.got_slot[phase.npu, phase.dimension, time_ps]:  # that it went before
+            yield "started", other
+
+    def _after_started(self, number: int, time_ps: int) -> Iterator[Moment]:
+        phase = self.phases[number]
+        if self.messages and 0 in self.delays(phase.part):
+            yield "had", phase.part
+
+    def _after_ended(self, row: int, time_ps: int) -> Iterator[Moment]:
+        operation = self.operations[row]
+        if self.of_graphs:
+            yield "free", operation.npu
+            return
+        program = self.program[operation.npu]
+        yield from self._go_on(program[self.place[row] + 1 :], time_ps)
+
+    def _go_on(self, rows: Iterable[int], time_ps: int) -> Iterator[Moment]:
+        """A program posts what it posts, up to what takes time."""
+        for row in rows:
+            operation = self.operations[row]
+            if operation.start_ps != time_ps:
+                return
+            yield "began", row
+            if operation.kind not in ("issue", "send", "receive"):
+                return
+
+    def _after_began(self, row: int, time_ps: int) -> Iterator[Moment]:
+        operation = self.operations[row]
+        if operation.kind in ("issue", "send", "receive"):
+            for number in self.queued[operation.collective, time_ps]:  # on all, if others had waited for it
+                yield "queued", number
+        elif operation.end_ps == time_ps:  # nothing to compute on this NPU
+            yield "ended", row
+
+    def _after_free(self, npu: int, time_ps: int) -> Iterator[Moment]:
+        """A node of a graph has ended: others may begin."""
+        for row in self.begin[npu, time_ps]:
+            yield "began", row
+        for row in self.waits[npu, time_ps]:
+            yield "ended", row
+
+    # Along the chain.
+
+    def problems(self, chain: Sequence[Link]) -> list[str]:
+        """What is wrong with a chain through the whole run, each one line."""
+        finish_ps = max(row.end_ps for row in self.operations)
+        time_ps = 0
+        moments = self.following(self._beginning(), 0)
+        for number, link in enumerate(chain):
+            if link.start_ps != time_ps or link.end_ps <= link.start_ps:
+                return [f"link {number} begins at {link.start_ps}, the one before ended at {time_ps}"]
+            after = self._through(link, moments)
+            if not after:
+                return [f"link {number} of {len(chain)}, {link}: nothing at {time_ps} lets it begin"]
+            time_ps = link.end_ps
+            moments = self.following(after, time_ps)
+        ends = {row for what, row in moments if what == "ended"}
+        if time_ps != finish_ps or not any(self.operations[row].end_ps == finish_ps for row in ends):
+            return [f"the chain ends at {time_ps}, the run at {finish_ps}, and its end doesn't follow"]
+        return []
+
+    def _beginning(self) -> Iterator[Moment]:
+        for npu in range(self.npus):
+            if self.of_graphs:
+                yield "free", npu
+            else:
+                yield from self._go_on(self.program[npu], 0)
+
+    def _through(self, link: Link, moments: set[Moment]) -> list[Moment]:
+        """What a link ends with, if it can begin with one of these moments; nothing if it can't."""
+        through: Any = getattr(self, f"_through_{link.kind}", None)
+        return [] if through is None else list(through(link, moments))
+
+    def _through_compute(self, link: Link, moments: set[Moment]) -> Iterator[Moment]:
+        row = self.operations[link.operation]
+        same = (row.npu, row.kind, row.start_ps, row.end_ps) == (link.npu, link.kind, link.start_ps, link.end_ps)
+        if same and ("began", link.operation) in moments:
+            yield "ended", link.operation
+
+    _through_work = _through_step = _through_compute
+
+    def _through_update(self, link: Link, moments: set[Moment]) -> Iterator[Moment]:
+        row = self.operations[link.operation]
+        over = {self.phases[number] for what, number in moments if what == "over"}
+        last = any((phase.collective, phase.npu) == (link.collective, link.npu) for phase in over)
+        last = last and not (self.like_astra_sim_2 and any(phase.dimension < 0 for phase in over))
+        last = last and self.last_end[link.collective, link.npu] == link.start_ps
+        same = (row.npu, row.kind, row.collective, row.end_ps) == (link.npu, "wait", link.collective, link.end_ps)
+        if last and same:
+            yield "ended", link.operation
+
+    def _through_phase(self, link: Link, moments: set[Moment]) -> Iterator[Moment]:
+        for phase in self._started(link, moments):
+            if not self.messages and phase.end_ps == link.end_ps:
+                yield "had", phase.part
+
+    def _through_message(self, link: Link, moments: set[Moment]) -> Iterator[Moment]:
+        message = self.messages[link.message]
+        same = (message.source, message.start_ps, message.end_ps) == (link.npu, link.start_ps, link.end_ps)
+        if same and ("had", message.sent_by) in moments:
+            yield "arrived", link.message
+
+    def _through_endpoint(self, link: Link, moments: set[Moment]) -> Iterator[Moment]:
+        time_ps = link.end_ps - link.start_ps
+        for what, about in moments:
+            if what == "arrived":
+                message = self.messages[about]
+                part = message.for_part
+                if (part[0], part[3]) == (link.collective, link.npu) and time_ps in self.costs(part, message):
+                    yield "had", part
+            elif what == "had":
+                part = about
+                early = [message for message in self.to_part[part] if message.end_ps < link.start_ps]
+                at_all = (part[0], part[3]) == (link.collective, link.npu)
+                if at_all and any(time_ps in self.costs(part, message) for message in early):
+                    yield "had", part
+        for phase in self._started(link, moments):
+            latest_ps = link.start_ps + self.jitter_ps
+            early = [message for message in self.to_part[phase.part] if message.end_ps <= latest_ps]
+            costs = self.delays(phase.part).union(*(self.costs(phase.part, message) for message in early))
+            if any(0 <= time_ps - cost <= self.jitter_ps for cost in costs):
+                yield "had", phase.part
+
+    def _started(self, link: Link, moments: set[Moment]) -> Iterator[Phase]:
+        for what, number in moments:
+            if what == "started":
+                phase = self.phases[number]
+                if (phase.collective, phase.npu) == (link.collective, link.npu):
+                    yield phase
