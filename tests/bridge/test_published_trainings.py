@@ -15,7 +15,6 @@ TRAININGS: Any = import_module("published_trainings")
 sys.path.remove(str(ROOT / "benchmarks"))
 ROWS = {row.name: row for row in TRAININGS.rows()}
 QUICK = ("22B, full", "22B, selective", "1.7B")
-LEFT_OUT = ("530B, full", "76.1B")
 
 
 def told() -> dict[str, str]:
