@@ -14,6 +14,8 @@ from models import INPUTS, MODELS, SYSTEM
 
 BACKENDS = ("ns3", "analytical-queues", "analytical")
 CLOS = "roce-nvswitch-clos-128.yaml"
+NO_LOSSES = {"compute.launch_overhead": 0, "compute.scale_up_efficiency": 1, "compute.overlap_slowdown": 1}
+"""All lines at their rates: the networks are compared."""
 LLAMA = {"model.layers": 4, "training.sequence": 1024, "training.micro_batches": 4, "parallel.tensor": 4}
 
 
@@ -30,18 +32,21 @@ REDUCED = (
     Reduced(
         "Llama-3 8B, 4 layers, tensor 4, pipeline 2, data 16",
         "llama-3-8b",
-        {**LLAMA, "parallel.pipeline": 2, "parallel.zero": 1},
+        {**NO_LOSSES, **LLAMA, "parallel.pipeline": 2, "parallel.zero": 1},
         CLOS,
     ),
     Reduced(
         "the same, fully sharded: tensor 4, data 32, ZeRO 3",
         "llama-3-8b",
-        {**LLAMA, "parallel.pipeline": 1, "parallel.zero": 3, "training.micro_batches": 1},
+        {**NO_LOSSES, **LLAMA, "parallel.pipeline": 1, "parallel.zero": 3, "training.micro_batches": 1},
         CLOS,
     ),
-    Reduced("ResNet-50, data 16, one switch", "resnet-50", {}, "roce-16.yaml"),
+    Reduced("ResNet-50, data 16, one switch", "resnet-50", NO_LOSSES, "roce-16.yaml"),
     Reduced(
-        "BERT-large, 2 layers, data 32, 2:1 oversubscribed", "bert-large", {"model.layers": 2}, "leaf-spine-32.yaml"
+        "BERT-large, 2 layers, data 32, 2:1 oversubscribed",
+        "bert-large",
+        {**NO_LOSSES, "model.layers": 2},
+        "leaf-spine-32.yaml",
     ),
 )
 

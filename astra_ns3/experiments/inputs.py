@@ -19,6 +19,7 @@ from astra_ns3.errors import InputError
 from astra_ns3.experiments.changes.files import FILES
 from astra_ns3.experiments.changes.setting import RunFiles, place_of
 from astra_ns3.experiments.costs import BYTES_PER_NPU
+from astra_ns3.experiments.device import network_as_reached, slowdown_on_device
 from astra_ns3.experiments.expected import ExpectedRun
 from astra_ns3.experiments.jobs.job import Ground, Job
 from astra_ns3.experiments.jobs.registry import JOBS, job_of, under_rules, without_effect
@@ -136,7 +137,8 @@ def load_inputs(
     compatibility = preset(compat)
     system_config = system_with_options(files.system, options)
     with _named(network):
-        network_config, unobserved = _observed(network_with_options(read_in_network.network, options), options)
+        reached = network_as_reached(network_with_options(read_in_network.network, options), read_in_workload)
+        network_config, unobserved = _observed(reached, options)
     comm_scale, compute_scale = options.scales
     job = under_rules(read_in_job.scaled(comm_scale, compute_scale), compatibility)
     ground = Ground(system_config, network_config.dimensions, network_config.bandwidths, compatibility)
@@ -171,7 +173,7 @@ def load_inputs(
         compatibility,
         compat,
         network_config.observe.anything and not read_in_network.imported,
-        checked_slowdown(options.compute_slowdown, network_config.npus),
+        slowdown_on_device(checked_slowdown(options.compute_slowdown, network_config.npus), read_in_workload),
         options.backend_name,
         {1: expected},
     )

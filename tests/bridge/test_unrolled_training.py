@@ -20,7 +20,7 @@ MODEL = """kind: transformer
 name: small
 model: {{layers: 4, hidden: 64, heads: 4, vocabulary: 1000, tied_embeddings: on{model}}}
 training: {{sequence: 64, micro_batch: 1, micro_batches: 2}}
-compute: A100-80GB
+compute: {{device: A100-80GB, overlap_slowdown: 1}}
 parallel: {{{parallel}}}
 """
 A_NANOSECOND_US = 0.001

@@ -78,15 +78,15 @@ def test_every_device_trains_in_bfloat16_or_float16() -> None:
 
 
 def test_a_product_that_the_processors_limit_takes_its_operations_over_the_peak() -> None:
-    clock = clock_of(compute("{device: H100, efficiency: 1, memory_efficiency: 1}"))
+    clock = clock_of(compute("{device: H100, efficiency: 1, memory_efficiency: 1, launch_overhead: 0}"))
     assert clock.time_ps(PRODUCT) == 138_911_415  # 2 x 4096^3 / 989.4 per ps is 138,911,414.5
     assert not clock.memory_bound(PRODUCT)
-    half = clock_of(compute("{device: H100, efficiency: 0.5, memory_efficiency: 1}"))
+    half = clock_of(compute("{device: H100, efficiency: 0.5, memory_efficiency: 1, launch_overhead: 0}"))
     assert half.time_ps(PRODUCT) == 277_822_829  # rounded up after the division
 
 
 def test_a_stream_takes_its_bytes_over_the_bandwidth() -> None:
-    clock = clock_of(compute("H100"))
+    clock = clock_of(compute("{device: H100, launch_overhead: 0}"))
     assert clock.time_ps(STREAM) == 111_940_299  # 300 MB / (0.8 x 3.35 TB/s) is 111,940,298.5 ps
     assert clock.memory_bound(STREAM)
 
@@ -108,7 +108,7 @@ def test_the_longer_of_both_counts_for_every_kind(flops: int, moved: int, kind: 
 
 def test_float8_is_of_products_and_not_of_attention() -> None:
     attention = replace(PRODUCT, kind=OperationKind.ATTENTION)
-    exact = "{device: H100, efficiency: 1, memory_efficiency: 1}"
+    exact = "{device: H100, efficiency: 1, memory_efficiency: 1, launch_overhead: 0}"
     halves, bytes_ = clock_of(compute(exact), "bfloat16"), clock_of(compute(exact), "float8")
     assert bytes_.time_ps(PRODUCT) == 69_452_198  # 2 x 4096^3 / 1978.9 per ps is 69,452,197.4
     assert bytes_.time_ps(attention) == halves.time_ps(attention)

@@ -49,7 +49,7 @@ from astra_ns3.studies.file import json_schema as study_schema
 from astra_ns3.studies.measures import MEASURES
 from astra_ns3.studies.tables import LAYER_COLUMNS
 from astra_ns3.system.file import json_schema as system_schema
-from astra_ns3.units import parse_byte_rate, parse_bytes, parse_flops
+from astra_ns3.units import parse_byte_rate, parse_bytes, parse_flops, parse_time_ps
 from astra_ns3.workload.computing.registry import CLOCKS
 from astra_ns3.workload.computing.table_file import COORDINATES, TIMES
 from astra_ns3.workload.loops import LOOPS
@@ -148,6 +148,18 @@ def test_the_table_of_devices_has_their_numbers() -> None:
         expected = [*(getattr(device.peak, datatype) for datatype in type(device.peak).model_fields), device.vector]
         assert [parse_flops(f"{peak}TFLOPS") if peak else None for peak in peaks] == expected
         assert (parse_bytes(memory), parse_byte_rate(bandwidth)) == (device.memory_bytes, device.memory_bandwidth)
+
+
+def test_the_table_of_losses_has_those_of_the_devices() -> None:
+    rows = re.findall(
+        r"^\| ([\w, -]+) \| ([\d.]+[^|]*) \| ([\d.]+[^|]*) \| ([\d.]+[^|]*) \|$", text_of("docs/compute.md"), re.M
+    )
+    told = {name: cells for names, *cells in rows for name in names.split(", ") if name in DEVICES}
+    assert told.keys() == DEVICES.keys()
+    for name, (launch, *shares) in told.items():
+        device = DEVICES[name]
+        assert parse_time_ps(launch.split(",")[0]) == device.launch_overhead_ps
+        assert [float(share.split(",")[0]) for share in shares] == [device.scale_up_efficiency, device.overlap_slowdown]
 
 
 ELSEWHERE = ("routing.", "forwarding.")

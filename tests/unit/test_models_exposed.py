@@ -40,7 +40,7 @@ def played(name: str, report_npu: int = 0) -> RunRecords:
             "model": {"layers": 4, "hidden": 64, "heads": 16, "vocabulary": 256, **keys},
             "training": {"sequence": 64, "micro_batches": 4, "recompute": "full"},
             "parallel": parallel,
-            "compute": "H100",
+            "compute": {"device": "H100", "launch_overhead": 0},
         }
     )
     programs = training_programs(model.plan(npus), model.clock(), 2, (npus,))

@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
-from annotated_types import Gt, Le
 from pydantic import BeforeValidator, Discriminator, Field, Tag, ValidationInfo, field_validator, model_validator
 
 from astra_ns3.config.core.model import ConfigModel, Count, OnOff, TimePs, key_error, kind_of
 from astra_ns3.config.model.beside import beside_the_file
-from astra_ns3.config.model.devices import Frequency, NamedDevice, device_named
-
-_Share = Annotated[float, Gt(0), Le(1)]
+from astra_ns3.config.model.devices import Frequency, NamedDevice, Share, Slowdown, device_named
 
 
 class Shares(ConfigModel):
     """A share of what a device could do at most, for each kind of operation; one number in its place is all of them."""
 
-    matmul: _Share
-    attention: _Share
-    convolution: _Share
-    elementwise: _Share
-    gather: _Share
-    optimizer: _Share
+    matmul: Share
+    attention: Share
+    convolution: Share
+    elementwise: Share
+    gather: Share
+    optimizer: Share
 
 
 def _one_for_all(value: object) -> object:
@@ -42,12 +39,12 @@ class Efficiency(Shares):
     matrices come to about that, and convolutions, whose shapes are smaller, to less.
     """
 
-    matmul: _Share = 0.7
-    attention: _Share = 0.6
-    convolution: _Share = 0.5
-    elementwise: _Share = 0.5
-    gather: _Share = 0.5
-    optimizer: _Share = 0.5
+    matmul: Share = 0.7
+    attention: Share = 0.6
+    convolution: Share = 0.5
+    elementwise: Share = 0.5
+    gather: Share = 0.5
+    optimizer: Share = 0.5
 
 
 class MemoryEfficiency(Shares):
@@ -56,12 +53,23 @@ class MemoryEfficiency(Shares):
     Choices of ours: streams reach eight or nine tenths of it on these devices, single rows of a table far less.
     """
 
-    matmul: _Share = 0.8
-    attention: _Share = 0.8
-    convolution: _Share = 0.8
-    elementwise: _Share = 0.8
-    gather: _Share = 0.5
-    optimizer: _Share = 0.8
+    matmul: Share = 0.8
+    attention: Share = 0.8
+    convolution: Share = 0.8
+    elementwise: Share = 0.8
+    gather: Share = 0.5
+    optimizer: Share = 0.8
+
+
+class Losses(NamedTuple):
+    """What programs lose of what a device and its lines could do."""
+
+    launch_overhead_ps: int = 0
+    """What every operation takes besides."""
+    scale_up_efficiency: float = 1.0
+    """The share of the lines inside a node that transfers reach."""
+    overlap_slowdown: float = 1.0
+    """Computing takes so many times as long while collectives run on the NPU."""
 
 
 class RooflineKeys(ConfigModel):
@@ -70,8 +78,19 @@ class RooflineKeys(ConfigModel):
     device: NamedDevice | None = None
     efficiency: Annotated[Efficiency, BeforeValidator(_one_for_all)] = Efficiency()
     memory_efficiency: Annotated[MemoryEfficiency, BeforeValidator(_one_for_all)] = MemoryEfficiency()
-    launch_overhead_ps: TimePs = Field(alias="launch_overhead", default=0)
-    """What every operation takes besides."""
+    launch_overhead_ps: TimePs | None = Field(alias="launch_overhead", default=None)
+    """What every operation takes besides; None: the device's, as in what follows."""
+    scale_up_efficiency: Share | None = None
+    """The share of the lines inside a node that transfers reach."""
+    overlap_slowdown: Slowdown | None = None
+    """Computing takes so many times as long while collectives run on the NPU."""
+
+    @property
+    def losses(self) -> Losses:
+        """What is lost, as the keys say, or else the device; nothing is without one."""
+        own = {name: getattr(self, name) for name in Losses._fields}
+        others = Losses() if self.device is None else Losses(*(getattr(self.device, name) for name in Losses._fields))
+        return others._replace(**{name: value for name, value in own.items() if value is not None})
 
     @property
     def memory_bytes(self) -> int | None:
@@ -135,6 +154,13 @@ class Given(ConfigModel):
     """``kind: given``: operations say themselves what they take."""
 
     kind: Literal["given"]
+    scale_up_efficiency: Share = 1.0
+    overlap_slowdown: Slowdown = 1.0
+
+    @property
+    def losses(self) -> Losses:
+        """What its keys say; operations have their launches in them."""
+        return Losses(0, self.scale_up_efficiency, self.overlap_slowdown)
 
     @property
     def memory_bytes(self) -> int | None:

@@ -10,6 +10,19 @@ Numbers are those that vendors publish for one package, as it is sold:
   both of HGX B200.
 * MI300X: AMD, "Instinct MI300X accelerator data sheet", 2023.
 * TPUv4, TPUv5p: Google, Cloud TPU documentation, "TPU v4" and "TPU v5p", 2024; of a chip, without a vector peak.
+
+What programs lose on a device is one measured value each. A device that nobody measured has the value of its family,
+as docs/compute.md marks:
+
+* launch_overhead: A100: a profile of 1,010 kernels in one stream, each 1.81 us of every 3.41 us (the repository
+  ayush-os/nsight-systems-deep-dive, README.md, commit 0e3f06f, second profile; the difference is our arithmetic).
+* scale_up_efficiency: bus bandwidth of a ring of 8 at 256 MiB over the line. A100: 213.9 of 300 GB/s (Azure,
+  AI-benchmarking-guide, ND_A100_v4_results.md, commit 8fd0c6e). H100: 325.7 to 328.5 of 450 GB/s (all-gather and
+  reduce-scatter in xxrjun/nccl-tests-cluster, commit 455de4f). MI300X: 48 of 64 GB/s a link (AMD, "Understanding RCCL
+  Bandwidth and xGMI Performance on AMD Instinct MI300X", 2025).
+* overlap_slowdown: computing takes 18.9% longer while communication goes on, the mean over A100, H100, MI210 and MI250
+  (S. Lee et al., "Characterizing Compute-Communication Overlap in GPU-Accelerated Distributed Deep Learning",
+  arXiv 2507.03114, 2025, abstract).
 """
 
 from __future__ import annotations
@@ -17,10 +30,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated
 
-from annotated_types import Gt, MinLen
+from annotated_types import Ge, Gt, Le, MinLen
 from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
-from astra_ns3.config.core.model import ConfigModel, PositiveBytes, as_value_error, key_error
+from astra_ns3.config.core.model import ConfigModel, PositiveBytes, TimePs, as_value_error, key_error
 from astra_ns3.errors import InputError, nearest
 from astra_ns3.units import parse_byte_rate, parse_flops, parse_frequency
 
@@ -35,6 +48,10 @@ ByteRate = Annotated[int, Gt(0), BeforeValidator(as_value_error(parse_byte_rate)
 """Bytes per second."""
 Frequency = Annotated[int, Gt(0), BeforeValidator(as_value_error(parse_frequency)), _schema("940MHz")]
 """Cycles per second."""
+Share = Annotated[float, Gt(0), Le(1)]
+"""A share of what is possible at most."""
+Slowdown = Annotated[float, Ge(1), Le(1000)]
+"""So many times as long."""
 
 
 class Peak(ConfigModel):
@@ -69,6 +86,12 @@ class Device(ConfigModel):
     memory_bandwidth: ByteRate
     """Bytes per second."""
     memory_bytes: PositiveBytes = Field(alias="memory")
+    launch_overhead_ps: TimePs = Field(alias="launch_overhead", default=0)
+    """Time that every operation takes besides."""
+    scale_up_efficiency: Share = 1.0
+    """The share of the lines inside a node that transfers reach."""
+    overlap_slowdown: Slowdown = 1.0
+    """Computing takes so many times as long while collectives run on the device."""
 
     def peak_for(self, datatype: str) -> int:
         """Operations per second of products of matrices; raises InputError if the device hasn't this datatype."""
@@ -78,11 +101,17 @@ class Device(ConfigModel):
         return peaks[datatype]
 
 
+_Losses = Mapping[str, str | float]
+_A100_LOSSES: _Losses = {"launch_overhead": "1.6us", "scale_up_efficiency": 0.71, "overlap_slowdown": 1.189}
+_H100_LOSSES: _Losses = {**_A100_LOSSES, "scale_up_efficiency": 0.73}
+_MI300X_LOSSES: _Losses = {**_A100_LOSSES, "scale_up_efficiency": 0.75}
+
+
 def _device(
-    name: str, peak: Mapping[str, str], vector: str | None, memory: str, memory_bandwidth: str
+    name: str, peak: Mapping[str, str], vector: str | None, memory: str, memory_bandwidth: str, losses: _Losses
 ) -> tuple[str, Device]:
     device = {"name": name, "peak": peak, "vector": vector, "memory": memory, "memory_bandwidth": memory_bandwidth}
-    return name, Device.model_validate(device)
+    return name, Device.model_validate({**device, **losses})
 
 
 def _hopper(name: str, memory: str, memory_bandwidth: str) -> tuple[str, Device]:
@@ -95,7 +124,7 @@ def _hopper(name: str, memory: str, memory_bandwidth: str) -> tuple[str, Device]
         "float16": half,
         "float8": "1978.9TFLOPS",
     }
-    return _device(name, peak, "66.9TFLOPS", memory, memory_bandwidth)
+    return _device(name, peak, "66.9TFLOPS", memory, memory_bandwidth, _H100_LOSSES)
 
 
 _VOLTA = {"float32": "15.7TFLOPS", "float16": "125TFLOPS"}
@@ -124,16 +153,16 @@ _CDNA_3 = {
 
 DEVICES: Mapping[str, Device] = dict(
     (
-        _device("V100", _VOLTA, "15.7TFLOPS", "32GB", "900GB/s"),
-        _device("A100-40GB", _AMPERE, "19.5TFLOPS", "40GB", "1555GB/s"),
-        _device("A100-80GB", _AMPERE, "19.5TFLOPS", "80GB", "2039GB/s"),
+        _device("V100", _VOLTA, "15.7TFLOPS", "32GB", "900GB/s", _A100_LOSSES),
+        _device("A100-40GB", _AMPERE, "19.5TFLOPS", "40GB", "1555GB/s", _A100_LOSSES),
+        _device("A100-80GB", _AMPERE, "19.5TFLOPS", "80GB", "2039GB/s", _A100_LOSSES),
         _hopper("H100", "80GB", "3.35TB/s"),
-        _device("H100-PCIe", _HOPPER_PCIE, "51.2TFLOPS", "80GB", "2TB/s"),
+        _device("H100-PCIe", _HOPPER_PCIE, "51.2TFLOPS", "80GB", "2TB/s", _H100_LOSSES),
         _hopper("H200", "141GB", "4.8TB/s"),
-        _device("B200", _BLACKWELL, "75TFLOPS", "180GB", "7.7TB/s"),
-        _device("MI300X", _CDNA_3, "163.4TFLOPS", "192GB", "5.3TB/s"),
-        _device("TPUv4", {"bfloat16": "275TFLOPS"}, None, "32GiB", "1200GB/s"),
-        _device("TPUv5p", {"bfloat16": "459TFLOPS"}, None, "95GB", "2765GB/s"),
+        _device("B200", _BLACKWELL, "75TFLOPS", "180GB", "7.7TB/s", _H100_LOSSES),
+        _device("MI300X", _CDNA_3, "163.4TFLOPS", "192GB", "5.3TB/s", _MI300X_LOSSES),
+        _device("TPUv4", {"bfloat16": "275TFLOPS"}, None, "32GiB", "1200GB/s", {}),
+        _device("TPUv5p", {"bfloat16": "459TFLOPS"}, None, "95GB", "2765GB/s", {}),
     )
 )
 """By name."""

@@ -27,7 +27,7 @@ class RooflineClock:
     """
 
     def __init__(self, keys: RooflineKeys, device: Device, datatype: str) -> None:
-        self._overhead_ps = keys.launch_overhead_ps
+        self._overhead_ps = keys.losses.launch_overhead_ps
         self._flops: dict[OperationKind, Fraction | None] = {}
         self._bytes: dict[OperationKind, Fraction] = {}
         for kind in OperationKind:

@@ -38,7 +38,7 @@ class SystolicClock:
         shape = _shape(operation)
         if shape is not None:
             longer_ps = max(self._array_ps(operation, shape), self._memory_ps(operation))
-            return longer_ps + self._keys.launch_overhead_ps
+            return longer_ps + self._keys.losses.launch_overhead_ps
         if self._beside is None:
             raise InputError(
                 f"operation '{operation.name}', a {operation.kind.value}, is no product of matrices with a "

@@ -1,0 +1,71 @@
+"""What programs lose on a model's device, put into the run's network and its slowdown."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from astra_ns3.config.compute_slowdown import CommunicationShares, ComputeSlowdown
+from astra_ns3.config.network.file import AnyNetwork
+from astra_ns3.config.network.packet_network import NetworkConfig
+from astra_ns3.config.topology.nodes import Hierarchical, RailOptimised, ScaleUp
+from astra_ns3.config.topology.switch import SwitchConfig
+from astra_ns3.workload.files.registry import AnyWorkload
+from astra_ns3.workload.models.workload import ModelWorkload
+
+
+def network_as_reached(network: AnyNetwork, workload: AnyWorkload) -> AnyNetwork:
+    """Return the network with the rates inside its nodes that transfers of a model's device reach.
+
+    Only topologies with ``scale_up`` know which of their links lie inside a node. Rates are rounded to whole bits per
+    second.
+    """
+    if not isinstance(workload, ModelWorkload) or not isinstance(network, NetworkConfig):
+        return network
+    share = workload.file.compute.losses.scale_up_efficiency
+    topology = network.topology
+    if share == 1 or not isinstance(topology, (Hierarchical, RailOptimised)):
+        return network
+    inside = topology.model_copy(update={"scale_up": _reached(topology.scale_up, share)})
+    return network.model_copy(update={"topology": inside})
+
+
+def slowdown_on_device(slowdown: ComputeSlowdown | None, workload: AnyWorkload) -> ComputeSlowdown | None:
+    """Return the slowdown with what collectives take of computing on a model's device.
+
+    What ``slowdown`` itself says of ``communication`` goes first.
+    """
+    if not isinstance(workload, ModelWorkload) or (slowdown is not None and slowdown.communication is not None):
+        return slowdown
+    factor = workload.file.compute.losses.overlap_slowdown
+    if factor == 1:
+        return slowdown
+    share = 1 - 1 / factor
+    communication = CommunicationShares(processors=share, memory_bandwidth=share)
+    if slowdown is None:
+        return ComputeSlowdown(communication=communication)
+    return slowdown.model_copy(update={"communication": communication})
+
+
+def _reached(inside: ScaleUp, share: float) -> ScaleUp:
+    rates_bps = {bps: max(round(bps * share), 1) for bps in (inside.link.rate_bps, inside.injection.rate_bps) if bps}
+    changes: dict[str, object] = {
+        "link": inside.link.model_copy(update={"rate_bps": rates_bps[inside.link.rate_bps]}),
+    }
+    if inside.injection.rate_bps is not None:
+        changes["injection"] = inside.injection.model_copy(update={"rate_bps": rates_bps[inside.injection.rate_bps]})
+    if inside.switch is not None:
+        changes["switch"] = _marking_at(inside.switch, rates_bps)
+    return inside.model_copy(update=changes)
+
+
+def _marking_at(switch: SwitchConfig, rates_bps: Mapping[int, int]) -> SwitchConfig:
+    """Return the switch with the marking of a rate also at what is reached of it; other ports may have that rate."""
+    if not isinstance(switch.ecn, tuple):
+        return switch
+    listed = {entry.rate_bps for entry in switch.ecn}
+    more = [
+        entry.model_copy(update={"rate_bps": rates_bps[entry.rate_bps]})
+        for entry in switch.ecn
+        if entry.rate_bps in rates_bps and rates_bps[entry.rate_bps] not in listed
+    ]
+    return switch.model_copy(update={"ecn": (*switch.ecn, *more)})

@@ -1,0 +1,49 @@
+"""Published iterations of large models: ours are those that docs/validation.md tells. The long ones are slow."""
+
+from __future__ import annotations
+
+import re
+import sys
+from importlib import import_module
+from typing import Any
+
+import pytest
+from support.pages import ROOT, text_of
+
+sys.path.insert(0, str(ROOT / "benchmarks"))
+TRAININGS: Any = import_module("published_trainings")
+sys.path.remove(str(ROOT / "benchmarks"))
+ROWS = {row.name: row for row in TRAININGS.rows()}
+QUICK = ("22B, full", "22B, selective", "1.7B")
+
+
+def told() -> dict[str, str]:
+    """Lines of the page's table, by their first cell."""
+    begin, end = "<!-- trainings: begin -->", "<!-- trainings: end -->"
+    lines = text_of("docs/validation.md").partition(begin)[2].partition(end)[0].splitlines()
+    return {found[1]: line for line in lines if (found := re.match(r"^\| (\S.*?) \|", line))}
+
+
+def test_every_row_stands_in_the_table() -> None:
+    assert set(ROWS) <= told().keys()
+
+
+def test_theirs_are_the_times_that_their_papers_tell() -> None:
+    # By hand: 96 B s l h^2 (1 + s/(6h) + V/(16 l h)) over GPUs x TFLOP/s; table 5 as printed; 430 TFLOP/s of 6 x 405
+    # billion parameters and attention for 16.8 million tokens.
+    operations = 96 * 512 * 2048 * 24 * 2304**2 * (1 + 2048 / 13824 + 51200 / (16 * 24 * 2304))
+    assert ROWS["1.7B"].seconds == pytest.approx(operations / (32 * 137e12), rel=1e-9)
+    assert [ROWS[f"175B, {words}"].seconds for words in ("full", "selective")] == [18.13, 13.75]
+    tokens, parameters = 64 * 32 * 8192, 405.85e9 - 128256 * 16384  # of the embedding no product is made
+    attention = 12 * 126 * 16384 * 8192
+    expected = tokens * (6 * parameters + attention) / (8192 * 430e12)
+    assert ROWS["Llama-3 405B, 8,192"].seconds == pytest.approx(expected, rel=0.01)
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] * (name not in QUICK)) for name in ROWS])
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_an_iteration_is_the_one_that_the_table_tells(name: str) -> None:
+    row = ROWS[name]
+    result = TRAININGS.played(row)
+    assert result.complete
+    assert told()[name] == TRAININGS.line(row, result.finish_ps / 1e12)

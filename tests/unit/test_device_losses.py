@@ -1,0 +1,159 @@
+"""What programs lose on a device: launches, a share of the lines inside a node, computing beside collectives."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from support.studies import INPUTS
+
+from astra_ns3.config.compute_slowdown import ComputeSlowdown
+from astra_ns3.config.model.compute import AnyCompute, Given, Roofline, Table
+from astra_ns3.config.model.devices import DEVICES, Device
+from astra_ns3.config.network.packet_network import NetworkConfig, parse_network
+from astra_ns3.config.training_plan import Operation, OperationKind
+from astra_ns3.errors import InputError
+from astra_ns3.experiments.device import network_as_reached, slowdown_on_device
+from astra_ns3.experiments.inputs import Options, load_inputs
+from astra_ns3.workload.computing.registry import clock_of
+from astra_ns3.workload.models.changes import changed
+from astra_ns3.workload.models.workload import ModelWorkload, read_model
+
+LLAMA = read_model(INPUTS / "workload" / "models" / "llama-3-8b.yaml")
+NOTHING = {"compute.launch_overhead": 0, "compute.scale_up_efficiency": 1, "compute.overlap_slowdown": 1}
+NODES = INPUTS / "network" / "roce-nvswitch-clos-128.yaml"
+
+
+def on(**keys: object) -> ModelWorkload:
+    return changed(LLAMA, {f"compute.{key}": value for key, value in keys.items()})
+
+
+def network(**scale_up: object) -> NetworkConfig:
+    inside = {"link": {"rate": "1000Gbps", "delay": "100ns"}, "switch": {"buffer": "32MiB"}, **scale_up}
+    outside = {"link": {"rate": "400Gbps", "delay": "1us"}, "switch": {"buffer": "32MiB"}}
+    topology = {"kind": "hierarchical", "nodes": 2, "npus_per_node": 4, "scale_up": inside, "scale_out": outside}
+    return parse_network({"topology": topology, "transport": {"kind": "roce"}})
+
+
+def inside(network: Any) -> Any:
+    return network.topology.scale_up
+
+
+# Read in the sources that astra_ns3/config/model/devices.py names: 213.87 of 300 GB/s; the mean of 325.65, 328.51,
+# 326.37 and 326.74 of 450 GB/s; 48 of 64 GB/s; a kernel of 1.8124 us in each of 1,000 loops, 3,414,647 ns in all.
+@pytest.mark.parametrize(
+    ("name", "share"), [("A100-80GB", 213.87 / 300), ("H100", 326.82 / 450), ("MI300X", 48 / 64)], ids=str
+)
+def test_losses_are_those_of_their_sources(name: str, share: float) -> None:
+    device = DEVICES[name]
+    assert device.scale_up_efficiency == pytest.approx(share, abs=0.005)
+    assert device.launch_overhead_ps == pytest.approx(3_414_647e3 / 1000 - 1_812_400, abs=5e4)
+    assert device.overlap_slowdown == 1.189
+
+
+def test_a_device_of_ones_own_loses_nothing_unless_it_says_so() -> None:
+    numbers = {"name": "a", "peak": {"float16": "1TFLOPS"}, "memory": "1GB", "memory_bandwidth": "1TB/s"}
+    assert Roofline.model_validate({"device": numbers}).losses == (0, 1, 1)
+    slow = Device.model_validate(
+        {**numbers, "launch_overhead": "2us", "scale_up_efficiency": 0.5, "overlap_slowdown": 2}
+    )
+    assert Roofline.model_validate({"device": slow}).losses == (2_000_000, 0.5, 2)
+
+
+@pytest.mark.parametrize(
+    ("compute", "losses"),
+    [
+        (Roofline(), (1_600_000, 0.73, 1.189)),
+        (Roofline.model_validate({"launch_overhead": 0}), (0, 0.73, 1.189)),
+        (Roofline.model_validate({"scale_up_efficiency": 1, "overlap_slowdown": 1}), (1_600_000, 1, 1)),
+        (Table(kind="table", file="times.csv"), (0, 1, 1)),
+        (Table.model_validate({"kind": "table", "file": "times.csv", "device": "A100-40GB"}), (1_600_000, 0.71, 1.189)),
+        (Given(kind="given"), (0, 1, 1)),
+    ],
+    ids=str,
+)
+def test_keys_of_compute_go_before_the_devices(compute: AnyCompute, losses: tuple[float, ...]) -> None:
+    assert compute.losses == losses
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("scale_up_efficiency", 0, "expected greater than 0"),
+        ("scale_up_efficiency", 1.1, "expected less than or equal to 1"),
+        ("overlap_slowdown", 0.9, "expected greater than or equal to 1"),
+    ],
+)
+def test_a_loss_that_can_not_be_is_refused(key: str, value: float, message: str) -> None:
+    with pytest.raises(InputError, match=f"key 'compute.{key}': found {value}, {message}"):
+        on(**{key: value})
+
+
+def test_every_operation_takes_the_launch_of_its_device_besides() -> None:
+    empty = Operation("nothing", OperationKind.OPTIMIZER)
+    assert clock_of(Roofline.model_validate({"device": "A100-80GB"})).time_ps(empty) == 1_600_000
+    assert clock_of(Roofline.model_validate({"device": "A100-80GB", "launch_overhead": 0})).time_ps(empty) == 0
+
+
+def test_lines_inside_nodes_have_the_share_that_is_reached_and_others_all() -> None:
+    config = network()
+    found: Any = network_as_reached(config, on(scale_up_efficiency=0.75))
+    assert inside(found).link.rate_bps == 750_000_000_000
+    assert inside(found).link.delay_ps == inside(config).link.delay_ps
+    assert found.topology.scale_out == inside_out(config)
+    assert network_as_reached(config, on(scale_up_efficiency=1)) == config
+
+
+def inside_out(config: Any) -> Any:
+    return config.topology.scale_out
+
+
+def test_a_rings_injection_has_the_share_too() -> None:
+    config = network(kind="ring", injection={"rate": "3000Gbps"})
+    found = inside(network_as_reached(config, on(scale_up_efficiency=0.5)))
+    assert (found.link.rate_bps, found.injection.rate_bps) == (500_000_000_000, 1_500_000_000_000)
+
+
+def test_marking_by_rate_holds_at_the_rate_that_is_reached() -> None:
+    marking = [{"rate": f"{rate}Gbps", "kmin": f"{rate}KB", "kmax": f"{rate}KB"} for rate in (400, 1000)]
+    config = network(switch={"buffer": "32MiB", "ecn": marking})
+    switch = inside(network_as_reached(config, on(scale_up_efficiency=0.5))).switch
+    assert switch.ecn_of(500_000_000_000).kmin_bytes == 1_000_000
+    assert switch.ecn_of(400_000_000_000).kmin_bytes == 400_000
+
+
+def test_networks_that_do_not_know_their_nodes_keep_their_rates() -> None:
+    config = parse_network(
+        {"topology": {"npus": 8, "link": {"rate": "1Tbps", "delay": "1us"}, "switch": {"buffer": "1MB"}}}
+    )
+    assert network_as_reached(config, on(scale_up_efficiency=0.5)) == config
+
+
+def test_collectives_slow_computing_by_the_devices_factor() -> None:
+    found = slowdown_on_device(None, on(overlap_slowdown=1.25))
+    assert found is not None
+    assert found.communication is not None
+    assert found.communication.processors == found.communication.memory_bandwidth == pytest.approx(0.2)
+    assert slowdown_on_device(None, on(overlap_slowdown=1)) is None
+
+
+def test_a_slowdown_of_the_runs_own_goes_before_the_devices() -> None:
+    own = ComputeSlowdown.model_validate({"communication": {"processors": 0.5}})
+    assert slowdown_on_device(own, LLAMA) is own
+    straggler = ComputeSlowdown.model_validate({"stragglers": [{"npus": 0, "factor": 2}]})
+    both = slowdown_on_device(straggler, on(overlap_slowdown=2))
+    assert both is not None
+    assert both.stragglers == straggler.stragglers
+    assert both.communication is not None
+    assert both.communication.processors == 0.5
+
+
+def test_a_run_has_the_losses_of_its_models_device_unless_the_model_sets_them() -> None:
+    system, usual = INPUTS / "system" / "hier.txt", Options()
+    lossy = load_inputs(LLAMA, system, NODES, usual)
+    assert inside(lossy.network).link.rate_bps == round(2.4e12 * 0.73)
+    assert lossy.slowdown is not None
+    ideal = load_inputs(changed(LLAMA, NOTHING), system, NODES, usual)
+    assert inside(ideal.network).link.rate_bps == 2_400_000_000_000
+    assert ideal.slowdown is None
+    assert lossy.expected(1).bytes == ideal.expected(1).bytes
