@@ -314,7 +314,7 @@ POLICY = Recipe(
 
 USUAL_POLICIES: Mapping''',
             ),
-            ('"FIFO": fifo}', '"FIFO": fifo, "SMALLEST": smallest}'),
+            ('"EXPLICIT": explicit}', '"EXPLICIT": explicit, "SMALLEST": smallest}'),
         )
     },
     check="""
