@@ -196,3 +196,16 @@ def test_bars_get_a_logarithmic_scale_only_where_they_differ_ten_times() -> None
     assert not worth_a_log(near)  # 11 and 21
     far = figure_data(view(SYSTEM, SCALE), config(x="scale", y="finish_us", by="system")).panels[0].series
     assert worth_a_log(far)  # 2 to 21
+
+
+@pytest.mark.parametrize("kind", ["bars", "lines"])
+def test_titles_of_panels_side_by_side_do_not_meet(kind: str) -> None:
+    rates = AxisView("bandwidth", "network.bandwidth", ("50 / 50 / 50", "100 / 25 / 25", "25 / 25 / 100"))
+    computing = AxisView("computing by scale", "compute_scale", (1.0, 0.1))
+    figure = drawn(view(SYSTEM, rates, computing), config(kind=kind, x="system"))
+    figure.canvas.draw()
+    titles = [axes.title.get_window_extent() for axes in figure.axes if axes.get_visible()]
+    assert len(titles) == 6
+    for left, right in zip(titles, titles[1:], strict=False):
+        assert left.x1 < right.x0 or left.y0 > right.y1
+    assert all(0 <= box.x0 and box.x1 <= figure.bbox.x1 for box in titles)

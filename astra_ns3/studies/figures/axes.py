@@ -25,6 +25,8 @@ _SMALL = 6
 _LINE_LETTERS = 150
 _NARROW = 200
 _WIDE = 10
+_TITLE_LETTERS = 96
+"""Letters of a title that a panel of full width has room for."""
 _LONG_LABELS = 44
 """Letters of all labels of a panel of full width, beyond which they are turned."""
 
@@ -33,13 +35,18 @@ def panel_grid(
     count: int, height_inches: float = PANEL_HEIGHT_INCHES, columns: int = _MOST_COLUMNS
 ) -> tuple[Figure, list[Axes]]:
     """A figure with so many panels, side by side and below each other; those left over are not shown."""
-    across = max(1, min(columns, count))
+    across = _across(count, columns)
     down = max(1, ceil(count / across))
     figure = new_figure(WIDTH_INCHES, down * height_inches + 0.5)
     axes = list(figure.subplots(down, across, squeeze=False).flat)
     for each in axes[count:]:
         each.set_visible(False)
     return figure, axes[:count]
+
+
+def _across(count: int, columns: int) -> int:
+    """How many of so many panels stand side by side."""
+    return max(1, min(columns, count))
 
 
 class Unit:
@@ -197,5 +204,5 @@ def each_panel(
     for place, panel in zip(axes, data.panels, strict=True):
         draw(place, panel)
         if panel.title:
-            place.set_title(panel.title)
+            place.set_title(fill(panel.title, _TITLE_LETTERS // _across(len(data.panels), columns)))
     return figure
