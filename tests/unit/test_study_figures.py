@@ -209,3 +209,13 @@ def test_titles_of_panels_side_by_side_do_not_meet(kind: str) -> None:
     for left, right in zip(titles, titles[1:], strict=False):
         assert left.x1 < right.x0 or left.y0 > right.y1
     assert all(0 <= box.x0 and box.x1 <= figure.bbox.x1 for box in titles)
+
+
+def test_what_a_panel_lacks_is_said_inside_it() -> None:
+    missing = (("flat", 0.1, 1), ("hier", 0.1, 1))
+    figure = drawn(view(SYSTEM, SCALE, failed=missing), config(x="system", relative_to={"system": "flat"}))
+    figure.canvas.draw()
+    found = [(axes, text) for axes in figure.axes for text in axes.texts if text.get_text() == "n/a"]
+    assert len(found) == 2
+    for axes, text in found:
+        assert axes.get_window_extent().contains(*text.get_window_extent().p0)

@@ -100,14 +100,14 @@ def say_number(axes: Axes, place: float, top: float, number: float) -> None:
 
 def say_none(axes: Axes, place: float) -> None:
     """That there is no number."""
-    low, _ = axes.get_ylim()
-    axes.text(place, low, "n/a", ha="center", va="bottom", fontsize=5, color=GREY, rotation=90)
+    bottom = axes.get_xaxis_transform()  # whatever the numbers of others make of the axis
+    axes.text(place, 0, "n/a", ha="center", va="bottom", fontsize=5, color=GREY, rotation=90, transform=bottom)
 
 
 def say_too_large(axes: Axes, place: float) -> None:
     """That the run of a bar doesn't fit into the memory of an NPU."""
-    low, _ = axes.get_ylim()
-    axes.text(place, low, " doesn't fit", ha="center", va="bottom", fontsize=5.5, color="black", rotation=90, zorder=6)
+    bottom = axes.get_xaxis_transform()
+    axes.text(place, 0, " doesn't fit", ha="center", va="bottom", fontsize=5.5, rotation=90, zorder=6, transform=bottom)
 
 
 def name_places(axes: Axes, places: Sequence[Label], x: str) -> None:
