@@ -10,6 +10,7 @@ from support.small_run import NPUS, InterruptedBackend, small_run
 
 from astra_ns3 import explain, run
 from astra_ns3.errors import Interrupted
+from astra_ns3.network.records import STEPS
 from astra_ns3.report.explanation.explanation import Communication, Explanation
 from astra_ns3.report.explanation.segment import MESSAGE, Segment
 from astra_ns3.report.exposed_text import exposed_rows, exposed_times
@@ -67,6 +68,15 @@ def test_a_wait_that_goes_on_when_a_run_is_stopped_counts_to_its_group_and_to_it
     layers_ps = sum(each["exposed_ps"] for each in metadata["exposed_by_layer"])
     assert layers_ps == metadata["exposed_ps"]
     assert sum(time_ps for _, time_ps in exposed_times(metadata, "layer")) == metadata["exposed_ps"]
+
+
+@pytest.mark.parametrize("compat", ["none", "simai", "astra-sim-1.0"])
+def test_layers_and_the_steps_of_the_loop_add_up_to_what_is_exposed(compat: str) -> None:
+    metadata = run(**small_run(), passes=2, compat=compat).metadata
+    rows = metadata["exposed_by_layer"]
+    assert sum(each["exposed_ps"] for each in rows) == metadata["exposed_ps"]
+    steps = [each["exposed_ps"] for each in rows if each["layer"] == STEPS]
+    assert [ps > 0 for ps in steps] == ([] if compat == "none" else [True])
 
 
 def test_links_that_words_can_t_tell_apart_are_one_with_their_count() -> None:
