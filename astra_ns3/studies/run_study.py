@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import shlex
 from collections.abc import Callable, Iterable, Mapping
@@ -25,6 +26,7 @@ from astra_ns3.studies.writing import write_study
 Given = str | os.PathLike[str] | Mapping[str, Any]
 Told = Callable[[PointOutcome], object]
 _RESULTS = Path("results")
+_LOG = logging.getLogger(__name__)
 
 
 def study(
@@ -119,6 +121,9 @@ def _with_what_is_there(
     try:
         whole = expand(expansion.study, expansion.preset or USUAL_PRESET)
     except InputError:  # of a point that was not asked for
+        return expansion, outcomes
+    if not outcomes.keys() <= {point.address for point in whole.points}:
+        _LOG.warning("the program or a file changed while the study was played: tables have only what --only asked for")
         return expansion, outcomes
     there = {**known_outcomes(whole, folder), **outcomes}
     points = tuple(point for point in whole.points if point.address in there)

@@ -16,6 +16,8 @@ from support.small_run import NETWORK, SYSTEM, WORKLOAD
 
 import astra_ns3
 from astra_ns3.errors import PointsFailed
+from astra_ns3.studies import address, run_study
+from astra_ns3.studies.playing import play_tasks
 
 TIMEOUT_SECONDS = 300
 
@@ -131,6 +133,21 @@ def test_a_study_from_python_is_a_table_with_the_runs_behind_it(folder: Path) ->
     assert result.figure("time").axes[0].get_ylabel().startswith("finish")
     again = astra_ns3.study(document, output=folder / "out", only=["comm_scale=1"])
     assert (again.played, len(again.frame)) == (0, 2)
+
+
+def test_what_was_played_is_shown_though_the_program_changes_meanwhile(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def played_and_installed_anew(*words: Any, **named: Any) -> Any:
+        outcomes = play_tasks(*words, **named)
+        monkeypatch.setattr(address, "native_digest", lambda: "of another build")
+        return outcomes
+
+    monkeypatch.setattr(run_study, "play_tasks", played_and_installed_anew)
+    document = small_study()
+    document["base"] = {key: str(folder / name) for key, name in document["base"].items()}
+    result = astra_ns3.study(document, output=folder / "out", jobs=1, only=["comm_scale=1"])
+    assert (result.played, list(result.frame["comm_scale"]), list(result.frame["status"])) == (1, [1.0], ["done"])
 
 
 def test_importing_studies_loads_neither_dask_nor_pandas() -> None:
