@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import product
+from itertools import pairwise, product
 from pathlib import Path
 from typing import Any
 
@@ -206,9 +206,9 @@ def test_titles_of_panels_side_by_side_do_not_meet(kind: str) -> None:
     figure.canvas.draw()
     titles = [axes.title.get_window_extent() for axes in figure.axes if axes.get_visible()]
     assert len(titles) == 6
-    for left, right in zip(titles, titles[1:], strict=False):
+    for left, right in pairwise(titles):
         assert left.x1 < right.x0 or left.y0 > right.y1
-    assert all(0 <= box.x0 and box.x1 <= figure.bbox.x1 for box in titles)
+    assert all(box.x0 >= 0 and box.x1 <= figure.bbox.x1 for box in titles)
 
 
 def test_what_a_panel_lacks_is_said_inside_it() -> None:

@@ -10,7 +10,7 @@ DEVICE = Recipe(
         "astra_ns3/config/model/devices.py": (
             (
                 '        _device("V100",',
-                '        _device("Abacus", {"float32": "1MFLOPS"}, None, "1KB", "1MB/s"),\n        _device("V100",',
+                '        _device("Abacus", {"float32": "1MFLOPS"}, None, "1KB", "1MB/s", {}),\n        _device("V100",',
             ),
         )
     },
