@@ -48,13 +48,15 @@ def floor_warnings(floor: Floor | None, finish_ps: int) -> tuple[str, ...]:
     )
 
 
-def floor_of(plan: AnyPlan, carried: CarriedBytes) -> Floor | None:
+def floor_of(plan: AnyPlan, carried: CarriedBytes, *, queues: bool = False) -> Floor | None:
     """Return the highest of all cuts' least times; None if nothing crosses any line.
+
+    ``queues``: the backend plays links one by one, so in an analytical file each way round a ring has a line.
 
     The floor holds for every transport: bytes are payload alone, and a line has the highest rate that it ever has.
     """
     best: Floor | None = None
-    for cuts in cuts_of(plan, carried):
+    for cuts in cuts_of(plan, carried, queues=queues):
         open_cuts = (cuts.bytes > 0) & (cuts.bytes_per_ns > 0)
         if not open_cuts.any():
             continue
