@@ -13,7 +13,7 @@ from astra_ns3.network.floor.cuts import cuts_of
 from astra_ns3.network.plan import AnyPlan
 from astra_ns3.units import PS_PER_NS, format_bytes, format_time
 
-TOLERANCE = 1e-6
+_TOLERANCE = 1e-6
 """Of the share: below it a result differs from its floor by rounding."""
 _DIGITS = 6
 
@@ -37,9 +37,14 @@ class Floor:
         return {**asdict(self), "share": share}
 
 
+def is_below(share: float | None) -> bool:
+    """Return whether a result that took ``share`` of its floor lies below it, rounding aside; None: no floor."""
+    return share is not None and share < 1 - _TOLERANCE
+
+
 def floor_warnings(floor: Floor | None, finish_ps: int) -> tuple[str, ...]:
     """Return a line that says by how much a run lies below its floor; nothing for a run that doesn't."""
-    if floor is None or floor.share(finish_ps) >= 1 - TOLERANCE:
+    if floor is None or not is_below(floor.share(finish_ps)):
         return ()
     return (
         f"the result lies below the floor: {floor.where} need {format_time(floor.time_ps)} for "
