@@ -17,6 +17,7 @@ from astra_ns3.config.network.packet_network import parse_network
 from astra_ns3.network.floor.carried import CarriedBytes, Launches
 from astra_ns3.network.floor.floor import Floor, floor_of, floor_warnings
 from astra_ns3.network.plan import AnyPlan, NetworkPlan, plan_network
+from astra_ns3.system.messages import message_schedule
 from astra_ns3.topology.changes import Change, LinkTarget, State
 from astra_ns3.topology.graph import Graph, Link
 
@@ -173,6 +174,17 @@ def test_lines_of_a_host_with_more_parts_than_are_told_apart_all_count() -> None
     links = tuple(Link(a, b, 100 * 10**9, 0) for a, b in pairs)
     graph = Graph(hosts=72, switches=0, links=links, npu_host=tuple(range(72)))
     assert found(replace(plan, graph=graph), (0, 1, 1250))[0] == 50_000
+
+
+def test_flows_of_many_sizes_are_one_sum_for_each_pair() -> None:
+    launches = Launches()
+    launches.schedule(0, message_schedule())
+    for number, pair in enumerate([(4, 1), (2, 0)]):
+        launches.group(number, pair)
+        launches.all_launched([(npu, 0, number, size, size) for size in range(1, 101 + number) for npu in pair])
+    found = launches.carried()
+    columns = (found.sender.tolist(), found.receiver.tolist(), found.bytes.tolist())
+    assert columns == ([4, 2], [1, 0], [5050, 5151])
 
 
 def test_pairs_of_a_schedule_stand_once_whatever_the_sizes() -> None:
