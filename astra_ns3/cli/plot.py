@@ -25,7 +25,7 @@ from astra_ns3.whole_file import check_free
     examples=("astra-ns3 plot results/mine", "astra-ns3 plot results/mine layers -o layers.svg --width double"),
     groups={
         "What is shown": ("select", "beside", "title", "no_title"),
-        "Output": ("output", "width", "as_json"),
+        "Output": ("output", "width", "overwrite", "as_json"),
     },
 )
 @click.argument("folder", metavar="DIR", shell_complete=results)

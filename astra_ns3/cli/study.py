@@ -33,7 +33,7 @@ from astra_ns3.studies.workers.cluster import Security, tls_files
     ),
     groups={
         "Points": ("preset", "only", "retry_failed", "as_list"),
-        "How they are played": ("jobs", "scheduler"),
+        "How they are played": ("jobs", "scheduler", "tls_ca_file", "tls_cert", "tls_key"),
         "Output": ("output", "as_json", "quiet"),
     },
 )

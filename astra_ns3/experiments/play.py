@@ -23,7 +23,7 @@ from astra_ns3.experiments.progress import Progress, ProgressMeter, ProgressSink
 from astra_ns3.experiments.request import RunRequest
 from astra_ns3.experiments.slowdown import slowdown_warnings
 from astra_ns3.experiments.watch import Watch
-from astra_ns3.network.api import NetworkBackend
+from astra_ns3.network.api import MESSAGES_NEVER_MEET, NetworkBackend
 from astra_ns3.network.floor.floor import Floor, floor_of, floor_warnings
 from astra_ns3.network.ideal.choice import ideal_of
 from astra_ns3.network.recorded import TableSink
@@ -160,7 +160,7 @@ def play(
         error = _run(driver, request, inputs, reporter)
         driver.close_journal()
         records = driver.records()
-        floor = _floor(network, inputs) if records.complete and error is None else None
+        floor = _floor(network, inputs, request) if records.complete and error is None else None
         played = Played(
             records=records,
             statistics=dict(network.statistics()),
@@ -185,10 +185,10 @@ def play(
     return _with_hook_result(played, network.hook_result)
 
 
-def _floor(network: NetworkBackend, inputs: Inputs) -> Floor | None:
+def _floor(network: NetworkBackend, inputs: Inputs, request: RunRequest) -> Floor | None:
     """The least time that the lines allow what was carried; None where nobody counts it."""
     carried = network.carried()
-    return None if carried is None else floor_of(inputs.plan, carried)
+    return None if carried is None else floor_of(inputs.plan, carried, queues=request.backend != MESSAGES_NEVER_MEET)
 
 
 def _transport(request: RunRequest, inputs: Inputs) -> TransportConfig | None:

@@ -14,7 +14,9 @@ from typing import Any, Protocol
 from astra_ns3.collectives.schedule import Schedule
 from astra_ns3.network.floor.carried import CarriedBytes
 
-ANALYTICAL = ("analytical", "analytical-queues")
+MESSAGES_NEVER_MEET = "analytical"
+"""The backend in which nothing that is sent makes anything else wait."""
+ANALYTICAL = (MESSAGES_NEVER_MEET, "analytical-queues")
 """Backends without packets."""
 
 

@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from astra_ns3.network.floor.floor import is_below
 from astra_ns3.units import format_time
-
-_ROUNDING = 1e-6
-"""A share that is so little below 1 differs by rounding."""
 
 
 def below_floor(metadata: Mapping[str, Any]) -> Mapping[str, Any] | None:
     """Return what run.json says of the floor if the run lies below it, else None."""
     floor = metadata.get("floor")
-    return floor if floor is not None and floor["share"] is not None and floor["share"] < 1 - _ROUNDING else None
+    return floor if floor is not None and is_below(floor["share"]) else None
 
 
 def floor_words(floor: Mapping[str, Any]) -> str:

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from astra_ns3.network.floor.floor import is_below
 from astra_ns3.studies.expansion import Part, Point
 from astra_ns3.studies.figures.data import DONE, label_text, why_not
 from astra_ns3.workload.models.workload import ModelWorkload
@@ -16,7 +17,6 @@ from astra_ns3.workload.models.workload import ModelWorkload
 _CRITERIA = ("tokens_per_second", "samples_per_second")
 """The first that all points have."""
 _SEVERAL = 2
-_ROUNDING = 1e-6
 
 Row = Mapping[str, Any]
 
@@ -74,8 +74,7 @@ def why_left_out(row: Row) -> str:
 
 def below_floor(row: Row) -> bool:
     """Return whether a row's time is less than what lines allow, rounding aside."""
-    share = row.get("of_floor")
-    return share is not None and share < 1 - _ROUNDING
+    return is_below(row.get("of_floor"))
 
 
 def _all_have(measure: str, rows: Sequence[Row]) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from astra_ns3.errors import InputError, ResultsNotSaved
 from astra_ns3.experiments.tables import inert
@@ -11,6 +12,9 @@ from astra_ns3.studies.figures.drawing import written
 from astra_ns3.studies.file import figure_file
 from astra_ns3.studies.page import Picture, page
 from astra_ns3.studies.result import StudyResult
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 STUDY_TABLE, STUDY_PARQUET, LAYER_TABLE, MEAN_TABLE = "study.csv", "study.parquet", "layers.csv", "means.csv"
 STUDY_FILE, PAGE, FIGURES = "study.yaml", "index.html", "figures"
@@ -21,9 +25,9 @@ def write_study(result: StudyResult, command: str) -> None:
     folder = result.folder
     try:
         (folder / FIGURES).mkdir(parents=True, exist_ok=True)
-        put(folder / STUDY_TABLE, result.frame.map(inert).to_csv(index=False))
-        put(folder / MEAN_TABLE, result.means.map(inert).to_csv(index=False))
-        put(folder / LAYER_TABLE, result.layers.map(inert).to_csv(index=False))
+        put(folder / STUDY_TABLE, _csv(result.frame))
+        put(folder / MEAN_TABLE, _csv(result.means))
+        put(folder / LAYER_TABLE, _csv(result.layers))
         partial = folder / f".{STUDY_PARQUET}.partial"
         result.frame.to_parquet(partial, index=False)
         partial.replace(folder / STUDY_PARQUET)
@@ -34,6 +38,11 @@ def write_study(result: StudyResult, command: str) -> None:
         raise ResultsNotSaved(f"{folder}: cannot be written: {error.strerror or error}") from error
     except InputError as error:
         raise ResultsNotSaved(str(error)) from error
+
+
+def _csv(frame: pd.DataFrame) -> str:
+    """A table as text; what names columns and values may look like a formula to a spreadsheet, and stays text."""
+    return str(frame.map(inert).rename(columns=inert).to_csv(index=False))
 
 
 def _figures(result: StudyResult) -> list[Picture]:

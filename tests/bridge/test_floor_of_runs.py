@@ -10,6 +10,8 @@ from support.small_run import small_system
 
 import astra_ns3
 from astra_ns3.cli.main import status_of
+from astra_ns3.config.formats.analytical import AnalyticalDimension
+from astra_ns3.config.network.analytical_network import AnalyticalNetwork
 from astra_ns3.config.network.packet_network import parse_network
 from astra_ns3.errors import LimitReached
 from astra_ns3.network.api import Limits
@@ -74,3 +76,30 @@ def test_a_stopped_run_has_no_floor() -> None:
             limits=Limits(simulated_ps=10_000_000),
         )
     assert error.value.result.metadata["floor"] is None
+
+
+@pytest.mark.parametrize("backend", ["analytical", "analytical-queues"])
+def test_an_all_to_all_over_a_line_to_each_npu_is_as_fast_as_these_allow(backend: str) -> None:
+    """Eight NPUs fully connected at 12.5 bytes/ns: each sends 7 of 8 MiB at once, a MiB on each line."""
+    full = AnalyticalDimension(topology="fully-connected", npus=8, bytes_per_ns=BYTES_PER_NS)
+    result = astra_ns3.run(
+        workload=parse_workload(f"MICRO\n1\nall -1 0 NONE 0 0 NONE 0 0 ALLTOALL {8 << 20} 0\n", "all"),
+        system=small_system(**{"all-to-all-implementation": ["direct"]}),
+        network=AnalyticalNetwork(grid=(full,)),
+        backend=backend,
+    )
+    floor = result.metadata["floor"]
+    assert floor["time_ps"] == round((1 << 20) / BYTES_PER_NS * 1000)
+    assert 1 <= floor["share"] < 1.01
+    assert result.metadata["warnings"] == []
+
+
+def test_a_ring_used_both_ways_is_not_below_its_floor_where_links_are_played() -> None:
+    ring = AnalyticalDimension(topology="ring", npus=8, bytes_per_ns=BYTES_PER_NS)
+    result = astra_ns3.run(
+        workload=parse_workload(f"MICRO\n1\nall -1 0 NONE 0 0 NONE 0 0 ALLGATHER {8 << 20} 0\n", "all"),
+        system=small_system(**{"all-gather-implementation": ["biRing"]}),
+        network=AnalyticalNetwork(grid=(ring,)),
+        backend="analytical-queues",
+    )
+    assert 1 <= result.metadata["floor"]["share"] < 1.01

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import random
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -59,4 +61,46 @@ def test_a_message_alone_on_several_ways_takes_its_ideal_at_least(seed: int) -> 
     assert (took >= ideal).all(), (took, ideal)
     source, destination = (rows[name].to_numpy(dtype=np.int32) for name in ("source", "destination"))
     in_python = PacketIdeal(plan_network(config))(source, destination, rows["bytes"].to_numpy(dtype=np.int64))
+    assert in_python.tolist() == ideal.tolist()
+
+
+def unequal_ways(folder: Path, routing: dict[str, Any]) -> NetworkConfig:
+    """Two ways of one cost between the hosts' switches: a slow line, and two fast ones over a third switch."""
+
+    def line(source: str, target: str, rate: str, cost: int = 1) -> dict[str, Any]:
+        return {"source": source, "target": target, "rate": rate, "delay": "100ns", "cost": cost}
+
+    kinds = {"s0": "switch", "s1": "switch", "s2": "switch", "h0": "host", "h1": "host"}
+    fast = "100Gbps"
+    links = [line("h0", "s0", "400Gbps"), line("h1", "s1", "400Gbps"), line("s0", "s1", "10Gbps", cost=2)]
+    graph = {
+        "directed": False,
+        "multigraph": False,
+        "graph": {},
+        "nodes": [{"id": name, "kind": kind} for name, kind in kinds.items()],
+        "links": [*links, line("s0", "s2", fast), line("s2", "s1", fast)],
+    }
+    file = folder / "graph.json"
+    file.write_text(json.dumps(graph), encoding="utf-8")
+    switch = {"buffer": "64MB", "pfc": {}}
+    topology = {"kind": "file", "path": str(file), "switch": switch, "routing": routing}
+    reliability = {"kind": "selective-repeat", "reordering_packets": 64}
+    transport = {"kind": "roce", "congestion_control": "none", "payload": 1000, "reliability": reliability}
+    return parse_network({"topology": topology, "transport": transport})
+
+
+@pytest.mark.parametrize("routing", ROUTINGS, ids=lambda routing: "-".join(routing.values()))
+def test_a_message_on_ways_of_different_lengths_takes_its_ideal_at_least(
+    tmp_path: Path, routing: dict[str, Any]
+) -> None:
+    """1 MB in packets of 1,000 bytes and some headers: 110 Gb/s out of the first switch need 73 us, 10 Gb/s 800."""
+    config = unequal_ways(tmp_path, routing)
+    flows = FlowList.of([0, 1], [1, 0], [1_000_000, 1_000_000], [0, 10**10])
+    result = astra_ns3.run(workload=flows, system=small_system(), network=config, record=["flows"])
+    took = (result.flows["end_ps"] - result.flows["start_ps"]).to_numpy()
+    ideal = result.flows["ideal_ps"].to_numpy()
+    assert (took >= ideal).all(), (took, ideal)
+    assert ((ideal > 73 * 10**6) & (ideal < 90 * 10**6)).all(), ideal
+    both = np.array([0, 1], dtype=np.int32)
+    in_python = PacketIdeal(plan_network(config))(both, both[::-1], np.full(2, 1_000_000))
     assert in_python.tolist() == ideal.tolist()

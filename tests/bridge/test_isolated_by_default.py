@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -87,3 +89,29 @@ def test_a_sink_of_progress_stays_here() -> None:
     told = Told()
     assert small(progress=told).complete
     assert told.done
+
+
+ENDS = """
+import os, sys, warnings
+sys.path.insert(0, sys.argv[1])
+from test_isolated_by_default import small
+
+assert small().complete
+if os.fork() == 0:
+    warnings.simplefilter("ignore")
+    sys.exit()  # the servers are not the fork's, which leaves them alone
+os.wait()
+assert small().complete
+"""
+
+
+def test_an_interpreter_that_ends_leaves_no_server_and_no_warning() -> None:
+    places = [str(Path(__file__).parent), str(Path(__file__).parents[1]), *sys.path]
+    done = subprocess.run(
+        [sys.executable, "-W", "always::ResourceWarning", "-c", ENDS, places[0]],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, places))},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")

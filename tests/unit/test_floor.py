@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,8 +16,10 @@ from astra_ns3.config.network.analytical_network import AnalyticalNetwork
 from astra_ns3.config.network.packet_network import parse_network
 from astra_ns3.network.floor.carried import CarriedBytes, Launches
 from astra_ns3.network.floor.floor import Floor, floor_of, floor_warnings
-from astra_ns3.network.plan import AnyPlan, plan_network
+from astra_ns3.network.plan import AnyPlan, NetworkPlan, plan_network
+from astra_ns3.system.messages import message_schedule
 from astra_ns3.topology.changes import Change, LinkTarget, State
+from astra_ns3.topology.graph import Graph, Link
 
 LINK = {"rate": "100Gbps", "delay": "500ns"}
 """12.5 bytes a nanosecond."""
@@ -98,9 +101,9 @@ def grid(*dimensions: tuple[int, float]) -> AnyPlan:
 
 def test_in_an_analytical_file_a_dimensions_bandwidth_is_the_npus_port() -> None:
     plan = grid((2, 100.0), (4, 10.0))
-    assert found(plan, (0, 1, 1000), (0, 2, 200)) == (20_000, "the port out of NPU 0 in dimension 1")
-    assert found(plan, (0, 1, 3000), (0, 2, 200)) == (30_000, "the port out of NPU 0 in dimension 0")
-    assert found(plan, (1, 7, 50), (3, 7, 50)) == (10_000, "the port into NPU 7 in dimension 1")
+    assert found(plan, (0, 1, 1000), (0, 2, 200)) == (20_000, "the lines out of NPU 0 in dimension 1")
+    assert found(plan, (0, 1, 3000), (0, 2, 200)) == (30_000, "the lines out of NPU 0 in dimension 0")
+    assert found(plan, (1, 7, 50), (3, 7, 50)) == (10_000, "the lines into NPU 7 in dimension 1")
 
 
 @pytest.mark.parametrize("ranks", [2, 5, 16])
@@ -142,3 +145,74 @@ def test_only_what_lies_below_its_floor_is_warned_of() -> None:
         "no network with these lines is so fast"
     )
     assert floor.document(250_000)["share"] == 0.25
+
+
+def dimension_of(topology: str, npus: int, *, queues: bool) -> float:
+    """Bytes per nanosecond that an NPU has in a dimension of 10."""
+    grid = (AnalyticalDimension.model_validate({"topology": topology, "npus": npus, "bytes_per_ns": 10.0}),)
+    floor = floor_of(plan_network(AnalyticalNetwork(grid=grid)), carried((0, 1, 1000)), queues=queues)
+    assert floor is not None
+    return floor.bytes_per_ns
+
+
+@pytest.mark.parametrize("queues", [False, True])
+def test_a_fully_connected_npu_has_a_line_to_each_other_one(queues: bool) -> None:
+    assert [dimension_of("fully-connected", npus, queues=queues) for npus in (2, 3, 8)] == [10, 20, 70]
+    assert [dimension_of("switch", npus, queues=queues) for npus in (2, 3, 8)] == [10, 10, 10]
+
+
+def test_a_played_ring_has_a_line_each_way_round() -> None:
+    assert [dimension_of("ring", npus, queues=True) for npus in (2, 3, 8)] == [10, 20, 20]
+    assert [dimension_of("ring", npus, queues=False) for npus in (2, 3, 8)] == [10, 10, 10]
+
+
+def test_lines_of_a_host_with_more_parts_than_are_told_apart_all_count() -> None:
+    """Two lines between hosts 0 and 1, the second behind those to 70 others: 1250 bytes to host 1 may take both."""
+    plan = packets(star())
+    assert isinstance(plan, NetworkPlan)
+    pairs = [(0, 1), *((0, host) for host in range(2, 72)), (0, 1)]
+    links = tuple(Link(a, b, 100 * 10**9, 0) for a, b in pairs)
+    graph = Graph(hosts=72, switches=0, links=links, npu_host=tuple(range(72)))
+    assert found(replace(plan, graph=graph), (0, 1, 1250))[0] == 50_000
+
+
+def test_flows_of_many_sizes_are_one_sum_for_each_pair() -> None:
+    launches = Launches()
+    launches.schedule(0, message_schedule())
+    for number, pair in enumerate([(4, 1), (2, 0)]):
+        launches.group(number, pair)
+        launches.all_launched([(npu, 0, number, size, size) for size in range(1, 101 + number) for npu in pair])
+    found = launches.carried()
+    columns = (found.sender.tolist(), found.receiver.tolist(), found.bytes.tolist())
+    assert columns == ([4, 2], [1, 0], [5050, 5151])
+
+
+def test_pairs_of_a_schedule_stand_once_whatever_the_sizes() -> None:
+    launches, ranks = Launches(), 8
+    launches.schedule(3, lookup(CollectiveKind.ALL_TO_ALL, "direct", ranks))
+    launches.group(0, range(ranks))
+    sizes = [ranks * size for size in range(100, 150)]
+    launches.all_launched([(npu, 3, 0, 0, size) for npu in range(ranks) for size in sizes])
+    found = launches.carried()
+    assert len(found.bytes) == ranks * (ranks - 1)
+    assert set(found.bytes.tolist()) == {sum(sizes) // ranks}
+
+
+def test_a_schedule_too_long_to_lay_out_carries_what_one_laid_out_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    def found() -> dict[tuple[int, int], int]:
+        launches, npus = Launches(), [5, 0, 3, 8, 1, 9]
+        launches.schedule(3, lookup(CollectiveKind.ALL_REDUCE, "direct", len(npus)))
+        launches.group(0, npus)
+        launches.all_launched([(npu, 3, 0, 0, 600) for npu in npus])
+        columns = launches.carried()
+        return {
+            (a, b): size
+            for a, b, size in zip(
+                columns.sender.tolist(), columns.receiver.tolist(), columns.bytes.tolist(), strict=True
+            )
+        }
+
+    laid_out = found()
+    assert len(laid_out) == 30
+    monkeypatch.setattr("astra_ns3.network.floor.carried._ROWS_AT_ONCE", 0)
+    assert found() == laid_out

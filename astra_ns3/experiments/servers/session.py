@@ -6,6 +6,7 @@ which ns-3 shares no process with. Whoever asks for the second run finds ns-3 lo
 
 from __future__ import annotations
 
+import atexit
 import os
 import pickle
 import resource
@@ -42,6 +43,13 @@ class _Servers:
                     return self.idle.pop(place)
         return WarmServer(kind)
 
+    def close(self) -> None:
+        """End those that wait."""
+        with self.lock:
+            gone, self.idle = self.idle, []
+        for each in gone:
+            each.close()
+
     def give(self, server: WarmServer) -> None:
         """Keep it for the next run, if it lives; the one unused longest ends."""
         with self.lock:
@@ -55,9 +63,16 @@ class _Servers:
 
 
 @cache
-def _servers(_process: int) -> _Servers:
-    """Those of a process: one that is forked from it has none of them."""
-    return _Servers()
+def _servers(process: int) -> _Servers:
+    """Those of a process, which end with it: one that is forked from it has none of them."""
+    made = _Servers()
+
+    def close() -> None:
+        if os.getpid() == process:  # a fork that ends leaves them to the process they belong to
+            made.close()
+
+    atexit.register(close)
+    return made
 
 
 def served(request: RunRequest, watch: Watch) -> Launch:

@@ -16,7 +16,7 @@ Numbers = npt.NDArray[np.int64]
 Launch = tuple[int, int, int, int, int]
 """NPU, schedule, group, instance, bytes."""
 
-_WHAT = itemgetter(1, 2, 4)
+_SCHEDULE, _WHAT = itemgetter(1), itemgetter(1, 2, 4)
 _ROWS_AT_ONCE = 1 << 22
 
 
@@ -36,10 +36,16 @@ class Launches:
         self._schedules: dict[int, Schedule] = {}
         self._groups: dict[int, Sequence[int]] = {}
         self._counts: Counter[tuple[int, int, int]] = Counter()
+        self._whole: set[int] = set()
+        """Schedules of one message that carries all: of these the bytes are summed, for a list has many sizes."""
+        self._sums: Counter[tuple[int, int]] = Counter()
+        """Bytes that all members together have launched, by schedule and group."""
 
     def schedule(self, number: int, schedule: Schedule) -> None:
         """A schedule has this number."""
         self._schedules[number] = schedule
+        if schedule.messages == 1 and int(schedule.block_count[0]) == schedule.blocks:
+            self._whole.add(number)
 
     def group(self, number: int, npus: Sequence[int]) -> None:
         """A group has this number."""
@@ -47,70 +53,65 @@ class Launches:
 
     def launched(self, schedule: int, group: int, bytes: int) -> None:
         """An NPU of the group has begun its part."""
-        self._counts[schedule, group, bytes] += 1
+        if schedule in self._whole:
+            self._sums[schedule, group] += bytes
+        else:
+            self._counts[schedule, group, bytes] += 1
 
-    def all_launched(self, rows: Iterable[Launch]) -> None:
+    def all_launched(self, rows: Sequence[Launch]) -> None:
         """As :meth:`launched`, for many."""
-        self._counts.update(map(_WHAT, rows))
+        if self._whole.isdisjoint(map(_SCHEDULE, rows)):
+            self._counts.update(map(_WHAT, rows))
+            return
+        for _, schedule, group, _, bytes in rows:
+            self.launched(schedule, group, bytes)
 
     def carried(self) -> CarriedBytes:
         """Return all that was launched by all members of its group."""
         parts: list[tuple[Numbers, Numbers, Numbers]] = []
-        alike: dict[tuple[int, int], dict[int, int]] = defaultdict(dict)
+        rows_of: dict[int, list[tuple[int, int, int]]] = defaultdict(list)
         for (number, group, size_bytes), launches in self._counts.items():
-            alike[number, size_bytes][group] = launches
-        single: dict[int, list[tuple[int, int, int]]] = defaultdict(list)
-        for (number, size_bytes), groups in alike.items():
-            schedule = self._schedules[number]
-            if schedule.messages == 1:
-                single[number] += [(group, size_bytes, launches) for group, launches in groups.items()]
-            elif schedule.messages:
-                parts += self._of_schedule(schedule, size_bytes, groups)
-        parts += [self._of_messages(self._schedules[number], rows) for number, rows in single.items()]
+            rows_of[number].append((group, size_bytes, launches))
+        for number, rows in rows_of.items():
+            if self._schedules[number].messages:
+                parts += self._of_schedule(self._schedules[number], rows)
+        sums_of: dict[int, list[tuple[int, int]]] = defaultdict(list)
+        for (number, group), size_bytes in self._sums.items():
+            sums_of[number].append((group, size_bytes))
+        parts += [self._of_messages(self._schedules[number], sums) for number, sums in sums_of.items()]
         none = np.zeros(0, dtype=np.int64)
         columns = [np.concatenate([none, *column]) for column in zip(*parts, strict=True)] if parts else [none] * 3
         return CarriedBytes(*columns)
 
     def _of_schedule(
-        self, schedule: Schedule, size_bytes: int, groups: dict[int, int]
+        self, schedule: Schedule, rows: list[tuple[int, int, int]]
     ) -> Iterable[tuple[Numbers, Numbers, Numbers]]:
-        """What the groups that play one schedule on so many bytes carry."""
-        members = np.array([self._groups[group] for group in groups], dtype=np.int64)
-        times = np.array([launches // schedule.ranks for launches in groups.values()], dtype=np.int64)
-        for ranks, sizes in _bytes_of_pairs(schedule, size_bytes):
-            sender, receiver = members[:, ranks // schedule.ranks], members[:, ranks % schedule.ranks]
-            yield sender.reshape(-1), receiver.reshape(-1), (times[:, None] * sizes).reshape(-1)
+        """What the groups that play one schedule carry, on bytes of any size: a row for each group and pair of ranks.
 
-    def _of_messages(self, schedule: Schedule, rows: list[tuple[int, int, int]]) -> tuple[Numbers, Numbers, Numbers]:
-        """What a schedule of one message carries, of any sizes: a list of flows has one for each."""
-        group, size_bytes, launches = (np.array(column, dtype=np.int64) for column in zip(*rows, strict=True))
-        members = np.array([self._groups[number] for number in group.tolist()], dtype=np.int64)
-        sizes = np.array([int(schedule.message_bytes(size)[0]) for size in np.unique(size_bytes).tolist()])
-        sizes = sizes[np.searchsorted(np.unique(size_bytes), size_bytes)]
-        sender, receiver = int(schedule.sender[0]), int(schedule.receiver[0])
-        return members[:, sender], members[:, receiver], sizes * (launches // schedule.ranks)
+        Of a schedule that is turned for each rank and too long to lay out, sizes are those of rank 0, which differ by a
+        byte a message at most.
+        """
+        ranks = schedule.ranks
+        turned = schedule.rotation is not None and schedule.messages > _ROWS_AT_ONCE
+        messages = schedule.sent_by(0) if turned else schedule
+        pairs, pair = np.unique(messages.sender.astype(np.int64) * ranks + messages.receiver, return_inverse=True)
+        place = {group: number for number, group in enumerate(dict.fromkeys(group for group, _, _ in rows))}
+        members = np.array([self._groups[group] for group in place], dtype=np.int64)
+        times: dict[int, Numbers] = defaultdict(lambda: np.zeros(len(place), dtype=np.int64))
+        for group, size_bytes, launches in rows:
+            times[size_bytes][place[group]] += launches // ranks
+        carried = np.zeros((len(place), len(pairs)), dtype=np.int64)
+        for size_bytes, often in times.items():
+            sizes = np.zeros(len(pairs), dtype=np.int64)
+            np.add.at(sizes, pair, messages.message_bytes(size_bytes))
+            having = np.flatnonzero(often)
+            carried[having] += often[having, None] * sizes
+        for turn in range(ranks if turned else 1):
+            sender, receiver = (pairs // ranks + turn) % ranks, (pairs % ranks + turn) % ranks
+            yield members[:, sender].reshape(-1), members[:, receiver].reshape(-1), carried.reshape(-1)
 
-
-def _bytes_of_pairs(schedule: Schedule, size_bytes: int) -> Iterable[tuple[Numbers, Numbers]]:
-    """Yield sender times ranks plus receiver, and the bytes of all messages between them, some pairs at a time.
-
-    Of a schedule that is turned for each rank and too long to lay out, sizes are those of rank 0, which differ by a
-    byte a message at most.
-    """
-    ranks = schedule.ranks
-    if schedule.rotation is None or schedule.messages <= _ROWS_AT_ONCE:
-        places = schedule.sender.astype(np.int64) * ranks + schedule.receiver
-        yield _summed(places, schedule.message_bytes(size_bytes))
-        return
-    first = schedule.sent_by(0)
-    away, sizes = _summed(first.receiver.astype(np.int64), first.message_bytes(size_bytes))
-    for rank in range(ranks):
-        yield rank * ranks + (away + rank) % ranks, sizes
-
-
-def _summed(places: Numbers, sizes: Numbers) -> tuple[Numbers, Numbers]:
-    """Return each place once, ascending, with the sum of its sizes."""
-    found, row = np.unique(places, return_inverse=True)
-    sums = np.zeros(len(found), dtype=np.int64)
-    np.add.at(sums, row, sizes)
-    return found, sums
+    def _of_messages(self, schedule: Schedule, sums: list[tuple[int, int]]) -> tuple[Numbers, Numbers, Numbers]:
+        """What groups carry whose schedule is one message: a list of flows has one for each pair."""
+        members = np.array([self._groups[group] for group, _ in sums], dtype=np.int64)
+        sizes = np.array([size_bytes for _, size_bytes in sums], dtype=np.int64) // schedule.ranks * schedule.expansion
+        return members[:, int(schedule.sender[0])], members[:, int(schedule.receiver[0])], sizes

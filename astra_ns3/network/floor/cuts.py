@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from astra_ns3.config.formats.analytical import AnalyticalDimension
 from astra_ns3.network.floor.carried import CarriedBytes, Numbers
 from astra_ns3.network.plan import AnalyticalPlan, AnyPlan, NetworkPlan
 from astra_ns3.topology.changes import LinkTarget
@@ -16,6 +17,8 @@ from astra_ns3.topology.graph import Graph
 _NONE = -1
 _MOST_COMPONENTS = 62
 """Of a host, as bits of a word."""
+_BOTH_WAYS_ALIKE = 2
+"""NPUs of a ring in which both ways to the other are as long: all messages take one."""
 
 
 @dataclass(frozen=True)
@@ -34,16 +37,16 @@ class Cuts:
         return f"{before}{self.places[cut]}{behind}"
 
 
-def cuts_of(plan: AnyPlan, carried: CarriedBytes) -> Iterator[Cuts]:
-    """Yield the cuts around each NPU's ports, and each server, of a network."""
+def cuts_of(plan: AnyPlan, carried: CarriedBytes, *, queues: bool = False) -> Iterator[Cuts]:
+    """Yield the cuts around each NPU's ports, and each server, of a network; ``queues``: its links are played."""
     if isinstance(plan, AnalyticalPlan):
-        yield from _of_dimensions(plan, carried)
+        yield from _of_dimensions(plan, carried, queues=queues)
     else:
         yield from _of_graph(plan, carried)
 
 
-def _of_dimensions(plan: AnalyticalPlan, carried: CarriedBytes) -> Iterator[Cuts]:
-    """A dimension's bandwidth is that of an NPU's port; a message counts in the last dimension its ends differ in."""
+def _of_dimensions(plan: AnalyticalPlan, carried: CarriedBytes, *, queues: bool) -> Iterator[Cuts]:
+    """Around each NPU's lines of each dimension; a message counts in the last dimension its ends differ in."""
     npus = plan.config.npus
     last = np.full(len(carried.bytes), _NONE)
     sender, receiver = carried.sender, carried.receiver
@@ -52,10 +55,21 @@ def _of_dimensions(plan: AnalyticalPlan, carried: CarriedBytes) -> Iterator[Cuts
         sender, receiver = sender // dimension.npus, receiver // dimension.npus
     for number, dimension in enumerate(plan.config.grid):
         own = last == number
-        rates = np.full(npus, dimension.bytes_per_ns)
+        rates = np.full(npus, dimension.bytes_per_ns * _lines(dimension, queues=queues))
         for way, ends in (("out of", carried.sender), ("into", carried.receiver)):
             sums = _summed(ends[own], carried.bytes[own], npus)
-            yield Cuts(sums, rates, (f"the port {way} NPU ", f" in dimension {number}"), np.arange(npus))
+            yield Cuts(sums, rates, (f"the lines {way} NPU ", f" in dimension {number}"), np.arange(npus))
+
+
+def _lines(dimension: AnalyticalDimension, *, queues: bool) -> int:
+    """Return how many lines of its bandwidth a dimension gives an NPU.
+
+    Fully connected, a message has the line to its receiver alone. On a ring a message has all that the NPU has, unless
+    links are played: then each way round has a line of its own.
+    """
+    if dimension.topology == "fully-connected":
+        return dimension.npus - 1
+    return 2 if dimension.topology == "ring" and queues and dimension.npus > _BOTH_WAYS_ALIKE else 1
 
 
 def _of_graph(plan: NetworkPlan, carried: CarriedBytes) -> Iterator[Cuts]:
@@ -107,6 +121,7 @@ class _HostLines:
         for host, each in enumerate(lines):
             for place, part in enumerate(list(each)[: self._most]):
                 self._parts[host, place] = part
+        self._not_all_known = np.array([len(each) > self._most for each in lines])
 
     def common(self, own: Numbers, other: Numbers) -> Numbers:
         """Return, a bit for each of a host's parts, which of them lead to the other host, too; 0: none is known to."""
@@ -116,7 +131,7 @@ class _HostLines:
             leads = (self._parts[other] == mine[:, None]).any(axis=1) & (mine != _NONE)
             found |= leads.astype(np.int64) << place
         # What shares no part goes another way, such as over hosts that forward: it may leave by any line.
-        found[found == 0] = (1 << self._most) - 1
+        found[(found == 0) | self._not_all_known[own] | self._not_all_known[other]] = (1 << self._most) - 1
         return found
 
     def rates(self, mask: int) -> npt.NDArray[np.float64]:

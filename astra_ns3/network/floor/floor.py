@@ -13,7 +13,7 @@ from astra_ns3.network.floor.cuts import cuts_of
 from astra_ns3.network.plan import AnyPlan
 from astra_ns3.units import PS_PER_NS, format_bytes, format_time
 
-TOLERANCE = 1e-6
+_TOLERANCE = 1e-6
 """Of the share: below it a result differs from its floor by rounding."""
 _DIGITS = 6
 
@@ -37,9 +37,14 @@ class Floor:
         return {**asdict(self), "share": share}
 
 
+def is_below(share: float | None) -> bool:
+    """Return whether a result that took ``share`` of its floor lies below it, rounding aside; None: no floor."""
+    return share is not None and share < 1 - _TOLERANCE
+
+
 def floor_warnings(floor: Floor | None, finish_ps: int) -> tuple[str, ...]:
     """Return a line that says by how much a run lies below its floor; nothing for a run that doesn't."""
-    if floor is None or floor.share(finish_ps) >= 1 - TOLERANCE:
+    if floor is None or not is_below(floor.share(finish_ps)):
         return ()
     return (
         f"the result lies below the floor: {floor.where} need {format_time(floor.time_ps)} for "
@@ -48,13 +53,15 @@ def floor_warnings(floor: Floor | None, finish_ps: int) -> tuple[str, ...]:
     )
 
 
-def floor_of(plan: AnyPlan, carried: CarriedBytes) -> Floor | None:
+def floor_of(plan: AnyPlan, carried: CarriedBytes, *, queues: bool = False) -> Floor | None:
     """Return the highest of all cuts' least times; None if nothing crosses any line.
+
+    ``queues``: the backend plays links one by one, so in an analytical file each way round a ring has a line.
 
     The floor holds for every transport: bytes are payload alone, and a line has the highest rate that it ever has.
     """
     best: Floor | None = None
-    for cuts in cuts_of(plan, carried):
+    for cuts in cuts_of(plan, carried, queues=queues):
         open_cuts = (cuts.bytes > 0) & (cuts.bytes_per_ns > 0)
         if not open_cuts.any():
             continue

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from astra_ns3.config.core.compatibility import OURS, Compatibility
+from astra_ns3.network.api import ANALYTICAL
 from astra_ns3.network.ideal.grid import GridIdeal
 from astra_ns3.network.ideal.packets import PacketIdeal
 from astra_ns3.network.plan import AnyPlan, NetworkPlan
@@ -23,7 +24,7 @@ def ideal_of(plan: AnyPlan, backend: str, compatibility: Compatibility = OURS) -
     None: nobody knows, since the backend is a user's own.
     """
     alone: Ideal
-    if backend in ("analytical", "analytical-queues"):
+    if backend in ANALYTICAL:
         alone = GridIdeal(
             plan.grid,
             backend == "analytical-queues",

@@ -41,8 +41,8 @@ def plain_way(graph: Graph, tables: RouteTables, source: int, destination: int) 
 def widest_way(graph: Graph, tables: RouteTables, source: int, destination: int) -> Way:
     """Return the path of which each step is the fastest line, the least delay and all rates of the equal ways there.
 
-    It is the plain one where there is one way only, or equal ways have different numbers of lines. Raises InputError
-    if nothing leads there.
+    It is the plain one where there is one way only. Where equal ways have different numbers of lines it ends with the
+    shortest of them: what lies behind is not on every way. Raises InputError if nothing leads there.
     """
     steps = _steps(graph, tables, source, destination)
     if steps is None or all(len(step) == 1 for step in steps):
@@ -57,14 +57,13 @@ def widest_way(graph: Graph, tables: RouteTables, source: int, destination: int)
 
 
 def _steps(graph: Graph, tables: RouteTables, source: int, destination: int) -> list[list[Link]] | None:
-    """The links of each step of all equal ways; None if these have different numbers of steps."""
+    """The links of each step of all equal ways, as far as all of them go; None if they lead nowhere."""
     port = path(graph, tables, source, destination)[0][1]
     first = graph.ports[source][port]
     nodes, steps = [first.peer], [[graph.links[first.link]]]
-    while nodes != [destination]:
+    while all(node >= graph.hosts for node in nodes):
         taken = [graph.ports[node][port] for node in nodes for port in dict.fromkeys(tables.towards(node, destination))]
-        ends = [one.peer < graph.hosts for one in taken]
-        if not taken or any(ends) != all(ends) or len(steps) > graph.nodes:
+        if not taken or len(steps) > graph.nodes:
             return None
         nodes = list(dict.fromkeys(one.peer for one in taken))
         steps.append([graph.links[one.link] for one in taken])

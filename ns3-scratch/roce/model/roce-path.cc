@@ -62,6 +62,7 @@ RocePath::FindWidest(const FabricNetDevice& from, uint32_t port, uint32_t destin
     RocePath path;
     std::vector<const FabricPort*> step{PeekPointer(from.GetPort(port))};
     bool oneWay = true;
+    bool someArrive = false; // ways of different lengths: what lies behind is not all on every one
     while (true)
     {
         const FabricPort* fastest = step.front();
@@ -83,7 +84,7 @@ RocePath::FindWidest(const FabricNetDevice& from, uint32_t port, uint32_t destin
         path.delayPs += delayPs - fastest->GetDelayPs();
         path.width.push_back(rateBps / static_cast<double>(fastest->GetRateBps()));
         oneWay = oneWay && step.size() == 1;
-        if (switches.empty())
+        if (switches.empty() || someArrive)
         {
             return oneWay ? Find(from, port, destination) : path;
         }
@@ -104,16 +105,13 @@ RocePath::FindWidest(const FabricNetDevice& from, uint32_t port, uint32_t destin
                 }
             }
         }
-        const bool some = std::any_of(step.begin(), step.end(), [](const FabricPort* line) {
-            return !dynamic_cast<FabricSwitch*>(line->GetReceiver());
-        });
-        const bool all = std::all_of(step.begin(), step.end(), [](const FabricPort* line) {
-            return !dynamic_cast<FabricSwitch*>(line->GetReceiver());
-        });
-        if (step.empty() || some != all)
+        if (step.empty())
         {
             return Find(from, port, destination);
         }
+        someArrive = std::any_of(step.begin(), step.end(), [](const FabricPort* line) {
+            return !dynamic_cast<FabricSwitch*>(line->GetReceiver());
+        });
     }
 }
 

@@ -49,8 +49,8 @@ struct RocePath
      * \param from where they begin
      * \param port by which they leave
      * \param destination host where they end
-     * \return that path; the plain one where there is one way only, or equal ways have different
-     *         numbers of lines
+     * \return that path; the plain one where there is one way only. Where equal ways have different
+     *         numbers of lines it ends with the shortest of them
      */
     static std::optional<RocePath> FindWidest(const FabricNetDevice& from,
                                               uint32_t port,
