@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from astra_ns3.config.model.compute import Losses
 from astra_ns3.experiments.tables import Cell, CellColumn, Table, decimal
 from astra_ns3.workload.experts.skew import LayerSkew
 from astra_ns3.workload.memory.peaks import moment_words
@@ -15,18 +16,21 @@ from astra_ns3.workload.models.work import IterationWork
 
 MEMORY = "memory.csv"
 EXPERTS = "experts.csv"
+_NONE = Losses()
 
 
 @dataclass(frozen=True)
 class Foreseen:
     """Of a model's training, worked out from its plan. ``memory``: of an NPU of each stage; ``capacity_bytes``: what it
-    has (None: not known); ``experts``: layers whose experts aren't chosen alike; ``work``: of an iteration.
+    has (None: not known); ``experts``: layers whose experts aren't chosen alike; ``work``: of an iteration; ``losses``:
+    of what the device and its lines could do.
     """
 
     memory: tuple[StageMemory, ...] = ()
     capacity_bytes: int | None = None
     experts: tuple[LayerSkew, ...] = ()
     work: IterationWork | None = None
+    losses: Losses = _NONE
 
 
 @dataclass(frozen=True)
@@ -91,6 +95,8 @@ def foreseen_document(foreseen: Foreseen) -> dict[str, Any]:
         found["memory_by_stage"] = {"capacity_bytes": capacity, "peak_bytes": peak, "fits": fits, "stages": stages}
     if foreseen.experts:
         found["experts"] = _experts_document(foreseen.experts)
+    if foreseen.losses != _NONE:
+        found["device_losses"] = foreseen.losses._asdict()
     return found
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from astra_ns3.report.alignment import percent
-from astra_ns3.units import format_bytes
+from astra_ns3.units import format_bytes, format_time
 
 _MOST_PARTS = 3
 
@@ -18,6 +18,8 @@ def foreseen_rows(metadata: Mapping[str, Any]) -> list[tuple[str, str]]:
         rows.append(("memory of an NPU", _memory(metadata["memory_by_stage"])))
     if "experts" in metadata and (metadata["experts"]["most_over_mean"] > 1 or metadata["experts"]["dropped"]):
         rows.append(("experts", _experts(metadata["experts"])))
+    if "device_losses" in metadata:
+        rows.append(("device losses", _losses(metadata["device_losses"])))
     return rows
 
 
@@ -50,6 +52,18 @@ def _largest(stage: Mapping[str, Any]) -> str:
 
 def _where(stage: str) -> str:
     return stage if stage == "servers" else f"stage {stage}"
+
+
+def _losses(losses: Mapping[str, Any]) -> str:
+    """What the device loses of what it and its lines could do; at least one of them."""
+    words = []
+    if losses["launch_overhead_ps"]:
+        words.append(f"{format_time(losses['launch_overhead_ps'])} for each operation")
+    if losses["scale_up_efficiency"] < 1:
+        words.append(f"{1 - losses['scale_up_efficiency']:.0%} of the lines inside nodes")
+    if losses["overlap_slowdown"] > 1:
+        words.append(f"computing takes {losses['overlap_slowdown']:.4g} times as long beside collectives")
+    return ", ".join(words)
 
 
 def _experts(experts: Mapping[str, Any]) -> str:

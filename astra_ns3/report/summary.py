@@ -30,7 +30,7 @@ _COPIED = (
     "chunks",
     "warnings",
 )
-_IF_THERE = ("floor", "exposed_by_group", "flows", "memory_by_stage", "experts", "throughput")
+_IF_THERE = ("floor", "exposed_by_group", "flows", "memory_by_stage", "experts", "device_losses", "throughput")
 _COUNTS = ("messages", "packets", "events")
 
 Metadata = Mapping[str, Any]

@@ -6,6 +6,9 @@ import re
 from fractions import Fraction
 from types import SimpleNamespace
 
+import pytest
+
+from astra_ns3.config.model.compute import Losses
 from astra_ns3.config.training_plan import Block, Degrees, Elements, ExpertLoad, TrainingPlan
 from astra_ns3.experiments.foreseen import Foreseen, foreseen_document, foreseen_tables
 from astra_ns3.report.foreseen_text import foreseen_rows, stage_rows
@@ -120,3 +123,20 @@ def test_nothing_is_said_of_what_is_no_model() -> None:
     assert foreseen_tables(Foreseen()) == []
     assert foreseen_rows(foreseen_document(Foreseen())) == []
     assert stage_rows(foreseen_document(Foreseen())) == []
+
+
+@pytest.mark.parametrize(
+    ("losses", "words"),
+    [
+        (Losses(), None),
+        (Losses(overlap_slowdown=1.189), "computing takes 1.189 times as long beside collectives"),
+        (
+            Losses(1_600_000, 0.73, 1.5),
+            "1.6 us for each operation, 27% of the lines inside nodes, computing takes 1.5 times as long beside collectives",
+        ),
+    ],
+)
+def test_people_are_told_what_the_device_loses(losses: Losses, words: str | None) -> None:
+    document = foreseen_document(Foreseen(losses=losses))
+    assert document == ({"device_losses": losses._asdict()} if words else {})
+    assert foreseen_rows(document) == ([("device losses", words)] if words else [])

@@ -61,7 +61,9 @@ class ModelJob:
         """The memory of each stage, how experts are chosen, and the work of an iteration."""
         plan = self._plan(ground)
         work = iteration_work(self.workload, plan)
-        return Foreseen(self._memory_of(ground), plan.memory_bytes, expert_skew(plan), work)
+        return Foreseen(
+            self._memory_of(ground), plan.memory_bytes, expert_skew(plan), work, self.workload.file.compute.losses
+        )
 
     def document(self) -> dict[str, Any]:
         """The model's file, and what it amounts to."""
