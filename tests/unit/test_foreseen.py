@@ -132,7 +132,8 @@ def test_nothing_is_said_of_what_is_no_model() -> None:
         (Losses(overlap_slowdown=1.189), "computing takes 1.189 times as long beside collectives"),
         (
             Losses(1_600_000, 0.73, 1.5),
-            "1.6 us for each operation, 27% of the lines inside nodes, computing takes 1.5 times as long beside collectives",
+            "1.6 us for each operation, 27% of the lines inside nodes, "
+            "computing takes 1.5 times as long beside collectives",
         ),
     ],
 )
