@@ -14,11 +14,12 @@ import pytest
 import astra_ns3
 from astra_ns3.config.flow_list import FlowList
 from astra_ns3.config.network.packet_network import parse_network
+from astra_ns3.config.transports.roce_control import KINDS
 from astra_ns3.system.file import parse_system
 
 MOST = 1.6
 """Times what it takes without a control; most of it is in the first round trips, with all flows open at line rate."""
-CONTROLS = ("dcqcn", "timely", "dctcp", "hpcc", "hpcc-pint", "swift")
+CONTROLS = [kind for kind in KINDS if kind != "none"]
 PAYLOAD_BYTES = 4096
 HOSTS = 16
 SYSTEM = {
@@ -59,7 +60,9 @@ def finish_ps(pattern: str, rate_gbps: int, control: str) -> int:
     return result.finish_ps
 
 
-@pytest.mark.parametrize("rate_gbps", [10, 25])
+@pytest.mark.parametrize(
+    "rate_gbps", [10, 25, *(pytest.param(rate, marks=pytest.mark.slow) for rate in (100, 400, 800))]
+)
 @pytest.mark.parametrize("pattern", ["incast", "permutation", "all-to-all"])
 def test_no_default_control_takes_much_longer_than_none(
     pattern: str, rate_gbps: int, caplog: pytest.LogCaptureFixture
