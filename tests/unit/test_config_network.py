@@ -165,6 +165,9 @@ def test_plain_data_is_refused_by_key() -> None:
     data = minimal()
     data["topology"]["link"]["rate"] = "100"
     assert parts(parse_network(data))[0].link.rate_bps == 100
+    for nothing in (1, [1], "x"):
+        with pytest.raises(InputError, match=r"^network: key 'topology': found .*, expected keys and values$"):
+            parse_network({**data, "topology": nothing})
     data["topology"]["link"]["rate"] = float("nan")
     with pytest.raises(InputError, match=r"^network: key 'topology\.link\.rate': nan is not a rate"):
         parse_network(data)

@@ -140,6 +140,8 @@ def _explanation(details: ErrorDetails) -> str:
         return f"found {found}, expected {_entries(kind, context)}"
     if kind in ("bool_type", "bool_parsing"):
         return f"found {found}, expected on or off"
+    if kind == "model_attributes_type":  # of a group whose kind tells which one it is
+        return f"found {found}, expected keys and values"
     expected = details["msg"].replace("Input should be", "expected").replace("a valid tuple", "a list")
     return f"found {found}, {expected}"
 
