@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +11,7 @@ from astra_ns3.studies.figures.drawing import written
 from astra_ns3.studies.file import figure_file
 from astra_ns3.studies.page import Picture, page
 from astra_ns3.studies.result import StudyResult
+from astra_ns3.whole_file import whole_file
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,9 +28,8 @@ def write_study(result: StudyResult, command: str) -> None:
         put(folder / STUDY_TABLE, _csv(result.frame))
         put(folder / MEAN_TABLE, _csv(result.means))
         put(folder / LAYER_TABLE, _csv(result.layers))
-        partial = folder / f".{STUDY_PARQUET}.partial"
-        result.frame.to_parquet(partial, index=False)
-        partial.replace(folder / STUDY_PARQUET)
+        with whole_file(folder / STUDY_PARQUET) as partial:
+            result.frame.to_parquet(partial, index=False)
         if text := result.expansion.study.text:
             put(folder / STUDY_FILE, text)
         put(folder / PAGE, page(result, _figures(result), command))
@@ -59,6 +58,5 @@ def _figures(result: StudyResult) -> list[Picture]:
 
 def put(path: Path, text: str) -> None:
     """Put the file in place whole."""
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
-    partial.write_text(text, encoding="utf-8")
-    partial.replace(path)
+    with whole_file(path) as partial:
+        partial.write_text(text, encoding="utf-8")
