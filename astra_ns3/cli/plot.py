@@ -64,8 +64,8 @@ def plot_command(
 ) -> int:
     """Draw a picture of the run in DIR, or list what can be drawn.
 
-    KIND is layers, exposed, timeline, utilisation, queues, rates, completion, bandwidth or accounts. Without it, the
-    list says what has to be recorded for those that can't be drawn.
+    KIND is layers, exposed, timeline, utilisation, queues, rates, completion, bandwidth, accounts or memory. Without
+    it, the list says what has to be recorded for those that can't be drawn.
     """
     if no_title and title is not None:
         raise click.UsageError("--no-title and --title exclude each other")

@@ -108,6 +108,18 @@ def test_every_option_of_every_command_is_documented() -> None:
     assert mentions("docs/cli.md", sorted(words | set(commands))) == []
 
 
+@pytest.mark.parametrize("name", ["plot", "timeline", "report", "show collective", "show network", "show workload"])
+def test_a_command_s_own_section_has_its_options(name: str) -> None:
+    command: click.Command = cli
+    for word in name.split():
+        assert isinstance(command, click.Group)
+        found = command.get_command(click.Context(command), word)
+        assert found is not None
+        command = found
+    (section,) = re.findall(rf"^## `{name}`\n(.*?)(?=^## |\Z)", text_of("docs/cli.md"), re.MULTILINE | re.DOTALL)
+    assert [option for option in options(command) if option.startswith("--") and f"`{option}`" not in section] == []
+
+
 def test_every_exit_status_is_documented() -> None:
     kinds = {kind.exit_status: kind.__name__ for kind in AstraNs3Error.__subclasses__() if kind.exit_status != 1}
     table = dict(re.findall(r"^\| (\d+) \| (\w+) \|", text_of("docs/cli.md"), re.MULTILINE))

@@ -235,3 +235,11 @@ def test_another_json_is_no_config(tmp_path: Path) -> None:
     path = tmp_path / "x.json"
     path.write_text('{"kind": "transformer", "model_type": "llama"}', encoding="utf-8")
     assert read_as_model(path) is None
+
+
+@pytest.mark.parametrize("mistake", [("128256", "128256,"), ('"vocab_size"', "vocab_size"), ("}", "")])
+def test_a_config_that_is_no_json_is_told_with_its_line(tmp_path: Path, mistake: tuple[str, str]) -> None:
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(LLAMA, indent=2).replace(*mistake), encoding="utf-8")
+    with pytest.raises(InputError, match=rf"^{path}:1[0-9]: is not valid JSON: "):
+        read_as_model(path)

@@ -118,11 +118,13 @@ def test_our_own_file_is_named(name: str, what: str, role: str | None, advice: s
     if expected == role:
         READERS[expected](path)
         return
-    assert refused(path, expected) == f"{path}: is {what}, expected {expected}; {_advice(advice)}"
+    assert refused(path, expected) == f"{path}: is {what}, expected {expected}; {_advice(advice, expected)}"
 
 
-def _advice(words: str) -> str:
-    return f"give it as {words}" if words.startswith("-") else f"{words} plays it"
+def _advice(words: str, expected: str) -> str:
+    """A study has no option that takes the file, so it names the command that has."""
+    to_run = "astra-ns3 run takes it: " if expected == "a study's file" else ""
+    return f"{to_run}give it as {words}" if words.startswith("-") else f"{words} plays it"
 
 
 def test_a_folder_of_results_and_one_of_traces_are_named(tmp_path: Path) -> None:

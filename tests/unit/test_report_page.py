@@ -395,6 +395,15 @@ def test_two_equal_runs_differ_in_nothing_and_two_others_do(tmp_path: Path) -> N
     assert "durations together" in different
 
 
+def test_notes_of_a_comparison_name_the_runs_as_the_page_does(tmp_path: Path) -> None:
+    with pytest.raises(Interrupted) as caught:
+        played(tmp_path / "short", backend=InterruptedBackend(NPUS), passes=2)
+    assert caught.value.result is not None
+    text = Text(page_of(recorded_run(tmp_path / "whole"), caught.value.result)).words
+    assert "only whole recorded accounts" in text
+    assert any(word.startswith("short did not come to its end: ") for word in text)
+
+
 def test_the_slowest_collectives_stand_first() -> None:
     run = played(passes=9)
     found = slowest_collectives(run)

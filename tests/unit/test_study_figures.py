@@ -132,6 +132,20 @@ def test_a_table_has_a_row_for_each_combination() -> None:
     assert rows == [["flat", "11.5 +- 0.707 (11 to 12)", "n/a"], ["hier", "21.5 +- 0.707 (21 to 22)", "n/a"]]
 
 
+@pytest.mark.parametrize("dots_per_inch", [72, 300])  # as SVG, as PNG
+@pytest.mark.parametrize("measures", [["finish_us"], ["finish_us", "compute_us", "exposed_us", "pauses"] * 2])
+def test_a_table_lies_within_its_picture(measures: list[str], dots_per_inch: int) -> None:
+    made = drawn(view(SYSTEM, SCALE, WINDOW, seeds=3), config(kind="table", y=measures))
+    made.set_dpi(dots_per_inch)
+    made.draw_without_rendering()
+    (table,) = made.axes[0].tables
+    around = table.get_window_extent()
+    assert made.bbox.x0 <= around.x0
+    assert around.x1 <= made.bbox.x1
+    for cell in table.get_celld().values():
+        assert cell.get_text().get_window_extent().width <= cell.get_window_extent().width
+
+
 @pytest.mark.parametrize("kind", FIGURE_KINDS)
 @pytest.mark.parametrize("failed", [(), (("flat", "64KB", 1),), tuple(product(SYSTEM.labels, WINDOW.labels, (1,)))])
 def test_every_kind_is_drawn_and_says_what_is_missing(kind: str, failed: tuple[Any, ...], tmp_path: Path) -> None:

@@ -191,7 +191,8 @@ def told_apart(path: str | os.PathLike[str], expected: str) -> Iterator[None]:
         found = _what_it_is(path)
         if found is None or found.role == expected:
             raise
-        advice = found.advice.format(path=os.fspath(path)) or _OPTION[str(found.role)]
+        to_run = "astra-ns3 run takes it: " if expected == STUDY else ""
+        advice = found.advice.format(path=os.fspath(path)) or f"{to_run}{_OPTION[str(found.role)]}"
         raise InputError(f"{os.fspath(path)}: is {found.what}, expected {expected}; {advice}") from error
 
 

@@ -13,8 +13,10 @@ from astra_ns3.report.records import place_of
 from astra_ns3.report.tables import Records
 
 
-def compare(a: Records, b: Records) -> Comparison:
+def compare(a: Records, b: Records, names: tuple[str, str] = ("A", "B")) -> Comparison:
     """What differs between two results, in configuration and in what came out; the largest changes first.
+
+    Notes call the runs by ``names``.
 
     Raises :class:`~astra_ns3.errors.InputError` if a table of theirs can't be read.
     """
@@ -23,12 +25,12 @@ def compare(a: Records, b: Records) -> Comparison:
     differing = [Setting(key, *values) for key, values in pairs.items() if values[0] != values[1]]
     differing.sort(key=lambda setting: ABSENT in (setting.a, setting.b))
     groups = []
-    notes = list(_states(a, b))
+    notes = list(_states((names[0], a), (names[1], b)))
     for name, quantities in GROUPS.items():
         found_a, found_b = quantities(a), quantities(b)
         if found_a is None or found_b is None:
             if found_a is not None or found_b is not None:
-                notes.append(f"only {'B' if found_a is None else 'A'} recorded {name}")
+                notes.append(f"only {names[found_a is None]} recorded {name}")
             continue
         groups.append(Group(name, by_importance(list(_differences(found_a, found_b)))))
     return Comparison(
@@ -46,15 +48,15 @@ def _differences(a: Quantities, b: Quantities) -> Iterator[Difference]:
         yield Difference(name, unit, a[name][1] if name in a else None, b[name][1] if name in b else None)
 
 
-def _states(a: Records, b: Records) -> Iterator[str]:
+def _states(*runs: tuple[str, Records]) -> Iterator[str]:
     """How the runs ended, if they did not end alike, and which lies below the floor that its lines set."""
-    for name, run in (("A", a), ("B", b)):
+    for name, run in runs:
         floor = below_floor(run.metadata)
         if floor is not None:
             yield f"{name} lies below the floor: {floor_words(floor)}"
-    if _stopped(a) == _stopped(b):
+    if len({_stopped(run) for _, run in runs}) == 1:
         return
-    for name, run in (("A", a), ("B", b)):
+    for name, run in runs:
         why = _stopped(run)
         if why is not None:
             yield f"{name} did not come to its end: {why}"

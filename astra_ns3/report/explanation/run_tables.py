@@ -89,7 +89,7 @@ class Tables:
             raise InputError("a list of flows has no passes, collectives or critical path; explain all of it")
         operations, phases = table_of(run, "operations"), table_of(run, "phases")
         if operations is None or phases is None:
-            raise InputError("the critical path needs what every NPU did: run with --record timeline, found neither")
+            raise InputError("the critical path needs what every NPU did: run with --record timeline")
         self.npus = int(metadata["npus"])
         collectives = table_of(run, "collectives")
         unended = [] if collectives is None else collectives[collectives["end_us"].isna()]["collective"].tolist()

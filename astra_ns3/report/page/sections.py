@@ -98,7 +98,7 @@ def warnings(runs: Sequence[Shown]) -> Markup:
 def comparisons(runs: Sequence[Shown]) -> Iterator[tuple[str, Markup]]:
     """Heading and tables of each further run against the first."""
     for other in runs[1:]:
-        comparison = compare(runs[0].run, other.run)
+        comparison = compare(runs[0].run, other.run, (runs[0].name, other.name))
         heading = f"{other.name} against {runs[0].name}"
         if comparison.equal:
             yield heading, tag("p", "Nothing differs.")

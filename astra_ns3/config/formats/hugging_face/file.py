@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,6 +18,8 @@ from astra_ns3.errors import InputError, nearest
 USUAL_SEQUENCE = 4096
 """Tokens of a sample, unless the model has fewer positions."""
 _DATATYPES = ("bfloat16", "float16")
+_SIGN = re.compile(r'"(model_type|architectures)"\s*:')
+"""A key that tells a config.json, even one that isn't valid JSON."""
 
 
 class Imported(NamedTuple):
@@ -38,8 +41,15 @@ def read_hugging_face(path: str | os.PathLike[str]) -> Imported | None:
     """
     try:
         text = read_text(path) if Path(path).is_file() else ""
+    except InputError:  # who reads it as another kind says what is wrong
+        return None
+    try:
         data = json.loads(text) if text.lstrip().startswith("{") else None
-    except (InputError, ValueError, RecursionError):  # who reads it as another kind says what is wrong
+    except json.JSONDecodeError as error:
+        if _SIGN.search(text):
+            raise InputError(f"{os.fspath(path)}:{error.lineno}: is not valid JSON: {error.msg}") from error
+        return None
+    except (ValueError, RecursionError):
         return None
     if not isinstance(data, dict) or not is_hugging_face(data):
         return None
