@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from astra_ns3.config.formats.analytical import AnalyticalDimension
 from astra_ns3.network.floor.carried import CarriedBytes, Numbers
 from astra_ns3.network.plan import AnalyticalPlan, AnyPlan, NetworkPlan
 from astra_ns3.topology.changes import LinkTarget
@@ -43,19 +44,69 @@ def cuts_of(plan: AnyPlan, carried: CarriedBytes) -> Iterator[Cuts]:
 
 
 def _of_dimensions(plan: AnalyticalPlan, carried: CarriedBytes) -> Iterator[Cuts]:
-    """A dimension's bandwidth is that of an NPU's port; a message counts in the last dimension its ends differ in."""
-    npus = plan.config.npus
-    last = np.full(len(carried.bytes), _NONE)
-    sender, receiver = carried.sender, carried.receiver
-    for number, dimension in enumerate(plan.config.grid):
-        last[sender % dimension.npus != receiver % dimension.npus] = number
-        sender, receiver = sender // dimension.npus, receiver // dimension.npus
-    for number, dimension in enumerate(plan.config.grid):
-        own = last == number
-        rates = np.full(npus, dimension.bytes_per_ns)
+    """Around each NPU, and each block of NPUs that differ in inner dimensions only.
+
+    A message crosses the dimensions that its ends differ in, in any order: on its way out of a block it takes a port of
+    one of those that the block is whole in.
+    """
+    grid, npus = plan.config.grid, plan.config.npus
+    ports = np.array([dimension.port_bytes_per_ns for dimension in grid])
+    differs = _differing(grid, carried)
+    size = 1
+    for level, dimension in enumerate(grid):
+        leaves = differs >> level << level
+        for mask in np.unique(leaves[leaves > 0]).tolist():
+            inside = (leaves > 0) & ((leaves | mask) == mask)
+            crossed = [number for number in range(len(grid)) if mask >> number & 1]
+            rates = np.full(npus // size, size * ports[crossed].sum())
+            for way, ends in (("out of", carried.sender), ("into", carried.receiver)):
+                sums = _summed(ends[inside] // size, carried.bytes[inside], npus // size)
+                yield Cuts(sums, rates, _port_words(way, size, crossed), np.arange(npus // size) * size)
+        size *= dimension.npus
+    yield from _of_single_lines(grid, carried, differs)
+
+
+def _of_single_lines(grid: Sequence[AnalyticalDimension], carried: CarriedBytes, differs: Numbers) -> Iterator[Cuts]:
+    """Lines of an NPU that messages along one dimension can't choose between: to a peer, or the shorter way round."""
+    stride = 1
+    for number, dimension in enumerate(grid):
+        along, places = differs == 1 << number, dimension.npus
+        steps = (carried.receiver // stride - carried.sender // stride)[along] % places
+        stride *= places
+        if dimension.topology == "switch" or dimension.ports == 1:
+            continue
         for way, ends in (("out of", carried.sender), ("into", carried.receiver)):
-            sums = _summed(ends[own], carried.bytes[own], npus)
-            yield Cuts(sums, rates, (f"the port {way} NPU ", f" in dimension {number}"), np.arange(npus))
+            line = ends[along] * places + steps
+            sizes = carried.bytes[along]
+            if dimension.topology == "ring":
+                one_way = 2 * steps != places
+                line = (ends[along] * 2 + (2 * steps > places))[one_way]
+                sizes = sizes[one_way]
+            lines, row = np.unique(line, return_inverse=True)
+            rates = np.full(len(lines), dimension.bytes_per_ns)
+            names = f"the busiest line {way} NPU ", f" in dimension {number}"
+            owners = lines // (2 if dimension.topology == "ring" else places)
+            if len(lines):
+                yield Cuts(_summed(row, sizes, len(lines)), rates, names, owners)
+
+
+def _differing(grid: Sequence[AnalyticalDimension], carried: CarriedBytes) -> Numbers:
+    """Return of each message, a bit for each dimension, in which its ends differ."""
+    found = np.zeros(len(carried.bytes), dtype=np.int64)
+    sender, receiver = carried.sender, carried.receiver
+    for number, dimension in enumerate(grid):
+        found |= (sender % dimension.npus != receiver % dimension.npus).astype(np.int64) << number
+        sender, receiver = sender // dimension.npus, receiver // dimension.npus
+    return found
+
+
+def _port_words(way: str, size: int, dimensions: Sequence[int]) -> tuple[str, str]:
+    """What stands before and behind the number of a block's first NPU."""
+    ports = "port" if size == len(dimensions) == 1 else "ports"
+    numbers = f"dimension{'s' if len(dimensions) > 1 else ''} {' and '.join(map(str, dimensions))}"
+    if size == 1:
+        return f"the {ports} {way} NPU ", f" in {numbers}"
+    return f"the {ports} {way} the {size:,} NPUs from ", f" on in {numbers}"
 
 
 def _of_graph(plan: NetworkPlan, carried: CarriedBytes) -> Iterator[Cuts]:
