@@ -23,7 +23,7 @@ from astra_ns3.experiments.progress import Progress, ProgressMeter, ProgressSink
 from astra_ns3.experiments.request import RunRequest
 from astra_ns3.experiments.slowdown import slowdown_warnings
 from astra_ns3.experiments.watch import Watch
-from astra_ns3.network.api import MESSAGES_NEVER_MEET, NetworkBackend
+from astra_ns3.network.api import NetworkBackend
 from astra_ns3.network.floor.floor import Floor, floor_of, floor_warnings
 from astra_ns3.network.ideal.choice import ideal_of
 from astra_ns3.network.recorded import TableSink
@@ -188,7 +188,7 @@ def play(
 def _floor(network: NetworkBackend, inputs: Inputs, request: RunRequest) -> Floor | None:
     """The least time that the lines allow what was carried; None where nobody counts it."""
     carried = network.carried()
-    return None if carried is None else floor_of(inputs.plan, carried, queues=request.backend != MESSAGES_NEVER_MEET)
+    return None if carried is None else floor_of(inputs.plan, carried)
 
 
 def _transport(request: RunRequest, inputs: Inputs) -> TransportConfig | None:

@@ -106,6 +106,74 @@ def test_in_an_analytical_file_a_dimensions_bandwidth_is_the_npus_port() -> None
     assert found(plan, (1, 7, 50), (3, 7, 50)) == (10_000, "the lines into NPU 7 in dimension 1")
 
 
+def dimension(topology: str, npus: int, rate: float = 10.0) -> AnalyticalDimension:
+    return AnalyticalDimension.model_validate({"topology": topology, "npus": npus, "bytes_per_ns": rate})
+
+
+def test_fully_connected_npus_have_a_line_to_each_peer() -> None:
+    plan = plan_network(AnalyticalNetwork(grid=(dimension("fully-connected", 8),)))
+    spread = [(0, peer, 1000) for peer in range(1, 8)]
+    assert found(plan, *spread)[0] == 100_000
+    assert found(plan, *spread, (0, 3, 500)) == (150_000, "the busiest line out of NPU 0 in dimension 0")
+
+
+def test_a_ring_has_a_line_each_way_round() -> None:
+    plan = plan_network(AnalyticalNetwork(grid=(dimension("ring", 4),)))
+    assert found(plan, (0, 1, 1000), (0, 3, 1000))[0] == 100_000
+    assert found(plan, (0, 1, 1000), (0, 1, 1000)) == (200_000, "the busiest line out of NPU 0 in dimension 0")
+    # Half way round either line may carry it.
+    assert found(plan, (0, 2, 1000)) == (50_000, "the lines out of NPU 0 in dimension 0")
+    pair = plan_network(AnalyticalNetwork(grid=(dimension("ring", 2),)))
+    assert found(pair, (0, 1, 1000)) == (100_000, "the lines out of NPU 0 in dimension 0")
+
+
+def test_a_message_over_two_dimensions_may_leave_by_either_port() -> None:
+    """4 x 2: queues take dimension 0 first, so four ports of a block share what one of its NPUs sends out of it."""
+    plan = grid((4, 30.0), (2, 10.0))
+    assert found(plan, *((0, 4 + place, 1000) for place in range(1, 4)))[0] == 75_000
+    assert found(plan, *((i, 4 + (i + 1) % 4, 1000) for i in range(4))) == (
+        100_000,
+        "the lines out of the 4 NPUs from 0 on in dimension 1",
+    )
+
+
+@pytest.mark.parametrize("topology", ["switch", "ring", "fully-connected"])
+def test_queues_at_links_are_never_faster_than_the_floor(topology: str) -> None:
+    """Random flows on two dimensions: no link sends two messages at a time, so none can be below."""
+    draw = np.random.default_rng(5)
+    grid = (dimension(topology, 3, 20.0), dimension(["switch", "ring", "fully-connected"][len(topology) % 3], 4))
+    for _ in range(20):
+        ends = draw.integers(12, size=(int(draw.integers(1, 30)), 2))
+        rows = [(int(a), int(b), int(draw.integers(1, 10**6))) for a, b in ends if a != b] or [(0, 1, 5)]
+        floor = floor_of(plan_network(AnalyticalNetwork(grid=grid)), carried(*rows))
+        assert floor is not None
+        assert floor.time_ps <= queued_ps(grid, rows)
+
+
+def queued_ps(grid: Sequence[AnalyticalDimension], rows: Sequence[tuple[int, int, int]]) -> int:
+    """The busiest link's time if each message crosses the dimensions one after the other, the innermost first."""
+    busy: dict[tuple[object, ...], float] = {}
+    for source, receiver, size in rows:
+        at, stride = source, 1
+        for number, each in enumerate(grid):
+            here, there = at // stride % each.npus, receiver // stride % each.npus
+            peer = at + (there - here) * stride
+            links: list[tuple[object, ...]] = []
+            if here != there and each.topology == "switch":
+                links = [("up", at, number), ("down", peer, number)]
+            elif here != there and each.topology == "fully-connected":
+                links = [(at, peer)]
+            elif here != there:
+                way = 1 if 2 * ((there - here) % each.npus) <= each.npus else -1
+                while here != there:
+                    links.append((at - at // stride % each.npus * stride + here * stride, way, number))
+                    here = (here + way) % each.npus
+            for link in links:
+                busy[link] = busy.get(link, 0) + size / each.bytes_per_ns
+            at, stride = peer, stride * each.npus
+    return round(max(busy.values()) * 1000)
+
+
 @pytest.mark.parametrize("ranks", [2, 5, 16])
 def test_launches_of_a_ring_carry_two_n_minus_1_over_n_of_the_data_from_each_npu(ranks: int) -> None:
     launches, npus = Launches(), [10 + 3 * rank for rank in range(ranks)]
@@ -141,29 +209,10 @@ def test_only_what_lies_below_its_floor_is_warned_of() -> None:
     assert floor_warnings(None, 5) == ()
     (words,) = floor_warnings(floor, 250_000)
     assert words == (
-        "the result lies below the floor: the lines out of NPU 3 need 1 us for 12.5 KB, the result is 0.25 of that; "
+        "the result lies below the floor: 12.5 KB over the lines out of NPU 3 need 1 us, the result is 0.25 of that; "
         "no network with these lines is so fast"
     )
     assert floor.document(250_000)["share"] == 0.25
-
-
-def dimension_of(topology: str, npus: int, *, queues: bool) -> float:
-    """Bytes per nanosecond that an NPU has in a dimension of 10."""
-    grid = (AnalyticalDimension.model_validate({"topology": topology, "npus": npus, "bytes_per_ns": 10.0}),)
-    floor = floor_of(plan_network(AnalyticalNetwork(grid=grid)), carried((0, 1, 1000)), queues=queues)
-    assert floor is not None
-    return floor.bytes_per_ns
-
-
-@pytest.mark.parametrize("queues", [False, True])
-def test_a_fully_connected_npu_has_a_line_to_each_other_one(queues: bool) -> None:
-    assert [dimension_of("fully-connected", npus, queues=queues) for npus in (2, 3, 8)] == [10, 20, 70]
-    assert [dimension_of("switch", npus, queues=queues) for npus in (2, 3, 8)] == [10, 10, 10]
-
-
-def test_a_played_ring_has_a_line_each_way_round() -> None:
-    assert [dimension_of("ring", npus, queues=True) for npus in (2, 3, 8)] == [10, 20, 20]
-    assert [dimension_of("ring", npus, queues=False) for npus in (2, 3, 8)] == [10, 10, 10]
 
 
 def test_lines_of_a_host_with_more_parts_than_are_told_apart_all_count() -> None:

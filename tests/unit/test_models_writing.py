@@ -261,7 +261,7 @@ def test_what_text_leaves_out_is_told_by_name(tmp_path: Path) -> None:
     # The loop DATA never computes what layer 0's input gets: here what normalises and cuts off behind conv1.
     behind_ps = sum(clock.time_ps(item) for item in first.input_gradient if isinstance(item, Operation))
     usual = generate(*words, "--dimensions", "8", "--set", "parallel.bucket=null")
-    assert [warning.split(": ")[2] for warning in json.loads(usual.stdout)["warnings"]] == [
+    assert [warning.split(": ")[2] for warning in json.loads(usual.stdout)["warnings"][:-1]] == [
         "the update of weights isn't in it",
         f"{-(-behind_ps // 1000)} ns of layer conv1's input gradient aren't computed in its loop",
     ]
@@ -281,3 +281,21 @@ def test_unless_told_groups_of_npus_end_where_dimensions_do(tmp_path: Path) -> N
     result = generate(*words, *(word for change in smaller for word in ("--set", change)))
     assert result.exception is None
     assert not any("end inside a dimension" in warning for warning in json.loads(result.stdout)["warnings"])
+
+
+@pytest.mark.parametrize("written_as", ["chakra", "chakra-json", "text"])
+def test_what_a_device_loses_while_it_is_played_is_told_where_no_file_says_it(written_as: str, tmp_path: Path) -> None:
+    """1 - 1 / 1.25 is 0.2."""
+    words = [str(FOLDER / "resnet-50.yaml"), "-o", str(tmp_path / "out"), "--format", written_as, "--dimensions", "2"]
+    losses = "compute={device: H100, scale_up_efficiency: 0.5, overlap_slowdown: 1.25}"
+    told = json.loads(generate(*words, "--json", "--set", losses).stdout)["warnings"]
+    assert told[-1] == (
+        f"{FOLDER / 'resnet-50.yaml'}: only a model file can say that its lines inside a node reach 0.5 of "
+        "their rate (scale_up_efficiency), and collectives slow computing 1.25 times (overlap_slowdown; in a file for "
+        "--compute-slowdown: communication: {processors: 0.2, memory_bandwidth: 0.2})"
+    )
+    nothing = "compute={device: H100, scale_up_efficiency: 1, overlap_slowdown: 1}"
+    told = json.loads(generate(*words, "--json", "--set", nothing).stdout)["warnings"]
+    assert not any("only a model file" in line for line in told)
+    model = [*words[:2], str(tmp_path / "model.yaml"), "--json", "--set", losses]
+    assert json.loads(generate(*model).stdout)["warnings"] == []

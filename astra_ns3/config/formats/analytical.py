@@ -51,6 +51,18 @@ class AnalyticalDimension(ConfigModel):
     memory_bytes_per_ns: Positive = 1.0
     memory_scale: NotNegative = 0.0
 
+    @property
+    def ports(self) -> int:
+        """Lines of ``bytes_per_ns`` that lead out of an NPU: to the switch, both ways round, or to each peer."""
+        if self.topology == "switch":
+            return 1
+        return max(self.npus - 1, 1) if self.topology == "fully-connected" else min(max(self.npus - 1, 1), 2)
+
+    @property
+    def port_bytes_per_ns(self) -> float:
+        """What all lines out of an NPU carry together."""
+        return self.ports * self.bytes_per_ns
+
 
 def analytical_version(data: object) -> int | None:
     """1 or 2 if the keys of ``data`` are those of ASTRA-sim 1.0 or 2, else None."""

@@ -17,8 +17,6 @@ from astra_ns3.topology.graph import Graph
 _NONE = -1
 _MOST_COMPONENTS = 62
 """Of a host, as bits of a word."""
-_BOTH_WAYS_ALIKE = 2
-"""NPUs of a ring in which both ways to the other are as long: all messages take one."""
 
 
 @dataclass(frozen=True)
@@ -37,39 +35,77 @@ class Cuts:
         return f"{before}{self.places[cut]}{behind}"
 
 
-def cuts_of(plan: AnyPlan, carried: CarriedBytes, *, queues: bool = False) -> Iterator[Cuts]:
-    """Yield the cuts around each NPU's ports, and each server, of a network; ``queues``: its links are played."""
+def cuts_of(plan: AnyPlan, carried: CarriedBytes) -> Iterator[Cuts]:
+    """Yield the cuts around each NPU's ports, and each server, of a network."""
     if isinstance(plan, AnalyticalPlan):
-        yield from _of_dimensions(plan, carried, queues=queues)
+        yield from _of_dimensions(plan, carried)
     else:
         yield from _of_graph(plan, carried)
 
 
-def _of_dimensions(plan: AnalyticalPlan, carried: CarriedBytes, *, queues: bool) -> Iterator[Cuts]:
-    """Around each NPU's lines of each dimension; a message counts in the last dimension its ends differ in."""
-    npus = plan.config.npus
-    last = np.full(len(carried.bytes), _NONE)
-    sender, receiver = carried.sender, carried.receiver
-    for number, dimension in enumerate(plan.config.grid):
-        last[sender % dimension.npus != receiver % dimension.npus] = number
-        sender, receiver = sender // dimension.npus, receiver // dimension.npus
-    for number, dimension in enumerate(plan.config.grid):
-        own = last == number
-        rates = np.full(npus, dimension.bytes_per_ns * _lines(dimension, queues=queues))
-        for way, ends in (("out of", carried.sender), ("into", carried.receiver)):
-            sums = _summed(ends[own], carried.bytes[own], npus)
-            yield Cuts(sums, rates, (f"the lines {way} NPU ", f" in dimension {number}"), np.arange(npus))
+def _of_dimensions(plan: AnalyticalPlan, carried: CarriedBytes) -> Iterator[Cuts]:
+    """Around each NPU, and each block of NPUs that differ in inner dimensions only.
 
-
-def _lines(dimension: AnalyticalDimension, *, queues: bool) -> int:
-    """Return how many lines of its bandwidth a dimension gives an NPU.
-
-    Fully connected, a message has the line to its receiver alone. On a ring a message has all that the NPU has, unless
-    links are played: then each way round has a line of its own.
+    A message crosses the dimensions that its ends differ in, in any order: on its way out of a block it takes a port of
+    one of those that the block is whole in.
     """
-    if dimension.topology == "fully-connected":
-        return dimension.npus - 1
-    return 2 if dimension.topology == "ring" and queues and dimension.npus > _BOTH_WAYS_ALIKE else 1
+    grid, npus = plan.config.grid, plan.config.npus
+    ports = np.array([dimension.port_bytes_per_ns for dimension in grid])
+    differs = _differing(grid, carried)
+    size = 1
+    for level, dimension in enumerate(grid):
+        leaves = differs >> level << level
+        for mask in np.unique(leaves[leaves > 0]).tolist():
+            inside = (leaves > 0) & ((leaves | mask) == mask)
+            crossed = [number for number in range(len(grid)) if mask >> number & 1]
+            rates = np.full(npus // size, size * ports[crossed].sum())
+            for way, ends in (("out of", carried.sender), ("into", carried.receiver)):
+                sums = _summed(ends[inside] // size, carried.bytes[inside], npus // size)
+                yield Cuts(sums, rates, _port_words(way, size, crossed), np.arange(npus // size) * size)
+        size *= dimension.npus
+    yield from _of_single_lines(grid, carried, differs)
+
+
+def _of_single_lines(grid: Sequence[AnalyticalDimension], carried: CarriedBytes, differs: Numbers) -> Iterator[Cuts]:
+    """Lines of an NPU that messages along one dimension can't choose between: to a peer, or the shorter way round."""
+    stride = 1
+    for number, dimension in enumerate(grid):
+        along, places = differs == 1 << number, dimension.npus
+        steps = (carried.receiver // stride - carried.sender // stride)[along] % places
+        stride *= places
+        if dimension.topology == "switch" or dimension.ports == 1:
+            continue
+        for way, ends in (("out of", carried.sender), ("into", carried.receiver)):
+            line = ends[along] * places + steps
+            sizes = carried.bytes[along]
+            if dimension.topology == "ring":
+                one_way = 2 * steps != places
+                line = (ends[along] * 2 + (2 * steps > places))[one_way]
+                sizes = sizes[one_way]
+            lines, row = np.unique(line, return_inverse=True)
+            rates = np.full(len(lines), dimension.bytes_per_ns)
+            names = f"the busiest line {way} NPU ", f" in dimension {number}"
+            owners = lines // (2 if dimension.topology == "ring" else places)
+            if len(lines):
+                yield Cuts(_summed(row, sizes, len(lines)), rates, names, owners)
+
+
+def _differing(grid: Sequence[AnalyticalDimension], carried: CarriedBytes) -> Numbers:
+    """Return of each message, a bit for each dimension, in which its ends differ."""
+    found = np.zeros(len(carried.bytes), dtype=np.int64)
+    sender, receiver = carried.sender, carried.receiver
+    for number, dimension in enumerate(grid):
+        found |= (sender % dimension.npus != receiver % dimension.npus).astype(np.int64) << number
+        sender, receiver = sender // dimension.npus, receiver // dimension.npus
+    return found
+
+
+def _port_words(way: str, size: int, dimensions: Sequence[int]) -> tuple[str, str]:
+    """What stands before and behind the number of a block's first NPU."""
+    numbers = f"dimension{'s' if len(dimensions) > 1 else ''} {' and '.join(map(str, dimensions))}"
+    if size == 1:
+        return f"the lines {way} NPU ", f" in {numbers}"
+    return f"the lines {way} the {size:,} NPUs from ", f" on in {numbers}"
 
 
 def _of_graph(plan: NetworkPlan, carried: CarriedBytes) -> Iterator[Cuts]:

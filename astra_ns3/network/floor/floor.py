@@ -47,21 +47,19 @@ def floor_warnings(floor: Floor | None, finish_ps: int) -> tuple[str, ...]:
     if floor is None or not is_below(floor.share(finish_ps)):
         return ()
     return (
-        f"the result lies below the floor: {floor.where} need {format_time(floor.time_ps)} for "
-        f"{format_bytes(floor.bytes)}, the result is {floor.share(finish_ps):.2g} of that; no network with these lines "
-        "is so fast",
+        f"the result lies below the floor: {format_bytes(floor.bytes)} over {floor.where} need "
+        f"{format_time(floor.time_ps)}, the result is {floor.share(finish_ps):.2g} of that; no network with these "
+        "lines is so fast",
     )
 
 
-def floor_of(plan: AnyPlan, carried: CarriedBytes, *, queues: bool = False) -> Floor | None:
+def floor_of(plan: AnyPlan, carried: CarriedBytes) -> Floor | None:
     """Return the highest of all cuts' least times; None if nothing crosses any line.
-
-    ``queues``: the backend plays links one by one, so in an analytical file each way round a ring has a line.
 
     The floor holds for every transport: bytes are payload alone, and a line has the highest rate that it ever has.
     """
     best: Floor | None = None
-    for cuts in cuts_of(plan, carried, queues=queues):
+    for cuts in cuts_of(plan, carried):
         open_cuts = (cuts.bytes > 0) & (cuts.bytes_per_ns > 0)
         if not open_cuts.any():
             continue

@@ -52,7 +52,25 @@ def convert(workload: AnyWorkload, target: str, output: str | os.PathLike[str], 
     """Write ``workload`` to ``output`` in the format ``target``, one of :data:`TARGETS`; raises InputError."""
     if target not in TARGETS:
         raise InputError(f"format '{target}' is not one of {', '.join(TARGETS)}{nearest(target, TARGETS)}")
-    return TARGETS[target](workload, os.fspath(output), unrolling)
+    converted = TARGETS[target](workload, os.fspath(output), unrolling)
+    if not isinstance(workload, ModelWorkload) or target == "model":
+        return converted
+    return converted._replace(warnings=(*converted.warnings, *losses_left_out(workload)))
+
+
+def losses_left_out(workload: ModelWorkload) -> tuple[str, ...]:
+    """Return a line about what a model's device loses while it is played, for which only a model file has a place."""
+    losses = workload.file.compute.losses
+    lost: list[str] = []
+    if losses.scale_up_efficiency != 1:
+        lost.append(f"its lines inside a node reach {losses.scale_up_efficiency:g} of their rate (scale_up_efficiency)")
+    if losses.overlap_slowdown != 1:
+        share = 1 - 1 / losses.overlap_slowdown
+        lost.append(
+            f"collectives slow computing {losses.overlap_slowdown:g} times (overlap_slowdown; in a file for "
+            f"--compute-slowdown: communication: {{processors: {share:.6g}, memory_bandwidth: {share:.6g}}})"
+        )
+    return (f"{workload.source}: only a model file can say that {', and '.join(lost)}",) if lost else ()
 
 
 def _to_chakra(workload: AnyWorkload, output: str, unrolling: Unrolling, *, as_json: bool = False) -> Converted:
