@@ -10,9 +10,11 @@ import click
 from astra_ns3.cli.completion import files
 from astra_ns3.cli.help import Command
 from astra_ns3.cli.output import print_json, show, tell
+from astra_ns3.cli.overwriting import overwrite_option
 from astra_ns3.errors import InputError
+from astra_ns3.whole_file import check_free
 from astra_ns3.workload.files.chakra.trace import ChakraTrace, read_chakra
-from astra_ns3.workload.files.conversion import TARGETS, Converted, Unrolling, convert
+from astra_ns3.workload.files.conversion import TARGETS, Converted, Unrolling, convert, files_there
 from astra_ns3.workload.files.registry import AnyWorkload, read_workload
 
 _FIRST_TRACE = ".0.et"
@@ -31,7 +33,7 @@ _DIMENSIONS = re.compile(r"[1-9][0-9]{0,6}(x[1-9][0-9]{0,6})*")
     ),
     groups={
         "What a loop becomes": ("dimensions", "passes", "scheduling_policy"),
-        "Formats": ("target", "groups", "as_json"),
+        "Formats": ("target", "groups", "overwrite", "as_json"),
     },
 )
 @click.argument("source", metavar="IN", shell_complete=files())
@@ -59,6 +61,7 @@ _DIMENSIONS = re.compile(r"[1-9][0-9]{0,6}(x[1-9][0-9]{0,6})*")
 @click.option(
     "--groups", metavar="FILE", shell_complete=files(".json"), help="Communicators of a Chakra trace, ASTRA-sim's JSON."
 )
+@overwrite_option
 @click.option("--json", "as_json", is_flag=True, help="Print what was written as JSON.")
 def convert_command(
     source: str,
@@ -68,14 +71,22 @@ def convert_command(
     passes: int,
     scheduling_policy: str,
     groups: str | None,
+    overwrite: bool,
     as_json: bool,
 ) -> int:
     """Write the workload IN in another format.
 
     A prefix or folder of Chakra's traces is one workload."""
     workload = read(source, groups, keep_groups=True)
+    check_workload_free(workload, target, output, overwrite=overwrite)
     converted = convert(workload, target, output, Unrolling(sizes_of(dimensions), passes, scheduling_policy))
     return tell_of(converted, as_json=as_json)
+
+
+def check_workload_free(workload: AnyWorkload, target: str, output: str, *, overwrite: bool) -> None:
+    """Raise InputError if files would be replaced that aren't to be."""
+    for path in files_there(workload, target, output):
+        check_free(path, overwrite=overwrite)
 
 
 def tell_of(converted: Converted, *, as_json: bool) -> int:

@@ -12,9 +12,11 @@ from astra_ns3.cli.completion import words
 from astra_ns3.cli.generate_workload import generate_workload
 from astra_ns3.cli.help import CommandGroup
 from astra_ns3.cli.output import folder_for, print_json, show
+from astra_ns3.cli.overwriting import overwrite_option
 from astra_ns3.config.flow_list import FlowList
 from astra_ns3.errors import InputError
 from astra_ns3.units import format_bytes, format_time, parse_rate, parse_time_ps
+from astra_ns3.whole_file import check_free
 from astra_ns3.workload.files.flows.writing import WRITERS, write_flows
 from astra_ns3.workload.generators import flows as generators
 from astra_ns3.workload.generators.flow_sizes import DISTRIBUTIONS, FlowSizes, flow_sizes
@@ -43,6 +45,7 @@ def _shared(command: _Command) -> _Command:
     """The options of every kind of list."""
     for option in (
         click.option("-o", "--output", metavar="FILE", required=True, help="Where to write."),
+        overwrite_option,
         click.option(
             "--format",
             "written_as",
@@ -97,7 +100,7 @@ _OF_FLOWS = {
         "rounds",
         "interval",
     ),
-    "Output": ("output", "written_as", "as_json"),
+    "Output": ("output", "written_as", "overwrite", "as_json"),
 }
 
 
@@ -205,7 +208,10 @@ def generate_on_off(
     return _written(made, npus, rate, **rest)
 
 
-def _written(flows: FlowList, npus: int, rate_bps: int | None, *, output: str, written_as: str, as_json: bool) -> int:
+def _written(
+    flows: FlowList, npus: int, rate_bps: int | None, *, output: str, written_as: str, overwrite: bool, as_json: bool
+) -> int:
+    check_free(output, overwrite=overwrite)
     with folder_for(output):
         write_flows(flows, output, written_as)
     load = math.inf if rate_bps is None else generators.offered_load(flows, npus, rate_bps)

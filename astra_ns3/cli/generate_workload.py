@@ -7,9 +7,10 @@ from pathlib import Path
 import click
 
 from astra_ns3.cli.completion import files
-from astra_ns3.cli.convert import MOST_PASSES, sizes_of, tell_of
+from astra_ns3.cli.convert import MOST_PASSES, check_workload_free, sizes_of, tell_of
 from astra_ns3.cli.help import Command
 from astra_ns3.cli.output import folder_for
+from astra_ns3.cli.overwriting import overwrite_option
 from astra_ns3.config.core.changing import settings_of
 from astra_ns3.errors import InputError
 from astra_ns3.workload.files.conversion import Unrolling, convert
@@ -33,7 +34,7 @@ _BY_ENDING = {".yaml": "yaml", ".yml": "yaml"}
     ),
     groups={
         "Model": ("changes", "dimensions", "passes"),
-        "Output": ("output", "written_as", "as_json"),
+        "Output": ("output", "written_as", "overwrite", "as_json"),
     },
 )
 @click.argument("model", metavar="MODEL", shell_complete=files(".yaml", ".yml", ".json"))
@@ -58,6 +59,7 @@ _BY_ENDING = {".yaml": "yaml", ".yml": "yaml"}
     help="Iterations, of Chakra's traces.",
 )
 @click.option("--set", "changes", multiple=True, metavar="KEY=VALUE", help="Another value, such as parallel.tensor=4.")
+@overwrite_option
 @click.option("--json", "as_json", is_flag=True, help="Print what was written as JSON.")
 def generate_workload(
     model: str,
@@ -66,6 +68,7 @@ def generate_workload(
     dimensions: str | None,
     passes: int,
     changes: tuple[str, ...],
+    overwrite: bool,
     as_json: bool,
 ) -> int:
     """Write what MODEL comes to on so many NPUs: a model file, or a config.json of Hugging Face."""
@@ -78,6 +81,7 @@ def generate_workload(
     usual = "chakra" if read is None else "yaml"
     target = _MODEL_FORMATS[written_as or _BY_ENDING.get(Path(output).suffix.lower(), usual)]
     sizes = sizes_of(dimensions) or _usual_sizes(workload)
+    check_workload_free(workload, target, output, overwrite=overwrite)
     with folder_for(output):
         converted = convert(workload, target, output, Unrolling(sizes, passes))
     notes = () if read is None else (*read.notes, *read.defaults(settings))

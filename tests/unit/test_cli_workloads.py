@@ -130,7 +130,7 @@ def test_what_would_be_mixed_with_another_workload_is_not_written(tmp_path: Path
     before = {path.name: path.read_bytes() for path in Path().glob("job*")}
 
     def refused(*words: str) -> str:
-        message = str(convert(*words).exception)
+        message = str(convert(*words, "--overwrite").exception)
         assert {path.name: path.read_bytes() for path in Path().glob("job*")} == before
         return message
 
@@ -142,7 +142,24 @@ def test_what_would_be_mixed_with_another_workload_is_not_written(tmp_path: Path
     assert "job.0.et: stands there already" in refused("job", "job", "--to", "chakra-json")
     groups = refused(DLRM, "job", "--dimensions", "4x4")
     assert groups.startswith("job.groups.json: stands there already, and would be taken for a part of what is written")
-    assert convert("job", "job").exception is None  # over itself
+    assert convert("job", "job", "--overwrite").exception is None  # over itself
+
+
+@pytest.mark.parametrize(
+    ("words", "first"),
+    [
+        ((DLRM, "job", "--dimensions", "2x4"), "job.0.et"),
+        ((DLRM, "job", "--dimensions", "2x4", "--to", "chakra-json"), "job.0.json"),
+        ((DLRM, "job.txt", "--to", "astra-sim"), "job.txt"),
+    ],
+)
+def test_what_is_there_is_replaced_only_if_asked(words: tuple[str, ...], first: str) -> None:
+    assert convert(*words).exception is None
+    before = Path(first).stat().st_ino
+    again = convert(*words)
+    assert str(again.exception) == f"{first}: exists already; name another file or use --overwrite"
+    assert Path(first).stat().st_ino == before
+    assert convert(*words, "--overwrite").exception is None
 
 
 def test_a_model_is_written_as_a_graph_and_has_no_file_of_communicators() -> None:

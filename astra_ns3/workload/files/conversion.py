@@ -12,7 +12,7 @@ from astra_ns3.config.graph_workload import GraphWorkload
 from astra_ns3.config.workload import Workload
 from astra_ns3.errors import InputError, nearest
 from astra_ns3.workload.files.astra_sim import format_workload, parse_workload
-from astra_ns3.workload.files.chakra.files import rank_of
+from astra_ns3.workload.files.chakra.files import rank_files, rank_of
 from astra_ns3.workload.files.chakra.target import Together
 from astra_ns3.workload.files.chakra.trace import ChakraTrace
 from astra_ns3.workload.files.chakra.writer import write_chakra
@@ -58,6 +58,16 @@ def convert(workload: AnyWorkload, target: str, output: str | os.PathLike[str], 
     return converted._replace(warnings=(*converted.warnings, *losses_left_out(workload)))
 
 
+def files_there(workload: AnyWorkload, target: str, output: str) -> tuple[str, ...]:
+    """Return the files that :func:`convert` would replace."""
+    if not target.startswith("chakra"):
+        return (output,) if os.path.lexists(output) else ()
+    suffix = "json" if target == "chakra-json" else "et"
+    ranks = rank_files(output.removesuffix(f".{suffix}"), suffix)
+    alone = _rank_alone(workload)
+    return tuple(path for rank, path in ranks.items() if alone is None or rank == alone)
+
+
 def losses_left_out(workload: ModelWorkload) -> tuple[str, ...]:
     """Return a line about what a model's device loses while it is played, for which only a model file has a place."""
     losses = workload.file.compute.losses
@@ -75,8 +85,7 @@ def losses_left_out(workload: ModelWorkload) -> tuple[str, ...]:
 
 def _to_chakra(workload: AnyWorkload, output: str, unrolling: Unrolling, *, as_json: bool = False) -> Converted:
     graphs = as_graphs(workload, unrolling)
-    # One rank of a job: who else is in its collectives, and where its messages go, stands in other files.
-    rank = rank_of(graphs.files[0]) or 0 if isinstance(graphs, ChakraTrace) and graphs.alone else None
+    rank = _rank_alone(graphs)
     warnings = (*graphs.warnings, *check_graphs(graphs, collectives=rank is None, messages=rank is None))
     written = write_chakra(graphs, output.removesuffix(".json" if as_json else ".et"), as_json=as_json, rank=rank)
     if isinstance(graphs, UnrolledLoop):
@@ -89,6 +98,11 @@ def _to_chakra(workload: AnyWorkload, output: str, unrolling: Unrolling, *, as_j
         )
     files = written.files if written.groups is None else (*written.files, written.groups)
     return Converted(files, f"{written.nodes:,} nodes of {graphs.npus} NPUs", warnings)
+
+
+def _rank_alone(workload: object) -> int | None:
+    """Of one rank of a job which it is: who else is in its collectives, where its messages go, is in other files."""
+    return rank_of(workload.files[0]) or 0 if isinstance(workload, ChakraTrace) and workload.alone else None
 
 
 def _to_chakra_json(workload: AnyWorkload, output: str, unrolling: Unrolling) -> Converted:
