@@ -95,6 +95,33 @@ def test_an_exception_as_a_python_control_is_made_names_its_line(tmp_path: Path)
         play(roce_star(2, congestion_control=f"{path}:Mine"), one_message(), SIZE)
 
 
+@pytest.mark.parametrize("name", ["ack_received", "telemetry"])
+def test_an_attribute_of_a_python_control_that_raises_names_its_line(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "mine.py"
+    path.write_text(
+        "class Mine:\n    def __init__(self, parameters): pass\n    def __getattr__(self, name):\n"
+        f"        if name == '{name}': raise LookupError(name)\n        raise AttributeError(name)\n"
+    )
+    with pytest.raises(InputError, match=rf"mine\.py:4: Mine failed: LookupError: '?{name}'?$"):
+        play(roce_star(2, congestion_control=f"{path}:Mine"), one_message(), SIZE)
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("sender.start_timer(9, 5)", "timer of sender.start_timer is 9, expected a number from 0 to 3"),
+        ("sender.start_timer(0, -5)", "delay_ps of sender.start_timer is -5, expected a number from 0 to"),
+        ("sender.stop_timer('x')", "timer of sender.stop_timer is 'x', expected a number from 0 to 3"),
+        ("sender.window_bytes = float('inf')", "sender.window_bytes is inf, expected a number from 0 to"),
+        ("sender.window_bytes = 10**30", "sender.window_bytes is 1000000000000000000000000000000, expected"),
+    ],
+)
+def test_a_number_that_no_sender_takes_is_told_with_what_it_takes(line: str, told: str, tmp_path: Path) -> None:
+    network = roce_star(2, congestion_control=python_control(tmp_path, f"def start(self, sender): {line}"))
+    with pytest.raises(InputError, match=rf"mine\.py:5: congestion control: {told}".replace("(", r"\(")):
+        play(network, one_message(), SIZE)
+
+
 def test_a_python_control_sets_the_rate(tmp_path: Path) -> None:
     """At an eighth of the line each packet but the last takes eight times as long; the first leaves at once."""
     method = "def start(self, sender): sender.rate_bps = sender.line_rate_bps / 8"

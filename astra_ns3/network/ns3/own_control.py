@@ -17,6 +17,9 @@ METHODS = ("start", "ack_received", "cnp_received", "packet_sent", "loss_detecte
 """What a Python class may have; what it lacks is not called."""
 TELEMETRY = ("NONE", "HOPS", "PATH")
 """By number, as in ``roce-congestion-control.h``."""
+_LAST_TIMER = 3
+_MOST = 2**63 - 1
+"""Of bytes and picoseconds, in 64 bits with a sign."""
 
 
 def use_own_control(description: Description, parameters: RoceParameters, call: Callable[..., None]) -> object:
@@ -61,6 +64,12 @@ def _number(value: object, name: str) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not value >= 0:
         raise InputError(f"congestion control: sender.{name} is set to {value!r}, expected a number, 0 or more")
     return float(value)
+
+
+def _whole(value: object, name: str, most: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= most:
+        raise InputError(f"congestion control: {name} is {value!r}, expected a number from 0 to {most}")
+    return int(value)
 
 
 class Sender:
@@ -133,15 +142,16 @@ class Sender:
 
     @window_bytes.setter
     def window_bytes(self, value: int) -> None:
-        self._native.SetWindowBytes(self._address, int(_number(value, "window_bytes")))
+        self._native.SetWindowBytes(self._address, _whole(value, "sender.window_bytes", _MOST))
 
     def start_timer(self, timer: int, delay_ps: int) -> None:
         """Have ``timer_due`` called once after ``delay_ps``; ``timer`` is 0 to 3."""
-        self._native.StartTimer(self._address, timer, int(delay_ps))
+        number = _whole(timer, "timer of sender.start_timer", _LAST_TIMER)
+        self._native.StartTimer(self._address, number, _whole(delay_ps, "delay_ps of sender.start_timer", _MOST))
 
     def stop_timer(self, timer: int) -> None:
         """Forget a timer."""
-        self._native.StopTimer(self._address, timer)
+        self._native.StopTimer(self._address, _whole(timer, "timer of sender.stop_timer", _LAST_TIMER))
 
     def random(self) -> float:
         """A random number, uniform in [0, 1)."""
@@ -215,19 +225,22 @@ class PythonControl:
         self._methods: dict[str, Callable[..., object]] = {}
         self._sender: Sender | None = None
         self._alpha = 0.0
+        self._telemetry = 0
         call(self._make, made, dict(parameters))
 
     def _make(self, made: Callable[[Mapping[str, float]], Any], parameters: Mapping[str, float]) -> None:
         self._object = guarded(made, self._part)(parameters)
+        attribute = guarded(getattr, self._part)  # a property of the user's may raise
         for name in METHODS:
-            method = getattr(self._object, name, None)
+            method = attribute(self._object, name, None)
             if method is not None:
                 self._methods[name] = guarded(method, self._part)
+        wanted = str(attribute(self._object, "telemetry", "none")).upper()
+        self._telemetry = TELEMETRY.index(wanted) if wanted in TELEMETRY else 0
 
     def telemetry(self) -> int:
         """What packets carry for it: the place in :data:`TELEMETRY` of what its class has as ``telemetry``."""
-        wanted = str(getattr(self._object, "telemetry", "none")).upper()
-        return TELEMETRY.index(wanted) if wanted in TELEMETRY else 0
+        return self._telemetry
 
     def start(self, sender: int) -> None:
         """The queue pair opens."""
