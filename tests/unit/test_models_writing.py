@@ -255,7 +255,15 @@ def test_only_model_files_are_generated_from(tmp_path: Path) -> None:
 
 
 def test_what_text_leaves_out_is_told_by_name(tmp_path: Path) -> None:
-    words = [str(FOLDER / "resnet-50.yaml"), "-o", str(tmp_path / "loop.txt"), "--format", "text", "--json", "--overwrite"]
+    words = [
+        str(FOLDER / "resnet-50.yaml"),
+        "-o",
+        str(tmp_path / "loop.txt"),
+        "--format",
+        "text",
+        "--json",
+        "--overwrite",
+    ]
     workload = read_model(FOLDER / "resnet-50.yaml")
     clock, first = workload.clock(), workload.plan(8).chunks[0][0]
     # The loop DATA never computes what layer 0's input gets: here what normalises and cuts off behind conv1.
@@ -286,7 +294,16 @@ def test_unless_told_groups_of_npus_end_where_dimensions_do(tmp_path: Path) -> N
 @pytest.mark.parametrize("written_as", ["chakra", "chakra-json", "text"])
 def test_what_a_device_loses_while_it_is_played_is_told_where_no_file_says_it(written_as: str, tmp_path: Path) -> None:
     """1 - 1 / 1.25 is 0.2."""
-    words = [str(FOLDER / "resnet-50.yaml"), "-o", str(tmp_path / "out"), "--format", written_as, "--dimensions", "2", "--overwrite"]
+    words = [
+        str(FOLDER / "resnet-50.yaml"),
+        "-o",
+        str(tmp_path / "out"),
+        "--format",
+        written_as,
+        "--dimensions",
+        "2",
+        "--overwrite",
+    ]
     losses = "compute={device: H100, scale_up_efficiency: 0.5, overlap_slowdown: 1.25}"
     told = json.loads(generate(*words, "--json", "--set", losses).stdout)["warnings"]
     assert told[-1] == (
