@@ -54,7 +54,9 @@ def _shared(command: _Command) -> _Command:
             show_default=True,
             help="Our CSV, HPCC's flow.txt, or htsim's connection matrix.",
         ),
-        click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Of all random numbers."),
+        click.option(
+            "--seed", type=click.IntRange(0), default=1, show_default=True, help="Seed of all random numbers."
+        ),
         click.option(
             "--sizes",
             type=_read_by(flow_sizes),

@@ -43,8 +43,12 @@ from astra_ns3.studies.workers.cluster import Security, tls_files
 )
 @click.option("--preset", default=USUAL_PRESET, show_default=True, help="One of the file's sizes: laptop, paper, ...")
 @click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Points at once.  [default: one a core]")
-@click.option("--scheduler", metavar="ADDRESS", help="Of Dask, tls://host:port, whose workers play the points.")
-@click.option("--tls-ca-file", metavar="FILE", help="Certificate that signs those of scheduler and workers, PEM.")
+@click.option(
+    "--scheduler", metavar="ADDRESS", help="A Dask scheduler, tls://host:port, whose workers play the points."
+)
+@click.option(
+    "--tls-ca-file", metavar="FILE", help="Certificate, PEM, by which those of scheduler and workers are signed."
+)
 @click.option("--tls-cert", metavar="FILE", help="Certificate that the scheduler knows you by, PEM.")
 @click.option("--tls-key", metavar="FILE", help="Private key of --tls-cert, PEM.")
 @click.option("--only", multiple=True, metavar="AXIS=VALUE", help="Points with this value; may be repeated.")

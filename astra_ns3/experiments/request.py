@@ -88,7 +88,7 @@ class RunRequest(Options):
     seed: int = option(
         1,
         "of all random numbers, 1 to 2**32 - 1. The same files and seed give the same results.",
-        Flag("--seed", help=f"Of all random numbers, 1 to {LARGEST_SEED}."),
+        Flag("--seed", help=f"Seed of all random numbers, 1 to {LARGEST_SEED}."),
         group=SEEDS,
     )
     record: Iterable[str] = option(
