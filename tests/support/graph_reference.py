@@ -6,15 +6,17 @@ import csv
 import gzip
 import json
 from collections import defaultdict
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
-from astra_ns3.config.core.compatibility import preset
-from astra_ns3.config.graph_workload import GraphNode
-from astra_ns3.config.network.file import read_network_file
+from astra_ns3.config.core.compatibility import Compatibility, preset
+from astra_ns3.config.graph_workload import GraphNode, GraphWorkload
+from astra_ns3.config.network.file import AnyNetwork, read_network_file
+from astra_ns3.config.system import SystemConfig
 from astra_ns3.experiments.inputs import endpoint_model
 from astra_ns3.network.api import Limits
 from astra_ns3.network.plan import plan_network
@@ -80,14 +82,26 @@ def play(row: Row) -> Played:
     if row["logical"]:
         logical = json.loads((place / row["logical"]).read_text(encoding="utf-8"))["logical-dims"]
         dimensions = tuple(map(int, logical))
+    workload = read_chakra(place / row["workload"], place / row["groups"] if row["groups"] else None)
+    return play_graphs(workload, system, network, BACKENDS[row["backend"]], rules, dimensions)
+
+
+def play_graphs(
+    workload: GraphWorkload,
+    system: SystemConfig,
+    network: AnyNetwork,
+    backend_name: str,
+    rules: Compatibility,
+    dimensions: Sequence[int],
+) -> Played:
+    """Play graphs by ``rules``, without the files and checks of a run."""
     nodes: Times = {}
 
     def note(npu: int, node: GraphNode, begin_ps: int, end_ps: int) -> None:
         nodes.setdefault((npu, node.number), (begin_ps, end_ps))
 
-    workload = read_chakra(place / row["workload"], place / row["groups"] if row["groups"] else None)
     backend = create_backend(
-        BACKENDS[row["backend"]],
+        backend_name,
         plan_network(network, endpoint_model(system)),
         seed=1,
         recorder=RecorderOptions(),
