@@ -130,7 +130,6 @@ class Compatibility:
 OURS = Compatibility()
 
 _ASTRA_SIM_2 = Compatibility(
-    truncate_chunks=True,
     truncate_messages=True,
     all_reduce_uses_own_algorithms=True,
     truncate_delays=True,
