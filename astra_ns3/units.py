@@ -7,7 +7,7 @@ an error, so nothing is ever rounded silently on the way in. MB is 10**6 bytes, 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 
 from astra_ns3.errors import InputError, nearest
@@ -166,6 +166,27 @@ def exact_time(time_ps: int) -> str:
         if time_ps and time_ps % _TIME_UNITS[unit] == 0:
             return f"{time_ps // _TIME_UNITS[unit]}{unit}"
     return f"{time_ps}ps"
+
+
+def exact_rate(rate_bps: int) -> str:
+    """A text that :func:`parse_rate` reads back to the same number, in the largest unit that divides it."""
+    return _exact(rate_bps, {unit: _RATE_UNITS[unit] for unit in ("Tbps", "Gbps", "Mbps", "kbps")}, "bps")
+
+
+def exact_bytes(size: int) -> str:
+    """A text that :func:`parse_bytes` reads back to the same number, in the largest unit that divides it."""
+    return _exact(size, {unit: _BYTE_UNITS[unit] for unit in ("TB", "TiB", "GiB", "GB", "MiB", "MB", "KiB", "KB")}, "B")
+
+
+EXACT_BY_KEY: Mapping[str, Callable[[int], str]] = {"rate": exact_rate, "buffer": exact_bytes, "window": exact_bytes}
+"""How bare numbers of a network file's keys are told, by the last word of the key."""
+
+
+def _exact(value: int, units: Mapping[str, int], smallest: str) -> str:
+    """In the unit that leaves the smallest whole number."""
+    whole = [(value // factor, unit) for unit, factor in units.items() if value and value % factor == 0]
+    number, unit = min(whole, default=(value, smallest))
+    return f"{number}{unit}"
 
 
 def _format(value: int, scales: tuple[tuple[str, int], ...]) -> str:

@@ -137,6 +137,19 @@ def test_exact_time_uses_the_largest_unit_that_divides() -> None:
     ]
 
 
+@given(st.integers(min_value=1, max_value=2**63 - 1))
+def test_exact_rates_and_sizes_read_back(number: int) -> None:
+    assert units.parse_rate(units.exact_rate(number)) == number
+    assert units.parse_bytes(units.exact_bytes(number)) == number
+
+
+def test_exact_rates_and_sizes_are_as_short_as_can_be() -> None:
+    rates = (10**11, 4 * 10**11, 25 * 10**8, 10**12, 7, 0)
+    assert [units.exact_rate(rate) for rate in rates] == ["100Gbps", "400Gbps", "2500Mbps", "1Tbps", "7bps", "0bps"]
+    sizes = (5 * 10**5, 10**9, 32 << 20, 1500, 0)
+    assert [units.exact_bytes(size) for size in sizes] == ["500KB", "1GB", "32MiB", "1500B", "0B"]
+
+
 def test_numbers_are_shown_with_four_digits_and_a_fitting_unit() -> None:
     assert units.format_time(1_234_567) == "1.235 us"
     assert units.format_time(0) == "0 ps"

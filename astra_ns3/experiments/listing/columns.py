@@ -9,7 +9,7 @@ from typing import Any
 
 from astra_ns3.errors import InputError, nearest
 from astra_ns3.experiments.listing.finding import FoundRun
-from astra_ns3.units import format_bytes, format_rate, format_time
+from astra_ns3.units import EXACT_BY_KEY, format_bytes, format_rate, format_time
 
 _UNITS: Mapping[str, Callable[[int], str]] = {"_ps": format_time, "_bytes": format_bytes, "_bps": format_rate}
 _SECONDS = "_seconds"
@@ -34,6 +34,7 @@ class Column:
         """The value for people; a dash for none."""
         value = self.value(run)
         form = next((form for ending, form in _UNITS.items() if self.key.endswith(ending)), None)
+        form = form or EXACT_BY_KEY.get(self.key.rpartition(".")[2])
         if value is None:
             return "-"
         if form is not None and isinstance(value, int) and not isinstance(value, bool):

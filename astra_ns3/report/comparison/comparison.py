@@ -47,7 +47,10 @@ class Comparison:
         if self.equal:
             return "\n".join([*parts, "nothing differs"])
         parts += list(self.notes)
-        rows = [(setting.key, value_text(setting.a), value_text(setting.b)) for setting in self.settings]
+        rows = [
+            (setting.key, value_text(setting.key, setting.a), value_text(setting.key, setting.b))
+            for setting in self.settings
+        ]
         parts.append(part_text("settings", ("", "A", "B"), rows) or "settings: none differs")
         results = [
             part_text(group.name, ("", "A", "B", "change", ""), [difference_row(one) for one in group.differences])

@@ -7,7 +7,7 @@ from math import floor
 
 from astra_ns3.report.alignment import table
 from astra_ns3.report.comparison.differences import ABSENT, Difference
-from astra_ns3.units import format_time
+from astra_ns3.units import EXACT_BY_KEY, format_time
 
 MOST_ROWS = 20
 """Of each group; the rest is counted, and in the JSON."""
@@ -37,8 +37,11 @@ def quantity_text(value: float | None, unit: str, *, signed: bool = False) -> st
     return f"{sign}{number} GB/s" if unit == "gbytes_per_s" else f"{sign}{number}"
 
 
-def value_text(value: object) -> str:
+def value_text(key: str, value: object) -> str:
     """What a setting is, as a file would have it, shortened."""
+    form = EXACT_BY_KEY.get(key.rpartition(".")[2])
+    if form is not None and isinstance(value, int) and not isinstance(value, bool):
+        return form(value)
     if value is ABSENT:
         return "-"
     if isinstance(value, list):

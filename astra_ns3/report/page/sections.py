@@ -105,7 +105,7 @@ def comparisons(runs: Sequence[Shown]) -> Iterator[tuple[str, Markup]]:
             continue
         head = ("", runs[0].name, other.name)
         parts: list[object] = [tag("p", note) for note in comparison.notes]
-        keys = [(each.key, value_text(each.a), value_text(each.b)) for each in comparison.settings]
+        keys = [(each.key, value_text(each.key, each.a), value_text(each.key, each.b)) for each in comparison.settings]
         parts.append(_cut("settings", head, keys, ()))
         for group in comparison.groups:
             rows = [difference_row(one) for one in group.differences]
@@ -156,7 +156,7 @@ def _name(key: Key) -> Markup:
 
 
 def _value(key: Key, place: int) -> Markup:
-    text = value_text(key.values[place])
+    text = value_text(key.name, key.values[place])
     mark = key.changed[place]
     title = "differs from the default, or has none" if mark else None
     return tag("span", text, class_="changed" if mark else None, title=title)
