@@ -125,7 +125,7 @@ class Result:
             raise InputError(f"{file}: cannot be read: {error}") from error
         if isinstance(metadata, dict) and metadata.get("format") == SEEDS_FORMAT:
             raise InputError(
-                f"{path}: holds the runs of several seeds; load one, as {path}/seed-{metadata.get('seed', 1)}"
+                f"{path}: holds the runs of several seeds; name one, as {path}/seed-{metadata.get('seed', 1)}"
             )
         if not isinstance(metadata, dict) or metadata.get("format") != FORMAT:
             raise InputError(f"{file}: was not written by this program: 'format' is not '{FORMAT}'")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice
@@ -12,6 +13,7 @@ from oracles.causal_chain import CausalChain
 from soak.explained import explained, problems_of_explanation
 from support import chakra_bytes as raw
 from support.small_graphs import system_of
+from support.small_run import small_system
 
 import astra_ns3
 from astra_ns3.experiments.request import RunRequest
@@ -115,3 +117,27 @@ def test_the_oracle_finds_what_is_wrong_with_a_chain(tmp_path: Path) -> None:
         ]
         for instead in others:
             assert oracle.problems([*chain[:place], *instead, *chain[place + 1 :]]) != [], (place, instead)
+
+
+@pytest.mark.parametrize("schedule", ["gpipe", "1f1b", "zero-bubble"])
+@pytest.mark.parametrize("compat", ["none", "astra-sim-2"])
+def test_a_receive_that_comes_behind_its_message_has_not_waited(compat: str, schedule: str, tmp_path: Path) -> None:
+    """The chain goes on with what the NPU did before it, and not with the message that was there long before."""
+    model = {
+        "kind": "transformer",
+        "name": "small",
+        "model": {"layers": 4, "hidden": 256, "heads": 4, "vocabulary": 1000},
+        "training": {"sequence": 128, "micro_batches": 8},
+        "parallel": {"tensor": 1, "pipeline": 4, "schedule": schedule},
+    }
+    (tmp_path / "model.yaml").write_text(json.dumps(model), encoding="utf-8")
+    result = astra_ns3.run(
+        workload=tmp_path / "model.yaml",
+        system=small_system(),
+        network=Path(__file__).parents[2] / "inputs" / "network" / "ring-8.yaml",
+        backend="analytical-queues",
+        compat=compat,
+        record=["timeline", "flows"],
+        output=tmp_path / "out",
+    )
+    assert problems_of_explanation(result) == []

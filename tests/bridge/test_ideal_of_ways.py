@@ -104,3 +104,28 @@ def test_a_message_on_ways_of_different_lengths_takes_its_ideal_at_least(
     both = np.array([0, 1], dtype=np.int32)
     in_python = PacketIdeal(plan_network(config))(both, both[::-1], np.full(2, 1_000_000))
     assert in_python.tolist() == ideal.tolist()
+
+
+@pytest.mark.parametrize("routing", ["ecmp", "spray"])
+@pytest.mark.parametrize(("lines", "queue_pairs"), [(2, 2), (2, 4), (3, 4)])
+def test_a_split_message_may_take_all_lines_of_its_host(lines: int, queue_pairs: int, routing: str) -> None:
+    link = {"rate": "400Gbps", "delay": "100ns"}
+    level = {"children": 4, "link": link, "links": lines, "switch": {"buffer": "32MiB", "pfc": {}}}
+    transport = {"kind": "roce", "payload": 4096, "congestion_control": "none", "queue_pairs_per_pair": queue_pairs}
+    config = parse_network(
+        {
+            "topology": {"kind": "clos", "levels": [level], "routing": {"kind": routing}},
+            "transport": {**transport, "queue_pair_use": "split"},
+        }
+    )
+    pairs = [(source, destination) for source in range(4) for destination in range(4) if source != destination]
+    starts = [place * 10**9 for place in range(len(pairs))]
+    flows = FlowList.of(*map(list, zip(*pairs, strict=True)), [4_000_000] * len(pairs), starts)
+    rows = astra_ns3.run(workload=flows, system=small_system(), network=config, record=["flows"]).flows
+    took = (rows["end_ps"] - rows["start_ps"]).to_numpy()
+    ideal = rows["ideal_ps"].to_numpy()
+    assert (took >= ideal).all(), (took, ideal)
+    assert (ideal < 1.1 * 4_000_000 * 8 / 0.4 / lines).all()
+    source, destination = (rows[name].to_numpy(dtype=np.int32) for name in ("source", "destination"))
+    in_python = PacketIdeal(plan_network(config))(source, destination, rows["bytes"].to_numpy(dtype=np.int64))
+    assert in_python.tolist() == ideal.tolist()

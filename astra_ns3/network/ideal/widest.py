@@ -58,10 +58,9 @@ def widest_way(graph: Graph, tables: RouteTables, source: int, destination: int)
 
 def _steps(graph: Graph, tables: RouteTables, source: int, destination: int) -> list[list[Link]] | None:
     """The links of each step of all equal ways, as far as all of them go; None if they lead nowhere."""
-    port = path(graph, tables, source, destination)[0][1]
-    first = graph.ports[source][port]
-    nodes, steps = [first.peer], [[graph.links[first.link]]]
-    while all(node >= graph.hosts for node in nodes):
+    nodes: list[int] = [source]
+    steps: list[list[Link]] = []
+    while not steps or all(node >= graph.hosts for node in nodes):
         taken = [graph.ports[node][port] for node in nodes for port in dict.fromkeys(tables.towards(node, destination))]
         if not taken or len(steps) > graph.nodes:
             return None

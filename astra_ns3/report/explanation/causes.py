@@ -97,6 +97,8 @@ class Causes:
             for phase in tables.arrivals(event.npu, event.time_ps):
                 if tables.phase_collective[phase] == collective:
                     yield _now(Causes.over(tables, phase))
+        if start_ps == event.time_ps:  # it did not wait: all was there before the program came to it
+            yield _now(Event(_PROGRAM, event.npu, start_ps, row))
         ended = [phase for phase in phases if tables.phase_end[phase] <= event.time_ps]
         if event.time_ps == tables.stopped_ps:
             done_ps = int(tables.phase_end[ended[-1]]) if ended else start_ps

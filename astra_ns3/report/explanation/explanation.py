@@ -58,7 +58,7 @@ class Explanation:
     """Why a run, an iteration or a collective took as long as it did; all times in ps.
 
     ``kinds``: of the critical path that are no messages, by :data:`KINDS`; with ``communications`` they add up to
-    ``time_ps``. ``what_ifs``: how much sooner the end would come at most, were all else the same. ``npus``: time of the
+    ``time_ps``. ``what_ifs``: how much sooner the end would come, were all else the same. ``npus``: time of the
     path on each NPU, those with most first. ``ports``: what deciding packets waited there. ``congested``: ports with
     pauses, marks, drops or long queues. ``missing``: what would tell more. Without the tables of the timeline there is
     no path: ``segments`` is empty, and ``exposed`` by layer all there is. ``groups``: exposed time by group of NPUs.
@@ -176,7 +176,7 @@ def _what_ifs(found: Explanation) -> str:
     rows = []
     for words, ps in found.what_ifs:
         rows.append((words, f"{percent(ps, found.time_ps)} less time  ({format_time(ps)})"))
-    return f"what would help at most, were all else the same\n{aligned(rows, '  ')}"
+    return f"what would help, were all else the same\n{aligned(rows, '  ')}"
 
 
 def _slowest(found: Explanation) -> str:

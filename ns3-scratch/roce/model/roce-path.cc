@@ -60,7 +60,15 @@ std::optional<RocePath>
 RocePath::FindWidest(const FabricNetDevice& from, uint32_t port, uint32_t destination)
 {
     RocePath path;
-    std::vector<const FabricPort*> step{PeekPointer(from.GetPort(port))};
+    std::vector<const FabricPort*> step;
+    for (const uint32_t choice : from.GetChoices(destination))
+    {
+        step.push_back(PeekPointer(from.GetPort(choice)));
+    }
+    if (step.empty())
+    {
+        step.push_back(PeekPointer(from.GetPort(port)));
+    }
     bool oneWay = true;
     bool someArrive = false; // ways of different lengths: what lies behind is not all on every one
     while (true)

@@ -47,7 +47,7 @@ struct RocePath
      * each step the fastest of the lines that may be taken there, the least delay, and the rates of
      * all of them together.
      * \param from where they begin
-     * \param port by which they leave
+     * \param port by which they leave if no other is known
      * \param destination host where they end
      * \return that path; the plain one where there is one way only. Where equal ways have different
      *         numbers of lines it ends with the shortest of them
