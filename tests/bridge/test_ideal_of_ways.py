@@ -120,7 +120,8 @@ def test_a_split_message_may_take_all_lines_of_its_host(lines: int, queue_pairs:
     )
     pairs = [(source, destination) for source in range(4) for destination in range(4) if source != destination]
     starts = [place * 10**9 for place in range(len(pairs))]
-    flows = FlowList.of(*map(list, zip(*pairs, strict=True)), [4_000_000] * len(pairs), starts)
+    senders, receivers = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+    flows = FlowList.of(senders, receivers, [4_000_000] * len(pairs), starts)
     rows = astra_ns3.run(workload=flows, system=small_system(), network=config, record=["flows"]).flows
     took = (rows["end_ps"] - rows["start_ps"]).to_numpy()
     ideal = rows["ideal_ps"].to_numpy()
