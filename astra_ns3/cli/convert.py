@@ -90,7 +90,7 @@ def check_workload_free(workload: AnyWorkload, target: str, output: str, *, over
 
 
 def tell_of(converted: Converted, *, as_json: bool) -> int:
-    """What was written, and what its reader should know."""
+    """Tell which files were written, and print the warnings of the conversion; the exit status."""
     for warning in converted.warnings:
         tell(f"astra-ns3: warning: {warning}")
     if as_json:

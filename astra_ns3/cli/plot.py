@@ -95,7 +95,7 @@ def plot_command(
 
 
 def _list(result: Result, as_json: bool) -> None:
-    """What can be drawn of the run."""
+    """Print the pictures that the run has records for."""
     suiting = [kind for kind in KINDS if kind.suits(result)]
     if as_json:
         kinds: list[dict[str, Any]] = [

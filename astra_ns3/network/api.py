@@ -14,9 +14,7 @@ from typing import Any, Protocol
 from astra_ns3.collectives.schedule import Schedule
 from astra_ns3.network.floor.carried import CarriedBytes
 
-MESSAGES_NEVER_MEET = "analytical"
-"""The backend in which nothing that is sent makes anything else wait."""
-ANALYTICAL = (MESSAGES_NEVER_MEET, "analytical-queues")
+ANALYTICAL = ("analytical", "analytical-queues")
 """Backends without packets."""
 
 

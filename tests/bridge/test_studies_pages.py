@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+from support.page_maker import load_make_pages
 
 import astra_ns3
 
@@ -20,13 +19,7 @@ Cells = dict[tuple[str, str], str]
 
 @pytest.fixture(scope="module")
 def make_pages() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("make_pages", PAGES / "make_pages.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["make_pages"] = module
-    spec.loader.exec_module(module)
-    return module
+    return load_make_pages()
 
 
 def cells(text: str, marker: str) -> Cells:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import subprocess
 import sys
@@ -11,6 +10,7 @@ from types import ModuleType
 
 import pytest
 from PIL import Image
+from support.page_maker import load_make_pages
 
 SCRIPT = Path(__file__).resolve().parents[2] / "docs" / "studies" / "make_pages.py"
 HEADER = "part,system,scale,seed,status,finish_us,exposed_us,address,error\n"
@@ -34,13 +34,7 @@ parts:
 
 @pytest.fixture(scope="module")
 def make_pages() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("make_pages", SCRIPT)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["make_pages"] = module
-    spec.loader.exec_module(module)
-    return module
+    return load_make_pages()
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""What all configuration models share: frozen, unknown keys refused, errors as one line with file, line and key."""
+"""The base of all configuration models: frozen, unknown keys refused, errors as one line with file, line and key."""
 
 from __future__ import annotations
 
@@ -180,7 +180,7 @@ class OrName:
 
 
 def kind_of(value: object, default: str | None = None) -> str | None:
-    """What a group of keys, or a model, says it is."""
+    """Return the ``kind`` of a group of keys, or of a model."""
     if isinstance(value, Mapping):
         return str(value["kind"]) if "kind" in value else default
     return getattr(value, "kind", default)

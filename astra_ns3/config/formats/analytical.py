@@ -60,7 +60,7 @@ class AnalyticalDimension(ConfigModel):
 
     @property
     def port_bytes_per_ns(self) -> float:
-        """What all lines out of an NPU carry together."""
+        """Joint rate of all lines out of an NPU."""
         return self.ports * self.bytes_per_ns
 
 

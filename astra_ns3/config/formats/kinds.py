@@ -1,4 +1,4 @@
-"""What a file is that was given for something else: one table of signs, asked only when reading it has failed."""
+"""The kind of a file that was given in the place of another: one table of signs, asked only when reading has failed."""
 
 from __future__ import annotations
 

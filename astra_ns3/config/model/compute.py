@@ -32,7 +32,7 @@ def _one_for_all(value: object) -> object:
 
 
 class Efficiency(Shares):
-    """Of the peak that operations reach which the processors limit.
+    """The share of the peak that operations reach if the processors limit them.
 
     Choices of ours. On an A100 attention's forward pass reaches 50 to 73% of the peak, training as a whole 72% (T. Dao,
     "FlashAttention-2: Faster Attention with Better Parallelism and Work Partitioning", 2023); so large products of
@@ -48,7 +48,7 @@ class Efficiency(Shares):
 
 
 class MemoryEfficiency(Shares):
-    """Of the memory's bandwidth that operations reach which the memory limits.
+    """The share of the memory's bandwidth that operations reach if the memory limits them.
 
     Choices of ours: streams reach eight or nine tenths of it on these devices, single rows of a table far less.
     """
@@ -62,7 +62,7 @@ class MemoryEfficiency(Shares):
 
 
 class Losses(NamedTuple):
-    """What programs lose of what a device and its lines could do."""
+    """How far programs stay behind what a device and its lines could do."""
 
     launch_overhead_ps: int = 0
     """What every operation takes besides."""
@@ -87,7 +87,7 @@ class RooflineKeys(ConfigModel):
 
     @property
     def losses(self) -> Losses:
-        """What is lost, as the keys say, or else the device; nothing is without one."""
+        """The losses that the keys say; a key that is absent takes the device's. Without a device there are none."""
         own = {name: getattr(self, name) for name in Losses._fields}
         others = Losses() if self.device is None else Losses(*(getattr(self.device, name) for name in Losses._fields))
         return others._replace(**{name: value for name, value in own.items() if value is not None})

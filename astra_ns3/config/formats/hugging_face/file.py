@@ -75,14 +75,14 @@ def _imported(keys: Keys) -> Imported:
 
 
 def _name(keys: Keys, family: str) -> str:
-    """What it was loaded as, or its family, and the folder that it lies in."""
+    """Return the name it was loaded by; without one, its family and its folder."""
     named = keys.data.get("_name_or_path")
     words = named if isinstance(named, str) and named.strip("/. ") else ""
     return Path(words).name or f"{family} of {Path(keys.source).absolute().parent.name or 'a config.json'}"
 
 
 def _left_out(keys: Keys, positions: int) -> list[str]:
-    """What a model file can't say, and parameters don't depend on."""
+    """Return a line for each setting that a model file has no key for; none changes the number of parameters."""
     said = []
     window = keys.data.get("sliding_window")
     sliding = keys.data.get("use_sliding_window", True)
