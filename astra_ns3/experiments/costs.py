@@ -29,6 +29,8 @@ IDLE_BYTES = 250_000_000
 """Python, cppyy and ns-3 loaded, nothing built."""
 PROGRAM_SECONDS = 1.7
 """Loading Python, cppyy and ns-3, reading the files, writing the results."""
+WARM_SECONDS = 0.05
+"""What is left of this in a process that has played before: reading the files, writing the results."""
 SECONDS_PER_HOST = 200e-6
 """Building it with its link and its port of a switch."""
 SECONDS_PER_ROW = 0.17e-6

@@ -19,6 +19,7 @@ from astra_ns3.experiments.costs import (
     SECONDS_PER_HOST,
     SECONDS_PER_ROW,
     TRANSPORTS,
+    WARM_SECONDS,
     BackendCosts,
     TransportCosts,
 )
@@ -49,6 +50,11 @@ class Forecast:
     """On one core that has nothing else to do: CPU time of the whole program."""
     memory_bytes: int
     """The highest resident memory."""
+
+    @property
+    def warm_seconds(self) -> float:
+        """The time in a process that has played before, as the worker of a study has."""
+        return self.wall_seconds - PROGRAM_SECONDS + WARM_SECONDS
 
 
 def forecast(inputs: Inputs, passes: int) -> Forecast:

@@ -24,7 +24,7 @@ _OF_NO_CONSEQUENCE = ("scale", "comm_scale", "compute_scale", "passes")
 
 @dataclass(frozen=True)
 class PointForecast:
-    """A guess of what a point takes: seconds of one core, and bytes."""
+    """A guess of what a point takes: seconds of one core in a worker that has played before, and bytes."""
 
     seconds: float
     bytes: int
@@ -60,7 +60,7 @@ def forecasts(points: Iterable[Point]) -> Mapping[str, PointForecast]:
         if kind not in alike:
             inputs = _inputs(request)
             guess = None if inputs is None else forecast(inputs, request.passes)
-            alike[kind] = None if guess is None else PointForecast(guess.wall_seconds, guess.memory_bytes)
+            alike[kind] = None if guess is None else PointForecast(guess.warm_seconds, guess.memory_bytes)
         known = alike[kind]
         if known is not None:
             found[point.address] = known

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from astra_ns3.experiments.costs import PROGRAM_SECONDS
 from astra_ns3.report.alignment import aligned, clock, counted, table
 from astra_ns3.studies.checking import PointForecast
 from astra_ns3.studies.expansion import Expansion, Part
@@ -88,6 +89,7 @@ def _totals(
         ("runs", f"{len(runs)}: {len(runs) - len(left) - failed} done, {failed} failed, {len(left)} to play"),
     ]
     if left:
+        seconds += PROGRAM_SECONDS
         unknown = f", and {len(left) - len(known)} without a forecast" if len(known) < len(left) else ""
         rows.append(("forecast", f"{clock(seconds)} of one core{unknown}; at most {format_bytes(most)} a run"))
     return rows

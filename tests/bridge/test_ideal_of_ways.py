@@ -130,3 +130,89 @@ def test_a_split_message_may_take_all_lines_of_its_host(lines: int, queue_pairs:
     source, destination = (rows[name].to_numpy(dtype=np.int32) for name in ("source", "destination"))
     in_python = PacketIdeal(plan_network(config))(source, destination, rows["bytes"].to_numpy(dtype=np.int64))
     assert in_python.tolist() == ideal.tolist()
+
+
+def unlike_spines(draw: random.Random, folder: Path) -> NetworkConfig:
+    """Two leaves of two hosts each, joined by several spines or lines whose rates and delays are all drawn."""
+
+    def line(source: str, target: str, number: int = 0) -> dict[str, Any]:
+        rate, delay = draw.choice((25, 40, 100, 200, 400)), draw.choice((0, 100, 700, 5000))
+        return {"source": source, "target": target, "key": number, "rate": f"{rate}Gbps", "delay": f"{delay}ns"}
+
+    spines = [f"s{number}" for number in range(draw.choice((2, 3, 4)))]
+    hosts = [f"h{number}" for number in range(4)]
+    links = [line(host, f"l{place // 2}", number) for place, host in enumerate(hosts) for number in (0, 1)]
+    links += [line(leaf, spine) for leaf in ("l0", "l1") for spine in spines]
+    links += [line("l0", spines[0], 1)]
+    kinds = dict.fromkeys(hosts, "host") | dict.fromkeys((*spines, "l0", "l1"), "switch")
+    graph = {
+        "directed": False,
+        "multigraph": True,
+        "graph": {},
+        "nodes": [{"id": name, "kind": kind} for name, kind in kinds.items()],
+        "links": links,
+    }
+    file = folder / "graph.json"
+    file.write_text(json.dumps(graph), encoding="utf-8")
+    switch: dict[str, Any] = {"buffer": "64MB", "pfc": {}}
+    if draw.random() < 0.5:
+        switch["cut_through"] = draw.choice(("64B", "128B", "1000B"))
+    routing = draw.choice(({"kind": "ecmp"}, {"kind": "ecmp"}, *ROUTINGS))
+    transport = {
+        "kind": "roce",
+        "congestion_control": "none",
+        "payload": draw.choice((200, 1000, 4096)),
+        "reliability": {"kind": "selective-repeat", "reordering_packets": 64},
+        "completion": draw.choice(("arrival", "acknowledged")),
+        "queue_pairs": draw.choice(("per-pair", "per-message")),
+    }
+    return parse_network(
+        {"topology": {"kind": "file", "path": str(file), "switch": switch, "routing": routing}, "transport": transport}
+    )
+
+
+def alone(config: NetworkConfig, flows: list[tuple[int, int, int]]) -> tuple[list[int], list[int]]:
+    """What each flow takes, one after the other, and its ideal, which Python and C++ work out alike."""
+    sources, destinations, sizes = (list(column) for column in zip(*flows, strict=True))
+    list_of_flows = FlowList.of(sources, destinations, sizes, [place * 10**10 for place in range(len(flows))])
+    result = astra_ns3.run(workload=list_of_flows, system=small_system(), network=config, record=["flows"])
+    rows = result.flows.sort_values("start_ps")
+    source, destination = (rows[name].to_numpy(dtype=np.int32) for name in ("source", "destination"))
+    in_python = PacketIdeal(plan_network(config))(source, destination, rows["bytes"].to_numpy(dtype=np.int64))
+    assert in_python.tolist() == rows["ideal_ps"].tolist()
+    return (rows["end_ps"] - rows["start_ps"]).tolist(), rows["ideal_ps"].tolist()
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_message_on_one_of_several_unlike_ways_takes_its_ideal_at_least(tmp_path: Path, seed: int) -> None:
+    draw = random.Random(seed)
+    config = unlike_spines(draw, tmp_path)
+    pairs = [(source, destination) for source in range(4) for destination in range(4) if source != destination]
+    flows = [(*pair, draw.choice((1, 999, 5000, 300_000))) for pair in pairs]
+    took, ideal = alone(config, flows)
+    assert all(time >= least for time, least in zip(took, ideal, strict=True)), (took, ideal)
+
+
+@pytest.mark.parametrize("cut_through", [None, "128B"])
+def test_of_messages_on_unlike_ways_the_fastest_take_their_ideal(tmp_path: Path, cut_through: str | None) -> None:
+    """Each message has a way of its own, over 100 Gb/s or, with the same hops, over 40 Gb/s and 2 us more."""
+
+    def line(source: str, target: str, rate: str, delay: str = "100ns") -> dict[str, Any]:
+        return {"source": source, "target": target, "rate": rate, "delay": delay}
+
+    fast, slow = "100Gbps", "40Gbps"
+    kinds = {"h0": "host", "h1": "host"} | dict.fromkeys(("l0", "l1", "s0", "s1"), "switch")
+    links = [line("h0", "l0", fast), line("h1", "l1", fast), line("l0", "s0", fast), line("s0", "l1", fast)]
+    links += [line("l0", "s1", slow, "1100ns"), line("s1", "l1", slow, "1100ns")]
+    nodes = [{"id": name, "kind": kind} for name, kind in kinds.items()]
+    file = tmp_path / "graph.json"
+    file.write_text(
+        json.dumps({"directed": False, "multigraph": False, "graph": {}, "nodes": nodes, "links": links}),
+        encoding="utf-8",
+    )
+    switch = {"buffer": "64MB", **({"cut_through": cut_through} if cut_through else {})}
+    transport = {"kind": "roce", "congestion_control": "none", "queue_pairs": "per-message"}
+    config = parse_network({"topology": {"kind": "file", "path": str(file), "switch": switch}, "transport": transport})
+    took, ideal = alone(config, [(0, 1, 100_000)] * 16)
+    assert len(set(ideal)) == 1
+    assert min(took) == ideal[0] < max(took)

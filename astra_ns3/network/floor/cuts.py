@@ -13,6 +13,7 @@ from astra_ns3.network.floor.carried import CarriedBytes, Numbers
 from astra_ns3.network.plan import AnalyticalPlan, AnyPlan, NetworkPlan
 from astra_ns3.topology.changes import LinkTarget
 from astra_ns3.topology.graph import Graph
+from astra_ns3.topology.parts import parts_of
 
 _NONE = -1
 _MOST_COMPONENTS = 62
@@ -128,10 +129,11 @@ def _of_graph(plan: NetworkPlan, carried: CarriedBytes) -> Iterator[Cuts]:
         every = np.arange(graph.hosts)
         yield Cuts(_summed(own, sizes, graph.hosts), lines.around(every), (f"the lines {way} {host}", ""), first_npu)
         if graph.host_boxes:
+            box = "group" if plan.config.topology.kind == "dragonfly" else "server"
             boxes = np.array(graph.host_boxes, dtype=np.int64)
             outside = boxes[own] != boxes[other]
             sums = _summed(boxes[own][outside], sizes[outside], int(boxes.max()) + 1)
-            yield Cuts(sums, lines.around(boxes), (f"the lines {way} server ", ""), np.arange(len(sums)))
+            yield Cuts(sums, lines.around(boxes), (f"the lines {way} {box} ", ""), np.arange(len(sums)))
 
 
 class _HostLines:
@@ -140,7 +142,7 @@ class _HostLines:
     def __init__(self, graph: Graph, rates_bps: npt.NDArray[np.float64]) -> None:
         self._graph = graph
         self._rates = rates_bps / 8e9  # bytes per nanosecond
-        self._part = _parts(graph)
+        self._part = parts_of(graph)
         ends = [(link.a, link.b) for link in graph.links]
         self._ends = np.array(ends, dtype=np.int64).reshape(-1, 2)
         lines: list[dict[int, float]] = [{} for _ in range(graph.hosts)]
@@ -201,22 +203,6 @@ class _HostLines:
             counted = crossing & (mine[:, column] != _NONE)
             np.add.at(found, mine[counted, column], self._rates[counted])
         return found
-
-
-def _parts(graph: Graph) -> Sequence[int]:
-    """Return for each node the part that it belongs to once hosts are taken away: of joined switches one number."""
-    part = list(range(graph.nodes))
-
-    def top(node: int) -> int:
-        while part[node] != node:
-            part[node] = part[part[node]]
-            node = part[node]
-        return node
-
-    for link in graph.links:
-        if link.a >= graph.hosts and link.b >= graph.hosts:
-            part[top(link.a)] = top(link.b)
-    return [top(node) for node in range(graph.nodes)]
 
 
 def _highest_rates(plan: NetworkPlan) -> npt.NDArray[np.float64]:

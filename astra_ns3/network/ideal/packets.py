@@ -1,8 +1,8 @@
 """What a message takes alone over packets: its frames one behind the other, at the rate of each line of its path.
 
-Of RoCE that is what the native half writes into flows.parquet, the acknowledgement that completes it included. *Model
-limits*: of TCP it is its segments at full rate, without its handshake, its slow start or its windows; of a pair's equal
-paths the first counts.
+For RoCE this is what the native half writes into flows.parquet, the acknowledgement that completes it included. A
+message that keeps to one way has the ideal of the fastest of its equal ways. *Model limits*: TCP's ideal is its
+segments at full rate, without handshake, slow start or windows.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from astra_ns3.network.ideal.cut_through import Lines, send_equal, send_few
-from astra_ns3.network.ideal.widest import Way, packets_part, plain_way, widest_way
+from astra_ns3.network.ideal.ways import Way, packets_part, plain_way, single_ways, ways_differ, widest_way
 from astra_ns3.network.plan import NetworkPlan
 from astra_ns3.topology.graph import Graph
 from astra_ns3.transport.roce import RoceParameters
@@ -36,8 +36,9 @@ class PacketIdeal:
         self._plan = plan
         self._hosts = np.array(plan.graph.npu_host, dtype=np.int64)
         self._class_of, self._members = _classes(plan.graph)
-        self._way_of: dict[int, Way] = {}
-        self._parts = plan.roce is not None and packets_part(plan.config, plan.roce)
+        self._ways_of: dict[int, Ways] = {}
+        self._parts = packets_part(plan.config, plan.roce)
+        self._differ = not self._parts and ways_differ(plan.graph, plan.tables, plan.changes)
         self._rounding_ps = 0 if plan.roce is None else plan.roce.time_rounding_ps
 
     def __call__(self, sources: npt.NDArray[np.int32], destinations: npt.NDArray[np.int32], sizes: Numbers) -> Numbers:
@@ -49,8 +50,8 @@ class PacketIdeal:
         kinds = self._kinds(sources, destinations)
         for number, (_, kind) in enumerate(self._plan.transports):
             own = np.flatnonzero(~inside & (kinds == number))
-            for way, some in self._by_way(sources[own], destinations[own]):
-                found[own[some]] = self._times(kind, way, sizes[own[some]])
+            for ways, some in self._by_ways(sources[own], destinations[own]):
+                found[own[some]] = self._times(kind, ways, sizes[own[some]])
         return found
 
     def _kinds(self, sources: npt.NDArray[np.int32], destinations: npt.NDArray[np.int32]) -> Numbers:
@@ -62,42 +63,45 @@ class PacketIdeal:
             a, b = a // npus, b // npus
         return highest
 
-    def _by_way(
+    def _by_ways(
         self, sources: npt.NDArray[np.int32], destinations: npt.NDArray[np.int32]
-    ) -> list[tuple[Way, npt.NDArray[np.int64]]]:
-        """The ways that messages take, with the places of those that do."""
+    ) -> list[tuple[Ways, npt.NDArray[np.int64]]]:
+        """Return the ways of pairs, and for each the places of the messages that may take them."""
         if not len(sources):
             return []
         classes = len(self._members)
         from_class, to_class = (self._class_of[self._hosts[ends]] for ends in (sources, destinations))
         pairs, place = np.unique(from_class * classes + to_class, return_inverse=True)
-        ways: dict[Way, list[int]] = {}
+        taking: dict[Ways, list[int]] = {}
         for number, pair in enumerate(pairs.tolist()):
-            if pair not in self._way_of:
-                self._way_of[pair] = self._find(*divmod(pair, classes))
-            ways.setdefault(self._way_of[pair], []).append(number)
-        way_of = np.zeros(len(pairs), dtype=np.int64)
-        for number, taking in enumerate(ways.values()):
-            way_of[taking] = number
-        return [(way, np.flatnonzero(way_of[place] == number)) for number, way in enumerate(ways)]
+            if pair not in self._ways_of:
+                self._ways_of[pair] = self._find(*divmod(pair, classes))
+            taking.setdefault(self._ways_of[pair], []).append(number)
+        ways_of = np.zeros(len(pairs), dtype=np.int64)
+        for number, own in enumerate(taking.values()):
+            ways_of[own] = number
+        return [(ways, np.flatnonzero(ways_of[place] == number)) for number, ways in enumerate(taking)]
 
-    def _find(self, from_class: int, to_class: int) -> Way:
-        source, destination = self._members[from_class][0], self._members[to_class][-1]
+    def _find(self, from_class: int, to_class: int) -> Ways:
+        ends = self._members[from_class][0], self._members[to_class][-1]
+        if self._differ:
+            return single_ways(self._plan.graph, self._plan.tables, *ends)
         find = widest_way if self._parts else plain_way
-        return find(self._plan.graph, self._plan.tables, source, destination)
+        return (find(self._plan.graph, self._plan.tables, *ends),)
 
-    def _times(self, kind: str, way: Way, sizes: Numbers) -> Numbers:
+    def _times(self, kind: str, ways: Ways, sizes: Numbers) -> Numbers:
         if kind == "tcp":
             tcp = self._plan.tcp
             assert tcp is not None
             answer = wire_bytes(tcp_packet_bytes(0, timestamps=tcp.timestamps))
-            return _with_answer(way, _tcp_frames(tcp, sizes), answer if tcp.acknowledged else 0, self._rounding_ps)
+            return _with_answer(ways, _tcp_frames(tcp, sizes), answer if tcp.acknowledged else 0, self._rounding_ps)
         roce = self._plan.roce
         assert roce is not None
         answer = roce.ack_wire_bytes if roce.acknowledged else 0
-        return _with_answer(way, _roce_frames(roce, sizes), answer, self._rounding_ps)
+        return _with_answer(ways, _roce_frames(roce, sizes), answer, self._rounding_ps)
 
 
+Ways = tuple[Way, ...]
 Frames = list[tuple[Numbers, Numbers]]
 """Groups of frames, one behind the other: of each message how many there are, and their size on the line."""
 
@@ -127,13 +131,21 @@ def _tcp_frames(tcp: TcpParameters, sizes: Numbers) -> Frames:
     return [(sizes // tcp.segment_bytes, np.full_like(sizes, whole)), ((rest > 0).astype(np.int64), last)]
 
 
-def _with_answer(way: Way, frames: Frames, answer_bytes: int, rounding_ps: int) -> Numbers:
-    """The time of frames, and of the answer that completes their message (0 bytes: none is waited for)."""
-    times = _travel_ps(way, frames, rounding_ps)
+def _with_answer(ways: Ways, frames: Frames, answer_bytes: int, rounding_ps: int) -> Numbers:
+    """Return the time of frames, and of the answer that completes their message (0 bytes: none is waited for)."""
+    times = _fastest_ps(ways, frames, rounding_ps)
     if not answer_bytes:
         return times
-    back = Way(way.delay_ps, way.rates_bps[::-1], way.cut_through[::-1])
-    return times + _travel_ps(back, [(np.ones(1, dtype=np.int64), np.full(1, answer_bytes))], rounding_ps)
+    answer: Frames = [(np.ones(1, dtype=np.int64), np.full(1, answer_bytes))]
+    return times + _fastest_ps(tuple(way.back() for way in ways), answer, rounding_ps)
+
+
+def _fastest_ps(ways: Ways, frames: Frames, rounding_ps: int) -> Numbers:
+    """Return the time of frames over the way that takes them in the least."""
+    fastest = _travel_ps(ways[0], frames, rounding_ps)
+    for way in ways[1:]:
+        fastest = np.minimum(fastest, _travel_ps(way, frames, rounding_ps))
+    return fastest
 
 
 def _travel_ps(way: Way, frames: Frames, rounding_ps: int) -> Numbers:
@@ -143,7 +155,7 @@ def _travel_ps(way: Way, frames: Frames, rounding_ps: int) -> Numbers:
     latest of: any line before, where it or the group's first waited for the group before, then each line between once,
     and the slowest of these again for every other frame of the group.
     """
-    delay_ps, rates, cut_through, widths = way
+    delay_ps, rates, cut_through, widths, _ = way
     if widths:
         return _wide_ps(way, frames, rounding_ps) + delay_ps
     if any(cut_through):
@@ -174,10 +186,10 @@ def _cut_through_ps(rates: tuple[int, ...], cut_through: tuple[int, ...], frames
 
 
 def _wide_ps(way: Way, frames: Frames, rounding_ps: int) -> Numbers:
-    """The least time without the delays over several ways: that of a frame alone, or of all frames at some step.
+    """Return the least time without the delays over several ways: that of a frame alone, or of all at some step.
 
-    There all lines of the step together take them, the first when it has come over the lines before, and the last goes
-    over those behind: of the smallest size, and only its head where switches don't store it.
+    All lines of the step take the frames together. The first frame has come over the lines before, and the last one
+    goes over those behind.
     """
     messages = max(len(count) for count, _ in frames)
     smallest = np.full(messages, np.iinfo(np.int64).max)
@@ -186,24 +198,42 @@ def _wide_ps(way: Way, frames: Frames, rounding_ps: int) -> Numbers:
         there = count > 0
         smallest = np.where(there, np.minimum(smallest, size), smallest)
         longest = np.where(there, np.maximum(longest, _alone_ps(way, size, rounding_ps)), longest)
-    heads = [bytes + PREAMBLE_AND_GAP_BYTES if bytes else 0 for bytes in way.cut_through]
     for line, (rate, width) in enumerate(zip(way.rates_bps, way.widths, strict=True)):
         every = sum((count * _frame_ps(size, rate, rounding_ps) for count, size in frames), np.zeros(1, dtype=np.int64))
-        passed = (every / width).astype(np.int64)
-        for other, other_rate in enumerate(way.rates_bps):
-            if other == line:
-                continue
-            head = heads[other if other < line else other - 1]
-            cuts = (smallest > head) if head else np.zeros(messages, dtype=np.bool_)
-            shorter = np.minimum(smallest, head) if other < line else np.zeros_like(smallest)
-            passed = passed + _frame_ps(np.where(cuts, shorter, smallest), other_rate, rounding_ps)
+        passed = (every / width).astype(np.int64) + _elsewhere_ps(way, line, smallest, rounding_ps)
         longest = np.maximum(longest, passed)
     return longest
 
 
+def _elsewhere_ps(way: Way, line: int, sizes: Numbers, rounding_ps: int) -> Numbers:
+    """Return the least time of a frame on all lines but one.
+
+    Before a switch that cuts through its head alone counts, and behind one nothing.
+    """
+    passed = np.zeros(len(sizes), dtype=np.int64)
+    heads = [bytes + PREAMBLE_AND_GAP_BYTES if bytes else 0 for bytes in way.cut_through]
+    for other, rate in enumerate(way.rates_bps):
+        if other == line:
+            continue
+        head = heads[other if other < line else other - 1]
+        cuts = (sizes > head) if head else np.zeros(len(sizes), dtype=np.bool_)
+        shorter = np.minimum(sizes, head) if other < line else np.zeros_like(sizes)
+        passed = passed + _frame_ps(np.where(cuts, shorter, sizes), rate, rounding_ps)
+    return passed
+
+
 def _alone_ps(way: Way, sizes: Numbers, rounding_ps: int) -> Numbers:
-    """One frame of each size by itself."""
+    """Return the least time of one frame of each size by itself.
+
+    Where lines of a step differ, the fastest may not be the one that sends a frame on soonest: a switch can't cut
+    through to a line that would run out of bits. So each line counts by itself.
+    """
     times = np.zeros(len(sizes), dtype=np.int64)
+    if not way.alike:
+        for line, rate in enumerate(way.rates_bps):
+            whole = _frame_ps(sizes, rate, rounding_ps) + _elsewhere_ps(way, line, sizes, rounding_ps)
+            times = np.maximum(times, whole)
+        return times
     plain = Way(0, way.rates_bps, way.cut_through)
     for size in np.unique(sizes).tolist():
         one = [(np.ones(1, dtype=np.int64), np.full(1, size))]

@@ -11,7 +11,7 @@ from astra_ns3.config.topology.routing import RoutingConfig
 from astra_ns3.config.topology.switch import PfcConfig, SwitchConfig
 from astra_ns3.network.door.library import load
 from astra_ns3.network.door.session import Description
-from astra_ns3.network.ideal.widest import packets_part
+from astra_ns3.network.ideal.ways import packets_part, ways_differ
 from astra_ns3.network.ns3.native_transport import native_roce, native_tcp
 from astra_ns3.network.plan import NetworkPlan
 from astra_ns3.topology.changes import Epoch, Severed
@@ -53,7 +53,9 @@ def describe_network(description: Description, plan: NetworkPlan, seed: int) -> 
     if plan.tcp is not None:
         description.part("tcp", native_tcp(plan.tcp))
     if roce is not None:
-        _describe_roce(description, graph, roce, endpoint.delay_ps, parting=packets_part(config, roce))
+        _describe_roce(description, graph, roce, endpoint.delay_ps)
+        ways = {"packetsPart": packets_part(config, roce), "waysDiffer": ways_differ(graph, plan.tables, plan.changes)}
+        description.part("roce", ways)
 
 
 def _numbers(values: object) -> _Numbers:
@@ -204,10 +206,8 @@ def _describe_routing(
         description.add("Pin", {**ends, "choices": choices})
 
 
-def _describe_roce(
-    description: Description, graph: Graph, parameters: RoceParameters, posting_ps: int, *, parting: bool
-) -> None:
-    description.part("roce", {**native_roce(parameters), "postingPs": posting_ps, "packetsPart": parting})
+def _describe_roce(description: Description, graph: Graph, parameters: RoceParameters, posting_ps: int) -> None:
+    description.part("roce", {**native_roce(parameters), "postingPs": posting_ps})
     control = {} if parameters.own_file else {"name": parameters.congestion_control}
     native = description.part("roceControl", control)
     for name, value in parameters.control_parameters.items():

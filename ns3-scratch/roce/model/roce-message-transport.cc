@@ -119,17 +119,34 @@ RoceMessageTransport::NumbersOf(const RocePath& path) const
 }
 
 int64_t
-RoceMessageTransport::IdealPs(const RocePath& path, uint64_t bytes) const
+RoceMessageTransport::TravelPs(const RocePath& path, uint64_t bytes) const
 {
     const uint64_t payload = m_context.parameters.payloadBytes;
     const uint64_t packets = (bytes + payload - 1) / payload;
     const uint64_t last = bytes - (packets - 1) * payload;
-    return path.TravelPs(packets - 1, WireBytes(std::min(bytes, payload)), WireBytes(last)) +
-           LastAckPs(path);
+    return path.TravelPs(packets - 1, WireBytes(std::min(bytes, payload)), WireBytes(last));
+}
+
+template <class Size>
+int64_t
+RoceMessageTransport::IdealPs(const Pair& pair, const Size& size) const
+{
+    if (pair.ways.empty())
+    {
+        return TravelPs(pair.path, size) + LastAckPs(pair.path);
+    }
+    int64_t therePs = INT64_MAX;
+    int64_t backPs = INT64_MAX;
+    for (const RocePath& way : pair.ways)
+    {
+        therePs = std::min(therePs, TravelPs(way, size));
+        backPs = std::min(backPs, LastAckPs(way));
+    }
+    return therePs + backPs;
 }
 
 int64_t
-RoceMessageTransport::IdealPs(const RocePath& path, const RoceCut& cut) const
+RoceMessageTransport::TravelPs(const RocePath& path, const RoceCut& cut) const
 {
     // The parts take turns, so that all their full packets come before what is left of each.
     const uint64_t payload = m_context.parameters.payloadBytes;
@@ -145,7 +162,7 @@ RoceMessageTransport::IdealPs(const RocePath& path, const RoceCut& cut) const
     {
         frames.push_back({others, WireBytes(cut.partBytes % payload)});
     }
-    return path.TravelPs(frames) + LastAckPs(path);
+    return path.TravelPs(frames);
 }
 
 uint32_t
@@ -259,7 +276,12 @@ RoceMessageTransport::UpdatePath(Pair& pair)
     }
     if (m_context.parameters.packetsPart)
     {
-        pair.widest = RocePath::FindWidest(from, out, address.receiverHost);
+        const auto widest = RocePath::FindWidest(from, out, address.receiverHost);
+        pair.ways.assign(widest ? 1 : 0, widest.value_or(RocePath()));
+    }
+    else if (m_context.parameters.waysDiffer)
+    {
+        pair.ways = RocePath::FindEach(from, address.receiverHost);
     }
     pair.numbers = NumbersOf(pair.path);
     if (m_context.parameters.longestRoundTrip)
@@ -375,11 +397,11 @@ RoceMessageTransport::Send(const CollectiveMessage& message)
     if (m_parts)
     {
         const RoceCut cut(message.bytes, m_context.parameters.queuePairsPerPair);
-        timed.idealPs = IdealPs(pair.widest.value_or(pair.path), cut);
+        timed.idealPs = IdealPs(pair, cut);
         SendInParts(pair, timed, cut);
         return;
     }
-    timed.idealPs = IdealPs(pair.widest.value_or(pair.path), message.bytes);
+    timed.idealPs = IdealPs(pair, message.bytes);
     if (m_context.parameters.perMessage)
     {
         ChoosePath(pair.address, pair.messages++);

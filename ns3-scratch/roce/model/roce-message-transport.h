@@ -60,10 +60,6 @@ class RoceMessageTransport : public MessageTransport,
     int64_t GetLongestRoundTripPs();
     /// \param path a path \return its numbers for a sender
     RocePathNumbers NumbersOf(const RocePath& path) const;
-    /// \param path a path \param bytes of a message \return time it would take alone
-    int64_t IdealPs(const RocePath& path, uint64_t bytes) const;
-    /// \param path a path of all parts \param cut of a message \return time it would take alone
-    int64_t IdealPs(const RocePath& path, const RoceCut& cut) const;
 
   private:
     /// \return bytes on the line of a data packet
@@ -71,18 +67,27 @@ class RoceMessageTransport : public MessageTransport,
     /// \return what the last acknowledgement adds to the time of a message
     int64_t LastAckPs(const RocePath& path) const;
 
+    /// \param path a path of all parts \param cut of a message \return time to the last bit
+    int64_t TravelPs(const RocePath& path, const RoceCut& cut) const;
+    /// \param path a path \param bytes of a message \return time to the last bit
+    int64_t TravelPs(const RocePath& path, uint64_t bytes) const;
+
     /// What is known of an ordered pair of NPUs.
     struct Pair
     {
-        RoceAddress address;            //!< where the next queue pair is
-        RocePath path;                  //!< way of its data
-        std::optional<RocePath> widest; //!< what none of its packets is faster than, if they part
-        RocePathNumbers numbers;        //!< the same for a sender
+        RoceAddress address;        //!< where the next queue pair is
+        RocePath path;              //!< way of its data
+        std::vector<RocePath> ways; //!< what its messages may take, if that isn't `path` alone
+        RocePathNumbers numbers;    //!< the same for a sender
         std::vector<RoceQueuePair*> lasting; //!< its queue pairs by number, if they last; none yet
         uint32_t turn{0};                    //!< number of the one that comes next
         uint32_t messages{0};                //!< sent so far
     };
 
+    /// \param pair of NPUs \param size of a message: bytes, or its cut
+    /// \return time it would take alone over the fastest of the pair's ways
+    template <class Size>
+    int64_t IdealPs(const Pair& pair, const Size& size) const;
     /// \return what is known of a pair of NPUs, found out if need be
     Pair& GetPair(uint32_t sender, uint32_t receiver);
     /// Choose path and ports of a queue pair. \param number among all of its pair so far

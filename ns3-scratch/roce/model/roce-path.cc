@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <stdexcept>
 #include <string>
+#include <unordered_map>
 #include <utility>
 
 namespace ns3
@@ -15,6 +16,88 @@ namespace
 {
 constexpr double PS_TIMES_BITS = 8e12;   // picoseconds a byte takes at 1 bit/s
 constexpr uint32_t MOST_SWITCHES = 1000; // a longer path is a loop in the routing tables
+constexpr std::size_t MOST_WAYS = 64;    // of a pair; where more differ, a bound stands for them
+
+/// Lines of a way from the last to the first, and their delays.
+struct Tail
+{
+    int64_t delayPs{0};                   //!< sum of propagation delays
+    std::vector<const FabricPort*> lines; //!< the ports that send, in turn, the last one first
+
+    /// \param other a way \return whether frames take the same time on both
+    bool IsLike(const Tail& other) const
+    {
+        return delayPs == other.delayPs &&
+               std::equal(lines.begin(),
+                          lines.end(),
+                          other.lines.begin(),
+                          other.lines.end(),
+                          [](const FabricPort* one, const FabricPort* another) {
+                              return one->GetRateBps() == another->GetRateBps() &&
+                                     one->GetAnnouncedBytes() == another->GetAnnouncedBytes();
+                          });
+    }
+};
+
+/// The ways to one destination, each kind of them once.
+class Tails
+{
+  public:
+    /// \param destination host where the ways end
+    explicit Tails(uint32_t destination)
+        : m_destination(destination)
+    {
+    }
+
+    /// \param node a switch \return the ways from there
+    const std::vector<Tail>& From(FabricSwitch* node)
+    {
+        const auto [entry, isNew] = m_tails.try_emplace(node);
+        if (isNew)
+        {
+            const FabricRoutes::Ports choices = node->GetRoutes().Find(m_destination);
+            std::vector<const FabricPort*> ports;
+            for (uint32_t place = 0; place < choices.count; ++place)
+            {
+                ports.push_back(PeekPointer(node->GetPort(choices.first[place])));
+            }
+            m_tails[node] = Over(ports);
+        }
+        return m_tails[node];
+    }
+
+    /// \param ports that a node may take \return the ways by them
+    std::vector<Tail> Over(const std::vector<const FabricPort*>& ports)
+    {
+        std::vector<Tail> found;
+        for (const FabricPort* port : ports)
+        {
+            auto* next = dynamic_cast<FabricSwitch*>(port->GetReceiver());
+            static const std::vector<Tail> ARRIVED{Tail{}};
+            const std::vector<Tail> behind = next ? From(next) : ARRIVED;
+            for (Tail tail : behind)
+            {
+                tail.delayPs += port->GetDelayPs();
+                tail.lines.push_back(port);
+                if (std::none_of(found.begin(), found.end(), [&tail](const Tail& other) {
+                        return other.IsLike(tail);
+                    }))
+                {
+                    found.push_back(std::move(tail));
+                }
+                if (found.size() > MOST_WAYS)
+                {
+                    return found;
+                }
+            }
+        }
+        return found;
+    }
+
+  private:
+    uint32_t m_destination;                                       //!< where ways end
+    std::unordered_map<FabricSwitch*, std::vector<Tail>> m_tails; //!< ways from switches
+};
 } // namespace
 
 void
@@ -56,6 +139,36 @@ RocePath::Find(const FabricNetDevice& from, uint32_t port, uint32_t destination)
     }
 }
 
+std::vector<RocePath>
+RocePath::FindEach(const FabricNetDevice& from, uint32_t destination)
+{
+    std::vector<const FabricPort*> ports;
+    for (const uint32_t choice : from.GetChoices(destination))
+    {
+        ports.push_back(PeekPointer(from.GetPort(choice)));
+    }
+    std::vector<RocePath> found;
+    const std::vector<Tail> tails = Tails(destination).Over(ports);
+    if (tails.size() > MOST_WAYS)
+    {
+        if (auto bound = FindWidest(from, 0, destination); bound && !bound->width.empty())
+        {
+            bound->width.assign(bound->lines.size(), 1.0);
+            found.push_back(std::move(*bound));
+        }
+        return found;
+    }
+    for (const Tail& tail : tails)
+    {
+        RocePath& path = found.emplace_back();
+        std::for_each(tail.lines.rbegin(), tail.lines.rend(), [&path](const FabricPort* line) {
+            path.Append(line);
+        });
+        path.switches = tail.lines.size() - 1;
+    }
+    return found;
+}
+
 std::optional<RocePath>
 RocePath::FindWidest(const FabricNetDevice& from, uint32_t port, uint32_t destination)
 {
@@ -76,9 +189,14 @@ RocePath::FindWidest(const FabricNetDevice& from, uint32_t port, uint32_t destin
         const FabricPort* fastest = step.front();
         double rateBps = 0.0;
         int64_t delayPs = fastest->GetDelayPs();
+        uint32_t head = 0;
         std::vector<FabricSwitch*> switches;
         for (const FabricPort* line : step)
         {
+            const uint32_t bytes = line->GetAnnouncedBytes();
+            head = head == 0 || (bytes > 0 && bytes < head) ? bytes : head;
+            path.alike = path.alike && line->GetRateBps() == step.front()->GetRateBps() &&
+                         bytes == step.front()->GetAnnouncedBytes();
             rateBps += static_cast<double>(line->GetRateBps());
             delayPs = std::min(delayPs, line->GetDelayPs());
             fastest = line->GetRateBps() > fastest->GetRateBps() ? line : fastest;
@@ -91,6 +209,7 @@ RocePath::FindWidest(const FabricNetDevice& from, uint32_t port, uint32_t destin
         path.Append(fastest);
         path.delayPs += delayPs - fastest->GetDelayPs();
         path.width.push_back(rateBps / static_cast<double>(fastest->GetRateBps()));
+        path.heads.push_back(head > 0 ? head + FABRIC_LINE_GAP_BYTES : 0);
         oneWay = oneWay && step.size() == 1;
         if (switches.empty() || someArrive)
         {
@@ -162,6 +281,10 @@ RocePath::LinesPs(uint32_t wireBytes, bool back) const
 int64_t
 RocePath::ExactAnswerPs(uint32_t wireBytes) const
 {
+    if (!width.empty())
+    {
+        return delayPs + AlonePs(wireBytes, true);
+    }
     RocePathFrames sent(GetLines(true));
     sent.Send(1, wireBytes);
     return delayPs + sent.GetLastPs();
@@ -246,6 +369,49 @@ RocePath::TravelPs(const std::vector<RoceFrames>& frames) const
 }
 
 int64_t
+RocePath::ElsewherePs(uint32_t wireBytes, std::size_t line, bool back) const
+{
+    // The switch between two lines is behind the earlier one on the way there.
+    int64_t passedPs = 0;
+    for (std::size_t other = 0; other < lines.size(); ++other)
+    {
+        if (other == line)
+        {
+            continue;
+        }
+        const bool before = back ? other > line : other < line;
+        const uint32_t head = heads[other < line ? other : other - 1];
+        const bool cuts = head > 0 && wireBytes > head;
+        if (before || !cuts)
+        {
+            passedPs += lines[other]->TransmissionPs(cuts ? head : wireBytes);
+        }
+    }
+    return passedPs;
+}
+
+int64_t
+RocePath::AlonePs(uint32_t wireBytes, bool back) const
+{
+    if (alike)
+    {
+        RocePathFrames frame(GetLines(back));
+        frame.Send(1, wireBytes);
+        return frame.GetLastPs();
+    }
+    // The fastest line may not be the one that sends a frame on soonest: a switch can't cut through
+    // to a line that would run out of bits. So each line counts by itself.
+    int64_t longestPs = 0;
+    for (std::size_t line = 0; line < lines.size(); ++line)
+    {
+        longestPs =
+            std::max(longestPs,
+                     lines[line]->TransmissionPs(wireBytes) + ElsewherePs(wireBytes, line, back));
+    }
+    return longestPs;
+}
+
+int64_t
 RocePath::WidePs(const std::vector<RoceFrames>& frames) const
 {
     uint32_t smallest = UINT32_MAX;
@@ -255,12 +421,9 @@ RocePath::WidePs(const std::vector<RoceFrames>& frames) const
         if (group.count > 0)
         {
             smallest = std::min(smallest, group.wireBytes);
-            RocePathFrames alone(GetLines(false));
-            alone.Send(1, group.wireBytes);
-            longestPs = std::max(longestPs, alone.GetLastPs());
+            longestPs = std::max(longestPs, AlonePs(group.wireBytes, false));
         }
     }
-    const std::vector<RocePathFrames::Line> steps = GetLines(false);
     for (std::size_t line = 0; line < lines.size(); ++line)
     {
         int64_t allPs = 0;
@@ -269,23 +432,8 @@ RocePath::WidePs(const std::vector<RoceFrames>& frames) const
             allPs +=
                 static_cast<int64_t>(group.count) * lines[line]->TransmissionPs(group.wireBytes);
         }
-        // The first frame comes over the lines before, and the last goes over those behind.
-        int64_t passedPs = static_cast<int64_t>(static_cast<double>(allPs) / width[line]);
-        for (std::size_t other = 0; other < lines.size(); ++other)
-        {
-            const uint32_t head =
-                steps[other < line ? other : std::max<std::size_t>(other, 1) - 1].headWireBytes;
-            const bool cuts = head > 0 && smallest > head;
-            if (other < line)
-            {
-                passedPs += lines[other]->TransmissionPs(cuts ? head : smallest);
-            }
-            else if (other > line && !cuts)
-            {
-                passedPs += lines[other]->TransmissionPs(smallest);
-            }
-        }
-        longestPs = std::max(longestPs, passedPs);
+        const auto togetherPs = static_cast<int64_t>(static_cast<double>(allPs) / width[line]);
+        longestPs = std::max(longestPs, togetherPs + ElsewherePs(smallest, line, false));
     }
     return delayPs + longestPs;
 }

@@ -30,6 +30,12 @@ struct RocePath
     /// By line, how many times its rate all equal ways together have there; empty: there is one
     /// way.
     std::vector<double> width;
+    /// Of several ways, by line, wire bytes of a frame that the far end waits for before it sends
+    /// it on; 0: all.
+    std::vector<uint32_t> heads;
+    /// Of several ways, all lines of each step have one rate and lead to switches that cut through
+    /// alike.
+    bool alike{true};
 
     /**
      * \param from where it begins
@@ -55,6 +61,15 @@ struct RocePath
     static std::optional<RocePath> FindWidest(const FabricNetDevice& from,
                                               uint32_t port,
                                               uint32_t destination);
+
+    /**
+     * What a message takes that keeps to one of the equal ways, whichever that is.
+     * \param from where they begin
+     * \param destination host where they end
+     * \return each way once, ways of the same lines being one; where too many differ, a bound on
+     *         each; none where nothing leads there
+     */
+    static std::vector<RocePath> FindEach(const FabricNetDevice& from, uint32_t destination);
 
     /// \param line the next line that it takes
     void Append(const FabricPort* line);
@@ -93,6 +108,13 @@ struct RocePath
     std::vector<RocePathFrames::Line> GetLines(bool back) const;
     /// \param frames groups of frames \return the least time in which they come over several ways
     int64_t WidePs(const std::vector<RoceFrames>& frames) const;
+    /// \param wireBytes bytes of a frame \param line one of the lines \param back whether it goes
+    /// back
+    /// \return the least time of the frame on all other lines of several ways
+    int64_t ElsewherePs(uint32_t wireBytes, std::size_t line, bool back) const;
+    /// \param wireBytes bytes of a frame \param back whether it goes back
+    /// \return the least time of the frame by itself over several ways, without the delays
+    int64_t AlonePs(uint32_t wireBytes, bool back) const;
     /// \param wireBytes bytes of a frame on the line \param back whether it goes back
     /// \return its time on all lines, without the delays, whatever the ports round to
     double LinesPs(uint32_t wireBytes, bool back) const;

@@ -1,0 +1,172 @@
+"""The ways that a message may take: each of its equal ways, or a bound on what all of them carry together."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from graphlib import CycleError, TopologicalSorter
+from itertools import combinations
+from typing import NamedTuple
+
+from astra_ns3.config.network.packet_network import NetworkConfig
+from astra_ns3.topology.changes import Change, LinkTarget
+from astra_ns3.topology.graph import Graph, Link, Port
+from astra_ns3.topology.parts import Kind, is_regular, kinds_of_parts, parts_of
+from astra_ns3.topology.paths import cut_through_of, path, path_links
+from astra_ns3.topology.routes import RouteTables
+from astra_ns3.transport.roce import RoceParameters
+
+_PARTING = ("spray", "adaptive", "flowlet")
+"""Kinds of routing that choose again and again while a message is on its way."""
+_MOST_WAYS = 64
+"""Of a pair, as the native half has it: where more of its ways differ, a bound stands for them."""
+_MOST_HOSTS = 64
+"""Of a part whose hosts are asked pair by pair whether another part leads there, too."""
+
+
+class Way(NamedTuple):
+    """One way, or a bound on several: at each step the fastest line, the least delay, all rates together."""
+
+    delay_ps: int
+    rates_bps: tuple[int, ...]
+    cut_through: tuple[int, ...]
+    """Of each switch between two lines the bytes of a frame that it waits for before it sends it on, 0 for all."""
+    widths: tuple[float, ...] = ()
+    """By step, how many times its rate all lines that may be taken have together; empty: one way."""
+    alike: bool = True
+    """At each step of a bound all lines have one rate and lead to switches that cut through alike."""
+
+    def back(self) -> Way:
+        """Return the way of an answer."""
+        return Way(self.delay_ps, self.rates_bps[::-1], self.cut_through[::-1], self.widths[::-1], self.alike)
+
+
+def packets_part(config: NetworkConfig, roce: RoceParameters | None) -> bool:
+    """Return whether packets of a message may take different ways."""
+    split = roce is not None and roce.split_messages and roce.queue_pairs_per_pair > 1
+    return config.topology.routing.kind in _PARTING or split
+
+
+def ways_differ(graph: Graph, tables: RouteTables, changes: Sequence[Change] = ()) -> bool:
+    """Return whether equal ways between two hosts may have unlike lines; True where that isn't known."""
+    if any(isinstance(change.target, LinkTarget) and change.state.rate_bps is not None for change in changes):
+        return True
+    if any(link.a < graph.hosts and link.b < graph.hosts for link in graph.links):
+        return True
+    parts = parts_of(graph)
+    kinds = kinds_of_parts(graph, parts)
+    if not all(is_regular(kind) for kind in kinds.values()):
+        return True
+    if changes or len(set(kinds.values())) < 2:
+        return len(set(kinds.values())) > 1
+    hosts_of: dict[int, list[int]] = defaultdict(list)
+    for host in dict.fromkeys(graph.npu_host):
+        for part in {parts[port.peer] for port in graph.ports[host]}:
+            hosts_of[part].append(host)
+    largest = max(hosts_of, key=lambda part: len(hosts_of[part]))
+    others = [hosts for part, hosts in hosts_of.items() if part != largest]
+    return any(
+        len(hosts) > _MOST_HOSTS
+        or any(_kinds_towards(graph, tables, parts, kinds, pair) > 1 for pair in combinations(hosts, 2))
+        for hosts in others
+    )
+
+
+def _kinds_towards(
+    graph: Graph, tables: RouteTables, parts: Sequence[int], kinds: Mapping[int, Kind], pair: tuple[int, int]
+) -> int:
+    """Return how many kinds of parts lead from a host to another one at the same cost."""
+    source, destination = pair
+    ports = [graph.ports[source][port] for port in tables.towards(source, destination)]
+    return len({kinds[parts[port.peer]] for port in ports})
+
+
+def plain_way(graph: Graph, tables: RouteTables, source: int, destination: int) -> Way:
+    """Return the first of the shortest paths; raises InputError if nothing leads there."""
+    links = path_links(graph, path(graph, tables, source, destination))
+    return Way(
+        sum(link.delay_ps for link in links), tuple(link.rate_bps for link in links), cut_through_of(graph, links)
+    )
+
+
+def single_ways(graph: Graph, tables: RouteTables, source: int, destination: int) -> tuple[Way, ...]:
+    """Return each of the equal ways once, ways of the same lines being one; where too many differ, a bound on each.
+
+    Raises InputError if nothing leads there.
+    """
+    onward = _onward(graph, tables, source, destination)
+    before = TopologicalSorter({node: [port.peer for port in ports] for node, ports in onward.items()})
+    try:
+        order = [node for node in before.static_order() if node != destination]
+    except CycleError:
+        return (plain_way(graph, tables, source, destination),)
+    behind: dict[int, tuple[Way, ...]] = {destination: (Way(0, (), ()),)}
+    for node in order:
+        found = dict.fromkeys(_longer(graph, port, way) for port in onward[node] for way in behind[port.peer])
+        if len(found) > _MOST_WAYS:
+            bound = widest_way(graph, tables, source, destination)
+            return (bound._replace(widths=(1.0,) * len(bound.rates_bps)),)
+        behind[node] = tuple(found)
+    return behind[source] or (plain_way(graph, tables, source, destination),)
+
+
+def _onward(graph: Graph, tables: RouteTables, source: int, destination: int) -> dict[int, list[Port]]:
+    """Return the ports that each node on some equal way may take, one for each line."""
+    found: dict[int, list[Port]] = {}
+    nodes = [source]
+    while nodes:
+        node = nodes.pop()
+        if node in found or node == destination:
+            continue
+        found[node] = [graph.ports[node][port] for port in dict.fromkeys(tables.towards(node, destination))]
+        nodes += [port.peer for port in found[node]]
+    return found
+
+
+def _longer(graph: Graph, port: Port, way: Way) -> Way:
+    """Return the way that takes a port's line, then ``way``."""
+    link = graph.links[port.link]
+    heads = (_head_bytes(graph, port.peer), *way.cut_through) if way.rates_bps else ()
+    return Way(link.delay_ps + way.delay_ps, (link.rate_bps, *way.rates_bps), heads)
+
+
+def _head_bytes(graph: Graph, node: int) -> int:
+    return graph.switch_configs[node - graph.hosts].cut_through_bytes or 0 if node >= graph.hosts else 0
+
+
+def widest_way(graph: Graph, tables: RouteTables, source: int, destination: int) -> Way:
+    """Return a bound on all equal ways together; the plain way where there is one only.
+
+    Where equal ways have different numbers of lines the bound ends with the shortest of them: what lies behind is not
+    on every way. Raises InputError if nothing leads there.
+    """
+    steps = _steps(graph, tables, source, destination)
+    if steps is None or all(len(step) == 1 for step in steps):
+        return plain_way(graph, tables, source, destination)
+    links = [[graph.links[port.link] for port in step] for step in steps]
+    heads = [{_head_bytes(graph, port.peer) for port in step} for step in steps[:-1]]
+    fastest = [max(link.rate_bps for link in step) for step in links]
+    return Way(
+        sum(min(link.delay_ps for link in step) for step in links),
+        tuple(fastest),
+        tuple(min((head for head in step if head), default=0) for step in heads),
+        tuple(sum(link.rate_bps for link in step) / rate for step, rate in zip(links, fastest, strict=True)),
+        all(_one_rate(step) for step in links) and all(len(step) == 1 for step in heads),
+    )
+
+
+def _one_rate(links: Sequence[Link]) -> bool:
+    return len({link.rate_bps for link in links}) == 1
+
+
+def _steps(graph: Graph, tables: RouteTables, source: int, destination: int) -> list[list[Port]] | None:
+    """Return the lines of each step of all equal ways, as far as all of them go; None if they lead nowhere."""
+    nodes: list[int] = [source]
+    steps: list[list[Port]] = []
+    while not steps or all(node >= graph.hosts for node in nodes):
+        taken = [graph.ports[node][port] for node in nodes for port in dict.fromkeys(tables.towards(node, destination))]
+        if not taken or len(steps) > graph.nodes:
+            return None
+        nodes = list(dict.fromkeys(one.peer for one in taken))
+        steps.append(taken)
+    return steps

@@ -1,0 +1,48 @@
+"""Parts of a network: switches and hosts that stay joined once hosts forward nothing."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+from astra_ns3.topology.graph import Graph
+
+Kind = frozenset[tuple[object, ...]]
+"""All that tells ways through a part apart: lines to hosts, lines between switches, how switches cut through."""
+
+
+def parts_of(graph: Graph) -> Sequence[int]:
+    """Return the part of each node. Joined switches are one part; a host is a part of its own."""
+    part = list(range(graph.nodes))
+
+    def top(node: int) -> int:
+        while part[node] != node:
+            part[node] = part[part[node]]
+            node = part[node]
+        return node
+
+    for link in graph.links:
+        if link.a >= graph.hosts and link.b >= graph.hosts:
+            part[top(link.a)] = top(link.b)
+    return [top(node) for node in range(graph.nodes)]
+
+
+def kinds_of_parts(graph: Graph, parts: Sequence[int]) -> dict[int, Kind]:
+    """Return the kind of each part that has switches. Two parts of one kind have the same lines and switches."""
+    found: dict[int, set[tuple[object, ...]]] = defaultdict(set)
+    for link in graph.links:
+        ends = [end for end in (link.a, link.b) if end >= graph.hosts]
+        for end in ends:
+            found[parts[end]].add(("line", len(ends), link.rate_bps, link.delay_ps, link.cost))
+    for number, config in enumerate(graph.switch_configs):
+        found[parts[graph.hosts + number]].add(("cut-through", config.cut_through_bytes))
+    return {part: frozenset(kind) for part, kind in found.items()}
+
+
+def is_regular(kind: Kind) -> bool:
+    """Return whether all equal ways through a part of this kind are alike.
+
+    They are where its lines to hosts are all alike, its lines between switches too, and its switches cut through alike.
+    """
+    features = [feature[:2] if feature[0] == "line" else feature[:1] for feature in kind]
+    return len(features) == len(set(features))
