@@ -42,7 +42,8 @@ FLOORS = {
     "network.analytical": 9,
     "network.registry": 10,
     "system": 8,
-    "workload": 9,
+    "workload": 8,
+    "playing": 9,
     "report": 10,
     "experiments": 11,
     "studies": 12,
@@ -143,7 +144,7 @@ def test_imports_point_down() -> None:
         ("astra_ns3.config.core.model", "from astra_ns3.config.system import SystemConfig"),
         ("astra_ns3.system.layer", "import astra_ns3.network.ns3.backend"),
         ("astra_ns3.network.analytical.backend", "import astra_ns3.network.ns3.build"),
-        ("astra_ns3.workload.driver", "from astra_ns3.network.registry import create_backend"),
+        ("astra_ns3.playing.loops.training_driver", "from astra_ns3.network.registry import create_backend"),
         ("astra_ns3.report.tables", "def f():\n    from astra_ns3.experiments import run"),
     ],
 )

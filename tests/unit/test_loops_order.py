@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.workload import Layer, Pass, Workload
 from astra_ns3.errors import InputError
+from astra_ns3.playing.dry_run.counting import collective_requests
+from astra_ns3.playing.loops.loop_programs import Programs
+from astra_ns3.playing.loops.loops import TEXT_LOOPS, loop_of
+from astra_ns3.playing.loops.steps import Steps
+from astra_ns3.playing.programs.operations import Compute, Issue, Move, Wait, WaitAny
+from astra_ns3.playing.programs.roles import EVERYBODY, Role
 from astra_ns3.system.communicator import Communicator
 from astra_ns3.system.request import CollectiveRequest, Handle
-from astra_ns3.workload.dry_run import collective_requests
-from astra_ns3.workload.loops import TEXT_LOOPS, loop_of
-from astra_ns3.workload.operations import Compute, Issue, Move, Wait, WaitAny
-from astra_ns3.workload.programs import Programs
-from astra_ns3.workload.roles import EVERYBODY, Role
-from astra_ns3.workload.steps import Steps
 
 SHORT = {"forward": "f", "weight gradient": "w", "input gradient": "i"}
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from astra_ns3.config.workload import ParallelGroup, Workload
 from astra_ns3.errors import InputError
 from astra_ns3.system.groups import Grid
-from astra_ns3.workload.parallel_groups import parallel_groups
-from astra_ns3.workload.parallelism import parallelism_of
+from astra_ns3.workload.loops.parallel_groups import parallel_groups
+from astra_ns3.workload.loops.parallelism import parallelism_of
 
 LOOP = "SIMAI_TRANSFORMER"
 TENSOR, DATA = ParallelGroup.TENSOR, ParallelGroup.DATA
