@@ -43,6 +43,7 @@ FLOORS = {
     "network.registry": 10,
     "system": 8,
     "workload": 8,
+    "workload.grids": 8,
     "playing": 9,
     "report": 10,
     "experiments": 11,

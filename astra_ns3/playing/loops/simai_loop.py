@@ -63,9 +63,10 @@ class _Stage:
     def __init__(self, steps: Steps, role: Role) -> None:
         assert steps.groups is not None
         self._steps = steps
-        self._groups = steps.groups
+        self._groups = steps.groups.groups
+        self._communicators = steps.groups
         self._role = role
-        self._pipeline = Pipeline(steps, role, steps.groups.batches) if steps.groups.batches else None
+        self._pipeline = Pipeline(steps, role, self._groups.batches) if self._groups.batches else None
 
     def one_pass(self, number: int) -> Program:
         """A training pass."""
@@ -113,7 +114,7 @@ class _Stage:
         if part.collective is None:
             return
         group = part.group or USUAL_GROUPS[kind]
-        communicator = self._groups.communicator(group, self._role.number)
+        communicator = self._communicators.of(group, self._role.number)
         # An all-gather's bytes are its output's there, and what each NPU brings here.
         gathers = part.collective is CollectiveKind.ALL_GATHER
         bytes = -(-part.bytes // self._groups.sizes[group]) if gathers else part.bytes
