@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from astra_ns3.config.core.collective_kind import CollectiveKind
-from astra_ns3.config.workload import Workload
+from astra_ns3.config.workload import PassKind, Workload
 from astra_ns3.errors import InputError
-from astra_ns3.network.records import PassKind
 from astra_ns3.playing.loops.simai_pipeline import Pipeline
 from astra_ns3.playing.loops.steps import FORWARD, INPUT_GRADIENT, MOVE, WEIGHT_GRADIENT, Steps, pass_of
 from astra_ns3.playing.programs.operations import Program

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from astra_ns3.config.workload import Layer, Pass, Workload
-from astra_ns3.network.records import Label, PassKind
+from astra_ns3.config.workload import Layer, Pass, PassKind, Workload
+from astra_ns3.network.records import Label
 from astra_ns3.playing.loops.group_communicators import GroupCommunicators
 from astra_ns3.playing.programs.operations import Compute, Issue, Move, Program, Wait, WaitAny
 from astra_ns3.playing.programs.roles import Role

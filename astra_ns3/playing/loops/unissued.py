@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from astra_ns3.config.workload import Workload
-from astra_ns3.network.records import PassKind
+from astra_ns3.config.workload import PassKind, Workload
 from astra_ns3.playing.dry_run.counting import collective_requests
 from astra_ns3.playing.loops.loop_programs import Programs
 from astra_ns3.workload.loops.loop_kinds import SIMAI_LOOPS

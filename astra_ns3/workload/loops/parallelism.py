@@ -33,8 +33,8 @@ def parallelism_of(workload: Workload, dimensions: Sequence[int]) -> Parallelism
     """Who communicates with whom in ``workload`` on a grid of ``dimensions`` (sizes, lowest first).
 
     ``workload.loop`` is one of :data:`~astra_ns3.workload.loops.loop_kinds.LOOPS`, or the user's own, whose layers go
-    over all dimensions unless they have a policy. Raises InputError if its groups of NPUs don't fit, or a layer's policy
-    isn't known.
+    over all dimensions unless they have a policy. Raises InputError if its groups of NPUs don't fit, or a layer's
+    policy isn't known.
     """
     if workload.loop in SIMAI_LOOPS:
         groups = parallel_groups(workload, dimensions)
