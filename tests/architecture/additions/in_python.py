@@ -104,7 +104,7 @@ class Nap:
     time_ns: int
     source: str = "nap"
 ''',
-        "astra_ns3/workload/nap_driver.py": '''"""Plays naps."""
+        "astra_ns3/playing/loops/nap_driver.py": '''"""Plays naps."""
 
 from astra_ns3.playing.loops.training_driver import TrainingDriver
 
