@@ -24,8 +24,8 @@ from astra_ns3.experiments.costs import (
 from astra_ns3.experiments.inputs import Inputs
 from astra_ns3.experiments.traffic import joined_pairs
 from astra_ns3.memory import require_memory
+from astra_ns3.playing.dry_run.counting import request_kind
 from astra_ns3.units import format_bytes
-from astra_ns3.workload.dry_run import request_kind
 
 
 @dataclass(frozen=True)

@@ -14,15 +14,15 @@ from astra_ns3.collectives.schedule_files import Tell, silent
 from astra_ns3.config.core.compatibility import Compatibility
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.errors import InputError
+from astra_ns3.playing.dry_run.counting import Counts, RequestKind, counted_messages, counted_requests, request_kind
+from astra_ns3.playing.dry_run.deadlock import check_programs
+from astra_ns3.playing.programs.role_programs import RolePrograms
 from astra_ns3.system.collective_planner import CollectivePlanner, ground_of
 from astra_ns3.system.communicator import Communicator
 from astra_ns3.system.groups import Grid
 from astra_ns3.system.launches import schedule_of
 from astra_ns3.system.messages import INVITATION_BYTES, message_schedule
 from astra_ns3.units import LARGEST_INTEGER, format_bytes
-from astra_ns3.workload.deadlock import check_programs
-from astra_ns3.workload.dry_run import Counts, RequestKind, counted_messages, counted_requests, request_kind
-from astra_ns3.workload.role_programs import RolePrograms
 
 
 @dataclass(frozen=True)

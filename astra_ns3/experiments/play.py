@@ -29,7 +29,7 @@ from astra_ns3.network.ideal.choice import ideal_of
 from astra_ns3.network.recorded import TableSink
 from astra_ns3.network.records import RecorderOptions, RunRecords
 from astra_ns3.network.registry import check_given, create_backend
-from astra_ns3.workload.driving import Driver
+from astra_ns3.playing.drivers.driver import Driver
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 from astra_ns3.experiments.forecast import backend_costs
 from astra_ns3.experiments.inputs import Inputs
 from astra_ns3.network.api import NetworkBackend
-from astra_ns3.workload.driving import Driver
+from astra_ns3.playing.drivers.driver import Driver
 
 _SECONDS_PER_BYTE = 5e-9
 """Of wall time, about that of a packet of a kilobyte."""

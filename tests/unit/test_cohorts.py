@@ -7,12 +7,12 @@ from typing import Any, cast
 
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.network.records import Label
+from astra_ns3.playing.player.cohort import Cohort, Member, shares
+from astra_ns3.playing.player.cohort_player import CohortPlayer
+from astra_ns3.playing.player.tape import Tape
+from astra_ns3.playing.programs.operations import Compute, Issue, Posting, Program, Wait, WaitAny
 from astra_ns3.system.launch_buffer import LaunchBuffer
 from astra_ns3.system.request import CollectiveRequest, Handle
-from astra_ns3.workload.cohort import Cohort, Member, shares
-from astra_ns3.workload.cohort_player import CohortPlayer
-from astra_ns3.workload.operations import Compute, Issue, Posting, Program, Wait, WaitAny
-from astra_ns3.workload.tape import Tape
 
 REQUEST = CollectiveRequest(CollectiveKind.ALL_REDUCE, 8, Label())
 

@@ -52,7 +52,7 @@ from astra_ns3.system.file import json_schema as system_schema
 from astra_ns3.units import parse_byte_rate, parse_bytes, parse_flops, parse_time_ps
 from astra_ns3.workload.computing.registry import CLOCKS
 from astra_ns3.workload.computing.table_file import COORDINATES, TIMES
-from astra_ns3.workload.loops import LOOPS
+from astra_ns3.workload.loops.loop_kinds import LOOPS
 from astra_ns3.workload.training.schedules import SCHEDULES
 
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("docs/**/*.md"))]

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.network.records import Label
+from astra_ns3.playing.player import tape as tapes
+from astra_ns3.playing.player.tape import Tape
+from astra_ns3.playing.programs.operations import Compute, Issue, Move, Program, Wait, WaitAny
 from astra_ns3.system.request import CollectiveRequest, Handle
-from astra_ns3.workload import tape as tapes
-from astra_ns3.workload.operations import Compute, Issue, Move, Program, Wait, WaitAny
-from astra_ns3.workload.tape import Tape
 
 REQUEST = CollectiveRequest(CollectiveKind.ALL_REDUCE, 8, Label())
 

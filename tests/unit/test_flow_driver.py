@@ -11,9 +11,9 @@ from astra_ns3.errors import InputError, LimitReached, SimulationStalled
 from astra_ns3.experiments.isolated.snapshot import Accumulated, SnapshotTaker
 from astra_ns3.network.api import Limits
 from astra_ns3.network.recorded import COMPLETIONS, Columns, RecordedTable
-from astra_ns3.workload.flows.driver import FlowDriver
-from astra_ns3.workload.flows.goodput import DeliveryCurve
-from astra_ns3.workload.flows.totals import flow_totals, percentile, size_class
+from astra_ns3.playing.flows.flow_driver import FlowDriver
+from astra_ns3.playing.flows.goodput import DeliveryCurve
+from astra_ns3.playing.flows.totals import flow_totals, percentile, size_class
 
 LATENCY_PS, PS_PER_BYTE = 1_000_000, 10
 

@@ -37,7 +37,7 @@ from astra_ns3.experiments.metadata import VARYING_KEYS
 from astra_ns3.experiments.saving import save
 from astra_ns3.network.api import Limits, NetworkListener
 from astra_ns3.network.recorded import FLOWS
-from astra_ns3.workload.driver import TrainingDriver
+from astra_ns3.playing.loops.training_driver import TrainingDriver
 
 DYING_BEAT = 20
 """After as many beats as InterruptedBackend's, so that the two can be compared."""

@@ -37,7 +37,7 @@ from astra_ns3.experiments.request import RunRequest
 from astra_ns3.experiments.watch import Watch
 from astra_ns3.network.api import NetworkBackend
 from astra_ns3.network.recorded import Columns, RecordedTable
-from astra_ns3.workload.driving import Driver
+from astra_ns3.playing.drivers.driver import Driver
 
 _PR_SET_PDEATHSIG = 1
 _KILLED_FIRST = "500"

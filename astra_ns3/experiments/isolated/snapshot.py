@@ -20,7 +20,7 @@ from astra_ns3.network.records import (
     RoleTimes,
     RunRecords,
 )
-from astra_ns3.workload.driving import Driver
+from astra_ns3.playing.drivers.driver import Driver
 
 MOST_SHARE = 0.01
 """Of the wall time that may go into taking snapshots: a large run takes them more rarely."""

@@ -32,7 +32,7 @@ from astra_ns3.workload.files.simai_header import (
     unknown_key,
     without_simai_keys,
 )
-from astra_ns3.workload.loops import LOOPS, SIMAI_LOOPS
+from astra_ns3.workload.loops.loop_kinds import LOOPS, SIMAI_LOOPS
 
 KINDS = (*TEXT_FORMAT_KINDS, CollectiveKind.BROADCAST)
 SUFFIXES = {"": None, "_EP": ParallelGroup.EXPERT, "_DP_EP": ParallelGroup.EXPERT_DATA}

@@ -104,9 +104,9 @@ class Nap:
     time_ns: int
     source: str = "nap"
 ''',
-        "astra_ns3/workload/nap_driver.py": '''"""Plays naps."""
+        "astra_ns3/playing/loops/nap_driver.py": '''"""Plays naps."""
 
-from astra_ns3.workload.driver import TrainingDriver
+from astra_ns3.playing.loops.training_driver import TrainingDriver
 
 
 class NapDriver(TrainingDriver):
@@ -152,7 +152,7 @@ assert job_of(Nap(70)).shape()[:2] == ("nap", 1)
 LOOP = Recipe(
     row="training loop",
     lines={
-        "astra_ns3/workload/loops.py": (
+        "astra_ns3/playing/loops/loops.py": (
             (
                 "def distributed_inference(",
                 '''def forwards_then_sync(steps: Steps, role: Role) -> Program:
@@ -165,16 +165,19 @@ LOOP = Recipe(
 
 def distributed_inference(''',
             ),
+            ('    "MODEL": Loop(', '    "FORWARDS": Loop(forwards_then_sync),\n    "MODEL": Loop('),
+        ),
+        "astra_ns3/workload/loops/loop_kinds.py": (
             (
-                '    "MODEL": Loop(',
-                '    "FORWARDS": Loop(forwards_then_sync, dimensions=data_only, options=_BOTTOM),\n    "MODEL": Loop(',
+                '    "MODEL": LoopKind(',
+                '    "FORWARDS": LoopKind(dimensions=data_only, options=_BOTTOM),\n    "MODEL": LoopKind(',
             ),
-        )
+        ),
     },
     check="""
-from astra_ns3.workload.dry_run import collective_requests
+from astra_ns3.playing.dry_run.counting import collective_requests
 from astra_ns3.workload.files.astra_sim import format_workload, parse_workload
-from astra_ns3.workload.programs import Programs
+from astra_ns3.playing.loops.loop_programs import Programs
 
 text = "FORWARDS 0\\n2\\na -1 5 NONE 0 5 NONE 0 5 ALLREDUCE 64 0\\nb -1 5 NONE 0 5 NONE 0 5 NONE 0 0\\n"
 workload = parse_workload(text)
@@ -208,9 +211,9 @@ SCHEDULES: Mapping[''',
     check="""
 from pathlib import Path
 
-from astra_ns3.workload.deadlock import check_programs
+from astra_ns3.playing.dry_run.deadlock import check_programs
 from astra_ns3.workload.models.workload import read_model
-from astra_ns3.workload.training.making import training_programs
+from astra_ns3.playing.training.making import training_programs
 
 Path("model.yaml").write_text(
     "kind: transformer\\nname: small\\nmodel: {layers: 2, hidden: 64, heads: 4, vocabulary: 100}\\n"
@@ -290,9 +293,9 @@ def square_totals(file: SquareFile) -> Totals:
     check="""
 from pathlib import Path
 
-from astra_ns3.workload.deadlock import check_programs
+from astra_ns3.playing.dry_run.deadlock import check_programs
 from astra_ns3.workload.models.workload import read_model
-from astra_ns3.workload.training.making import training_programs
+from astra_ns3.playing.training.making import training_programs
 
 Path("model.yaml").write_text("kind: square\\nname: small\\nmodel: {size: 64}\\n")
 model = read_model("model.yaml")
@@ -331,7 +334,7 @@ assert found.scheduling_policy in POLICIES
 OPERATION = Recipe(
     row="operation of a loop",
     lines={
-        "astra_ns3/workload/operations.py": (
+        "astra_ns3/playing/programs/operations.py": (
             (
                 "Posting = Issue | Send | Receive\n",
                 '''@dataclass(frozen=True)
@@ -362,11 +365,12 @@ Posting = Issue | Send | Receive
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.network.records import Label
 from astra_ns3.system.request import CollectiveRequest
-from astra_ns3.workload.deadlock import check_programs
+from astra_ns3.playing.dry_run.deadlock import check_programs
 from astra_ns3.workload.files.astra_sim import parse_workload
-from astra_ns3.workload.loops import LOOPS, Loop
-from astra_ns3.workload.operations import Issue, Waiting, WaitAll
-from astra_ns3.workload.programs import Programs
+from astra_ns3.playing.loops.loops import Loop
+from astra_ns3.workload.loops.loop_kinds import LOOPS
+from astra_ns3.playing.programs.operations import Issue, Waiting, WaitAll
+from astra_ns3.playing.loops.loop_programs import Programs
 
 
 def program(steps, role):
