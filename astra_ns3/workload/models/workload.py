@@ -13,7 +13,7 @@ from astra_ns3.config.model.file import ModelFile, read_model_file
 from astra_ns3.config.training_plan import Elements, Sharding, TrainingPlan
 from astra_ns3.errors import InputError
 from astra_ns3.workload.computing.clock import Clock, named
-from astra_ns3.workload.computing.registry import clock_of, guesses
+from astra_ns3.workload.computing.clocks import clock_of, guesses
 from astra_ns3.workload.models.cutting import boundary_bytes, cut, uneven_rest
 from astra_ns3.workload.models.degrees import degrees_of, micro_batches_of
 from astra_ns3.workload.models.idle import idle_keys
