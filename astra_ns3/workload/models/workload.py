@@ -17,8 +17,8 @@ from astra_ns3.workload.computing.clocks import clock_of, guesses
 from astra_ns3.workload.models.cutting import boundary_bytes, cut, uneven_rest
 from astra_ns3.workload.models.degrees import degrees_of, micro_batches_of
 from astra_ns3.workload.models.idle import idle_keys
+from astra_ns3.workload.models.model_kinds import parts_of, totals_of
 from astra_ns3.workload.models.parts import Totals
-from astra_ns3.workload.models.registry import parts_of, totals_of
 from astra_ns3.workload.training.scaling import scaled_plan
 from astra_ns3.workload.training.schedules import SCHEDULES, Position, WorkKind, order_of
 

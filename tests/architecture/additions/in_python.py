@@ -281,7 +281,7 @@ def square_totals(file: SquareFile) -> Totals:
             ),
             ("ModelFile = TransformerFile", "ModelFile = SquareFile | TransformerFile"),
         ),
-        "astra_ns3/workload/models/registry.py": (
+        "astra_ns3/workload/models/model_kinds.py": (
             (
                 "from astra_ns3.workload.models.transformer.build",
                 "from astra_ns3.workload.models.square import square_parts, square_totals\n"
