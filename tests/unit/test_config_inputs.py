@@ -17,7 +17,7 @@ from astra_ns3.network.plan import plan_network
 from astra_ns3.system.file import read_system
 from astra_ns3.transport.check import check_transport
 from astra_ns3.transport.tcp import tcp_parameters
-from astra_ns3.workload.files import registry
+from astra_ns3.workload.files import workload_formats as registry
 from astra_ns3.workload.files.astra_sim import read_workload
 
 INPUTS = Path(__file__).parents[2] / "inputs"
