@@ -20,7 +20,7 @@ from astra_ns3.experiments.progress import ProgressSink
 from astra_ns3.network.api import Limits
 from astra_ns3.network.registry import takes
 from astra_ns3.units import PS_PER_SECOND, parse_bytes, parse_time_ps
-from astra_ns3.workload.files.registry import AnyWorkload
+from astra_ns3.workload.files.workload_formats import AnyWorkload
 
 LARGEST_SEED = 2**32 - 1
 """ns-3's seeds have 32 bits, and 0 is not one."""
