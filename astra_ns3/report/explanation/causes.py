@@ -143,7 +143,8 @@ class Causes:
     def _of_ready(self, event: Event) -> Iterator[Cause]:
         """An NPU had handled what it had to, or begun: it sent, or was done with its part."""
         yield from self._of_handled(event)
-        yield from self._of_early(event)
+        if self._tables.has_messages:
+            yield from self._of_early(event)
 
     def _of_handled(self, event: Event) -> Iterator[Cause]:
         """The same, without messages that had come early."""
