@@ -246,23 +246,38 @@ class Tables:
             if row != phase and self.phase_chunk[row] == chunk and self.phase_end[row] == time_ps
         ]
 
-    def handling_ps(self, instance: int, npu: int) -> list[int]:
-        """What messages of a part may cost their receiver, and its start: the delay, and with a reduction."""
+    def handling_ps(self, instance: int, npu: int, size_bytes: int = 0) -> set[int]:
+        """Return what a message of a size may cost a part: the delay, or a reduction too; size 0: what a start may."""
         phase = self.phase(instance, npu)
         if self.rules.messages_by_arrival and phase >= 0 and self.phase_dimension[phase] < 0:
-            return [0]
-        sizes = set(self.bytes[self._received.rows(self.part(instance, npu))].tolist()) if self.has_messages else set()
-        reductions = {REDUCTION_MEMORY_ACCESSES * (size // self._reduction_bytes_per_ns) * PS_PER_NS for size in sizes}
-        return sorted({delay_ps + cost_ps for delay_ps in self._delays_ps for cost_ps in {0, *reductions}})
+            return {0}
+        reduction_ps = REDUCTION_MEMORY_ACCESSES * (size_bytes // self._reduction_bytes_per_ns) * PS_PER_NS
+        return {delay_ps + cost_ps for delay_ps in self._delays_ps for cost_ps in (0, reduction_ps)}
+
+    def costs_ps(self, instance: int, npu: int) -> dict[int, int]:
+        """Return what messages of a part may cost, rising, each with when the first message that may cost it came."""
+        if not self.has_messages:
+            return {}
+        rows = self._received.rows(self.part(instance, npu))  # in the order of their ends
+        sizes, firsts = np.unique(self.bytes[rows], return_index=True)
+        found: dict[int, int] = {}
+        for size_bytes, end_ps in zip(sizes.tolist(), self.end[rows[firsts]].tolist(), strict=True):
+            for cost_ps in self.handling_ps(instance, npu, size_bytes):
+                found[cost_ps] = min(end_ps, found.get(cost_ps, end_ps))
+        return dict(sorted(found.items()))
 
     @property
     def has_messages(self) -> bool:
         """Whether single messages were recorded."""
         return self.messages is not None
 
-    def received_at(self, instance: int, npu: int, time_ps: int) -> list[int]:
-        """The messages of an instance that arrived at an NPU then, the last first."""
-        return self._received.rows_at(self.part(instance, npu), time_ps)
+    def handled_at(self, instance: int, npu: int, time_ps: int) -> Iterator[int]:
+        """Return the messages of a part that may have been handled then, at once as they came, the last first."""
+        part = self.part(instance, npu)
+        for cost_ps in self.costs_ps(instance, npu):
+            for message in self._received.rows_at(part, time_ps - cost_ps):
+                if cost_ps in self.handling_ps(instance, npu, int(self.bytes[message])):
+                    yield message
 
     def count_received(self, instance: int, npu: int, time_ps: int) -> int:
         """How many messages of an instance had arrived at an NPU before."""
