@@ -219,7 +219,8 @@ def test_every_part_of_an_account_has_a_look_of_its_own() -> None:
     from astra_ns3.report.pictures.accounts import PARTS as DRAWN
 
     assert tuple(DRAWN) == PARTS
-    assert len({(colour, hatched) for _, colour, hatched in DRAWN.values()}) == len(PARTS)
+    assert len({(colour, hatched) for _, colour, hatched, _ in DRAWN.values()}) == len(PARTS)
+    assert len({on_page for *_, on_page in DRAWN.values()}) == len(PARTS)
 
 
 def test_the_timeline_has_each_npus_computing_and_waiting(folder: Path) -> None:

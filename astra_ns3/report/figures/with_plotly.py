@@ -109,7 +109,7 @@ def _bars(series: Bars, panel: Panel) -> Data:
 
 
 def _spans(series: Spans, x: Axis) -> Data:
-    span = f"from %{{base}} for %{{x}} {x.unit}"
+    span = f"from %{{base}} to %{{x}} {x.unit}"  # of a bar with a base, x is where it ends
     return {
         "type": "bar",
         "orientation": "h",

@@ -6,26 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from astra_ns3.network.recorded import PARTS as COLUMNS
 from astra_ns3.report.explanation.parts import PARTS as WORDS
+from astra_ns3.report.figures import style
 from astra_ns3.report.figures.curves import Real
 from astra_ns3.report.figures.figure import Axis, Bars, Figure, Panel, Series, Words
-from astra_ns3.report.figures.style import (
-    BLACK,
-    BLUE,
-    GREEN,
-    GREY,
-    ORANGE,
-    PURPLE,
-    SKY,
-    VERMILION,
-    YELLOW,
-    cut,
-    labels,
-    short_part,
-    shortened,
-    time_unit,
-)
 from astra_ns3.report.pictures.kind import COLUMN_INCHES, Choice, Kind, Section
 from astra_ns3.report.pictures.shown import Missing, Shown, having
 from astra_ns3.report.records import COLLECTIVES, Recorded, needed
@@ -33,36 +17,21 @@ from astra_ns3.report.tables import Numbers, Records, is_of_flows
 from astra_ns3.units import format_time
 
 MOST_GROUPS = 12
-PARTS: Mapping[str, tuple[str, str, bool]] = {
-    "turn_ps": ("turn", SKY, False),
-    "window_ps": ("window", PURPLE, False),
-    "pacing_ps": ("pacing", ORANGE, False),
-    "nic_paused_ps": ("NIC paused", VERMILION, True),
-    "nic_queue_ps": ("NIC queue", YELLOW, False),
-    "transport_ps": ("TCP", PURPLE, True),
-    "lost_ps": ("lost", BLACK, False),
-    "switch_queue_ps": ("switch queue", BLUE, False),
-    "switch_paused_ps": ("switch paused", VERMILION, False),
-    "serialisation_ps": ("serialisation", GREEN, False),
-    "propagation_ps": ("propagation", GREY, False),
-    "acknowledgement_ps": ("acknowledgement", GREY, True),
+PARTS: Mapping[str, tuple[str, str, bool, str]] = {
+    "turn_ps": ("turn", style.SKY, False, style.GREY),
+    "window_ps": ("window", style.PURPLE, False, style.PURPLE),
+    "pacing_ps": ("pacing", style.ORANGE, False, style.YELLOW),
+    "nic_paused_ps": ("NIC paused", style.VERMILION, True, "#8F3F00"),
+    "nic_queue_ps": ("NIC queue", style.YELLOW, False, style.ORANGE),
+    "transport_ps": ("TCP", style.PURPLE, True, "#B79BD1"),
+    "lost_ps": ("lost", style.BLACK, False, style.BLACK),
+    "switch_queue_ps": ("switch queue", style.BLUE, False, style.VERMILION),
+    "switch_paused_ps": ("switch paused", style.VERMILION, False, "#A02020"),
+    "serialisation_ps": ("serialisation", style.GREEN, False, style.BLUE),
+    "propagation_ps": ("propagation", style.GREY, False, style.SKY),
+    "acknowledgement_ps": ("acknowledgement", style.GREY, True, style.GREEN),
 }
-"""In a file, in the order in which a message meets them: its word, its colour, whether it is hatched."""
-_ON_PAGE: Mapping[str, str] = {
-    "turn_ps": GREY,
-    "window_ps": PURPLE,
-    "pacing_ps": YELLOW,
-    "nic_paused_ps": "#8F3F00",
-    "nic_queue_ps": ORANGE,
-    "transport_ps": "#B79BD1",
-    "lost_ps": "#000000",
-    "switch_queue_ps": VERMILION,
-    "switch_paused_ps": "#A02020",
-    "serialisation_ps": BLUE,
-    "propagation_ps": SKY,
-    "acknowledgement_ps": GREEN,
-}
-_OTHER = "#4D4D4D"
+"""In the order in which a message meets them: in a file its word, colour and hatching; its colour on a page."""
 _MOST_BARS = 24
 """On a page."""
 _SLOWEST = 0.01
@@ -76,7 +45,7 @@ def _in_file(records: Records, choice: Choice) -> Figure:
     whole = np.array([max(float(sums.sum()), 1.0) for _, sums, _ in groups])
     used = [place for place in range(len(PARTS)) if any(sums[place] > _SEEN * sums.sum() for _, sums, _ in groups)]
     series: list[Series] = []
-    for place, (word, colour, hatched) in enumerate(PARTS.values()):
+    for place, (word, colour, hatched, _) in enumerate(PARTS.values()):
         if place in used:
             share = 100 * np.array([sums[place] for _, sums, _ in groups]) / whole
             series.append(Bars(share, hatched=hatched, outlined=True, name=word, colour=colour))
@@ -84,7 +53,7 @@ def _in_file(records: Records, choice: Choice) -> Figure:
         series.append(Words(101, place, format_time(round(float(sums.sum()) / max(count, 1))), "left"))
     room = 18 * COLUMN_INCHES / choice.width_inches  # for the means
     x = Axis("share of messages' time (%), and its mean", low=0, high=100 + room, at=range(0, 101, 25))
-    y = Axis(names=[shortened(name, 24) for name, _, _ in groups])
+    y = Axis(names=[style.shortened(name, 24) for name, _, _ in groups])
     panel = Panel(x, y, series, stacked=True, empty="no message has arrived", height=0.155 * max(len(groups), 3))
     return Figure([panel], around=0.75 + 0.13 * -(-len(used) // (6 if choice.wide else 3)), legend=(3, 6))
 
@@ -95,9 +64,9 @@ def _groups(records: Records) -> list[tuple[str, Real, int]]:
     if not table.rows:
         return []
     layers = list(dict.fromkeys(row["layer"] for row in records.rows(COLLECTIVES)))
-    called = dict(zip(layers, labels(layers, 18), strict=True))
+    called = dict(zip(layers, style.labels(layers, 18), strict=True))
     names, sums, counts = _sums(
-        records, table, lambda row: f"{called[row['layer']]}, {short_part(row['part'])}", [*PARTS]
+        records, table, lambda row: f"{called[row['layer']]}, {style.short_part(row['part'])}", [*PARTS]
     )
     times = table.whole(["start_ps", "end_ps"])
     took = times["end_ps"] - times["start_ps"]
@@ -120,7 +89,7 @@ def _on_page(runs: Sequence[Shown], detail: int) -> Figure | Missing:
     tables, notes = found
     bars = []
     for shown, table in tables:
-        parts = [part.name for part in COLUMNS if part.name in table.columns]
+        parts = [part for part in PARTS if part in table.columns]
         names, sums, counts = _sums(
             shown.run, table, lambda row: " ".join(filter(None, (row["layer"], row["part"], row["kind"]))), parts
         )
@@ -133,19 +102,17 @@ def _on_page(runs: Sequence[Shown], detail: int) -> Figure | Missing:
             (shown, [names[place] for place in kept], dict(zip(parts, means.T, strict=True)), means.sum(axis=1))
         )
     longest = max((float(totals.max()) for *_, totals in bars), default=1.0)
-    factor, unit = time_unit(longest, 1)
+    factor, unit = style.time_unit(longest, 1)
     x = Axis("mean time of a message", unit, 0, 1.04 * longest / factor)
     panels = []
     for shown, kept_names, by_part, _ in bars:
         series = [
-            Bars(values / factor, notes=kept_names, name=WORDS[part], colour=_ON_PAGE.get(part, _OTHER))
+            Bars(values / factor, notes=kept_names, name=WORDS[part], colour=PARTS[part][3])
             for part, values in by_part.items()
             if values.any()
         ]
-        height = 1.3 + 0.13 * len(series) + 0.19 * len(kept_names)
-        panels.append(
-            Panel(x, Axis(names=cut(kept_names, 40)), series, shown.name, stacked=True, of_run=True, height=height)
-        )
+        y, height = Axis(names=style.cut(kept_names, 40)), 1.3 + 0.13 * len(series) + 0.19 * len(kept_names)
+        panels.append(Panel(x, y, series, shown.name, stacked=True, of_run=True, height=height))
     return Figure(panels, notes)
 
 
@@ -163,7 +130,8 @@ def _sums(
         numbers = batch["collective"]
         group = lookup[np.where((numbers >= 0) & (numbers < most), numbers, most)]
         counts += np.bincount(group, minlength=len(places))
-        np.add.at(sums, group, np.stack([batch[part] for part in parts], axis=1))
+        for column, part in enumerate(parts):
+            sums[:, column] += np.bincount(group, weights=batch[part], minlength=len(places))
     return list(places), sums, counts
 
 

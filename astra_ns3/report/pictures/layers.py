@@ -5,22 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from astra_ns3.errors import InputError, nearest
+from astra_ns3.report.figures import style
 from astra_ns3.report.figures.figure import Axis, Bars, Figure, Panel
-from astra_ns3.report.figures.style import (
-    BLUE,
-    GREEN,
-    GREY,
-    ORANGE,
-    PURPLE,
-    SKY,
-    VERMILION,
-    YELLOW,
-    Unit,
-    cut,
-    labels,
-    short_part,
-    time_unit,
-)
 from astra_ns3.report.pictures.kind import Choice, Kind, Section
 from astra_ns3.report.pictures.shown import Shown
 from astra_ns3.report.records import END_TO_END, ps_of, table_of
@@ -28,19 +14,19 @@ from astra_ns3.report.tables import Records
 
 MOST_LAYERS = 60
 """In a panel; of a file the others, which took least, are drawn as one bar."""
-_COLOURS = {"forward": BLUE, "weight gradient": ORANGE, "input gradient": GREEN, "tail": GREY}
-_OTHER_COLOURS = (PURPLE, SKY)
+_COLOURS = {"forward": style.BLUE, "weight gradient": style.ORANGE, "input gradient": style.GREEN, "tail": style.GREY}
+_OTHER_COLOURS = (style.PURPLE, style.SKY)
 _PARTS = ("forward", "weight gradient", "input gradient")
 """Those that ``EndToEnd.csv`` has."""
 _TAIL = "tail"
 _ON_PAGE = (
-    ("forward", 0, "compute, forward", BLUE),
-    ("input gradient", 0, "compute, input gradient", SKY),
+    ("forward", 0, "compute, forward", style.BLUE),
+    ("input gradient", 0, "compute, input gradient", style.SKY),
     ("weight gradient", 0, "compute, weight gradient", "#004B76"),
-    ("forward", 1, "exposed, forward", VERMILION),
-    ("input gradient", 1, "exposed, input gradient", ORANGE),
+    ("forward", 1, "exposed, forward", style.VERMILION),
+    ("input gradient", 1, "exposed, input gradient", style.ORANGE),
     ("weight gradient", 1, "exposed, weight gradient", "#8F3F00"),
-    (_TAIL, 1, "exposed, after the last pass", YELLOW),
+    (_TAIL, 1, "exposed, after the last pass", style.YELLOW),
 )
 """Part, whether it is exposed, its name and its colour."""
 _NONE = (0, 0)
@@ -68,10 +54,10 @@ def _in_file(records: Records, choice: Choice) -> Figure:
         for part in parts
     ]
     each = 0.13 if max((len(times) for times in shown.values()), default=0) <= 20 else 0.105
-    unit = time_unit(max(map(_whole, every), default=0))
+    unit = style.time_unit(max(map(_whole, every), default=0))
     axis = Axis("time of an NPU, all passes", unit[1], low=0, grid=True)
     panels = [
-        Panel(axis, Axis(names=labels([layer for layer, _ in times])), _bars(times, looks, unit),
+        Panel(axis, Axis(names=style.labels([layer for layer, _ in times])), _bars(times, looks, unit),
               height=each * max(len(times), 2) + 0.22, title=role if len(shown) > 1 else "", stacked=True,
               empty="no layer took any time" if times else "the workload has no layers")
         for role, times in shown.items()
@@ -83,7 +69,7 @@ def _on_page(runs: Sequence[Shown], detail: int) -> Figure:
     """A bar per layer and run, of the NPU that the run reports."""
     found = [_end_to_end(shown.run) for shown in runs]
     longest = max((_whole(spent) for times in found for _, spent in times), default=1)
-    unit, most = time_unit(longest, 1), min(MOST_LAYERS, detail)
+    unit, most = style.time_unit(longest, 1), min(MOST_LAYERS, detail)
     notes, panels = [], []
     for shown, times in zip(runs, found, strict=True):
         kept = [times[place] for place in sorted(_ranked(times)[:most])]
@@ -91,7 +77,7 @@ def _on_page(runs: Sequence[Shown], detail: int) -> Figure:
             notes.append(f"{shown.name}: the {len(kept)} layers that took longest, of {len(times)}.")
         bars = _bars(kept, _ON_PAGE, unit)
         x = Axis(f"time of NPU {shown.run.metadata['report_npu']}", unit[1], 0, 1.04 * longest / unit[0])
-        y = Axis(names=cut(layer for layer, _ in kept))
+        y = Axis(names=style.cut(layer for layer, _ in kept))
         height = 1.2 + 0.13 * len(bars) + 0.19 * len(kept)
         panels.append(Panel(x, y, bars, shown.name, stacked=True, of_run=True, height=height))
     return Figure(panels, notes)
@@ -115,13 +101,14 @@ def _end_to_end(records: Records) -> Times:
         tails[each["layer"]] = tails.get(each["layer"], 0) + each["exposed_ps"]
     found = []
     for row in records.rows(END_TO_END):
-        spent = {
-            part: (ps_of(row[f"{short_part(part)} compute"]) or 0, ps_of(row[f"{short_part(part)} exposed comm"]) or 0)
-            for part in _PARTS
-        }
+        spent = {part: _cells(row, style.short_part(part)) for part in _PARTS}
         found.append((row["layer name"], spent))
         tails[row["layer name"]] = tails.get(row["layer name"], 0) - sum(exposed for _, exposed in spent.values())
     return [(layer, {**spent, _TAIL: (0, max(0, tails.pop(layer, 0)))}) for layer, spent in found]
+
+
+def _cells(row: Mapping[str, str], part: str) -> tuple[int, int]:
+    return ps_of(row[f"{part} compute"]) or 0, ps_of(row[f"{part} exposed comm"]) or 0
 
 
 def _without_empty_parts(times: Times) -> Times:
@@ -153,7 +140,7 @@ def _with_rest(times: Times) -> Times:
     return [*(times[place] for place in kept), (f"{len(others)} other layers", rest)]
 
 
-def _bars(times: Times, looks: Sequence[tuple[str, int, str, str]], unit: Unit) -> list[Bars]:
+def _bars(times: Times, looks: Sequence[tuple[str, int, str, str]], unit: style.Unit) -> list[Bars]:
     """Return a piece of each bar for each part that took time."""
     names, bars = [layer for layer, _ in times], []
     for part, exposed, name, colour in looks:

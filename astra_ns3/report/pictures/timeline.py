@@ -4,26 +4,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import cycle
 
 import numpy as np
 
 from astra_ns3.errors import InputError
+from astra_ns3.report.figures import style
 from astra_ns3.report.figures.curves import covered, evenly, in_flight, merged, steps
 from astra_ns3.report.figures.figure import Axis, Band, Figure, Panel, Series, Spans
-from astra_ns3.report.figures.style import (
-    BLUE,
-    COLOURS,
-    GREEN,
-    ORANGE,
-    PURPLE,
-    SKY,
-    VERMILION,
-    YELLOW,
-    Unit,
-    labels,
-    short_part,
-    time_unit,
-)
 from astra_ns3.report.pictures.kind import Choice, Kind, Section
 from astra_ns3.report.pictures.shown import Missing, Shown, remedy_of
 from astra_ns3.report.records import COLLECTIVES, Recorded, by_value, ps_of, table_of
@@ -37,11 +25,11 @@ MOST_COLLECTIVES = 40
 _MOST_ON_PAGE = 12
 _WIDTH = 1000
 """Gaps below this part of the run's time are not drawn on a page."""
-_PROGRAM = {"compute": ("computing", BLUE), "wait": ("waiting", VERMILION)}
-_PROGRAM_ON_PAGE = {"compute": BLUE, "wait": ORANGE}
+_PROGRAM = {"compute": ("computing", style.BLUE), "wait": ("waiting", style.VERMILION)}
+_PROGRAM_ON_PAGE = {"compute": style.BLUE, "wait": style.ORANGE}
 _NO_SPANS = (np.zeros(0, np.int64),) * 3
-_DIMENSIONS = (GREEN, ORANGE, PURPLE, SKY)
-_DIMENSIONS_ON_PAGE = (GREEN, PURPLE, SKY, YELLOW)
+_DIMENSIONS = (style.GREEN, style.ORANGE, style.PURPLE, style.SKY)
+_DIMENSIONS_ON_PAGE = (style.GREEN, style.PURPLE, style.SKY, style.YELLOW)
 
 Track = tuple[int, str | int]
 """NPU, and what of it: compute, wait, or the number of a dimension, which is -1 of messages between NPUs."""
@@ -65,7 +53,7 @@ def _in_file(records: Records, choice: Choice) -> Figure:
             most[what] = max(most.get(what, 1), int(in_flight(*spans)[1].max(initial=0)))
     most = dict(sorted(most.items()))
     program = 0 if operations is None else 1
-    unit = time_unit(finish_ps)
+    unit = style.time_unit(finish_ps)
     x = Axis("time", unit[1], 0, finish_ps / unit[0])
     panels = [
         Panel(x, Axis(f"NPU {npu}", low=-0.1, high=program + len(most), bare=True),
@@ -77,7 +65,9 @@ def _in_file(records: Records, choice: Choice) -> Figure:
     return Figure(panels, share_x=True)
 
 
-def _strip(tracks: Tracks, npu: int, most: Mapping[int, int], program: int, finish_ps: int, unit: Unit) -> list[Series]:
+def _strip(
+    tracks: Tracks, npu: int, most: Mapping[int, int], program: int, finish_ps: int, unit: style.Unit
+) -> list[Series]:
     """The strip of an NPU; lanes from top to bottom."""
     series: list[Series] = _program(tracks, npu, len(most), finish_ps, unit) if program else []
     for place, (dimension, highest) in enumerate(most.items()):
@@ -91,7 +81,7 @@ def _strip(tracks: Tracks, npu: int, most: Mapping[int, int], program: int, fini
     return series
 
 
-def _program(tracks: Tracks, npu: int, bottom: int, finish_ps: int, unit: Unit) -> list[Series]:
+def _program(tracks: Tracks, npu: int, bottom: int, finish_ps: int, unit: style.Unit) -> list[Series]:
     """Bars, or where there are too many for the width, which share of each moment went into what."""
     spans = {kind: tracks.get((npu, kind), _NO_SPANS[:2]) for kind in _PROGRAM}
     if sum(len(starts) for starts, _ in spans.values()) <= MOST_BARS:
@@ -115,22 +105,21 @@ def _collectives(records: Records, choice: Choice) -> Figure:
         raise InputError("NPUs can be selected only with --record timeline; without it this shows collectives of all")
     rows = records.rows(COLLECTIVES)
     shown, finish_ps = rows[:MOST_COLLECTIVES], int(records.metadata["finish_ps"])
-    unit = time_unit(finish_ps)
+    unit = style.time_unit(finish_ps)
     passes = len({row["iteration"] for row in shown}) > 1
     layers = list(dict.fromkeys(row["layer"] for row in rows))
-    called = dict(zip(layers, labels(layers, 16), strict=True))
+    called = dict(zip(layers, style.labels(layers, 16), strict=True))
     names = [
-        f"{called[row['layer']]}, {short_part(row['part'])}" + (f" {row['iteration']}" if passes else "")
+        f"{called[row['layer']]}, {style.short_part(row['part'])}" + (f" {row['iteration']}" if passes else "")
         for row in shown
     ]
     kinds = list(dict.fromkeys(row["kind"] for row in shown))
     start = np.array([ps_of(row["start_us"]) or 0 for row in shown])
     end = np.array([ps_of(row["end_us"]) or finish_ps for row in shown])
     series = []
-    for place, kind in enumerate(kinds):
+    for kind, colour in zip(kinds, cycle(style.COLOURS), strict=False):
         own = np.flatnonzero([row["kind"] == kind for row in shown])
-        lengths = (end - start)[own] / unit[0]
-        series.append(Spans(start[own] / unit[0], lengths, own, name=kind, colour=COLOURS[place % len(COLOURS)]))
+        series.append(Spans(start[own] / unit[0], (end - start)[own] / unit[0], own, name=kind, colour=colour))
     note = f"the first {len(shown)} of {len(rows)} collectives" if len(shown) < len(rows) else ""
     x = Axis("time", unit[1], 0, finish_ps / unit[0], grid=True)
     panel = Panel(x, Axis(names=names, letters=5), series, note=note, empty="no collective was issued",
@@ -142,7 +131,7 @@ def _on_page(runs: Sequence[Shown], detail: int) -> Figure | Missing:
     """Bars on a lane for each NPU and each of its dimensions."""
     resolution = min(_WIDTH, 2 * detail)
     end_ps = max(shown.finish_ps for shown in runs)
-    unit = time_unit(end_ps, 1)
+    unit = style.time_unit(end_ps, 1)
     notes, panels = [], []
     for shown in runs:
         operations, phases = table_of(shown.run, "operations"), table_of(shown.run, "phases")
@@ -163,7 +152,7 @@ def _on_page(runs: Sequence[Shown], detail: int) -> Figure | Missing:
     )
 
 
-def _lanes(shown: Shown, tracks: Tracks, end_ps: int, unit: Unit) -> Panel:
+def _lanes(shown: Shown, tracks: Tracks, end_ps: int, unit: style.Unit) -> Panel:
     dimensions = sorted({what for _, what in tracks if isinstance(what, int)})
     lanes: dict[Track, int] = {}
     names: list[str] = []
