@@ -28,12 +28,12 @@ Batch = Mapping[str, npt.NDArray[Any]]
 
 
 def place_of(run: Records) -> str:
-    """Where a run lies: its folder, or its name if it was not saved."""
+    """Return where a run lies: its folder, or its name if it was not saved."""
     return str(run.metadata["run_name"]) if run.folder is None else str(run.folder)
 
 
 def ps_of(microseconds: str) -> int | None:
-    """A cell of a CSV file in microseconds, which has six decimals, as whole picoseconds; None for an empty cell."""
+    """Return a CSV file's cell in microseconds, with six decimals, as whole picoseconds; None if it is empty."""
     return int(Decimal(microseconds) * PS_PER_US) if microseconds else None
 
 
@@ -106,7 +106,7 @@ def _array(column: pd.Series[Any]) -> npt.NDArray[Any]:
 
 
 def table_of(run: Records, name: str) -> Recorded | None:
-    """The recorded table ``name``, as ``flows``; None if the run has none."""
+    """Return the recorded table ``name``, as ``flows``; None if the run has none."""
     path = recorded(run, name)
     return None if path is None else Recorded(path)
 
@@ -121,7 +121,7 @@ def needed(run: Records, name: str) -> Recorded:
 
 
 def by_value(column: npt.NDArray[Any]) -> Iterator[tuple[Any, npt.NDArray[np.int64]]]:
-    """Each value of a column and the rows that have it, in order."""
+    """Yield each value of a column and the rows that have it, in order."""
     import pandas as pd
 
     codes, values = pd.factorize(column)

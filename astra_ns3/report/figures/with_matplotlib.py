@@ -189,7 +189,7 @@ def _draw_series(axes: Axes, series: Series, base: Any) -> Any:
 
 
 def _look(series: Bars) -> dict[str, Any]:
-    """How bars and their entry in the legend are filled."""
+    """Return how bars and their entry in the legend are filled."""
     if series.hatched:
         return {"facecolor": "white", "edgecolor": series.colour, "hatch": HATCH}
     return {"facecolor": series.colour, **({"edgecolor": series.colour} if series.outlined else {})}
@@ -217,7 +217,7 @@ def _curve(axes: Axes, series: Curve) -> None:
 
 
 def _whiskers(axes: Axes, places: Iterable[float], least: Iterable[float], most: Iterable[float]) -> None:
-    """Strokes from the least to the most, where these differ."""
+    """Draw strokes from the least to the most, where these differ."""
     for place, low, high in zip(places, least, most, strict=True):
         if high > low:
             axes.plot([place, place], [low, high], color="black", linewidth=0.8, zorder=5)
@@ -292,7 +292,7 @@ def _fit(drawing: Drawing, axes: Axes, table: Table) -> None:
 
 
 def _scale(axes: Axes, which: str, axis: Axis) -> None:
-    """The scale of an axis, its range, its ticks and its grid."""
+    """Set the scale of an axis, its range, its ticks and its grid."""
     from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
     own = axes.xaxis if which == "x" else axes.yaxis
@@ -313,7 +313,7 @@ def _scale(axes: Axes, which: str, axis: Axis) -> None:
 
 
 def _name_places(axes: Axes, panel: Panel, across: int, *, labelled: bool) -> None:
-    """Titles of the axes, and names of places on them; turned where they have no room below."""
+    """Set titles of the axes, and names of places on them; turned where they have no room below."""
     x, y = panel.x, panel.y
     axes.set_xlabel(x.title if labelled else "")
     if y.bare:
@@ -343,7 +343,7 @@ def _name_places(axes: Axes, panel: Panel, across: int, *, labelled: bool) -> No
 
 
 def _say_what_is_what(drawing: Drawing, figure: Figure, columns: int) -> None:
-    """A legend for the whole figure under it, and above the legend what is missing."""
+    """Draw a legend for the whole figure under it, and above the legend what is missing."""
     named: dict[str, Series] = {}
     for series in (each for panel in figure.panels for each in panel.series if each.name):
         named.setdefault(series.name, series)

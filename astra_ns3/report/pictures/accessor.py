@@ -29,7 +29,7 @@ class Picture:
         title: str | None = None,
         beside: Iterable[Records] = (),
     ) -> Figure:
-        """The picture as a matplotlib Figure.
+        """Return the picture as a matplotlib Figure.
 
         ``width``: "column" (3.3 inches), "double" (7) or inches; ``select``: the ports, NPUs, roles or pairs to show;
         ``title``: "" for none; ``beside``: other results in the same axes. Raises InputError for what can't be drawn.

@@ -40,7 +40,7 @@ _SEEN = 0.002
 
 
 def _in_file(records: Records, choice: Choice) -> Figure:
-    """Bars for all messages, for the slowest, and for those of each layer's part that took most; means at the ends."""
+    """Return bars for all messages, the slowest, and those of each layer's part that took most; means at the ends."""
     groups = _groups(records)
     whole = np.array([max(float(sums.sum()), 1.0) for _, sums, _ in groups])
     used = [place for place in range(len(PARTS)) if any(sums[place] > _SEEN * sums.sum() for _, sums, _ in groups)]
@@ -82,7 +82,7 @@ def _groups(records: Records) -> list[tuple[str, Real, int]]:
 
 
 def _on_page(runs: Sequence[Shown], detail: int) -> Figure | Missing:
-    """A bar per layer, pass and kind of collective: the mean over its messages."""
+    """Return a bar per layer, pass and kind of collective: the mean over its messages."""
     found = having(runs, "accounts", "no message arrived")
     if isinstance(found, Missing):
         return found

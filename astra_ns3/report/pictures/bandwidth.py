@@ -24,7 +24,7 @@ Found = dict[tuple[str, str], dict[int, list[float]]]
 
 
 def _in_file(records: Records, choice: Choice) -> Figure:
-    """A point per collective, a line through the medians of each kind and run."""
+    """Return a point per collective, a line through the medians of each kind and run."""
     every = (records, *choice.beside)
     runs = [(name, _by_kind(bandwidths(each))) for name, each in zip(names_of(every), every, strict=True)]
     kinds = list(dict.fromkeys(kind for _, found in runs for kind in found))
@@ -52,7 +52,7 @@ def _in_file(records: Records, choice: Choice) -> Figure:
 
 
 def _on_page(runs: Sequence[Shown], detail: int) -> Figure | Missing:
-    """A point per kind, algorithm and size: the mean, with the least and the most."""
+    """Return a point per kind, algorithm and size: the mean, with the least and the most."""
     series, notes = [], []
     colours: dict[tuple[str, str], str] = {}
     for shown in runs:

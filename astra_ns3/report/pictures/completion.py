@@ -29,7 +29,7 @@ Flows = dict[str, Numbers]
 
 
 def _in_file(records: Records, choice: Choice) -> Figure:
-    """The share of messages that had come by a time; below, if the transport knows what is ideal, the slowdown."""
+    """Return the share of messages that had come by a time; below, if an ideal is known, the slowdown."""
     every = (records, *choice.beside)
     found = [needed(each, _table_of(each)).whole(_COLUMNS) for each in every]
     sizes = np.unique(np.concatenate([flows["bytes"] for flows in found]))
@@ -50,7 +50,7 @@ def _in_file(records: Records, choice: Choice) -> Figure:
 
 
 def _table_of(records: Records) -> str:
-    """Of a list of flows that of these, which has what is ideal over any transport; else that of messages."""
+    """Return the table of flows of a list, which have an ideal over any transport; else that of messages."""
     return "completions" if recorded(records, "completions") else "flows"
 
 
@@ -82,7 +82,7 @@ def _panel(name: str, unit: str, curves: Sequence[Curve], empty: str = "") -> Pa
 
 
 def _on_page(runs: Sequence[Shown], detail: int) -> Figure | Missing:
-    """Distributions of completion time and slowdown, and the slowdown by size; all runs in one plot."""
+    """Return distributions of completion time and slowdown, and the slowdown by size; all runs in one plot."""
     tables: Having = []
     notes: list[str] = []
     of_flows = [shown for shown in runs if is_of_flows(shown.run)]
@@ -126,7 +126,7 @@ def _shares(title: str, x: Axis, values: Sequence[tuple[Shown, Real]], detail: i
 
 
 def _by_size(found: Sequence[tuple[Shown, Flows]]) -> Panel:
-    """Percentiles of the slowdown in classes of sizes, each up to twice as large as the one before."""
+    """Return percentiles of the slowdown in classes of sizes, each up to twice as large as the one before."""
     curves = []
     for place, (shown, flows) in enumerate(found):
         slowdown, doublings = _took(flows) / flows["ideal_ps"], np.floor(np.log2(flows["bytes"].astype(np.float64)))

@@ -26,7 +26,7 @@ Spent = tuple[str, float, float]
 
 
 def _in_file(records: Records, choice: Choice) -> Figure:
-    """Bars of means above, a bar per NPU below; with other runs beside it, a mean for each."""
+    """Return bars of means above, a bar per NPU below; with other runs beside it, a mean for each."""
     every = (records, *choice.beside)
     if choice.beside:
         return Figure(
@@ -42,7 +42,7 @@ def _in_file(records: Records, choice: Choice) -> Figure:
 
 
 def _on_page(runs: Sequence[Shown], detail: int) -> Figure:
-    """A bar per NPU: what it computed, and above that what it could only wait."""
+    """Return a bar per NPU: what it computed, and above that what it could only wait."""
     found = [_npus(shown.run) for shown in runs]
     longest = max((float(times.sum(axis=1).max(initial=1)) for times in found), default=1)
     factor, unit = time_unit(longest, 1)

@@ -74,11 +74,11 @@ class Kind:
     of_flows: bool = True
 
     def suits(self, records: Records) -> bool:
-        """Whether a run of this workload can have anything to show."""
+        """Return whether a run of this workload can have anything to show."""
         return self.of_flows or not is_of_flows(records)
 
     def missing(self, records: Records) -> str:
-        """What has to be recorded for this picture; empty if it can be drawn."""
+        """Return what has to be recorded for this picture; empty if it can be drawn."""
         if self.file and self.file not in records.metadata["files"]:
             return self.needs
         if not self.any_of or any(recorded(records, table) for table in self.any_of):
@@ -86,7 +86,7 @@ class Kind:
         return " or ".join(dict.fromkeys(how_to_record(records, table) for table in self.any_of))
 
     def advice(self, records: Records) -> str:
-        """What would show more than is recorded; empty if all is."""
+        """Return what would show more than is recorded; empty if all is."""
         lacking = [table for table in self.more if recorded(records, table) is None and could_record(records, table)]
         return " and ".join(dict.fromkeys(how_to_record(records, table) for table in lacking))
 
@@ -116,7 +116,7 @@ class Kind:
 
 
 def width_of(word: str | float) -> float:
-    """Inches: a number from 2 to 40, or "column" or "double"; raises InputError for anything else."""
+    """Return inches: a number from 2 to 40, or "column" or "double"; raises InputError for anything else."""
     try:
         inches = float(WIDTHS.get(str(word), word))
     except ValueError:

@@ -38,7 +38,7 @@ Times = Sequence[tuple[str, Spent]]
 
 
 def _in_file(records: Records, choice: Choice) -> Figure:
-    """A bar per layer, a panel per role."""
+    """Return a bar per layer, a panel per role."""
     roles = layer_times(records)
     for name in choice.select:
         if name not in roles:
@@ -66,7 +66,7 @@ def _in_file(records: Records, choice: Choice) -> Figure:
 
 
 def _on_page(runs: Sequence[Shown], detail: int) -> Figure:
-    """A bar per layer and run, of the NPU that the run reports."""
+    """Return a bar per layer and run, of the NPU that the run reports."""
     found = [_end_to_end(shown.run) for shown in runs]
     longest = max((_whole(spent) for times in found for _, spent in times), default=1)
     unit, most = style.time_unit(longest, 1), min(MOST_LAYERS, detail)

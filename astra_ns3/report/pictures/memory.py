@@ -20,7 +20,7 @@ _PARTS = ("weights", "optimizer", "gradients", "activations", "recomputed", "gat
 
 
 def _in_file(records: Records, choice: Choice) -> Figure:
-    """A panel for each stage."""
+    """Return a panel for each stage."""
     found: dict[str, list[list[float]]] = {}
     for row in records.rows(TABLE):
         found.setdefault(row["stage"], []).append([float(row[f"{part}_bytes"]) for part in _PARTS])

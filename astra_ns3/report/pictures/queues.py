@@ -27,7 +27,7 @@ Port = tuple[Numbers, Numbers]
 
 
 def _in_file(records: Records, choice: Choice) -> Figure:
-    """Lengths of queues above, pauses below, as far as they were recorded."""
+    """Return lengths of queues above, pauses below, as far as they were recorded."""
     until_ps = int(records.metadata["finish_ps"])
     unit = time_unit(until_ps)
     panels = []
@@ -119,7 +119,7 @@ def _lanes(ports: Mapping[str, Port], unit: Unit, thick: float) -> list[Spans]:
 
 
 def _queues_on_page(runs: Sequence[Shown], detail: int) -> Figure | Missing:
-    """A line for each of the ports with the longest queues."""
+    """Return a line for each of the ports with the longest queues."""
     having_rows = having(runs, "queues", "no queue was ever seen")
     if isinstance(having_rows, Missing):
         return having_rows
@@ -149,7 +149,7 @@ def _queues_on_page(runs: Sequence[Shown], detail: int) -> Figure | Missing:
 
 
 def _pauses_on_page(runs: Sequence[Shown], detail: int) -> Figure | Missing:
-    """When ports were stopped: a lane for each of those that were stopped longest."""
+    """Return when ports were stopped: a lane for each of those that were stopped longest."""
     having_rows = having(runs, "pauses", "no port was ever stopped")
     if isinstance(having_rows, Missing):
         return having_rows

@@ -36,7 +36,7 @@ Lines = dict[Pair, tuple[Numbers, Numbers]]
 
 
 def _in_file(records: Records, choice: Choice) -> Figure:
-    """A panel per quantity that was recorded, a line per queue pair or connection."""
+    """Return a panel per quantity that was recorded, a line per queue pair or connection."""
     table = next(found for name in _TABLES if (found := table_of(records, name)) is not None)
     lines: dict[str, Lines] = {}
     counts: dict[Pair, int] = {}
@@ -92,7 +92,7 @@ def _chosen(known: dict[Pair, int], select: Sequence[str]) -> list[Pair]:
 
 
 def _on_page(runs: Sequence[Shown], detail: int) -> Figure | Missing:
-    """A plot for each quantity of each run, a line for each of the pairs of which it changed most often."""
+    """Return a plot for each quantity of each run, a line for each of the pairs with most changes."""
     end_ps = max(shown.finish_ps for shown in runs)
     time = time_unit(end_ps, 1)
     bins = min(_MOST_BINS, detail)

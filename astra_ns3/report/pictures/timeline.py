@@ -37,7 +37,7 @@ Tracks = Mapping[Track, tuple[Numbers, Numbers]]
 
 
 def _in_file(records: Records, choice: Choice) -> Figure:
-    """A strip per NPU: its program above, the phases in flight in each dimension below."""
+    """Return a strip per NPU: its program above, the phases in flight in each dimension below."""
     operations, phases = table_of(records, "operations"), table_of(records, "phases")
     if operations is None and phases is None:
         return _collectives(records, choice)
@@ -68,7 +68,7 @@ def _in_file(records: Records, choice: Choice) -> Figure:
 def _strip(
     tracks: Tracks, npu: int, most: Mapping[int, int], program: int, finish_ps: int, unit: style.Unit
 ) -> list[Series]:
-    """The strip of an NPU; lanes from top to bottom."""
+    """Return the strip of an NPU; lanes from top to bottom."""
     series: list[Series] = _program(tracks, npu, len(most), finish_ps, unit) if program else []
     for place, (dimension, highest) in enumerate(most.items()):
         name = f"{'messages' if dimension < 0 else f'phases, dimension {dimension}'} (at most {highest})"
@@ -82,7 +82,7 @@ def _strip(
 
 
 def _program(tracks: Tracks, npu: int, bottom: int, finish_ps: int, unit: style.Unit) -> list[Series]:
-    """Bars, or where there are too many for the width, which share of each moment went into what."""
+    """Return bars, or where there are too many for the width, which share of each moment went into what."""
     spans = {kind: tracks.get((npu, kind), _NO_SPANS[:2]) for kind in _PROGRAM}
     if sum(len(starts) for starts, _ in spans.values()) <= MOST_BARS:
         return [
@@ -100,7 +100,7 @@ def _program(tracks: Tracks, npu: int, bottom: int, finish_ps: int, unit: style.
 
 
 def _collectives(records: Records, choice: Choice) -> Figure:
-    """Of a run that did not record what its NPUs did: a bar per collective, from its first issue to its end."""
+    """Return a bar per collective, from its first issue to its end, of a run without what its NPUs did."""
     if choice.select:
         raise InputError("NPUs can be selected only with --record timeline; without it this shows collectives of all")
     rows = records.rows(COLLECTIVES)
@@ -128,7 +128,7 @@ def _collectives(records: Records, choice: Choice) -> Figure:
 
 
 def _on_page(runs: Sequence[Shown], detail: int) -> Figure | Missing:
-    """Bars on a lane for each NPU and each of its dimensions."""
+    """Return bars on a lane for each NPU and each of its dimensions."""
     resolution = min(_WIDTH, 2 * detail)
     end_ps = max(shown.finish_ps for shown in runs)
     unit = style.time_unit(end_ps, 1)

@@ -27,7 +27,7 @@ _NAME_INCHES = 0.13
 
 
 def _in_file(records: Records, choice: Choice) -> Figure:
-    """A heat map: percent of the link's rate, or Gb/s where rates aren't known."""
+    """Return a heat map: percent of the link's rate, or Gb/s where rates aren't known."""
     finish_ps = int(records.metadata["finish_ps"])
     table = needed(records, "utilisation")
     sums, _, bin_ps = _sums(records, table, finish_ps, MOST_COLUMNS)
@@ -48,7 +48,7 @@ def _in_file(records: Records, choice: Choice) -> Figure:
 
 
 def _on_page(runs: Sequence[Shown], detail: int) -> Figure | Missing:
-    """A heat map per run, of the busiest ports."""
+    """Return a heat map per run, of the busiest ports."""
     found = having(runs, "utilisation", "no port sent anything")
     if isinstance(found, Missing):
         return found
@@ -115,7 +115,7 @@ def apart(places: list[float], gap: float, end: float) -> list[float]:
 
 
 def _names(rows: Sequence[Level], ports: Sequence[str], edges: np.ndarray, inches: float) -> Axis:
-    """Names of ports, or of levels where there are too many."""
+    """Return names of ports, or of levels where there are too many."""
     if len(ports) <= _MOST_NAMES:
         return Axis(names=ports, at=[place + 0.5 for place in range(len(ports))], low=len(ports), high=0)
     middles = (edges[:-1] + edges[1:]) / 2

@@ -18,12 +18,12 @@ _NOTED = ("start_ps", "end_ps", "bytes", "collective", "chunk", "phase", "row")
 
 
 def messages_of(records: Records) -> Recorded | None:
-    """The table that has the messages: the accounts, which say more, or the flows; None: they were not recorded."""
+    """Return the table of messages: the accounts, which say more, or the flows; None: they were not recorded."""
     return table_of(records, "accounts") or table_of(records, "flows")
 
 
 def write_messages(records: Records, writer: TraceWriter, npus: Npus, most: int) -> tuple[int, int]:
-    """At most ``most`` of the messages, evenly among all in order of arrival; returns how many, and of how many."""
+    """Write at most ``most`` messages, evenly among all in order of arrival; return how many, and of how many."""
     table = messages_of(records)
     every = 0 if table is None else table.rows
     if table is None or most <= 0:
@@ -51,7 +51,7 @@ def write_messages(records: Records, writer: TraceWriter, npus: Npus, most: int)
 def _sampled(
     table: Recorded, noted: list[str], every: int, most: int
 ) -> Iterator[tuple[int, int, int, tuple[int, ...]]]:
-    """Number of the message from 1, source, destination and the values of columns."""
+    """Yield the number of the message from 1, source, destination and the values of columns."""
     names, begin = ("source", "destination", *noted), 0
     for batch in table.batches(names):
         places = np.arange(begin, begin + len(batch["source"]), dtype=np.int64)

@@ -27,7 +27,7 @@ _MOST_VALUES = 14
 
 
 def make(view: View, figure: FigureConfig) -> Figure:
-    """A panel of bars for each value of ``panels``."""
+    """Return a panel of bars for each value of ``panels``."""
     data = figure_data(view, figure)
     place_of = places_of(data)
 

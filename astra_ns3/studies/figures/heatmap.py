@@ -15,7 +15,7 @@ from astra_ns3.studies.figures.panels import Unit, grid, names_axis
 
 
 def make(view: View, figure: FigureConfig) -> Figure:
-    """A map for each value of ``panels`` and each measure."""
+    """Return a map for each value of ``panels`` and each measure."""
     data = figure_data(view, figure)
     single = []
     for panel in data.panels:

@@ -18,7 +18,7 @@ COLUMNS = ("communication_us", "exposed_us", "compute_us", "forward_communicatio
 
 
 def make(view: View, figure: FigureConfig) -> Figure:
-    """A panel for each value of ``panels`` and each ``y``, a group of bars a layer, a bar a point."""
+    """Return a panel for each value of ``panels`` and each ``y``, a group of bars a layer, a bar a point."""
     across = view.column(figure.panels) if figure.panels else None
     by = [axis.name for axis in view.axes if axis.name != across and len(view.labels(axis.name)) > 1]
     if figure.by:

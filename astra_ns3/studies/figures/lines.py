@@ -19,7 +19,7 @@ _WIDE = 20
 
 
 def make(view: View, figure: FigureConfig) -> Figure:
-    """A panel of lines for each value of ``panels``."""
+    """Return a panel of lines for each value of ``panels``."""
     made = figure_data(view, figure)
     place_of = places_of(made)
 
@@ -52,7 +52,7 @@ def numbers_of(places: Sequence[Label]) -> list[float] | None:
 
 
 def _line(series: data.Series, places: Sequence[float], factor: float, where: int, name: str) -> list[Series]:
-    """A line with its whiskers; where a point is missing that the study has, no number, so that it has a gap there."""
+    """Return a line with its whiskers; it has a gap where the study has a point without a number."""
     points = []
     for number, (place, cell) in enumerate(zip(places, series.cells, strict=True)):
         if cell is not None:

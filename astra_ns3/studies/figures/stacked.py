@@ -26,7 +26,7 @@ _MOST_VALUES = 16
 
 
 def make(view: View, figure: FigureConfig) -> Figure:
-    """A panel of bars for each value of ``panels``."""
+    """Return a panel of bars for each value of ``panels``."""
     made = figure_data(view, figure)
     measures = list(dict.fromkeys(series.measure for panel in made.panels for series in panel.series))
 
@@ -67,7 +67,7 @@ def _panel(panel: Panel, figure: FigureConfig, measures: Sequence[str]) -> tuple
 
 
 def _total(at: int, cells: Sequence[Cell | None], factor: float, *, told: bool) -> list[Series]:
-    """The whole bar of each run: the least and the most of them, and their mean in digits."""
+    """Return the whole bar of each run: the least and the most of them, and their mean in digits."""
     found = [cell for cell in cells if cell is not None]
     if not found:
         return [none_at(at)]

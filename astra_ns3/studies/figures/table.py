@@ -13,14 +13,14 @@ _ROW_INCHES = 0.17
 
 
 def make(view: View, figure: FigureConfig) -> Figure:
-    """The table as a picture."""
+    """Return the table as a picture."""
     header, rows = table_cells(view, figure)
     panel = Panel(Axis(), Axis(), [Cells(header, rows)], height=_ROW_INCHES * (len(rows) + 1))
     return Figure([panel], around=AROUND_INCHES, missing=missing_words(view, view.rows))
 
 
 def table_cells(view: View, figure: FigureConfig) -> tuple[list[str], list[list[str]]]:
-    """Its header and its rows, in words."""
+    """Return its header and its rows, in words."""
     axes = [axis.name for axis in view.axes]
     measures = list(figure.y or USUAL_Y)
     groups: dict[tuple[object, ...], list[Row]] = {}
@@ -46,10 +46,10 @@ def _cell(rows: list[Row], measure: str) -> str:
 
 
 def spread_text(mean: float, deviation: float | None) -> str:
-    """A mean and its standard deviation, if it has one."""
+    """Return a mean and its standard deviation, if it has one."""
     return number(mean) if deviation is None else f"{number(mean)} +- {number(float(f'{deviation:.3g}'))}"
 
 
 def number(value: float) -> str:
-    """Five digits, whole numbers whole."""
+    """Return five digits, whole numbers whole."""
     return f"{value:,.0f}" if float(value).is_integer() or abs(value) >= 1e5 else f"{value:.5g}"
