@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Generic, TypeVar
 
 import numpy as np
@@ -16,6 +16,16 @@ Real = npt.NDArray[np.float64]
 MOST_POINTS = 1_500
 """Of a line in a file: more can't be told apart at a column's width."""
 _SHARES = 200
+
+
+def gathered(rows: Iterable[tuple[Key, Numbers, Numbers]]) -> dict[Key, tuple[Numbers, Numbers]]:
+    """Return both columns of each key, whose rows come in parts."""
+    parts: dict[Key, tuple[list[Numbers], list[Numbers]]] = {}
+    for key, first, second in rows:
+        own = parts.setdefault(key, ([], []))
+        own[0].append(first)
+        own[1].append(second)
+    return {key: (np.concatenate(first), np.concatenate(second)) for key, (first, second) in parts.items()}
 
 
 def steps(times: Numbers, values: Numbers, until: int, most: int = MOST_POINTS) -> tuple[Numbers, Numbers]:

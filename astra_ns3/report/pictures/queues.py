@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from astra_ns3.errors import InputError
-from astra_ns3.report.figures.curves import Steps, merged, steps
+from astra_ns3.report.figures.curves import Steps, gathered, merged, steps
 from astra_ns3.report.figures.figure import Axis, Curve, Figure, Panel, Spans
 from astra_ns3.report.figures.style import COLOURS, ON_PAGES, VERMILION, Unit, listed, size_unit, time_unit
 from astra_ns3.report.pictures.kind import Choice, Kind, Section
@@ -45,17 +45,6 @@ def _in_file(records: Records, choice: Choice) -> Figure:
     return Figure(panels, around=0.7 + 0.25 * len(panels), legend=(3, 6))
 
 
-def _by_port(table: Recorded, column: str) -> dict[str, Port]:
-    """Return of each port that has rows its times and values."""
-    parts: dict[str, list[Port]] = {}
-    for port, times, values in _rows(table, column):
-        parts.setdefault(port, []).append((times, values))
-    return {
-        port: (np.concatenate([each for each, _ in own]), np.concatenate([each for _, each in own]))
-        for port, own in parts.items()
-    }
-
-
 def _rows(table: Recorded, column: str) -> Iterator[tuple[str, Numbers, Numbers]]:
     """Yield ports, and some of their times and values in order."""
     for batch in table.batches(["time_ps", "port", column]):
@@ -64,7 +53,7 @@ def _rows(table: Recorded, column: str) -> Iterator[tuple[str, Numbers, Numbers]
 
 
 def _selected(table: Recorded, column: str, choice: Choice) -> dict[str, Port]:
-    ports, wanted = _by_port(table, column), chosen(table.texts("port"), choice.select)
+    ports, wanted = gathered(_rows(table, column)), chosen(table.texts("port"), choice.select)
     found = {port: ports[port] for port in wanted if port in ports}
     if choice.select and len(found) > len(COLOURS):
         raise InputError(f"{len(found)} ports are selected ({listed(found)}), expected at most {len(COLOURS)}")
@@ -159,7 +148,9 @@ def _pauses_on_page(runs: Sequence[Shown], detail: int) -> Figure | Missing:
     x = Axis("time", unit[1], 0, end_ps / unit[0])
     panels = []
     for shown, table in tables:
-        found = {port: stops(*each, shown.finish_ps) for port, each in _by_port(table, "paused_priorities").items()}
+        found = {
+            port: stops(*each, shown.finish_ps) for port, each in gathered(_rows(table, "paused_priorities")).items()
+        }
         stopped = _stopped(found)
         ports = sorted(found, key=lambda port: -stopped[port])
         if len(ports) > _MOST_PAUSED:

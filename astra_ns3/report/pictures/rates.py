@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
 from astra_ns3.errors import InputError
-from astra_ns3.report.figures.curves import Steps, steps
+from astra_ns3.report.figures.curves import Steps, gathered, steps
 from astra_ns3.report.figures.figure import Axis, Curve, Figure, Panel
 from astra_ns3.report.figures.style import COLOURS, ON_PAGES, Unit, size_unit, time_unit
 from astra_ns3.report.pictures.kind import Choice, Kind, Section
@@ -32,26 +32,23 @@ _PAIR = re.compile(r"(\d+)[->,](\d+)")
 
 Pair = tuple[int, int, int]
 """Sender, receiver, and which of their queue pairs; 0 where there is one, or a connection."""
-Lines = dict[Pair, tuple[Numbers, Numbers]]
+Lines = Mapping[Pair, tuple[Numbers, Numbers]]
 
 
 def _in_file(records: Records, choice: Choice) -> Figure:
     """Return a panel per quantity that was recorded, a line per queue pair or connection."""
     table = next(found for name in _TABLES if (found := table_of(records, name)) is not None)
-    lines: dict[str, Lines] = {}
+    lines = gathered(((quantity, pair), times, values) for quantity, pair, times, values in _rows(table))
     counts: dict[Pair, int] = {}
-    for quantity, pair, times, values in _rows(table):
-        before = lines.setdefault(quantity, {}).get(pair, (times[:0], values[:0]))
-        lines[quantity][pair] = np.append(before[0], times), np.append(before[1], values)
+    for (_, pair), (times, _) in lines.items():
         counts[pair] = counts.get(pair, 0) + len(times)
-    pairs = _chosen(counts, choice.select) or sorted(
-        sorted(counts, key=lambda pair: (-counts[pair], pair))[:MOST_PAIRS]
-    )
+    foremost = sorted(counts, key=lambda pair: (-counts[pair], pair))[:MOST_PAIRS]
+    pairs = _chosen(counts, choice.select) or sorted(foremost)
     until_ps = int(records.metadata["finish_ps"])
     time = time_unit(until_ps)
     panels = []
     for name in _QUANTITIES:
-        own = {pair: lines[name][pair] for pair in pairs if pair in lines.get(name, {})}
+        own = {pair: lines[name, pair] for pair in pairs if (name, pair) in lines}
         if any(values.any() for _, values in own.values()):  # a window of 0 throughout means that there is none
             panels.append(_panel(name, own, pairs, until_ps, time))
     if not panels:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import cycle
 
 import numpy as np
 
 from astra_ns3.errors import InputError
 from astra_ns3.report.figures import style
-from astra_ns3.report.figures.curves import covered, evenly, in_flight, merged, steps
+from astra_ns3.report.figures.curves import covered, evenly, gathered, in_flight, merged, steps
 from astra_ns3.report.figures.figure import Axis, Band, Figure, Panel, Series, Spans
 from astra_ns3.report.pictures.kind import Choice, Kind, Section
 from astra_ns3.report.pictures.shown import Missing, Shown, remedy_of
@@ -181,26 +180,25 @@ def _tracks(
     operations: Recorded | None, phases: Recorded | None, npus: Sequence[int], gap_ps: int | None = None
 ) -> Tracks:
     """Return the intervals of some NPUs, by NPU; those no further apart than the gap as one, if there is one."""
-    parts: dict[Track, list[tuple[Numbers, Numbers]]] = defaultdict(list)
-    for table, column in ((operations, "kind"), (phases, "dimension")):
-        for batch in table.batches(["npu", column, "start_ps", "end_ps"]) if table else ():
-            inside = np.isin(batch["npu"], npus) & (batch["end_ps"] > batch["start_ps"])
-            for what, of_what in by_value(batch[column][inside]):
-                if isinstance(what, int) or what in _PROGRAM:
-                    rows = np.flatnonzero(inside)[of_what]
-                    for npu, own in by_value(batch["npu"][rows]):
-                        spans = batch["start_ps"][rows][own], batch["end_ps"][rows][own]
-                        parts[npu, what].append(spans if gap_ps is None else merged(*spans, gap_ps))
-    found = {
-        track: _together(spans)
-        for track, spans in sorted(parts.items(), key=lambda item: (item[0][0], str(item[0][1])))
-    }
-    return found if gap_ps is None else {track: merged(*spans, gap_ps) for track, spans in found.items()}
+    found = gathered((*_rows(operations, "kind", npus, gap_ps), *_rows(phases, "dimension", npus, gap_ps)))
+    ordered = sorted(found, key=lambda track: (track[0], str(track[1])))
+    return {track: _joined(*found[track], gap_ps) for track in ordered}
 
 
-def _together(parts: Iterable[tuple[Numbers, Numbers]]) -> tuple[Numbers, Numbers]:
-    starts, ends = zip(*parts, strict=True)
-    return np.concatenate(starts), np.concatenate(ends)
+def _rows(
+    table: Recorded | None, column: str, npus: Sequence[int], gap_ps: int | None
+) -> Iterator[tuple[Track, Numbers, Numbers]]:
+    for batch in table.batches(["npu", column, "start_ps", "end_ps"]) if table else ():
+        inside = np.isin(batch["npu"], npus) & (batch["end_ps"] > batch["start_ps"])
+        npu, starts, ends = (batch[name][inside] for name in ("npu", "start_ps", "end_ps"))
+        for what, rows in by_value(batch[column][inside]):
+            if isinstance(what, int) or what in _PROGRAM:
+                for of, own in by_value(npu[rows]):
+                    yield (of, what), *_joined(starts[rows][own], ends[rows][own], gap_ps)
+
+
+def _joined(starts: Numbers, ends: Numbers, gap_ps: int | None) -> tuple[Numbers, Numbers]:
+    return (starts, ends) if gap_ps is None else merged(starts, ends, gap_ps)
 
 
 KIND = Kind(
