@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy.typing as npt
 
@@ -129,8 +129,10 @@ class Whiskers(Series):
 
 @dataclass(frozen=True, eq=False)
 class Words(Series):
-    """Words beside a point, in a file. ``across`` and ``up``: on which side of it, "left", "center", "right" and
-    "bottom", "center", "top" name the side of the words that stands there; ``y`` None: on the axis.
+    """Words at a point, in a file.
+
+    ``y`` None: on the x-axis; ``across`` and ``up``: which side of the words is at the point, as "left" and "bottom";
+    ``raised``: so many points above it.
     """
 
     x: float
@@ -141,7 +143,6 @@ class Words(Series):
     letters: float = 5.5
     turned: bool = False
     raised: float = 0
-    """Points above the place."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -198,5 +199,5 @@ class Figure:
     legend: tuple[int, int] = (2, 4)
     across: int = 1
     share_x: bool = False
-    missing: str = field(default="", compare=False)
+    missing: str = ""
     """What a figure lacks, above the legend."""
