@@ -36,12 +36,13 @@ from astra_ns3.network.recorded import (
     UTILISATION,
     RecordedTable,
 )
+from astra_ns3.report.records import Recorded
 from astra_ns3.units import PS_PER_NS
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from astra_ns3.report.plots.accessor import Plots
+    from astra_ns3.report.pictures.accessor import Plots
 
 _NAME_COLUMNS = ("layer name", "run name")
 
@@ -219,7 +220,7 @@ class Result:
 
         ``dir(result.plot)`` names them.
         """
-        from astra_ns3.report.plots.accessor import Plots
+        from astra_ns3.report.pictures.accessor import Plots
 
         return Plots(self)
 
@@ -259,13 +260,7 @@ class Result:
 
     def _parquet(self, name: str) -> pd.DataFrame:
         if name not in self._frames:
-            import pandas as pd
-
-            path = self._files.path(name)
-            try:
-                self._frames[name] = pd.read_parquet(path)
-            except Exception as error:  # a damaged file fails in whatever part of pyarrow reads it first
-                raise InputError(f"{path}: cannot be read: {error}") from error
+            self._frames[name] = Recorded(self._files.path(name)).frame()
         return self._frames[name]
 
 

@@ -29,7 +29,7 @@ from astra_ns3.experiments.request import LARGEST_SEED
 from astra_ns3.network.api import Limits
 from astra_ns3.studies.columns import RESERVED, columns_of
 from astra_ns3.studies.figures.config import FigureConfig
-from astra_ns3.studies.figures.registry import FIGURE_KINDS
+from astra_ns3.studies.figures.kinds import FIGURE_KINDS
 from astra_ns3.studies.keys import is_key, why_no_key
 from astra_ns3.studies.measures import MEASURES
 from astra_ns3.units import PS_PER_SECOND

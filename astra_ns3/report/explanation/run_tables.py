@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -11,13 +11,14 @@ import numpy.typing as npt
 from astra_ns3.config.core.compatibility import preset
 from astra_ns3.errors import InputError
 from astra_ns3.network.instance import CHUNK_BITS, PHASE_BITS
-from astra_ns3.report.tables import is_of_flows
+from astra_ns3.report.records import COLLECTIVES, table_of
+from astra_ns3.report.tables import Numbers, Records, is_of_flows
 from astra_ns3.units import PS_PER_NS
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-Numbers = npt.NDArray[np.int64]
+Columns = Mapping[str, npt.NDArray[Any]]
+_INSTANCE = ("collective", "chunk", "phase")
+_PHASE_COLUMNS = (*_INSTANCE, "npu", "dimension", "queued_ps", "start_ps", "end_ps")
+_OPERATION_COLUMNS = ("npu", "kind", "collective", "iteration", "start_ps", "end_ps")
 REDUCTION_MEMORY_ACCESSES = 3
 """Two reads and a write, as :class:`astra_ns3.network.api.EndpointModel` has it."""
 TAKES_TIME = ("compute", "wait", "step")
@@ -27,23 +28,15 @@ ALONE = ("compute", "work")
 POSTS = ("issue", "send", "receive")
 
 
-class RunResult(Protocol):
-    """What is asked of a run, besides its tables as attributes: :class:`astra_ns3.Result` is one."""
-
-    @property
-    def metadata(self) -> Mapping[str, Any]:
-        """All of run.json."""
+def messages_of(run: Records) -> Columns | None:
+    """Return the columns of accounts.parquet, or of flows.parquet if there is none; None if there is neither."""
+    table = table_of(run, "accounts") or table_of(run, "flows")
+    return None if table is None else table.whole(table.columns)
 
 
-def table_of(run: RunResult, name: str) -> pd.DataFrame | None:
-    """A table of the run; None if it was not recorded."""
-    try:
-        found: pd.DataFrame | None = getattr(run, name, None)
-    except InputError:
-        if any(file.startswith(f"{name}.") for file in run.metadata["files"]):
-            raise
-        return None
-    return found
+def has_accounts(messages: Columns | None) -> bool:
+    """Return whether messages have what they waited for."""
+    return messages is not None and "turn_ps" in messages
 
 
 class _Index:
@@ -72,10 +65,6 @@ class _Index:
         return int(np.searchsorted(self._then[first:last], then))
 
 
-def _column(table: pd.DataFrame, name: str) -> Numbers:
-    return table[name].to_numpy(dtype=np.int64)
-
-
 class Tables:
     """Messages, phases and operations of a run; raises InputError for one without ``timeline``.
 
@@ -83,7 +72,7 @@ class Tables:
     of an NPU is a phase as one NPU plays it, known by the number of its instance and the NPU.
     """
 
-    def __init__(self, run: RunResult) -> None:
+    def __init__(self, run: Records) -> None:
         metadata = run.metadata
         if is_of_flows(run):
             raise InputError("a list of flows has no passes, collectives or critical path; explain all of it")
@@ -91,19 +80,14 @@ class Tables:
         if operations is None or phases is None:
             raise InputError("the critical path needs what every NPU did: run with --record timeline")
         self.npus = int(metadata["npus"])
-        collectives = table_of(run, "collectives")
-        unended = [] if collectives is None else collectives[collectives["end_us"].isna()]["collective"].tolist()
-        self.unended = frozenset(int(number) for number in unended)
+        self.unended = frozenset(int(row["collective"]) for row in run.rows(COLLECTIVES) if not row["end_us"])
         self.of_graphs = str(metadata["workload"].get("loop", "")).endswith(" graphs")
         self.rules = preset(metadata["compat"])
         self._read_system(metadata["system"])
         self.stopped_ps = None if metadata["complete"] else int(metadata["finish_ps"])
-        self.operations = operations
-        self._read_operations(operations)
-        self._read_phases(phases)
-        accounts = table_of(run, "accounts")
-        self.accounts = accounts
-        self.messages = accounts if accounts is not None else table_of(run, "flows")
+        self._read_operations(operations.whole(_OPERATION_COLUMNS))
+        self._read_phases(phases.whole(_PHASE_COLUMNS))
+        self.messages = messages_of(run)
         self._read_messages()
 
     def _read_system(self, system: Mapping[str, Any]) -> None:
@@ -113,13 +97,13 @@ class Tables:
         self.jitter_ps = int(system.get("start-jitter", 0)) * PS_PER_NS
         self._reduction_bytes_per_ns = int(system.get("reduction-bytes-per-ns", 500_000))
 
-    def _read_operations(self, table: pd.DataFrame) -> None:
-        kinds = table["kind"].astype(str).to_numpy()
+    def _read_operations(self, table: Columns) -> None:
+        kinds = table["kind"]
         blocking = np.isin(kinds, TAKES_TIME)
         self.kinds = kinds
-        self.operation_npu, self.operation_collective = _column(table, "npu"), _column(table, "collective")
-        self.operation_start, self.operation_end = _column(table, "start_ps"), _column(table, "end_ps")
-        self.iterations = _column(table, "iteration")
+        self.operation_npu, self.operation_collective = table["npu"], table["collective"]
+        self.operation_start, self.operation_end = table["start_ps"], table["end_ps"]
+        self.iterations = table["iteration"]
         self._blocking = np.flatnonzero(blocking)
         self._of_npu = _Index(self.operation_npu[self._blocking], self._blocking)
         beside = np.flatnonzero(np.isin(kinds, ALONE))
@@ -132,14 +116,14 @@ class Tables:
         if not len(ends):
             raise InputError("no NPU did anything that takes time: there is nothing to explain")
 
-    def _read_phases(self, table: pd.DataFrame) -> None:
-        self.phase_npu, self.phase_dimension = _column(table, "npu"), _column(table, "dimension")
-        self.phase_queued, self.phase_start = _column(table, "queued_ps"), _column(table, "start_ps")
-        self.phase_end = _column(table, "end_ps")
+    def _read_phases(self, table: Columns) -> None:
+        self.phase_npu, self.phase_dimension = table["npu"], table["dimension"]
+        self.phase_queued, self.phase_start = table["queued_ps"], table["start_ps"]
+        self.phase_end = table["end_ps"]
         self.phase_instance = _instances(table)
         self._instances = np.unique(self.phase_instance)
         self._phase_of_instance = _Index(self.phase_instance, self.phase_end)
-        self.phase_collective, self.phase_chunk = _column(table, "collective"), _column(table, "chunk")
+        self.phase_collective, self.phase_chunk = table["collective"], table["chunk"]
         self._phase_of_part = _Index(self._part(self.phase_instance, self.phase_npu), self.phase_end)
         self._phase_of_collective = _Index(self.phase_collective * self.npus + self.phase_npu, self.phase_end)
         self._phase_of_npu = _Index(self.phase_npu, self.phase_end)
@@ -151,8 +135,8 @@ class Tables:
         table = self.messages
         if table is None:
             return
-        self.source, self.destination = _column(table, "source"), _column(table, "destination")
-        self.bytes, self.start, self.end = (_column(table, name) for name in ("bytes", "start_ps", "end_ps"))
+        self.source, self.destination = table["source"], table["destination"]
+        self.bytes, self.start, self.end = (table[name] for name in ("bytes", "start_ps", "end_ps"))
         self.message_instance = _instances(table)
         self._received = _Index(self._part(self.message_instance, self.destination), self.end)
 
@@ -300,6 +284,6 @@ class Tables:
         return members
 
 
-def _instances(table: pd.DataFrame) -> Numbers:
-    collective, chunk, phase = (_column(table, name) for name in ("collective", "chunk", "phase"))
+def _instances(table: Columns) -> Numbers:
+    collective, chunk, phase = (table[name] for name in _INSTANCE)
     return (collective << (CHUNK_BITS + PHASE_BITS)) | (chunk << PHASE_BITS) | phase

@@ -639,78 +639,52 @@ assert astra_ns3.Result.load("out").ends.equals(result.ends)
 PICTURE = Recipe(
     row="picture of a run",
     files={
-        "astra_ns3/report/plots/finish.py": '''"""When each NPU was done, for a test."""
+        "astra_ns3/report/pictures/ends.py": '''"""When each NPU was done, for a test."""
 
-from astra_ns3.report.plots.kind import Choice, Kind
-from astra_ns3.report.plots.style import new_figure, panels
+from collections.abc import Sequence
+
+from astra_ns3.report.figures.figure import Axis, Bars, Figure, Panel
+from astra_ns3.report.pictures.kind import Choice, Kind, Section
+from astra_ns3.report.pictures.shown import Shown
+from astra_ns3.report.records import NPUS
 from astra_ns3.report.tables import Records
 
 
-def draw(records: Records, choice: Choice):
+def _panel(records: Records, title: str) -> Panel:
     """A bar per NPU."""
-    figure = new_figure(choice.width_inches, 2)
-    rows = records.rows("npus.csv")
-    panels(figure, [1])[0].bar(range(len(rows)), [float(row["finish_us"]) for row in rows])
-    return figure
+    rows = records.rows(NPUS)
+    bars = Bars([float(row["finish_us"]) for row in rows], upright=True)
+    return Panel(Axis("NPU", names=[row["npu"] for row in rows]), Axis("finish", "us"), [bars], title)
 
 
-KIND = Kind("finish", "when each NPU was done", draw)
+def _in_file(records: Records, choice: Choice) -> Figure:
+    return Figure([_panel(records, "")])
+
+
+def _on_page(runs: Sequence[Shown], detail: int) -> Figure:
+    return Figure([_panel(shown.run, shown.name) for shown in runs])
+
+
+KIND = Kind("ends", "when each NPU was done", _in_file, Section("Ends of NPUs", "When each was done.", _on_page))
 '''
     },
     lines={
-        "astra_ns3/report/plots/registry.py": (
-            ("    exposed,\n", "    exposed,\n    finish,\n"),
-            ("    accounts.KIND,\n", "    accounts.KIND,\n    finish.KIND,\n"),
+        "astra_ns3/report/pictures/kinds.py": (
+            ("    exposed,\n", "    ends,\n    exposed,\n"),
+            ("    memory.KIND,\n", "    memory.KIND,\n    ends.KIND,\n"),
         )
     },
     check=f"""
 sys.path.insert(0, {TESTS!r})
 from support.small_run import small_run
 from astra_ns3.cli.main import status_of
-
-result = astra_ns3.run(**small_run(), output="out")
-bars = result.plot.finish().axes[0].patches
-assert [round(bar.get_height(), 6) for bar in bars] == result.npus["finish_us"].tolist()
-assert status_of(["plot", "out", "finish", "-o", "finish.png"]) == 0
-""",
-)
-
-REPORT_FIGURE = Recipe(
-    row="figure of the report",
-    files={
-        "astra_ns3/report/page/figures/ends.py": '''"""When NPUs ended, for a test."""
-
-from collections.abc import Sequence
-
-from astra_ns3.report.page.figure import Figure, Panel, Shown, axis, line
-from astra_ns3.report.records import NPUS
-
-
-def ends(runs: Sequence[Shown], detail: int) -> Figure:
-    """A line per run."""
-    panels = []
-    for shown in runs:
-        rows = shown.run.rows(NPUS)
-        x, y = [row["npu"] for row in rows], [float(row["finish_us"]) for row in rows]
-        panels.append(Panel(shown.name, [line("finish", x, y, shown.place)], {"yaxis": axis("finish (us)")}))
-    return Figure(panels)
-'''
-    },
-    lines={
-        "astra_ns3/report/page/figures/registry.py": (
-            (
-                "from astra_ns3.report.page.figures.exposed",
-                "from astra_ns3.report.page.figures.ends import ends\nfrom astra_ns3.report.page.figures.exposed",
-            ),
-            ("FIGURES = (\n", 'FIGURES = (\n    Kind("ends", "Ends of NPUs", "When each was done.", ends),\n'),
-        )
-    },
-    check=f"""
-sys.path.insert(0, {TESTS!r})
-from support.small_run import small_run
 from astra_ns3.report.page.page import report_page
 
-page = report_page([astra_ns3.run(**small_run())], {{}})
+result = astra_ns3.run(**small_run(), output="out")
+bars = result.plot.ends().axes[0].patches
+assert [round(bar.get_height(), 6) for bar in bars] == result.npus["finish_us"].tolist()
+assert status_of(["plot", "out", "ends", "-o", "ends.png"]) == 0
+page = report_page([result], {{}})
 assert "Ends of NPUs" in page and '"finish (us)"' in page
 """,
 )
@@ -733,5 +707,4 @@ RECIPES = (
     OPTION,
     RESULT_TABLE,
     PICTURE,
-    REPORT_FIGURE,
 )

@@ -1,18 +1,40 @@
-"""Which of the runs on a page have a recorded table, and what is said of the others."""
+"""Runs that stand beside each other on a page, which of them have a recorded table, and what is said of the others."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from astra_ns3.report.page.figure import Missing, Shown
 from astra_ns3.report.records import Recorded, table_of
-from astra_ns3.report.tables import how_to_record
+from astra_ns3.report.tables import Records, how_to_record
+
+
+@dataclass(frozen=True, eq=False)
+class Shown:
+    """A run on a page: its short name, unlike those of the others, and its place among them."""
+
+    run: Records
+    name: str
+    place: int
+
+    @property
+    def finish_ps(self) -> int:
+        """When it finished; 1 at least."""
+        return max(1, int(self.run.metadata["finish_ps"]))
+
+
+@dataclass(frozen=True)
+class Missing:
+    """No data for a picture, and ``remedy``: how a run gets them."""
+
+    remedy: str
+
 
 Having = list[tuple[Shown, Recorded]]
 
 
 def having(runs: Sequence[Shown], table: str, empty: str) -> tuple[Having, list[str]] | Missing:
-    """The runs that have rows of a table, and notes on the others; Missing if none recorded it.
+    """Return the runs that have rows of a table, and notes on the others; Missing if none recorded it.
 
     ``empty``: what it means that it has no rows.
     """
@@ -32,6 +54,6 @@ def having(runs: Sequence[Shown], table: str, empty: str) -> tuple[Having, list[
 
 
 def remedy_of(shown: Shown, table: str) -> str:
-    """What has to be done for a table to be there."""
+    """Return what has to be done for a table to be there."""
     how = how_to_record(shown.run, table)
     return f"set {how}" if how.startswith("observe") else f"run with {how}"

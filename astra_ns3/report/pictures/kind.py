@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from astra_ns3.errors import InputError
+from astra_ns3.report.figures.figure import Figure
+from astra_ns3.report.figures.with_matplotlib import drawn
+from astra_ns3.report.pictures.shown import Missing, Shown
 from astra_ns3.report.tables import Records, could_record, how_to_record, is_of_flows, recorded
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure as Drawing
 
 COLUMN_INCHES = 3.3
 DOUBLE_INCHES = 7.0
@@ -30,10 +33,27 @@ class Choice:
     title: str | None = None
     beside: tuple[Records, ...] = ()
 
+    @property
+    def wide(self) -> bool:
+        """Whether the picture is wider than a column."""
+        return self.width_inches >= 5
+
+
+@dataclass(frozen=True)
+class Section:
+    """A picture as a section of a page: its heading, what it shows, and the figure of the runs there.
+
+    ``make`` takes about how many points a curve may have, too.
+    """
+
+    heading: str
+    words: str
+    make: Callable[[Sequence[Shown], int], Figure | Missing]
+
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of picture: what it shows and what draws it.
+    """A kind of picture: what it shows, and where: in a file (``make``), as a ``section`` of a page, or in both.
 
     ``any_of``: tables of which one is needed, none: the CSV files do; ``more``: tables with which it shows more;
     ``selects``: what ``--select`` names, empty: nothing; ``compares``: whether other runs may stand beside; ``file``: a
@@ -42,8 +62,9 @@ class Kind:
     """
 
     name: str
-    words: str
-    draw: Callable[[Records, Choice], Figure]
+    words: str = ""
+    make: Callable[[Records, Choice], Figure] | None = None
+    section: Section | None = None
     any_of: tuple[str, ...] = ()
     more: tuple[str, ...] = ()
     selects: str = ""
@@ -53,11 +74,11 @@ class Kind:
     of_flows: bool = True
 
     def suits(self, records: Records) -> bool:
-        """Whether a run of this workload can have anything to show."""
+        """Return whether a run of this workload can have anything to show."""
         return self.of_flows or not is_of_flows(records)
 
     def missing(self, records: Records) -> str:
-        """What has to be recorded for this picture; empty if it can be drawn."""
+        """Return what has to be recorded for this picture; empty if it can be drawn."""
         if self.file and self.file not in records.metadata["files"]:
             return self.needs
         if not self.any_of or any(recorded(records, table) for table in self.any_of):
@@ -65,12 +86,20 @@ class Kind:
         return " or ".join(dict.fromkeys(how_to_record(records, table) for table in self.any_of))
 
     def advice(self, records: Records) -> str:
-        """What would show more than is recorded; empty if all is."""
+        """Return what would show more than is recorded; empty if all is."""
         lacking = [table for table in self.more if recorded(records, table) is None and could_record(records, table)]
         return " and ".join(dict.fromkeys(how_to_record(records, table) for table in lacking))
 
-    def check(self, records: Records, choice: Choice) -> None:
-        """Raise InputError if the picture can't be drawn so."""
+    def drawn(self, records: Records, choice: Choice) -> Drawing:
+        """Return the picture as matplotlib's Figure; raises InputError if it can't be drawn so."""
+        self._check(records, choice)
+        if self.make is None:
+            raise InputError(f"'{self.name}' stands on pages alone")
+        named = self.name if choice.beside else f"{records.metadata['run_name']}: {self.name}"
+        title = named if choice.title is None else choice.title
+        return drawn(self.make(records, choice), choice.width_inches, title)
+
+    def _check(self, records: Records, choice: Choice) -> None:
         for each in (records, *choice.beside):
             if not self.suits(each):
                 raise InputError(
@@ -87,7 +116,7 @@ class Kind:
 
 
 def width_of(word: str | float) -> float:
-    """Inches: a number from 2 to 40, or "column" or "double"; raises InputError for anything else."""
+    """Return inches: a number from 2 to 40, or "column" or "double"; raises InputError for anything else."""
     try:
         inches = float(WIDTHS.get(str(word), word))
     except ValueError:

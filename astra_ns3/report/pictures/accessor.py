@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from astra_ns3.report.plots.drawing import drawn
-from astra_ns3.report.plots.kind import Choice, Kind, width_of
-from astra_ns3.report.plots.registry import KINDS
+from astra_ns3.report.pictures.kind import Choice, Kind, width_of
+from astra_ns3.report.pictures.kinds import IN_FILES
 from astra_ns3.report.tables import Records
 
 if TYPE_CHECKING:
@@ -30,13 +29,13 @@ class Picture:
         title: str | None = None,
         beside: Iterable[Records] = (),
     ) -> Figure:
-        """The picture as a matplotlib Figure.
+        """Return the picture as a matplotlib Figure.
 
         ``width``: "column" (3.3 inches), "double" (7) or inches; ``select``: the ports, NPUs, roles or pairs to show;
         ``title``: "" for none; ``beside``: other results in the same axes. Raises InputError for what can't be drawn.
         """
         chosen = (select,) if isinstance(select, str) else tuple(str(word) for word in select)
-        return drawn(self._kind, self._records, Choice(width_of(width), chosen, title, tuple(beside)))
+        return self._kind.drawn(self._records, Choice(width_of(width), chosen, title, tuple(beside)))
 
     def __repr__(self) -> str:
         return f"<{self._kind.name}: {self._kind.words}>"
@@ -49,10 +48,10 @@ class Plots:
         self._records = records
 
     def __getattr__(self, name: str) -> Picture:
-        for kind in KINDS:
+        for kind in IN_FILES:
             if kind.name == name:
                 return Picture(kind, self._records)
-        raise AttributeError(f"no picture '{name}'; there are {', '.join(kind.name for kind in KINDS)}")
+        raise AttributeError(f"no picture '{name}'; there are {', '.join(kind.name for kind in IN_FILES)}")
 
     def __dir__(self) -> list[str]:
-        return [kind.name for kind in KINDS]
+        return [kind.name for kind in IN_FILES]
