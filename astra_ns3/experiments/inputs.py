@@ -23,7 +23,6 @@ from astra_ns3.experiments.device import network_as_reached, slowdown_on_device
 from astra_ns3.experiments.expected import ExpectedRun
 from astra_ns3.experiments.jobs.job import Ground, Job
 from astra_ns3.experiments.jobs.registry import JOBS, job_of, under_rules, without_effect
-from astra_ns3.experiments.network_summary import wire_sizes
 from astra_ns3.experiments.option import options_of
 from astra_ns3.experiments.options import (
     ANALYTICAL,
@@ -35,13 +34,13 @@ from astra_ns3.experiments.options import (
 from astra_ns3.experiments.slowdown import checked_slowdown
 from astra_ns3.memory import require_memory
 from astra_ns3.network.api import EndpointModel
-from astra_ns3.network.plan import AnyPlan, plan_network
+from astra_ns3.network.plan import AnyPlan, NetworkPlan, plan_network
 from astra_ns3.network.registry import check_backend
 from astra_ns3.system.file import read_system
 from astra_ns3.topology.checks import check_topology
 from astra_ns3.topology.graph import Graph
 from astra_ns3.topology.ports import resolve_ports
-from astra_ns3.transport.check import check_transport
+from astra_ns3.transport.check import check_transports
 from astra_ns3.units import LARGEST_INTEGER, PS_PER_NS, format_bytes
 from astra_ns3.user_code import user_part
 from astra_ns3.workload.files.registry import AnyWorkload, read_workload, with_groups
@@ -81,10 +80,9 @@ class Inputs:
         return self.job.workload
 
     @property
-    def packets(self) -> NetworkConfig | None:
-        """The network, if its messages travel as packets; None if they go by formula."""
-        network = self.network
-        return network if isinstance(network, NetworkConfig) and self.backend not in ANALYTICAL else None
+    def packets(self) -> NetworkPlan | None:
+        """The plan, if messages travel as packets; None if they go by formula."""
+        return None if self.backend in ANALYTICAL else self.plan.of_packets
 
     @property
     def ground(self) -> Ground:
@@ -281,8 +279,8 @@ def _network(network: AnyNetwork, options: Options, endpoint: EndpointModel) -> 
     resolve_ports(graph, (*observe.queues, *observe.utilisation, *observe.pcap))
     weighted = network.topology.routing.weighted
     tables = None if weighted else plan.tables
-    wires = check_topology(graph, *wire_sizes(network), weighted=weighted, tables=tables, slowest=plan.slowest)
-    return plan, [*wires, *check_transport(network, plan.shape, plan.shapes)]
+    wires = check_topology(graph, *plan.outermost.wire_sizes, weighted=weighted, tables=tables, slowest=plan.slowest)
+    return plan, [*wires, *check_transports(network, plan.shape, plan.transports)]
 
 
 def endpoint_model(system: SystemConfig) -> EndpointModel:

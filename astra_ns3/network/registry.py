@@ -91,8 +91,8 @@ def check_own_control(plan: AnyPlan) -> None:
     """Load or compile the user's own congestion control, if there is one; raises InputError if that fails."""
     from astra_ns3.network.ns3.own_control import check_own_control as check
 
-    if isinstance(plan, NetworkPlan) and plan.roce is not None and plan.roce.own_file:
-        check(plan.roce)
+    if plan.config.own_control is not None:
+        check(plan.config.own_control)
 
 
 def _ns3(

@@ -8,7 +8,6 @@ from contextlib import suppress
 from pathlib import Path
 
 from astra_ns3.config.network.packet_network import NetworkConfig
-from astra_ns3.config.transports.roce import RoceTransport
 from astra_ns3.config.transports.roce_control import OwnControl
 from astra_ns3.errors import InputError
 from astra_ns3.experiments.options import ANALYTICAL, network_with_options
@@ -28,12 +27,9 @@ def _compiled_controls(request: RunRequest) -> Iterator[OwnControl]:
     if not isinstance(request.network, NetworkConfig):
         return
     with suppress(InputError):  # the run itself will say what is wrong
-        network = network_with_options(request.network, request)
-        assert isinstance(network, NetworkConfig)
-        for transport in (network.transport, *(network.transports or ())):
-            control = transport.congestion_control if isinstance(transport, RoceTransport) else None
-            if isinstance(control, OwnControl) and not control.path.endswith(".py"):
-                yield control
+        control = network_with_options(request.network, request).own_control
+        if control is not None and not control.path.endswith(".py"):
+            yield control
 
 
 def _named(control: OwnControl) -> str:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from astra_ns3.config.network.packet_network import NetworkConfig
+from astra_ns3.network.plan import NetworkPlan
 from astra_ns3.topology.graph import Graph, Link
 from astra_ns3.topology.paths import cut_through_of, path, path_links
 from astra_ns3.topology.routes import RouteTables
-from astra_ns3.transport.roce import RoceParameters
 
 _PARTING = ("spray", "adaptive", "flowlet")
 """Kinds of routing that choose again and again while a message is on its way."""
@@ -24,10 +23,10 @@ class Way(NamedTuple):
     widths: tuple[float, ...] = ()
 
 
-def packets_part(config: NetworkConfig, roce: RoceParameters) -> bool:
+def packets_part(plan: NetworkPlan) -> bool:
     """Return whether packets of a message may take different ways."""
-    split = roce.split_messages and roce.queue_pairs_per_pair > 1
-    return config.topology.routing.kind in _PARTING or split
+    parts = plan.config.topology.routing.kind in _PARTING
+    return any(each.ideal_over_ways and (parts or each.message_parts > 1) for each in plan.transports.values())
 
 
 def plain_way(graph: Graph, tables: RouteTables, source: int, destination: int) -> Way:

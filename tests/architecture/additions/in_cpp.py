@@ -234,7 +234,7 @@ from astra_ns3.config.transports.roce_control import KINDS
 link = {"rate": "100Gbps", "delay": "1us"}
 topology = {"npus": 4, "link": link, "switch": {"buffer": "1MB"}}
 found = parse_network({"topology": topology, "transport": {"kind": "roce", "congestion_control": "steady"}})
-assert found.roce.congestion_control.kind == "steady"
+assert found.transport.congestion_control.kind == "steady"
 assert "steady" in KINDS
 """,
     compiled=("ns3-scratch/roce/model/roce-control-steady.cc", "ns3-scratch/roce/model/roce-control-registry.cc"),
