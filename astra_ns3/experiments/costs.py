@@ -6,9 +6,6 @@ far estimates and measurements are apart; ``tests/unit/test_results_capacity.py`
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-
 BYTES_PER_NPU = 3_700
 """Its program, its queue of one dimension, and its application in C++."""
 BYTES_PER_HOST = 10_000
@@ -33,24 +30,3 @@ SECONDS_PER_ROW = 0.17e-6
 """A message of a schedule, built and handed over."""
 SECONDS_PER_COLLECTIVE = 280e-6
 """Planned, and written down."""
-
-
-@dataclass(frozen=True)
-class BackendCosts:
-    """CPU time that a launch and a message take on a backend.
-
-    ``seconds_per_launch``: Python's part when one NPU starts and ends a phase of a chunk. Packets part NPUs that begin
-    in step; by formula most stay in step, and are played as one. ``seconds_per_message``: at its ends, and by formula
-    on its way; that of packets is in :class:`~astra_ns3.transport.transport.TransportCosts`.
-    """
-
-    seconds_per_launch: float
-    seconds_per_message: float
-
-
-PACKETS = BackendCosts(15e-6, 0.65e-6)
-BY_FORMULA: Mapping[str, BackendCosts] = {
-    "analytical": BackendCosts(5.5e-6, 0.45e-6),
-    "analytical-queues": BackendCosts(5.5e-6, 0.75e-6),
-}
-"""By the name of the backend; that of a user who brings one without packets is taken for the first."""

@@ -12,17 +12,15 @@ from dataclasses import dataclass
 from astra_ns3.config.transports.base import Joined
 from astra_ns3.experiments.capacity import run_need
 from astra_ns3.experiments.costs import (
-    BY_FORMULA,
     IDLE_BYTES,
-    PACKETS,
     PROGRAM_SECONDS,
     SECONDS_PER_COLLECTIVE,
     SECONDS_PER_HOST,
     SECONDS_PER_ROW,
-    BackendCosts,
 )
 from astra_ns3.experiments.inputs import Inputs
 from astra_ns3.experiments.traffic import Carried, carried
+from astra_ns3.network.backends import BY_FORMULA, BackendCosts, abilities_of
 from astra_ns3.transport.transport import TransportCosts
 
 
@@ -79,9 +77,8 @@ def forecast(inputs: Inputs, passes: int) -> Forecast:
 
 def backend_costs(inputs: Inputs) -> BackendCosts:
     """Return what launches and messages take on the backend that plays ``inputs``."""
-    if inputs.packets is not None:
-        return PACKETS
-    return BY_FORMULA.get(inputs.backend, BY_FORMULA["analytical"])
+    backend = abilities_of(inputs.backend)
+    return BY_FORMULA if backend.packets and inputs.packets is None else backend.costs
 
 
 def _pairs(sums: Sequence[Carried], joined_by: Joined) -> int:

@@ -12,9 +12,10 @@ def in_force_document(plan: AnyPlan) -> dict[str, Any] | None:
 
     None without packets.
     """
-    if not isinstance(plan, NetworkPlan):
+    packets = plan.of_packets
+    if packets is None:
         return None
-    return {**{kind: each.in_force() for kind, each in plan.transports.items()}, "ecn": _marking(plan)}
+    return {**{kind: each.in_force() for kind, each in packets.transports.items()}, "ecn": _marking(packets)}
 
 
 def _marking(plan: NetworkPlan) -> list[dict[str, Any]]:

@@ -23,7 +23,6 @@ from astra_ns3.errors import InputError
 from astra_ns3.experiments.changes.setting import check_changes
 from astra_ns3.experiments.option import INPUTS, OUTPUT, RULES, SIZE, Flag, option, options_of
 from astra_ns3.experiments.scaling import joint_scales
-from astra_ns3.network.api import ANALYTICAL as ANALYTICAL
 from astra_ns3.network.api import NetworkBackend
 from astra_ns3.network.registry import BACKENDS, Factory, check_backend_name, check_factory, check_given
 from astra_ns3.system.file import parse_system
@@ -69,7 +68,7 @@ class Options:
         '"ns3", "analytical" (messages never meet) or "analytical-queues" (a link serves one at a time); also an '
         "object that fulfils NetworkBackend, or a function that makes one from (network plan, seed, "
         "recorder options, on_built).",
-        Flag("--backend", suggested=tuple(BACKENDS), help="ns3, analytical or analytical-queues."),
+        Flag("--backend", suggested=tuple(BACKENDS), help=f"{', '.join([*BACKENDS][:-1])} or {[*BACKENDS][-1]}."),
         group=RULES,
     )
     compat: str = option(

@@ -10,14 +10,15 @@ from pathlib import Path
 from astra_ns3.config.network.packet_network import NetworkConfig
 from astra_ns3.config.transports.roce_control import OwnControl
 from astra_ns3.errors import InputError
-from astra_ns3.experiments.options import ANALYTICAL, network_with_options
+from astra_ns3.experiments.options import network_with_options
 from astra_ns3.experiments.request import RunRequest
 from astra_ns3.experiments.servers.messages import ServerKind
+from astra_ns3.network.backends import abilities_of
 
 
 def kind_of(request: RunRequest) -> ServerKind:
     """What a server should have loaded for ``request``: without it the run is the same, and takes seconds longer."""
-    if request.backend in ANALYTICAL:
+    if not abilities_of(request.backend).packets:
         return ServerKind()
     controls = {_named(control): _content(Path(control.path)) for control in _compiled_controls(request)}
     return ServerKind(hooks=request.on_built is not None, controls=tuple(controls.items()))
