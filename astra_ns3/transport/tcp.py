@@ -209,6 +209,7 @@ class Tcp(Transport):
         bytes_in_flight=1_000,  # headers, tags, the sender's list of segments; ns-3's packets hold no payload here
     )
     marks_at_enqueue: ClassVar[bool] = True
+    pauses_watched: ClassVar[bool] = False
 
     keys: TcpTransport
     parameters: TcpParameters
@@ -263,6 +264,10 @@ class Tcp(Transport):
         """Return the congestion control, and the numbers that decide most."""
         control, ecn = numbers["type_id"].removeprefix("ns3::Tcp"), "on" if numbers["ecn"] else "off"
         return ("TCP", f"{control}, ECN {ecn}"), {name: numbers[name] for name in _TOLD}
+
+    def native(self, posting_ps: int, *, packets_part: bool) -> Mapping[str, bool | int | float | str]:
+        """Return all numbers."""
+        return self.in_force()
 
     def shared_by_flows(self) -> SharedByFlows | None:
         """Return the connection of two NPUs."""

@@ -58,8 +58,9 @@ class Transport(ABC):
     ``packet_wire_bytes``: of a full packet, whose answer has ``answer_wire_bytes``. ``window_bytes``: 0 is no limit.
     ``acknowledged``: a message is there when its answer is. ``queue_pairs``: between two NPUs, at most.
     ``message_parts``: each of which is cut into packets by itself. ``ideal_over_ways``: what a message takes alone is
-    told for all equal paths together. ``port_of_message``: each message has a source port of its own, by which switches
-    choose. ``needs_marks``: it waits for ECN marks; ``marks_at_a_step``: whose thresholds are equal.
+    told for all equal paths together. ``pauses_watched``: a switch's ``pfc.watchdog`` holds for it.
+    ``port_of_message``: each message has a source port of its own, by which switches choose. ``needs_marks``: it waits
+    for ECN marks; ``marks_at_a_step``: whose thresholds are equal.
     """
 
     kind: ClassVar[str]
@@ -67,6 +68,7 @@ class Transport(ABC):
     marks_at_enqueue: ClassVar[bool] = False
     """When frames are marked unless the file says."""
     ideal_over_ways: ClassVar[bool] = False
+    pauses_watched: ClassVar[bool] = True
 
     keys: TransportKeys
     shape: NetworkShape
@@ -124,6 +126,14 @@ class Transport(ABC):
     def shared_by_flows(self) -> SharedByFlows | None:
         """Return what flows of two NPUs share; None if nothing."""
         return None
+
+    @abstractmethod
+    def native(self, posting_ps: int, *, packets_part: bool) -> Mapping[str, bool | int | float | str]:
+        """Return what the native transport of this kind is made from, by the names that it reads.
+
+        ``posting_ps``: what an NPU spends before it sends a message. ``packets_part``: packets of a message may take
+        different ways.
+        """
 
     def chooses_marking(self, switch: SwitchConfig) -> bool:
         """Return whether the program chooses the thresholds of a switch that this transport passes."""

@@ -11,7 +11,7 @@ from astra_ns3.config.topology.routing import RoutingConfig
 from astra_ns3.config.topology.switch import PfcConfig, SwitchConfig
 from astra_ns3.network.door.library import load
 from astra_ns3.network.door.session import Description
-from astra_ns3.network.ns3.native_transport import describe_transport
+from astra_ns3.network.ideal.widest import packets_part
 from astra_ns3.network.plan import NetworkPlan
 from astra_ns3.topology.changes import Epoch, Severed
 from astra_ns3.topology.graph import Graph, Link
@@ -49,7 +49,10 @@ def describe_network(description: Description, plan: NetworkPlan, seed: int) -> 
     for npus, name in plan.transport_of_dimensions:
         description.add("Transport", {"npus": npus, "transport": name})
     for each in transports:
-        describe_transport(description, plan, each)
+        description.transport(each.kind, each.native(endpoint.delay_ps, packets_part=packets_part(plan)))
+    watched = (switch.pfc.watchdog_ps for switch in graph.switch_configs if switch.pfc is not None)
+    if any(each.pauses_watched for each in transports):
+        description.set(pauseWatchdogPs=min((limit for limit in watched if limit), default=0))
 
 
 def _numbers(values: object) -> _Numbers:

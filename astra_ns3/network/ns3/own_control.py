@@ -44,7 +44,7 @@ def use_own_control(description: Description, transports: Iterable[Transport], c
         )
     else:
         factory, kept = compiled_control_factory(path, control.class_name), None
-    description.part("roceControl", {"factory": factory})
+    description.transport(roce.kind, {"control_factory": factory})
     return kept
 
 

@@ -25,6 +25,9 @@ from astra_ns3.transport.transport import Frames, SharedByFlows, Sizes, Told, Tr
 BYTES_PER_MET_PAIR = 550
 """With a queue pair for each message: what stays of two NPUs that had one, the queue pair being used again."""
 
+_ELSEWHERE = {"time_rounding_ps", "congestion_control", "own_file", "own_class", "control_parameters"}
+"""What the native transport is told otherwise."""
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Roce(Transport):
@@ -100,6 +103,14 @@ class Roce(Transport):
             *check_roce(self.keys, self.parameters, self.shape, largest_wire_bytes),
             *reordering_warnings(self.keys.reliability, network.topology.routing.kind),
         ]
+
+    def native(self, posting_ps: int, *, packets_part: bool) -> Mapping[str, bool | int | float | str]:
+        """Return all numbers, those of the congestion control behind ``control.``."""
+        numbers = {name: value for name, value in vars(self.parameters).items() if name not in _ELSEWHERE}
+        numbers |= {f"control.{name}": value for name, value in self.parameters.control_parameters.items()}
+        if self.keys.own_control is None:
+            numbers["control"] = self.parameters.congestion_control
+        return {**numbers, "posting_ps": posting_ps, "packets_part": packets_part}
 
     def in_force(self) -> dict[str, Any]:
         """Return every number as plain data; those of the congestion control with their set."""
