@@ -442,14 +442,14 @@ class DropProbe
         "ns3-scratch/bridge/model/recorder.h": (
             ('#include "fabric-network.h"', '#include "drop-probe.h"\n#include "fabric-network.h"'),
             (
-                "    /// All tables, by number.",
+                "    std::vector<std::unique_ptr<RecordTable>> m_added;",
                 '    PortTable m_drops{"drops", PortColumns("dropped_bytes")}; //!< of ports\n'
                 "    std::vector<std::unique_ptr<DropProbe>> m_dropProbes;     //!< of ports\n"
-                "    /// All tables, by number.",
+                "    std::vector<std::unique_ptr<RecordTable>> m_added;",
             ),
-            ("m_tables{&m_flows,", "m_tables{&m_drops,\n                                         &m_flows,"),
         ),
         "ns3-scratch/bridge/model/recorder.cc": (
+            ("RecordTable*>{&m_flows,", "RecordTable*>{&m_drops, &m_flows,"),
             (
                 "    ForEachPort(observation.pauses,",
                 "    ForEachPort(observation.drops, [&](uint32_t node, uint32_t port) {\n"
