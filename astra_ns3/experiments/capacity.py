@@ -14,12 +14,10 @@ from astra_ns3.experiments.costs import (
     BYTES_PER_COLLECTIVE,
     BYTES_PER_HANDLE,
     BYTES_PER_HOST,
-    BYTES_PER_MET_PAIR,
     BYTES_PER_NPU,
     BYTES_PER_PLACE,
     BYTES_PER_ROW,
     BYTES_PER_TASK,
-    TRANSPORTS,
 )
 from astra_ns3.experiments.inputs import Inputs
 from astra_ns3.experiments.traffic import joined_pairs
@@ -46,13 +44,7 @@ class Need:
 
 def _pairs_need(inputs: Inputs, passes: int) -> int:
     """Bytes of the connections and queue pairs that a run has opened by its end."""
-    roce = None if inputs.packets is None else inputs.packets.roce
-    joined = joined_pairs(inputs, passes)
-    each = {kind: TRANSPORTS[kind].bytes_per_pair for kind, _ in joined}
-    if roce is not None:
-        reused = roce.queue_pairs == "per-message"
-        each["roce"] = BYTES_PER_MET_PAIR if reused else TRANSPORTS["roce"].bytes_per_pair * roce.queue_pairs_per_pair
-    return sum(len(pairs) * each[kind] for kind, pairs in joined)
+    return sum(len(pairs) * transport.bytes_per_pair for transport, pairs in joined_pairs(inputs, passes))
 
 
 def run_need(inputs: Inputs, passes: int) -> Need:

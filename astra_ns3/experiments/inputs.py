@@ -23,10 +23,8 @@ from astra_ns3.experiments.device import network_as_reached, slowdown_on_device
 from astra_ns3.experiments.expected import ExpectedRun
 from astra_ns3.experiments.jobs.job import Ground, Job
 from astra_ns3.experiments.jobs.registry import JOBS, job_of, under_rules, without_effect
-from astra_ns3.experiments.network_summary import wire_sizes
 from astra_ns3.experiments.option import options_of
 from astra_ns3.experiments.options import (
-    ANALYTICAL,
     USUAL,
     Options,
     network_with_options,
@@ -35,13 +33,14 @@ from astra_ns3.experiments.options import (
 from astra_ns3.experiments.slowdown import checked_slowdown
 from astra_ns3.memory import require_memory
 from astra_ns3.network.api import EndpointModel
-from astra_ns3.network.plan import AnyPlan, plan_network
+from astra_ns3.network.backends import abilities_of
+from astra_ns3.network.plan import AnyPlan, NetworkPlan, plan_network
 from astra_ns3.network.registry import check_backend
 from astra_ns3.system.file import read_system
 from astra_ns3.topology.checks import check_topology
 from astra_ns3.topology.graph import Graph
 from astra_ns3.topology.ports import resolve_ports
-from astra_ns3.transport.check import check_transport
+from astra_ns3.transport.check import check_transports
 from astra_ns3.units import LARGEST_INTEGER, PS_PER_NS, format_bytes
 from astra_ns3.user_code import user_part
 from astra_ns3.workload.files.workload_formats import AnyWorkload, read_workload, with_groups
@@ -81,10 +80,9 @@ class Inputs:
         return self.job.workload
 
     @property
-    def packets(self) -> NetworkConfig | None:
-        """The network, if its messages travel as packets; None if they go by formula."""
-        network = self.network
-        return network if isinstance(network, NetworkConfig) and self.backend not in ANALYTICAL else None
+    def packets(self) -> NetworkPlan | None:
+        """The plan, if messages travel as packets; None if they go by formula."""
+        return self.plan.of_packets if abilities_of(self.backend).packets else None
 
     @property
     def ground(self) -> Ground:
@@ -205,7 +203,7 @@ def _network_file(network: FilePath | AnyNetwork) -> NetworkFile:
 
 def _observed(network: AnyNetwork, options: Options) -> tuple[AnyNetwork, list[str]]:
     """The network that is played, and what to warn of: by formula one of packets has nothing to observe."""
-    if options.backend not in ANALYTICAL or not isinstance(network, NetworkConfig) or not network.observe.anything:
+    if abilities_of(options.backend).packets or not isinstance(network, NetworkConfig) or not network.observe.anything:
         return network, []
     words = "key 'observe': without effect on the analytical network, which has no connections, queues or packets"
     return network.model_copy(update={"observe": Observe()}), [words]
@@ -265,7 +263,7 @@ def _check_durations(network: AnyNetwork, expected: ExpectedRun) -> None:
 def _network(network: AnyNetwork, options: Options, endpoint: EndpointModel) -> tuple[AnyPlan, list[str]]:
     """The plan of a network, and what to warn of."""
     if isinstance(network, AnalyticalNetwork):
-        if options.backend_name == "ns3":
+        if abilities_of(options.backend).needs_packets:
             raise InputError(
                 "describes an analytical network, without packets; add --backend analytical, or name it in a network "
                 "file with 'topology: {kind: file, path: ..., switch: {buffer: ...}}', which makes it one of packets"
@@ -275,14 +273,14 @@ def _network(network: AnyNetwork, options: Options, endpoint: EndpointModel) -> 
     graph = plan.graph
     if len(graph.npu_host) != network.npus:
         raise InputError(f"the topology places {len(graph.npu_host)} NPUs, expected {network.npus}")
-    if options.backend in ANALYTICAL:  # all that follows is of packets
+    if not abilities_of(options.backend).packets:  # all that follows is of packets
         return plan, []
     observe = network.observe
     resolve_ports(graph, (*observe.queues, *observe.utilisation, *observe.pcap))
     weighted = network.topology.routing.weighted
     tables = None if weighted else plan.tables
-    wires = check_topology(graph, *wire_sizes(network), weighted=weighted, tables=tables, slowest=plan.slowest)
-    return plan, [*wires, *check_transport(network, plan.shape, plan.shapes)]
+    wires = check_topology(graph, *plan.outermost.wire_sizes, weighted=weighted, tables=tables, slowest=plan.slowest)
+    return plan, [*wires, *check_transports(network, plan.shape, plan.transports)]
 
 
 def endpoint_model(system: SystemConfig) -> EndpointModel:

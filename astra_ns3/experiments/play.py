@@ -9,16 +9,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
-from astra_ns3.config.network.packet_network import NetworkConfig
-from astra_ns3.config.transports.roce import TransportConfig
-from astra_ns3.config.transports.roce_control import OwnControl
 from astra_ns3.errors import AstraNs3Error, HookFailed, InputError, Interrupted
 from astra_ns3.experiments.capacity import check_run_fits
 from astra_ns3.experiments.flow_tables import flow_warnings
 from astra_ns3.experiments.garbage import no_search
 from astra_ns3.experiments.inputs import Inputs
 from astra_ns3.experiments.jobs.job import Playing
-from astra_ns3.experiments.options import ANALYTICAL
 from astra_ns3.experiments.progress import Progress, ProgressMeter, ProgressSink, expected_work, tell_stage
 from astra_ns3.experiments.request import RunRequest
 from astra_ns3.experiments.slowdown import slowdown_warnings
@@ -173,7 +169,7 @@ def play(
             warnings=[
                 *floor_warnings(floor, records.finish_ps),
                 *network.warnings(),
-                *flow_warnings(records.flows, _transport(request, inputs)),
+                *flow_warnings(records.flows, inputs.packets),
                 *(slowdown_warnings(inputs.slowdown, records) if error is None else ()),
             ],
         )
@@ -189,12 +185,6 @@ def _floor(network: NetworkBackend, inputs: Inputs, request: RunRequest) -> Floo
     """The least time that the lines allow what was carried; None where nobody counts it."""
     carried = network.carried()
     return None if carried is None else floor_of(inputs.plan, carried)
-
-
-def _transport(request: RunRequest, inputs: Inputs) -> TransportConfig | None:
-    """What messages between hosts go over; None on an analytical network, where nothing is shared but links."""
-    network = inputs.network
-    return network.transport if isinstance(network, NetworkConfig) and request.backend not in ANALYTICAL else None
 
 
 def _with_hook_result(played: Played, returned: object) -> Played:
@@ -266,6 +256,5 @@ def _users_code(request: RunRequest, inputs: Inputs, error: BaseException) -> st
 
 def _own_control(inputs: Inputs) -> str | None:
     """The file of a user's own congestion control, if there is one."""
-    roce = inputs.network.roce if isinstance(inputs.network, NetworkConfig) else None
-    own = None if roce is None else roce.congestion_control
-    return own.path if isinstance(own, OwnControl) else None
+    own = inputs.network.own_control
+    return None if own is None else own.path

@@ -15,9 +15,10 @@ from astra_ns3.errors import InputError, nearest
 from astra_ns3.experiments.hooks import HookFile
 from astra_ns3.experiments.inputs import FilePath
 from astra_ns3.experiments.option import INPUTS, LIMITS, OUTPUT, RECORDS, SEEDS, Flag, needed, option
-from astra_ns3.experiments.options import ANALYTICAL, Options
+from astra_ns3.experiments.options import Options
 from astra_ns3.experiments.progress import ProgressSink
 from astra_ns3.network.api import Limits
+from astra_ns3.network.backends import abilities_of
 from astra_ns3.network.registry import takes
 from astra_ns3.units import PS_PER_SECOND, parse_bytes, parse_time_ps
 from astra_ns3.workload.files.workload_formats import AnyWorkload
@@ -149,8 +150,8 @@ class RunRequest(Options):
         else:
             raise InputError(f"record is {self.record!r}, expected names of tables: {', '.join(RECORDABLE)}")
         if "all" in names:
-            packets = self.backend not in ANALYTICAL  # which have none to account for
-            every = [name for name in RECORDED if packets or name != "accounts"]
+            accounts = abilities_of(self.backend).accounts
+            every = [name for name in RECORDED if accounts or name != "accounts"]
             names = tuple(dict.fromkeys((*every, *(name for name in names if name != "all"))))
         object.__setattr__(self, "record", names)
 

@@ -18,6 +18,7 @@ from astra_ns3.experiments.replacing import RUN_FILE
 from astra_ns3.experiments.request import LARGEST_SEED, RunRequest
 from astra_ns3.experiments.run import Outcome, execute
 from astra_ns3.experiments.store import SEEDS_FORMAT, RunFolder
+from astra_ns3.network.backends import abilities_of
 from astra_ns3.network.parquet import reason_of
 
 SEEDS_FORMAT_VERSION = 1
@@ -156,7 +157,7 @@ def _document(
 
 def _held_fixed(first: Document) -> list[str]:
     """What chance could draw and the files fix, so that all seeds have it in common; ``first``: a run's run.json."""
-    if first.get("backend") != "ns3":
+    if not abilities_of(first.get("backend")).drawn_paths:
         return []
     network = first["network"]
     transports = network.get("transports") or [network["transport"]]

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from astra_ns3.errors import InputError
+from astra_ns3.network.backends import abilities_of
 
 Numbers = npt.NDArray[np.int64]
 
@@ -85,7 +86,7 @@ def is_of_flows(records: Told) -> bool:
 
 def is_analytical(records: Told) -> bool:
     """Whether a run's messages went by formula, without packets."""
-    return records.metadata.get("backend") in ("analytical", "analytical-queues")
+    return not abilities_of(records.metadata.get("backend")).packets
 
 
 def how_to_record(records: Told, table: str) -> str:

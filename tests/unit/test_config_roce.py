@@ -22,7 +22,7 @@ from astra_ns3.config.topology.switch import EcnConfig, PfcConfig, SwitchConfig
 from astra_ns3.config.transports.roce_control import KINDS, HpccPint, OwnControl, RoceControl
 from astra_ns3.errors import InputError
 from astra_ns3.experiments.options import Options, network_with_options
-from astra_ns3.transport.control_sets import Line, in_force
+from astra_ns3.transport.roce.control_sets import Line, in_force
 
 ROOT = Path(__file__).resolve().parents[2]
 MODELS = ROOT / "ns3-scratch" / "roce" / "model"

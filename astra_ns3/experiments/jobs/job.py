@@ -14,7 +14,7 @@ from astra_ns3.errors import InputError
 from astra_ns3.experiments.expected import ExpectedRun
 from astra_ns3.experiments.foreseen import Foreseen
 from astra_ns3.network.api import NetworkBackend
-from astra_ns3.network.ideal.choice import Ideal
+from astra_ns3.network.backends import Ideal
 from astra_ns3.network.recorded import TableSink
 from astra_ns3.playing.drivers.driver import Driver
 from astra_ns3.playing.dry_run.counting import Counts

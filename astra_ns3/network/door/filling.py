@@ -10,6 +10,8 @@ import numpy.typing as npt
 
 from astra_ns3.errors import nearest
 
+NativeValue = bool | int | float | str | npt.NDArray[Any]
+"""A number, a word or an array of what a transport is made from."""
 KINDS = {
     "NumbersView<unsigned int>": np.uint32,
     "NumbersView<long>": np.int64,
@@ -40,6 +42,18 @@ class Filling:
                 setattr(native, name, value)
         return native
 
+    def tell(self, part: Any, values: Mapping[str, NativeValue]) -> None:
+        """Give a native ``PartDescription`` values by their names."""
+        for name, value in values.items():
+            if isinstance(value, np.ndarray):
+                self._view(part.AddReals(name) if value.dtype == np.float64 else part.AddNumbers(name), value)
+            elif isinstance(value, str):
+                part.SetWord(name, value)
+            elif isinstance(value, float):
+                part.SetReal(name, value)
+            else:
+                part.SetWhole(name, int(value))
+
     def _view(self, view: Any, array: npt.NDArray[Any]) -> None:
         wanted = KINDS[type(view).__cpp_name__.rpartition("::")[2]]
         if array.dtype != wanted or not array.flags.c_contiguous:
@@ -47,9 +61,3 @@ class Filling:
         self._kept.append(array)
         if array.size:  # the bridge takes no address of an empty one
             view.Show(array.reshape(-1), array.size)
-
-
-def native_name(name: str) -> str:
-    """A field's name in C++: ``mtu_bytes`` is ``mtuBytes`` there."""
-    first, *others = name.split("_")
-    return first + "".join(word.capitalize() for word in others)

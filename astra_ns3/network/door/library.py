@@ -60,11 +60,3 @@ def load_library(cppyy: Any, path: Path) -> None:
         cppyy.load_library(str(path))
     except Exception as error:
         raise BackendError(f"{path.name} can't be loaded: {error}") from error
-
-
-def native_namespace() -> Any:
-    """The C++ namespace ``ns3`` as far as our own header without ns-3's declares it."""
-    load()
-    import cppyy
-
-    return cppyy.gbl.ns3

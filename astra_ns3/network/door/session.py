@@ -11,7 +11,7 @@ from typing import Any, Protocol, cast
 import numpy as np
 import numpy.typing as npt
 
-from astra_ns3.network.door.filling import Filling
+from astra_ns3.network.door.filling import Filling, NativeValue
 from astra_ns3.network.door.library import load
 
 Struct = Any
@@ -27,13 +27,8 @@ class Statistics(Protocol):
     packets: int
     retransmissions: int
     timeouts: int
-    connections: int
-    queuePairs: int
-    nacks: int
-    cnps: int
-    busyQueuePairs: int
-    roceFrames: int
-    outOfOrderPackets: int
+    busyPairs: int
+    framesUnderWay: int
     pauseStorms: int
 
 
@@ -78,6 +73,9 @@ class Session(Protocol):
     def CountPending(self, npu: int, instance: int) -> int: ...
     def GetPending(self, index: int) -> Pending: ...
     def GetStatistics(self) -> Statistics: ...
+    def CountCounters(self) -> int: ...
+    def GetCounterName(self, counter: int) -> str: ...
+    def GetCounter(self, counter: int) -> int: ...
     def GetSentBytes(self, npu: int) -> int: ...
     def GetDeliveredBytes(self) -> int: ...
     def DescribeLongestPause(self) -> str: ...
@@ -110,8 +108,12 @@ class Description:
         self._filling.fill(self._native, values)
 
     def part(self, name: str, values: Mapping[str, object]) -> Struct:
-        """Set fields of one of its parts, such as ``routing`` or ``roce``; the part."""
+        """Set fields of one of its parts, such as ``routing``; the part."""
         return self._filling.fill(getattr(self._native, name), values)
+
+    def transport(self, kind: str, values: Mapping[str, NativeValue]) -> None:
+        """Say what a transport is made from, by the names that it reads; it refuses what it lacks or doesn't know."""
+        self._filling.tell(self._native.GetPart(kind), values)
 
     def add(self, what: str, values: Mapping[str, object], *, to: Struct = None) -> Struct:
         """Set fields of a new element of a list: ``add("SwitchKind", ...)`` calls ``AddSwitchKind``; the element."""

@@ -480,21 +480,71 @@ assert measure(plan.graph, plan.tables).diameter == 6
 
 BACKEND = Recipe(
     row="backend",
+    files={
+        "astra_ns3/network/analytical/fluid.py": '''"""Flows that share the rates of links, for a test."""
+
+from __future__ import annotations
+
+from astra_ns3.network.api import NetworkBackend
+from astra_ns3.network.plan import AnyPlan
+
+
+class FluidBackend(NetworkBackend):
+    """Knows how many NPUs there are, for a test."""
+
+    def __init__(self, plan: AnyPlan) -> None:
+        self._npus = plan.config.npus
+
+    @property
+    def npus(self) -> int:
+        """How many NPUs there are."""
+        return self._npus
+''',
+    },
     lines={
-        "astra_ns3/network/registry.py": (
+        "astra_ns3/network/backends.py": (
+            ('    "analytical": _ANALYTICAL,\n', '    "analytical": _ANALYTICAL,\n    "fluid": _FLUID,\n'),
             (
-                "BACKENDS: Mapping[str, _Maker] = {",
-                'BACKENDS: Mapping[str, _Maker] = {\n    "nothing": lambda *arguments: NOTHING,',
+                "\n\nABILITIES: Mapping",
+                "\n_COSTS = BackendCosts(1e-6, 2e-6)\n_FLUID = Abilities(packets=False, accounts=False, costs=_COSTS)\n"
+                "\n\nABILITIES: Mapping",
             ),
-            ("_CALLS = tuple(", "NOTHING: Any = object()\n_CALLS = tuple("),
-            ("from functools import partial\n", "from functools import partial\nfrom typing import Any\n"),
-        )
+        ),
+        "astra_ns3/network/registry.py": (
+            ("BACKENDS: Mapping[str, _Maker] = {", 'BACKENDS: Mapping[str, _Maker] = {\n    "fluid": _fluid,'),
+            (
+                "_CALLS = tuple(",
+                "def _fluid(plan: AnyPlan, *others: object) -> NetworkBackend:\n"
+                "    from astra_ns3.network.analytical.fluid import FluidBackend\n\n"
+                "    return FluidBackend(plan)\n\n\n_CALLS = tuple(",
+            ),
+        ),
     },
     check="""
+from astra_ns3.config.network.packet_network import parse_network
+from astra_ns3.experiments.forecast import backend_costs, forecast
+from astra_ns3.experiments.inputs import load_inputs
+from astra_ns3.experiments.request import RunRequest
+from astra_ns3.network.ideal.choice import ideal_of
 from astra_ns3.network.records import RecorderOptions
-from astra_ns3.network.registry import NOTHING, create_backend
+from astra_ns3.network.registry import create_backend
+from astra_ns3.system.file import parse_system
+from astra_ns3.workload.files.astra_sim import parse_workload
 
-assert create_backend("nothing", None, seed=1, recorder=RecorderOptions()) is NOTHING
+link = {"rate": "100Gbps", "delay": "1us"}
+network = parse_network({"topology": {"npus": 4, "link": link, "switch": {"buffer": "1MB"}}, "transport": "roce"})
+layer = "l -1 5 NONE 0 5 NONE 0 5 ALLREDUCE 4000 0"
+workload = parse_workload(f"DATA\\n1\\n{layer}")
+keys = {"scheduling-policy": "LIFO", "preferred-dataset-splits": 1, "all-reduce-implementation": "ring"}
+system = parse_system(keys)
+request = RunRequest(workload=workload, system=system, network=network, backend="fluid", record="all", output="x")
+request.check()
+assert "accounts" not in request.record and "flows" in request.record
+inputs = load_inputs(workload, system, network, request)
+assert inputs.packets is None and forecast(inputs, 1).packets is None
+assert backend_costs(inputs).seconds_per_message == 2e-6
+assert ideal_of(inputs.plan, "fluid") is None
+assert create_backend("fluid", inputs.plan, seed=1, recorder=RecorderOptions()).npus == 4
 """,
 )
 

@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
-from astra_ns3.config.transports.roce import RoceTransport
+from astra_ns3.config.transports.roce import Reliability, RoceTransport
 from astra_ns3.errors import InputError
-from astra_ns3.transport.control_check import control_warnings, marking_warnings
 from astra_ns3.transport.network_outline import NetworkShape, SwitchShape
-from astra_ns3.transport.roce import (
+from astra_ns3.transport.roce.control_check import control_warnings, marking_warnings
+from astra_ns3.transport.roce.parameters import (
     RoceParameters,
     base_round_trip_ps,
-    roce_line,
-    roce_parameters,
     window_bytes,
 )
 from astra_ns3.transport.wire import transmission_ps
 from astra_ns3.units import format_bytes, format_rate, format_time
 
+_OVERTAKING = ("spray", "adaptive", "flowlet")
 
-def check_roce(transport: RoceTransport, shape: NetworkShape, largest_wire_bytes: int) -> list[str]:
+
+def check_roce(
+    transport: RoceTransport, parameters: RoceParameters, shape: NetworkShape, largest_wire_bytes: int
+) -> list[str]:
     """Warnings about numbers that can't be meant, each one line; ``largest_wire_bytes``: of any frame on the network.
 
     Raises InputError for combinations that are impossible. Model limits: the round trip is that of the longest path on
     an idle network; the longest queue is that of all windows towards one NPU, or the buffer.
     """
-    parameters = roce_parameters(transport, roce_line(transport, shape))
     slowest = min(shape.host_ports).rate_bps
     if parameters.minimum_rate_bps > slowest:
         raise InputError(
@@ -125,3 +126,15 @@ def longest_drain_ps(parameters: RoceParameters, shape: NetworkShape) -> int:
     window = parameters.queue_pairs_per_pair * window_bytes(parameters, shape)
     queue = largest if window == 0 else min(largest, window * (shape.npus - shape.npus_per_host))
     return transmission_ps(queue, shape.slowest_bps)
+
+
+def reordering_warnings(reliability: Reliability, routing: str) -> list[str]:
+    """Routing that lets packets overtake each other, with a reliability that takes that for loss."""
+    if routing not in _OVERTAKING:
+        return []
+    if reliability.kind == "selective-repeat" and (reliability.reordering_packets or routing == "flowlet"):
+        return []
+    return [
+        f"routing {routing} lets packets overtake each other, which {reliability.kind} takes for losses: use "
+        "reliability {kind: selective-repeat, reordering_packets: 64}"
+    ]

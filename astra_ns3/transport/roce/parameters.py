@@ -4,21 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import ceil
 
-from astra_ns3.config.topology.switch import PfcConfig
 from astra_ns3.config.transports.roce import RoceTransport
-from astra_ns3.config.transports.roce_control import OwnControl
 from astra_ns3.errors import InputError
-from astra_ns3.transport.control_sets import InForce, Line, in_force
-from astra_ns3.transport.network_outline import NetworkShape, PortShape
+from astra_ns3.transport.network_outline import NetworkShape
+from astra_ns3.transport.roce.control_sets import InForce, Line, in_force
 from astra_ns3.units import PS_PER_SECOND
-
-PAUSE_WIRE_BYTES = 84
-"""A pause frame: 64 bytes (IEEE 802.3, 31B), preamble and gap."""
-FRAMES_IN_FLIGHT = 3
-"""One that the switch's own port is sending when the pause is due, one that the sender can't stop, and one more while
-the sender makes up its mind (IEEE 802.1Q allows it about two frame times)."""
 
 
 @dataclass(frozen=True)
@@ -125,7 +116,7 @@ def roce_parameters(transport: RoceTransport, line: Line) -> RoceParameters:
     """
     control, reliability = transport.congestion_control, transport.reliability
     window = _window(transport)
-    own = control if isinstance(control, OwnControl) else None
+    own = transport.own_control
     found = _in_force(transport, line)
     numbers, minimum_rate_bps = found.numbers, _given(transport.minimum_rate_bps, found.minimum_rate_bps)
     of_the_control = {name: value for name, value in numbers.items() if name not in control.of_the_fabric}
@@ -187,25 +178,6 @@ def _given(value: int | None, otherwise: int) -> int:
     return otherwise if value is None else value
 
 
-def headroom_bytes(rate_bps: int, delay_ps: int, largest_wire_bytes: int) -> int:
-    """What can still arrive at a port after it decided to pause its sender, rounded up.
-
-    The pause waits for a frame being sent and travels; the sender ends the frame it sends; what is on the line arrives:
-    two delays' worth of bits, three frames and the pause frame itself.
-    """
-    on_the_line = -(-2 * delay_ps * rate_bps // (8 * PS_PER_SECOND))
-    return on_the_line + FRAMES_IN_FLIGHT * largest_wire_bytes + PAUSE_WIRE_BYTES
-
-
-def port_headroom_bytes(pfc: PfcConfig, port: PortShape, largest_wire_bytes: int) -> int:
-    """Headroom of each lossless priority of a port: as given, by a factor of rate x delay, or the exact sum."""
-    if pfc.headroom_bytes is not None:
-        return pfc.headroom_bytes
-    if pfc.headroom_factor is not None:
-        return ceil(pfc.headroom_factor * (port.rate_bps * port.delay_ps // (8 * PS_PER_SECOND)))
-    return headroom_bytes(port.rate_bps, port.delay_ps, largest_wire_bytes)
-
-
 def base_round_trip_ps(parameters: RoceFrames, shape: NetworkShape) -> int:
     """From the first bit of a full packet sent to the last of its ACK received, on the idle, longest path."""
     sizes: tuple[int, ...] = (parameters.largest_wire_bytes, parameters.ack_wire_bytes)
@@ -216,6 +188,6 @@ def base_round_trip_ps(parameters: RoceFrames, shape: NetworkShape) -> int:
 
 def window_bytes(parameters: RoceParameters, shape: NetworkShape) -> int:
     """The window of a queue pair on the longest path; 0: none."""
-    if not parameters.window_of_path:
+    if not parameters.window_of_path or not shape.path:
         return parameters.window_bytes
     return max(1, base_round_trip_ps(parameters, shape) * shape.slowest_bps // (8 * PS_PER_SECOND))

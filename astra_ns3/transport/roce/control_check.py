@@ -8,7 +8,7 @@ from types import MappingProxyType
 from astra_ns3.config.transports.roce_control import RoceControl
 from astra_ns3.transport.marking import queue_before_pause
 from astra_ns3.transport.network_outline import NetworkShape, SwitchShape
-from astra_ns3.transport.roce import RoceParameters, base_round_trip_ps
+from astra_ns3.transport.roce.parameters import RoceParameters, base_round_trip_ps
 from astra_ns3.units import PS_PER_MS, PS_PER_SECOND, format_bytes, format_rate, format_time
 
 LONGEST_REGAIN_PS = 10 * PS_PER_MS
