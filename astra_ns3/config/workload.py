@@ -13,6 +13,19 @@ from astra_ns3.units import LARGEST_INTEGER, PS_PER_NS
 LARGEST_COMPUTE_NS = LARGEST_INTEGER // PS_PER_NS
 
 
+class PassKind(str, Enum):
+    """The three passes of a layer."""
+
+    FORWARD = "forward"
+    WEIGHT_GRADIENT = "weight gradient"
+    INPUT_GRADIENT = "input gradient"
+
+    __hash__ = str.__hash__  # as its text, which is what a label of somebody else's may have
+
+    def __str__(self) -> str:
+        return self.value
+
+
 class ParallelGroup(str, Enum):
     """Which NPUs a collective of SimAI's loops goes among; the values are SimAI's words."""
 

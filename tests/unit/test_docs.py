@@ -38,7 +38,6 @@ from astra_ns3.experiments.result import Frame, Result
 from astra_ns3.experiments.store import RESULT_FILES
 from astra_ns3.network.door.recording import QUANTITIES, QUEUE_PAIR_QUANTITIES
 from astra_ns3.network.recorded import RECORDED_TABLES, RecordedTable
-from astra_ns3.playing.loops.loops import LOOPS
 from astra_ns3.report.page.figures.registry import FIGURES
 from astra_ns3.report.plots.registry import KINDS as PICTURES
 from astra_ns3.report.tables import HOW_TO_RECORD
@@ -53,6 +52,7 @@ from astra_ns3.system.file import json_schema as system_schema
 from astra_ns3.units import parse_byte_rate, parse_bytes, parse_flops, parse_time_ps
 from astra_ns3.workload.computing.registry import CLOCKS
 from astra_ns3.workload.computing.table_file import COORDINATES, TIMES
+from astra_ns3.workload.loops.loop_kinds import LOOPS
 from astra_ns3.workload.training.schedules import SCHEDULES
 
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("docs/**/*.md"))]

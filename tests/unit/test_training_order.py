@@ -21,8 +21,9 @@ from astra_ns3.config.training_plan import (
     TrainingPlan,
     Uneven,
 )
+from astra_ns3.config.workload import PassKind
 from astra_ns3.errors import InputError
-from astra_ns3.network.records import Label, PassKind
+from astra_ns3.network.records import Label
 from astra_ns3.playing.programs.operations import Compute, Wait
 from astra_ns3.playing.training.training_programs import TrainingPrograms
 from astra_ns3.system.request import Handle, MessageRequest

@@ -12,7 +12,6 @@ from astra_ns3.config.graph_workload import GraphWorkload
 from astra_ns3.config.workload import Workload
 from astra_ns3.errors import InputError, nearest
 from astra_ns3.playing.converting.unrolled import UnrolledLoop
-from astra_ns3.playing.loops.loops import SIMAI_LOOPS
 from astra_ns3.playing.training.making import training_programs
 from astra_ns3.workload.files.astra_sim import format_workload, parse_workload
 from astra_ns3.workload.files.chakra.files import rank_files, rank_of
@@ -24,6 +23,7 @@ from astra_ns3.workload.files.registry import AnyWorkload
 from astra_ns3.workload.files.simai import format_simai, parse_simai
 from astra_ns3.workload.graphs.checking import check_graphs
 from astra_ns3.workload.graphs.rolled import rolled
+from astra_ns3.workload.loops.loop_kinds import SIMAI_LOOPS
 from astra_ns3.workload.models.as_loop import lost_as_loop, model_as_loop
 from astra_ns3.workload.models.changes import write_model
 from astra_ns3.workload.models.workload import ModelWorkload

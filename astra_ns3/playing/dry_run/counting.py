@@ -5,25 +5,19 @@ A program that reacts to time is played as if everything were done at once.
 
 from __future__ import annotations
 
-import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from astra_ns3.collectives.uneven import Parts
 from astra_ns3.config.core.collective_kind import CollectiveKind
-from astra_ns3.config.workload import Workload
-from astra_ns3.network.records import Label, PassKind
+from astra_ns3.network.records import Label
 from astra_ns3.playing.dry_run.deadlock import message_pairs
-from astra_ns3.playing.loops.loop_programs import Programs
-from astra_ns3.playing.loops.loops import SIMAI_LOOPS
 from astra_ns3.playing.programs.operations import Compute, Issue, Operation, Receive, Send, Waiting
 from astra_ns3.playing.programs.role_programs import RolePrograms
 from astra_ns3.playing.programs.roles import Role
 from astra_ns3.system.communicator import Communicator
 from astra_ns3.system.request import CollectiveRequest, Handle, MessageRequest
-
-_NAMED_LAYERS = 3
 
 _DIFFERENT_PASSES = 2
 """A first pass, and one that stands for all others: no loop of ours tells them apart."""
@@ -174,59 +168,3 @@ def _operations(programs: RolePrograms, role: Role, passes: int, *, finishes: bo
             answer = Handle(0, number, message, 0, done=finishes)
             number += 1
         yield operation
-
-
-def unissued_collectives(workload: Workload, dimensions: Sequence[int]) -> list[str]:
-    """A warning for each kind of collective that the file has and its loop never issues; ASTRA-sim ignores it too.
-
-    And for each that it issues on dimensions of one NPU alone where the network has more; of SimAI's loops their own
-    rules tell that.
-    """
-    programs = Programs.of(workload, 1, dimensions)
-    requests = collective_requests(programs)
-    issued = {(request.label.layer, request.label.part) for request in requests}
-    alone = {
-        (request.label.layer, request.label.part)
-        for request in requests
-        if request.communicator is None
-        and math.prod(dimensions) > 1
-        and _is_alone(request.dimensions, programs.cut.dimensions)
-    }
-    unissued: dict[tuple[str, str], list[str]] = {}
-    among_one: dict[tuple[str, str], list[str]] = {}
-    for index, layer in enumerate(workload.layers):
-        passes = {
-            PassKind.FORWARD: layer.forward,
-            PassKind.INPUT_GRADIENT: layer.input_gradient,
-            PassKind.WEIGHT_GRADIENT: layer.weight_gradient,
-        }
-        for kind, part in passes.items():
-            if part.collective is None or not part.bytes:
-                continue
-            if (index, kind) not in issued:
-                unissued.setdefault((kind.value, part.collective.value), []).append(layer.name)
-            elif (index, kind) in alone and workload.loop not in SIMAI_LOOPS:
-                among_one.setdefault((kind.value, part.collective.value), []).append(layer.name)
-    return [
-        *(
-            f"{workload.source}: loop {workload.loop} never issues the {kind} {collective} of {_layers(names)}"
-            for (kind, collective), names in unissued.items()
-        ),
-        *(
-            f"{workload.source}: the {kind} {collective} of {_layers(names)} goes over no dimension of more than "
-            "one NPU, so nothing is sent"
-            for (kind, collective), names in among_one.items()
-        ),
-    ]
-
-
-def _is_alone(chosen: Sequence[int] | None, dimensions: Sequence[int]) -> bool:
-    return math.prod(dimensions if chosen is None else [dimensions[number] for number in chosen]) == 1
-
-
-def _layers(names: Sequence[str]) -> str:
-    """The layers in words: one by its name, of several how many they are and the first."""
-    if len(names) == 1:
-        return f"layer '{names[0]}'"
-    shown = ", ".join(f"'{name}'" for name in names[:_NAMED_LAYERS])
-    return f"{len(names)} layers: {shown}{', ...' if len(names) > _NAMED_LAYERS else ''}"

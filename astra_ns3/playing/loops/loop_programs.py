@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from astra_ns3.config.workload import Workload
-from astra_ns3.playing.loops.loops import LOOPS, Loop, loop_of
+from astra_ns3.playing.loops.group_communicators import GroupCommunicators
+from astra_ns3.playing.loops.loops import PLAYED_LOOPS, Loop, loop_of
 from astra_ns3.playing.loops.steps import Steps
 from astra_ns3.playing.programs.operations import Program
 from astra_ns3.playing.programs.role_programs import RolePrograms
@@ -70,12 +71,16 @@ class Programs(RolePrograms):
     @property
     def written_down(self) -> bool:
         """A user's loop isn't: what it raises, it raises where it is."""
-        return self.loop is LOOPS.get(self.workload.loop) and not self.exposed_until_first_end
+        return self.loop is PLAYED_LOOPS.get(self.workload.loop) and not self.exposed_until_first_end
 
     @cached_property
     def cut(self) -> Parallelism:
         """The dimensions as the loop sees them, and over which of them each pass goes."""
         return parallelism_of(self.workload, self.dimensions)
+
+    @cached_property
+    def _groups(self) -> GroupCommunicators | None:
+        return None if self.cut.groups is None else GroupCommunicators(self.cut.groups)
 
     @cached_property
     def roles(self) -> tuple[Role, ...]:
@@ -93,7 +98,7 @@ class Programs(RolePrograms):
             self.passes if passes is None else passes,
             self.cut.layers,
             self.roles_by_name,
-            groups=self.cut.groups,
+            groups=self._groups,
             exposed_until_first_end=self.exposed_until_first_end,
         )
         return self.loop.program(steps, role)

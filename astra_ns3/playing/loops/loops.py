@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from enum import Enum
 
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.workload import Workload
@@ -19,38 +18,13 @@ from astra_ns3.playing.loops.steps import FORWARD, INPUT_GRADIENT, MOVE, WEIGHT_
 from astra_ns3.playing.programs.operations import Program
 from astra_ns3.playing.programs.roles import Role, RolesOf, one_role
 from astra_ns3.user_code import FORM, UserPart, a_kind_of, user_part
-from astra_ns3.workload.loops.pass_dimensions import (
-    DimensionsOf,
-    by_groups,
-    data_only,
-    data_then_model,
-    model_only,
-    model_then_data,
-)
-
-
-class LoopOption(str, Enum):
-    """What a loop is given beside its layers: the fields of :class:`~astra_ns3.config.workload.Workload`."""
-
-    LAST_BOTTOM_LAYER = "last_bottom_layer"
-    MODEL_PARALLEL_NPUS = "model_parallel_npus"
-    CHECKPOINTS = "checkpoints"
-    CHECKPOINT_INITIATES = "checkpoint_initiates"
-    NPUS = "npus"
-    EXPERT_PARALLEL_NPUS = "expert_parallel_npus"
-    PIPELINE_STAGES = "pipeline_stages"
-    MICRO_BATCHES = "micro_batches"
-    VIRTUAL_STAGES = "virtual_stages"
-    STAGE_BYTES = "stage_bytes"
+from astra_ns3.workload.loops.loop_kinds import LOOPS, check_loop
 
 
 @dataclass(frozen=True)
 class Loop:
     """``program(steps, role)``: what the NPUs of a role do. It isn't told which NPU it runs on, so they do the same.
 
-    ``dimensions``: over which each pass goes, but for the first layer's, which go over all where
-    ``first_layer_everywhere`` says so; None: every layer names the loop whose it takes. ``options``: what a workload
-    file has to say besides, in this order.
     ``roles``: who has which role. ``reactive``: what is issued may depend on time (on which of several handles is done
     first, or when), so that nothing can be said of it before; collectives should then have a key. All others are
     fixed, and proved free of deadlock before they run. ``passes_alike``: what the second pass does, all later ones do.
@@ -60,9 +34,6 @@ class Loop:
     roles: RolesOf = one_role
     reactive: bool = False
     passes_alike: bool = True
-    dimensions: DimensionsOf | None = None
-    first_layer_everywhere: bool = False
-    options: tuple[LoopOption, ...] = ()
 
 
 def micro(steps: Steps, role: Role) -> Program:
@@ -145,56 +116,28 @@ def hybrid_dlrm_enhanced(steps: Steps, role: Role) -> Program:
     return _dlrm(steps, waits_for_input_gradient=False)
 
 
-_BOTTOM = (LoopOption.LAST_BOTTOM_LAYER,)
-_GROUPS = (LoopOption.MODEL_PARALLEL_NPUS,)
-_CHECKPOINTS = (*_GROUPS, LoopOption.CHECKPOINTS, LoopOption.CHECKPOINT_INITIATES)
-_SIMAI = (
-    LoopOption.EXPERT_PARALLEL_NPUS,
-    LoopOption.PIPELINE_STAGES,
-    LoopOption.VIRTUAL_STAGES,
-    LoopOption.MICRO_BATCHES,
-    LoopOption.NPUS,
-    LoopOption.STAGE_BYTES,
-)
-LOOPS: Mapping[str, Loop] = {
-    "MICRO": Loop(micro, dimensions=data_only),
-    "DATA": Loop(data_parallel, dimensions=data_only),
-    "MODEL": Loop(model_parallel, dimensions=model_only),
-    "HYBRID_DATA_MODEL": Loop(hybrid, dimensions=data_then_model),
-    "HYBRID_MODEL_DATA": Loop(hybrid, dimensions=model_then_data),
-    "HYBRID_DLRM": Loop(hybrid_dlrm, dimensions=data_only, first_layer_everywhere=True, options=_BOTTOM),
-    "HYBRID_DLRM_ENHANCED": Loop(
-        hybrid_dlrm_enhanced, dimensions=data_only, first_layer_everywhere=True, options=_BOTTOM
-    ),
-    "HYBRID_TRANSFORMER": Loop(hybrid_transformer, dimensions=by_groups, options=_GROUPS),
-    "HYBRID_TRANSFORMER_FWD_IN_BCKWD": Loop(hybrid_transformer, dimensions=by_groups, options=_CHECKPOINTS),
+PLAYED_LOOPS: Mapping[str, Loop] = {
+    "MICRO": Loop(micro),
+    "DATA": Loop(data_parallel),
+    "MODEL": Loop(model_parallel),
+    "HYBRID_DATA_MODEL": Loop(hybrid),
+    "HYBRID_MODEL_DATA": Loop(hybrid),
+    "HYBRID_DLRM": Loop(hybrid_dlrm),
+    "HYBRID_DLRM_ENHANCED": Loop(hybrid_dlrm_enhanced),
+    "HYBRID_TRANSFORMER": Loop(hybrid_transformer),
+    "HYBRID_TRANSFORMER_FWD_IN_BCKWD": Loop(hybrid_transformer),
     "HYBRID_CUSTOMIZED": Loop(hybrid),
-    "DISTRIBUTED_INFERENCE": Loop(distributed_inference, dimensions=model_only),
-    "SIMAI_TRANSFORMER": Loop(simai_transformer, stages, options=(*_GROUPS, *_SIMAI)),
-    "SIMAI_TRANSFORMER_FWD_IN_BCKWD": Loop(simai_transformer, stages, options=(*_CHECKPOINTS, *_SIMAI)),
+    "DISTRIBUTED_INFERENCE": Loop(distributed_inference),
+    "SIMAI_TRANSFORMER": Loop(simai_transformer, stages),
+    "SIMAI_TRANSFORMER_FWD_IN_BCKWD": Loop(simai_transformer, stages),
 }
-
-SIMAI_LOOPS: Mapping[str, str] = {
-    "SIMAI_TRANSFORMER": "HYBRID_TRANSFORMER",
-    "SIMAI_TRANSFORMER_FWD_IN_BCKWD": "HYBRID_TRANSFORMER_FWD_IN_BCKWD",
-}
-"""The loops whose collectives go among groups that they name, and what SimAI's files call them."""
-
-TEXT_LOOPS = tuple(name for name in LOOPS if name not in SIMAI_LOOPS)
-"""The loops of ASTRA-sim 1.0's text."""
-
-LAYER_POLICIES = tuple(
-    name
-    for name, loop in LOOPS.items()
-    if loop.dimensions is not None and LoopOption.MODEL_PARALLEL_NPUS not in loop.options
-)
-"""What a layer of HYBRID_CUSTOMIZED may name: it communicates over the dimensions that it would in that loop."""
+"""The loops of :data:`~astra_ns3.workload.loops.loop_kinds.LOOPS`."""
 
 
 def loop_of(workload: Workload, passes: int) -> Loop:
     """The training loop of a workload; raises InputError if we don't have it, or it can't go with what is given."""
     own = user_part(workload.loop)
-    loop = LOOPS.get(workload.loop) if own is None else _own_loop(own)
+    loop = PLAYED_LOOPS.get(workload.loop) if own is None else _own_loop(own)
     if loop is None:
         raise InputError(
             f"{workload.source}: loop '{workload.loop}' is not one of {', '.join(LOOPS)}, {FORM}"
@@ -207,10 +150,8 @@ def loop_of(workload: Workload, passes: int) -> Loop:
             f"the number of passes is {passes}, expected at most {MOST_OWN_PASSES} with a loop of your own, all of "
             "which are played once beforehand"
         )
-    if loop.program in (hybrid_dlrm, hybrid_dlrm_enhanced) and workload.last_bottom_layer is None:
-        raise InputError(f"{workload.source}: {workload.loop} needs the number of its last bottom layer")
-    if loop.program in (hybrid_transformer, simai_transformer):
-        _check_transformer(workload)
+    if own is None:
+        check_loop(workload)
     return loop
 
 
@@ -221,14 +162,6 @@ def _own_loop(part: UserPart) -> Loop:
     if not callable(roles):
         raise InputError(f"{part}: its 'roles' is {a_kind_of(roles)}, expected a function of (workload, grid)")
     return Loop(program, roles, reactive=bool(reactive), passes_alike=False)
-
-
-def _check_transformer(workload: Workload) -> None:
-    if workload.model_parallel_npus is None:
-        raise InputError(f"{workload.source}: {workload.loop} needs the number of NPUs that share a copy of the model")
-    for layer in workload.checkpoint_initiates:
-        if not any(kept <= layer for kept in workload.checkpoints):
-            raise InputError(f"{workload.source}: no checkpoint is at or below initiating layer {layer}")
 
 
 def _backward(

@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from astra_ns3.config.core.collective_kind import CollectiveKind
-from astra_ns3.config.workload import Workload
+from astra_ns3.config.workload import PassKind, Workload
 from astra_ns3.errors import InputError
-from astra_ns3.network.records import PassKind
 from astra_ns3.playing.loops.simai_pipeline import Pipeline
 from astra_ns3.playing.loops.steps import FORWARD, INPUT_GRADIENT, MOVE, WEIGHT_GRADIENT, Steps, pass_of
 from astra_ns3.playing.programs.operations import Program
@@ -63,9 +62,10 @@ class _Stage:
     def __init__(self, steps: Steps, role: Role) -> None:
         assert steps.groups is not None
         self._steps = steps
-        self._groups = steps.groups
+        self._groups = steps.groups.groups
+        self._communicators = steps.groups
         self._role = role
-        self._pipeline = Pipeline(steps, role, steps.groups.batches) if steps.groups.batches else None
+        self._pipeline = Pipeline(steps, role, self._groups.batches) if self._groups.batches else None
 
     def one_pass(self, number: int) -> Program:
         """A training pass."""
@@ -113,7 +113,7 @@ class _Stage:
         if part.collective is None:
             return
         group = part.group or USUAL_GROUPS[kind]
-        communicator = self._groups.communicator(group, self._role.number)
+        communicator = self._communicators.of(group, self._role.number)
         # An all-gather's bytes are its output's there, and what each NPU brings here.
         gathers = part.collective is CollectiveKind.ALL_GATHER
         bytes = -(-part.bytes // self._groups.sizes[group]) if gathers else part.bytes

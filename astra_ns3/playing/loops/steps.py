@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from astra_ns3.config.workload import Layer, Pass, Workload
-from astra_ns3.network.records import Label, PassKind
+from astra_ns3.config.workload import Layer, Pass, PassKind, Workload
+from astra_ns3.network.records import Label
+from astra_ns3.playing.loops.group_communicators import GroupCommunicators
 from astra_ns3.playing.programs.operations import Compute, Issue, Move, Program, Wait, WaitAny
 from astra_ns3.playing.programs.roles import Role
 from astra_ns3.system.communicator import Communicator
 from astra_ns3.system.request import CollectiveRequest, Handle
 from astra_ns3.units import PS_PER_NS
-from astra_ns3.workload.loops.parallel_groups import ParallelGroups
 from astra_ns3.workload.loops.pass_dimensions import USUAL_GROUPS, PassDimensions
 
 FORWARD, WEIGHT_GRADIENT, INPUT_GRADIENT = PassKind.FORWARD, PassKind.WEIGHT_GRADIENT, PassKind.INPUT_GRADIENT
@@ -34,7 +34,7 @@ class Steps:
         dimensions: Sequence[PassDimensions] | None = None,
         roles: Mapping[str, Role] | None = None,
         *,
-        groups: ParallelGroups | None = None,
+        groups: GroupCommunicators | None = None,
         exposed_until_first_end: bool = False,
     ) -> None:
         self.workload = workload

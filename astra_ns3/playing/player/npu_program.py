@@ -8,7 +8,8 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
 
-from astra_ns3.network.records import STEPS, Label, NpuRecord, PassKind
+from astra_ns3.config.workload import PassKind
+from astra_ns3.network.records import STEPS, Label, NpuRecord
 from astra_ns3.playing.programs.operations import Blocking, Compute, Move, Posting, Program, Wait, WaitAny, Waiting
 from astra_ns3.system.journal import Journal
 from astra_ns3.system.request import Handle, group_words

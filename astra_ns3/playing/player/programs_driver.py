@@ -8,15 +8,11 @@ from functools import partial
 from astra_ns3.config.compute_slowdown import ComputeSlowdown
 from astra_ns3.config.core.compatibility import OURS, Compatibility
 from astra_ns3.config.system import SystemConfig
+from astra_ns3.config.workload import PassKind
 from astra_ns3.errors import InputError, SimulationStalled
 from astra_ns3.network.api import NetworkBackend
 from astra_ns3.network.recorded import TableSink
-from astra_ns3.network.records import (
-    LayerTimes,
-    PassKind,
-    PassTimes,
-    RoleTimes,
-)
+from astra_ns3.network.records import LayerTimes, PassTimes, RoleTimes
 from astra_ns3.playing.drivers.driver import Heartbeat
 from astra_ns3.playing.drivers.system_driver import SystemDriver
 from astra_ns3.playing.dry_run.counting import counted_requests, request_kind

@@ -6,7 +6,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from functools import cached_property
 
-from astra_ns3.network.records import Label, PassKind
+from astra_ns3.config.workload import PassKind
+from astra_ns3.network.records import Label
 from astra_ns3.playing.programs.operations import Program
 from astra_ns3.playing.programs.roles import Role
 from astra_ns3.system.groups import Grid

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Generator, Sequence
 
-from astra_ns3.network.records import Label, PassKind
+from astra_ns3.config.workload import PassKind
+from astra_ns3.network.records import Label
 from astra_ns3.playing.programs.operations import Operation, Posting, Program, Receive, Send, Wait
 from astra_ns3.playing.training.sharding import Bucket
 from astra_ns3.playing.training.stage_script import BlockScript, PlannedWork, StageScript

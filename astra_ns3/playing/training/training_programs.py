@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from astra_ns3.config.training_plan import TrainingPlan
-from astra_ns3.network.records import TAIL, Label, PassKind
+from astra_ns3.config.workload import PassKind
+from astra_ns3.network.records import TAIL, Label
 from astra_ns3.playing.programs.operations import Program
 from astra_ns3.playing.programs.role_programs import RolePrograms
 from astra_ns3.playing.programs.roles import Role

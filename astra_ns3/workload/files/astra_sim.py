@@ -15,10 +15,10 @@ from astra_ns3.config.core.reading import read_text
 from astra_ns3.config.core.rows import Row, rows_of
 from astra_ns3.config.workload import LARGEST_COMPUTE_NS, Layer, Pass, Workload
 from astra_ns3.errors import InputError, nearest
-from astra_ns3.playing.loops.loops import LAYER_POLICIES, LOOPS
 from astra_ns3.units import LARGEST_INTEGER
 from astra_ns3.user_code import user_part
 from astra_ns3.workload.files.astra_sim_header import check_layer_numbers, format_header, parse_header
+from astra_ns3.workload.loops.loop_kinds import LAYER_POLICIES, LOOPS
 
 _KINDS = tuple(kind.value for kind in TEXT_FORMAT_KINDS)
 _KIND_NOT_YET = "ALLREDUCEALLTOALL"

@@ -22,7 +22,6 @@ from astra_ns3.config.core.reading import read_text
 from astra_ns3.config.core.rows import Row, rows_of
 from astra_ns3.config.workload import LARGEST_COMPUTE_NS, Layer, ParallelGroup, Pass, Workload
 from astra_ns3.errors import InputError, nearest
-from astra_ns3.playing.loops.loops import LOOPS, SIMAI_LOOPS
 from astra_ns3.units import LARGEST_INTEGER
 from astra_ns3.workload.files.astra_sim import COLUMNS, POLICY_COLUMN, layer_policy
 from astra_ns3.workload.files.astra_sim_header import check_layer_numbers, header_of, parse_header
@@ -33,6 +32,7 @@ from astra_ns3.workload.files.simai_header import (
     unknown_key,
     without_simai_keys,
 )
+from astra_ns3.workload.loops.loop_kinds import LOOPS, SIMAI_LOOPS
 
 KINDS = (*TEXT_FORMAT_KINDS, CollectiveKind.BROADCAST)
 SUFFIXES = {"": None, "_EP": ParallelGroup.EXPERT, "_DP_EP": ParallelGroup.EXPERT_DATA}

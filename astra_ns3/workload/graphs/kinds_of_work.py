@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.graph_workload import GraphNode, NodeKind
-from astra_ns3.network.records import PassKind
+from astra_ns3.config.workload import PassKind
 
 PART = PassKind.FORWARD
 """A graph has no passes, so all its work stands in the first."""

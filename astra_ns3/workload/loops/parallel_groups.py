@@ -13,13 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import pairwise
 from math import prod
 
 from astra_ns3.config.workload import ParallelGroup, Workload
 from astra_ns3.errors import InputError
-from astra_ns3.system.communicator import Communicator
 from astra_ns3.workload.loops.micro_batches import MicroBatches, find_micro_batches
 
 TENSOR, DATA = ParallelGroup.TENSOR, ParallelGroup.DATA
@@ -50,29 +48,6 @@ class ParallelGroups:
     def stage(self, number: int) -> range:
         """The NPUs of a stage."""
         return range(number * self.stage_npus, (number + 1) * self.stage_npus)
-
-    def communicator(self, group: ParallelGroup, stage: int) -> Communicator | None:
-        """In what a stage's collectives among a group are issued. None: the world."""
-        if group in (EXPERT, EXPERT_DATA) and self.fine != self.dimensions:
-            return self._experts[stage]
-        return self._stages[stage] if self.stages > 1 else None
-
-    @cached_property
-    def _stages(self) -> tuple[Communicator, ...]:
-        return self._communicators("stage", self.dimensions)
-
-    @cached_property
-    def _experts(self) -> tuple[Communicator, ...]:
-        return self._communicators("experts", self.fine)
-
-    def _communicators(self, name: str, dimensions: Sequence[int]) -> tuple[Communicator, ...]:
-        """The NPUs of each stage on a part of a grid."""
-        sizes = tuple(1 if self._is_stage(number) else size for number, size in enumerate(dimensions))
-        return tuple(Communicator(self.stage(number), f"{name} {number}", sizes) for number in range(self.stages))
-
-    def _is_stage(self, dimension: int) -> bool:
-        """Whether a dimension leads from stage to stage."""
-        return not any(dimension in members for members in self.ranges.values())
 
 
 def parallel_groups(workload: Workload, dimensions: Sequence[int]) -> ParallelGroups:

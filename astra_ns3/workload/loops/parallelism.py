@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from astra_ns3.config.workload import Workload
 from astra_ns3.errors import InputError, nearest
-from astra_ns3.playing.loops.loops import LAYER_POLICIES, LOOPS, SIMAI_LOOPS
 from astra_ns3.workload.grids.grid_cut import GridCut
 from astra_ns3.workload.grids.npu_groups import SplitDimensions, split_dimensions
+from astra_ns3.workload.loops.loop_kinds import LAYER_POLICIES, LOOPS, SIMAI_LOOPS
 from astra_ns3.workload.loops.parallel_groups import ParallelGroups, parallel_groups
 from astra_ns3.workload.loops.pass_dimensions import PassDimensions, everywhere, group_dimensions
 
@@ -32,9 +32,9 @@ class Parallelism(GridCut):
 def parallelism_of(workload: Workload, dimensions: Sequence[int]) -> Parallelism:
     """Who communicates with whom in ``workload`` on a grid of ``dimensions`` (sizes, lowest first).
 
-    ``workload.loop`` is one of :data:`astra_ns3.playing.loops.loops.LOOPS`, or the user's own, whose layers go over all
-    dimensions unless they have a policy. Raises InputError if its groups of NPUs don't fit, or a layer's policy isn't
-    known.
+    ``workload.loop`` is one of :data:`~astra_ns3.workload.loops.loop_kinds.LOOPS`, or the user's own, whose layers go
+    over all dimensions unless they have a policy. Raises InputError if its groups of NPUs don't fit, or a layer's
+    policy isn't known.
     """
     if workload.loop in SIMAI_LOOPS:
         groups = parallel_groups(workload, dimensions)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from astra_ns3.config.workload import Layer, ParallelGroup
-from astra_ns3.network.records import PassKind
+from astra_ns3.config.workload import Layer, ParallelGroup, PassKind
 from astra_ns3.workload.grids.npu_groups import SplitDimensions
 from astra_ns3.workload.loops.parallel_groups import ParallelGroups
 

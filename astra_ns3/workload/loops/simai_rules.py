@@ -12,9 +12,8 @@ from dataclasses import replace
 
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.core.compatibility import OURS, Compatibility
-from astra_ns3.config.workload import Layer, Pass, Workload
-from astra_ns3.network.records import PassKind
-from astra_ns3.playing.loops.loops import SIMAI_LOOPS
+from astra_ns3.config.workload import Layer, Pass, PassKind, Workload
+from astra_ns3.workload.loops.loop_kinds import SIMAI_LOOPS
 from astra_ns3.workload.loops.parallel_groups import ParallelGroups, parallel_groups
 from astra_ns3.workload.loops.pass_dimensions import USUAL_GROUPS
 

@@ -104,7 +104,7 @@ class Nap:
     time_ns: int
     source: str = "nap"
 ''',
-        "astra_ns3/workload/nap_driver.py": '''"""Plays naps."""
+        "astra_ns3/playing/loops/nap_driver.py": '''"""Plays naps."""
 
 from astra_ns3.playing.loops.training_driver import TrainingDriver
 
@@ -165,11 +165,14 @@ LOOP = Recipe(
 
 def distributed_inference(''',
             ),
+            ('    "MODEL": Loop(', '    "FORWARDS": Loop(forwards_then_sync),\n    "MODEL": Loop('),
+        ),
+        "astra_ns3/workload/loops/loop_kinds.py": (
             (
-                '    "MODEL": Loop(',
-                '    "FORWARDS": Loop(forwards_then_sync, dimensions=data_only, options=_BOTTOM),\n    "MODEL": Loop(',
+                '    "MODEL": LoopKind(',
+                '    "FORWARDS": LoopKind(dimensions=data_only, options=_BOTTOM),\n    "MODEL": LoopKind(',
             ),
-        )
+        ),
     },
     check="""
 from astra_ns3.playing.dry_run.counting import collective_requests
@@ -364,7 +367,8 @@ from astra_ns3.network.records import Label
 from astra_ns3.system.request import CollectiveRequest
 from astra_ns3.playing.dry_run.deadlock import check_programs
 from astra_ns3.workload.files.astra_sim import parse_workload
-from astra_ns3.playing.loops.loops import LOOPS, Loop
+from astra_ns3.playing.loops.loops import Loop
+from astra_ns3.workload.loops.loop_kinds import LOOPS
 from astra_ns3.playing.programs.operations import Issue, Waiting, WaitAll
 from astra_ns3.playing.loops.loop_programs import Programs
 
