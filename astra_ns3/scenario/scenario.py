@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
+from typing import Any
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from astra_ns3.network.instance import TenantBits
 from astra_ns3.network.plan import AnyPlan, NetworkPlan
 from astra_ns3.network.recorded import TableSink
 from astra_ns3.scenario.tenant_network import TenantNetwork
-from astra_ns3.scenario.tenant_tables import NetworkTables
+from astra_ns3.scenario.tenant_tables import NetworkTables, TenantTables
 from astra_ns3.topology.changes import Change
 
 
@@ -31,6 +32,15 @@ class Tenancy:
     start_ps: int
     dimensions: tuple[int, ...]
     bandwidths: tuple[float, ...] | None
+
+    def document(self) -> dict[str, Any]:
+        """Return the same as plain data."""
+        return {
+            "name": self.name,
+            "npus": list(self.npus),
+            "start_ps": self.start_ps,
+            "dimensions": list(self.dimensions),
+        }
 
     def whole(self, npus: int) -> bool:
         """Whether it is all of a network of ``npus`` NPUs, in their order, from the begin on."""
@@ -77,6 +87,14 @@ class Scenario:
             return sink
         return NetworkTables(sink, self.bits, [(each.name, each.npus, each.start_ps) for each in self.tenants])
 
+    def tenant_tables(self, tenant: int, sink: TableSink | None) -> TableSink | None:
+        """Return what takes the rows that a tenant's driver records and hands them to ``sink``."""
+        return sink if sink is None or self.is_a_run else TenantTables(sink, self.tenants[tenant].name)
+
+    def finish_ps(self, finishes_ps: Sequence[int]) -> int:
+        """Return when the last tenant had finished, of the time that each took from its start."""
+        return max(each.start_ps + finish_ps for each, finish_ps in zip(self.tenants, finishes_ps, strict=True))
+
     def ideal_of(self, tenant: int, ideal: Ideal | None) -> Ideal | None:
         """Return the network's ``ideal`` as a tenant asks for it, by ranks."""
         if ideal is None or self.is_a_run:
@@ -113,6 +131,7 @@ def tenancy_of(
     there = prod(grid)
     if npus is None:
         npus = range(there)
+        dimensions = grid if dimensions is None else dimensions
     _check_npus(name, npus, there)
     if isinstance(start_ps, bool) or not isinstance(start_ps, int) or start_ps < 0:
         raise InputError(f"tenant '{name}': start_ps is {start_ps!r}, expected a number of picoseconds, from 0 on")
@@ -124,8 +143,8 @@ def tenancy_of(
         raise InputError(
             f"tenant '{name}': dimensions {tuple(dimensions)} make {prod(dimensions)} NPUs, it has {len(npus)}"
         )
-    own = tuple(dimensions)
-    return Tenancy(name, tuple(npus), start_ps, own, tuple(bandwidths or ()) if own == tuple(grid) else None)
+    known = None if bandwidths is None or tuple(dimensions) != tuple(grid) else tuple(bandwidths)
+    return Tenancy(name, tuple(npus), start_ps, tuple(dimensions), known)
 
 
 def _check_npus(name: str, npus: Sequence[int], there: int) -> None:

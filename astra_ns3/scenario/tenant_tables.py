@@ -5,7 +5,7 @@ A tenant's table is called ``NAME/TABLE`` on its way to the files; tables withou
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -44,6 +44,45 @@ class TenantTables:
 
     def _of(self, name: str) -> str:
         return f"{self._name}{_BETWEEN}{name}"
+
+
+class SplitTables:
+    """A TableSink that hands the rows of tables called ``NAME/TABLE`` to a tenant's own sink, all others to the
+    network's; it closes all."""
+
+    def __init__(self, network: TableSink, tenants: Mapping[str, TableSink]) -> None:
+        self._network = network
+        self._tenants = tenants
+
+    def open(self, table: RecordedTable) -> None:
+        """Rows of ``table`` will come."""
+        sink, name = self._of(table.name)
+        sink.open(replace(table, name=name))
+
+    def label(self, name: str, column: str, number: int, text: str) -> None:
+        """Hand on a text."""
+        sink, own = self._of(name)
+        sink.label(own, column, number, text)
+
+    def write(self, name: str, columns: Columns) -> None:
+        """Hand on rows."""
+        sink, own = self._of(name)
+        sink.write(own, columns)
+
+    def failed(self, file: str, reason: str) -> None:
+        """A file could not be written whole."""
+        sink, own = self._of(file)
+        sink.failed(own, reason)
+
+    def close(self) -> None:
+        """No more rows will come."""
+        for sink in (*self._tenants.values(), self._network):
+            sink.close()
+
+    def _of(self, name: str) -> tuple[TableSink, str]:
+        """The sink of a table, and what the table is called there."""
+        tenant, between, own = name.rpartition(_BETWEEN)
+        return (self._tenants[tenant], own) if between else (self._network, name)
 
 
 class NetworkTables:
