@@ -31,7 +31,6 @@ from astra_ns3.network.records import RecorderOptions, RunRecords
 from astra_ns3.network.registry import check_given, create_backend
 from astra_ns3.playing.drivers.driver import Heartbeat
 from astra_ns3.scenario.company import Company, Member
-from astra_ns3.scenario.scenario import Scenario
 
 
 @dataclass(frozen=True)
@@ -142,7 +141,8 @@ def play(
     reporter.stage("building the network")
     scenario = scenario_of(tenants)
     with no_search():
-        network = _build(request, first, replace(recorder, sink=scenario.network_tables(recorder.sink)))
+        rows_to = scenario.network_tables(recorder.sink)
+        network = _build(request, first, replace(recorder, sink=rows_to))
     try:
         reporter.stage("planning the collectives")
 
@@ -150,7 +150,8 @@ def play(
             reporter.beat(meter.read(time_ps, events, watch.wall_seconds))
 
         with no_search():
-            company = _company(request, tenants, scenario, network, recorder, beat)
+            members = _members(request, tenants, scenario.views(network, rows_to), recorder, beat)
+            company = Company(network, members, scenario.bits, beat)
         work = joint_work([expected_work(inputs, passes) for inputs, passes in _passes(request, tenants)])
         setup_seconds = watch.wall_seconds
         meter = ProgressMeter(company, network, work, setup_seconds, live=request.live)
@@ -188,19 +189,18 @@ def _passes(request: RunRequest, tenants: Sequence[Inputs]) -> list[tuple[Inputs
     return [(inputs, part.passes) for inputs, (_, part) in zip(tenants, request.parts, strict=True)]
 
 
-def _company(
+def _members(
     request: RunRequest,
     tenants: Sequence[Inputs],
-    scenario: Scenario,
-    network: NetworkBackend,
+    views: Sequence[NetworkBackend],
     recorder: RecorderOptions,
     beat: Heartbeat,
-) -> Company:
-    """Return what plays all tenants on ``network``."""
+) -> list[Member]:
+    """Return what plays each tenant, on the network as the tenant sees it."""
+    scenario = scenario_of(tenants)
     ideal = ideal_of(scenario.plan, request.backend_name, tenants[0].compatibility)
     members = []
-    for number, (view, inputs) in enumerate(zip(scenario.views(network), tenants, strict=True)):
-        _, part = request.parts[number]
+    for number, (view, inputs, (_, part)) in enumerate(zip(views, tenants, request.parts, strict=True)):
         sink = scenario.tenant_tables(number, recorder.sink)
         playing = Playing(
             part.passes,
@@ -214,7 +214,7 @@ def _company(
             inputs.slowdown,
         )
         members.append(Member(inputs.tenancy.name, view, inputs.job.driver(view, inputs.ground, playing)))
-    return Company(network, members, scenario.bits, beat)
+    return members
 
 
 def _warnings(

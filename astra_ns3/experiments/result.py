@@ -263,9 +263,12 @@ class Result:
         return self._frame(table) if isinstance(table, str) else self._parquet(table.file)
 
     def _having(self, name: str) -> Files:
-        """The files in which ``name`` is: the tenant's own, or those of the network."""
-        elsewhere = self._network is not None and not self._files.has(name) and self._network._files.has(name)
-        return self._network._files if self._network is not None and elsewhere else self._files
+        """The files in which ``name`` is: the tenant's own, or the network's, if their times are the tenant's."""
+        network = self._network
+        if network is None or self._files.has(name) or not network._files.has(name):
+            return self._files
+        timed = name.endswith(".parquet") and self._metadata["tenant"]["start_ps"]
+        return self._files if timed else network._files
 
     def _microsecond_frame(self, name: str) -> pd.DataFrame:
         """A table of ASTRA-sim's: all but its first two columns are microseconds."""

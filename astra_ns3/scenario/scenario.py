@@ -72,14 +72,17 @@ class Scenario:
         """Whether one tenant has all of the network: nothing has to be translated."""
         return len(self.tenants) == 1 and self.tenants[0].whole(len(self.plan.graph.npu_host))
 
-    def views(self, network: NetworkBackend) -> list[NetworkBackend]:
-        """Return the network as each tenant sees it."""
+    def views(self, network: NetworkBackend, tables: TableSink | None = None) -> list[NetworkBackend]:
+        """Return the network as each tenant sees it; ``tables``: what takes the network's rows."""
         if self.is_a_run:
             return [network]
-        return [
+        views = [
             TenantNetwork(network, number, tenant.npus, tenant.start_ps, self.bits)
             for number, tenant in enumerate(self.tenants)
         ]
+        if isinstance(tables, NetworkTables):
+            tables.end_ps = lambda tenant: views[tenant].end_ps
+        return [*views]
 
     def network_tables(self, sink: TableSink | None) -> TableSink | None:
         """Return what takes the rows of the network's tables and hands them to ``sink``, split by tenant."""

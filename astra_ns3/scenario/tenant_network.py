@@ -71,6 +71,11 @@ class TenantNetwork(NetworkBackend):
             return self._stopped_ps
         return max(self._network.now_ps() - self._start_ps, 0)
 
+    @property
+    def end_ps(self) -> int | None:
+        """The simulated time at which the tenant has stopped; None: it goes on."""
+        return None if self._stopped_ps is None else self._start_ps + self._stopped_ps
+
     def stop(self) -> None:
         """Take the tenant's end down; the network goes on for the others."""
         self._stopped_ps = self.now_ps()

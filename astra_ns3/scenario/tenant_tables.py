@@ -5,15 +5,31 @@ A tenant's table is called ``NAME/TABLE`` on its way to the files; tables withou
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from astra_ns3.network.instance import TenantBits
-from astra_ns3.network.recorded import ACCOUNT_HOPS, ACCOUNTS, FLOWS, Columns, Numbers, RecordedTable, TableSink
+from astra_ns3.network.recorded import (
+    ACCOUNT_HOPS,
+    ACCOUNTS,
+    CONNECTIONS,
+    FLOWS,
+    QUEUE_PAIRS,
+    Columns,
+    Numbers,
+    RecordedTable,
+    TableSink,
+)
 
 _BETWEEN = "/"
+_OF_TENANTS = (FLOWS, ACCOUNTS, ACCOUNT_HOPS, CONNECTIONS, QUEUE_PAIRS)
+"""Tables whose rows are about two NPUs of one tenant."""
+NOBODY = -1
+"""Whose a row is that no tenant gets."""
+_MOMENTS = ("time_ps", "start_ps", "end_ps", "arrival_ps")
+"""Their columns that are points in time."""
 
 
 class TenantTables:
@@ -86,27 +102,29 @@ class SplitTables:
 
 
 class NetworkTables:
-    """A TableSink for what the network records; messages go to the tenant that sends them, all else on to ``sink``.
+    """A TableSink for what the network records; what is about two NPUs goes to their tenant, all else on to ``sink``.
 
-    ``tenants``: of each its name, its NPUs and its start.
+    ``tenants``: of each its name, its NPUs and its start. A tenant that has ended, by ``end_ps(tenant)``, gets no rows
+    of what its transports still do: alone, the run ends with the tenant.
     """
 
     def __init__(self, sink: TableSink, bits: TenantBits, tenants: Sequence[tuple[str, Sequence[int], int]]) -> None:
+        self.end_ps: Callable[[int], int | None] = lambda _: None
         self._sink = sink
         self._bits = bits
         self._own = [TenantTables(sink, name) for name, _, _ in tenants]
         self._starts_ps = [start_ps for _, _, start_ps in tenants]
-        ranks = np.zeros(1 + max(max(npus) for _, npus, _ in tenants), dtype=np.int64)
-        for _, npus, _ in tenants:
-            ranks[list(npus)] = np.arange(len(npus))
-        self._rank_of = ranks
+        self._rank_of, self._tenant_of = np.zeros((2, 1 + max(max(npus) for _, npus, _ in tenants)), dtype=np.int64)
+        for tenant, (_, npus, _) in enumerate(tenants):
+            self._rank_of[list(npus)] = np.arange(len(npus))
+            self._tenant_of[list(npus)] = tenant
         self._opened: dict[str, RecordedTable] = {}
         self._messages = _Messages(len(tenants))
         self._hops: list[Columns] = []
 
     def open(self, table: RecordedTable) -> None:
         """Rows of ``table`` will come."""
-        if table.name not in (FLOWS.name, ACCOUNTS.name, ACCOUNT_HOPS.name):
+        if table.name not in {each.name for each in _OF_TENANTS}:
             self._sink.open(table)
             return
         self._opened[table.name] = table
@@ -125,7 +143,7 @@ class NetworkTables:
             self._hops.append(columns)
             self._write_hops()
         else:
-            self._write_messages(name, columns)
+            self._write_pairs(name, columns)
             if self._hops:
                 self._write_hops()
 
@@ -137,36 +155,43 @@ class NetworkTables:
         """No more rows will come."""
         self._sink.close()
 
-    def _write_messages(self, name: str, columns: Columns) -> None:
-        recorded = self._opened[name].recorded
-        found = dict(zip(recorded, columns, strict=True))
-        tenants = found["instance"] >> self._bits.shift
-        found["instance"] = found["instance"] & ((1 << self._bits.shift) - 1)
+    def _write_pairs(self, name: str, columns: Columns) -> None:
+        """Hand on rows about messages, connections or queue pairs."""
+        found = dict(zip(self._opened[name].recorded, columns, strict=True))
+        if "instance" in found:
+            tenants = found["instance"] >> self._bits.shift
+            found["instance"] = found["instance"] & ((1 << self._bits.shift) - 1)
+        else:
+            tenants = self._tenant_of[found["source"]]
         for end in ("source", "destination"):
             found[end] = self._rank_of[found[end]]
+        moments = found["end_ps" if "end_ps" in found else "time_ps"]
+        for tenant in range(len(self._own)):
+            end_ps = self.end_ps(tenant)
+            if end_ps is not None:
+                tenants = np.where((tenants == tenant) & (moments > end_ps), NOBODY, tenants)
         if name == ACCOUNTS.name:
             self._messages.add(tenants)
-        for tenant in np.unique(tenants):
-            start_ps = self._starts_ps[tenant]
-            own = {column: numbers[tenants == tenant] for column, numbers in found.items()}
-            own["start_ps"], own["end_ps"] = own["start_ps"] - start_ps, own["end_ps"] - start_ps
-            self._own[tenant].write(name, [own[column] for column in recorded])
+        self._hand_on(name, found, tenants)
 
     def _write_hops(self) -> None:
         """Hand on the hops of messages whose rows have come; the network may hand over the hops first."""
-        recorded = self._opened[ACCOUNT_HOPS.name].recorded
         hops = [np.concatenate(parts) for parts in zip(*self._hops, strict=True)]
-        found = dict(zip(recorded, hops, strict=True))
+        found = dict(zip(self._opened[ACCOUNT_HOPS.name].recorded, hops, strict=True))
         known = int(np.searchsorted(found["message"], self._messages.known))
         self._hops = [[column[known:] for column in hops]]
-        found = {column: numbers[:known] for column, numbers in found.items()}
-        if not known:
-            return
-        tenants, found["message"] = self._messages.taken(found["message"])
-        for tenant in np.unique(tenants):
+        if known:
+            found = {column: numbers[:known] for column, numbers in found.items()}
+            tenants, found["message"] = self._messages.taken(found["message"])
+            self._hand_on(ACCOUNT_HOPS.name, found, tenants)
+
+    def _hand_on(self, name: str, found: Mapping[str, Numbers], tenants: Numbers) -> None:
+        """Hand the rows of each tenant to it, in its own time."""
+        for tenant in np.unique(tenants[tenants != NOBODY]):
             own = {column: numbers[tenants == tenant] for column, numbers in found.items()}
-            own["arrival_ps"] = own["arrival_ps"] - self._starts_ps[tenant]
-            self._own[tenant].write(ACCOUNT_HOPS.name, [own[column] for column in recorded])
+            for moment in own.keys() & _MOMENTS:
+                own[moment] = own[moment] - self._starts_ps[tenant]
+            self._own[tenant].write(name, list(own.values()))
 
 
 class _Messages:
@@ -189,7 +214,7 @@ class _Messages:
     def add(self, tenants: Numbers) -> None:
         """Take down whose the next messages are."""
         numbers = np.zeros(len(tenants), dtype=np.int64)
-        for tenant in np.unique(tenants):
+        for tenant in np.unique(tenants[tenants != NOBODY]):
             own = tenants == tenant
             numbers[own] = self._counts[tenant] + np.arange(own.sum())
             self._counts[tenant] += own.sum()

@@ -34,7 +34,7 @@ from astra_ns3.errors import BackendError, InputError, Interrupted, LimitReached
 from astra_ns3.experiments.isolated import snapshot
 from astra_ns3.experiments.isolated.snapshot import Accumulated, SnapshotTaker
 from astra_ns3.experiments.metadata import VARYING_KEYS
-from astra_ns3.experiments.saving import save
+from astra_ns3.experiments.saving_tenants import save_all
 from astra_ns3.network.api import Limits, NetworkListener
 from astra_ns3.network.recorded import FLOWS
 from astra_ns3.playing.loops.training_driver import TrainingDriver
@@ -347,9 +347,9 @@ def test_one_ctrl_c_ends_a_hooks_end_function_and_the_whole_run_is_saved(tmp_pat
 def test_a_ctrl_c_while_results_are_saved_is_not_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def save_slowly(*arguments: Any) -> Any:
         os.kill(os.getpid(), signal.SIGINT)
-        return save(*arguments)
+        return save_all(*arguments)
 
-    monkeypatch.setattr("astra_ns3.experiments.run.save", save_slowly)
+    monkeypatch.setattr("astra_ns3.experiments.run.save_all", save_slowly)
     previous = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         with pytest.raises(Interrupted, match="after the run's end"):
