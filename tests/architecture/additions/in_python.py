@@ -613,8 +613,8 @@ RESULT_TABLE = Recipe(
         "astra_ns3/experiments/saving.py": (
             ("import collective_table, npu_table", "import collective_table, end_table, npu_table"),
             (
-                "        npu_table(played.records),",
-                "        npu_table(played.records),\n        end_table(played.records),",
+                "        npu_table(records),",
+                "        npu_table(records),\n        end_table(records),",
             ),
         ),
         "astra_ns3/experiments/result.py": (
