@@ -15,7 +15,7 @@ from astra_ns3.config.core.changing import settings_of
 from astra_ns3.errors import InputError
 from astra_ns3.playing.converting.conversion import Unrolling, convert
 from astra_ns3.playing.training.making import training_programs
-from astra_ns3.workload.files.registry import read_workload
+from astra_ns3.workload.files.workload_formats import read_workload
 from astra_ns3.workload.models.changes import changed
 from astra_ns3.workload.models.hugging_face import read_as_model
 from astra_ns3.workload.models.workload import ModelWorkload

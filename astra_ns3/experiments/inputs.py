@@ -46,7 +46,7 @@ from astra_ns3.topology.ports import resolve_ports
 from astra_ns3.transport.check import check_transport
 from astra_ns3.units import LARGEST_INTEGER, PS_PER_NS, format_bytes
 from astra_ns3.user_code import user_part
-from astra_ns3.workload.files.registry import AnyWorkload, read_workload, with_groups
+from astra_ns3.workload.files.workload_formats import AnyWorkload, read_workload, with_groups
 
 __all__ = ["USUAL", "FilePath", "Inputs", "Options", "load_inputs"]
 

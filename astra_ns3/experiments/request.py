@@ -21,7 +21,7 @@ from astra_ns3.network.api import Limits
 from astra_ns3.network.registry import takes
 from astra_ns3.scenario.tenant import LARGEST_SEED, Tenant
 from astra_ns3.units import PS_PER_SECOND, parse_bytes, parse_time_ps
-from astra_ns3.workload.files.registry import AnyWorkload
+from astra_ns3.workload.files.workload_formats import AnyWorkload
 
 RECORDED = ("flows", "accounts", "layers", "timeline", "nodes")
 _TEXTS = (".yaml", ".yml", ".json", ".txt")

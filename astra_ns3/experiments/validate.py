@@ -23,7 +23,7 @@ from astra_ns3.network.registry import check_own_control
 from astra_ns3.system.intra_dimension import join_rule
 from astra_ns3.system.own_policies import find_policy, is_own
 from astra_ns3.system.policies import USUAL_POLICIES
-from astra_ns3.workload.files.registry import AnyWorkload
+from astra_ns3.workload.files.workload_formats import AnyWorkload
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from astra_ns3.experiments.inputs import Inputs, load_inputs
 from astra_ns3.experiments.options import Options
 from astra_ns3.experiments.validate import validate
 from astra_ns3.system.file import parse_system, read_system
-from astra_ns3.workload.files.registry import read_workload
+from astra_ns3.workload.files.workload_formats import read_workload
 from astra_ns3.workload.models.workload import ModelWorkload
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -17,7 +17,7 @@ from astra_ns3.network.plan import plan_network
 from astra_ns3.system.file import read_system
 from astra_ns3.transport.check import check_transport
 from astra_ns3.transport.tcp import tcp_parameters
-from astra_ns3.workload.files import registry
+from astra_ns3.workload.files import workload_formats
 from astra_ns3.workload.files.astra_sim import read_workload
 
 INPUTS = Path(__file__).parents[2] / "inputs"
@@ -36,7 +36,7 @@ def test_the_files_that_the_readme_names_are_there() -> None:
 
 @pytest.mark.parametrize("path", WORKLOADS, ids=lambda path: path.name)
 def test_each_workload_is_read(path: Path) -> None:
-    assert registry.read_workload(path).source == str(path)
+    assert workload_formats.read_workload(path).source == str(path)
 
 
 @pytest.mark.parametrize("path", SYSTEMS, ids=lambda path: path.name)

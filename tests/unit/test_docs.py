@@ -50,7 +50,7 @@ from astra_ns3.studies.measures import MEASURES
 from astra_ns3.studies.tables import LAYER_COLUMNS
 from astra_ns3.system.file import json_schema as system_schema
 from astra_ns3.units import parse_byte_rate, parse_bytes, parse_flops, parse_time_ps
-from astra_ns3.workload.computing.registry import CLOCKS
+from astra_ns3.workload.computing.clocks import CLOCKS
 from astra_ns3.workload.computing.table_file import COORDINATES, TIMES
 from astra_ns3.workload.loops.loop_kinds import LOOPS
 from astra_ns3.workload.training.schedules import SCHEDULES

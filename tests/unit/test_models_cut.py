@@ -18,7 +18,7 @@ from astra_ns3.errors import InputError
 from astra_ns3.experiments.inputs import load_inputs
 from astra_ns3.playing.dry_run.counting import counted_messages, counted_requests
 from astra_ns3.playing.training.making import training_programs
-from astra_ns3.workload.files.registry import read_workload
+from astra_ns3.workload.files.workload_formats import read_workload
 from astra_ns3.workload.models.changes import changed
 from astra_ns3.workload.models.cutting import layers_of_parts
 from astra_ns3.workload.models.workload import ModelWorkload, read_model

@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal, NamedTuple
 from pydantic import BeforeValidator, Discriminator, Field, Tag, ValidationInfo, field_validator, model_validator
 
 from astra_ns3.config.core.model import ConfigModel, Count, OnOff, TimePs, key_error, kind_of
-from astra_ns3.config.model.beside import beside_the_file
 from astra_ns3.config.model.devices import Frequency, NamedDevice, Share, Slowdown, device_named
+from astra_ns3.config.model.relative_path import from_the_file
 
 
 class Shares(ConfigModel):
@@ -119,7 +119,7 @@ class Table(RooflineKeys):
     @field_validator("file")
     @classmethod
     def _beside_the_file(cls, file: str, info: ValidationInfo) -> str:
-        return beside_the_file(file, info)
+        return from_the_file(file, info)
 
 
 class Systolic(RooflineKeys):

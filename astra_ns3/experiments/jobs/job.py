@@ -18,7 +18,7 @@ from astra_ns3.network.ideal.choice import Ideal
 from astra_ns3.network.recorded import TableSink
 from astra_ns3.playing.drivers.driver import Driver
 from astra_ns3.playing.dry_run.counting import Counts
-from astra_ns3.workload.files.registry import AnyWorkload
+from astra_ns3.workload.files.workload_formats import AnyWorkload
 
 
 class Ground(NamedTuple):

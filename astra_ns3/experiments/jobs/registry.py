@@ -16,7 +16,7 @@ from astra_ns3.experiments.jobs.job import Job
 from astra_ns3.experiments.jobs.models import ModelJob
 from astra_ns3.experiments.jobs.training import TrainingJob
 from astra_ns3.experiments.options import ANALYTICAL
-from astra_ns3.workload.files.registry import AnyWorkload
+from astra_ns3.workload.files.workload_formats import AnyWorkload
 from astra_ns3.workload.loops.simai_rules import as_simai_plays
 from astra_ns3.workload.models.workload import ModelWorkload
 

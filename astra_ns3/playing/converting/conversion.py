@@ -19,8 +19,8 @@ from astra_ns3.workload.files.chakra.target import Together
 from astra_ns3.workload.files.chakra.trace import ChakraTrace
 from astra_ns3.workload.files.chakra.writer import write_chakra
 from astra_ns3.workload.files.flows.writing import WRITERS, write_flows
-from astra_ns3.workload.files.registry import AnyWorkload
 from astra_ns3.workload.files.simai import format_simai, parse_simai
+from astra_ns3.workload.files.workload_formats import AnyWorkload
 from astra_ns3.workload.graphs.checking import check_graphs
 from astra_ns3.workload.graphs.rolled import rolled
 from astra_ns3.workload.loops.loop_kinds import SIMAI_LOOPS

@@ -13,7 +13,7 @@ from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.workload import PassKind, Workload
 from astra_ns3.errors import InputError
 from astra_ns3.playing.loops.simai_pipeline import Pipeline
-from astra_ns3.playing.loops.steps import FORWARD, INPUT_GRADIENT, MOVE, WEIGHT_GRADIENT, Steps, pass_of
+from astra_ns3.playing.loops.steps import FORWARD, INPUT_GRADIENT, MOVE, WEIGHT_GRADIENT, Steps
 from astra_ns3.playing.programs.operations import Program
 from astra_ns3.playing.programs.roles import EVERYBODY, Role
 from astra_ns3.system.groups import Grid
@@ -109,7 +109,7 @@ class _Stage:
             yield MOVE
 
     def _issue(self, number: int, layer: int, kind: PassKind, policy: str | None = None) -> Program:
-        part = pass_of(self._steps.workload.layers[layer], kind)
+        part = self._steps.workload.layers[layer].passes[kind]
         if part.collective is None:
             return
         group = part.group or USUAL_GROUPS[kind]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from astra_ns3.config.workload import Layer, Pass, PassKind, Workload
+from astra_ns3.config.workload import Pass, PassKind, Workload
 from astra_ns3.network.records import Label
 from astra_ns3.playing.loops.group_communicators import GroupCommunicators
 from astra_ns3.playing.programs.operations import Compute, Issue, Move, Program, Wait, WaitAny
@@ -49,7 +49,7 @@ class Steps:
 
     def compute(self, number: int, layer: int, kind: PassKind) -> Program:
         """Compute one pass of a layer, in training pass ``number``."""
-        compute_ps = pass_of(self.workload.layers[layer], kind).compute_ns * PS_PER_NS
+        compute_ps = self.workload.layers[layer].passes[kind].compute_ns * PS_PER_NS
         yield Compute(Label(number, layer, kind), compute_ps)
 
     def issue(
@@ -65,7 +65,7 @@ class Steps:
 
         ``bytes``: of each NPU, where they aren't those of the pass.
         """
-        part = pass_of(self.workload.layers[layer], kind)
+        part = self.workload.layers[layer].passes[kind]
         if part.collective is None:
             return
         dimensions = None if self._dimensions is None else self._dimensions[layer][kind]
@@ -119,8 +119,3 @@ class Steps:
         left = [handle for handles in self._outstanding.values() for handle in handles]
         for handle in sorted(left, key=lambda handle: handle.collective):
             yield Wait(handle, tail=True)
-
-
-def pass_of(layer: Layer, kind: PassKind) -> Pass:
-    """One of a layer's three passes."""
-    return {FORWARD: layer.forward, WEIGHT_GRADIENT: layer.weight_gradient, INPUT_GRADIENT: layer.input_gradient}[kind]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from astra_ns3.config.workload import PassKind, Workload
+from astra_ns3.config.workload import Workload
 from astra_ns3.playing.dry_run.counting import collective_requests
 from astra_ns3.playing.loops.loop_programs import Programs
 from astra_ns3.workload.loops.loop_kinds import SIMAI_LOOPS
@@ -32,12 +32,7 @@ def unissued_collectives(workload: Workload, dimensions: Sequence[int]) -> list[
     unissued: dict[tuple[str, str], list[str]] = {}
     among_one: dict[tuple[str, str], list[str]] = {}
     for index, layer in enumerate(workload.layers):
-        passes = {
-            PassKind.FORWARD: layer.forward,
-            PassKind.INPUT_GRADIENT: layer.input_gradient,
-            PassKind.WEIGHT_GRADIENT: layer.weight_gradient,
-        }
-        for kind, part in passes.items():
+        for kind, part in layer.passes.items():
             if part.collective is None or not part.bytes:
                 continue
             if (index, kind) not in issued:

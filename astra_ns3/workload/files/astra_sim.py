@@ -75,7 +75,7 @@ def format_workload(workload: Workload) -> str:
     lines = [format_header(workload), str(len(workload.layers))]
     for layer in workload.layers:
         columns: list[str] = [layer.name, "-1"]
-        for part in (layer.forward, layer.input_gradient, layer.weight_gradient):
+        for part in layer.passes.values():
             kind = "NONE" if part.collective is None else part.collective.value
             columns += [str(part.compute_ns), kind, str(part.bytes)]
         columns += [str(layer.update_ns)] if layer.policy is None else [str(layer.update_ns), layer.policy]

@@ -95,7 +95,7 @@ def format_simai(workload: Workload) -> str:
     lines = [format_simai_header(workload), str(len(workload.layers))]
     for layer in workload.layers:
         columns = [layer.name, "-1"]
-        for part in (layer.forward, layer.input_gradient, layer.weight_gradient):
+        for part in layer.passes.values():
             word = "NONE" if part.collective is None else part.collective.value + suffixes[part.group]
             columns += [str(part.compute_ns), word, str(part.bytes)]
         lines.append("\t".join([*columns, str(layer.update_ns)]))

@@ -135,8 +135,7 @@ def _numbered(layers: Sequence[Layer]) -> npt.NDArray[np.int64]:
 
 
 def _alike(layer: Layer) -> object:
-    passes = (layer.forward, layer.input_gradient, layer.weight_gradient)
-    return layer.name, *((part.collective, part.bytes, part.group) for part in passes)
+    return layer.name, *((part.collective, part.bytes, part.group) for part in layer.passes.values())
 
 
 def _repeated(kinds: npt.NDArray[np.int64], count: int) -> tuple[int, int]:

@@ -64,9 +64,4 @@ USUAL_GROUPS: Mapping[PassKind, ParallelGroup] = {
 
 def group_dimensions(layer: Layer, groups: ParallelGroups) -> PassDimensions:
     """Every pass over the dimensions of its group."""
-    named = {
-        PassKind.FORWARD: layer.forward.group,
-        PassKind.INPUT_GRADIENT: layer.input_gradient.group,
-        PassKind.WEIGHT_GRADIENT: layer.weight_gradient.group,
-    }
-    return {kind: groups.ranges[group or USUAL_GROUPS[kind]] for kind, group in named.items()}
+    return {kind: groups.ranges[part.group or USUAL_GROUPS[kind]] for kind, part in layer.passes.items()}

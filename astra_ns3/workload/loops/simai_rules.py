@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.core.compatibility import OURS, Compatibility
-from astra_ns3.config.workload import Layer, Pass, PassKind, Workload
+from astra_ns3.config.workload import Pass, Workload
 from astra_ns3.workload.loops.loop_kinds import SIMAI_LOOPS
 from astra_ns3.workload.loops.parallel_groups import ParallelGroups, parallel_groups
 from astra_ns3.workload.loops.pass_dimensions import USUAL_GROUPS
@@ -24,7 +24,7 @@ _OURS = {theirs: ours for ours, theirs in SIMAI_LOOPS.items()}
 def as_simai_plays(workload: Workload) -> Workload:
     """The workload as SimAI plays it; one of ASTRA-sim's transformers becomes one of SimAI's."""
     workload = replace(workload, loop=_OURS.get(workload.loop, workload.loop))
-    layers = tuple(_silent(layer) for layer in workload.layers)
+    layers = tuple(layer.changed(_without_broadcast) for layer in workload.layers)
     if workload.loop not in SIMAI_LOOPS:
         return replace(workload, layers=layers)
     layers = tuple(replace(layer, forward=_raised(layer.forward)) for layer in layers)
@@ -67,28 +67,13 @@ def _of_the_pipeline(workload: Workload, groups: ParallelGroups, compatibility: 
 def _of_single_npus(workload: Workload, groups: ParallelGroups) -> Iterator[str]:
     """Collectives that have something to send, and nobody to send it to."""
     parts = [
-        (part.group or usual, part)
-        for layer in workload.layers
-        for part, usual in (
-            (layer.forward, USUAL_GROUPS[PassKind.FORWARD]),
-            (layer.input_gradient, USUAL_GROUPS[PassKind.INPUT_GRADIENT]),
-            (layer.weight_gradient, USUAL_GROUPS[PassKind.WEIGHT_GRADIENT]),
-        )
+        (part.group or USUAL_GROUPS[kind], part) for layer in workload.layers for kind, part in layer.passes.items()
     ]
     alone = Counter(group.value for group, part in parts if part.collective and part.bytes and groups.sizes[group] == 1)
     if alone:
         counted = ", ".join(f"{count} of {name}" for name, count in alone.items())
         sizes = ", ".join(f"{group.value} {size}" for group, size in groups.sizes.items())
         yield f"collectives among a single NPU, which move no bytes: {counted} (NPUs of a group: {sizes})"
-
-
-def _silent(layer: Layer) -> Layer:
-    return replace(
-        layer,
-        forward=_without_broadcast(layer.forward),
-        input_gradient=_without_broadcast(layer.input_gradient),
-        weight_gradient=_without_broadcast(layer.weight_gradient),
-    )
 
 
 def _without_broadcast(part: Pass) -> Pass:

@@ -69,7 +69,7 @@ def read(path: Path) -> Workload:
 '''
     },
     lines={
-        "astra_ns3/workload/files/registry.py": (
+        "astra_ns3/workload/files/workload_formats.py": (
             (
                 "from astra_ns3.workload.files.astra_sim import",
                 "from astra_ns3.workload.files import naps\nfrom astra_ns3.workload.files.astra_sim import",
@@ -82,7 +82,7 @@ def read(path: Path) -> Workload:
     },
     check="""
 from pathlib import Path
-from astra_ns3.workload.files.registry import read_workload
+from astra_ns3.workload.files.workload_formats import read_workload
 
 Path("a.nap").write_text("70")
 assert read_workload("a.nap").layers[0].forward.compute_ns == 70
@@ -281,7 +281,7 @@ def square_totals(file: SquareFile) -> Totals:
             ),
             ("ModelFile = TransformerFile", "ModelFile = SquareFile | TransformerFile"),
         ),
-        "astra_ns3/workload/models/registry.py": (
+        "astra_ns3/workload/models/model_kinds.py": (
             (
                 "from astra_ns3.workload.models.transformer.build",
                 "from astra_ns3.workload.models.square import square_parts, square_totals\n"

@@ -12,10 +12,10 @@ from pydantic import AfterValidator, ValidationInfo
 from astra_ns3.config.core.model import FOLDER
 
 
-def beside_the_file(path: str, info: ValidationInfo) -> str:
+def from_the_file(path: str, info: ValidationInfo) -> str:
     """Absolute, if it is known which folder the file stands in; so what is read again means the same file."""
     folder = (info.context or {}).get(FOLDER)
     return path if folder is None else os.path.normpath(Path.cwd() / folder / path)
 
 
-PathBeside = Annotated[str, MinLen(1), AfterValidator(beside_the_file)]
+RelativePath = Annotated[str, MinLen(1), AfterValidator(from_the_file)]

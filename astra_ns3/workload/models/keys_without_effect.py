@@ -13,10 +13,10 @@ _LAST_STAGE_OF_ZERO = 3
 _RECOMPUTE = "training.recompute"
 
 
-def idle_keys(file: ModelFile, degrees: Degrees) -> tuple[str, ...]:
+def keys_without_effect(file: ModelFile, degrees: Degrees) -> tuple[str, ...]:
     """Each such key with the reason, of those that the file gives."""
     found = []
-    for key, reason in idle_reasons(file, degrees).items():
+    for key, reason in reasons_without_effect(file, degrees).items():
         group: object = file
         *groups, last = key.split(".")
         for name in groups:
@@ -26,7 +26,7 @@ def idle_keys(file: ModelFile, degrees: Degrees) -> tuple[str, ...]:
     return tuple(found)
 
 
-def idle_reasons(file: ModelFile, degrees: Degrees) -> Mapping[str, str]:
+def reasons_without_effect(file: ModelFile, degrees: Degrees) -> Mapping[str, str]:
     """Why keys change nothing, of those that have a value, be it a default."""
     parallel = file.parallel
     alone = degrees.gradient == 1
@@ -51,12 +51,14 @@ def idle_reasons(file: ModelFile, degrees: Degrees) -> Mapping[str, str]:
     return {key: str(reason) for key, reason in reasons.items() if reason}
 
 
-def idle_on_any(file: ModelFile) -> Mapping[str, str]:
+def without_effect_on_any(file: ModelFile) -> Mapping[str, str]:
     """Those that change nothing on any number of NPUs that the file leaves open."""
     parallel = file.parallel
     open_data = parallel.data == "auto" or parallel.context * parallel.data % parallel.expert
     data = 2 * parallel.expert if open_data else int(parallel.data)
-    return idle_reasons(file, Degrees(parallel.tensor, parallel.context, data, parallel.pipeline, parallel.expert))
+    return reasons_without_effect(
+        file, Degrees(parallel.tensor, parallel.context, data, parallel.pipeline, parallel.expert)
+    )
 
 
 def _of_experts(experts: Experts, degrees: Degrees) -> Mapping[str, str]:

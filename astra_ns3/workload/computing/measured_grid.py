@@ -14,7 +14,7 @@ _IN_PROPORTION = 1.0
 """The slope, in logarithms, along a column of which only one value was measured."""
 
 
-class Grid:
+class MeasuredGrid:
     """The measured values of each column, in order."""
 
     def __init__(self, measured: Measured) -> None:

@@ -14,7 +14,7 @@ from astra_ns3.system.request import CollectiveRequest
 from astra_ns3.system.task import Collective, Task
 
 
-class StandIns:
+class MismatchedCollectives:
     """Those of all NPUs; ``maker`` makes them."""
 
     def __init__(self, maker: CollectiveMaker) -> None:
