@@ -12,7 +12,7 @@ from astra_ns3.errors import InputError
 from astra_ns3.experiments.option import INPUTS, needed
 from astra_ns3.experiments.request import RunRequest, check_run_name
 from astra_ns3.scenario.tenant import FilePath, Tenant
-from astra_ns3.workload.files.registry import AnyWorkload
+from astra_ns3.workload.files.workload_formats import AnyWorkload
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -29,6 +29,7 @@ from astra_ns3.experiments.replacing import (
     whole_run,
 )
 from astra_ns3.experiments.run_tables import COLLECTIVES, NPUS, SWITCH
+from astra_ns3.experiments.tenants_table import TENANTS
 from astra_ns3.network.recorded import RECORDED_TABLES
 
 FORMAT = "astra-ns3 run"
@@ -48,6 +49,7 @@ RESULT_FILES = (
     GOODPUT,
     MEMORY,
     EXPERTS,
+    TENANTS,
     *(table.file for table in (*RECORDED_TABLES, LAYERS)),
     RUN_FILE,
 )

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from astra_ns3.config.compute_slowdown import ComputeSlowdown
 from astra_ns3.config.system import SystemConfig
-from astra_ns3.workload.files.registry import AnyWorkload
+from astra_ns3.workload.files.workload_formats import AnyWorkload
 
 FilePath = str | os.PathLike[str]
 LARGEST_SEED = 2**32 - 1

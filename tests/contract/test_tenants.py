@@ -13,7 +13,7 @@ from astra_ns3 import Result, Tenant
 from astra_ns3.config.network.packet_network import NetworkConfig, parse_network
 from astra_ns3.config.workload import Workload
 from astra_ns3.workload.files.astra_sim import parse_workload
-from astra_ns3.workload.files.registry import AnyWorkload, read_workload
+from astra_ns3.workload.files.workload_formats import AnyWorkload, read_workload
 
 INPUTS = Path(__file__).resolve().parents[2] / "inputs" / "workload"
 OWN = 8
