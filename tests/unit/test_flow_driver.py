@@ -12,8 +12,8 @@ from astra_ns3.experiments.isolated.snapshot import Accumulated, SnapshotTaker
 from astra_ns3.network.api import Limits
 from astra_ns3.network.recorded import COMPLETIONS, Columns, RecordedTable
 from astra_ns3.playing.flows.flow_driver import FlowDriver
+from astra_ns3.playing.flows.flow_totals import flow_totals, percentile, size_class
 from astra_ns3.playing.flows.goodput import DeliveryCurve
-from astra_ns3.playing.flows.totals import flow_totals, percentile, size_class
 
 LATENCY_PS, PS_PER_BYTE = 1_000_000, 10
 

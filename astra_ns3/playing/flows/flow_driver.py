@@ -25,10 +25,10 @@ from astra_ns3.network.records import (
 from astra_ns3.playing.drivers.driver import Driver, Heartbeat, Intervals
 from astra_ns3.playing.flows.completions import Completions, Ideal, not_known
 from astra_ns3.playing.flows.flow_stall import describe_stall
+from astra_ns3.playing.flows.flow_totals import flow_totals
 from astra_ns3.playing.flows.gates import OpenGates
 from astra_ns3.playing.flows.goodput import DeliveryCurve
 from astra_ns3.playing.flows.launching import FlowLauncher
-from astra_ns3.playing.flows.totals import flow_totals
 
 
 class FlowDriver(Driver):

@@ -254,7 +254,7 @@ class SquareFile(ModelBase):
 
 from astra_ns3.config.model.square import SquareFile
 from astra_ns3.config.training_plan import Degrees
-from astra_ns3.workload.models.operations import Linear
+from astra_ns3.workload.models.sized_operations import Linear
 from astra_ns3.workload.models.parts import Parts, Totals
 from astra_ns3.workload.models.piece import Piece, block_of
 
