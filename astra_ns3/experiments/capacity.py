@@ -49,7 +49,7 @@ def _pairs_need(inputs: Inputs, passes: int) -> int:
 
 def run_need(inputs: Inputs, passes: int) -> Need:
     """What ``passes`` passes take before the first event."""
-    npus = inputs.network.npus
+    npus = len(inputs.tenancy.npus)
     hosts = 0 if inputs.packets is None else inputs.graph.hosts
     rows = sum(schedule.kept_rows for schedule in {play.schedule for play in inputs.expected(1).plays})
     collectives, at_once = _collectives(inputs, passes)
@@ -66,7 +66,7 @@ def check_run_fits(inputs: Inputs, passes: int, *, limit_bytes: int | None = Non
     pairs = _pairs_need(inputs, passes) if to_its_end else 0
     parts = {
         "connections of pairs of NPUs": (pairs, "use fewer NPUs, or an algorithm in which fewer pairs meet"),
-        f"{inputs.network.npus} NPUs": (need.npus, "use fewer NPUs"),
+        f"{len(inputs.tenancy.npus)} NPUs": (need.npus, "use fewer NPUs"),
         "schedules": (need.schedules, "use fewer NPUs, or an algorithm with fewer messages"),
         f"{need.at_once} collectives issued at once": (
             need.collectives,
@@ -81,7 +81,7 @@ def check_run_fits(inputs: Inputs, passes: int, *, limit_bytes: int | None = Non
 
 def _collectives(inputs: Inputs, passes: int) -> tuple[int, int]:
     """Bytes of the collectives that are issued before anything else happens, and how many these are."""
-    npus = inputs.network.npus
+    npus = len(inputs.tenancy.npus)
     cuts = inputs.expected(1).cuts
     size = at_once = 0
     for request, count in inputs.job.issued_at_once(inputs.ground, passes):

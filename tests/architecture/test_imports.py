@@ -45,6 +45,7 @@ FLOORS = {
     "system": 8,
     "playing": 9,
     "report": 10,
+    "scenario": 10,
     "experiments": 11,
     "studies": 12,
     "": 13,

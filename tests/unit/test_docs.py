@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, get_args
 
@@ -16,6 +17,7 @@ from support.pages import OWN_PARTS, ROOT, blocks, text_of
 from support.small_run import NPUS, small_run
 
 import astra_ns3
+from astra_ns3 import Tenant
 from astra_ns3.cli.commands import COMMANDS, load_command
 from astra_ns3.cli.main import cli
 from astra_ns3.config import compute_slowdown
@@ -296,6 +298,16 @@ def test_every_table_of_a_result_is_documented() -> None:
     tables = [name for name, value in vars(Result).items() if isinstance(value, (property, Frame))]
     words = [f"Result.{name}" for name in tables if name not in ("complete", "folder", "finish_ps", "finish_ns")]
     assert mentions("docs/results.md", words) == []
+
+
+def test_every_column_and_key_of_a_run_with_several_tenants_is_documented(tmp_path: Path) -> None:
+    small = small_run()
+    one = Tenant("one", [0, 1], small["workload"], small["system"])
+    result = astra_ns3.run_scenario(network=small["network"], backend=small["backend"], tenants=[one])
+    (tenant,) = result.metadata["tenants"]
+    words = [*tenant, *result.rows("tenants.csv")[0], *result.metadata, *result.tenants["one"].metadata["tenant"]]
+    assert mentions("docs/results.md", words) == []
+    assert mentions("docs/python.md", [field.name for field in fields(Tenant)]) == []
 
 
 def test_the_parts_shown_are_those_of_the_inputs_and_each_is_run() -> None:

@@ -2,25 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from astra_ns3.network.api import Limits
+from astra_ns3.network.api import Limits, NetworkListener
 from astra_ns3.network.collective_records import CollectiveRecords
 from astra_ns3.network.records import FlowTotals, LayerDetail, LayerTimes, RoleTimes, RunRecords
 
 Intervals = tuple[tuple[int, int], ...]
+Heartbeat = Callable[[int, int], None]
+"""Is called with the simulated time and the number of events, about ten times a second."""
 
 
-class Driver(Protocol):
+class Driver(NetworkListener, Protocol):
     """Plays a workload on a network; made ready, with what can't be run refused, when it is made.
 
     What is asked for while it runs is about ten times a second, and changes nothing. Names say what
     :class:`~astra_ns3.network.records.RunRecords` says.
     """
+
+    def start(self) -> None:
+        """Put the first events on the network's list; once."""
+
+    def check_finished(self) -> None:
+        """Raise SimulationStalled, saying who waits for what, unless everything is done."""
+
+    def phases_done(self, npus: Sequence[int], instances: Sequence[int], time_ps: int) -> None:
+        """From the network: NPUs have finished phases of chunks, at one moment and in this order."""
+        for npu, instance in zip(npus, instances, strict=True):
+            self.phase_done(npu, instance, time_ps)
 
     def run(self, limits: Limits | None = None) -> None:
         """Run to the end; raises SimulationStalled, and whatever :meth:`NetworkBackend.run` raises."""

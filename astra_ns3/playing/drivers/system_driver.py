@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Protocol
 
 import numpy as np
@@ -19,10 +19,8 @@ from astra_ns3.network.records import (
     RoleTimes,
     RunRecords,
 )
-from astra_ns3.playing.drivers.driver import Intervals
+from astra_ns3.playing.drivers.driver import Driver, Heartbeat, Intervals
 from astra_ns3.system.layer import SystemLayer
-
-Heartbeat = Callable[[int, int], None]
 
 
 class Recorded(Protocol):
@@ -32,7 +30,7 @@ class Recorded(Protocol):
         """Its totals until now."""
 
 
-class SystemDriver(ABC):
+class SystemDriver(Driver, ABC):
     """A :class:`~astra_ns3.playing.drivers.driver.Driver` but for the workload itself; the network's listener."""
 
     _network: NetworkBackend

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
@@ -22,7 +22,7 @@ from astra_ns3.network.records import (
     RoleTimes,
     RunRecords,
 )
-from astra_ns3.playing.drivers.driver import Intervals
+from astra_ns3.playing.drivers.driver import Driver, Heartbeat, Intervals
 from astra_ns3.playing.flows.completions import Completions, Ideal, not_known
 from astra_ns3.playing.flows.flow_stall import describe_stall
 from astra_ns3.playing.flows.flow_totals import flow_totals
@@ -30,10 +30,8 @@ from astra_ns3.playing.flows.gates import OpenGates
 from astra_ns3.playing.flows.goodput import DeliveryCurve
 from astra_ns3.playing.flows.launching import FlowLauncher
 
-Heartbeat = Callable[[int, int], None]
 
-
-class FlowDriver:
+class FlowDriver(Driver):
     """All of ``flows`` on ``network``; it is the network's listener.
 
     ``ideal``: what each would take alone, for the slowdown. ``completions_to``: takes a row of each that is delivered.

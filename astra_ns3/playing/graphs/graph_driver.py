@@ -14,7 +14,8 @@ from astra_ns3.errors import InputError, SimulationStalled
 from astra_ns3.network.api import NetworkBackend
 from astra_ns3.network.recorded import TableSink
 from astra_ns3.network.records import LayerTimes, RoleTimes
-from astra_ns3.playing.drivers.system_driver import Heartbeat, SystemDriver
+from astra_ns3.playing.drivers.driver import Heartbeat
+from astra_ns3.playing.drivers.system_driver import SystemDriver
 from astra_ns3.playing.graphs.communication import Requests
 from astra_ns3.playing.graphs.custom import CustomCollectives
 from astra_ns3.playing.graphs.graph_stall import describe_stall

@@ -10,7 +10,7 @@ from astra_ns3.config.system import SystemConfig
 from astra_ns3.config.workload import Workload
 from astra_ns3.network.api import NetworkBackend
 from astra_ns3.network.recorded import TableSink
-from astra_ns3.playing.drivers.system_driver import Heartbeat
+from astra_ns3.playing.drivers.driver import Heartbeat
 from astra_ns3.playing.loops.loop_programs import Programs
 from astra_ns3.playing.loops.loops import Loop
 from astra_ns3.playing.player.programs_driver import ProgramsDriver

@@ -13,7 +13,8 @@ from astra_ns3.errors import InputError, SimulationStalled
 from astra_ns3.network.api import NetworkBackend
 from astra_ns3.network.recorded import TableSink
 from astra_ns3.network.records import LayerTimes, PassTimes, RoleTimes
-from astra_ns3.playing.drivers.system_driver import Heartbeat, SystemDriver
+from astra_ns3.playing.drivers.driver import Heartbeat
+from astra_ns3.playing.drivers.system_driver import SystemDriver
 from astra_ns3.playing.dry_run.counting import counted_requests, request_kind
 from astra_ns3.playing.dry_run.deadlock import check_programs, peer_of
 from astra_ns3.playing.player.cohort import Cohort, Member

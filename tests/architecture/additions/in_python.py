@@ -644,6 +644,34 @@ assert RunRequest(workload="w", system="s", network="n", patience=4).patience ==
 """,
 )
 
+TENANT_OPTION = Recipe(
+    row="option of a tenant",
+    lines={
+        "astra_ns3/scenario/tenant.py": (
+            ("    report_npu: int = 0\n", "    report_npu: int = 0\n    comm_scale: float = 1.0\n"),
+        ),
+        "astra_ns3/experiments/scenario_request.py": (
+            (
+                "        report_npu=tenant.report_npu,\n",
+                "        report_npu=tenant.report_npu,\n        comm_scale=tenant.comm_scale,\n",
+            ),
+        ),
+    },
+    check=f"""
+sys.path.insert(0, {TESTS!r})
+from support.small_run import small_run
+
+files = small_run()
+small, large = (
+    astra_ns3.Tenant(name, npus, files["workload"], files["system"], comm_scale=scale)
+    for name, npus, scale in (("small", [0, 1], 1.0), ("large", [2, 3], 10.0))
+)
+result = astra_ns3.run_scenario(network=files["network"], backend=files["backend"], tenants=[small, large])
+sizes = {{name: tenant.collectives["bytes"].sum() for name, tenant in result.tenants.items()}}
+assert sizes["large"] == 10 * sizes["small"]
+""",
+)
+
 RESULT_TABLE = Recipe(
     row="result table",
     lines={
@@ -663,8 +691,8 @@ RESULT_TABLE = Recipe(
         "astra_ns3/experiments/saving.py": (
             ("import collective_table, npu_table", "import collective_table, end_table, npu_table"),
             (
-                "        npu_table(played.records),",
-                "        npu_table(played.records),\n        end_table(played.records),",
+                "        npu_table(records),",
+                "        npu_table(records),\n        end_table(records),",
             ),
         ),
         "astra_ns3/experiments/result.py": (
@@ -755,6 +783,7 @@ RECIPES = (
     TCP_CONTROL,
     BACKEND,
     OPTION,
+    TENANT_OPTION,
     RESULT_TABLE,
     PICTURE,
 )
