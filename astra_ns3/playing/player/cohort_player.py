@@ -177,11 +177,11 @@ class CohortPlayer:
     def _waits(self, cohort: Cohort, wait: WrittenWait, time_ps: int) -> bool:
         """Return whether a cohort can't go on; those of its NPUs that can have done so."""
         posted = cohort.posted
-        joints = tuple(posted[number] for number in wait.posted if number in posted)
+        joints = tuple([posted[number] for number in wait.posted if number in posted])
         if joints and cohort.account is not None:
             cohort.account.waits_for(joints[0].handles[0])
         # What isn't there any more has been waited for.
-        waits = len(joints) == len(wait.posted) and all(joint.left for joint in joints)
+        waits = len(joints) == len(wait.posted) and 0 not in [joint.left for joint in joints]
         if waits:
             first = cohort.finished(joints)
             others = cohort.without(first) if first else cohort.npus

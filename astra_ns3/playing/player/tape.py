@@ -54,7 +54,7 @@ class Tape:
 
     def __init__(self, program: Program, *, live: bool = False) -> None:
         self._program = program
-        self._live = live
+        self.live = live
         self._block_operations = 1 if live else _BLOCK_OPERATIONS
         self._answer: Handle | None = None
         self._posted = 0
@@ -77,9 +77,8 @@ class Tape:
         return block.following
 
     def answer(self, handle: Handle) -> None:
-        """The last operation was posted; who runs the program gets a handle that tells what is done."""
-        if self._live:
-            self._answer = handle
+        """The last operation of a live program was posted: it gets a handle that tells what is done."""
+        self._answer = handle
 
     def _write(self, last: _Block) -> None:
         """Go on after the last block, unless the program is over."""
@@ -95,7 +94,7 @@ class Tape:
                 operations.append(WrittenWait(tuple(map(self._number, operation.handles)), operation.tail))
                 continue
             operations.append(operation)
-            if not self._live and not isinstance(operation, Compute | Move):
+            if not self.live and not isinstance(operation, Compute | Move):
                 self._answer = self._stand_in(operation)
         if operations:
             last.following = _Block(operations)
@@ -112,7 +111,7 @@ class Tape:
         return handle
 
     def _number(self, handle: Handle) -> int:
-        if not self._live:
+        if not self.live:
             return handle.collective
         return _OF_NOTHING if handle.joint is None else handle.joint.number
 
@@ -152,7 +151,8 @@ class Place:
         """Return what was posted by the last operation, with its number."""
         joint = Joint(handles, self._posted)
         self._posted += 1
-        self._tape.answer(handles[0])
+        if self._tape.live:
+            self._tape.answer(handles[0])
         return joint
 
     def is_at(self, other: Place) -> bool:
