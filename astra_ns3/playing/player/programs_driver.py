@@ -1,28 +1,27 @@
-"""Runs the programs of roles on every NPU: one generator each, resumed when what it waits for is done."""
+"""Runs the programs of roles on every NPU, and tells the records of what the NPUs did."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 
 from astra_ns3.config.compute_slowdown import ComputeSlowdown
 from astra_ns3.config.core.compatibility import OURS, Compatibility
 from astra_ns3.config.system import SystemConfig
-from astra_ns3.config.workload import PassKind
 from astra_ns3.errors import InputError, SimulationStalled
 from astra_ns3.network.api import NetworkBackend
 from astra_ns3.network.recorded import TableSink
-from astra_ns3.network.records import LayerTimes, PassTimes, RoleTimes
+from astra_ns3.network.records import LayerTimes, RoleTimes
 from astra_ns3.playing.drivers.driver import Heartbeat
 from astra_ns3.playing.drivers.system_driver import SystemDriver
 from astra_ns3.playing.dry_run.counting import counted_requests, request_kind
 from astra_ns3.playing.dry_run.deadlock import check_programs, peer_of
+from astra_ns3.playing.player.account import Account
 from astra_ns3.playing.player.cohort import Cohort, Member
 from astra_ns3.playing.player.cohort_player import CohortPlayer
-from astra_ns3.playing.player.npu_program import LayerSums, NpuProgram, sums_by_layer
 from astra_ns3.playing.player.program_stall import describe_stall
 from astra_ns3.playing.player.tape import Tape
-from astra_ns3.playing.programs.operations import Compute, Issue, Move, Posting, Program, Send
+from astra_ns3.playing.programs.operations import Issue, Posting, Send
 from astra_ns3.playing.programs.role_programs import RolePrograms
 from astra_ns3.playing.programs.roles import Role
 from astra_ns3.playing.slowdown.computations import slowed_by
@@ -84,16 +83,20 @@ class ProgramsDriver(SystemDriver):
             watcher=watcher,
         )
         self._prepare(programs)
-        self._sums = {npu: sums_by_layer(len(self._names)) for npu in self._observed}
-        self._npus: list[NpuProgram | Cohort] = self._players(programs)
-        self._resume = {npu.number: partial(self._go_on, npu) for npu in self._npus if isinstance(npu, NpuProgram)}
-        self._post = {number: partial(self._post_operation, number) for number in self._resume}
+        details = self._tick_ps > 0 or self._computations is not None
+        alike = programs.written_down and self._system.plays_alike
+        self._together = alike and not details and not any(self._updates_ps)
+        observed = range(network.npus) if self._journal is not None else sorted({0, *self._observed})
+        self._accounts = {npu: Account(npu, len(self._names), self._journal) for npu in observed}
+        self._npus = self._cohorts_of(programs, fine=details or not programs.written_down)
         self._cohorts = CohortPlayer(
             self._system.launches,
             self._npus,
             [self._place_of[npu] for npu in range(len(self._npus))],
             self._post_all,
             self._ended,
+            move_ps=self._tick_ps,
+            computations=self._computations,
         )
         self._left = len(self._npus)
         self._started = False
@@ -105,41 +108,28 @@ class ProgramsDriver(SystemDriver):
         for request in kinds.values():
             self._system.prepare(request)
 
-    def _players(self, programs: RolePrograms) -> list[NpuProgram | Cohort]:
-        """What plays each NPU: those of a role together, but for who is observed, or each by itself."""
-
-        def alone(npu: int, program: Program) -> NpuProgram:
-            return NpuProgram(npu, program, self._tick_ps, self._sums.get(npu), self._journal)
-
-        self._together = False
-        if not programs.written_down:
-            return [alone(npu, programs.program(role)) for npu, role in enumerate(self._role_of)]
-        observed = {0, *self._sums}
-        details = self._tick_ps > 0 or self._computations is not None
-        together = self._together = self._system.plays_alike and not details and not any(self._updates_ps)
-        players: dict[int, NpuProgram | Cohort] = {}
+    def _cohorts_of(self, programs: RolePrograms, *, fine: bool) -> list[Cohort]:
+        """Return the cohort of each NPU: those of a role together, but for who has an account, or each by itself."""
+        found: dict[int, Cohort] = {}
         for role in programs.roles:
-            tape = Tape(programs.program(role))
-            others = [npu for npu in role.ranks if npu not in observed]
-            if together and others:
-                cohort = Cohort(others, tape.place())
-                players.update((npu, cohort) for npu in others)
-            for npu in role.ranks:
-                if npu not in players:
-                    coarse = npu not in observed and not details and self._journal is None
-                    players[npu] = alone(npu, tape.reader(coarse=coarse))
-            tape.close()
-        return [players[npu] for npu in range(len(self._role_of))]
+            for npus in [role.ranks] if programs.written_down else [[npu] for npu in role.ranks]:
+                tape = Tape(programs.program(role), live=not programs.written_down)
+                others = [npu for npu in npus if self._together and npu not in self._accounts]
+                if others:
+                    found.update(dict.fromkeys(others, Cohort(others, tape.place())))
+                for npu in npus:
+                    if npu not in found:
+                        account = self._accounts.get(npu)
+                        place = tape.place(fine=fine or account is not None)
+                        found[npu] = Cohort([npu], place, account, apart=True)
+                tape.close()
+        return [found[npu] for npu in range(len(self._role_of))]
 
     def start(self) -> None:
         """Put every NPU's start on the network's list of events; once."""
         if not self._started:
             self._started = True
-            for player in dict.fromkeys(self._npus):
-                if isinstance(player, NpuProgram):
-                    self._network.call_later(player.number, 0, self._resume[player.number])
-                else:
-                    self._cohorts.start(player)
+            self._cohorts.start()
 
     def check_finished(self) -> None:
         """Raise SimulationStalled, saying who waits for what, unless every NPU is done."""
@@ -169,31 +159,23 @@ class ProgramsDriver(SystemDriver):
     def close_journal(self) -> None:
         """Nothing more will happen: write down what NPUs are busy with, and hand all on."""
         if self._journal is not None:
-            for npu in self._npus:
-                if isinstance(npu, NpuProgram) and npu.blocking is not None:
-                    npu.write_down(self._journal, npu.blocking, self._network.now_ps())
+            for account in self._accounts.values():
+                account.write_down(self._network.now_ps())
             self._journal.hand_over()
 
-    def _each_npu(self) -> Sequence[NpuProgram | Member]:
-        return [
-            player if isinstance(player, NpuProgram) else Member(npu, player) for npu, player in enumerate(self._npus)
-        ]
-
-    def _alone(self, npu: int) -> NpuProgram:
-        """An NPU that is observed."""
-        player = self._npus[npu]
-        assert isinstance(player, NpuProgram)
-        return player
+    def _each_npu(self) -> Sequence[Member]:
+        return [Member(npu, cohort) for npu, cohort in enumerate(self._npus)]
 
     def progress(self) -> tuple[int, int, int, int]:
         """Of NPU 0: passes done, passes, steps done in this pass, steps of a pass."""
         programs = self._programs
-        passes_done, steps = self._alone(0).position(programs.passes, programs.step_of)
+        done = programs.passes, 0
+        passes_done, steps = done if self._npus[0].done else self._accounts[0].position(programs.step_of)
         return passes_done, programs.passes, steps, programs.steps
 
     def computed_ps(self) -> int:
         """For how long NPU 0 has computed until now."""
-        return self._alone(0).record(self._network.now_ps()).compute_ps
+        return Member(0, self._npus[0]).record(self._network.now_ps()).compute_ps
 
     def layers(self) -> tuple[LayerTimes, ...]:
         """The times of each layer on the reported NPU so far."""
@@ -203,25 +185,9 @@ class ProgramsDriver(SystemDriver):
         """The times of each layer so far, on the NPU that stands for each role."""
         now_ps = self._network.now_ps()
         return tuple(
-            RoleTimes(self._role_of[npu].name, npu, self._layers_on(npu), self._alone(npu).exposed_by_group(now_ps))
+            RoleTimes(self._role_of[npu].name, npu, self._layers_on(npu), self._accounts[npu].exposed_by_group(now_ps))
             for npu in self._observed
         )
-
-    def _go_on(self, npu: NpuProgram, time_ps: int) -> None:
-        """Let an NPU run on to its next computation or unfinished collective."""
-        blocking = npu.next_blocking(time_ps, self._post[npu.number])
-        if isinstance(blocking, Compute):
-            times_ps = blocking.times_ps
-            time_ps = blocking.time_ps if times_ps is None else times_ps[self._place_of[npu.number]]
-            if self._computations is None:
-                self._system.launches.call_later(npu.number, time_ps, self._resume[npu.number])
-            else:
-                memory_ps = blocking.memory_ps * time_ps // blocking.time_ps
-                self._computations.begin(npu.number, time_ps, self._resume[npu.number], memory_ps=memory_ps)
-        elif isinstance(blocking, Move):
-            self._system.launches.call_later(npu.number, self._tick_ps, self._resume[npu.number])
-        elif blocking is None:
-            self._ended(1)
 
     def _ended(self, npus: int) -> None:
         self._left -= npus
@@ -248,13 +214,7 @@ class ProgramsDriver(SystemDriver):
             self._handle_done(handle, time_ps)
 
     def _handle_done(self, handle: Handle, time_ps: int) -> None:
-        joint = handle.joint
-        if joint is None:
-            npu = self._alone(handle.npu)
-            if npu.handle_done(handle, time_ps):
-                self._go_on(npu, time_ps)
-            return
-        self._cohorts.handle_done(handle, joint)
+        self._cohorts.handle_done(handle, time_ps)
 
     def _post_all(self, npus: Sequence[int], turns: Sequence[int], operation: Posting) -> list[Handle]:
         if isinstance(operation, Issue) and len(npus) > 1:
@@ -268,10 +228,8 @@ class ProgramsDriver(SystemDriver):
 
     def _layers_on(self, npu: int) -> tuple[LayerTimes, ...]:
         return tuple(
-            _layer_times(
-                self._names[layer] if isinstance(layer, int) else layer, sums, self._programs.stands_with(layer)
-            )
-            for layer, sums in self._alone(npu).sums(self._network.now_ps()).items()
+            sums.times(self._names[layer] if isinstance(layer, int) else layer, self._programs.stands_with(layer))
+            for layer, sums in self._accounts[npu].sums(self._network.now_ps()).items()
         )
 
 
@@ -287,20 +245,3 @@ def _role_numbers(programs: RolePrograms) -> list[int] | None:
     if programs.reactive:
         return list(range(programs.grid.npus))
     return [role.number for role in programs.role_of] if len(programs.roles) > 1 else None
-
-
-def _layer_times(name: str, sums: LayerSums, stands_with: Mapping[str, PassKind]) -> LayerTimes:
-    def times(part: str) -> PassTimes:
-        return PassTimes(sums.compute_ps.get(part, 0), sums.exposed_ps.get(part, 0), sums.comm_ps.get(part, 0))
-
-    parts = dict.fromkeys(part for found in (sums.compute_ps, sums.exposed_ps, sums.comm_ps) for part in found)
-    usual = {kind.value for kind in PassKind}
-    return LayerTimes(
-        name,
-        times(PassKind.FORWARD),
-        times(PassKind.WEIGHT_GRADIENT),
-        times(PassKind.INPUT_GRADIENT),
-        sums.tail_ps,
-        {str(part): times(part) for part in parts if part not in usual},
-        stands_with,
-    )
