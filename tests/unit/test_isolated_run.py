@@ -6,8 +6,11 @@ import contextlib
 import json
 import logging
 import os
+import pickle
 import shutil
 import signal
+import socket
+import struct
 import sys
 import threading
 import time
@@ -32,6 +35,7 @@ from support.small_run import (
 import astra_ns3
 from astra_ns3.errors import BackendError, InputError, Interrupted, LimitReached, ResultsNotSaved, SimulationStalled
 from astra_ns3.experiments.isolated import snapshot
+from astra_ns3.experiments.isolated.channel import Inbox, Stage
 from astra_ns3.experiments.isolated.snapshot import Accumulated, SnapshotTaker
 from astra_ns3.experiments.metadata import VARYING_KEYS
 from astra_ns3.experiments.saving_tenants import save_all
@@ -457,3 +461,18 @@ def test_many_runs_leave_no_open_file_and_no_child_behind() -> None:
         isolated()
     assert len(set(Path("/proc/self/fd").iterdir()) - before) <= 1  # that of the listing itself
     assert children() <= children_before
+
+
+def test_half_a_message_keeps_nobody_waiting_and_its_other_half_completes_it() -> None:
+    ours, theirs = socket.socketpair()
+    body = pickle.dumps(Stage("routes"))
+    frame = struct.pack("!Q", len(body)) + body
+    with ours, theirs:
+        ours.settimeout(PATIENCE_SECONDS)
+        inbox = Inbox(ours)
+        theirs.sendall(frame + frame[:-5])
+        assert inbox.fetch() == [Stage("routes")]
+        theirs.sendall(frame[-5:-3])
+        assert inbox.fetch() == []
+        theirs.sendall(frame[-3:])
+        assert (inbox.fetch(), inbox.ended) == ([Stage("routes")], False)

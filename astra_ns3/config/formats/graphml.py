@@ -2,143 +2,121 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from xml.etree.ElementTree import Element, TreeBuilder
 from xml.parsers import expat
 
 from astra_ns3.config.formats.graphs.raw import GRAPH_KEYS, RawGraph, RawLink, RawNode
-from astra_ns3.errors import InputError, nearest
+from astra_ns3.errors import InputError
 
 _NUMBERS: Mapping[str, Callable[[str], object]] = {"int": int, "long": int, "float": float, "double": float}
-_PARENTS = {
-    "graphml": "",
-    "key": "graphml",
-    "graph": "graphml",
-    "node": "graph",
-    "edge": "graph",
-    "data": "node, edge, graph",
-    "default": "key",
-}
-_IGNORED = ("desc",)
+_WHERE = " "
+"""The attribute of an element that has its file and line; no attribute in a file can have this name."""
 
 
 def parse_graphml(text: str, source: str) -> RawGraph:
-    """The graph in ``text``; raises InputError with file and line."""
-    return _Reader(source).read(text)
+    """Return the graph in ``text``; raises InputError with file and line."""
+    top = _tree(text, source)
+    if top.tag != "graphml":
+        raise InputError(f"{top.get(_WHERE)}: found <{top.tag}>, expected <graphml>")
+    parts = list(_children(top, "key", "graph"))
+    graphs = [part for part in parts if part.tag == "graph"]
+    if not graphs:
+        raise InputError(f"{source}: has no graph")
+    if len(graphs) > 1:
+        raise InputError(f"{graphs[1].get(_WHERE)}: a second graph; one file describes one network")
+    return _graph(graphs[0], {_needed(part, "id"): part for part in parts if part.tag == "key"}, source)
 
 
-class _Reader:
-    def __init__(self, source: str) -> None:
-        self._source = source
-        self._parser = expat.ParserCreate(namespace_separator=" ")
-        self._parser.StartElementHandler = self._start
-        self._parser.EndElementHandler = self._end
-        self._parser.CharacterDataHandler = self._text
-        self._parser.StartDoctypeDeclHandler = self._doctype
-        self._parser.buffer_text = True
-        self._open: list[str] = []
-        self._keys: dict[str, tuple[str, str]] = {}
-        self._for: dict[str, str] = {}
-        self._defaults: dict[str, dict[str, object]] = {"node": {}, "edge": {}}
-        self._declaring = ""
-        self._element: dict[str, str] = {}
-        self._line = 0
-        self._data: dict[str, object] = {}
-        self._key: str | None = None
-        self._words = ""
-        self._nodes: list[RawNode] = []
-        self._links: list[RawLink] = []
-        self._says: dict[str, tuple[str, object]] = {}
-        self._directed = False
-        self._graphs = 0
+def _graph(graph: Element, keys: Mapping[str, Element], source: str) -> RawGraph:
+    nodes: list[RawNode] = []
+    links: list[RawLink] = []
+    says: dict[str, tuple[str, object]] = {}
+    defaults = {kind: _defaults(keys, kind) for kind in ("node", "edge")}
+    directed = graph.get("edgedefault") == "directed"
+    for part in _children(graph, "node", "edge", "data"):
+        where = part.get(_WHERE, source)
+        if part.tag == "node":
+            nodes.append(RawNode(where, _needed(part, "id"), defaults["node"] | _data(part, keys)))
+        elif part.tag == "edge":
+            ends = _needed(part, "source"), _needed(part, "target")
+            one_way = part.get("directed", "true" if directed else "false") == "true"
+            links.append(RawLink(where, *ends, defaults["edge"] | _data(part, keys), one_way))
+        else:
+            key = keys.get(_needed(part, "key"))
+            if key is not None and (name := _needed(key, "attr.name")) in GRAPH_KEYS:
+                says[name] = where, (part.text or "").strip()
+    return RawGraph(source, tuple(nodes), tuple(links), says)
 
-    def read(self, text: str) -> RawGraph:
-        try:
-            self._parser.Parse(text, True)
-        except expat.ExpatError as error:
-            raise InputError(f"{self._source}:{error.lineno}: is not XML: {expat.ErrorString(error.code)}") from error
-        if not self._graphs:
-            raise InputError(f"{self._source}: has no graph")
-        nodes = tuple(node._replace(attributes={**self._defaults["node"], **node.attributes}) for node in self._nodes)
-        links = tuple(link._replace(attributes={**self._defaults["edge"], **link.attributes}) for link in self._links)
-        return RawGraph(self._source, nodes, links, self._says)
 
-    def _where(self, line: int | None = None) -> str:
-        return f"{self._source}:{self._parser.CurrentLineNumber if line is None else line}"
+def _tree(text: str, source: str) -> Element:
+    """Return the top element; names lack their namespaces, and each element has its place in the file."""
+    parser, builder = expat.ParserCreate(namespace_separator=" "), TreeBuilder()
 
-    def _doctype(self, *_: object) -> None:
-        raise InputError(f"{self._where()}: <!DOCTYPE> is not allowed in a graph")
+    def start(name: str, attributes: dict[str, str]) -> None:
+        builder.start(name.rpartition(" ")[2], {**attributes, _WHERE: f"{source}:{parser.CurrentLineNumber}"})
 
-    def _start(self, full_name: str, attributes: dict[str, str]) -> None:
-        name = full_name.rpartition(" ")[2]
-        parent = self._open[-1] if self._open else ""
-        self._open.append(name)
-        if name in _IGNORED:
-            return
-        if name not in _PARENTS:
-            raise InputError(f"{self._where()}: element <{name}> is not read{nearest(name, _PARENTS)}")
-        if parent not in _PARENTS[name].split(", "):
-            raise InputError(f"{self._where()}: <{name}> stands in <{parent}>, expected {_PARENTS[name] or 'the top'}")
-        if name == "graph":
-            self._graphs += 1
-            self._directed = attributes.get("edgedefault") == "directed"
-            if self._graphs > 1:
-                raise InputError(f"{self._where()}: a second graph; one file describes one network")
-        elif name == "key":
-            self._declaring = self._needed(name, attributes, "id")
-            named = self._needed(name, attributes, "attr.name")
-            self._keys[self._declaring] = named, attributes.get("attr.type", "string")
-            self._for[self._declaring] = attributes.get("for", "all")
-        elif name == "default":
-            self._key, self._words = self._declaring, ""
-        elif name == "data":
-            self._key, self._words = self._needed(name, attributes, "key"), ""
-        elif name in ("node", "edge"):
-            for needed in ("id",) if name == "node" else ("source", "target"):
-                self._needed(name, attributes, needed)
-            self._element, self._data, self._line = attributes, {}, self._parser.CurrentLineNumber
+    def doctype(*_: str | int | None) -> None:
+        raise InputError(f"{source}:{parser.CurrentLineNumber}: <!DOCTYPE> is not allowed in a graph")
 
-    def _needed(self, name: str, attributes: Mapping[str, str], key: str) -> str:
-        if key not in attributes:
-            raise InputError(f"{self._where()}: <{name}> has no attribute '{key}'")
-        return attributes[key]
+    parser.StartElementHandler, parser.EndElementHandler = start, builder.end
+    parser.CharacterDataHandler, parser.StartDoctypeDeclHandler = builder.data, doctype
+    parser.buffer_text = True
+    try:
+        parser.Parse(text, True)
+    except expat.ExpatError as error:
+        raise InputError(f"{source}:{error.lineno}: is not XML: {expat.ErrorString(error.code)}") from error
+    return builder.close()
 
-    def _text(self, words: str) -> None:
-        if self._key is not None and self._open[-1] in ("data", "default"):
-            self._words += words
-        elif words.strip() and self._open[-1] not in _IGNORED:
-            raise InputError(f"{self._where()}: found text {words.strip()[:40]!r} outside <data>")
 
-    def _end(self, full_name: str) -> None:
-        name = full_name.rpartition(" ")[2]
-        self._open.pop()
-        if name == "data" and self._key is not None:
-            if self._open[-1] != "graph":
-                self._take(self._key, self._words.strip(), self._data)
-            elif (name := self._keys.get(self._key, ("", ""))[0]) in GRAPH_KEYS:
-                self._says[name] = self._where(), self._words.strip()
-            self._key = None
-        elif name == "default" and self._key is not None:
-            for where, defaults in self._defaults.items():
-                if self._for[self._key] in (where, "all"):
-                    self._take(self._key, self._words.strip(), defaults)
-            self._key = None
-        elif name == "node":
-            self._nodes.append(RawNode(self._where(self._line), self._element["id"], self._data))
-        elif name == "edge":
-            self._links.append(self._link(self._element))
+def _children(element: Element, *tags: str) -> Iterator[Element]:
+    """Yield the elements in one that may have these only, descriptions, and no text of its own."""
+    for words in (element.text, *(child.tail for child in element)):
+        if words is not None and words.strip():
+            raise InputError(f"{element.get(_WHERE)}: found text {words.strip()[:40]!r} outside <data>")
+    for child in element:
+        if child.tag in tags:
+            yield child
+        elif child.tag != "desc":
+            raise InputError(
+                f"{child.get(_WHERE)}: element <{child.tag}> is not read in <{element.tag}>; allowed: {', '.join(tags)}"
+            )
 
-    def _link(self, edge: Mapping[str, str]) -> RawLink:
-        said = edge.get("directed")
-        directed = self._directed if said is None else said == "true"
-        return RawLink(self._where(self._line), edge["source"], edge["target"], self._data, directed)
 
-    def _take(self, key: str, words: str, data: dict[str, object]) -> None:
-        if key not in self._keys:
-            raise InputError(f"{self._where()}: data has key '{key}', which no <key> declares")
-        name, kind = self._keys[key]
-        if name in data:
-            raise InputError(f"{self._where()}: '{name}' stands twice")
-        try:
-            data[name] = _NUMBERS.get(kind, str)(words)
-        except ValueError as error:
-            raise InputError(f"{self._where()}: '{name}' is {words[:40]!r}, expected a number ({kind})") from error
+def _needed(element: Element, attribute: str) -> str:
+    found = element.get(attribute)
+    if found is None:
+        raise InputError(f"{element.get(_WHERE)}: <{element.tag}> has no attribute '{attribute}'")
+    return found
+
+
+def _defaults(keys: Mapping[str, Element], kind: str) -> dict[str, object]:
+    """Return the defaults that the file declares for all nodes or for all edges."""
+    fitting = [key for key in keys.values() if key.get("for", "all") in (kind, "all")]
+    return {_needed(key, "attr.name"): _value(key, default) for key in fitting for default in _children(key, "default")}
+
+
+def _data(element: Element, keys: Mapping[str, Element]) -> dict[str, object]:
+    """Return the attributes of a node or an edge."""
+    found: dict[str, object] = {}
+    for data in _children(element, "data"):
+        key = keys.get(_needed(data, "key"))
+        if key is None:
+            raise InputError(f"{data.get(_WHERE)}: data has key '{data.get('key')}', which no <key> declares")
+        name = _needed(key, "attr.name")
+        if name in found:
+            raise InputError(f"{data.get(_WHERE)}: '{name}' stands twice")
+        found[name] = _value(key, data)
+    return found
+
+
+def _value(key: Element, stands: Element) -> object:
+    """Return what an element says, as the type of its key has it."""
+    for child in stands:
+        raise InputError(f"{child.get(_WHERE)}: element <{child.tag}> is not read")
+    kind, words = key.get("attr.type", "string"), (stands.text or "").strip()
+    try:
+        return _NUMBERS.get(kind, str)(words)
+    except ValueError as error:
+        name = key.get("attr.name")
+        raise InputError(f"{stands.get(_WHERE)}: '{name}' is {words[:40]!r}, expected a number ({kind})") from error

@@ -37,7 +37,7 @@ Posted = Generator[Operation, "Handle | None", Handle]
 
 
 class StageRun:
-    """One run. What is waited for, and where:
+    """One run: what is waited for, and where.
 
     * a layer's exchanges before the next step, or before the end of its backward pass (of the gradient of its input, if
       the schedule does that of its weights apart);

@@ -32,7 +32,7 @@ class Computing:
         return Compute(label, self.time_ps, self.times_ps, self.memory_ps)
 
     def then(self, other: Computing) -> Computing:
-        """This and another one."""
+        """Return this and another one."""
         memory_ps = self.memory_ps + other.memory_ps
         if self.times_ps is None and other.times_ps is None:
             return Computing(self.time_ps + other.time_ps, None, memory_ps)

@@ -88,7 +88,7 @@ def _routed(share: Share, experts: Experts, dispatch: Dispatch) -> Iterator[Piec
 
 
 def _networks(share: Share, experts: Experts, dispatch: Dispatch) -> Iterator[Piece]:
-    """This NPU's part of its experts' networks."""
+    """Yield this NPU's part of its experts' networks."""
     own = experts.count // share.degrees.expert
     hidden, value, part = share.shape.hidden, share.value_bytes, share.split(experts.feed_forward)
     ways, biases = (2 if share.shape.gated else 1), int(share.shape.all_biases)
