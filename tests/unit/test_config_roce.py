@@ -226,7 +226,7 @@ def test_alpha_doubles_with_each_halving_down_to_the_reference_rate() -> None:
         ({"ecn": []}, "found [], expected at least one entry"),
         ({"ecn": "scalled"}, "switch.ecn': found 'scalled', expected scaled, off, or keys: kmin, kmax, pmax"),
         ({"ecn": True}, "switch.ecn': found True, expected scaled, off, or keys"),
-        ({"ecn": [{"rate": 1, "kmin": 5, "kmax": 6}] * 2}, "two entries for ports of 1 b/s"),
+        ({"ecn": [{"rate": "1bps", "kmin": 5, "kmax": 6}] * 2}, "two entries for ports of 1 b/s"),
         ({"pfc": {"priorities": [3, 3]}}, "[3, 3] names a priority twice"),
         ({"pfc": {"priorities": []}}, "switch.pfc.priorities': found [], expected at least one entry"),
         ({"pfc": {"headroom": 1, "headroom_factor": 3}}, "headroom_factor': stands beside headroom"),

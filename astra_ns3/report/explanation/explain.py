@@ -10,7 +10,16 @@ import numpy.typing as npt
 
 from astra_ns3.errors import InputError
 from astra_ns3.report.explanation.explanation import Communication, Explanation, Message
-from astra_ns3.report.explanation.parts import KINDS, PACED_BY_LINES, PARTS, UNAVOIDABLE, WHAT_IFS, WHOLE
+from astra_ns3.report.explanation.parts import (
+    KINDS,
+    PACED_BY_LINES,
+    PARTS,
+    QUEUES,
+    ROUND_TRIPS,
+    UNAVOIDABLE,
+    WHAT_IFS,
+    WHOLE,
+)
 from astra_ns3.report.explanation.path import critical_path, path_of_collective
 from astra_ns3.report.explanation.run_tables import Columns, Tables, has_accounts, messages_of
 from astra_ns3.report.explanation.segment import COMPUTE, ENDPOINT, MESSAGE, PHASE, Segment
@@ -137,10 +146,25 @@ def _what_ifs(kinds: Mapping[str, int], communications: Sequence[Communication])
     # TCP's own part has what others are told apart from, so only what is outside of it can be taken away.
     told = [(words, gone) for words, gone in WHAT_IFS if not parts["transport_ps"] or "nic_queue_ps" not in gone]
     found = {words: sum(parts[name] for name in gone) for words, gone in told}
-    found["with lines twice as fast"] = sum(parts[name] for name in PACED_BY_LINES) // 2
+    found["with lines twice as fast"] = _paced_by_lines_ps(parts) // 2
     found["with NPUs that compute twice as fast"] = kinds.get(COMPUTE, 0) // 2
     found["without NPUs' own delays"] = kinds.get(ENDPOINT, 0)
     return tuple(sorted(((words, ps) for words, ps in found.items() if ps), key=lambda each: -each[1]))
+
+
+def _paced_by_lines_ps(parts: Mapping[str, int]) -> int:
+    """Return the time of messages that lines set.
+
+    A sender that waits for round trips, the more so the less it sends meanwhile, goes on with them: faster lines take
+    queues out of a round trip and leave its propagation, to and fro.
+    """
+    paced, rounds = sum(parts[name] for name in PACED_BY_LINES), sum(parts[name] for name in ROUND_TRIPS)
+    if not rounds:
+        return paced
+    queues, both_ways = sum(parts[name] for name in QUEUES), 2 * parts["propagation_ps"]
+    by_rounds = rounds / (rounds + parts["serialisation_ps"])
+    shorter = queues / max(queues + both_ways, 1)
+    return round(paced * (1 - by_rounds) + shorter * (paced * by_rounds + rounds))
 
 
 def _distinct(
