@@ -16,6 +16,7 @@ import pytest
 from astra_ns3.experiments.isolated.snapshot import SnapshotTaker
 from astra_ns3.experiments.play import LocalReporter
 from astra_ns3.network.door.session_backend import SessionBackend
+from astra_ns3.scenario.company import Company
 
 
 @contextmanager
@@ -40,13 +41,13 @@ def busy_machine(seed: int, *, beats: float = 0.1, cuts: float = 0.3) -> Iterato
         if self._listener is not None and told and draw.random() < beats:
             call(self, self._beat, self.now_ps(), 0)
 
-    def begun_and_looked_at(self: LocalReporter, driver: Any, network: Any, setup_seconds: float) -> None:
-        begun(self, driver, network, setup_seconds)
-        taker, beat = SnapshotTaker(driver, network), self.beat
+    def begun_and_looked_at(self: LocalReporter, company: Company, network: Any, setup_seconds: float) -> None:
+        begun(self, company, network, setup_seconds)
+        taker, beat = SnapshotTaker([member.driver for member in company.members], network), self.beat
 
         def beat_and_look(progress: Any) -> None:
             beat(progress)
-            driver.hand_over_rows()
+            company.hand_over_rows()
             taker.take_if_due()
 
         self.beat = beat_and_look  # type: ignore[method-assign]
