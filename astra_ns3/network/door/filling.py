@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from astra_ns3.errors import nearest
+from astra_ns3.network.door.library import Native
 
 KINDS = {
     "NumbersView<unsigned int>": np.uint32,
@@ -24,7 +24,7 @@ class Filling:
     def __init__(self) -> None:
         self._kept: list[object] = []
 
-    def fill(self, native: Any, values: Mapping[str, object]) -> Any:
+    def fill(self, native: Native, values: Mapping[str, object]) -> Native:
         """Set fields of ``native`` by their C++ names, and return it; an array goes into a view of numbers.
 
         Raises AttributeError for a name that the struct has not.
@@ -40,7 +40,7 @@ class Filling:
                 setattr(native, name, value)
         return native
 
-    def _view(self, view: Any, array: npt.NDArray[Any]) -> None:
+    def _view(self, view: Native, array: npt.NDArray[np.generic]) -> None:
         wanted = KINDS[type(view).__cpp_name__.rpartition("::")[2]]
         if array.dtype != wanted or not array.flags.c_contiguous:
             raise TypeError(f"an array of {array.dtype} can't be viewed as {np.dtype(wanted)} in a row")
