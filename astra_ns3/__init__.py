@@ -6,47 +6,52 @@ and pyarrow.
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from astra_ns3.experiments.result import Result as Result
     from astra_ns3.experiments.run import run as run
+    from astra_ns3.experiments.run import run_scenario as run_scenario
+    from astra_ns3.experiments.scenario_result import ScenarioResult as ScenarioResult
     from astra_ns3.report.comparison.compare import compare as compare
     from astra_ns3.report.explanation.explain import explain as explain
+    from astra_ns3.scenario.tenant import Tenant as Tenant
     from astra_ns3.studies.result import StudyResult as StudyResult
     from astra_ns3.studies.run_study import study as study
 
     __version__: str
 
-__all__ = ["Result", "StudyResult", "__version__", "compare", "explain", "run", "study"]
+_PLACES = {
+    "Result": "experiments.result",
+    "ScenarioResult": "experiments.scenario_result",
+    "StudyResult": "studies.result",
+    "Tenant": "scenario.tenant",
+    "compare": "report.comparison.compare",
+    "explain": "report.explanation.explain",
+    "run": "experiments.run",
+    "run_scenario": "experiments.run",
+    "study": "studies.run_study",
+}
+"""In which module each public name is."""
+__all__ = [
+    "Result",
+    "ScenarioResult",
+    "StudyResult",
+    "Tenant",
+    "__version__",
+    "compare",
+    "explain",
+    "run",
+    "run_scenario",
+    "study",
+]
 
 
 def __getattr__(name: str) -> object:
     """Load a public name on first use (PEP 562)."""
-    if name == "run":
-        from astra_ns3.experiments.run import run
-
-        return run
-    if name == "explain":
-        from astra_ns3.report.explanation.explain import explain
-
-        return explain
-    if name == "Result":
-        from astra_ns3.experiments.result import Result
-
-        return Result
-    if name == "compare":
-        from astra_ns3.report.comparison.compare import compare
-
-        return compare
-    if name == "study":
-        from astra_ns3.studies.run_study import study
-
-        return study
-    if name == "StudyResult":
-        from astra_ns3.studies.result import StudyResult
-
-        return StudyResult
+    if name in _PLACES:
+        return getattr(import_module(f"astra_ns3.{_PLACES[name]}"), name)
     if name == "__version__":
         from astra_ns3.experiments.versions import package_version
 

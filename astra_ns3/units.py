@@ -29,6 +29,8 @@ _BIT_PREFIXES: Mapping[str, int] = {"": 1, "k": 10**3, "K": 10**3, "M": 10**6, "
 _RATE_UNITS: Mapping[str, int] = {
     f"{prefix}{unit}": factor for unit in ("bps", "b/s", "bit/s") for prefix, factor in _BIT_PREFIXES.items()
 }
+_RATE_WORDS = "bps, kbps, Mbps, Gbps, Tbps (or b/s, Gb/s, ...)"
+_LEAST_BARE_BPS = 1_000_000
 _TIME_UNITS: Mapping[str, int] = {
     "ps": 1,
     "ns": PS_PER_NS,
@@ -59,9 +61,13 @@ def parse_bytes(value: str | int) -> int:
 def parse_rate(value: str | int) -> int:
     """Rate in bits per second: ``"100Gbps"`` and ``"100Gb/s"`` are 10**11, a bare number counts bits per second.
 
-    Raises InputError for anything else, among it rates in bytes.
+    Raises InputError for anything else, among it rates in bytes, and bare numbers below a million: whoever writes
+    ``100`` means another unit.
     """
-    return _parse(value, "a rate", _RATE_UNITS, bare=1, shown="bps, kbps, Mbps, Gbps, Tbps (or b/s, Gb/s, ...)")
+    rate_bps = _parse(value, "a rate", _RATE_UNITS, bare=1, shown=_RATE_WORDS)
+    if 0 < rate_bps < _LEAST_BARE_BPS and not any(letter.isalpha() for letter in str(value)):
+        raise InputError(f"{value!r} has no unit and would be {rate_bps} bits per second: write one of {_RATE_WORDS}")
+    return rate_bps
 
 
 def parse_time_ps(value: str | int | float) -> int:

@@ -25,8 +25,8 @@ from astra_ns3.network.api import EndpointModel, Limits
 from astra_ns3.network.plan import plan_network
 from astra_ns3.network.records import RecorderOptions
 from astra_ns3.network.registry import create_backend
+from astra_ns3.playing.graphs.graph_driver import GraphDriver
 from astra_ns3.system.file import parse_system
-from astra_ns3.workload.graphs.driver import GraphDriver
 
 GROUP = 8
 

@@ -13,8 +13,8 @@ from astra_ns3.config.network.packet_network import parse_network
 from astra_ns3.network.api import EndpointModel, Limits
 from astra_ns3.network.ns3.backend import Ns3Backend
 from astra_ns3.network.plan import plan_network
+from astra_ns3.playing.loops.training_driver import TrainingDriver
 from astra_ns3.system.file import parse_system
-from astra_ns3.workload.driver import TrainingDriver
 from astra_ns3.workload.files.astra_sim import parse_workload
 
 

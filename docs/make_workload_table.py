@@ -17,7 +17,7 @@ from astra_ns3.config.flow_list import FlowList
 from astra_ns3.config.workload import Workload
 from astra_ns3.errors import InputError
 from astra_ns3.workload.files.chakra.trace import read_chakra
-from astra_ns3.workload.files.registry import AnyWorkload, read_workload
+from astra_ns3.workload.files.workload_formats import AnyWorkload, read_workload
 from astra_ns3.workload.graphs.checking import check_graphs
 
 ROOT = Path(__file__).resolve().parents[1]

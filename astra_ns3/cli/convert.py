@@ -12,10 +12,10 @@ from astra_ns3.cli.help import Command
 from astra_ns3.cli.output import print_json, show, tell
 from astra_ns3.cli.overwriting import overwrite_option
 from astra_ns3.errors import InputError
+from astra_ns3.playing.converting.conversion import TARGETS, Converted, Unrolling, convert, files_there
 from astra_ns3.whole_file import check_free
 from astra_ns3.workload.files.chakra.trace import ChakraTrace, read_chakra
-from astra_ns3.workload.files.conversion import TARGETS, Converted, Unrolling, convert, files_there
-from astra_ns3.workload.files.registry import AnyWorkload, read_workload
+from astra_ns3.workload.files.workload_formats import AnyWorkload, read_workload
 
 _FIRST_TRACE = ".0.et"
 _MOST_NPUS = 2**24

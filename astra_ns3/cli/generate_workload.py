@@ -13,12 +13,12 @@ from astra_ns3.cli.output import folder_for
 from astra_ns3.cli.overwriting import overwrite_option
 from astra_ns3.config.core.changing import settings_of
 from astra_ns3.errors import InputError
-from astra_ns3.workload.files.conversion import Unrolling, convert
-from astra_ns3.workload.files.registry import read_workload
+from astra_ns3.playing.converting.conversion import Unrolling, convert
+from astra_ns3.playing.training.making import training_programs
+from astra_ns3.workload.files.workload_formats import read_workload
 from astra_ns3.workload.models.changes import changed
 from astra_ns3.workload.models.hugging_face import read_as_model
 from astra_ns3.workload.models.workload import ModelWorkload
-from astra_ns3.workload.training.making import training_programs
 
 _MODEL_FORMATS = {"chakra": "chakra", "chakra-json": "chakra-json", "text": "astra-sim", "yaml": "model"}
 """What models are written as, and what conversion calls it."""

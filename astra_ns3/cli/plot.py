@@ -13,9 +13,9 @@ from astra_ns3.cli.overwriting import overwrite_option
 from astra_ns3.experiments.integrity import blaming_damage
 from astra_ns3.experiments.result import Result
 from astra_ns3.report.alignment import aligned
-from astra_ns3.report.plots.drawing import check_target, drawn, write
-from astra_ns3.report.plots.kind import Choice, width_of
-from astra_ns3.report.plots.registry import KINDS, kind_of
+from astra_ns3.report.figures.with_matplotlib import check_target, write
+from astra_ns3.report.pictures.kind import Choice, width_of
+from astra_ns3.report.pictures.kinds import IN_FILES, kind_of
 from astra_ns3.whole_file import check_free
 
 
@@ -29,7 +29,7 @@ from astra_ns3.whole_file import check_free
     },
 )
 @click.argument("folder", metavar="DIR", shell_complete=results)
-@click.argument("kind", required=False, shell_complete=words(tuple(kind.name for kind in KINDS)))
+@click.argument("kind", required=False, shell_complete=words(tuple(kind.name for kind in IN_FILES)))
 @click.option("-o", "--output", metavar="FILE", help="Where to write (.png, .svg, .pdf).  [default: KIND.png]")
 @click.option(
     "--width",
@@ -64,7 +64,7 @@ def plot_command(
 ) -> int:
     """Draw a picture of the run in DIR, or list what can be drawn.
 
-    KIND is layers, exposed, timeline, utilisation, queues, rates, completion, bandwidth, accounts or memory. Without
+    KIND is layers, exposed, timeline, accounts, completion, bandwidth, utilisation, queues, rates or memory. Without
     it, the list says what has to be recorded for those that can't be drawn.
     """
     if no_title and title is not None:
@@ -83,7 +83,7 @@ def plot_command(
         result = Result.load(folder)
         others = tuple(Result.load(other) for other in beside)
         choice = Choice(width_of(width), select, "" if no_title else title, others)
-        write(drawn(wanted, result, choice), target)
+        write(wanted.drawn(result, choice), target)
         advice = wanted.advice(result)
     if as_json:
         print_json({"kind": wanted.name, "written": target, "more_with": advice or None, "exit_status": 0})
@@ -96,7 +96,7 @@ def plot_command(
 
 def _list(result: Result, as_json: bool) -> None:
     """Print the pictures that the run has records for."""
-    suiting = [kind for kind in KINDS if kind.suits(result)]
+    suiting = [kind for kind in IN_FILES if kind.suits(result)]
     if as_json:
         kinds: list[dict[str, Any]] = [
             {"kind": kind.name, "shows": kind.words, "needs": kind.missing(result) or None} for kind in suiting
@@ -108,7 +108,7 @@ def _list(result: Result, as_json: bool) -> None:
     show(aligned(can))
     if cannot:
         show(f"not recorded:\n{aligned(cannot, indent='  ')}")
-    others = [kind.name for kind in KINDS if not kind.suits(result)]
+    others = [kind.name for kind in IN_FILES if not kind.suits(result)]
     if others:
         show(f"a list of flows has nothing for: {', '.join(others)}")
 

@@ -8,7 +8,7 @@ from astra_ns3.cli.completion import PICTURES, files
 from astra_ns3.cli.help import Command
 from astra_ns3.cli.output import log_warning, print_json, show, show_logs
 from astra_ns3.cli.overwriting import overwrite_option
-from astra_ns3.experiments.network_summary import load_network, network_summary, wire_sizes
+from astra_ns3.experiments.network_summary import load_network, network_summary
 from astra_ns3.report.network.figure import draw_network
 from astra_ns3.report.network.text import network_text
 from astra_ns3.topology.checks import check_topology
@@ -45,7 +45,7 @@ def show_network(file: str, output: str | None, target: str | None, overwrite: b
     weighted = network.config.topology.routing.weighted
     plan = network.plan
     tables = None if weighted else plan.tables
-    sizes = wire_sizes(network.config)
+    sizes = plan.outermost.wire_sizes
     warnings = check_topology(plan.graph, *sizes, weighted=weighted, tables=tables, slowest=plan.slowest)
     document = {**network_summary(network), "warnings": warnings}
     for warning in warnings:

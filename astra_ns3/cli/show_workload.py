@@ -14,6 +14,8 @@ from astra_ns3.config.workload import Workload
 from astra_ns3.errors import InputError
 from astra_ns3.experiments.foreseen import Foreseen, foreseen_document
 from astra_ns3.experiments.jobs.flows import FlowsJob
+from astra_ns3.playing.converting.conversion import Unrolling, as_graphs
+from astra_ns3.playing.training.model_summary import summary_of
 from astra_ns3.report.foreseen_text import foreseen_rows, stage_rows
 from astra_ns3.report.workload.figure import draw_levels
 from astra_ns3.report.workload.model import model_document, model_text
@@ -21,10 +23,8 @@ from astra_ns3.report.workload.text import overview_document, overview_text
 from astra_ns3.units import format_bytes, format_time
 from astra_ns3.whole_file import check_free
 from astra_ns3.workload.experts.skew import expert_skew
-from astra_ns3.workload.files.conversion import Unrolling, as_graphs
 from astra_ns3.workload.graphs.overview import overview
 from astra_ns3.workload.memory.peaks import memory_of, memory_warnings
-from astra_ns3.workload.models.summary import summary_of
 from astra_ns3.workload.models.workload import ModelWorkload
 
 _DEFAULT_NPUS = 8

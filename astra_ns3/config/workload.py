@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import Enum
 
@@ -11,6 +12,19 @@ from astra_ns3.errors import InputError
 from astra_ns3.units import LARGEST_INTEGER, PS_PER_NS
 
 LARGEST_COMPUTE_NS = LARGEST_INTEGER // PS_PER_NS
+
+
+class PassKind(str, Enum):
+    """The three passes of a layer."""
+
+    FORWARD = "forward"
+    WEIGHT_GRADIENT = "weight gradient"
+    INPUT_GRADIENT = "input gradient"
+
+    __hash__ = str.__hash__  # as its text, which is what a label of somebody else's may have
+
+    def __str__(self) -> str:
+        return self.value
 
 
 class ParallelGroup(str, Enum):
@@ -72,6 +86,20 @@ class Layer:
     def __post_init__(self) -> None:
         _check_range("update time", self.update_ns, LARGEST_COMPUTE_NS)
 
+    @property
+    def passes(self) -> dict[PassKind, Pass]:
+        """Its three passes, in the order of a file's columns."""
+        return {
+            PassKind.FORWARD: self.forward,
+            PassKind.INPUT_GRADIENT: self.input_gradient,
+            PassKind.WEIGHT_GRADIENT: self.weight_gradient,
+        }
+
+    def changed(self, change: Callable[[Pass], Pass]) -> Layer:
+        """The layer with each of its passes changed."""
+        forward, input_gradient, weight_gradient = map(change, self.passes.values())
+        return replace(self, forward=forward, input_gradient=input_gradient, weight_gradient=weight_gradient)
+
 
 @dataclass(frozen=True)
 class Workload:
@@ -111,15 +139,7 @@ class Workload:
             raise InputError(f"compute-scale is {compute_scale}, expected a number not below 0")
         if comm_scale == 1 and compute_scale == 1:
             return self
-        layers = tuple(
-            replace(
-                layer,
-                forward=layer.forward.scaled(comm_scale, compute_scale),
-                input_gradient=layer.input_gradient.scaled(comm_scale, compute_scale),
-                weight_gradient=layer.weight_gradient.scaled(comm_scale, compute_scale),
-            )
-            for layer in self.layers
-        )
+        layers = tuple(layer.changed(lambda part: part.scaled(comm_scale, compute_scale)) for layer in self.layers)
         sent = self.stage_bytes and max(1, int(self.stage_bytes * comm_scale))
         return replace(self, layers=layers, stage_bytes=sent)
 

@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from astra_ns3.config.workload import PassKind
 from astra_ns3.experiments.tables import Cell, CellColumn, Table, decimal, mean_microseconds, microseconds
-from astra_ns3.network.records import LayerDetail, LayerTimes, NpuRecord, PassKind, PhaseTimes, RunRecords
+from astra_ns3.network.records import LayerDetail, LayerTimes, NpuRecord, PhaseTimes, RunRecords
 from astra_ns3.units import PS_PER_US
 
 END_TO_END = "EndToEnd.csv"

@@ -14,18 +14,16 @@ from astra_ns3.experiments.costs import (
     BYTES_PER_COLLECTIVE,
     BYTES_PER_HANDLE,
     BYTES_PER_HOST,
-    BYTES_PER_MET_PAIR,
     BYTES_PER_NPU,
     BYTES_PER_PLACE,
     BYTES_PER_ROW,
     BYTES_PER_TASK,
-    TRANSPORTS,
 )
 from astra_ns3.experiments.inputs import Inputs
 from astra_ns3.experiments.traffic import joined_pairs
 from astra_ns3.memory import require_memory
+from astra_ns3.playing.dry_run.counting import request_kind
 from astra_ns3.units import format_bytes
-from astra_ns3.workload.dry_run import request_kind
 
 
 @dataclass(frozen=True)
@@ -46,18 +44,12 @@ class Need:
 
 def _pairs_need(inputs: Inputs, passes: int) -> int:
     """Bytes of the connections and queue pairs that a run has opened by its end."""
-    roce = None if inputs.packets is None else inputs.packets.roce
-    joined = joined_pairs(inputs, passes)
-    each = {kind: TRANSPORTS[kind].bytes_per_pair for kind, _ in joined}
-    if roce is not None:
-        reused = roce.queue_pairs == "per-message"
-        each["roce"] = BYTES_PER_MET_PAIR if reused else TRANSPORTS["roce"].bytes_per_pair * roce.queue_pairs_per_pair
-    return sum(len(pairs) * each[kind] for kind, pairs in joined)
+    return sum(len(pairs) * transport.bytes_per_pair for transport, pairs in joined_pairs(inputs, passes))
 
 
 def run_need(inputs: Inputs, passes: int) -> Need:
     """What ``passes`` passes take before the first event."""
-    npus = inputs.network.npus
+    npus = len(inputs.tenancy.npus)
     hosts = 0 if inputs.packets is None else inputs.graph.hosts
     rows = sum(schedule.kept_rows for schedule in {play.schedule for play in inputs.expected(1).plays})
     collectives, at_once = _collectives(inputs, passes)
@@ -74,7 +66,7 @@ def check_run_fits(inputs: Inputs, passes: int, *, limit_bytes: int | None = Non
     pairs = _pairs_need(inputs, passes) if to_its_end else 0
     parts = {
         "connections of pairs of NPUs": (pairs, "use fewer NPUs, or an algorithm in which fewer pairs meet"),
-        f"{inputs.network.npus} NPUs": (need.npus, "use fewer NPUs"),
+        f"{len(inputs.tenancy.npus)} NPUs": (need.npus, "use fewer NPUs"),
         "schedules": (need.schedules, "use fewer NPUs, or an algorithm with fewer messages"),
         f"{need.at_once} collectives issued at once": (
             need.collectives,
@@ -89,7 +81,7 @@ def check_run_fits(inputs: Inputs, passes: int, *, limit_bytes: int | None = Non
 
 def _collectives(inputs: Inputs, passes: int) -> tuple[int, int]:
     """Bytes of the collectives that are issued before anything else happens, and how many these are."""
-    npus = inputs.network.npus
+    npus = len(inputs.tenancy.npus)
     cuts = inputs.expected(1).cuts
     size = at_once = 0
     for request, count in inputs.job.issued_at_once(inputs.ground, passes):

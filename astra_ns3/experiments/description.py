@@ -29,6 +29,8 @@ class Description:
     foreseen: Foreseen
     compute_slowdown: Document | None = None
     """What makes computations longer."""
+    tenant: Document | None = None
+    """Which NPUs it has, as one of several tenants of a network, and when it starts; None: it has no others."""
 
 
 def describe(inputs: Inputs) -> Description:
@@ -45,4 +47,5 @@ def describe(inputs: Inputs) -> Description:
         warnings=inputs.warnings,
         foreseen=inputs.job.foreseen(inputs.ground),
         compute_slowdown=None if inputs.slowdown is None else inputs.slowdown.document(),
+        tenant=inputs.tenancy.document() if inputs.tenancy.name else None,
     )

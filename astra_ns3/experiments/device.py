@@ -9,7 +9,7 @@ from astra_ns3.config.network.file import AnyNetwork
 from astra_ns3.config.network.packet_network import NetworkConfig
 from astra_ns3.config.topology.nodes import Hierarchical, RailOptimised, ScaleUp
 from astra_ns3.config.topology.switch import SwitchConfig
-from astra_ns3.workload.files.registry import AnyWorkload
+from astra_ns3.workload.files.workload_formats import AnyWorkload
 from astra_ns3.workload.models.workload import ModelWorkload
 
 

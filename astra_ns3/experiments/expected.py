@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -14,15 +14,16 @@ from astra_ns3.collectives.schedule_files import Tell, silent
 from astra_ns3.config.core.compatibility import Compatibility
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.errors import InputError
+from astra_ns3.playing.dry_run.counting import Counts, RequestKind, counted_messages, counted_requests, request_kind
+from astra_ns3.playing.dry_run.deadlock import check_programs
+from astra_ns3.playing.programs.role_programs import RolePrograms
+from astra_ns3.scenario.scenario import Tenancy
 from astra_ns3.system.collective_planner import CollectivePlanner, ground_of
 from astra_ns3.system.communicator import Communicator
 from astra_ns3.system.groups import Grid
 from astra_ns3.system.launches import schedule_of
 from astra_ns3.system.messages import INVITATION_BYTES, message_schedule
 from astra_ns3.units import LARGEST_INTEGER, format_bytes
-from astra_ns3.workload.deadlock import check_programs
-from astra_ns3.workload.dry_run import Counts, RequestKind, counted_messages, counted_requests, request_kind
-from astra_ns3.workload.role_programs import RolePrograms
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,14 @@ class ExpectedRun:
     def bytes(self) -> int:
         """Of all messages of the run."""
         return sum(play.all_bytes for play in self.plays)
+
+    def on(self, tenancy: Tenancy) -> ExpectedRun:
+        """Return the same with a tenant's NPUs of the network in the place of its ranks."""
+        npus = np.array(tenancy.npus, dtype=np.int32)
+        if np.array_equal(npus, np.arange(len(npus))):
+            return self
+        plays = (replace(play, groups=npus[np.asarray(play.groups, dtype=np.int64)]) for play in self.plays)
+        return replace(self, plays=tuple(plays))
 
 
 def expected_run(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from astra_ns3.config.transports.roce import RoceTransport, TransportConfig
 from astra_ns3.experiments.tables import Cell, CellColumn, Table, decimal, microseconds
+from astra_ns3.network.plan import NetworkPlan
 from astra_ns3.network.records import FLOW_PERCENTILES, FlowSizes, FlowTotals
 from astra_ns3.units import PS_PER_NS
 
@@ -82,20 +82,14 @@ def flow_document(totals: FlowTotals | None) -> dict[str, Any]:
     }
 
 
-def flow_warnings(totals: FlowTotals | None, transport: TransportConfig | None) -> list[str]:
-    """That flows of a pair of NPUs went one after the other over what they share; None: a network without that."""
-    if totals is None or not totals.overlapping or transport is None:
+def flow_warnings(totals: FlowTotals | None, plan: NetworkPlan | None) -> list[str]:
+    """That flows of a pair of NPUs went one after the other over what they share; None: no packets."""
+    by = None if plan is None else plan.outermost.shared_by_flows()
+    if totals is None or not totals.overlapping or by is None:
         return []
-    if isinstance(transport, RoceTransport):
-        in_turns = transport.queue_pairs_per_pair > 1 and transport.queue_pair_use == "turns"
-        if transport.queue_pairs == "per-message" or in_turns:
-            return []
-        shared, remedy = "queue pair", "queue_pairs: per-message in the network file's transport gives each its own"
-    else:
-        shared, remedy = "TCP connection", "transport: {kind: roce, queue_pairs: per-message} gives each a queue pair"
     return [
         f"{totals.overlapping:,} of {totals.flows:,} flows started while another between the same two NPUs was on its "
-        f"way, and waited for it on their one {shared}: {remedy}"
+        f"way, and waited for it on their one {by.shared}: {by.remedy}"
     ]
 
 

@@ -9,22 +9,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from astra_ns3.config.transports.base import Joined
 from astra_ns3.experiments.capacity import run_need
 from astra_ns3.experiments.costs import (
-    BY_FORMULA,
     IDLE_BYTES,
-    PACKETS,
     PROGRAM_SECONDS,
     SECONDS_PER_COLLECTIVE,
     SECONDS_PER_HOST,
     SECONDS_PER_ROW,
-    TRANSPORTS,
     WARM_SECONDS,
-    BackendCosts,
-    TransportCosts,
 )
 from astra_ns3.experiments.inputs import Inputs
 from astra_ns3.experiments.traffic import Carried, carried
+from astra_ns3.network.backends import BY_FORMULA, BackendCosts, abilities_of
+from astra_ns3.transport.transport import TransportCosts
 
 
 @dataclass(frozen=True)
@@ -69,15 +67,15 @@ def forecast(inputs: Inputs, passes: int) -> Forecast:
     seconds = PROGRAM_SECONDS + rows * SECONDS_PER_ROW + launches * costs.seconds_per_launch
     seconds += expected.collectives * SECONDS_PER_COLLECTIVE + messages * costs.seconds_per_message
     seconds += inputs.graph.hosts * SECONDS_PER_HOST if has_packets else 0
-    seconds += sum(_seconds(TRANSPORTS[each.cutting.kind], each, active) for each in sums)
+    seconds += sum(_seconds(each, active) for each in sums)
     return Forecast(
         collectives=expected.collectives,
         launches=launches,
         messages=messages,
         bytes=expected.bytes,
         packets=sum(each.packets for each in sums) if has_packets else None,
-        connections=_pairs(sums, "tcp") if has_packets else None,
-        queue_pairs=_pairs(sums, "roce") if has_packets else None,
+        connections=_pairs(sums, "connections") if has_packets else None,
+        queue_pairs=_pairs(sums, "queue_pairs") if has_packets else None,
         wall_seconds=seconds,
         memory_bytes=IDLE_BYTES + run_need(inputs, passes).total + sum(_memory(each, active) for each in sums),
     )
@@ -85,14 +83,13 @@ def forecast(inputs: Inputs, passes: int) -> Forecast:
 
 def backend_costs(inputs: Inputs) -> BackendCosts:
     """Return what launches and messages take on the backend that plays ``inputs``."""
-    if inputs.packets is not None:
-        return PACKETS
-    return BY_FORMULA.get(inputs.backend, BY_FORMULA["analytical"])
+    backend = abilities_of(inputs.backend)
+    return BY_FORMULA if backend.packets and inputs.packets is None else backend.costs
 
 
-def _pairs(sums: Sequence[Carried], kind: str) -> int:
-    """Connections or queue pairs that transports of a kind open."""
-    return sum(each.queue_pairs for each in sums if each.cutting.kind == kind)
+def _pairs(sums: Sequence[Carried], joined_by: Joined) -> int:
+    """Connections or queue pairs that the transports open which have such."""
+    return sum(each.queue_pairs for each in sums if each.by.transport.keys.joined_by == joined_by)
 
 
 def _shared_packets(costs: TransportCosts, sums: Carried, packets: float, active: int) -> float:
@@ -101,9 +98,9 @@ def _shared_packets(costs: TransportCosts, sums: Carried, packets: float, active
     return least + (packets - least) / min(active, costs.messages_that_share)
 
 
-def _seconds(costs: TransportCosts, sums: Carried, active: int) -> float:
+def _seconds(sums: Carried, active: int) -> float:
     """CPU time of all that a transport does; the more pairs, the less of them does the processor's cache hold."""
-    pairs = sums.queue_pairs
+    costs, pairs = sums.by.transport.costs, sums.queue_pairs
     slowness = 1 + costs.slowdown * pairs / (pairs + costs.pairs_in_cache)
     packets = _shared_packets(costs, sums, sums.packets, active)
     each = (costs.seconds_per_packet + costs.seconds_per_link * sums.links) * slowness
@@ -112,8 +109,9 @@ def _seconds(costs: TransportCosts, sums: Carried, active: int) -> float:
 
 def _memory(sums: Carried, active: int) -> int:
     """Connections, and packets in flight: a window for each connection or all active chunks, the smaller."""
-    costs, cutting, pairs = TRANSPORTS[sums.cutting.kind], sums.cutting, sums.queue_pairs
+    transport, pairs = sums.by.transport, sums.queue_pairs
+    costs = transport.costs
     in_flight = _shared_packets(costs, sums, sums.largest_packets * active, active)
-    if cutting.window_bytes:
-        in_flight = min(in_flight, pairs * -(-cutting.window_bytes // cutting.payload_bytes))
+    if transport.window_bytes:
+        in_flight = min(in_flight, pairs * -(-transport.window_bytes // transport.payload_bytes))
     return pairs * costs.bytes_per_pair + round(in_flight * costs.bytes_in_flight)

@@ -23,10 +23,8 @@ from astra_ns3.experiments.device import network_as_reached, slowdown_on_device
 from astra_ns3.experiments.expected import ExpectedRun
 from astra_ns3.experiments.jobs.job import Ground, Job
 from astra_ns3.experiments.jobs.registry import JOBS, job_of, under_rules, without_effect
-from astra_ns3.experiments.network_summary import wire_sizes
 from astra_ns3.experiments.option import options_of
 from astra_ns3.experiments.options import (
-    ANALYTICAL,
     USUAL,
     Options,
     network_with_options,
@@ -35,20 +33,22 @@ from astra_ns3.experiments.options import (
 from astra_ns3.experiments.slowdown import checked_slowdown
 from astra_ns3.memory import require_memory
 from astra_ns3.network.api import EndpointModel
-from astra_ns3.network.plan import AnyPlan, plan_network
+from astra_ns3.network.backends import abilities_of
+from astra_ns3.network.plan import AnyPlan, NetworkPlan, plan_network
 from astra_ns3.network.registry import check_backend
+from astra_ns3.scenario.scenario import Scenario, Tenancy, tenancy_of
+from astra_ns3.scenario.tenant import FilePath, Tenant
 from astra_ns3.system.file import read_system
 from astra_ns3.topology.checks import check_topology
 from astra_ns3.topology.graph import Graph
 from astra_ns3.topology.ports import resolve_ports
-from astra_ns3.transport.check import check_transport
+from astra_ns3.transport.check import check_transports
 from astra_ns3.units import LARGEST_INTEGER, PS_PER_NS, format_bytes
 from astra_ns3.user_code import user_part
-from astra_ns3.workload.files.registry import AnyWorkload, read_workload, with_groups
+from astra_ns3.workload.files.workload_formats import AnyWorkload, read_workload, with_groups
 
 __all__ = ["USUAL", "FilePath", "Inputs", "Options", "load_inputs"]
 
-FilePath = str | os.PathLike[str]
 RENDEZVOUS_BYTES = 8192
 """Size of a receiver's invitation in the rendezvous protocol (ASTRA-sim 1.0)."""
 
@@ -62,6 +62,8 @@ class Inputs:
     network: AnyNetwork
     plan: AnyPlan
     """What the network comes to."""
+    tenancy: Tenancy
+    """Which NPUs of the network play the workload, and from when on."""
     warnings: tuple[str, ...]
     compatibility: Compatibility = OURS
     compat: str = "none"
@@ -81,30 +83,24 @@ class Inputs:
         return self.job.workload
 
     @property
-    def packets(self) -> NetworkConfig | None:
-        """The network, if its messages travel as packets; None if they go by formula."""
-        network = self.network
-        return network if isinstance(network, NetworkConfig) and self.backend not in ANALYTICAL else None
+    def packets(self) -> NetworkPlan | None:
+        """The plan, if messages travel as packets; None if they go by formula."""
+        return self.plan.of_packets if abilities_of(self.backend).packets else None
 
     @property
     def ground(self) -> Ground:
         """What the workload is played on."""
-        return Ground(self.system, self.network.dimensions, self.bandwidths, self.compatibility)
+        return _ground(self.system, self.tenancy, self.compatibility)
 
     @property
     def graph(self) -> Graph:
         """The graph of the network's plan."""
         return self.plan.graph
 
-    @property
-    def bandwidths(self) -> tuple[float, ...]:
-        """Bandwidth of each dimension, in the network's own unit."""
-        return self.network.bandwidths
-
     def expected(self, passes: int) -> ExpectedRun:
-        """What the run will play; raises InputError for what the system's algorithms can't do."""
+        """What the NPUs will play; raises InputError for what the system's algorithms can't do."""
         if passes not in self.known_expected:
-            self.known_expected[passes] = self.job.expected(self.ground, passes)
+            self.known_expected[passes] = self.job.expected(self.ground, passes).on(self.tenancy)
         return self.known_expected[passes]
 
 
@@ -115,11 +111,14 @@ def load_inputs(
     options: Options = USUAL,
     *,
     tell: Tell = silent,
+    tenant: Tenant | None = None,
+    beside: Inputs | None = None,
 ) -> Inputs:
     """Read what is given as a path, take what is given as an object, and check that the three fit together.
 
-    ``tell`` hears of what may take long, such as the proof of a user's schedule. Raises InputError, which names the
-    file where there is one.
+    ``tell`` hears of what may take long, such as the proof of a user's schedule. ``tenant``: who plays on which NPUs
+    (None: the run has no others). ``beside``: the inputs of another tenant of the same network, whose plan is taken.
+    Raises InputError, which names the file where there is one.
     """
     _check_paths(options)
     files = RunFiles(
@@ -139,17 +138,22 @@ def load_inputs(
     with _named(network):
         reached = network_as_reached(network_with_options(read_in_network.network, options), read_in_workload)
         network_config, unobserved = _observed(reached, options)
+        tenancy = _tenancy(tenant, network_config)
+        if tenant is not None:
+            _check_shares(tenant, read_in_network.network, read_in_workload, system_config, beside)
     comm_scale, compute_scale = options.scales
     job = under_rules(read_in_job.scaled(comm_scale, compute_scale), compatibility)
-    ground = Ground(system_config, network_config.dimensions, network_config.bandwidths, compatibility)
+    ground = _ground(system_config, tenancy, compatibility)
     with _named(network):
         _check_grid(network_config)
-        _check_reported(network_config, options)
+        _check_reported(len(tenancy.npus), options)
     with _named(system, of_its_own=_own_places(job)):
         # Before the graph: it takes long to build, and needs less memory than too large a schedule.
         expected = job.expected(ground, 1, tell)
     with _named(network, read_in_network):
-        plan, warnings = _network(network_config, options, endpoint_model(system_config))
+        plan, warnings = (
+            (beside.plan, []) if beside else _network(network_config, options, endpoint_model(system_config))
+        )
         _check_durations(network_config, expected)
         check_backend(options.backend_name, plan)
     return Inputs(
@@ -157,6 +161,7 @@ def load_inputs(
         system_config,
         network_config,
         plan,
+        tenancy,
         tuple(
             dict.fromkeys(
                 (
@@ -173,10 +178,43 @@ def load_inputs(
         compatibility,
         compat,
         network_config.observe.anything and not read_in_network.imported,
-        slowdown_on_device(checked_slowdown(options.compute_slowdown, network_config.npus), read_in_workload),
+        slowdown_on_device(checked_slowdown(options.compute_slowdown, len(tenancy.npus)), read_in_workload),
         options.backend_name,
-        {1: expected},
+        {1: expected.on(tenancy)},
     )
+
+
+def scenario_of(tenants: Sequence[Inputs]) -> Scenario:
+    """Return who plays on the network that some inputs share; raises InputError if two have an NPU in common."""
+    return Scenario(tenants[0].plan, tuple(inputs.tenancy for inputs in tenants))
+
+
+def _ground(system: SystemConfig, tenancy: Tenancy, compatibility: Compatibility) -> Ground:
+    return Ground(system, tenancy.dimensions, tenancy.bandwidths, compatibility)
+
+
+def _tenancy(tenant: Tenant | None, network: AnyNetwork) -> Tenancy:
+    """Return the NPUs of a tenant, or of a run's only one: all of them."""
+    grid, bandwidths = network.dimensions, network.bandwidths
+    if tenant is None:
+        return tenancy_of("", None, 0, None, grid, bandwidths)
+    return tenancy_of(tenant.name, tenant.npus, tenant.start_ps, tenant.dimensions, grid, bandwidths)
+
+
+def _check_shares(
+    tenant: Tenant, network: AnyNetwork, workload: AnyWorkload, system: SystemConfig, beside: Inputs | None
+) -> None:
+    """Raise InputError if a tenant asks of the network or its NPUs what others have otherwise."""
+    if network_as_reached(network, workload) != network:
+        raise InputError(
+            f"tenant '{tenant.name}': its model reaches a share of the rates inside nodes only, which tenants have in "
+            "common; expected scale_up_efficiency 1"
+        )
+    if beside is not None and endpoint_model(system) != beside.plan.endpoint:
+        raise InputError(
+            f"tenant '{tenant.name}': its system has another endpoint delay, reduction or rendezvous than that of "
+            f"'{beside.tenancy.name}', expected the same: NPUs are alike"
+        )
 
 
 def _flags(options: Options) -> dict[str, str]:
@@ -205,7 +243,7 @@ def _network_file(network: FilePath | AnyNetwork) -> NetworkFile:
 
 def _observed(network: AnyNetwork, options: Options) -> tuple[AnyNetwork, list[str]]:
     """The network that is played, and what to warn of: by formula one of packets has nothing to observe."""
-    if options.backend not in ANALYTICAL or not isinstance(network, NetworkConfig) or not network.observe.anything:
+    if abilities_of(options.backend).packets or not isinstance(network, NetworkConfig) or not network.observe.anything:
         return network, []
     words = "key 'observe': without effect on the analytical network, which has no connections, queues or packets"
     return network.model_copy(update={"observe": Observe()}), [words]
@@ -227,11 +265,9 @@ def _check_grid(network: AnyNetwork) -> None:
         require_memory(f"a network of {network.npus} NPUs", network.npus * BYTES_PER_NPU, "use fewer NPUs")
 
 
-def _check_reported(network: AnyNetwork, options: Options) -> None:
-    if options.report_npu >= network.npus:
-        raise InputError(
-            f"report-npu is {options.report_npu}, expected one of {network.npus} NPUs, 0 to {network.npus - 1}"
-        )
+def _check_reported(npus: int, options: Options) -> None:
+    if options.report_npu >= npus:
+        raise InputError(f"report-npu is {options.report_npu}, expected one of {npus} NPUs, 0 to {npus - 1}")
 
 
 _FILES = ("groups", "remote_memory", "logical_topology")
@@ -265,7 +301,7 @@ def _check_durations(network: AnyNetwork, expected: ExpectedRun) -> None:
 def _network(network: AnyNetwork, options: Options, endpoint: EndpointModel) -> tuple[AnyPlan, list[str]]:
     """The plan of a network, and what to warn of."""
     if isinstance(network, AnalyticalNetwork):
-        if options.backend_name == "ns3":
+        if abilities_of(options.backend).needs_packets:
             raise InputError(
                 "describes an analytical network, without packets; add --backend analytical, or name it in a network "
                 "file with 'topology: {kind: file, path: ..., switch: {buffer: ...}}', which makes it one of packets"
@@ -275,14 +311,14 @@ def _network(network: AnyNetwork, options: Options, endpoint: EndpointModel) -> 
     graph = plan.graph
     if len(graph.npu_host) != network.npus:
         raise InputError(f"the topology places {len(graph.npu_host)} NPUs, expected {network.npus}")
-    if options.backend in ANALYTICAL:  # all that follows is of packets
+    if not abilities_of(options.backend).packets:  # all that follows is of packets
         return plan, []
     observe = network.observe
     resolve_ports(graph, (*observe.queues, *observe.utilisation, *observe.pcap))
     weighted = network.topology.routing.weighted
     tables = None if weighted else plan.tables
-    wires = check_topology(graph, *wire_sizes(network), weighted=weighted, tables=tables, slowest=plan.slowest)
-    return plan, [*wires, *check_transport(network, plan.shape, plan.shapes)]
+    wires = check_topology(graph, *plan.outermost.wire_sizes, weighted=weighted, tables=tables, slowest=plan.slowest)
+    return plan, [*wires, *check_transports(network, plan.shape, plan.transports)]
 
 
 def endpoint_model(system: SystemConfig) -> EndpointModel:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from astra_ns3.experiments.flow_tables import flow_document
 from astra_ns3.experiments.foreseen import foreseen_document
 from astra_ns3.experiments.play import Played
 from astra_ns3.experiments.request import RunRequest
-from astra_ns3.experiments.store import FORMAT
+from astra_ns3.experiments.store import FORMAT, SCENARIO_FORMAT
 from astra_ns3.experiments.throughput import throughput_document
 from astra_ns3.experiments.versions import versions
 from astra_ns3.experiments.watch import Watch
@@ -33,21 +33,32 @@ def name_of(request: RunRequest, description: Description) -> str:
 
 
 def run_document(
-    request: RunRequest, description: Description, played: Played, watch: Watch, warnings: list[str]
+    request: RunRequest,
+    description: Description,
+    played: Played,
+    records: RunRecords,
+    watch: Watch,
+    warnings: list[str],
 ) -> dict[str, Any]:
-    """run.json of a run, but for its list of files. Its :data:`VARYING_KEYS` come last."""
+    """run.json of a run or of one of its tenants, whose ``records`` they are, but for its list of files.
+
+    Its :data:`VARYING_KEYS` come last.
+    """
+    alone = description.tenant is None
+    complete = records.complete and (played.error is None or not alone)
     return {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
         "run_name": name_of(request, description),
-        "complete": played.records.complete and played.error is None,
-        "stopped": _stop_document(played.error),
-        "finish_ps": max(played.records.finish_ps, played.reached_ps),
-        "floor": None if played.floor is None else played.floor.document(played.records.finish_ps),
-        **_totals(played.records),
-        **flow_document(played.records.flows),
+        "complete": complete,
+        "stopped": None if complete else _stop_document(played.error),
+        "finish_ps": max(records.finish_ps, played.reached_ps) if alone else records.finish_ps,
+        "floor": None if played.floor is None or not alone else played.floor.document(records.finish_ps),
+        **({} if alone else {"tenant": description.tenant}),
+        **_totals(records),
+        **flow_document(records.flows),
         **foreseen_document(description.foreseen),
-        **_throughput(request, description, played),
+        **(_throughput(request, description, records) if complete else {}),
         "statistics": {name: value for name, value in played.statistics.items() if not _varies(name)},
         "warnings": warnings,
         "compat": description.compat,
@@ -61,6 +72,53 @@ def run_document(
         "in_force": description.in_force,
         **_cost(played, watch),
         "versions": versions(),
+    }
+
+
+def scenario_document(
+    request: RunRequest, descriptions: Sequence[Description], played: Played, watch: Watch, warnings: list[str]
+) -> dict[str, Any]:
+    """run.json of a run with several tenants, but for its list of files: what they share, and their times."""
+    tenants = [
+        _tenant_document(description, records)
+        for description, records in zip(descriptions, played.records, strict=True)
+    ]
+    finish_ps = max(played.reached_ps, *(tenant["start_ps"] + tenant["finish_ps"] for tenant in tenants))
+    first = descriptions[0]
+    return {
+        "format": SCENARIO_FORMAT,
+        "format_version": FORMAT_VERSION,
+        "run_name": request.run_name,
+        "complete": played.error is None and all(tenant["complete"] for tenant in tenants),
+        "stopped": _stop_document(played.error),
+        "finish_ps": finish_ps,
+        "floor": None if played.floor is None else played.floor.document(finish_ps),
+        "tenants": tenants,
+        "statistics": {name: value for name, value in played.statistics.items() if not _varies(name)},
+        "warnings": warnings,
+        "compat": first.compat,
+        "backend": request.backend_name,
+        "seed": request.seed,
+        "record": list(request.record),
+        "hook": request.on_built is not None,
+        "limits": asdict(request.end),
+        "hook_result": played.hook_result,
+        "network": first.network,
+        "in_force": first.in_force,
+        **_cost(played, watch),
+        "versions": versions(),
+    }
+
+
+def _tenant_document(description: Description, records: RunRecords) -> dict[str, Any]:
+    """A tenant in a few numbers; times count from its start."""
+    totals = _totals(records)
+    return {
+        **(description.tenant or {}),
+        "complete": records.complete,
+        "finish_ps": records.finish_ps,
+        "compute_ps": totals["compute_ps"],
+        "exposed_ps": totals["exposed_ps"],
     }
 
 
@@ -127,10 +185,10 @@ def _of_roles(records: RunRecords) -> dict[str, Any]:
     return {"exposed_by_group_of_roles": by_role}
 
 
-def _throughput(request: RunRequest, description: Description, played: Played) -> dict[str, Any]:
+def _throughput(request: RunRequest, description: Description, records: RunRecords) -> dict[str, Any]:
     """Of a model whose run came to its end; nothing of others."""
-    work, records = description.foreseen.work, played.records
-    if work is None or played.error is not None or not records.complete or not records.finish_ps:
+    work = description.foreseen.work
+    if work is None or not records.finish_ps:
         return {}
     return {"throughput": throughput_document(work, len(records.npus), records.finish_ps, request.passes)}
 

@@ -9,15 +9,11 @@ from typing import Any
 from astra_ns3.config.network.analytical_network import AnalyticalNetwork
 from astra_ns3.config.network.file import read_any_network
 from astra_ns3.config.network.packet_network import NetworkConfig
-from astra_ns3.config.transports.roce import RoceTransport
 from astra_ns3.errors import InputError
 from astra_ns3.network.plan import NetworkPlan, plan_network
 from astra_ns3.topology.graph import Graph
 from astra_ns3.topology.measures import Measures, measure
 from astra_ns3.topology.paths import cut_through_of, round_trip_ps
-from astra_ns3.transport.roce import roce_frames
-from astra_ns3.transport.tcp import tcp_parameters
-from astra_ns3.transport.wire import tcp_packet_bytes, wire_bytes
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,18 +49,6 @@ def load_network(path: str | os.PathLike[str]) -> LoadedNetwork:
         raise InputError(f"{name}: {error}") from error
 
 
-def wire_sizes(config: NetworkConfig) -> tuple[int, int]:
-    """Bytes on the wire of a largest data packet and of its acknowledgement."""
-    transport = config.transport
-    if isinstance(transport, RoceTransport):
-        roce = roce_frames(transport)
-        return roce.largest_wire_bytes, roce.ack_wire_bytes
-    tcp = tcp_parameters(transport)
-    sizes = (tcp_packet_bytes(data, timestamps=tcp.timestamps) for data in (tcp.segment_bytes, 0))
-    packet, acknowledgement = (wire_bytes(size) for size in sizes)
-    return packet, acknowledgement
-
-
 def network_summary(network: LoadedNetwork) -> dict[str, Any]:
     """The numbers of a network as plain data."""
     config, graph = network.config, network.graph
@@ -80,7 +64,7 @@ def network_summary(network: LoadedNetwork) -> dict[str, Any]:
         "diameter": found.diameter,
         "paths": found.paths,
         "bisection_bps": found.bisection_bps,
-        "round_trip_ps": round_trip_ps(slowest, *wire_sizes(config), cut_through_of(graph, slowest)),
+        "round_trip_ps": round_trip_ps(slowest, *network.plan.outermost.wire_sizes, cut_through_of(graph, slowest)),
         "oversubscription": {name: float(ratio) for name, ratio in found.oversubscription},
         "routing": config.topology.routing.kind,
     }

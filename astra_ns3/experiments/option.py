@@ -101,7 +101,7 @@ def needed(
 def options_of(request: type) -> tuple[Option, ...]:
     """The options that the fields of a dataclass are, in their order, but those that are needed first."""
     found = []
-    for place in fields(request):
+    for place in (place for place in fields(request) if place.init):
         declared: Declared = place.metadata[_DECLARED]
         annotation = str(place.type)
         without_default = place.default is MISSING

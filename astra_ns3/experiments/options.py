@@ -17,13 +17,12 @@ from astra_ns3.config.formats.remote_memory import read_remote_memory
 from astra_ns3.config.network.file import AnyNetwork
 from astra_ns3.config.network.packet_network import NetworkConfig, parse_network
 from astra_ns3.config.system import SystemConfig
+from astra_ns3.config.transports.kinds import TRANSPORT_KEYS
 from astra_ns3.config.transports.roce_control import KINDS as CONTROLS
-from astra_ns3.config.transports.roce_control import OwnControl
 from astra_ns3.errors import InputError
 from astra_ns3.experiments.changes.setting import check_changes
 from astra_ns3.experiments.option import INPUTS, OUTPUT, RULES, SIZE, Flag, option, options_of
 from astra_ns3.experiments.scaling import joint_scales
-from astra_ns3.network.api import ANALYTICAL as ANALYTICAL
 from astra_ns3.network.api import NetworkBackend
 from astra_ns3.network.registry import BACKENDS, Factory, check_backend_name, check_factory, check_given
 from astra_ns3.system.file import parse_system
@@ -69,7 +68,7 @@ class Options:
         '"ns3", "analytical" (messages never meet) or "analytical-queues" (a link serves one at a time); also an '
         "object that fulfils NetworkBackend, or a function that makes one from (network plan, seed, "
         "recorder options, on_built).",
-        Flag("--backend", suggested=tuple(BACKENDS), help="ns3, analytical or analytical-queues."),
+        Flag("--backend", suggested=tuple(BACKENDS), help=f"{', '.join([*BACKENDS][:-1])} or {[*BACKENDS][-1]}."),
         group=RULES,
     )
     compat: str = option(
@@ -291,10 +290,8 @@ def network_with_options(network: AnyNetwork, options: Options) -> AnyNetwork:
     changed = _with_congestion_control(network, options.congestion_control)
     if options.logical_topology is not None:
         changed = _with_dimensions(changed, options.logical_topology)
-    if isinstance(changed, NetworkConfig) and changed.roce is not None:
-        control = changed.roce.congestion_control
-        if isinstance(control, OwnControl):
-            check_user_file(Path(control.path), "congestion control")
+    if changed.own_control is not None:
+        check_user_file(Path(changed.own_control.path), "congestion control")
     return changed
 
 
@@ -316,14 +313,15 @@ def _with_dimensions(network: AnyNetwork, file: str | os.PathLike[str]) -> AnyNe
 def _with_congestion_control(network: AnyNetwork, name: str | None) -> AnyNetwork:
     if name is None:
         return network
-    if not isinstance(network, NetworkConfig) or network.roce is None:
-        found = network.transport.kind if isinstance(network, NetworkConfig) else "none: it is analytical"
-        raise InputError(f"congestion-control {name!r} needs transport roce; the network's transport is {found}")
-    if name == network.roce.congestion_control.kind:
+    if not any(each.takes_control for each in network.each_transport):
+        needed = " or ".join(keys.model_fields["kind"].default for keys in TRANSPORT_KEYS if keys.takes_control)
+        found = next((each.kind for each in network.each_transport[-1:]), "none: it is analytical")
+        raise InputError(f"congestion-control {name!r} needs transport {needed}; the network's transport is {found}")
+    changes = {each.kind: each.control_keys(name) for each in network.each_transport}
+    if not any(changes.values()) or not isinstance(network, NetworkConfig):
         return network
     document = network.document()
     document["topology"] = network.topology  # as it is: a user's own is built once
     for transport in document.get("transports") or [document["transport"]]:
-        if transport["kind"] == "roce":
-            transport |= {"congestion_control": name, "telemetry_bytes": None, "ack_telemetry_bytes": None}
+        transport |= changes[transport["kind"]]
     return parse_network(document, "--congestion-control")

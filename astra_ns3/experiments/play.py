@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import json
 import traceback
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
-from astra_ns3.config.network.packet_network import NetworkConfig
-from astra_ns3.config.transports.roce import TransportConfig
-from astra_ns3.config.transports.roce_control import OwnControl
 from astra_ns3.errors import AstraNs3Error, HookFailed, InputError, Interrupted
 from astra_ns3.experiments.capacity import check_run_fits
 from astra_ns3.experiments.flow_tables import flow_warnings
 from astra_ns3.experiments.garbage import no_search
-from astra_ns3.experiments.inputs import Inputs
+from astra_ns3.experiments.inputs import Inputs, scenario_of
 from astra_ns3.experiments.jobs.job import Playing
-from astra_ns3.experiments.options import ANALYTICAL
-from astra_ns3.experiments.progress import Progress, ProgressMeter, ProgressSink, expected_work, tell_stage
+from astra_ns3.experiments.progress import Progress, ProgressMeter, ProgressSink, expected_work, joint_work, tell_stage
 from astra_ns3.experiments.request import RunRequest
 from astra_ns3.experiments.slowdown import slowdown_warnings
 from astra_ns3.experiments.watch import Watch
@@ -29,14 +25,15 @@ from astra_ns3.network.ideal.choice import ideal_of
 from astra_ns3.network.recorded import TableSink
 from astra_ns3.network.records import RecorderOptions, RunRecords
 from astra_ns3.network.registry import check_given, create_backend
-from astra_ns3.workload.driving import Driver
+from astra_ns3.playing.drivers.driver import Heartbeat
+from astra_ns3.scenario.company import Company, Member
 
 
 @dataclass(frozen=True)
 class Played:
-    """What a run left: its records, the backend's counters, and why it stopped early (None: it didn't)."""
+    """What a run left: each tenant's records, the backend's counters, and why it stopped early (None: it didn't)."""
 
-    records: RunRecords
+    records: tuple[RunRecords, ...]
     statistics: Mapping[str, Any]
     switch_ports: Sequence[Mapping[str, Any]]
     setup_seconds: float
@@ -60,7 +57,7 @@ class Reporter(Protocol):
     def stage(self, name: str) -> None:
         """A part of the set-up begins."""
 
-    def begun(self, driver: Driver, network: NetworkBackend, setup_seconds: float) -> None:
+    def begun(self, company: Company, network: NetworkBackend, setup_seconds: float) -> None:
         """All is set up; the first event comes next."""
 
     def beat(self, progress: Progress) -> None:
@@ -100,7 +97,7 @@ class LocalReporter:
         """Tell the sink."""
         tell_stage(self._sink, name, self._watch.wall_seconds)
 
-    def begun(self, driver: Driver, network: NetworkBackend, setup_seconds: float) -> None:
+    def begun(self, company: Company, network: NetworkBackend, setup_seconds: float) -> None:
         """Nothing to do."""
 
     def beat(self, progress: Progress) -> None:
@@ -120,7 +117,7 @@ class LocalReporter:
 
 def play(
     request: RunRequest,
-    inputs: Inputs,
+    tenants: Sequence[Inputs],
     recorder: RecorderOptions,
     watch: Watch,
     reporter: Reporter,
@@ -129,38 +126,37 @@ def play(
 ) -> Played:
     """Run to the end, to a limit, to a stall or to Ctrl-C; the backend is closed, its files finished.
 
-    ``process_ends``: the process ends right after it, so the simulation's memory need not be freed.
+    ``tenants``: the inputs of each tenant of ``request``. ``process_ends``: the process ends right after it, so the
+    simulation's memory need not be freed.
     Raises InputError, BackendError, LimitReached and KeyboardInterrupt if that happens before the first event.
     """
-    limits = request.end
+    limits, first = request.end, tenants[0]
     to_its_end = limits.simulated_ps is None and limits.wall_seconds is None
-    check_run_fits(inputs, request.passes, limit_bytes=limits.memory_bytes, to_its_end=to_its_end)
+    for inputs, passes in _passes(request, tenants):
+        check_run_fits(inputs, passes, limit_bytes=limits.memory_bytes, to_its_end=to_its_end)
     reporter.stage("building the network")
+    scenario = scenario_of(tenants)
     with no_search():
-        network = _build(request, inputs, recorder)
+        rows_to = scenario.network_tables(recorder.sink)
+        network = _build(request, first, replace(recorder, sink=rows_to))
     try:
         reporter.stage("planning the collectives")
+
+        def beat(time_ps: int, events: int) -> None:
+            reporter.beat(meter.read(time_ps, events, watch.wall_seconds))
+
         with no_search():
-            playing = Playing(
-                request.passes,
-                request.seed,
-                request.report_npu,
-                recorder.sink if recorder.timeline else None,
-                lambda time_ps, events: reporter.beat(meter.read(time_ps, events, watch.wall_seconds)),
-                recorder.sink,
-                ideal_of(inputs.plan, request.backend_name, inputs.compatibility),
-                recorder.sink if recorder.nodes else None,
-                inputs.slowdown,
-            )
-            driver = inputs.job.driver(network, inputs.ground, playing)
-        work = expected_work(inputs, request.passes)
+            members = _members(request, tenants, scenario.views(network, rows_to), recorder, beat)
+            company = Company(network, members, scenario.bits, beat)
+        work = joint_work([expected_work(inputs, passes) for inputs, passes in _passes(request, tenants)])
         setup_seconds = watch.wall_seconds
-        meter = ProgressMeter(driver, network, work, setup_seconds, live=request.live)
-        reporter.begun(driver, network, setup_seconds)
-        error = _run(driver, request, inputs, reporter)
-        driver.close_journal()
-        records = driver.records()
-        floor = _floor(network, inputs, request) if records.complete and error is None else None
+        meter = ProgressMeter(company, network, work, setup_seconds, live=request.live)
+        reporter.begun(company, network, setup_seconds)
+        error = _run(company, request, tenants, reporter)
+        company.close_journals()
+        records = tuple(member.driver.records() for member in company.members)
+        complete = error is None and all(each.complete for each in records)
+        floor = _floor(network, first) if complete else None
         played = Played(
             records=records,
             statistics=dict(network.statistics()),
@@ -171,10 +167,9 @@ def play(
             error=error,
             floor=floor,
             warnings=[
-                *floor_warnings(floor, records.finish_ps),
+                *floor_warnings(floor, scenario.finish_ps([each.finish_ps for each in records])),
                 *network.warnings(),
-                *flow_warnings(records.flows, _transport(request, inputs)),
-                *(slowdown_warnings(inputs.slowdown, records) if error is None else ()),
+                *_warnings(tenants, records, stopped=error is not None),
             ],
         )
         reporter.results(played)
@@ -185,16 +180,51 @@ def play(
     return _with_hook_result(played, network.hook_result)
 
 
-def _floor(network: NetworkBackend, inputs: Inputs, request: RunRequest) -> Floor | None:
+def _passes(request: RunRequest, tenants: Sequence[Inputs]) -> list[tuple[Inputs, int]]:
+    """Return the inputs of each tenant and how many passes it plays."""
+    return [(inputs, part.passes) for inputs, (_, part) in zip(tenants, request.parts, strict=True)]
+
+
+def _members(
+    request: RunRequest,
+    tenants: Sequence[Inputs],
+    views: Sequence[NetworkBackend],
+    recorder: RecorderOptions,
+    beat: Heartbeat,
+) -> list[Member]:
+    """Return what plays each tenant, on the network as the tenant sees it."""
+    scenario = scenario_of(tenants)
+    ideal = ideal_of(scenario.plan, request.backend_name, tenants[0].compatibility)
+    members = []
+    for number, (view, inputs, (_, part)) in enumerate(zip(views, tenants, request.parts, strict=True)):
+        sink = scenario.tenant_tables(number, recorder.sink)
+        playing = Playing(
+            part.passes,
+            part.seed,
+            part.report_npu,
+            sink if recorder.timeline else None,
+            beat,
+            sink,
+            scenario.ideal_of(number, ideal),
+            sink if recorder.nodes else None,
+            inputs.slowdown,
+        )
+        members.append(Member(inputs.tenancy.name, view, inputs.job.driver(view, inputs.ground, playing)))
+    return members
+
+
+def _warnings(tenants: Sequence[Inputs], records: Sequence[RunRecords], *, stopped: bool) -> Iterator[str]:
+    """Warn of flows that say little, and of slowdowns that slowed nothing."""
+    for each in records:
+        yield from flow_warnings(each.flows, tenants[0].packets)
+    for inputs, each in zip(tenants, records, strict=True) if not stopped else ():
+        yield from slowdown_warnings(inputs.slowdown, each)
+
+
+def _floor(network: NetworkBackend, inputs: Inputs) -> Floor | None:
     """The least time that the lines allow what was carried; None where nobody counts it."""
     carried = network.carried()
     return None if carried is None else floor_of(inputs.plan, carried)
-
-
-def _transport(request: RunRequest, inputs: Inputs) -> TransportConfig | None:
-    """What messages between hosts go over; None on an analytical network, where nothing is shared but links."""
-    network = inputs.network
-    return network.transport if isinstance(network, NetworkConfig) and request.backend not in ANALYTICAL else None
 
 
 def _with_hook_result(played: Played, returned: object) -> Played:
@@ -226,10 +256,10 @@ def _build(request: RunRequest, inputs: Inputs, recorder: RecorderOptions) -> Ne
     return backend
 
 
-def _run(driver: Driver, request: RunRequest, inputs: Inputs, reporter: Reporter) -> AstraNs3Error | None:
+def _run(company: Company, request: RunRequest, tenants: Sequence[Inputs], reporter: Reporter) -> AstraNs3Error | None:
     """Play to the end; the error that stopped it, if it is one of ours."""
     try:
-        driver.run(request.end)
+        company.run(request.end)
     except KeyboardInterrupt:
         return Interrupted("interrupted")
     except InputError:
@@ -237,7 +267,7 @@ def _run(driver: Driver, request: RunRequest, inputs: Inputs, reporter: Reporter
     except AstraNs3Error as error:
         return error
     except (Exception, SystemExit) as error:
-        code = _users_code(request, inputs, error)
+        code = _users_code(request, tenants[0], error)
         if code is None:
             raise
         failed = HookFailed(f"{code} failed: {type(error).__name__}: {error}")
@@ -266,6 +296,5 @@ def _users_code(request: RunRequest, inputs: Inputs, error: BaseException) -> st
 
 def _own_control(inputs: Inputs) -> str | None:
     """The file of a user's own congestion control, if there is one."""
-    roce = inputs.network.roce if isinstance(inputs.network, NetworkConfig) else None
-    own = None if roce is None else roce.congestion_control
-    return own.path if isinstance(own, OwnControl) else None
+    own = inputs.network.own_control
+    return None if own is None else own.path

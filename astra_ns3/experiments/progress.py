@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from astra_ns3.experiments.forecast import backend_costs
 from astra_ns3.experiments.inputs import Inputs
 from astra_ns3.network.api import NetworkBackend
-from astra_ns3.workload.driving import Driver
 
 _SECONDS_PER_BYTE = 5e-9
 """Of wall time, about that of a packet of a kilobyte."""
@@ -22,6 +22,12 @@ class ExpectedWork(NamedTuple):
     bytes: int
     compute_ps: int
     bytes_share: float
+
+
+def joint_work(each: Sequence[ExpectedWork]) -> ExpectedWork:
+    """Return what several tenants have to do together; the bytes' share is the mean of theirs."""
+    share = sum(work.bytes_share for work in each) / len(each)
+    return ExpectedWork(sum(work.bytes for work in each), sum(work.compute_ps for work in each), share)
 
 
 NOTHING_EXPECTED = ExpectedWork(0, 0, 0.0)
@@ -93,12 +99,25 @@ def tell_stage(sink: ProgressSink | None, name: str, wall_seconds: float) -> Non
         stage(name, wall_seconds)
 
 
+class Playing(Protocol):
+    """What plays a workload, or several."""
+
+    def progress(self) -> tuple[int, int, int, int]:
+        """Return passes done, passes, steps done in this pass and steps of a pass."""
+
+    def computed_ps(self) -> int:
+        """Return for how long the first NPU of each tenant has computed."""
+
+    def oldest_collective(self) -> tuple[str, int] | None:
+        """Return what of all that goes on was begun first, in words, and when; None: nothing."""
+
+
 class ProgressMeter:
     """Reads off a run how far it is. What has been delivered never goes down, though a receiver may throw away."""
 
     def __init__(
         self,
-        driver: Driver,
+        driver: Playing,
         network: NetworkBackend,
         expected: ExpectedWork,
         setup_seconds: float,

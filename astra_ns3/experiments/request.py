@@ -15,15 +15,15 @@ from astra_ns3.errors import InputError, nearest
 from astra_ns3.experiments.hooks import HookFile
 from astra_ns3.experiments.inputs import FilePath
 from astra_ns3.experiments.option import INPUTS, LIMITS, OUTPUT, RECORDS, SEEDS, Flag, needed, option
-from astra_ns3.experiments.options import ANALYTICAL, Options
+from astra_ns3.experiments.options import Options
 from astra_ns3.experiments.progress import ProgressSink
 from astra_ns3.network.api import Limits
+from astra_ns3.network.backends import abilities_of
 from astra_ns3.network.registry import takes
+from astra_ns3.scenario.tenant import LARGEST_SEED, Tenant
 from astra_ns3.units import PS_PER_SECOND, parse_bytes, parse_time_ps
-from astra_ns3.workload.files.registry import AnyWorkload
+from astra_ns3.workload.files.workload_formats import AnyWorkload
 
-LARGEST_SEED = 2**32 - 1
-"""ns-3's seeds have 32 bits, and 0 is not one."""
 RECORDED = ("flows", "accounts", "layers", "timeline", "nodes")
 _TEXTS = (".yaml", ".yml", ".json", ".txt")
 _WORKLOADS = (*_TEXTS, ".csv", ".cm", ".tm", ".et")
@@ -149,10 +149,15 @@ class RunRequest(Options):
         else:
             raise InputError(f"record is {self.record!r}, expected names of tables: {', '.join(RECORDABLE)}")
         if "all" in names:
-            packets = self.backend not in ANALYTICAL  # which have none to account for
-            every = [name for name in RECORDED if packets or name != "accounts"]
+            accounts = abilities_of(self.backend).accounts
+            every = [name for name in RECORDED if accounts or name != "accounts"]
             names = tuple(dict.fromkeys((*every, *(name for name in names if name != "all"))))
         object.__setattr__(self, "record", names)
+
+    @property
+    def parts(self) -> tuple[tuple[Tenant | None, RunRequest], ...]:
+        """Who plays on the network, each with a request of its own; None: a run's only one, on all NPUs."""
+        return ((None, self),)
 
     @property
     def in_a_child(self) -> bool:
@@ -193,7 +198,7 @@ class RunRequest(Options):
                     f"record '{what}' is not one of {', '.join(RECORDABLE)}{nearest(str(what), RECORDABLE)}"
                 )
         _check_output(self.output)
-        _check_run_name(self.run_name)
+        check_run_name(self.run_name)
         _check_limits(self.end)
 
 
@@ -203,7 +208,7 @@ def _check_output(output: object) -> None:
         raise InputError(f"output is {output!r}, expected the path of a folder")
 
 
-def _check_run_name(name: str) -> None:
+def check_run_name(name: str) -> None:
     """It becomes part of a file's name and a cell of a table."""
     if isinstance(name, str) and len(os.fsencode(f"{name}{_LONGEST_ENDING}")) > _LONGEST_FILE_NAME_BYTES:
         most = _LONGEST_FILE_NAME_BYTES - len(_LONGEST_ENDING)

@@ -19,7 +19,7 @@ from astra_ns3.experiments.layer_table import LAYERS
 from astra_ns3.experiments.metadata import FORMAT_VERSION
 from astra_ns3.experiments.replacing import RUN_FILE, whole_run
 from astra_ns3.experiments.run_tables import COLLECTIVES, NPUS, SWITCH
-from astra_ns3.experiments.store import FORMAT, SEEDS_FORMAT
+from astra_ns3.experiments.store import FORMAT, SCENARIO_FORMAT, SEEDS_FORMAT, tenant_folder
 from astra_ns3.experiments.tables import as_given
 from astra_ns3.network.recorded import (
     ACCOUNT_HOPS,
@@ -36,12 +36,13 @@ from astra_ns3.network.recorded import (
     UTILISATION,
     RecordedTable,
 )
+from astra_ns3.report.records import Recorded
 from astra_ns3.units import PS_PER_NS
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from astra_ns3.report.plots.accessor import Plots
+    from astra_ns3.report.pictures.accessor import Plots
 
 _NAME_COLUMNS = ("layer name", "run name")
 
@@ -62,6 +63,10 @@ class Files:
         except (OSError, UnicodeDecodeError) as error:
             raise InputError(f"{self.folder}/{name}: cannot be read: {error}") from error
 
+    def has(self, name: str) -> bool:
+        """Whether there is a file ``name``."""
+        return name in self.texts or (self.folder is not None and (self.folder / name).is_file())
+
     def path(self, name: str) -> Path:
         """Where the file ``name`` lies; raises InputError if the run has none."""
         if self.folder is None or not (self.folder / name).is_file():
@@ -73,6 +78,35 @@ def explained(table: RecordedTable) -> str:
     """What a recorded table and its columns say, a line each."""
     lines = [f"{column.name}{f' ({column.unit})' * bool(column.unit)}: {column.words}" for column in table.columns]
     return "\n".join([f"{table.file}: {table.words}.", "", *lines])
+
+
+def saved(path: Path, expected: str) -> tuple[dict[str, Any], Files]:
+    """Return run.json and the files of what is saved in a folder; raises InputError if that isn't of a format."""
+    read_from = whole_run(path)  # what a kill in the middle of --overwrite left is read all the same
+    file = read_from / RUN_FILE
+    if not file.is_file():
+        raise InputError(f"{path}: is not the folder of a run: it has no {RUN_FILE}")
+    try:
+        metadata = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise InputError(f"{file}: cannot be read: {error}") from error
+    if not isinstance(metadata, dict) or metadata.get("format") != expected:
+        raise InputError(_other_format(path, file, metadata, expected))
+    if metadata.get("format_version") != FORMAT_VERSION:
+        found = metadata.get("format_version")
+        raise InputError(f"{file}: format_version is {found!r}, this program reads {FORMAT_VERSION}")
+    return metadata, Files(folder=read_from)
+
+
+def _other_format(path: Path, file: Path, metadata: object, expected: str) -> str:
+    """Return what is wrong with a run.json that isn't of a format."""
+    found = metadata if isinstance(metadata, dict) else {}
+    if found.get("format") == SEEDS_FORMAT:
+        return f"{path}: holds the runs of several seeds; name one, as {path}/seed-{found.get('seed', 1)}"
+    if found.get("format") == SCENARIO_FORMAT:
+        names = ", ".join(tenant_folder(path, tenant["name"]).name for tenant in found["tenants"])
+        return f"{path}: holds the results of several tenants; name one of its folders: {names}"
+    return f"{file}: was not written by this program: 'format' is not '{expected}'"
 
 
 class Frame:
@@ -104,35 +138,28 @@ class Result:
     Tables are pandas DataFrames with units in their column names, read on first use; don't change them in place.
     """
 
-    def __init__(self, metadata: Mapping[str, Any], files: Files, folder: Path | None = None) -> None:
-        """``folder``: where the run was saved, if it was."""
+    def __init__(
+        self, metadata: Mapping[str, Any], files: Files, folder: Path | None = None, network: Result | None = None
+    ) -> None:
+        """``folder``: where the run was saved, if it was. ``network``: has the tables that all tenants share."""
         self._metadata = metadata
         self._files = files
         self._folder = folder
+        self._network = network
         self._frames: dict[str, pd.DataFrame] = {}
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str]) -> Result:
         """Read the run that ``folder`` holds; raises InputError if it holds none."""
         path = Path(folder)
-        read_from = whole_run(path)  # what a kill in the middle of --overwrite left is read all the same
-        file = read_from / RUN_FILE
-        if not file.is_file():
-            raise InputError(f"{path}: is not the folder of a run: it has no {RUN_FILE}")
-        try:
-            metadata = json.loads(file.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
-            raise InputError(f"{file}: cannot be read: {error}") from error
-        if isinstance(metadata, dict) and metadata.get("format") == SEEDS_FORMAT:
-            raise InputError(
-                f"{path}: holds the runs of several seeds; name one, as {path}/seed-{metadata.get('seed', 1)}"
-            )
-        if not isinstance(metadata, dict) or metadata.get("format") != FORMAT:
-            raise InputError(f"{file}: was not written by this program: 'format' is not '{FORMAT}'")
-        if metadata.get("format_version") != FORMAT_VERSION:
-            found = metadata.get("format_version")
-            raise InputError(f"{file}: format_version is {found!r}, this program reads {FORMAT_VERSION}")
-        return cls(metadata, Files(folder=read_from), path)
+        metadata, files = saved(path, FORMAT)
+        if "tenant" not in metadata:
+            return cls(metadata, files, path)
+        return cls(metadata, files, path, Result(*saved(path.parent, SCENARIO_FORMAT), path.parent))
+
+    def beside(self, network: Result) -> Result:
+        """Return this result of a tenant with the tables of its network, which all tenants share."""
+        return Result(self._metadata, self._files, self._folder, network)
 
     @property
     def hook(self) -> Any:
@@ -209,7 +236,7 @@ class Result:
         """Percent of each window of 10 us in which the reported NPU had something in the dimension's queue."""
         names = [name for name in self._metadata["files"] if name.endswith(UTILIZATION_SUFFIX)]
         name = names[0] if names else f"run{UTILIZATION_SUFFIX}"
-        columns = next(csv.reader(io.StringIO(self._files.text(name))))
+        columns = next(csv.reader(io.StringIO(self._having(name).text(name))))
         dimensions = {column: f"{column.split()[0]}_percent" for column in columns if column.endswith(" util")}
         return self._frame(name, {" time (us) ": "time_us", **dimensions})
 
@@ -219,26 +246,34 @@ class Result:
 
         ``dir(result.plot)`` names them.
         """
-        from astra_ns3.report.plots.accessor import Plots
+        from astra_ns3.report.pictures.accessor import Plots
 
         return Plots(self)
 
     def file(self, name: str) -> Path:
         """Where the file ``name`` of the run lies; raises InputError if it has none."""
-        return self._files.path(name)
+        return self._having(name).path(name)
 
     def rows(self, name: str) -> list[dict[str, str]]:
         """Rows of the CSV file ``name`` as text, without pandas."""
-        read = csv.DictReader(io.StringIO(self._files.text(name)))
+        read = csv.DictReader(io.StringIO(self._having(name).text(name)))
         return [{name: as_given(cell) for name, cell in row.items()} for row in read]
 
     def frame(self, table: RecordedTable | str) -> pd.DataFrame:
         """A recorded table, or that of a CSV file; raises InputError if there is none."""
         return self._frame(table) if isinstance(table, str) else self._parquet(table.file)
 
+    def _having(self, name: str) -> Files:
+        """The files in which ``name`` is: the tenant's own, or the network's, if their times are the tenant's."""
+        network = self._network
+        if network is None or self._files.has(name) or not network._files.has(name):
+            return self._files
+        timed = name.endswith(".parquet") and self._metadata["tenant"]["start_ps"]
+        return self._files if timed else network._files
+
     def _microsecond_frame(self, name: str) -> pd.DataFrame:
         """A table of ASTRA-sim's: all but its first two columns are microseconds."""
-        columns = next(csv.reader(io.StringIO(self._files.text(name))))
+        columns = next(csv.reader(io.StringIO(self._having(name).text(name))))
         snake = {column: column.replace(" ", "_") for column in columns}
         return self._frame(name, {old: new if old in _NAME_COLUMNS else f"{new}_us" for old, new in snake.items()})
 
@@ -246,7 +281,7 @@ class Result:
         if name not in self._frames:
             import pandas as pd
 
-            text = self._files.text(name)
+            text = self._having(name).text(name)
             try:
                 frame = pd.read_csv(io.StringIO(text), dtype=_TEXT_COLUMNS, keep_default_na=False, na_values=[""])
             except ValueError as error:  # pandas' own errors, too
@@ -259,13 +294,7 @@ class Result:
 
     def _parquet(self, name: str) -> pd.DataFrame:
         if name not in self._frames:
-            import pandas as pd
-
-            path = self._files.path(name)
-            try:
-                self._frames[name] = pd.read_parquet(path)
-            except Exception as error:  # a damaged file fails in whatever part of pyarrow reads it first
-                raise InputError(f"{path}: cannot be read: {error}") from error
+            self._frames[name] = Recorded(self._having(name).path(name)).frame()
         return self._frames[name]
 
 

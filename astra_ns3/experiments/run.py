@@ -6,15 +6,14 @@ import inspect
 import logging
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import ParamSpec
+from typing import ParamSpec, TypeVar
 
 from astra_ns3.errors import AstraNs3Error, Interrupted, ResultsNotSaved
 from astra_ns3.experiments.description import Description, describe
 from astra_ns3.experiments.garbage import no_search
-from astra_ns3.experiments.inputs import load_inputs
 from astra_ns3.experiments.isolated.channel import Recorder
 from astra_ns3.experiments.isolated.interruption import Interruption
 from astra_ns3.experiments.isolated.launching import Launch, Launcher, forked
@@ -23,13 +22,19 @@ from astra_ns3.experiments.option import explain
 from astra_ns3.experiments.play import LocalReporter, Played, play, recorder_options
 from astra_ns3.experiments.request import RunRequest
 from astra_ns3.experiments.result import Result
-from astra_ns3.experiments.saving import Destination, save
+from astra_ns3.experiments.saving_tenants import Destinations, save_all
+from astra_ns3.experiments.scenario_request import ScenarioRequest
+from astra_ns3.experiments.scenario_result import ScenarioResult
 from astra_ns3.experiments.servers.session import served
+from astra_ns3.experiments.tenant_inputs import load_tenants
 from astra_ns3.experiments.watch import Watch
 from astra_ns3.network.recorded import TableSink
 
 _LOG = logging.getLogger(__name__)
 Asked = ParamSpec("Asked")
+Found = TypeVar("Found", bound=Result)
+Descriptions = Sequence[Description]
+"""The inputs of each tenant."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +49,6 @@ class Outcome:
     asked_to_stop: bool = False
 
 
-_SUMMARY = "Play a training loop over a network and return its times and tables."
 _RAISES = """Raises:
     InputError: something given is wrong; nothing was written.
     SimulationStalled, LimitReached, BackendError, Interrupted: the run stopped; what it did by then is in
@@ -54,29 +58,38 @@ _RAISES = """Raises:
 """
 
 
-def run_of(request: Callable[Asked, RunRequest]) -> Callable[Asked, Result]:
-    """The function that plays a request made of its arguments; ``request`` is a class of them."""
+def run_of(
+    request: Callable[Asked, RunRequest], result: type[Found], name: str, summary: str
+) -> Callable[Asked, Found]:
+    """The function ``name`` that plays a request made of its arguments; ``request`` is a class of them."""
 
-    def run(*files: Asked.args, **options: Asked.kwargs) -> Result:
+    def run(*files: Asked.args, **options: Asked.kwargs) -> Found:
         try:
             signature.bind(*files, **options)
         except TypeError as error:  # in the words of a call of this function, not of the class behind it
-            raise TypeError(f"run(): {error}") from None
+            raise TypeError(f"{name}(): {error}") from None
         asked = request(*files, **options)
         outcome = execute(asked, launcher=served if asked.isolated is None else forked)
         if outcome.error is not None:
             outcome.error.result = outcome.result
             raise outcome.error
+        assert isinstance(outcome.result, result)
         return outcome.result
 
     assert isinstance(request, type)
     signature = inspect.signature(request)
-    run.__qualname__ = run.__name__
-    explain(run, request, "Result", before=_SUMMARY, after=_RAISES)
+    run.__qualname__ = run.__name__ = name
+    explain(run, request, result.__name__, before=summary, after=_RAISES)
     return run
 
 
-run = run_of(RunRequest)
+run = run_of(RunRequest, Result, "run", "Play a training loop over a network and return its times and tables.")
+run_scenario = run_of(
+    ScenarioRequest,
+    ScenarioResult,
+    "run_scenario",
+    "Play several tenants over one network and return the times and tables of each.",
+)
 
 
 def execute(
@@ -90,7 +103,7 @@ def execute(
     """
     request.check()
     watch = Watch(request.end)
-    destination = Destination(request.output_path, overwrite=request.overwrite)
+    destination = Destinations(request)
     with Interruption(noting=request.in_a_child) as interruption:
         try:
             if request.in_a_child:
@@ -111,64 +124,67 @@ def execute(
             destination.discard()
 
 
-def _here(request: RunRequest, watch: Watch, destination: Destination, *, tables_kept: bool) -> Outcome:
+def _here(request: RunRequest, watch: Watch, destination: Destinations, *, tables_kept: bool) -> Outcome:
     reporter = LocalReporter(watch, request.progress)
     reporter.stage("reading the files")
     with no_search():
-        inputs = load_inputs(request.workload, request.system, request.network, request, tell=reporter.stage)
-    description = describe(inputs)
-    warnings = _opened(request, description, destination, tables_kept=tables_kept)
+        tenants = load_tenants(request, tell=reporter.stage)
+    descriptions = tuple(map(describe, tenants))
+    warnings = _opened(request, descriptions, destination, tables_kept=tables_kept)
     recorder = recorder_options(destination.directory, request.record, destination.tables)
-    played = play(request, inputs, recorder, watch, reporter)
+    played = play(request, tenants, recorder, watch, reporter)
     with _undisturbed():
-        return _saved(request, description, played, watch, destination, warnings)
+        return _saved(request, descriptions, played, watch, destination, warnings)
 
 
 def _in_a_child(
     request: RunRequest,
     watch: Watch,
-    destination: Destination,
+    destination: Destinations,
     interruption: Interruption,
     launch: Launch,
     *,
     aloud: bool,
     tables_kept: bool,
 ) -> Outcome:
-    described: list[tuple[Description, list[str]]] = []
+    described: list[tuple[Descriptions, list[str]]] = []
 
-    def open_destination(description: Description) -> tuple[Recorder, TableSink | None]:
-        warnings = _opened(request, description, destination, tables_kept=tables_kept)
-        described.append((description, warnings))
+    def open_destination(descriptions: Descriptions) -> tuple[Recorder, TableSink | None]:
+        warnings = _opened(request, descriptions, destination, tables_kept=tables_kept)
+        described.append((descriptions, warnings))
         return Recorder(destination.directory, tuple(request.record)), destination.tables
 
     supervisor = Supervisor(launch, watch, request.end, request.progress, interruption, open_destination, aloud=aloud)
     played = supervisor.run()
-    ((description, warnings),) = described
-    return _saved(request, description, played, watch, destination, warnings)
+    ((descriptions, warnings),) = described
+    return _saved(request, descriptions, played, watch, destination, warnings)
 
 
-def _opened(request: RunRequest, description: Description, destination: Destination, *, tables_kept: bool) -> list[str]:
+def _opened(
+    request: RunRequest, descriptions: Descriptions, destination: Destinations, *, tables_kept: bool
+) -> list[str]:
     """Warn of what the inputs make doubtful, and open the destination; the warnings."""
-    warnings = list(description.warnings)
-    if request.output is None and description.asked_to_observe and not tables_kept:
+    warnings = list(dict.fromkeys(words for each in descriptions for words in each.warnings))
+    first = descriptions[0]
+    if request.output is None and first.asked_to_observe and not tables_kept:
         warnings.append("what the network file observes is lost at the end: no output folder was named")
     for warning in warnings:
         _LOG.warning("%s", warning)
-    destination.open(records=bool(request.record) or description.observes)
+    destination.open(records=bool(request.record) or first.observes)
     return warnings
 
 
 def _saved(
     request: RunRequest,
-    description: Description,
+    descriptions: Descriptions,
     played: Played,
     watch: Watch,
-    destination: Destination,
+    destination: Destinations,
     warnings: list[str],
 ) -> Outcome:
     for warning in played.warnings:
         _LOG.warning("%s", warning)
-    result, not_saved = save(request, description, played, watch, destination, [*warnings, *played.warnings])
+    result, not_saved = save_all(request, descriptions, played, watch, destination, [*warnings, *played.warnings])
     if not_saved is not None and played.error is not None:
         not_saved = ResultsNotSaved(f"{not_saved}; the run had stopped: {played.error}")
     return Outcome(result, not_saved or played.error)

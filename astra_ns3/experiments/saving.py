@@ -24,9 +24,10 @@ from astra_ns3.experiments.request import RunRequest
 from astra_ns3.experiments.result import Files, Result
 from astra_ns3.experiments.run_tables import collective_table, npu_table, switch_table
 from astra_ns3.experiments.store import RunFolder
+from astra_ns3.experiments.tables import Table
 from astra_ns3.experiments.watch import Watch
 from astra_ns3.network.parquet import ParquetTables, reason_of
-from astra_ns3.network.records import RoleTimes
+from astra_ns3.network.records import RoleTimes, RunRecords
 
 
 class Destination:
@@ -73,11 +74,13 @@ class Destination:
         except OSError:
             return []  # somebody has removed the folder; what can't be written there is told
 
-    def finish(self, document: dict[str, Any], texts: dict[str, str]) -> tuple[Result, ResultsNotSaved | None]:
-        """Write ``texts`` and run.json, if there is an output folder, and return the result.
+    def finish(self, document: dict[str, Any], tables: Sequence[Table]) -> tuple[Result, ResultsNotSaved | None]:
+        """Write ``tables`` and run.json, if there is an output folder, and return the result.
 
         What can't be written whole stays, as far as it fits, in the temporary folder, which the error names.
         """
+        texts = {table.name: table.text() for table in tables}
+        document["files"] = sorted({*texts, *self.recorded(), RUN_FILE})
         failures = dict(self._tables.failures) if self._tables is not None else {}
         if self._folder is None:
             error = ResultsNotSaved(_not_written(failures)) if failures else None
@@ -135,22 +138,24 @@ def save(
     request: RunRequest,
     description: Description,
     played: Played,
+    records: RunRecords,
     watch: Watch,
     destination: Destination,
     warnings: list[str],
 ) -> tuple[Result, ResultsNotSaved | None]:
-    """Write the run's files and return it, with why they could not be written, if so."""
+    """Write the files of a run, or of a tenant, and return it, with why they could not be written, if so.
+
+    ``records``: what of ``played`` is the tenant's. Ports belong to all tenants, and are not among its files.
+    """
     tables = [
-        *astra_sim_tables(played.records, request.run_name),
-        npu_table(played.records),
-        collective_table(played.records),
-        switch_table(played.switch_ports),
-        *flow_tables(played.records.flows),
+        *astra_sim_tables(records, request.run_name),
+        npu_table(records),
+        collective_table(records),
+        *([switch_table(played.switch_ports)] if description.tenant is None else []),
+        *flow_tables(records.flows),
         *foreseen_tables(description.foreseen),
     ]
     if "layers" in request.record:
-        destination.write_layers(played.records.roles)
-    texts = {table.name: table.text() for table in tables}
-    document = run_document(request, description, played, watch, warnings)
-    document["files"] = sorted({*texts, *destination.recorded(), RUN_FILE})
-    return destination.finish(document, texts)
+        destination.write_layers(records.roles)
+    document = run_document(request, description, played, records, watch, warnings)
+    return destination.finish(document, tables)

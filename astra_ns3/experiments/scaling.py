@@ -21,9 +21,7 @@ def joint_scales(scale: float, comm_scale: float, compute_scale: float) -> tuple
 
 def scaled_apart(workload: Workload, comm_scale: float, compute_scale: float) -> list[str]:
     """A warning if the factors change which of communication and computation counts in ``workload``."""
-    passes = [
-        part for layer in workload.layers for part in (layer.forward, layer.input_gradient, layer.weight_gradient)
-    ]
+    passes = [part for layer in workload.layers for part in layer.passes.values()]
     if not any(part.compute_ns for part in passes) or not any(part.bytes for part in passes):
         return []
     return told_apart(workload.source, comm_scale, compute_scale)

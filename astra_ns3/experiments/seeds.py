@@ -15,10 +15,12 @@ from typing import Any
 from astra_ns3.errors import AstraNs3Error, InputError, Interrupted, ResultsNotSaved
 from astra_ns3.experiments.isolated.interruption import Interruption
 from astra_ns3.experiments.replacing import RUN_FILE
-from astra_ns3.experiments.request import LARGEST_SEED, RunRequest
+from astra_ns3.experiments.request import RunRequest
 from astra_ns3.experiments.run import Outcome, execute
 from astra_ns3.experiments.store import SEEDS_FORMAT, RunFolder
+from astra_ns3.network.backends import abilities_of
 from astra_ns3.network.parquet import reason_of
+from astra_ns3.scenario.tenant import LARGEST_SEED
 
 SEEDS_FORMAT_VERSION = 1
 _RUN_LOGGER = "astra_ns3.experiments.run"
@@ -156,7 +158,7 @@ def _document(
 
 def _held_fixed(first: Document) -> list[str]:
     """What chance could draw and the files fix, so that all seeds have it in common; ``first``: a run's run.json."""
-    if first.get("backend") != "ns3":
+    if not abilities_of(first.get("backend")).drawn_paths:
         return []
     network = first["network"]
     transports = network.get("transports") or [network["transport"]]

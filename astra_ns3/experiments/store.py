@@ -29,10 +29,13 @@ from astra_ns3.experiments.replacing import (
     whole_run,
 )
 from astra_ns3.experiments.run_tables import COLLECTIVES, NPUS, SWITCH
+from astra_ns3.experiments.tenants_table import TENANTS
 from astra_ns3.network.recorded import RECORDED_TABLES
 
 FORMAT = "astra-ns3 run"
 """What run.json says it is."""
+SCENARIO_FORMAT = "astra-ns3 scenario"
+"""What it says where it tells of several tenants, whose results lie in folders beside it."""
 SEEDS_FORMAT = "astra-ns3 seeds"
 """What it says where it tells of the runs of several seeds, which lie in folders beside it."""
 RESULT_FILES = (
@@ -46,9 +49,15 @@ RESULT_FILES = (
     GOODPUT,
     MEMORY,
     EXPERTS,
+    TENANTS,
     *(table.file for table in (*RECORDED_TABLES, LAYERS)),
     RUN_FILE,
 )
+
+
+def tenant_folder(output: Path, name: str) -> Path:
+    """Where the results of a tenant lie below the output folder of its run."""
+    return output / f"tenant-{name}"
 
 
 class RunFolder:
@@ -182,7 +191,7 @@ def _files_of_run(folder: Path) -> list[str]:
     listed: list[str] = []
     try:
         content = json.loads((whole_run(folder) / RUN_FILE).read_text(encoding="utf-8"))
-        if content["format"] == FORMAT:
+        if content["format"] in (FORMAT, SCENARIO_FORMAT):
             listed = [name for name in content["files"] if isinstance(name, str)]
     except (OSError, ValueError, KeyError, TypeError):
         listed = []

@@ -10,12 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from astra_ns3.collectives.schedule import Schedule
-from astra_ns3.config.network.packet_network import NetworkConfig
 from astra_ns3.experiments.expected import ExpectedPlay
 from astra_ns3.experiments.inputs import Inputs
 from astra_ns3.network.plan import NetworkPlan
 from astra_ns3.topology.paths import path
-from astra_ns3.transport.roce import window_bytes
+from astra_ns3.transport.transport import Transport
 
 MOST_PATHS = 256
 """Of so many pairs, spread over all, the mean length of a path is taken."""
@@ -31,34 +30,27 @@ _Numbers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Cutting:
-    """How a transport cuts messages; ``window_bytes`` 0: as much as there is.
+class Served:
+    """A transport, and the dimensions whose messages it carries: the highest in which sender and receiver differ."""
 
-    ``dimensions``: those whose messages it carries, by the highest dimension in which sender and receiver differ.
-    ``queue_pairs``: between two NPUs, at most; ``parts``: of each message, that are cut into packets by themselves.
-    """
-
-    kind: str
+    transport: Transport
     dimensions: frozenset[int]
-    payload_bytes: int
-    window_bytes: int
-    queue_pairs: int = 1
-    parts: int = 1
 
     def packets(self, bytes: _Numbers) -> _Numbers:
         """Of messages of these sizes, shape ``(messages,)``; parts are equal to one byte and never empty."""
-        if self.parts == 1:
-            return -(-bytes // self.payload_bytes)
-        parts = np.minimum(bytes, self.parts)
+        payload = self.transport.payload_bytes
+        if self.transport.message_parts == 1:
+            return -(-bytes // payload)
+        parts = np.minimum(bytes, self.transport.message_parts)
         shorter, longer = bytes // parts, bytes % parts
-        return longer * -(-(shorter + 1) // self.payload_bytes) + (parts - longer) * -(-shorter // self.payload_bytes)
+        return longer * -(-(shorter + 1) // payload) + (parts - longer) * -(-shorter // payload)
 
 
 @dataclass
 class Carried:
     """What one transport carries in all passes; inside a host, that is nothing."""
 
-    cutting: Cutting
+    by: Served
     packets: int = 0
     """When every message begins a new one."""
     full_packets: float = 0.0
@@ -74,34 +66,33 @@ class Carried:
     @property
     def queue_pairs(self) -> int:
         """That are opened between the pairs if all of these send as many messages."""
-        cutting = self.cutting
-        each = -(-self.messages * cutting.parts // max(len(self.pairs), 1))
-        return len(self.pairs) * min(cutting.queue_pairs, each)
+        transport = self.by.transport
+        each = -(-self.messages * transport.message_parts // max(len(self.pairs), 1))
+        return len(self.pairs) * min(transport.queue_pairs, each)
 
 
 def carried(inputs: Inputs, passes: int) -> list[Carried]:
     """What each transport carries; none without packets."""
-    network = inputs.packets
-    if network is None:
+    plan = inputs.packets
+    if plan is None:
         return []
-    sums = [Carried(cutting) for cutting in _cuttings(inputs, network)]
+    sums = [Carried(each) for each in _served(plan)]
     for play in inputs.expected(passes).plays:
         for each in sums:
             _carry(inputs, play, each)
     for each, (_, pairs) in zip(sums, joined_pairs(inputs, passes), strict=True):
         each.pairs = pairs
-        each.links = _mean_links(inputs, pairs)
+        each.links = _mean_links(plan, pairs)
     return sums
 
 
-def joined_pairs(inputs: Inputs, passes: int) -> list[tuple[str, _Numbers]]:
-    """Each kind of transport with the pairs that it joins, as in ``Carried.pairs``; none without packets."""
-    network = inputs.packets
-    if network is None:
+def joined_pairs(inputs: Inputs, passes: int) -> list[tuple[Transport, _Numbers]]:
+    """Each transport with the pairs that it joins, as in ``Carried.pairs``; none without packets."""
+    plan = inputs.packets
+    if plan is None:
         return []
-    served = _served(network)
     npus = len(inputs.graph.npu_host)
-    found: dict[str, list[_Numbers]] = {kind: [] for kind in served}
+    found: list[tuple[Served, list[_Numbers]]] = [(served, []) for served in _served(plan)]
     known: set[tuple[int, int]] = set()
     for play in inputs.expected(passes).plays:
         key = id(play.schedule), id(play.groups)
@@ -109,11 +100,11 @@ def joined_pairs(inputs: Inputs, passes: int) -> list[tuple[str, _Numbers]]:
             continue
         known.add(key)
         for chunk in _in_groups(inputs, play, _between(play.schedule)):
-            for kind, dimensions in served.items():
-                own = chunk.own(dimensions)
-                found[kind].append((chunk.sender * npus + chunk.receiver)[own])
+            for served, pairs in found:
+                own = chunk.own(served.dimensions)
+                pairs.append((chunk.sender * npus + chunk.receiver)[own])
     none = np.zeros(0, dtype=np.int64)
-    return [(kind, _distinct(np.concatenate([none, *pairs]), npus)) for kind, pairs in found.items()]
+    return [(served.transport, _distinct(np.concatenate([none, *pairs]), npus)) for served, pairs in found]
 
 
 def _carry(inputs: Inputs, play: ExpectedPlay, sums: Carried) -> None:
@@ -121,10 +112,10 @@ def _carry(inputs: Inputs, play: ExpectedPlay, sums: Carried) -> None:
     schedule = play.schedule
     if not schedule.messages:
         return
-    between, of_pair = _sums_of_pairs(schedule, play.bytes, sums.cutting)
+    between, of_pair = _sums_of_pairs(schedule, play.bytes, sums.by)
     totals = np.zeros(len(of_pair))
     for chunk in _in_groups(inputs, play, between):
-        own = chunk.own(sums.cutting.dimensions)
+        own = chunk.own(sums.by.dimensions)
         totals += [float((own * each[chunk.chosen]).sum()) for each in of_pair]
     sums.packets += play.count * round(totals[0])
     sums.full_packets += play.count * totals[1]
@@ -132,16 +123,16 @@ def _carry(inputs: Inputs, play: ExpectedPlay, sums: Carried) -> None:
     sums.largest_packets = max(sums.largest_packets, round(totals[0]))
 
 
-def _sums_of_pairs(schedule: Schedule, bytes: int, cutting: Cutting) -> tuple[_Numbers, list[npt.NDArray[Any]]]:
+def _sums_of_pairs(schedule: Schedule, bytes: int, served: Served) -> tuple[_Numbers, list[npt.NDArray[Any]]]:
     """Who sends to whom, as in :func:`_between`; packets, bytes over those of a packet, and messages of each pair."""
     if schedule.rotation is not None:
         # Rank by rank, in whose order the pairs are: laid out, all rows may be more than memory holds.
-        found = [_sums_of_pairs(schedule.sent_by(rank), bytes, cutting) for rank in range(schedule.ranks)]
+        found = [_sums_of_pairs(schedule.sent_by(rank), bytes, served) for rank in range(schedule.ranks)]
         sums = zip(*(of_pair for _, of_pair in found), strict=True)
         return np.concatenate([between for between, _ in found]), [np.concatenate(each) for each in sums]
     sizes = schedule.message_bytes(bytes)
     between, place = np.unique(_places(schedule), return_inverse=True)
-    counted = cutting.packets(sizes), sizes / cutting.payload_bytes, np.ones_like(sizes)
+    counted = served.packets(sizes), sizes / served.transport.payload_bytes, np.ones_like(sizes)
     return between, [np.bincount(place, weights=each) for each in counted]
 
 
@@ -207,51 +198,27 @@ def highest_dimension(sender: _Numbers, receiver: _Numbers, dimensions: Sequence
     return highest
 
 
-def _mean_links(inputs: Inputs, pairs: _Numbers) -> float:
+def _mean_links(plan: NetworkPlan, pairs: _Numbers) -> float:
     """Over ``pairs``, or over some spread evenly among them; with a single switch no path is looked for."""
-    graph = inputs.graph
+    graph = plan.graph
     if graph.switches <= 1 or not len(pairs):
         return _DIRECT_LINKS
-    assert isinstance(inputs.plan, NetworkPlan)
-    tables = inputs.plan.tables
     if len(pairs) > MOST_PATHS:
         places = np.arange(MOST_PATHS) * _GOLDEN_RATIO % 1.0 * len(pairs)
         pairs = pairs[places.astype(np.int64)]
     hosts = graph.npu_host
     ends = [divmod(pair, len(hosts)) for pair in pairs.tolist()]
-    lengths = [len(path(graph, tables, hosts[sender], hosts[receiver])) for sender, receiver in ends]
+    lengths = [len(path(graph, plan.tables, hosts[sender], hosts[receiver])) for sender, receiver in ends]
     return sum(lengths) / len(lengths)
 
 
-def _served(network: NetworkConfig) -> dict[str, frozenset[int]]:
-    """The dimensions that each kind of transport serves."""
+def _served(plan: NetworkPlan) -> list[Served]:
+    """Every transport with the dimensions that it serves."""
+    network = plan.config
     each = network.transports or (network.transport,) * len(network.dimensions)
-    return {
-        kind: frozenset(dimension for dimension, transport in enumerate(each) if transport.kind == kind)
-        for kind in dict.fromkeys(transport.kind for transport in each)
-    }
-
-
-def _cuttings(inputs: Inputs, network: NetworkConfig) -> list[Cutting]:
-    """Every kind of transport with the dimensions that it serves."""
-    plan = inputs.plan
-    assert isinstance(plan, NetworkPlan)
-    found = []
-    for kind, dimensions in _served(network).items():
-        if kind == "tcp":
-            assert plan.tcp is not None
-            found.append(Cutting(kind, dimensions, plan.tcp.segment_bytes, plan.tcp.window_bytes))
-            continue
-        assert plan.roce is not None
-        queue_pairs = plan.roce.queue_pairs_per_pair
-        found.append(
-            Cutting(
-                kind,
-                dimensions,
-                plan.roce.payload_bytes,
-                window_bytes(plan.roce, plan.shape_of("roce")),
-                queue_pairs,
-                queue_pairs if plan.roce.split_messages else 1,
-            )
+    return [
+        Served(
+            plan.transports[kind], frozenset(number for number, transport in enumerate(each) if transport.kind == kind)
         )
-    return found
+        for kind in dict.fromkeys(transport.kind for transport in each)
+    ]

@@ -9,9 +9,7 @@ from typing import Any
 
 from astra_ns3.config.core.reading import read_text
 from astra_ns3.config.network.file import AnyNetwork
-from astra_ns3.config.network.packet_network import NetworkConfig
 from astra_ns3.config.system import SystemConfig
-from astra_ns3.config.transports.roce_control import OwnControl
 from astra_ns3.errors import InputError
 from astra_ns3.experiments.capacity import check_run_fits
 from astra_ns3.experiments.forecast import Forecast, forecast
@@ -23,7 +21,7 @@ from astra_ns3.network.registry import check_own_control
 from astra_ns3.system.intra_dimension import join_rule
 from astra_ns3.system.own_policies import find_policy, is_own
 from astra_ns3.system.policies import USUAL_POLICIES
-from astra_ns3.workload.files.registry import AnyWorkload
+from astra_ns3.workload.files.workload_formats import AnyWorkload
 
 
 @dataclass(frozen=True)
@@ -110,5 +108,4 @@ def _may_name_code(given: object) -> bool:
 
 def _has_own_code(inputs: Inputs) -> bool:
     policies = inputs.system.scheduling_policy, inputs.system.intra_dimension_scheduling
-    roce = inputs.network.roce if isinstance(inputs.network, NetworkConfig) else None
-    return any(map(is_own, policies)) or (roce is not None and isinstance(roce.congestion_control, OwnControl))
+    return any(map(is_own, policies)) or inputs.network.own_control is not None

@@ -14,9 +14,6 @@ from typing import Protocol
 from astra_ns3.collectives.schedule import Schedule
 from astra_ns3.network.floor.carried import CarriedBytes
 
-ANALYTICAL = ("analytical", "analytical-queues")
-"""Backends without packets."""
-
 
 @dataclass(frozen=True)
 class EndpointModel:

@@ -1,17 +1,24 @@
-"""The number that names a phase on every NPU: which collective, which of its chunks, which phase of the chunk.
+"""The number that names a phase on every NPU: whose it is, which collective, which of its chunks, which phase of it.
 
-Collective in the high bits, then 24 bits of chunk and 8 of phase; it stays below 2**63.
+The tenant in the highest bits, as many as the number of tenants needs (none for one), then the collective, 24 bits of
+chunk and 8 of phase; it stays below 2**63.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import numpy.typing as npt
 
+from astra_ns3.errors import InputError
+
+BITS = 63
 PHASE_BITS = 8
 CHUNK_BITS = 24
 MOST_PHASES = 1 << PHASE_BITS
 MOST_CHUNKS = 1 << CHUNK_BITS
+MOST_TENANT_BITS = 16
 
 
 def pack_instance(collective: int, chunk: int, phase: int) -> int:
@@ -38,3 +45,34 @@ def chunks_of(instances: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
 def phases_of(instances: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
     """The phase of each instance; shape ``(rows,)``."""
     return (instances & (MOST_PHASES - 1)).astype(np.int32)
+
+
+@dataclass(frozen=True)
+class TenantBits:
+    """The bits that name the tenant in the instance numbers of a run with so many ``tenants``. Raises InputError."""
+
+    tenants: int
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.tenants <= 1 << MOST_TENANT_BITS:
+            raise InputError(f"found {self.tenants} tenants, expected 1 to {1 << MOST_TENANT_BITS}")
+
+    @property
+    def shift(self) -> int:
+        """How many bits are left to the tenant's own number."""
+        return BITS - (self.tenants - 1).bit_length()
+
+    def of(self, tenant: int, own: int) -> int:
+        """Return the network's number of a tenant's ``own`` instance; raises InputError if that has too many bits."""
+        if own >> self.shift:
+            collective = unpack_instance(own)[0]
+            raise InputError(f"collective {collective} has too large a number beside {self.tenants} tenants")
+        return tenant << self.shift | own
+
+    def own(self, instance: int) -> int:
+        """Return a tenant's own number of a network's ``instance``."""
+        return instance & ((1 << self.shift) - 1)
+
+    def tenant(self, instance: int) -> int:
+        """Return whose a network's ``instance`` is."""
+        return instance >> self.shift

@@ -46,7 +46,7 @@ def transport_switches(network: NetworkConfig, graph: Graph, tables: RouteTables
 
 def _npus_by_transport(network: NetworkConfig) -> Mapping[str, list[int]]:
     """The NPUs to which NPU 0 has each of several transports."""
-    if network.tcp is None or network.roce is None or network.transports is None:
+    if network.transports is None or len(network.each_transport) == 1:
         return {}
     npus: dict[str, list[int]] = {}
     for transport, others in zip(network.transports, _nearest_others(network.dimensions), strict=True):

@@ -24,11 +24,11 @@ from astra_ns3.topology.graph import Graph, Link
 from astra_ns3.topology.paths import longest_path, slowest_path
 from astra_ns3.topology.registry import build_graph
 from astra_ns3.topology.routes import RouteTables, shortest_paths
-from astra_ns3.transport.marking import is_open, with_marking
+from astra_ns3.transport.lossless import largest_wire_bytes
+from astra_ns3.transport.marking import with_marking
 from astra_ns3.transport.network_outline import NetworkShape, SwitchShape
-from astra_ns3.transport.roce import RoceParameters, base_round_trip_ps, roce_frames, roce_line, roce_parameters
-from astra_ns3.transport.tcp import TcpParameters, tcp_parameters
-from astra_ns3.transport.tcp import base_round_trip_ps as tcp_round_trip_ps
+from astra_ns3.transport.transport import Transport
+from astra_ns3.transport.transports import transports_on
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,8 +38,8 @@ class NetworkPlan:
     ``graph``: its switches have the marking in force. ``tables``: the routes as ``topology.routing`` asks for them.
     ``longest``: the links of a shortest path of most links; ``slowest``: of one that takes as long as any.
     ``changes``: what changes and when; the graph is that before all of them, tables and numbers are those of the first
-    epoch. ``endpoint``: what NPUs spend on messages. ``shape``: the outline of all; ``shapes``: by kind of transport
-    what that travels over, where there are two. ``tcp``, ``roce``: the numbers of a transport that is used.
+    epoch. ``endpoint``: what NPUs spend on messages. ``shape``: the outline of all. ``transports``: by kind, each with
+    the outline of what it travels over.
     """
 
     config: NetworkConfig
@@ -50,17 +50,30 @@ class NetworkPlan:
     changes: tuple[Change, ...]
     endpoint: EndpointModel
     shape: NetworkShape
-    shapes: Mapping[str, NetworkShape]
-    tcp: TcpParameters | None
-    roce: RoceParameters | None
+    transports: Mapping[str, Transport]
 
     @property
-    def transports(self) -> tuple[tuple[int, str], ...]:
+    def transport_of_dimensions(self) -> tuple[tuple[int, str], ...]:
         """NPUs along each dimension, the innermost first, with the transport between those that differ in it."""
         if self.config.transports is None:
             return ((len(self.graph.npu_host), self.config.transport.kind),)
         kinds = (transport.kind for transport in self.config.transports)
         return tuple(zip(self.config.dimensions, kinds, strict=True))
+
+    @property
+    def of_packets(self) -> NetworkPlan:
+        """The plan of a network of packets."""
+        return self
+
+    @property
+    def outermost(self) -> Transport:
+        """The transport of the outermost dimension."""
+        return self.transports[self.config.transport.kind]
+
+    @property
+    def time_rounding_ps(self) -> int:
+        """Transmission times are multiples of this; 0: exact."""
+        return max(each.time_rounding_ps for each in self.transports.values())
 
     @property
     def observe(self) -> Observe:
@@ -76,10 +89,6 @@ class NetworkPlan:
         """What the analytical backends play instead; raises InputError for a topology that has no such grid."""
         return npu_grid(self.config, self.graph, self.longest)
 
-    def shape_of(self, kind: str) -> NetworkShape:
-        """What a transport travels over."""
-        return self.shapes.get(kind, self.shape)
-
 
 @dataclass(frozen=True, eq=False)
 class AnalyticalPlan:
@@ -93,6 +102,11 @@ class AnalyticalPlan:
         """A host for each NPU, and nothing between them."""
         npus = self.config.npus
         return Graph(npus, 0, (), tuple(range(npus)), ())
+
+    @property
+    def of_packets(self) -> None:
+        """None: there are no packets."""
+        return None
 
     @cached_property
     def grid(self) -> NpuGrid:
@@ -126,12 +140,11 @@ def plan_network(config: AnyNetwork, endpoint: EndpointModel | None = None, chan
     longest = longest_path(graph, tables)
     slowest = slowest_path(graph, tables, longest)
     outline = network_shape(graph, slowest)
-    shapes = transport_shapes(config, graph, tables)
-    marked = _with_marking(config, graph, tables, outline, shapes)
+    transports = transports_on(config, outline, transport_shapes(config, graph, tables))
+    marked = _with_marking(config, graph, tables, transports)
     if marked is not graph:
         graph, outline = marked, network_shape(marked, slowest)
-        shapes = transport_shapes(config, graph, tables)
-    roce = config.roce
+        transports = transports_on(config, outline, transport_shapes(config, graph, tables))
     return NetworkPlan(
         config=config,
         graph=graph,
@@ -141,9 +154,7 @@ def plan_network(config: AnyNetwork, endpoint: EndpointModel | None = None, chan
         changes=tuple(changes),
         endpoint=endpoint or EndpointModel(),
         shape=outline,
-        shapes=shapes,
-        tcp=None if config.tcp is None else tcp_parameters(config.tcp),
-        roce=None if roce is None else roce_parameters(roce, roce_line(roce, shapes.get("roce", outline))),
+        transports=transports,
     )
 
 
@@ -153,47 +164,42 @@ def _first_tables(graph: Graph, changes: Sequence[Change], weighted: bool) -> Ro
 
 
 def _with_marking(
-    config: NetworkConfig, graph: Graph, tables: RouteTables, outline: NetworkShape, shapes: Mapping[str, NetworkShape]
+    config: NetworkConfig, graph: Graph, tables: RouteTables, transports: Mapping[str, Transport]
 ) -> Graph:
     """The graph with the thresholds that the file leaves open; the same graph if it leaves none.
 
-    A switch that only TCP passes has TCP's, all others have RoCE's where there is RoCE.
+    A switch has those of the last of the transports that pass it.
     """
+    ranked = tuple(transports.values())[::-1]
     if not any(
-        is_open(config, switch, kind) or switch.ecn == "off"
-        for switch in graph.switch_configs
-        for kind in ("tcp", "roce")
+        switch.ecn == "off" or any(each.chooses_marking(switch) for each in ranked) for switch in graph.switch_configs
     ):
         return graph
-    # A switch that NPU 0 doesn't see is taken for what one like it is, RoCE's if both have such.
+    # A switch that NPU 0 doesn't see is taken for what one like it is.
     seen = transport_switches(config, graph, tables)
-    seen_by_tcp = seen.get("tcp", frozenset()) - seen.get("roce", frozenset())
     unseen = set(range(graph.switches)).difference(*seen.values())
-    like_tcp = set(shapes["tcp"].switches) - set(shapes["roce"].switches) if {"tcp", "roce"} <= shapes.keys() else set()
-    usual = "tcp" if config.roce is None else "roce"
-    round_trips = {kind: _round_trip_ps(config, shapes.get(kind, outline), kind) for kind in (usual, *shapes)}
+    all_see = len(seen) == len(ranked)
+    like = {each.kind: frozenset(each.shape.switches if all_see else ()) for each in ranked}
+    largest = largest_wire_bytes(ranked)
     ports = [port_shape(link) for link in graph.links]
     made: dict[tuple[SwitchShape, str], SwitchConfig] = {}
     found: list[SwitchConfig] = []
     for number, switch in enumerate(graph.switch_configs):
         shape = SwitchShape(switch, tuple(sorted(ports[port.link] for port in graph.ports[graph.hosts + number])))
-        only_tcp = number in seen_by_tcp or (number in unseen and shape in like_tcp)
-        key = shape, kind = shape, "tcp" if only_tcp else usual
+        passing = (
+            each
+            for each in ranked
+            if number in seen.get(each.kind, ()) or (number in unseen and shape in like[each.kind])
+        )
+        usual = next(passing, ranked[0])
+        key = shape, usual.kind
         if key not in made:
             made[key] = switch
             if switch.ecn == "off":
                 made[key] = switch.model_copy(update={"ecn": None})
-            elif is_open(config, switch, kind):
-                made[key] = with_marking(config, shape, round_trips[kind], kind)
+            elif usual.chooses_marking(switch):
+                made[key] = with_marking(shape, usual, largest)
         found.append(made[key])
     marked = copy(graph)  # with all that it has already worked out of its links
     object.__setattr__(marked, "switch_configs", tuple(found))
     return marked
-
-
-def _round_trip_ps(config: NetworkConfig, shape: NetworkShape, kind: str) -> int:
-    if kind == "roce":
-        assert config.roce is not None
-        return base_round_trip_ps(roce_frames(config.roce), shape)
-    assert config.tcp is not None
-    return tcp_round_trip_ps(tcp_parameters(config.tcp), shape)

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import Enum
 from pathlib import Path
 from typing import NamedTuple
 
 from astra_ns3.config.core.collective_kind import CollectiveKind
+from astra_ns3.config.workload import PassKind
 from astra_ns3.network.recorded import TableSink
 
 PORT_COUNTERS = (
@@ -30,19 +30,6 @@ PORT_COUNTERS = (
     "down_frames",
 )
 """What is counted at each port, in the table's order; results.md says what they are."""
-
-
-class PassKind(str, Enum):
-    """The three passes of a layer."""
-
-    FORWARD = "forward"
-    WEIGHT_GRADIENT = "weight gradient"
-    INPUT_GRADIENT = "input gradient"
-
-    __hash__ = str.__hash__  # as its text, which is what a label of somebody else's may have
-
-    def __str__(self) -> str:
-        return self.value
 
 
 class Label(NamedTuple):

@@ -10,7 +10,7 @@ from astra_ns3.config.core.compatibility import OURS, Compatibility
 from astra_ns3.config.core.model import shown
 from astra_ns3.errors import InputError, nearest
 from astra_ns3.network.api import NetworkBackend
-from astra_ns3.network.plan import AnyPlan, NetworkPlan
+from astra_ns3.network.plan import AnyPlan
 from astra_ns3.network.records import RecorderOptions
 
 #: Called with what a backend built, before the first event; its arguments are the backend's own affair.
@@ -91,8 +91,8 @@ def check_own_control(plan: AnyPlan) -> None:
     """Load or compile the user's own congestion control, if there is one; raises InputError if that fails."""
     from astra_ns3.network.ns3.own_control import check_own_control as check
 
-    if isinstance(plan, NetworkPlan) and plan.roce is not None and plan.roce.own_file:
-        check(plan.roce)
+    if plan.config.own_control is not None:
+        check(plan.config.own_control)
 
 
 def _ns3(
@@ -104,12 +104,12 @@ def _ns3(
 ) -> NetworkBackend:
     from astra_ns3.network.ns3.backend import Ns3Backend
 
-    assert isinstance(plan, NetworkPlan)
-    return Ns3Backend(plan, seed=seed, recorder=recorder, on_built=on_built)
+    assert plan.of_packets is not None
+    return Ns3Backend(plan.of_packets, seed=seed, recorder=recorder, on_built=on_built)
 
 
 def _check_ns3(plan: AnyPlan) -> None:
-    if not isinstance(plan, NetworkPlan):
+    if plan.of_packets is None:
         raise InputError("the network has no packets; use the backend 'analytical'")
     if plan.endpoint.rendezvous_bytes:
         raise InputError("the rendezvous protocol needs the backend 'analytical'")

@@ -1,4 +1,4 @@
-"""What the report and comparisons read of a run besides what pictures do: recorded tables in batches.
+"""The one reader of recorded tables of a run, and what cells of its CSV files say.
 
 A recorded table may have more rows than memory holds, so it is read a batch at a time, only the columns asked for.
 """
@@ -6,16 +6,20 @@ A recorded table may have more rows than memory holds, so it is read a batch at 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from astra_ns3.errors import InputError
-from astra_ns3.report.tables import Records, recorded
+from astra_ns3.report.tables import Records, how_to_record, recorded
 from astra_ns3.units import PS_PER_US
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 END_TO_END, NPUS, COLLECTIVES, SWITCH = "EndToEnd.csv", "npus.csv", "collectives.csv", "switch.csv"
 _ROWS_IN_A_BATCH = 65_536
@@ -24,27 +28,25 @@ Batch = Mapping[str, npt.NDArray[Any]]
 
 
 def place_of(run: Records) -> str:
-    """Where a run lies: its folder, or its name if it was not saved."""
+    """Return where a run lies: its folder, or its name if it was not saved."""
     return str(run.metadata["run_name"]) if run.folder is None else str(run.folder)
 
 
 def ps_of(microseconds: str) -> int | None:
-    """A cell of a CSV file in microseconds, which has six decimals, as whole picoseconds; None for an empty cell."""
+    """Return a CSV file's cell in microseconds, with six decimals, as whole picoseconds; None if it is empty."""
     return int(Decimal(microseconds) * PS_PER_US) if microseconds else None
 
 
 class Recorded:
-    """A recorded table of a run, read in batches."""
+    """A recorded table of a run, of which only what is asked for is read."""
 
     def __init__(self, path: Path) -> None:
-        """``path`` of a Parquet file; raises InputError if it can't be read."""
-        import pyarrow as pa
+        """``path`` of a Parquet file; raises InputError, as all that reads does, if it can't be read."""
         from pyarrow import parquet
 
-        try:
+        self._path = path
+        with self._reading():
             self._file = parquet.ParquetFile(path)
-        except (OSError, pa.ArrowException) as error:
-            raise InputError(f"{path}: cannot be read: {error}") from error
 
     @property
     def rows(self) -> int:
@@ -57,29 +59,69 @@ class Recorded:
         return list(self._file.schema_arrow.names)
 
     def batches(self, columns: Sequence[str]) -> Iterator[Batch]:
-        """The columns asked for, of some rows after the other; texts as arrays of objects."""
-        for batch in self._file.iter_batches(_ROWS_IN_A_BATCH, columns=list(columns)):
-            yield {name: np.asarray(batch.column(name).to_pandas()) for name in columns}
+        """Yield the columns asked for, of some rows after the other: whole numbers as int64, texts as objects."""
+        with self._reading():
+            for batch in self._file.iter_batches(_ROWS_IN_A_BATCH, columns=list(columns)):
+                yield {name: _array(batch.column(name).to_pandas()) for name in columns}
 
-    def whole(self, columns: Sequence[str], most_rows: int) -> dict[str, npt.NDArray[Any]]:
-        """The columns of every k-th row, k such that there are at most ``most_rows``."""
-        step, done = max(1, -(-self.rows // most_rows)), 0
+    def whole(self, columns: Sequence[str], most_rows: int | None = None) -> dict[str, npt.NDArray[Any]]:
+        """Return the columns of every k-th row, k such that there are at most ``most_rows``; of all rows if None."""
+        step, done = max(1, -(-self.rows // (most_rows or self.rows or 1))), 0
         parts: dict[str, list[npt.NDArray[Any]]] = {name: [] for name in columns}
         for batch in self.batches(columns):
             for name in columns:
                 parts[name].append(batch[name][-done % step :: step])
             done += len(batch[columns[0]])
-        return {name: np.concatenate(found) if found else np.zeros(0) for name, found in parts.items()}
+        return {name: np.concatenate(found) if found else np.zeros(0, np.int64) for name, found in parts.items()}
+
+    def tuples(self, *columns: str) -> Iterator[tuple[Any, ...]]:
+        """Yield the rows, of each the columns asked for."""
+        for batch in self.batches(columns):
+            yield from zip(*(batch[name].tolist() for name in columns), strict=True)
+
+    def texts(self, column: str) -> list[str]:
+        """Return the texts that a column knows, whether a row has them or not."""
+        with self._reading():
+            cells = self._file.read(columns=[column]).column(column).dictionary_encode().unify_dictionaries()
+            return list(cells.chunk(0).dictionary.to_pylist()) if cells.num_chunks else []
+
+    def frame(self) -> pd.DataFrame:
+        """Return all of it."""
+        with self._reading():
+            found: pd.DataFrame = self._file.read().to_pandas()
+        return found
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        """Raise InputError for a damaged file, which fails in whatever part of pyarrow reads it first."""
+        try:
+            yield
+        except Exception as error:
+            raise InputError(f"{self._path}: cannot be read: {' '.join(str(error).split())}") from error
+
+
+def _array(column: pd.Series[Any]) -> npt.NDArray[Any]:
+    found = np.asarray(column)
+    return found.astype(np.int64, copy=False) if found.dtype.kind in "iu" else found
 
 
 def table_of(run: Records, name: str) -> Recorded | None:
-    """The recorded table ``name``, as ``flows``; None if the run has none."""
+    """Return the recorded table ``name``, as ``flows``; None if the run has none."""
     path = recorded(run, name)
     return None if path is None else Recorded(path)
 
 
+def needed(run: Records, name: str) -> Recorded:
+    """Return the recorded table ``name``; raises InputError, which says how to record it, if the run has none."""
+    found = table_of(run, name)
+    if found is None:
+        where = run.folder or "this run"
+        raise InputError(f"{where}: {name} were not recorded: run again with {how_to_record(run, name)}")
+    return found
+
+
 def by_value(column: npt.NDArray[Any]) -> Iterator[tuple[Any, npt.NDArray[np.int64]]]:
-    """Each value of a column and the rows that have it, in order."""
+    """Yield each value of a column and the rows that have it, in order."""
     import pandas as pd
 
     codes, values = pd.factorize(column)

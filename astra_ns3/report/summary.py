@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from astra_ns3.network.api import ANALYTICAL
+from astra_ns3.network.backends import abilities_of
 from astra_ns3.report.alignment import aligned, clock, percent
 from astra_ns3.report.exposed_text import exposed_rows
 from astra_ns3.report.floor_text import floor_rows
@@ -88,8 +88,8 @@ def _rows(metadata: Metadata) -> list[tuple[str, str]]:
             *foreseen_rows(metadata),
             *throughput_rows(metadata),
         ]
-    statistics = metadata["statistics"]
-    counts = [name for name in _COUNTS if name in statistics and not (name == "packets" and _has_no_packets(metadata))]
+    statistics, no_packets = metadata["statistics"], not abilities_of(metadata["backend"]).packets
+    counts = [name for name in _COUNTS if name in statistics and not (name == "packets" and no_packets)]
     rows += [(name, f"{statistics[name]:,}") for name in counts]
     lost = [(name, statistics.get(name, 0)) for name in ("dropped_frames", "retransmissions", "timeouts", "pauses")]
     rows += [(name.replace("_", " "), f"{count:,}") for name, count in lost if count]
@@ -99,11 +99,6 @@ def _rows(metadata: Metadata) -> list[tuple[str, str]]:
         ("wall time", f"{clock(timing['wall_seconds'])}  ({clock(timing['setup_seconds'])} to set up)"),
         ("peak memory", f"{above} above the {idle} of the idle program"),
     ]
-
-
-def _has_no_packets(metadata: Metadata) -> bool:
-    """Whether the backend plays messages by formula."""
-    return metadata["backend"] in ANALYTICAL
 
 
 def _share(part_ps: int, whole_ps: int, npu: int) -> str:

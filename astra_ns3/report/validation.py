@@ -7,6 +7,7 @@ from typing import Any
 
 from astra_ns3.report.alignment import aligned, clock, counted
 from astra_ns3.report.foreseen_text import foreseen_rows
+from astra_ns3.transport.transports import TRANSPORTS
 from astra_ns3.units import format_bytes, format_rate, format_time
 
 
@@ -30,7 +31,7 @@ def validation_text(document: Mapping[str, Any]) -> str:
 
 
 def _of_packets(forecast: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Packets, and connections of TCP, queue pairs of RoCE, or both; nothing where messages go by formula."""
+    """Packets, and connections, queue pairs, or both; nothing where messages go by formula."""
     if "packets" not in forecast:
         return []
     counts = {"connections": forecast["connections"], "queue pairs": forecast["queue_pairs"]}
@@ -44,23 +45,15 @@ def _of_packets(forecast: Mapping[str, Any]) -> list[tuple[str, str]]:
 def _in_force(in_force: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Each transport's congestion control with its numbers, a line each, and the marking."""
     rows: list[tuple[str, str]] = []
-    if "tcp" in in_force:
-        tcp = in_force["tcp"]
-        rows.append(("TCP", f"{tcp['type_id'].removeprefix('ns3::Tcp')}, ECN {'on' if tcp['ecn'] else 'off'}"))
-        rows += [(f"  {_key(name)}", _with_unit(name, tcp[name])) for name in _TCP_NUMBERS]
-    if "roce" in in_force:
-        roce = in_force["roce"]
-        rows.append(("congestion control", f"{roce['congestion_control']}, parameters {roce['parameters']}"))
-        numbers = {**roce["control"], "cnp_interval_ps": roce["cnp_interval_ps"]}
-        numbers["minimum_rate_bps"] = roce["minimum_rate_bps"]
-        rows += [(f"  {_key(name)}", _with_unit(name, value)) for name, value in numbers.items()]
+    for kind in (kind for kind in TRANSPORTS if kind in in_force):
+        row, numbers = TRANSPORTS[kind].told(in_force[kind])
+        rows += [row, *((f"  {_key(name)}", _with_unit(name, value)) for name, value in numbers.items())]
     for row in in_force.get("ecn", []):
         kmin, kmax = format_bytes(row["kmin_bytes"]), format_bytes(row["kmax_bytes"])
         rows.append((f"ECN at {format_rate(row['rate_bps'])}", f"kmin {kmin}, kmax {kmax}, pmax {row['pmax']:g}"))
     return rows
 
 
-_TCP_NUMBERS = ("window_bytes", "segment_bytes", "min_rto_ps")
 _UNITS = {"_ps": format_time, "_bps": format_rate, "_bytes": format_bytes}
 
 

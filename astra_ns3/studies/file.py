@@ -25,11 +25,11 @@ from astra_ns3.config.core.reading import read_text
 from astra_ns3.config.core.yaml_document import parse_yaml
 from astra_ns3.config.formats.kinds import STUDY, told_apart
 from astra_ns3.errors import InputError, nearest
-from astra_ns3.experiments.request import LARGEST_SEED
 from astra_ns3.network.api import Limits
+from astra_ns3.scenario.tenant import LARGEST_SEED
 from astra_ns3.studies.columns import RESERVED, columns_of
 from astra_ns3.studies.figures.config import FigureConfig
-from astra_ns3.studies.figures.registry import FIGURE_KINDS
+from astra_ns3.studies.figures.kinds import FIGURE_KINDS
 from astra_ns3.studies.keys import is_key, why_no_key
 from astra_ns3.studies.measures import MEASURES
 from astra_ns3.units import PS_PER_SECOND

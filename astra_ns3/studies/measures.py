@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from astra_ns3.experiments.result import Result
-from astra_ns3.network.recorded import COMPLETIONS, FLOWS
+from astra_ns3.report.records import table_of
 from astra_ns3.studies.task import Measure
 from astra_ns3.units import PS_PER_US
 
@@ -42,15 +43,12 @@ class _Run:
         return self._result.rows("collectives.csv") if self.has("collectives.csv") else []
 
     @cached_property
-    def slowdowns(self) -> Any:
+    def slowdowns(self) -> npt.NDArray[np.float64]:
         """Time over ideal time of each flow of a list, or each message, that has one, sorted; empty: none is known."""
-        file = COMPLETIONS.file if self.has(COMPLETIONS.file) else FLOWS.file
-        if not self.has(file):
+        table = table_of(self._result, "completions") or table_of(self._result, "flows")
+        if table is None:
             return np.empty(0)
-        import pyarrow.parquet as pq
-
-        table = pq.read_table(self._result.file(file), columns=list(_FLOW_COLUMNS))
-        start, end, ideal = (table[name].to_numpy() for name in _FLOW_COLUMNS)
+        start, end, ideal = table.whole(_FLOW_COLUMNS).values()
         known = ideal > 0
         return np.sort((end[known] - start[known]) / ideal[known])
 

@@ -95,7 +95,7 @@ class StudyResult:
 
     def figure(self, name: str) -> Figure:
         """The figure ``name``, or ``part/name``, as a Figure of matplotlib's; raises InputError if there is none."""
-        from astra_ns3.studies.figures.drawing import drawn
+        from astra_ns3.studies.figures.kinds import drawn
 
         parts = self.expansion.parts
         known = {f"{part.name}/{figure}": (part, figure) for part in parts for figure in part.config.figures}

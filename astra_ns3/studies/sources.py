@@ -19,7 +19,7 @@ from astra_ns3.experiments.changes.documents import AnyConfig, document_of, give
 from astra_ns3.studies.changes import Change
 from astra_ns3.system.file import parse_system, read_system
 from astra_ns3.workload.files.chakra.trace import is_chakra
-from astra_ns3.workload.files.registry import read_workload
+from astra_ns3.workload.files.workload_formats import read_workload
 
 USUAL_COMPAT = "none"
 

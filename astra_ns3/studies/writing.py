@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from astra_ns3.errors import InputError, ResultsNotSaved
 from astra_ns3.experiments.tables import inert
-from astra_ns3.studies.figures.drawing import written
+from astra_ns3.studies.figures.kinds import written
 from astra_ns3.studies.file import figure_file
 from astra_ns3.studies.page import Picture, page
 from astra_ns3.studies.result import StudyResult

@@ -12,7 +12,7 @@ group {00, 10} starts c and {00, 01} then d, NPU 01 may choose d for {01, 11}, a
 
 That nothing deadlocks is proved in docs/architecture.md. It rests on two things besides: a chunk is appended only when
 each role in its communicator has issued it (``system/layer.py``), and the programs don't wait for each other in a
-circle (``workload/deadlock.py``).
+circle (``playing/dry_run/deadlock.py``).
 """
 
 from __future__ import annotations

@@ -33,9 +33,9 @@ from astra_ns3.system.launch_order import LaunchOrder
 from astra_ns3.system.launches import ScheduleNumbers
 from astra_ns3.system.matching import Matching
 from astra_ns3.system.messages import Messages
+from astra_ns3.system.mismatched_collectives import MismatchedCollectives
 from astra_ns3.system.observer import NpuObserver
 from astra_ns3.system.request import CollectiveRequest, Handle, MessageRequest
-from astra_ns3.system.stand_ins import StandIns
 from astra_ns3.system.start_jitter import StartJitter
 from astra_ns3.system.task import Collective, Task
 from astra_ns3.units import PS_PER_NS
@@ -90,8 +90,8 @@ class SystemLayer:
         self.launches = LaunchBuffer(network)
         launch = self.launches.launch
         self._messages = messages(network, schedules, self._history, self._message_done, journal, launch=launch)
-        self._stand_ins = StandIns(self._maker) if compatibility.collectives_by_number_alone else None
-        self._tolerates = None if self._stand_ins is None else self._stand_ins.tolerates
+        self._mismatched = MismatchedCollectives(self._maker) if compatibility.collectives_by_number_alone else None
+        self._tolerates = None if self._mismatched is None else self._mismatched.tolerates
         self._one_order = not compatibility.every_npu_orders_its_chunks
         self._barrier = PhaseBarrier() if compatibility.phase_barrier else None
         self._matchings: dict[Communicator | None, Matching] = {}
@@ -107,7 +107,7 @@ class SystemLayer:
     @property
     def plays_alike(self) -> bool:
         """Whether nothing is decided, and nobody asks, of each NPU by itself but of those that are observed."""
-        apart = self._stand_ins, self._barrier, self._jitter, self._watcher, self._journal
+        apart = self._mismatched, self._barrier, self._jitter, self._watcher, self._journal
         return all(reason is None for reason in apart) and isinstance(self._messages, Messages)
 
     @property
@@ -216,8 +216,8 @@ class SystemLayer:
     def phase_done(self, npu: int, instance: int, time_ps: int) -> None:
         """``npu`` finished a phase of a chunk: on to its next one, and start what waited for the slot."""
         task = self._tasks.get(instance)
-        if self._stand_ins is not None:
-            task = self._stand_ins.task(npu, instance) or task
+        if self._mismatched is not None:
+            task = self._mismatched.task(npu, instance) or task
         if task is None:
             self._messages.phase_done(npu, instance, time_ps)
         elif self._barrier is None:
@@ -292,8 +292,8 @@ class SystemLayer:
         collective.held.clear()
 
     def _begin(self, collective: Collective, npu: int, now_ps: int) -> None:
-        stand_in = None if self._stand_ins is None else self._stand_ins.of(npu, collective)
-        for task in (stand_in or collective).first_tasks:
+        own = None if self._mismatched is None else self._mismatched.of(npu, collective)
+        for task in (own or collective).first_tasks:
             self._enter(npu, task, now_ps)
 
     def _new_queues(self) -> list[DimensionQueue]:
@@ -375,8 +375,8 @@ class SystemLayer:
             self._history.end(collective.index, time_ps)
             for task in collective.tasks():
                 del self._tasks[task.instance]
-            if self._stand_ins is not None:
-                self._stand_ins.forget(collective)
+            if self._mismatched is not None:
+                self._mismatched.forget(collective)
         collective.members_left -= 1
         if not collective.members_left:
             self._forget(collective)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Set
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from astra_ns3.collectives.uneven import Parts
 from astra_ns3.config.core.collective_kind import CollectiveKind
@@ -75,24 +74,25 @@ class Handle:
 
 
 class Joint:
-    """The handles of several NPUs for what they do in step, one each; ``left`` of them aren't done. ``holder``: whose
-    it is."""
+    """The handles of several NPUs for what they do in step, one each; ``left`` of them aren't done. ``number``: of
+    what their program posts, from 0 on."""
 
-    __slots__ = ("handles", "holder", "left")
+    __slots__ = ("handles", "left", "number")
 
-    def __init__(self, handles: list[Handle], holder: Any) -> None:
+    def __init__(self, handles: list[Handle], number: int) -> None:
         self.handles = handles
-        self.holder = holder
-        self.left = sum(not handle.done for handle in handles)
+        self.number = number
+        self.left = 0
         for handle in handles:
             handle.joint = self
+            self.left += not handle.done
 
-    def part(self, npus: Set[int], holder: Any) -> Joint:
-        """Those of ``npus`` are another's from now on."""
-        other = Joint([handle for handle in self.handles if handle.npu in npus], holder)
-        self.handles = [handle for handle in self.handles if handle.npu not in npus]
-        self.left -= other.left
-        return other
+    def split(self, group_of: Mapping[int, int], groups: int) -> list[Joint]:
+        """Return a joint for each of so many groups; ``group_of``: of each NPU."""
+        handles: list[list[Handle]] = [[] for _ in range(groups)]
+        for handle in self.handles:
+            handles[group_of[handle.npu]].append(handle)
+        return [Joint(each, self.number) for each in handles]
 
 
 def group_words(request: CollectiveRequest | MessageRequest) -> str:

@@ -1,1 +1,1 @@
-"""Transports as numbers: what a configuration means, what a packet takes on the wire, what cannot work."""
+"""Transports: what their keys come to on a network, what a packet takes on the wire, what cannot work."""

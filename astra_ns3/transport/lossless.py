@@ -2,28 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable
+from math import ceil
 
-from astra_ns3.config.network.packet_network import NetworkConfig
+from astra_ns3.config.topology.switch import PfcConfig
 from astra_ns3.errors import InputError
-from astra_ns3.transport.network_outline import NetworkShape, SwitchShape
-from astra_ns3.transport.roce import port_headroom_bytes, roce_frames
-from astra_ns3.transport.wire import frame_bytes, wire_bytes
-from astra_ns3.units import format_rate
+from astra_ns3.transport.network_outline import NetworkShape, PortShape, SwitchShape
+from astra_ns3.transport.transport import Transport
+from astra_ns3.units import PS_PER_SECOND, format_rate
 
-_TCP_PRIORITY = 0
+PAUSE_WIRE_BYTES = 84
+"""A pause frame: 64 bytes (IEEE 802.3, 31B), preamble and gap."""
+FRAMES_IN_FLIGHT = 3
+"""One that the switch's own port is sending when the pause is due, one that the sender can't stop, and one more while
+the sender makes up its mind (IEEE 802.1Q allows it about two frame times)."""
 
 
-def largest_frame_bytes(network: NetworkConfig) -> int:
+def largest_frame_bytes(transports: Iterable[Transport]) -> int:
     """The largest frame that any transport sends, as a buffer holds it."""
-    tcp = 0 if network.tcp is None else frame_bytes(network.tcp.mtu_bytes)
-    return max(tcp, 0 if network.roce is None else roce_frames(network.roce).largest_frame_bytes)
+    return max(each.largest_frame_bytes for each in transports)
 
 
-def largest_wire_bytes(network: NetworkConfig) -> int:
+def largest_wire_bytes(transports: Iterable[Transport]) -> int:
     """The largest frame that any transport sends, preamble and gap counted."""
-    tcp = 0 if network.tcp is None else wire_bytes(network.tcp.mtu_bytes)
-    return max(tcp, 0 if network.roce is None else roce_frames(network.roce).largest_wire_bytes)
+    return max(each.largest_wire_bytes for each in transports)
+
+
+def headroom_bytes(rate_bps: int, delay_ps: int, largest_wire_bytes: int) -> int:
+    """What can still arrive at a port after it decided to pause its sender, rounded up.
+
+    The pause waits for a frame being sent and travels; the sender ends the frame it sends; what is on the line arrives:
+    two delays' worth of bits, three frames and the pause frame itself.
+    """
+    on_the_line = -(-2 * delay_ps * rate_bps // (8 * PS_PER_SECOND))
+    return on_the_line + FRAMES_IN_FLIGHT * largest_wire_bytes + PAUSE_WIRE_BYTES
+
+
+def port_headroom_bytes(pfc: PfcConfig, port: PortShape, largest_wire_bytes: int) -> int:
+    """Headroom of each lossless priority of a port: as given, by a factor of rate x delay, or the exact sum."""
+    if pfc.headroom_bytes is not None:
+        return pfc.headroom_bytes
+    if pfc.headroom_factor is not None:
+        return ceil(pfc.headroom_factor * (port.rate_bps * port.delay_ps // (8 * PS_PER_SECOND)))
+    return headroom_bytes(port.rate_bps, port.delay_ps, largest_wire_bytes)
 
 
 def lossless_bytes(switch: SwitchShape, largest_wire_bytes: int) -> int:
@@ -35,9 +56,9 @@ def lossless_bytes(switch: SwitchShape, largest_wire_bytes: int) -> int:
     return len(pfc.priorities) * sum(each)
 
 
-def check_lossless(network: NetworkConfig, shape: NetworkShape) -> None:
+def check_lossless(transports: Collection[Transport], shape: NetworkShape) -> None:
     """Raise InputError if a switch has no room for a frame beside what PFC keeps, or would never let one in."""
-    largest, on_line = largest_frame_bytes(network), largest_wire_bytes(network)
+    largest, on_line = largest_frame_bytes(transports), largest_wire_bytes(transports)
     for switch in shape.switches:
         size, needed = switch.config.buffer_bytes, lossless_bytes(switch, on_line)
         if needed and needed + largest > size:
@@ -45,16 +66,8 @@ def check_lossless(network: NetworkConfig, shape: NetworkShape) -> None:
                 f"key 'topology.switch.buffer': {size} bytes are less than the {needed} that headroom and reserve of "
                 f"{len(switch.ports)} ports take, and a frame of {largest}: raise buffer, or give pfc.headroom"
             )
-        for priority, frame in _frames(network):
-            _check_entrance(switch, priority, frame, on_line)
-
-
-def _frames(network: NetworkConfig) -> Iterator[tuple[int, int]]:
-    """Priority and bytes of the largest data frame of each transport."""
-    if network.tcp is not None:
-        yield _TCP_PRIORITY, frame_bytes(network.tcp.mtu_bytes)
-    if network.roce is not None:
-        yield network.roce.priority, roce_frames(network.roce).largest_frame_bytes
+        for each in transports:
+            _check_entrance(switch, each.priority, each.largest_frame_bytes, on_line)
 
 
 def _check_entrance(switch: SwitchShape, priority: int, frame: int, largest_wire_bytes: int) -> None:

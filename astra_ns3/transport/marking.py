@@ -10,10 +10,10 @@ before pauses.
 
 from __future__ import annotations
 
-from astra_ns3.config.network.packet_network import NetworkConfig
 from astra_ns3.config.topology.switch import EcnConfig, EcnRate, SwitchConfig
-from astra_ns3.transport.lossless import largest_wire_bytes, lossless_bytes
+from astra_ns3.transport.lossless import lossless_bytes
 from astra_ns3.transport.network_outline import SwitchShape
+from astra_ns3.transport.transport import Transport
 from astra_ns3.units import PS_PER_SECOND
 
 STEP_BYTES, STEP_RATE_BPS = 30_000, 10 * 10**9
@@ -24,26 +24,15 @@ UNDERFLOW_SHARE = 7
 """Of rate x round trip a seventh keeps the line busy."""
 
 
-def is_open(network: NetworkConfig, switch: SwitchConfig, kind: str) -> bool:
-    """Whether the program chooses the thresholds of that switch, which a transport of that kind passes."""
-    if switch.ecn is None:
-        return kind == "roce" and network.roce is not None and network.roce.congestion_control.needs_ecn
-    return switch.ecn == "scaled"
+def with_marking(switch: SwitchShape, transport: Transport, largest_wire_bytes: int) -> SwitchConfig:
+    """The switch with thresholds for the rates of its ports and that transport.
 
-
-def with_marking(network: NetworkConfig, switch: SwitchShape, round_trip_ps: int, kind: str) -> SwitchConfig:
-    """The switch with thresholds for the rates of its ports and the transport of that kind.
-
-    ``round_trip_ps``: the longest on the idle network.
+    ``largest_wire_bytes``: of any frame on the network.
     """
-    rates = sorted({port.rate_bps for port in switch.ports})
-    roce = network.roce if kind == "roce" else None
-    priority = 0 if roce is None else roce.priority
-    step = roce is None or roce.congestion_control.kind == "dctcp"
     entries = []
-    for rate_bps in rates:
-        most = queue_before_pause(switch, rate_bps, largest_wire_bytes(network), priority)
-        ecn = _thresholds(rate_bps, round_trip_ps, most, step=step)
+    for rate_bps in sorted({port.rate_bps for port in switch.ports}):
+        most = queue_before_pause(switch, rate_bps, largest_wire_bytes, transport.priority)
+        ecn = _thresholds(rate_bps, transport.base_round_trip_ps, most, step=transport.marks_at_a_step)
         entries.append(EcnRate.model_construct(**dict(ecn), rate_bps=rate_bps))
     return switch.config.model_copy(update={"ecn": tuple(entries)})
 

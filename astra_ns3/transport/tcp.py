@@ -2,12 +2,35 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar
 
+import numpy as np
+
+from astra_ns3.config.network.packet_network import NetworkConfig
+from astra_ns3.config.transports.base import TransportKeys
 from astra_ns3.config.transports.tcp import TcpTransport
 from astra_ns3.errors import InputError
 from astra_ns3.transport.network_outline import NetworkShape, SwitchShape
-from astra_ns3.transport.wire import frame_bytes, segments, tcp_packet_bytes, transmission_ps, wire_bytes
+from astra_ns3.transport.transport import (
+    Frames,
+    SharedByFlows,
+    Sizes,
+    Told,
+    Transport,
+    TransportCosts,
+    WaysOfMessages,
+)
+from astra_ns3.transport.wire import (
+    ETHERNET_HEADER_AND_FCS_BYTES,
+    PREAMBLE_AND_GAP_BYTES,
+    frame_bytes,
+    segments,
+    tcp_packet_bytes,
+    transmission_ps,
+    wire_bytes,
+)
 from astra_ns3.units import PS_PER_MS, format_bytes, format_time
 
 DCTCP = "Dctcp"
@@ -76,20 +99,6 @@ def tcp_parameters(transport: TcpTransport) -> TcpParameters:
         connect_retries=transport.connect_retries,
         data_retries=transport.data_retries,
     )
-
-
-def check_tcp(transport: TcpTransport, shape: NetworkShape) -> list[str]:
-    """Warnings about numbers that can't be meant, each one line.
-
-    Raises InputError for combinations that are impossible. Model limits: the round trip is that of one full segment
-    over the longest path of an idle network, the longest queue that of all other NPUs' windows at one port.
-    """
-    parameters = tcp_parameters(transport)
-    _check_buffers(parameters, shape)
-    warnings = [*_timer_warnings(parameters, shape), *_window_warnings(parameters, shape)]
-    for switch in shape.switches:
-        warnings += _ecn_warnings(parameters, switch)
-    return list(dict.fromkeys(warnings))
 
 
 def base_round_trip_ps(parameters: TcpParameters, shape: NetworkShape) -> int:
@@ -189,3 +198,89 @@ def _ecn_warnings(parameters: TcpParameters, switch: SwitchShape) -> list[str]:
             "packets are dropped before any is marked"
         )
     return warnings
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Tcp(Transport):
+    """ns-3's TCP, as the rest of the program asks for it."""
+
+    kind: ClassVar[str] = "tcp"
+    costs: ClassVar[TransportCosts] = TransportCosts(
+        seconds_per_packet=13.5e-6,
+        seconds_per_link=0.2e-6,
+        seconds_per_pair=200e-6,
+        seconds_per_message=2.5e-6,
+        slowdown=0.4,
+        pairs_in_cache=4_000,
+        messages_that_share=4,
+        bytes_per_pair=17_000,  # two idle sockets of 8.4 KB
+        bytes_in_flight=1_000,  # headers, tags, the sender's list of segments; ns-3's packets hold no payload here
+    )
+    marks_at_enqueue: ClassVar[bool] = True
+    pauses_watched: ClassVar[bool] = False
+
+    keys: TcpTransport
+    parameters: TcpParameters
+
+    @classmethod
+    def on(cls, keys: TransportKeys, shape: NetworkShape) -> Tcp:
+        """Return TCP with these keys on a network; raises InputError for what no socket could do."""
+        assert isinstance(keys, TcpTransport)
+        parameters = tcp_parameters(keys)
+        return cls(
+            keys=keys,
+            shape=shape,
+            parameters=parameters,
+            base_round_trip_ps=base_round_trip_ps(parameters, shape),
+            largest_frame_bytes=frame_bytes(parameters.mtu_bytes),
+            largest_wire_bytes=wire_bytes(parameters.mtu_bytes),
+            packet_wire_bytes=wire_bytes(tcp_packet_bytes(parameters.segment_bytes, timestamps=parameters.timestamps)),
+            answer_wire_bytes=wire_bytes(tcp_packet_bytes(0, timestamps=parameters.timestamps)),
+            payload_bytes=parameters.segment_bytes,
+            window_bytes=parameters.window_bytes,
+            acknowledged=parameters.acknowledged,
+            marks_at_a_step=True,
+        )
+
+    def frames(self, sizes: Sizes) -> Frames:
+        """Return full segments, then what is left."""
+        rest = sizes % self.payload_bytes
+        headers = tcp_packet_bytes(0, timestamps=self.parameters.timestamps)
+        last = np.maximum(rest + headers + ETHERNET_HEADER_AND_FCS_BYTES + PREAMBLE_AND_GAP_BYTES, wire_bytes(0))
+        whole = sizes // self.payload_bytes, np.full_like(sizes, self.packet_wire_bytes)
+        return [whole, ((rest > 0).astype(np.int64), last)]
+
+    def check(self, network: NetworkConfig, largest_wire_bytes: int) -> list[str]:
+        """Return warnings about numbers that can't be meant; raises InputError for what is impossible.
+
+        Model limits: the round trip is that of one full segment over the longest path of an idle network, the longest
+        queue that of all other NPUs' windows at one port.
+        """
+        parameters, shape = self.parameters, self.shape
+        _check_buffers(parameters, shape)
+        warnings = [*_timer_warnings(parameters, shape), *_window_warnings(parameters, shape)]
+        for switch in shape.switches:
+            warnings += _ecn_warnings(parameters, switch)
+        return list(dict.fromkeys(warnings))
+
+    def in_force(self) -> dict[str, Any]:
+        """Return every number as plain data."""
+        return asdict(self.parameters)
+
+    @staticmethod
+    def told(numbers: Mapping[str, Any]) -> Told:
+        """Return the congestion control, and the numbers that decide most."""
+        control, ecn = numbers["type_id"].removeprefix("ns3::Tcp"), "on" if numbers["ecn"] else "off"
+        return ("TCP", f"{control}, ECN {ecn}"), {name: numbers[name] for name in _TOLD}
+
+    def native(self, posting_ps: int, ways: WaysOfMessages) -> Mapping[str, bool | int | float | str]:
+        """Return all numbers."""
+        return self.in_force()
+
+    def shared_by_flows(self) -> SharedByFlows | None:
+        """Return the connection of two NPUs."""
+        remedy = "transport: {kind: roce, queue_pairs: per-message} gives each a queue pair"
+        return SharedByFlows("TCP connection", remedy)
+
+
+_TOLD = ("window_bytes", "segment_bytes", "min_rto_ps")

@@ -1,1 +1,1 @@
-"""Training loops, and the driver that runs them on every NPU."""
+"""Describes workloads: models, training loops, files, generators, computing and memory as numbers. Plays nothing."""

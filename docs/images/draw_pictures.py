@@ -21,7 +21,7 @@ from astra_ns3.config.core.document import Document
 from astra_ns3.config.model.file import parse_model_file
 from astra_ns3.config.network.packet_network import parse_network
 from astra_ns3.experiments.request import RECORDABLE
-from astra_ns3.report.plots.registry import KINDS
+from astra_ns3.report.pictures.kinds import IN_FILES
 from astra_ns3.system.file import parse_system
 from astra_ns3.workload.files.astra_sim import parse_workload
 from astra_ns3.workload.models.workload import ModelWorkload
@@ -102,7 +102,7 @@ def train(folder: Path) -> astra_ns3.Result:
 
 def draw(folder: Path, result: astra_ns3.Result, beside: list[astra_ns3.Result], only: str = "") -> None:
     """Write a file for each kind of which ``result`` has the tables, or for one."""
-    for kind in KINDS:
+    for kind in IN_FILES:
         if only in ("", kind.name) and not kind.missing(result):
             options: dict[str, Any] = {"beside": beside} if kind.name == "bandwidth" else {}
             figure = getattr(result.plot, kind.name)(title="", **options)

@@ -16,7 +16,7 @@ from PIL import Image
 
 import astra_ns3
 from astra_ns3.config.network.packet_network import parse_network
-from astra_ns3.report.plots.style import BLUE, GREEN, ORANGE, PURPLE, SKY
+from astra_ns3.report.figures.style import BLUE, GREEN, ORANGE, PURPLE, SKY
 from astra_ns3.system.file import parse_system
 
 HERE = Path(__file__).resolve().parent

@@ -1,6 +1,6 @@
 """A training loop of one's own: gradient accumulation. accumulate.txt, a workload, names it on its first line."""
 
-from astra_ns3.workload.steps import MOVE, WEIGHT_GRADIENT
+from astra_ns3.playing.loops.steps import MOVE, WEIGHT_GRADIENT
 
 PASSES_PER_UPDATE = 4
 

@@ -53,6 +53,13 @@ def changed_tree(recipe: Recipe, repository: Path, folder: Path) -> None:
         (folder / path).write_text(text, encoding="utf-8")
 
 
+@pytest.mark.parametrize(("row", "most"), [("transport", 4), ("backend", 2)])
+def test_what_comes_next_edits_few_files(row: str, most: int) -> None:
+    """Of a backend the registry and one file besides."""
+    (recipe,) = (recipe for recipe in RECIPES if recipe.row == row)
+    assert len(recipe.lines) <= most
+
+
 @pytest.mark.parametrize("recipe", RECIPES, ids=[recipe.row.replace(" ", "-") for recipe in RECIPES])
 def test_an_addition_takes_the_files_that_the_table_names_and_no_other(
     recipe: Recipe, repository: Path, tmp_path: Path

@@ -36,19 +36,48 @@ FLOORS = {
     "collectives": 6,
     "topology": 6,
     "transport": 6,
+    "workload": 6,
     "network": 7,
     "network.door": 8,
     "network.ns3": 9,
     "network.analytical": 9,
     "network.registry": 10,
     "system": 8,
-    "workload": 9,
+    "playing": 9,
     "report": 10,
+    "scenario": 10,
     "experiments": 11,
     "studies": 12,
     "": 13,
     "cli": 14,
     "__main__": 15,
+}
+# Inside these rooms a folder may import folders of a lower floor, and itself.
+FLOORS_INSIDE = {
+    "workload": {
+        "computing": 0,
+        "experts": 0,
+        "graphs": 0,
+        "grids": 0,
+        "training": 0,
+        "loops": 1,
+        "memory": 1,
+        "models": 1,
+        "files": 2,
+        "generators": 3,
+    },
+    "playing": {
+        "drivers": 0,
+        "programs": 0,
+        "slowdown": 0,
+        "dry_run": 1,
+        "flows": 1,
+        "graphs": 2,
+        "player": 2,
+        "training": 2,
+        "loops": 3,
+        "converting": 4,
+    },
 }
 ALLOWED_BESIDE = {
     ("units", "errors"),
@@ -84,6 +113,11 @@ def room_of(module: str) -> str:
     return two if two in FLOORS else "".join(parts[:1])
 
 
+def folder_of(module: str) -> str:
+    """'astra_ns3.workload.files.simai' -> 'files'; '' for the room itself."""
+    return "".join(module.split(".")[2:3])
+
+
 def imported_names(source: str) -> Iterator[str]:
     """Every absolute name that the source imports, also inside functions; `from a import b` gives 'a.b'."""
     for node in ast.walk(ast.parse(source)):
@@ -113,6 +147,10 @@ def upward_imports(sources: Sources) -> list[str]:
         room = room_of(module)
         for target in sorted(imported):
             beside = room_of(target)
+            if room == beside and room in FLOORS_INSIDE:
+                floors, folder, other = FLOORS_INSIDE[room], folder_of(module), folder_of(target)
+                if folder != other and floors[other] >= floors[folder]:
+                    wrong.append(f"{module} imports {target}")
             if room == beside or (room, beside) in ALLOWED_BESIDE:
                 continue
             if FLOORS[beside] >= FLOORS[room] or room not in PRIVATE_TO.get(beside, {room}):
@@ -132,6 +170,12 @@ def test_every_room_has_a_floor() -> None:
     assert rooms <= FLOORS.keys(), "a new room needs a floor here and a line in docs/architecture.md"
 
 
+def test_every_folder_of_these_rooms_has_a_floor() -> None:
+    modules = [module for module in package_sources() if room_of(module) in FLOORS_INSIDE]
+    folders = {(room_of(module), folder_of(module)) for module in modules if folder_of(module)}
+    assert folders == {(room, folder) for room, floors in FLOORS_INSIDE.items() for folder in floors}
+
+
 def test_imports_point_down() -> None:
     assert upward_imports(package_sources()) == []
 
@@ -143,7 +187,13 @@ def test_imports_point_down() -> None:
         ("astra_ns3.config.core.model", "from astra_ns3.config.system import SystemConfig"),
         ("astra_ns3.system.layer", "import astra_ns3.network.ns3.backend"),
         ("astra_ns3.network.analytical.backend", "import astra_ns3.network.ns3.build"),
-        ("astra_ns3.workload.driver", "from astra_ns3.network.registry import create_backend"),
+        ("astra_ns3.playing.loops.training_driver", "from astra_ns3.network.registry import create_backend"),
+        ("astra_ns3.workload.loops.loop_kinds", "from astra_ns3.system.communicator import Communicator"),
+        ("astra_ns3.workload.memory.stage", "from astra_ns3.playing.training.places import Places"),
+        ("astra_ns3.workload.graphs.chain", "from astra_ns3.workload.files.chakra.trace import ChakraTrace"),
+        ("astra_ns3.workload.models.changes", "import astra_ns3.workload.memory.stage"),
+        ("astra_ns3.playing.player.programs_driver", "from astra_ns3.playing.loops.loops import Loop"),
+        ("astra_ns3.playing.graphs.counted", "def f():\n    from astra_ns3.playing.player import tape"),
         ("astra_ns3.report.tables", "def f():\n    from astra_ns3.experiments import run"),
     ],
 )

@@ -167,6 +167,37 @@ def test_what_would_help_is_told_as_less_time(tmp_path: Path) -> None:
         assert f"{100 * saved_ps / found.time_ps:.1f}% less time" in line
 
 
+_CLOSED_WINDOW = {"kind": "roce", "congestion_control": "static-window", "window": "20KB"}
+_ACKNOWLEDGED = {"kind": "roce", "congestion_control": "none", "completion": "acknowledged"}
+
+
+@pytest.mark.parametrize(
+    ("transport", "delay", "size", "within"),
+    [
+        (_CLOSED_WINDOW, "5us", 1_000_000, 0.02),  # a round trip of propagation for each window
+        (_ACKNOWLEDGED, "5us", 4_000, 0.02),
+        ({"kind": "tcp", "window": "0.5MB"}, "50us", 1_000_000, 0.05),
+        ({"kind": "roce", "congestion_control": "none"}, "500ns", 1_000_000, 0.02),  # lines alone
+    ],
+)
+def test_what_faster_lines_would_save_is_about_what_they_save(
+    transport: dict[str, Any], delay: str, size: int, within: float
+) -> None:
+    def played(rate: str) -> astra_ns3.Result:
+        link = {"rate": rate, "delay": delay}
+        topology = {"kind": "single-switch", "npus": 4, "link": link, "switch": {"buffer": "64MB"}}
+        return astra_ns3.run(
+            workload=parse_workload(f"MICRO\n1\nlayer -1 0 NONE 0 0 NONE 0 0 ALLREDUCE {size} 0", "one"),
+            system=small_system(),
+            network=parse_network({"topology": topology, "transport": transport}),
+            record=["timeline", "accounts"],
+        )
+
+    slow, fast = played("100Gbps"), played("200Gbps")
+    said = dict(explain(slow).what_ifs).get("with lines twice as fast", 0) / slow.finish_ps
+    assert said == pytest.approx(1 - fast.finish_ps / slow.finish_ps, abs=within)
+
+
 def test_without_records_it_says_what_would_tell_more(tmp_path: Path) -> None:
     found = explain(run(tmp_path, 1, record=[]))
     assert (found.segments, found.slowest) == ((), ())

@@ -13,14 +13,16 @@ from oracles.causal_chain import CausalChain
 from soak.explained import explained, problems_of_explanation
 from support import chakra_bytes as raw
 from support.small_graphs import system_of
-from support.small_run import small_system
+from support.small_run import small_run, small_system
 
 import astra_ns3
 from astra_ns3.experiments.request import RunRequest
 from astra_ns3.experiments.run import execute
+from astra_ns3.report.explanation.causes import Causes
 from astra_ns3.report.explanation.path import critical_path
 from astra_ns3.report.explanation.run_tables import Tables
-from astra_ns3.report.explanation.segment import COMPUTE, MESSAGE, WORK, Segment
+from astra_ns3.report.explanation.segment import COMPUTE, ENDPOINT, MESSAGE, PHASE, WORK, Segment
+from astra_ns3.workload.files.astra_sim import parse_workload
 
 RUNS = 60
 """A third of a second of CPU time each; ``python -m soak.explained`` plays a thousand."""
@@ -100,6 +102,53 @@ def test_hosts_and_collectives_that_are_graphs_are_on_the_chain(tmp_path: Path) 
     ]
     assert (chain[-1].kind, chain[-1].time_ps) == (COMPUTE, 2 * US)
     assert [link.time_ps for link in chain if link.kind != MESSAGE] == [3 * US, 1 * US, 4 * US, 2 * US]
+
+
+ROUND_A_ROOT = """\
+# collective: all_reduce
+# ranks: 3
+# blocks: 3
+sender,receiver,step,first_block,block_count,reduces,wait_step
+2,1,0,0,2,0,-1
+1,2,0,2,1,0,-1
+1,0,1,0,2,0,0
+2,0,2,2,1,1,0
+0,1,3,0,3,0,2
+0,2,3,0,3,0,2
+"""
+"""Rank 0 reduces the smaller message alone, which comes first and is the second that it handles."""
+
+
+def test_a_message_that_came_early_is_handled_behind_the_one_of_the_step_before(tmp_path: Path) -> None:
+    """The chain has each message's own cost: 10 ns for the one that was not reduced, then 3 ns more for the other."""
+    (tmp_path / "root.csv").write_text(ROUND_A_ROOT, encoding="utf-8")
+    network = tmp_path / "network.yml"
+    network.write_text("topology: [ Switch ]\nnpus_count: [ 3 ]\nbandwidth: [ 50.0 ]\nlatency: [ 500.0 ]\n")
+    keys = {"all-reduce-implementation": f"file:{tmp_path / 'root.csv'}", "preferred-dataset-splits": 1}
+    result = astra_ns3.run(
+        workload=parse_workload("DATA\n1\none -1 0 NONE 0 0 NONE 0 5 ALLREDUCE 1500000 0\n", "one"),
+        system=small_system(**keys),
+        network=network,
+        backend="analytical",
+        record=["timeline", "flows"],
+        output=tmp_path / "out",
+    )
+    assert problems_of_explanation(result) == []
+    chain = critical_path(Tables(result))
+    around = [ENDPOINT, MESSAGE] * 2
+    assert [link.kind for link in chain] == [COMPUTE, *around, ENDPOINT, ENDPOINT, MESSAGE, ENDPOINT]
+    assert [link.time_ps for link in chain if link.kind == ENDPOINT] == [10_000, 10_000, 10_000, 13_000, 10_000]
+
+
+def test_all_causes_can_be_tried_where_no_message_was_recorded(tmp_path: Path) -> None:
+    """A walk that leads nowhere asks for the last cause of everything."""
+    result = astra_ns3.run(**small_run(), record=["timeline"], output=tmp_path / "out")
+    tables = Tables(result)
+    causes = Causes(tables)
+    ends = [Causes.over(tables, phase) for phase in range(len(result.phases))]
+    handled = [cause.event for end in ends for cause in causes.of(end)]
+    links = [link.kind for event in handled for cause in causes.of(event) for link in cause.links]
+    assert links == [PHASE] * len(ends) != []
 
 
 def test_the_oracle_finds_what_is_wrong_with_a_chain(tmp_path: Path) -> None:

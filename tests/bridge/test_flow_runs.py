@@ -20,9 +20,8 @@ from astra_ns3.experiments.result import Result
 from astra_ns3.network.api import Limits
 from astra_ns3.report.comparison.compare import compare
 from astra_ns3.report.explanation.explain import explain
-from astra_ns3.report.plots.drawing import drawn
-from astra_ns3.report.plots.kind import Choice
-from astra_ns3.report.plots.registry import KINDS, kind_of
+from astra_ns3.report.pictures.kind import Choice
+from astra_ns3.report.pictures.kinds import IN_FILES, kind_of
 from astra_ns3.report.timeline.timeline import left_out
 from astra_ns3.workload.files.flows.reading import read_flows
 
@@ -228,15 +227,15 @@ def test_tables_of_training_loops_are_told_to_be_without_effect_and_nothing_advi
     )
     told = "is a list of flows; without effect on it: --record timeline, --record layers"
     assert [line for line in result.metadata["warnings"] if told in line]
-    advice = " ".join([*left_out(result), explain(result).text(), *(kind.advice(result) for kind in KINDS)])
+    advice = " ".join([*left_out(result), explain(result).text(), *(kind.advice(result) for kind in IN_FILES)])
     assert "--record flows" in advice
     assert "timeline" not in advice
     assert "layers" not in advice
     assert "2 of 2 delivered" in explain(result).text()
-    without = {kind.name for kind in KINDS if not kind.suits(result)}
+    without = {kind.name for kind in IN_FILES if not kind.suits(result)}
     assert without == {"layers", "exposed", "timeline", "bandwidth", "memory"}
     with pytest.raises(InputError, match="'layers' shows nothing of a list of flows"):
-        drawn(kind_of("layers"), result, Choice())
+        kind_of("layers").drawn(result, Choice())
     with pytest.raises(InputError, match="a list of flows has no passes, collectives or critical path"):
         explain(result, iteration=0)
 
@@ -263,6 +262,6 @@ def test_the_accounts_of_flows_are_drawn_of_all_and_of_the_slowest(tmp_path: Pat
         output=tmp_path / "run",
         isolated=True,
     )
-    (axes,) = drawn(kind_of("accounts"), result, Choice()).axes
+    (axes,) = kind_of("accounts").drawn(result, Choice()).axes
     assert [label.get_text() for label in axes.get_yticklabels()] == ["all messages", "slowest 1%"]
     assert "of flow 0, at" in explain(result).text()

@@ -18,9 +18,9 @@ from astra_ns3.config.formats.logical_topology import read_logical_topology
 from astra_ns3.config.formats.remote_memory import read_remote_memory
 from astra_ns3.config.graph_workload import NodeKind
 from astra_ns3.errors import InputError
+from astra_ns3.playing.graphs.memory_accesses import MemoryAccesses
 from astra_ns3.report.astra_sim_lines import astra_sim_lines
 from astra_ns3.workload.files.chakra.writer import write_chakra
-from astra_ns3.workload.graphs.memory import MemoryAccesses
 
 NETWORK = "topology: [ Switch ]\nnpus_count: [ 4 ]\nbandwidth: [ 50.0 ]\nlatency: [ 500.0 ]\n"
 GROUPS = {"1": (0, 1), "2": (2, 3)}

@@ -11,9 +11,9 @@ from support.pages import ROOT, text_of
 
 from astra_ns3.config.core.compatibility import OURS
 from astra_ns3.experiments.expected import expected_run
+from astra_ns3.playing.training.making import training_programs
+from astra_ns3.playing.training.model_summary import summary_of
 from astra_ns3.system.file import parse_system
-from astra_ns3.workload.models.summary import summary_of
-from astra_ns3.workload.training.making import training_programs
 
 SCRIPT: dict[str, Any] = run_path(str(ROOT / "benchmarks" / "models.py"), run_name="benchmark")
 SLOW = (

@@ -12,10 +12,10 @@ import astra_ns3
 from astra_ns3.config.core.compatibility import OURS
 from astra_ns3.config.network.packet_network import parse_network
 from astra_ns3.experiments.expected import expected_run
+from astra_ns3.playing.training.making import training_programs
+from astra_ns3.playing.training.model_summary import summary_of
 from astra_ns3.workload.models.changes import changed
-from astra_ns3.workload.models.summary import summary_of
 from astra_ns3.workload.models.workload import ModelWorkload, read_model
-from astra_ns3.workload.training.making import training_programs
 
 FOLDER = Path(__file__).resolve().parents[2] / "inputs" / "workload" / "models"
 FILES = sorted(file.stem for file in FOLDER.glob("*.yaml"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 from support.star_network import star
 
+from astra_ns3.config.network.packet_network import NetworkConfig, parse_network
 from astra_ns3.errors import BackendError
 from astra_ns3.network.api import EndpointModel
 from astra_ns3.network.door import session as door
@@ -20,6 +22,13 @@ from astra_ns3.network.ns3.backend import Ns3Backend
 from astra_ns3.network.plan import plan_network
 from astra_ns3.network.recorded import COMPLETIONS, FLOWS, NODES, OPERATIONS, PHASES, RECORDED_TABLES, Column
 from astra_ns3.network.records import PORT_COUNTERS, RecorderOptions
+from astra_ns3.transport.transport import Transport, WaysOfMessages
+from astra_ns3.transport.transports import TRANSPORTS
+
+
+def on_transport(network: NetworkConfig, kind: str) -> NetworkConfig:
+    """The same network over a transport with its defaults."""
+    return parse_network({**network.document(), "transport": kind})
 
 
 def test_a_field_that_the_struct_lacks_is_refused_with_the_nearest() -> None:
@@ -28,13 +37,39 @@ def test_a_field_that_the_struct_lacks_is_refused_with_the_nearest() -> None:
 
 
 def test_a_nested_part_refuses_unknown_fields_too() -> None:
-    with pytest.raises(AttributeError, match="TcpParameters has no field 'mtuByte'"):
-        Description().part("tcp", {"mtuByte": 1500})
+    with pytest.raises(AttributeError, match="EndpointParameters has no field 'delayps'"):
+        Description().part("endpoint", {"delayps": 1500})
 
 
 def test_an_array_of_other_numbers_is_refused() -> None:
     with pytest.raises(TypeError, match="array of int64"):
         Description().set(links=np.zeros(3, dtype=np.int64))
+
+
+@pytest.mark.parametrize("kind", ["tcp", "roce"])
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda numbers: numbers.pop("window_bytes"), "'window_bytes' is missing"),
+        (lambda numbers: numbers.update(colour=1), "'colour' is unknown"),
+        (lambda numbers: numbers.update(acknowledged=2), "'acknowledged' is 2, expected 0 to 1"),
+        (lambda numbers: numbers.update(window_bytes="all"), "'window_bytes' is of another kind"),
+    ],
+)
+def test_a_transport_reads_each_number_once_and_names_what_it_lacks(
+    kind: str, change: Callable[[dict[str, Any]], object], message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    native = TRANSPORTS[kind].native
+
+    def changed(transport: Transport, posting_ps: int, ways: WaysOfMessages) -> dict[str, Any]:
+        numbers = dict(native(transport, posting_ps, ways))
+        change(numbers)
+        return numbers
+
+    monkeypatch.setattr(TRANSPORTS[kind], "native", changed)
+    with pytest.raises(BackendError, match=f"transport {kind}: {message}") as caught:
+        Ns3Backend(plan_network(on_transport(star(2), kind)))
+    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -83,15 +118,17 @@ def test_the_counters_of_a_port_are_those_of_cpp() -> None:
 
 
 def test_the_columns_of_recorded_tables_are_those_of_cpp() -> None:
-    backend = Ns3Backend(plan_network(star(2)))
-    session: door.Session = vars(backend)["_session"]
-    native = {
-        session.GetRecordTableName(table): {
-            session.GetRecordColumnName(table, column) for column in range(session.CountRecordColumns(table))
+    native: dict[str, set[str]] = {}
+    for kind in TRANSPORTS:
+        backend = Ns3Backend(plan_network(on_transport(star(2), kind)))
+        session: door.Session = vars(backend)["_session"]
+        native |= {
+            session.GetRecordTableName(table): {
+                session.GetRecordColumnName(table, column) for column in range(session.CountRecordColumns(table))
+            }
+            for table in range(session.CountRecordTables())
         }
-        for table in range(session.CountRecordTables())
-    }
-    backend.close()
+        backend.close()
     of_python = {OPERATIONS.name, PHASES.name, NODES.name, COMPLETIONS.name}
     expected = {table.name: set(table.recorded) for table in RECORDED_TABLES if table.name not in of_python}
     assert native == expected

@@ -13,7 +13,7 @@ from support.trace import read_trace
 import astra_ns3
 from astra_ns3.config.network.packet_network import parse_network
 from astra_ns3.experiments.request import RECORDABLE
-from astra_ns3.report.plots.registry import KINDS
+from astra_ns3.report.pictures.kinds import IN_FILES
 from astra_ns3.report.timeline.timeline import write_timeline
 from astra_ns3.workload.files.astra_sim import parse_workload
 
@@ -53,7 +53,7 @@ def result(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 
 def test_every_picture_that_the_tables_allow_is_drawn_without_a_warning(result: astra_ns3.Result) -> None:
-    drawn = [kind.name for kind in KINDS if not kind.missing(result)]
+    drawn = [kind.name for kind in IN_FILES if not kind.missing(result)]
     assert {"layers", "exposed", "timeline", "utilisation", "queues", "rates", "completion", "bandwidth"} <= set(drawn)
     for name in drawn:
         with warnings.catch_warnings():

@@ -20,11 +20,11 @@ from astra_ns3.config.network.packet_network import parse_network
 from astra_ns3.config.training_plan import Exchange
 from astra_ns3.config.workload import Layer, Pass, Workload
 from astra_ns3.errors import InputError
+from astra_ns3.playing.converting.unrolled import UnrolledLoop
+from astra_ns3.playing.training.making import training_programs
 from astra_ns3.workload.files.chakra.trace import read_chakra
 from astra_ns3.workload.files.chakra.writer import write_chakra
-from astra_ns3.workload.graphs.unrolled import UnrolledLoop
 from astra_ns3.workload.models.workload import ModelWorkload
-from astra_ns3.workload.training.making import training_programs
 
 ALL_REDUCE, ALL_TO_ALL = CollectiveKind.ALL_REDUCE, CollectiveKind.ALL_TO_ALL
 UPDATE_NS = 13

@@ -12,8 +12,8 @@ from support.many_networks import system_for
 
 import astra_ns3
 from astra_ns3.config.network.packet_network import parse_network
+from astra_ns3.playing.converting.conversion import Unrolling, convert
 from astra_ns3.workload.files.chakra.trace import read_chakra
-from astra_ns3.workload.files.conversion import Unrolling, convert
 from astra_ns3.workload.models.workload import ModelWorkload, read_model
 
 MODEL = """kind: transformer

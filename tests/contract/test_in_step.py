@@ -15,10 +15,10 @@ from astra_ns3.network.api import EndpointModel
 from astra_ns3.network.plan import plan_network
 from astra_ns3.network.records import RecorderOptions, RunRecords
 from astra_ns3.network.registry import create_backend
+from astra_ns3.playing.player.programs_driver import ProgramsDriver
+from astra_ns3.playing.training.making import training_programs
 from astra_ns3.system.layer import SystemLayer
 from astra_ns3.system.request import CollectiveRequest, Handle
-from astra_ns3.workload.programs_driver import ProgramsDriver
-from astra_ns3.workload.training.making import training_programs
 from astra_ns3.workload.training.schedules import SCHEDULES
 
 PARAMETERS = 2_880

@@ -15,7 +15,7 @@ from astra_ns3.workload.files.astra_sim import parse_workload
 PARTS = """from astra_ns3.collectives.registry import lookup
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.topology.graph import Graph, Link
-from astra_ns3.workload.loops import data_parallel
+from astra_ns3.playing.loops.loops import data_parallel
 
 
 def ring(ranks):

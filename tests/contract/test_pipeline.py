@@ -17,8 +17,8 @@ from astra_ns3.network.parquet import ParquetTables
 from astra_ns3.network.plan import plan_network
 from astra_ns3.network.records import RecorderOptions, RunRecords
 from astra_ns3.network.registry import create_backend
+from astra_ns3.playing.loops.training_driver import TrainingDriver
 from astra_ns3.system.messages import INVITATION_BYTES
-from astra_ns3.workload.driver import TrainingDriver
 
 NPUS, BATCHES, BYTES = 4, 3, 20_000
 

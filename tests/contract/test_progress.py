@@ -15,7 +15,7 @@ from astra_ns3.network.api import EndpointModel, Limits
 from astra_ns3.network.plan import plan_network
 from astra_ns3.network.records import RecorderOptions
 from astra_ns3.network.registry import create_backend
-from astra_ns3.workload.driver import TrainingDriver
+from astra_ns3.playing.loops.training_driver import TrainingDriver
 
 ROCE = {"kind": "roce", "congestion_control": "none"}
 LOSSY = {**ROCE, "reliability": {"kind": "go-back-0"}}

@@ -13,6 +13,7 @@ from support.star_network import Played, Row, by_hand, play
 
 import astra_ns3
 from astra_ns3.config.network.packet_network import NetworkConfig, parse_network, read_network
+from astra_ns3.config.transports.tcp import TcpTransport
 
 MIXED = NETWORKS / "hier-mixed.yaml"
 G = 10**9
@@ -42,9 +43,10 @@ def test_inside_a_node_a_message_takes_the_time_of_roce() -> None:
 
 def test_between_nodes_a_message_takes_the_time_of_tcp() -> None:
     mixed = read_network(MIXED)
-    assert mixed.tcp is not None
+    tcp = mixed.transport_of(TcpTransport)
+    assert tcp is not None
     played = one(mixed, 1, 4)
-    assert played.done_ps(4) == one(with_transport(mixed, transport=mixed.tcp.document()), 1, 4).done_ps(4)
+    assert played.done_ps(4) == one(with_transport(mixed, transport=tcp.document()), 1, 4).done_ps(4)
     assert opened(played) == (1, 0)
 
 

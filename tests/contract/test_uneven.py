@@ -21,9 +21,9 @@ from astra_ns3.network.api import EndpointModel
 from astra_ns3.network.plan import plan_network
 from astra_ns3.network.records import RecorderOptions
 from astra_ns3.network.registry import create_backend
+from astra_ns3.playing.loops.training_driver import TrainingDriver
 from astra_ns3.system.communicator import Communicator
 from astra_ns3.system.uneven import most_bytes
-from astra_ns3.workload.driver import TrainingDriver
 from astra_ns3.workload.models.workload import ModelWorkload
 
 BACKENDS = [("ns3", "tcp"), ("ns3", "roce"), ("analytical", "tcp"), ("analytical-queues", "tcp")]

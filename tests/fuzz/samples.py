@@ -270,7 +270,7 @@ TRACE_WORDS = ("trace", "trace", "trace", "trace.2.et", "alone.json", "text", "g
 PARTS = """from astra_ns3.collectives.registry import lookup
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.topology.graph import Graph, Link
-from astra_ns3.workload.steps import FORWARD, WEIGHT_GRADIENT
+from astra_ns3.playing.loops.steps import FORWARD, WEIGHT_GRADIENT
 
 
 def on_built(context):

@@ -109,8 +109,8 @@ def read_books(context: Any) -> Books:
         frames=int(pool.CountFrames()),
         telemetry=int(pool.CountTelemetry()),
         trails=int(pool.CountTrails()),
-        roce_frames=int(session.roceFrames),
-        busy_queue_pairs=int(session.busyQueuePairs),
+        roce_frames=int(session.framesUnderWay),
+        busy_queue_pairs=int(session.busyPairs),
     )
 
 

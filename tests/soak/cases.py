@@ -8,6 +8,8 @@ from typing import Any
 
 from astra_ns3.config.network.packet_network import NetworkConfig
 from astra_ns3.config.topology.routing import ROUTING_KINDS
+from astra_ns3.config.transports.roce import RoceTransport
+from astra_ns3.config.transports.tcp import TcpTransport
 from astra_ns3.topology.graph import Graph
 from astra_ns3.topology.ports import all_ports, port_name
 from astra_ns3.topology.registry import build_graph
@@ -129,11 +131,11 @@ def _observe(draw: Draw, graph: Graph, config: NetworkConfig) -> Drawn:
         utilisation=draw.pick(["all"], draw.sample(ports, 2)),
         pcap=draw.sample(ports, 2),
     )
-    if config.roce is not None:
+    if config.transport_of(RoceTransport) is not None:
         made |= draw.some(
             0.1, queue_pairs=["rate", "window", "alpha", "retransmissions", "cnps"], queue_pair_interval="5us"
         )
-    if config.tcp is not None:
+    if config.transport_of(TcpTransport) is not None:
         made |= draw.some(0.1, connections=["congestion_window", "rtt", "retransmissions", "timeouts"])
     return made
 

@@ -76,10 +76,11 @@ def run_to_explain(seed: int, folder: Path, *, share: float) -> RunRequest | Non
     options: dict[str, Any] = case.job["options"]
     if options["compat"] == "none" and draw.chance(0.3):
         options = options | {"compat": draw.pick("simai", "astra-sim-1.0", "astra-sim-2")}
-    case = replace(case, job={**case.job, "system": system, "options": options})
-    write_files(case, folder)
     messages = draw.pick((), ("flows",), ("flows",), ("accounts",))
     backend = draw.pick("ns3", "ns3", "analytical", "analytical-queues")
+    system |= draw.some(0.5, **{"reduction-bytes-per-ns": draw.pick(20, 1000)})  # so that messages differ in their cost
+    case = replace(case, job={**case.job, "system": system, "options": options})
+    write_files(case, folder)
     request = request_of(case, folder, share=share)
     return replace(request, record=("timeline", *messages), backend=_able(case, backend), isolated=False)
 

@@ -22,14 +22,14 @@ from astra_ns3.config.core.yaml_document import parse_yaml
 from astra_ns3.config.model.file import parse_model_file
 from astra_ns3.config.workload import Workload
 from astra_ns3.experiments.expected import expected_run
+from astra_ns3.playing.loops.loop_programs import Programs
+from astra_ns3.playing.programs.role_programs import RolePrograms
+from astra_ns3.playing.training.making import training_programs
 from astra_ns3.system.file import parse_system
 from astra_ns3.workload.files.astra_sim import parse_workload
 from astra_ns3.workload.files.simai import is_simai, parse_simai
-from astra_ns3.workload.loops import LAYER_POLICIES, SIMAI_LOOPS, TEXT_LOOPS
+from astra_ns3.workload.loops.loop_kinds import LAYER_POLICIES, SIMAI_LOOPS, TEXT_LOOPS
 from astra_ns3.workload.models.workload import ModelWorkload
-from astra_ns3.workload.programs import Programs
-from astra_ns3.workload.role_programs import RolePrograms
-from astra_ns3.workload.training.making import training_programs
 from astra_ns3.workload.training.schedules import SCHEDULES
 from soak import models
 from soak.case import REPOSITORY

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from astra_ns3.experiments.request import RunRequest
+from astra_ns3.playing.converting.conversion import Unrolling, as_graphs
 from astra_ns3.system.file import parse_system
 from astra_ns3.workload.files.chakra.trace import read_chakra
 from astra_ns3.workload.files.chakra.writer import write_chakra
-from astra_ns3.workload.files.conversion import Unrolling, as_graphs
-from astra_ns3.workload.files.registry import AnyWorkload, read_workload
+from astra_ns3.workload.files.workload_formats import AnyWorkload, read_workload
 from soak.case import Case, network_of
 from soak.jobs import read_text
 

@@ -10,12 +10,14 @@ from pathlib import Path
 from astra_ns3.config.network.file import read_network_file
 from astra_ns3.config.network.packet_network import NetworkConfig
 from astra_ns3.config.transports.roce import RoceTransport
+from astra_ns3.config.transports.tcp import TcpTransport
 from astra_ns3.errors import InputError
 from astra_ns3.topology.graph import Graph
 from astra_ns3.topology.registry import build_graph
 from astra_ns3.topology.routes import shortest_paths
+from astra_ns3.transport.lossless import port_headroom_bytes
 from astra_ns3.transport.network_outline import PortShape
-from astra_ns3.transport.roce import port_headroom_bytes, roce_frames
+from astra_ns3.transport.roce.parameters import roce_frames
 from soak.case import Case, network_of, write_files
 
 _IN_ORDER = ("ecmp", "pinned")
@@ -64,20 +66,22 @@ def _traits_of(case: Case) -> Traits:
         config = network if isinstance(network, NetworkConfig) else read_network_file(network).network
         assert isinstance(config, NetworkConfig)
         graph = build_graph(config.topology)
-        roce, routing = config.roce, config.topology.routing.kind
+        roce, routing = config.transport_of(RoceTransport), config.topology.routing.kind
         wandering = roce is not None and roce.ecmp == "per-message-port" and roce.queue_pairs == "per-pair"
         priorities = set() if roce is None else {roce.priority}
         answers = set() if roce is None else {roce.priority if roce.ack_priority is None else roce.ack_priority}
         answers |= set() if roce is None else {roce.cnp_priority}
         return Traits(
             topology=config.topology.kind,
-            transport="both" if roce and config.tcp else "tcp" if roce is None else "roce",
+            transport="both" if roce and config.transport_of(TcpTransport) else "tcp" if roce is None else "roce",
             control="tcp's" if roce is None else roce.congestion_control.kind.rsplit("/", 1)[-1],
             routing=routing,
             reliability="tcp's" if roce is None else roce.reliability.kind,
             has_pfc=roce is not None and any(switch.pfc is not None for switch in graph.switch_configs),
             data_safe=roce is not None and _is_safe(graph, roce, priorities),
-            all_safe=roce is not None and config.tcp is None and _is_safe(graph, roce, priorities | answers),
+            all_safe=roce is not None
+            and config.transport_of(TcpTransport) is None
+            and _is_safe(graph, roce, priorities | answers),
             in_order=routing in _IN_ORDER and not wandering,
             has_circle=has_circle(graph),
             answers_wait=roce is not None and roce.ack_priority is not None and roce.ack_priority < roce.priority,

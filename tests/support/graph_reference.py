@@ -22,9 +22,9 @@ from astra_ns3.network.api import Limits
 from astra_ns3.network.plan import plan_network
 from astra_ns3.network.records import RecorderOptions, RunRecords
 from astra_ns3.network.registry import create_backend
+from astra_ns3.playing.graphs.graph_driver import GraphDriver
 from astra_ns3.system.file import read_system
 from astra_ns3.workload.files.chakra.trace import read_chakra
-from astra_ns3.workload.graphs.driver import GraphDriver
 from support.measured import Row, rows, shared
 
 BACKENDS = {"unaware": "analytical", "aware": "analytical-queues", "ns3": "ns3"}

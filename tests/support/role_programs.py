@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.workload import Layer, Pass, Workload
 from astra_ns3.network.records import Label
+from astra_ns3.playing.loops.loops import Loop
+from astra_ns3.playing.loops.steps import Steps
+from astra_ns3.playing.programs.operations import Compute, Issue, Operation, Program, Receive, Send, Wait, WaitAny
+from astra_ns3.playing.programs.roles import Role
 from astra_ns3.system.communicator import Communicator
 from astra_ns3.system.request import CollectiveRequest, Handle
-from astra_ns3.workload.loops import Loop
-from astra_ns3.workload.operations import Compute, Issue, Operation, Program, Receive, Send, Wait, WaitAny
-from astra_ns3.workload.roles import Role
-from astra_ns3.workload.steps import Steps
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,8 @@ from astra_ns3.config.graph_workload import GraphNode, NodeKind
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.network.api import Limits
 from astra_ns3.network.records import RunRecords
+from astra_ns3.playing.graphs.graph_driver import GraphDriver
 from astra_ns3.system.file import parse_system
-from astra_ns3.workload.graphs.driver import GraphDriver
 from support.fake_backend import FakeBackend
 
 US = 1_000_000

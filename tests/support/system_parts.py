@@ -6,7 +6,8 @@ from typing import Any
 
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.system import SystemConfig
-from astra_ns3.network.records import Label, PassKind
+from astra_ns3.config.workload import PassKind
+from astra_ns3.network.records import Label
 from astra_ns3.system.file import parse_system
 from astra_ns3.system.launches import Costs, Launch
 from astra_ns3.system.request import CollectiveRequest

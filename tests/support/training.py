@@ -22,11 +22,11 @@ from astra_ns3.config.training_plan import (
 )
 from astra_ns3.network.api import EndpointModel
 from astra_ns3.network.records import Label, RunRecords
+from astra_ns3.playing.player.programs_driver import ProgramsDriver
+from astra_ns3.playing.programs.operations import Compute, Issue, Receive, Send, Wait
+from astra_ns3.playing.training.training_programs import TrainingPrograms
 from astra_ns3.system.file import parse_system
 from astra_ns3.system.request import Handle, MessageRequest
-from astra_ns3.workload.operations import Compute, Issue, Receive, Send, Wait
-from astra_ns3.workload.programs_driver import ProgramsDriver
-from astra_ns3.workload.training.programs import TrainingPrograms
 from support.fake_backend import FakeBackend
 
 SHORT = {"forward": "f", "input gradient": "i", "weight gradient": "w", "recompute": "again"}

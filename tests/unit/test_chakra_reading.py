@@ -22,7 +22,7 @@ from astra_ns3.workload.files.chakra.groups import read_groups
 from astra_ns3.workload.files.chakra.names import COLLECTIVE_TYPES, NODE_TYPES
 from astra_ns3.workload.files.chakra.nodes import NodeReader
 from astra_ns3.workload.files.chakra.trace import is_chakra, read_chakra
-from astra_ns3.workload.files.registry import read_workload
+from astra_ns3.workload.files.workload_formats import read_workload
 from astra_ns3.workload.graphs.same_on_all import SameOnAll
 
 MIB = 1 << 20

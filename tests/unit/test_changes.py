@@ -17,6 +17,7 @@ from astra_ns3.config.core.document import Document
 from astra_ns3.config.network.analytical_network import AnalyticalNetwork
 from astra_ns3.config.network.file import NetworkFile
 from astra_ns3.config.network.packet_network import NetworkConfig, parse_network
+from astra_ns3.config.transports.roce import RoceTransport
 from astra_ns3.config.workload import Workload
 from astra_ns3.errors import InputError
 from astra_ns3.experiments.changes.setting import RunFiles
@@ -24,7 +25,7 @@ from astra_ns3.experiments.inputs import Inputs, load_inputs
 from astra_ns3.experiments.options import Options
 from astra_ns3.experiments.validate import validate
 from astra_ns3.system.file import parse_system, read_system
-from astra_ns3.workload.files.registry import read_workload
+from astra_ns3.workload.files.workload_formats import read_workload
 from astra_ns3.workload.models.workload import ModelWorkload
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -83,8 +84,9 @@ def test_a_config_txt_has_the_keys_of_our_network_files(tmp_path: Path) -> None:
     (tmp_path / "config.txt").write_text(text, encoding="utf-8")
     network = loaded({"transport.payload": 4000}, network=tmp_path / "config.txt").network
     assert isinstance(network, NetworkConfig)
-    assert network.roce is not None
-    assert network.roce.payload_bytes == 4000
+    roce = network.transport_of(RoceTransport)
+    assert roce is not None
+    assert roce.payload_bytes == 4000
 
 
 def test_options_go_before_changes_as_they_go_before_files() -> None:

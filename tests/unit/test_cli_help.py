@@ -12,7 +12,7 @@ import pytest
 from astra_ns3.cli.commands import COMMANDS, load_command
 from astra_ns3.cli.help import Command, CommandGroup
 from astra_ns3.cli.main import cli
-from astra_ns3.report.plots.registry import KINDS
+from astra_ns3.report.pictures.kinds import IN_FILES
 
 ROOT = Path(__file__).resolve().parents[2]
 MOST_IN_A_GROUP = 10
@@ -91,7 +91,7 @@ def test_a_long_list_of_options_is_in_groups_and_none_is_left_out(words: str) ->
 
 def test_help_of_plot_names_every_kind() -> None:
     words = help_of("astra-ns3 plot").split("KIND is ")[1].split(".")[0]
-    assert set(words.replace(",", "").replace(" or ", " ").split()) == {kind.name for kind in KINDS}
+    assert set(words.replace(",", "").replace(" or ", " ").split()) == {kind.name for kind in IN_FILES}
 
 
 def test_run_has_the_headings_that_one_looks_for() -> None:

@@ -7,12 +7,12 @@ from typing import Any, cast
 
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.network.records import Label
+from astra_ns3.playing.player.cohort import Cohort, Member, shares
+from astra_ns3.playing.player.cohort_player import CohortPlayer
+from astra_ns3.playing.player.tape import Tape
+from astra_ns3.playing.programs.operations import Compute, Issue, Posting, Program, Wait, WaitAny
 from astra_ns3.system.launch_buffer import LaunchBuffer
 from astra_ns3.system.request import CollectiveRequest, Handle
-from astra_ns3.workload.cohort import Cohort, Member, shares
-from astra_ns3.workload.cohort_player import CohortPlayer
-from astra_ns3.workload.operations import Compute, Issue, Posting, Program, Wait, WaitAny
-from astra_ns3.workload.tape import Tape
 
 REQUEST = CollectiveRequest(CollectiveKind.ALL_REDUCE, 8, Label())
 
@@ -51,7 +51,7 @@ class Stage:
         self.player = CohortPlayer(
             LaunchBuffer(cast(Any, self.network)), self.players, list(range(npus)), self._post_all, self._end
         )
-        self.player.start(self.cohort)
+        self.player.start()
 
     def play(self, time_ps: int) -> list[int]:
         """Play the timers that are set; the NPUs they were set for."""
@@ -63,11 +63,9 @@ class Stage:
     def done(self, number: int, npus: Sequence[int], time_ps: int) -> None:
         """What these NPUs posted, the ``number``-th of each, is done at one moment."""
 
-        def phase_done(npu: int, instance: int, _time_ps: int) -> None:
+        def phase_done(npu: int, instance: int, time_ps: int) -> None:
             mine = [handle for handles in self.posted for handle in handles if handle.npu == npu]
-            handle = mine[instance]
-            assert handle.joint is not None
-            self.player.handle_done(handle, handle.joint)
+            self.player.handle_done(mine[instance], time_ps)
 
         self.player.phases_done(npus, [number] * len(npus), time_ps, phase_done)
 
@@ -178,8 +176,9 @@ def test_of_several_each_waits_for_its_first() -> None:
 
     stage = Stage(2, program())
     stage.play(0)
-    assert stage.sizes() == [1, 1]
+    assert stage.sizes() == [2]
     stage.done(0, [0], 50)
+    assert stage.sizes() == [1, 1]
     stage.done(1, [1], 60)
     stage.play(70)
     stage.done(1, [0], 80)
@@ -210,7 +209,7 @@ def test_a_stuck_member_tells_what_it_waits_for() -> None:
     stage = Stage(2, two_rounds())
     stage.play(0)
     blocking = Member(1, stage.players[1]).blocking
-    assert isinstance(blocking, Wait)
+    assert isinstance(blocking, WaitAny)
     assert blocking.handle is stage.posted[0][1]
 
 

@@ -16,7 +16,7 @@ from astra_ns3.config.model.compute import AnyCompute, Compute, Roofline, Systol
 from astra_ns3.config.model.devices import DEVICES
 from astra_ns3.config.training_plan import Operation, OperationKind
 from astra_ns3.errors import InputError, nearest
-from astra_ns3.workload.computing.registry import CLOCKS, clock_of
+from astra_ns3.workload.computing.clocks import CLOCKS, clock_of
 
 SIZE = 4096
 PRODUCT = Operation("product", OperationKind.MATMUL, 2 * SIZE**3, 3 * 2 * SIZE**2, (SIZE, SIZE, SIZE))

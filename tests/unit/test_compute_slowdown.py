@@ -29,13 +29,13 @@ from astra_ns3.errors import InputError
 from astra_ns3.experiments.slowdown import slowdown_warnings
 from astra_ns3.network.api import Limits
 from astra_ns3.network.records import NpuRecord, RunRecords
-from astra_ns3.workload.computing.computations import SlowedComputations
-from astra_ns3.workload.computing.jitter import JitterFactors
-from astra_ns3.workload.computing.pace import Pace, Span
-from astra_ns3.workload.driver import TrainingDriver
+from astra_ns3.playing.loops.training_driver import TrainingDriver
+from astra_ns3.playing.programs.operations import Compute
+from astra_ns3.playing.slowdown.computations import SlowedComputations
+from astra_ns3.playing.slowdown.jitter import JitterFactors
+from astra_ns3.playing.slowdown.pace import Pace, Span
+from astra_ns3.playing.training.training_programs import TrainingPrograms
 from astra_ns3.workload.files.astra_sim import parse_workload
-from astra_ns3.workload.operations import Compute
-from astra_ns3.workload.training.programs import TrainingPrograms
 
 ROUNDING_PS = 1
 """The end of a computation is rounded up to a picosecond."""

@@ -15,8 +15,8 @@ from oracles.systolic_array import fold_cycles
 from astra_ns3.config.model.compute import Systolic
 from astra_ns3.config.training_plan import Operation, OperationKind
 from astra_ns3.errors import InputError
+from astra_ns3.workload.computing.clocks import clock_of
 from astra_ns3.workload.computing.folds import folds_of
-from astra_ns3.workload.computing.registry import clock_of
 
 PYTHON = os.environ.get("SCALESIM_PYTHON", sys.executable)
 """An interpreter that perhaps has scalesim."""

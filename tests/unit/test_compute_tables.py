@@ -15,7 +15,7 @@ from astra_ns3.config.model.compute import RooflineKeys, Table
 from astra_ns3.config.model.devices import DEVICES
 from astra_ns3.config.training_plan import Operation, OperationKind
 from astra_ns3.errors import InputError
-from astra_ns3.workload.computing.registry import clock_of, guesses
+from astra_ns3.workload.computing.clocks import clock_of, guesses
 from astra_ns3.workload.computing.roofline import RooflineClock
 from astra_ns3.workload.computing.table import TableClock
 from astra_ns3.workload.computing.table_file import parse_table

@@ -23,9 +23,10 @@ from astra_ns3.experiments.request import RunRequest
 from astra_ns3.experiments.run import execute
 from astra_ns3.system.file import parse_system
 from astra_ns3.topology.registry import build_graph
-from astra_ns3.transport.control_sets import Line, in_force
+from astra_ns3.transport.lossless import port_headroom_bytes
 from astra_ns3.transport.network_outline import PortShape
-from astra_ns3.transport.roce import RoceParameters, port_headroom_bytes, roce_parameters
+from astra_ns3.transport.roce.control_sets import Line, in_force
+from astra_ns3.transport.roce.parameters import RoceParameters, roce_parameters
 from astra_ns3.workload.files.astra_sim import parse_workload
 
 REFERENCE = Path(__file__).resolve().parents[3] / "shared" / "reference" / "astra-ns3"
@@ -524,8 +525,9 @@ def test_two_lines_join_simais_conf_with_a_topology(tmp_path: Path) -> None:
     assert [config.ecn == "off" for config in graph.switch_configs] == [True, True, False]
     assert [config.pfc is not None for config in graph.switch_configs] == [True] * 3
     assert found.network.observe.queues == ()
-    assert found.network.roce is not None
-    assert found.network.roce.payload_bytes == 9000
+    roce = found.network.transport_of(RoceTransport)
+    assert roce is not None
+    assert roce.payload_bytes == 9000
     (warning,) = found.warnings
     for key in ("BW_MON_FILE", "RATE_MON_FILE", "CNP_MON_FILE", "MON_START", "QP_MON_INTERVAL"):
         assert key in warning

@@ -15,9 +15,9 @@ from astra_ns3.experiments.inputs import Options, load_inputs
 from astra_ns3.experiments.validate import validate
 from astra_ns3.network.plan import plan_network
 from astra_ns3.system.file import read_system
-from astra_ns3.transport.check import check_transport
+from astra_ns3.transport.check import check_transports
 from astra_ns3.transport.tcp import tcp_parameters
-from astra_ns3.workload.files import registry
+from astra_ns3.workload.files import workload_formats
 from astra_ns3.workload.files.astra_sim import read_workload
 
 INPUTS = Path(__file__).parents[2] / "inputs"
@@ -36,7 +36,7 @@ def test_the_files_that_the_readme_names_are_there() -> None:
 
 @pytest.mark.parametrize("path", WORKLOADS, ids=lambda path: path.name)
 def test_each_workload_is_read(path: Path) -> None:
-    assert registry.read_workload(path).source == str(path)
+    assert workload_formats.read_workload(path).source == str(path)
 
 
 @pytest.mark.parametrize("path", SYSTEMS, ids=lambda path: path.name)
@@ -51,7 +51,7 @@ def test_each_system_has_the_dimensions_of_the_network_that_it_is_named_for(path
 def test_each_network_is_built_without_a_warning(path: Path) -> None:
     network = read_network(path)
     plan = plan_network(network)
-    assert check_transport(network, plan.shape, plan.shapes) == []
+    assert check_transports(network, plan.shape, plan.transports) == []
     assert len(plan.graph.npu_host) == network.npus
 
 

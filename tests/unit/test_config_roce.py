@@ -22,7 +22,7 @@ from astra_ns3.config.topology.switch import EcnConfig, PfcConfig, SwitchConfig
 from astra_ns3.config.transports.roce_control import KINDS, HpccPint, OwnControl, RoceControl
 from astra_ns3.errors import InputError
 from astra_ns3.experiments.options import Options, network_with_options
-from astra_ns3.transport.control_sets import Line, in_force
+from astra_ns3.transport.roce.control_sets import Line, in_force
 
 ROOT = Path(__file__).resolve().parents[2]
 MODELS = ROOT / "ns3-scratch" / "roce" / "model"
@@ -226,7 +226,7 @@ def test_alpha_doubles_with_each_halving_down_to_the_reference_rate() -> None:
         ({"ecn": []}, "found [], expected at least one entry"),
         ({"ecn": "scalled"}, "switch.ecn': found 'scalled', expected scaled, off, or keys: kmin, kmax, pmax"),
         ({"ecn": True}, "switch.ecn': found True, expected scaled, off, or keys"),
-        ({"ecn": [{"rate": 1, "kmin": 5, "kmax": 6}] * 2}, "two entries for ports of 1 b/s"),
+        ({"ecn": [{"rate": "1bps", "kmin": 5, "kmax": 6}] * 2}, "two entries for ports of 1 b/s"),
         ({"pfc": {"priorities": [3, 3]}}, "[3, 3] names a priority twice"),
         ({"pfc": {"priorities": []}}, "switch.pfc.priorities': found [], expected at least one entry"),
         ({"pfc": {"headroom": 1, "headroom_factor": 3}}, "headroom_factor': stands beside headroom"),

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.transports import checked
 
 from astra_ns3.config.network.packet_network import (
     NetworkConfig,
@@ -22,7 +23,7 @@ from astra_ns3.experiments.validate import validate
 from astra_ns3.network.outline import network_shape, transport_shapes
 from astra_ns3.network.plan import plan_network
 from astra_ns3.topology.registry import build_graph
-from astra_ns3.transport.check import check_transport
+from astra_ns3.transport.check import check_transports
 from astra_ns3.transport.network_outline import PortShape
 
 INPUTS = Path(__file__).parents[2] / "inputs"
@@ -51,13 +52,14 @@ def network(*transports: object, topology: dict[str, Any] = NODES, **keys: objec
 
 def test_each_kind_is_found_and_the_outermost_is_the_transport() -> None:
     found = network("roce", {"kind": "tcp", "window": "1MB"})
-    assert isinstance(found.roce, RoceTransport)
-    assert isinstance(found.tcp, TcpTransport)
-    assert found.tcp.window_bytes == 10**6
-    assert found.transport == found.tcp
+    tcp = found.transport_of(TcpTransport)
+    assert isinstance(found.transport_of(RoceTransport), RoceTransport)
+    assert isinstance(tcp, TcpTransport)
+    assert tcp.window_bytes == 10**6
+    assert found.transport == tcp
     alone = parse_network({"topology": NODES})
-    assert (alone.roce, alone.tcp, alone.transports) == (None, TcpTransport(), None)
-    assert network("roce", "roce").tcp is None
+    assert (alone.each_transport, alone.transports) == ((TcpTransport(),), None)
+    assert network("roce", "roce").transport_of(TcpTransport) is None
 
 
 def test_a_document_with_transports_reads_back_equal() -> None:
@@ -98,9 +100,10 @@ def test_the_option_changes_the_congestion_control_of_roce_alone() -> None:
     files = (INPUTS / "workload" / "micro-all-reduce.txt", INPUTS / "system" / "hier.txt", MIXED)
     changed = load_inputs(*files, options=Options(congestion_control="dcqcn")).network
     assert isinstance(changed, NetworkConfig)
-    assert changed.roce is not None
-    assert changed.roce.congestion_control.kind == "dcqcn"
-    assert changed.tcp == read_network(MIXED).tcp
+    roce = changed.transport_of(RoceTransport)
+    assert roce is not None
+    assert roce.congestion_control.kind == "dcqcn"
+    assert changed.transport_of(TcpTransport) == read_network(MIXED).transport_of(TcpTransport)
     with pytest.raises(InputError, match="needs transport roce; the network's transport is tcp"):
         load_inputs(files[0], files[1], network("tcp", "tcp"), options=Options(congestion_control="dcqcn"))
 
@@ -118,8 +121,8 @@ def test_each_transport_is_judged_by_what_it_travels_over() -> None:
     assert [len(switch.ports) for switch in shapes["tcp"].switches] == [6, 3]
     assert all(switch.config.pfc is None for switch in shapes["tcp"].switches)
     # Over all switches RoCE would be warned of those that don't pause; they are not on its way.
-    assert check_transport(found, network_shape(graph), shapes) == []
-    assert any("no pfc" in warning for warning in check_transport(found, network_shape(graph)))
+    assert checked(found, network_shape(graph), shapes) == []
+    assert any("no pfc" in warning for warning in checked(found, network_shape(graph)))
 
 
 def test_switches_that_only_tcp_passes_are_marked_as_tcp_wants_it() -> None:
@@ -127,19 +130,19 @@ def test_switches_that_only_tcp_passes_are_marked_as_tcp_wants_it() -> None:
     for transports, outside in (((roce, "tcp"), "tcp"), (("tcp", roce), "roce")):
         plan = plan_network(network(*transports))
         inside = "roce" if outside == "tcp" else "tcp"
-        assert all(switch.config.marking for switch in plan.shapes["roce"].switches)
+        assert all(switch.config.marking for switch in plan.transports["roce"].shape.switches)
         if inside == "roce":
-            assert not any(switch.config.marking for switch in plan.shapes["tcp"].switches)
-            assert not any("ECN" in line for line in check_transport(plan.config, plan.shape, plan.shapes))
+            assert not any(switch.config.marking for switch in plan.transports["tcp"].shape.switches)
+            assert not any("ECN" in line for line in check_transports(plan.config, plan.shape, plan.transports))
     topology = copy.deepcopy(NODES)
     topology["scale_out"]["switch"]["ecn"] = "scaled"
     plan = plan_network(network(roce, {"kind": "tcp", "ecn": True}, topology=topology))
-    for switch in plan.shapes["tcp"].switches:
+    for switch in plan.transports["tcp"].shape.switches:
         ecn = switch.config.ecn_of(100 * G)
         assert ecn is not None
         # One step, at 30 KB for each 10 Gb/s; 100 Gb/s over TCP's 10 us of round trip has less.
         assert (ecn.kmin_bytes, ecn.kmax_bytes) == (300_000, 300_000)
-    for switch in plan.shapes["roce"].switches:
+    for switch in plan.transports["roce"].shape.switches:
         ecn = switch.config.ecn_of(2400 * G)
         assert ecn is not None
         assert ecn.kmax_bytes == 4 * ecn.kmin_bytes
@@ -170,7 +173,7 @@ def test_pfc_keeps_room_for_the_largest_frame_of_any_transport_on_every_switch(p
     config = network(roce, tcp, topology=topology)
     graph = build_graph(config.topology)
     with pytest.raises(InputError, match=r"100000 bytes are less than the .*, and a frame of 9018"):
-        check_transport(config, network_shape(graph), transport_shapes(config, graph))
+        checked(config, network_shape(graph), transport_shapes(config, graph))
 
 
 def test_pfc_needs_its_room_under_tcp_alone_too() -> None:
@@ -178,7 +181,7 @@ def test_pfc_needs_its_room_under_tcp_alone_too() -> None:
     topology = {"npus": 4, "link": link, "switch": {"buffer": "20KB", "pfc": {}}}
     config = parse_network({"topology": topology, "transport": {"kind": "tcp"}})
     with pytest.raises(InputError, match=r"20000 bytes are less than the .*, and a frame of 1518"):
-        check_transport(config, network_shape(build_graph(config.topology)))
+        checked(config, network_shape(build_graph(config.topology)))
 
 
 def test_one_transport_is_judged_by_the_whole_network() -> None:

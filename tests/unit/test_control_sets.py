@@ -7,11 +7,13 @@ from typing import Any
 import pytest
 
 from astra_ns3.config.network.packet_network import NetworkConfig, parse_network
+from astra_ns3.config.transports.roce import RoceTransport
 from astra_ns3.config.transports.roce_control import KINDS, RoceControl
 from astra_ns3.errors import InputError
 from astra_ns3.network.plan import NetworkPlan, plan_network
-from astra_ns3.transport.check import check_transport
-from astra_ns3.transport.control_sets import InForce, Line, in_force
+from astra_ns3.transport.check import check_transports
+from astra_ns3.transport.roce.control_sets import InForce, Line, in_force
+from astra_ns3.transport.roce.roce import Roce
 
 GBPS = 10**9
 MBPS = 10**6
@@ -20,8 +22,9 @@ US = 10**6
 
 def control(keys: object) -> RoceControl:
     network = parse_network(star({"kind": "roce", "congestion_control": keys}))
-    assert network.roce is not None
-    return network.roce.congestion_control
+    roce = network.transport_of(RoceTransport)
+    assert roce is not None
+    return roce.congestion_control
 
 
 def star(transport: object, rate: str = "100Gbps", switch: dict[str, Any] | None = None) -> dict[str, Any]:
@@ -147,9 +150,10 @@ def test_a_key_of_the_file_comes_before_the_set() -> None:
     assert (found.numbers["rate_ai"], found.numbers["clamp_target_rate"]) == (GBPS, 0)
     assert found.numbers["rate_hai"] == 200 * MBPS
     plan = plan_of({"kind": "roce", "congestion_control": "dcqcn", "cnp_interval": "9us", "minimum_rate": "3Gbps"})
-    assert plan.roce is not None
-    assert (plan.roce.cnp_interval_ps, plan.roce.minimum_rate_bps) == (9 * US, 3 * GBPS)
-    assert plan.roce.control_parameters["minimum_rate"] == 3 * GBPS
+    roce = plan.transports["roce"]
+    assert isinstance(roce, Roce)
+    assert (roce.parameters.cnp_interval_ps, roce.parameters.minimum_rate_bps) == (9 * US, 3 * GBPS)
+    assert roce.parameters.control_parameters["minimum_rate"] == 3 * GBPS
 
 
 def test_a_key_that_contradicts_the_set_is_named() -> None:
@@ -207,7 +211,7 @@ def test_a_host_alone_needs_no_path(kind: str) -> None:
     """All NPUs share a host: no round trip, and nothing to scale by."""
     keys = star({"kind": "roce", "congestion_control": kind})
     keys["topology"] |= {"npus": 4, "npus_per_host": 4}
-    assert plan_network(parse_network(keys)).roce is not None
+    assert "roce" in plan_network(parse_network(keys)).transports
 
 
 @pytest.mark.parametrize("kind", ["dcqcn", "dctcp"])
@@ -216,7 +220,7 @@ def test_a_buffer_too_small_for_thresholds_is_refused_by_its_name(kind: str, swi
     network = parse_network(star({"kind": "roce", "congestion_control": kind}, switch=switch))
     plan = plan_network(network)
     with pytest.raises(InputError, match=r"topology\.switch\.buffer"):
-        check_transport(network, plan.shape, plan.shapes)
+        check_transports(network, plan.shape, plan.transports)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -224,7 +228,7 @@ def test_a_buffer_too_small_for_thresholds_is_refused_by_its_name(kind: str, swi
 def test_what_the_program_chooses_it_does_not_warn_of(kind: str, rate: str) -> None:
     network = parse_network(star({"kind": "roce", "congestion_control": kind}, rate, {"buffer": "16MB"}))
     plan = plan_network(network)
-    warnings = check_transport(network, plan.shape, plan.shapes)
+    warnings = check_transports(network, plan.shape, plan.transports)
     assert [warning for warning in warnings if "kmin" in warning or "congestion_control" in warning] == []
 
 

@@ -15,8 +15,8 @@ from astra_ns3.config.system import SystemConfig
 from astra_ns3.errors import InputError, ProgramMismatch, ProgramsDeadlock
 from astra_ns3.experiments.jobs.graphs import GraphJob
 from astra_ns3.experiments.jobs.job import Ground
-from astra_ns3.workload.graphs.counted import counted
-from astra_ns3.workload.graphs.custom import check_custom
+from astra_ns3.playing.graphs.counted import counted
+from astra_ns3.playing.graphs.custom import check_custom
 
 REDUCE = collective(1, 8)
 

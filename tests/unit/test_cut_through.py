@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from oracles.cut_through_times import LINE_GAP, Line, arrival_ps, equal_lines_ps, line_ps
+from support.transports import checked
 
 from astra_ns3.config.network.packet_network import NetworkConfig, parse_network
 from astra_ns3.config.topology.idle_lines import idle_lines_ps
@@ -18,7 +19,6 @@ from astra_ns3.network.ideal.choice import ideal_of
 from astra_ns3.network.ideal.cut_through import Lines, send_equal, send_few
 from astra_ns3.network.plan import plan_network
 from astra_ns3.topology.paths import base_round_trip_ps
-from astra_ns3.transport.check import check_transport
 
 GBPS = 10**9
 FRAME = 1000 + 62 + 20
@@ -63,7 +63,7 @@ def test_fewer_bytes_than_an_ethernet_header_and_more_than_a_packet_has_are_refu
 def test_a_head_that_is_no_shorter_than_any_frame_is_told_of() -> None:
     def warnings(cut: int) -> list[str]:
         network = dumbbell(100, 100, cut_through=cut)
-        return [line for line in check_transport(network, plan_network(network).shape) if "cut_through" in line]
+        return [line for line in checked(network, plan_network(network).shape) if "cut_through" in line]
 
     assert warnings(1061) == []  # of 1,062
     (told,) = warnings(1062)

@@ -15,7 +15,7 @@ from astra_ns3.config.training_plan import Operation, OperationKind
 from astra_ns3.errors import InputError
 from astra_ns3.experiments.device import network_as_reached, slowdown_on_device
 from astra_ns3.experiments.inputs import Options, load_inputs
-from astra_ns3.workload.computing.registry import clock_of
+from astra_ns3.workload.computing.clocks import clock_of
 from astra_ns3.workload.models.changes import changed
 from astra_ns3.workload.models.workload import ModelWorkload, read_model
 

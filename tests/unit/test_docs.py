@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, get_args
 
@@ -16,6 +17,7 @@ from support.pages import OWN_PARTS, ROOT, blocks, text_of
 from support.small_run import NPUS, small_run
 
 import astra_ns3
+from astra_ns3 import Tenant
 from astra_ns3.cli.commands import COMMANDS, load_command
 from astra_ns3.cli.main import cli
 from astra_ns3.config import compute_slowdown
@@ -38,21 +40,21 @@ from astra_ns3.experiments.result import Frame, Result
 from astra_ns3.experiments.store import RESULT_FILES
 from astra_ns3.network.door.recording import QUANTITIES, QUEUE_PAIR_QUANTITIES
 from astra_ns3.network.recorded import RECORDED_TABLES, RecordedTable
-from astra_ns3.report.page.figures.registry import FIGURES
-from astra_ns3.report.plots.registry import KINDS as PICTURES
+from astra_ns3.report.pictures.kinds import IN_FILES as PICTURES
+from astra_ns3.report.pictures.kinds import KINDS as KINDS_OF_PICTURES
 from astra_ns3.report.tables import HOW_TO_RECORD
 from astra_ns3.report.validation import validation_text
 from astra_ns3.studies.expansion import expand
-from astra_ns3.studies.figures.registry import FIGURE_KINDS
+from astra_ns3.studies.figures.kinds import FIGURE_KINDS
 from astra_ns3.studies.file import Combine, read_study
 from astra_ns3.studies.file import json_schema as study_schema
 from astra_ns3.studies.measures import MEASURES
 from astra_ns3.studies.tables import LAYER_COLUMNS
 from astra_ns3.system.file import json_schema as system_schema
 from astra_ns3.units import parse_byte_rate, parse_bytes, parse_flops, parse_time_ps
-from astra_ns3.workload.computing.registry import CLOCKS
+from astra_ns3.workload.computing.clocks import CLOCKS
 from astra_ns3.workload.computing.table_file import COORDINATES, TIMES
-from astra_ns3.workload.loops import LOOPS
+from astra_ns3.workload.loops.loop_kinds import LOOPS
 from astra_ns3.workload.training.schedules import SCHEDULES
 
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("docs/**/*.md"))]
@@ -235,8 +237,9 @@ def test_every_order_of_a_pipeline_and_group_of_npus_is_documented() -> None:
 
 
 def test_the_picture_of_a_report_is_small_and_every_figure_of_it_documented() -> None:
+    headings = [kind.section.heading for kind in KINDS_OF_PICTURES if kind.section]
     assert (ROOT / "docs" / "images" / "report.png").stat().st_size < 200_000
-    assert [kind.heading for kind in FIGURES if f"| {kind.heading} |" not in text_of("docs/report.md")] == []
+    assert [each for each in headings if f"| {each} |" not in text_of("docs/report.md")] == []
 
 
 def test_every_congestion_control_of_roce_is_documented() -> None:
@@ -295,6 +298,16 @@ def test_every_table_of_a_result_is_documented() -> None:
     tables = [name for name, value in vars(Result).items() if isinstance(value, (property, Frame))]
     words = [f"Result.{name}" for name in tables if name not in ("complete", "folder", "finish_ps", "finish_ns")]
     assert mentions("docs/results.md", words) == []
+
+
+def test_every_column_and_key_of_a_run_with_several_tenants_is_documented(tmp_path: Path) -> None:
+    small = small_run()
+    one = Tenant("one", [0, 1], small["workload"], small["system"])
+    result = astra_ns3.run_scenario(network=small["network"], backend=small["backend"], tenants=[one])
+    (tenant,) = result.metadata["tenants"]
+    words = [*tenant, *result.rows("tenants.csv")[0], *result.metadata, *result.tenants["one"].metadata["tenant"]]
+    assert mentions("docs/results.md", words) == []
+    assert mentions("docs/python.md", [field.name for field in fields(Tenant)]) == []
 
 
 def test_the_parts_shown_are_those_of_the_inputs_and_each_is_run() -> None:

@@ -17,9 +17,9 @@ from astra_ns3.config.system import SystemConfig
 from astra_ns3.config.workload import Layer, Pass, Workload
 from astra_ns3.network.api import EndpointModel
 from astra_ns3.network.records import RunRecords
+from astra_ns3.playing.loops.training_driver import TrainingDriver
 from astra_ns3.system.file import parse_system
-from astra_ns3.workload.driver import TrainingDriver
-from astra_ns3.workload.loops import LAYER_POLICIES, TEXT_LOOPS
+from astra_ns3.workload.loops.loop_kinds import LAYER_POLICIES, TEXT_LOOPS
 
 AR = CollectiveKind.ALL_REDUCE
 ENDPOINT_PS = 10_000

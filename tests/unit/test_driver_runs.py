@@ -16,8 +16,8 @@ from astra_ns3.config.system import SystemConfig
 from astra_ns3.config.workload import Layer, Pass, Workload
 from astra_ns3.errors import InputError, LimitReached, SimulationStalled
 from astra_ns3.network.api import EndpointModel, Limits, PendingMessage
+from astra_ns3.playing.loops.training_driver import TrainingDriver
 from astra_ns3.system.file import parse_system
-from astra_ns3.workload.driver import TrainingDriver
 
 ENDPOINT_PS = 10_000
 AR = CollectiveKind.ALL_REDUCE

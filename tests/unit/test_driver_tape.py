@@ -1,4 +1,4 @@
-"""The program of a role, run once and read by all its NPUs: the same operations, each reader with its own handles."""
+"""The program of a role, run once and read by all its NPUs: waits name what was posted by its number."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.network.records import Label
+from astra_ns3.playing.player import tape as tapes
+from astra_ns3.playing.player.tape import Place, Tape, WrittenWait
+from astra_ns3.playing.programs.operations import Compute, Issue, Move, Program, Wait, WaitAny
 from astra_ns3.system.request import CollectiveRequest, Handle
-from astra_ns3.workload import tape as tapes
-from astra_ns3.workload.operations import Compute, Issue, Move, Program, Wait, WaitAny
-from astra_ns3.workload.tape import Tape
 
 REQUEST = CollectiveRequest(CollectiveKind.ALL_REDUCE, 8, Label())
 
@@ -23,25 +23,16 @@ def compute(time_ps: int, times_ps: tuple[int, ...] | None = None) -> Compute:
     return Compute(Label(part="forward"), time_ps, times_ps)
 
 
-def read(program: Program, *, done: bool = False) -> list[object]:
+def read(place: Place) -> list[object]:
     """What a reader does, waits as the numbers of what is waited for."""
     found: list[object] = []
-    answer = None
-    posted: list[Handle] = []
-    while True:
-        try:
-            operation = program.send(answer)
-        except StopIteration:
-            return found
-        answer = None
+    while (operation := place.read()) is not None:
         if isinstance(operation, Issue):
-            answer = Handle(7, len(posted) + 100, operation.request, 0, done=done)
-            posted.append(answer)
+            place.post([Handle(7, 100, operation.request, 0, done=False)])
             found.append("issue")
-        elif isinstance(operation, Wait | WaitAny):
-            found.append([posted.index(handle) for handle in operation.handles])
         else:
-            found.append(operation)
+            found.append(list(operation.posted) if isinstance(operation, WrittenWait) else operation)
+    return found
 
 
 def example() -> Program:
@@ -61,24 +52,40 @@ def example() -> Program:
     yield compute(8)
 
 
-def test_a_reader_does_what_the_program_does_with_handles_of_its_own() -> None:
+def test_a_reader_does_what_the_program_does_with_the_numbers_of_its_handles() -> None:
     tape = Tape(example())
-    expected = [compute(1), Move(), compute(2), "issue", "issue", compute(4), [0, 1], [1], [0], compute(8)]
-    assert read(tape.reader()) == expected
-    assert read(tape.reader()) == expected
+    expected = [compute(1), Move(), compute(2), "issue", "issue", compute(4), [0, 1], [1], [0], [0], compute(8)]
+    assert read(tape.place(fine=True)) == expected
+    assert read(tape.place(fine=True)) == expected
 
 
-def test_a_coarse_reader_computes_without_a_break_and_skips_what_is_done() -> None:
-    tape = Tape(example())
-    assert read(tape.reader(coarse=True)) == [compute(3), "issue", "issue", compute(4), [0, 1], [1], [0], compute(8)]
-    assert read(Tape(example()).reader(coarse=True), done=True) == [
-        compute(3),
-        "issue",
-        "issue",
-        compute(4),
-        [0, 1],
-        compute(8),
-    ]
+def test_a_coarse_reader_computes_without_a_break() -> None:
+    coarse = [compute(3), "issue", "issue", compute(4), [0, 1], [1], [0], [0], compute(8)]
+    assert read(Tape(example()).place()) == coarse
+
+
+def test_a_live_program_sees_what_is_done_and_is_read_as_a_written_one() -> None:
+    seen: list[bool] = []
+
+    def program() -> Program:
+        first = yield Issue(REQUEST)
+        second = yield Issue(REQUEST)
+        assert first is not None
+        assert second is not None
+        yield WaitAny((first, second))
+        seen.extend([first.done, second.done])
+        yield Wait(second)
+
+    place = Tape(program(), live=True).place(fine=True)
+    handles = [Handle(7, 100 + number, REQUEST, 0, done=False) for number in range(2)]
+    for handle in handles:
+        assert place.read() == Issue(REQUEST)
+        place.post([handle])
+    assert place.read() == WrittenWait((0, 1), tail=False)
+    handles[1].done = True
+    assert place.read() == WrittenWait((1,), tail=False)
+    assert seen == [False, True]
+    assert place.read() is None
 
 
 def test_times_that_differ_by_place_are_added_place_by_place() -> None:
@@ -87,7 +94,7 @@ def test_times_that_differ_by_place_are_added_place_by_place() -> None:
         yield compute(3, (1, 3))
         yield compute(9, (9, 0))
 
-    assert read(Tape(program()).reader(coarse=True)) == [compute(17, (15, 8))]
+    assert read(Tape(program()).place()) == [compute(17, (15, 8))]
 
 
 def test_what_all_readers_have_left_is_freed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -102,11 +109,11 @@ def test_what_all_readers_have_left_is_freed(monkeypatch: pytest.MonkeyPatch) ->
             del operation
 
     tape = Tape(program())
-    readers = [tape.reader(), tape.reader()]
+    readers = [tape.place(fine=True), tape.place(fine=True)]
     tape.close()
     for _ in range(40):
         for reader in readers:
-            next(reader)
+            reader.read()
     gc.collect()
     assert sum(reference() is not None for reference in seen) <= 8
 
@@ -131,10 +138,11 @@ def test_any_program_is_read_as_it_is_whatever_the_size_of_a_block(kinds: list[s
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tapes, "_BLOCK_OPERATIONS", block)
         tape = Tape(program())
-        assert read(tape.reader()) == read(program())
-        coarse = read(tape.reader(coarse=True))
+        fine = read(tape.place(fine=True))
+        assert fine == read(Tape(program(), live=True).place(fine=True))
+        coarse = read(tape.place())
         times = [operation.time_ps for operation in coarse if isinstance(operation, Compute)]
         assert sum(times) == sum(number + 1 for number, kind in enumerate(kinds) if kind == "compute")
         assert [each for each in coarse if not isinstance(each, Compute)] == [
-            each for each in read(program()) if not isinstance(each, Compute | Move)
+            each for each in fine if not isinstance(each, Compute | Move)
         ]

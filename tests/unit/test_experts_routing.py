@@ -17,7 +17,7 @@ from astra_ns3.config.model.routing import Routing
 from astra_ns3.config.training_plan import Block, Degrees, ExpertLoad, TrainingPlan
 from astra_ns3.errors import InputError
 from astra_ns3.workload.experts.group import ExpertGroup, Routed
-from astra_ns3.workload.experts.nodes import draw_choices
+from astra_ns3.workload.experts.node_limit import draw_choices
 from astra_ns3.workload.experts.router import Router
 from astra_ns3.workload.experts.shares import chosen, zipf_shares
 from astra_ns3.workload.experts.skew import expert_skew

@@ -11,9 +11,9 @@ from astra_ns3.errors import InputError, LimitReached, SimulationStalled
 from astra_ns3.experiments.isolated.snapshot import Accumulated, SnapshotTaker
 from astra_ns3.network.api import Limits
 from astra_ns3.network.recorded import COMPLETIONS, Columns, RecordedTable
-from astra_ns3.workload.flows.driver import FlowDriver
-from astra_ns3.workload.flows.goodput import DeliveryCurve
-from astra_ns3.workload.flows.totals import flow_totals, percentile, size_class
+from astra_ns3.playing.flows.flow_driver import FlowDriver
+from astra_ns3.playing.flows.flow_totals import flow_totals, percentile, size_class
+from astra_ns3.playing.flows.goodput import DeliveryCurve
 
 LATENCY_PS, PS_PER_BYTE = 1_000_000, 10
 
@@ -236,13 +236,13 @@ def test_a_snapshot_has_the_flows_that_are_delivered_and_changes_nothing() -> No
         driver.run(Limits(simulated_ps=5_000_000))
     points = driver.flow_totals().goodput
     known = Accumulated()
-    snapshot = SnapshotTaker(driver, network).take_if_due()
+    snapshot = SnapshotTaker([driver], network).take_if_due()
     assert snapshot is not None
     known.add(snapshot)
-    found = known.records().flows
+    found = known.records()[0].flows
     assert found is not None
     assert (found.flows, found.started, found.delivered, found.delivered_bytes) == (3, 2, 2, 300)
     assert found.all is not None
     assert found.all.times_ps == (took_ps(100), took_ps(200), took_ps(200), took_ps(200))
     assert found.goodput == points == driver.flow_totals().goodput
-    assert not known.records().complete
+    assert not known.records()[0].complete

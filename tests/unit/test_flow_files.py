@@ -12,7 +12,7 @@ from astra_ns3.errors import InputError
 from astra_ns3.units import PS_PER_SECOND
 from astra_ns3.workload.files.flows.reading import flow_format, holds_flows, read_flows
 from astra_ns3.workload.files.flows.writing import WRITERS, write_flows
-from astra_ns3.workload.files.registry import read_workload
+from astra_ns3.workload.files.workload_formats import read_workload
 
 CSV = """# two flows, and one that waits for both
 source,destination,bytes,start,after

@@ -9,6 +9,7 @@ from support.small_run import small_network
 from astra_ns3.config.formats.analytical import AnalyticalDimension
 from astra_ns3.config.network.analytical_network import AnalyticalNetwork
 from astra_ns3.config.network.packet_network import NetworkConfig, parse_network
+from astra_ns3.config.transports.tcp import TcpTransport
 from astra_ns3.network.api import EndpointModel
 from astra_ns3.network.ideal.choice import ideal_of
 from astra_ns3.network.plan import plan_network
@@ -88,9 +89,10 @@ def test_the_acknowledgement_counts_if_it_completes_the_message() -> None:
 def test_of_tcp_segments_at_full_rate() -> None:
     # 100 Gb/s, MTU 1500 by default: what is on the line is data, 20 of IP, 20 of TCP, 12 of time stamps, 18 and 20.
     network = small_network()
-    assert network.tcp is not None
+    tcp = network.transport_of(TcpTransport)
+    assert tcp is not None
     (one,) = times(network, "ns3", [(0, 1, 1000)])
-    options = 12 if network.tcp.timestamps else 0
+    options = 12 if tcp.timestamps else 0
     assert one == 2 * DELAY_PS + 2 * (1000 + 40 + options + 38) * PS_PER_BYTE_100G
 
 

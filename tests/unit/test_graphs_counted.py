@@ -19,8 +19,8 @@ from astra_ns3.experiments.jobs.job import Ground
 from astra_ns3.experiments.options import Options
 from astra_ns3.experiments.progress import expected_work
 from astra_ns3.experiments.request import RunRequest
-from astra_ns3.workload.graphs import counted as counting
-from astra_ns3.workload.graphs.counted import counted
+from astra_ns3.playing.graphs import counted as counting
+from astra_ns3.playing.graphs.counted import counted
 from astra_ns3.workload.graphs.same_on_all import SameOnAll
 
 INPUTS = Path(__file__).parents[2] / "inputs"

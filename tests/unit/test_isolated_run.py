@@ -38,10 +38,10 @@ from astra_ns3.experiments.isolated import snapshot
 from astra_ns3.experiments.isolated.channel import Inbox, Stage
 from astra_ns3.experiments.isolated.snapshot import Accumulated, SnapshotTaker
 from astra_ns3.experiments.metadata import VARYING_KEYS
-from astra_ns3.experiments.saving import save
+from astra_ns3.experiments.saving_tenants import save_all
 from astra_ns3.network.api import Limits, NetworkListener
 from astra_ns3.network.recorded import FLOWS
-from astra_ns3.workload.driver import TrainingDriver
+from astra_ns3.playing.loops.training_driver import TrainingDriver
 
 DYING_BEAT = 20
 """After as many beats as InterruptedBackend's, so that the two can be compared."""
@@ -293,8 +293,8 @@ def test_snapshots_add_up_to_the_records_at_every_moment() -> None:
         taken = taker.take_if_due()
         assert taken is not None
         known.add(taken)
-        assert known.records() == replace(driver.records(), complete=False)
-        compared.append(len(known.records().collectives))
+        assert known.records()[0] == replace(driver.records(), complete=False)
+        compared.append(len(known.records()[0].collectives))
 
     driver = TrainingDriver(
         backend,
@@ -304,7 +304,7 @@ def test_snapshots_add_up_to_the_records_at_every_moment() -> None:
         dimensions=small_network().dimensions,
         on_heartbeat=compare,
     )
-    taker = SnapshotTaker(driver, backend, clock=lambda: 0.0)
+    taker = SnapshotTaker([driver], backend, clock=lambda: 0.0)
     driver.run()
     assert len(compared) > 40
     assert compared[-1] == 6
@@ -315,7 +315,7 @@ def test_snapshots_take_a_small_share_of_the_time() -> None:
     now = iter(np.arange(0.0, 10_000.0, 1.0).tolist())
     backend = FakeBackend(NPUS)
     driver = TrainingDriver(backend, small_system(), small_workload())
-    taker = SnapshotTaker(driver, backend, clock=lambda: next(now))
+    taker = SnapshotTaker([driver], backend, clock=lambda: next(now))
     taken = sum(taker.take_if_due() is not None for _ in range(1000))
     assert taken == pytest.approx(1000 * snapshot.MOST_SHARE, abs=2)
 
@@ -351,9 +351,9 @@ def test_one_ctrl_c_ends_a_hooks_end_function_and_the_whole_run_is_saved(tmp_pat
 def test_a_ctrl_c_while_results_are_saved_is_not_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def save_slowly(*arguments: Any) -> Any:
         os.kill(os.getpid(), signal.SIGINT)
-        return save(*arguments)
+        return save_all(*arguments)
 
-    monkeypatch.setattr("astra_ns3.experiments.run.save", save_slowly)
+    monkeypatch.setattr("astra_ns3.experiments.run.save_all", save_slowly)
     previous = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         with pytest.raises(Interrupted, match="after the run's end"):

@@ -17,7 +17,7 @@ from astra_ns3.config.network.file import read_network_file
 from astra_ns3.errors import InputError
 from astra_ns3.studies.file import read_study
 from astra_ns3.system.file import read_system
-from astra_ns3.workload.files.registry import read_workload
+from astra_ns3.workload.files.workload_formats import read_workload
 from astra_ns3.workload.models.workload import read_model
 
 INPUTS = Path(__file__).resolve().parents[2] / "inputs"

@@ -9,13 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from astra_ns3.config.core.collective_kind import CollectiveKind
-from astra_ns3.config.workload import Layer, Pass, Workload
+from astra_ns3.config.workload import Layer, Pass, PassKind, Workload
 from astra_ns3.errors import InputError
-from astra_ns3.network.records import PassKind
-from astra_ns3.workload.dry_run import collective_requests, unissued_collectives
-from astra_ns3.workload.npu_groups import split_dimensions
-from astra_ns3.workload.parallelism import parallelism_of
-from astra_ns3.workload.programs import Programs
+from astra_ns3.playing.dry_run.counting import collective_requests
+from astra_ns3.playing.loops.loop_programs import Programs
+from astra_ns3.playing.loops.unissued import unissued_collectives
+from astra_ns3.workload.grids.npu_groups import split_dimensions
+from astra_ns3.workload.loops.parallelism import parallelism_of
 
 GATHER = Pass(1, CollectiveKind.ALL_GATHER, 10)
 

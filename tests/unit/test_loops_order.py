@@ -9,14 +9,15 @@ from hypothesis import strategies as st
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.workload import Layer, Pass, Workload
 from astra_ns3.errors import InputError
+from astra_ns3.playing.dry_run.counting import collective_requests
+from astra_ns3.playing.loops.loop_programs import Programs
+from astra_ns3.playing.loops.loops import PLAYED_LOOPS, loop_of
+from astra_ns3.playing.loops.steps import Steps
+from astra_ns3.playing.programs.operations import Compute, Issue, Move, Wait, WaitAny
+from astra_ns3.playing.programs.roles import EVERYBODY, Role
 from astra_ns3.system.communicator import Communicator
 from astra_ns3.system.request import CollectiveRequest, Handle
-from astra_ns3.workload.dry_run import collective_requests
-from astra_ns3.workload.loops import TEXT_LOOPS, loop_of
-from astra_ns3.workload.operations import Compute, Issue, Move, Wait, WaitAny
-from astra_ns3.workload.programs import Programs
-from astra_ns3.workload.roles import EVERYBODY, Role
-from astra_ns3.workload.steps import Steps
+from astra_ns3.workload.loops.loop_kinds import LOOPS, TEXT_LOOPS
 
 SHORT = {"forward": "f", "weight gradient": "w", "input gradient": "i"}
 
@@ -258,8 +259,9 @@ def test_a_workload_made_in_python_without_what_its_loop_needs_is_an_input_error
         collective_requests(Programs.of(workload, 1, (4,)))
 
 
-def test_every_loop_of_the_format_is_here() -> None:
+def test_every_loop_of_the_format_is_here_and_has_a_program() -> None:
     assert len(TEXT_LOOPS) == 11
+    assert [*PLAYED_LOOPS] == [*LOOPS]
 
 
 passes_of_layers = st.builds(lambda kind: Pass(1, kind, 1 if kind else 0), st.none() | st.sampled_from(CollectiveKind))

@@ -16,12 +16,12 @@ from astra_ns3.config.model.parallel import Parallel
 from astra_ns3.config.training_plan import Exchange, Operation
 from astra_ns3.errors import InputError
 from astra_ns3.experiments.inputs import load_inputs
-from astra_ns3.workload.dry_run import counted_messages, counted_requests
-from astra_ns3.workload.files.registry import read_workload
+from astra_ns3.playing.dry_run.counting import counted_messages, counted_requests
+from astra_ns3.playing.training.making import training_programs
+from astra_ns3.workload.files.workload_formats import read_workload
 from astra_ns3.workload.models.changes import changed
 from astra_ns3.workload.models.cutting import layers_of_parts
 from astra_ns3.workload.models.workload import ModelWorkload, read_model
-from astra_ns3.workload.training.making import training_programs
 
 RESNET = Path(__file__).resolve().parents[2] / "inputs" / "workload" / "models" / "resnet-50.yaml"
 

@@ -13,8 +13,8 @@ from support.training import training_system
 from astra_ns3.experiments.astra_sim_tables import END_TO_END, astra_sim_tables
 from astra_ns3.network.api import EndpointModel
 from astra_ns3.network.records import RunRecords
-from astra_ns3.workload.programs_driver import ProgramsDriver
-from astra_ns3.workload.training.making import training_programs
+from astra_ns3.playing.player.programs_driver import ProgramsDriver
+from astra_ns3.playing.training.making import training_programs
 
 EXPERTS = {"count": 8, "active": 2, "feed_forward": 64}
 MODELS: dict[str, tuple[int, dict[str, Any], dict[str, Any]]] = {

@@ -15,7 +15,7 @@ from astra_ns3.config.model.file import KINDS, ModelFile, json_schema
 from astra_ns3.config.training_plan import Block, Group, Operation, Sharding, TrainingPlan, Uneven
 from astra_ns3.errors import InputError
 from astra_ns3.workload.memory.stage import stage_memory
-from astra_ns3.workload.models.registry import MODEL_KINDS
+from astra_ns3.workload.models.model_kinds import MODEL_KINDS
 
 NPUS, BATCH, TABLES, EMBEDDING, POOLING, ROWS = 4, 32, 8, 16, 10, 1000
 VALUE = 2

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from support.models import blocks, flops, model_of
 
 from astra_ns3.config.model.transformer import TransformerFile
-from astra_ns3.workload.deadlock import check_programs
+from astra_ns3.playing.dry_run.deadlock import check_programs
+from astra_ns3.playing.training.making import training_programs
 from astra_ns3.workload.models.workload import ModelWorkload
-from astra_ns3.workload.training.making import training_programs
 
 LATENT = {"query_rank": 32, "key_value_rank": 16, "plain_size": 16, "rotary_size": 8, "value_size": 16}
 EXPERTS = {"count": 8, "active": 2, "feed_forward": 64}

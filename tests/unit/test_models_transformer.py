@@ -14,9 +14,9 @@ from support.models import small_gpt as workload
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.training_plan import Exchange, Group, Operation, OperationKind, Ring
 from astra_ns3.errors import InputError
-from astra_ns3.workload.dry_run import counted_requests
+from astra_ns3.playing.dry_run.counting import counted_requests
+from astra_ns3.playing.training.making import training_programs
 from astra_ns3.workload.models.workload import ModelWorkload
-from astra_ns3.workload.training.making import training_programs
 
 
 def test_flops_of_an_iteration_with_full_recomputing_are_those_of_narayanan_2021() -> None:

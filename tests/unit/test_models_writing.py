@@ -18,12 +18,12 @@ from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.training_plan import Operation
 from astra_ns3.errors import InputError
 from astra_ns3.network.records import Label
+from astra_ns3.playing.training.model_summary import sent_bytes, summary_of
 from astra_ns3.system.request import CollectiveRequest
 from astra_ns3.workload.files.astra_sim import read_workload as read_text_workload
 from astra_ns3.workload.files.chakra.trace import read_chakra
 from astra_ns3.workload.models.as_loop import lost_as_loop, model_as_loop
 from astra_ns3.workload.models.changes import changed, write_model
-from astra_ns3.workload.models.summary import sent_bytes, summary_of
 from astra_ns3.workload.models.workload import read_model
 
 FOLDER = Path(__file__).resolve().parents[2] / "inputs" / "workload" / "models"

@@ -58,5 +58,5 @@ def test_the_plan_of_a_network_builds_its_graph_and_its_grid_once(built_graphs: 
     plan = plan_network(star(4), EndpointModel(delay_ps=5))
     assert plan.grid is plan.grid
     assert plan.endpoint.delay_ps == 5
-    assert plan.transports == ((4, "tcp"),)
+    assert plan.transport_of_dimensions == ((4, "tcp"),)
     assert len(built_graphs) == 1

@@ -14,13 +14,13 @@ from astra_ns3.errors import InputError
 from astra_ns3.experiments.inputs import Options
 from astra_ns3.experiments.result import Result
 from astra_ns3.experiments.validate import validate
-from astra_ns3.workload.dry_run import collective_requests, counted_requests
+from astra_ns3.playing.dry_run.counting import collective_requests, counted_requests
+from astra_ns3.playing.loops.loop_programs import Programs
 from astra_ns3.workload.files.astra_sim import format_workload, parse_workload, read_workload
-from astra_ns3.workload.parallelism import parallelism_of
-from astra_ns3.workload.programs import Programs
+from astra_ns3.workload.loops.parallelism import parallelism_of
 
 LAYERS = WORKLOAD.split("\n", 1)[1]
-HEAD = "from astra_ns3.workload.loops import *\nfrom astra_ns3.workload.steps import *\n"
+HEAD = "from astra_ns3.playing.loops.loops import *\nfrom astra_ns3.playing.loops.steps import *\n"
 
 
 @pytest.fixture
@@ -131,7 +131,7 @@ def test_a_loop_may_have_roles(mine: Path) -> None:
     mine.write_text(
         f"{HEAD}"
         "from astra_ns3.network.records import Label\n"
-        "from astra_ns3.workload.operations import Compute, Receive, Send, Wait\n"
+        "from astra_ns3.playing.programs.operations import Compute, Receive, Send, Wait\n"
         "LABEL = Label(0, 0, FORWARD)\n"
         "def loop(steps, role):\n"
         "    if role.name == 'first':\n"

@@ -20,12 +20,12 @@ from support.small_run import small_run, small_system
 
 import astra_ns3
 from astra_ns3.errors import InputError
-from astra_ns3.report.plots.kind import width_of
-from astra_ns3.report.plots.registry import KINDS
+from astra_ns3.report.pictures.kind import width_of
+from astra_ns3.report.pictures.kinds import IN_FILES
 from astra_ns3.report.ports import levels, rates_bps
 from astra_ns3.report.tables import names_of
 
-NAMES = [kind.name for kind in KINDS]
+NAMES = [kind.name for kind in IN_FILES]
 GBPS = 10**9
 
 
@@ -142,9 +142,9 @@ def test_rates_of_ports_are_those_of_their_links(folder: Path) -> None:
 def test_without_what_npus_did_the_timeline_has_collectives_and_says_so(tmp_path: Path, command: Any) -> None:
     path = run_folder(tmp_path)
     collectives = astra_ns3.Result.load(path).collectives
-    drawn = bars(picture(path, "timeline"))
-    assert drawn[:, 0].tolist() == pytest.approx(collectives["start_us"].tolist())
-    assert drawn[:, 2].tolist() == pytest.approx(collectives["duration_us"].tolist())
+    spans = [lane.get_paths()[0].get_extents() for lane in picture(path, "timeline").axes[0].collections]
+    assert [span.x0 for span in spans] == pytest.approx(collectives["start_us"].tolist())
+    assert [span.width for span in spans] == pytest.approx(collectives["duration_us"].tolist())
     _, out, _ = command("plot", str(path), "timeline", "-o", str(tmp_path / "t.png"))
     assert "more is shown with --record timeline" in out
 

@@ -25,9 +25,9 @@ from support.recorded_tables import (
 
 import astra_ns3
 from astra_ns3.errors import InputError
-from astra_ns3.report.plots.completion import classes
-from astra_ns3.report.plots.queues import pauses
-from astra_ns3.report.plots.timeline import covered
+from astra_ns3.report.figures.curves import covered
+from astra_ns3.report.pictures.completion import classes
+from astra_ns3.report.pictures.queues import stops
 
 
 @pytest.fixture(scope="module")
@@ -90,7 +90,7 @@ def test_the_heat_map_has_the_utilisation_of_each_port_and_time(folder: Path) ->
 def test_a_run_of_many_intervals_is_drawn_in_fewer_columns_of_the_same_mean(
     copy: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("astra_ns3.report.plots.utilisation.MOST_COLUMNS", 2)
+    monkeypatch.setattr("astra_ns3.report.pictures.utilisation.MOST_COLUMNS", 2)
     document = json.loads((copy / "run.json").read_text(encoding="utf-8"))
     (copy / "run.json").write_text(json.dumps({**document, "finish_ps": 40 * US}), encoding="utf-8")
     write_ports(copy, "utilisation", "wire_bytes", [(10 * US, "host0", 125_000), (40 * US, "host0", 62_500)])
@@ -121,7 +121,7 @@ def test_queues_hold_their_length_until_it_changes(folder: Path) -> None:
 
 def test_pauses_last_until_a_port_may_go_on_or_the_run_ends() -> None:
     times, priorities = np.array([2, 6, 7, 8]), np.array([8, 0, 8, 12])
-    starts, ends = pauses(times, priorities, 20)
+    starts, ends = stops(times, priorities, 20)
     assert (starts.tolist(), ends.tolist()) == ([2, 7], [6, 20])
 
 
@@ -216,10 +216,11 @@ def test_the_shares_of_an_account_add_up_to_all_of_the_time(folder: Path) -> Non
 
 
 def test_every_part_of_an_account_has_a_look_of_its_own() -> None:
-    from astra_ns3.report.plots.accounts import PARTS as DRAWN
+    from astra_ns3.report.pictures.accounts import PARTS as DRAWN
 
     assert tuple(DRAWN) == PARTS
-    assert len({(colour, hatched) for _, colour, hatched in DRAWN.values()}) == len(PARTS)
+    assert len({(colour, hatched) for _, colour, hatched, _ in DRAWN.values()}) == len(PARTS)
+    assert len({on_page for *_, on_page in DRAWN.values()}) == len(PARTS)
 
 
 def test_the_timeline_has_each_npus_computing_and_waiting(folder: Path) -> None:
@@ -244,12 +245,12 @@ def test_the_timeline_says_what_its_colours_are(copy: Path) -> None:
 def test_a_timeline_of_too_many_bars_shows_what_share_of_each_moment_went_into_what(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("astra_ns3.report.plots.timeline.MOST_BARS", 5)
+    monkeypatch.setattr("astra_ns3.report.pictures.timeline.MOST_BARS", 5)
     result = astra_ns3.Result.load(folder)
     operations = result.operations[result.operations["npu"] == 3]
     figure = picture(folder, "timeline", select="3")
     stairs = [patch for patch in figure.axes[0].patches if isinstance(patch, StepPatch)]
-    for kind, drawn in zip(("compute", "wait"), stairs, strict=True):
+    for kind, drawn in zip(("compute", "wait"), stairs[:2], strict=True):  # the others are phases
         values, edges, baseline = drawn.get_data()
         rows = operations[operations["kind"] == kind]
         area = ((values - np.asarray(baseline)) * np.diff(edges)).sum() / 0.9

@@ -22,12 +22,12 @@ from support.recorded_tables import (
 )
 from support.small_run import small_network
 
-from astra_ns3.report.plots import style
-from astra_ns3.report.plots.registry import KINDS
-from astra_ns3.report.plots.utilisation import apart
+from astra_ns3.report.figures import curves, style
+from astra_ns3.report.pictures.kinds import IN_FILES
+from astra_ns3.report.pictures.utilisation import apart
 from astra_ns3.workload.files.astra_sim import parse_workload
 
-NAMES = [kind.name for kind in KINDS]
+NAMES = [kind.name for kind in IN_FILES]
 
 
 @pytest.fixture(scope="module")
@@ -98,7 +98,7 @@ def test_names_are_moved_apart_and_stay_within(places: list[int]) -> None:
 def test_many_layers_are_the_largest_and_one_bar_for_the_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("astra_ns3.report.plots.layers.MOST_LAYERS", 3)
+    monkeypatch.setattr("astra_ns3.report.pictures.layers.MOST_LAYERS", 3)
     rows = "".join(f"l{place} -1 {100 * place} NONE 0 0 NONE 0 0 NONE 0 0\n" for place in range(1, 7))
     figure = picture(run_folder(tmp_path, workload=parse_workload(f"DATA\n6\n{rows}", "six")), "layers")
     assert [text.get_text() for text in figure.axes[0].get_yticklabels()] == ["l5", "l6", "4 other layers"]
@@ -111,7 +111,7 @@ def test_many_layers_are_the_largest_and_one_bar_for_the_others(
 )
 def test_fewer_points_of_a_line_keep_its_range_in_every_span(points: list[tuple[int, int]], most: int) -> None:
     times, values = np.array(sorted(time for time, _ in points)), np.array([value for _, value in points])
-    x, y = style.steps(times, values, 600, most)
+    x, y = curves.steps(times, values, 600, most)
     whole_x, whole_y = np.append(times, 600), np.append(values, values[-1])
     assert len(x) <= max(4 * (most + 1), 1)
     assert set(zip(x, y, strict=True)) <= set(zip(whole_x, whole_y, strict=True))
@@ -126,7 +126,7 @@ def test_fewer_points_of_a_line_keep_its_range_in_every_span(points: list[tuple[
 def test_merged_intervals_cover_the_same_and_lie_apart(spans: list[tuple[int, int]]) -> None:
     starts = np.array([start for start, _ in spans], dtype=np.int64)
     ends = starts + np.array([length for _, length in spans], dtype=np.int64)
-    low, high = style.merged(starts, ends, 0)
+    low, high = curves.merged(starts, ends, 0)
     cover = {time for start, end in zip(starts, ends, strict=True) for time in range(start, end)}
     assert {time for start, end in zip(low, high, strict=True) for time in range(start, end)} == cover
     assert (low[1:] > high[:-1]).all()

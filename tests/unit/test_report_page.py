@@ -9,7 +9,7 @@ import sys
 from collections.abc import Mapping
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import plotly.graph_objects as go
@@ -39,19 +39,22 @@ from astra_ns3.config.workload import Workload
 from astra_ns3.errors import InputError, Interrupted
 from astra_ns3.experiments.metadata import usual_options
 from astra_ns3.report.explanation.parts import PARTS
+from astra_ns3.report.figures.curves import Steps, evenly, merged, shares
+from astra_ns3.report.figures.figure import Figure
+from astra_ns3.report.figures.style import time_unit
+from astra_ns3.report.figures.with_plotly import layout, traces
 from astra_ns3.report.page import page
 from astra_ns3.report.page.configuration import configuration
-from astra_ns3.report.page.figure import Figure, Missing, Panel, Shown
-from astra_ns3.report.page.figures.registry import FIGURES
-from astra_ns3.report.page.intervals import Steps, joined
 from astra_ns3.report.page.markup import Markup, data_script, tag
 from astra_ns3.report.page.page import LEAST_DETAIL, MOST_DATA_BYTES, MOST_DETAIL, report_page
-from astra_ns3.report.page.scale import sample, shares, time_scale
 from astra_ns3.report.page.slowest import MOST_ROWS, slowest_collectives, slowest_messages
+from astra_ns3.report.pictures.kinds import KINDS
+from astra_ns3.report.pictures.shown import Missing, Shown
 from astra_ns3.report.records import Recorded, table_of
 
 ALWAYS = {"layers", "exposed", "bandwidth"}
 """Figures that every run has the data of."""
+FIGURES = {kind.name: kind.section for kind in KINDS if kind.section}
 NASTY = "</script><script>alert('x')</script>&\"<b>"
 PS_DIGITS = 1e-4
 """Numbers of figures keep five digits."""
@@ -62,17 +65,24 @@ def played(output: Path | None = None, **options: Any) -> astra_ns3.Result:
 
 
 def made(name: str, *runs: astra_ns3.Result, detail: int = MOST_DETAIL) -> Figure | Missing:
-    (kind,) = [kind for kind in FIGURES if kind.name == name]
-    return kind.make([Shown(run, f"run {place}", place) for place, run in enumerate(runs)], detail)
+    return FIGURES[name].make([Shown(run, f"run {place}", place) for place, run in enumerate(runs)], detail)
 
 
-def panels(name: str, *runs: astra_ns3.Result, detail: int = MOST_DETAIL) -> list[Panel]:
+class Drawn(NamedTuple):
+    """A panel as plotly.js gets it."""
+
+    title: str
+    traces: list[Mapping[str, Any]]
+    layout: Mapping[str, Any]
+
+
+def panels(name: str, *runs: astra_ns3.Result, detail: int = MOST_DETAIL) -> list[Drawn]:
     figure = made(name, *runs, detail=detail)
     assert isinstance(figure, Figure)
-    return list(figure.panels)
+    return [Drawn(panel.title, traces(panel), layout(panel)) for panel in figure.panels]
 
 
-def trace(panel: Panel, name: str) -> Mapping[str, Any]:
+def trace(panel: Drawn, name: str) -> Mapping[str, Any]:
     (found,) = [each for each in panel.traces if each.get("name") == name]
     return found
 
@@ -109,12 +119,11 @@ class Text(HTMLParser):
 
 def test_a_run_that_recorded_nothing_has_the_figures_of_every_run_and_says_what_to_record() -> None:
     run = played()
-    found = {kind.name: made(kind.name, run) for kind in FIGURES}
+    found = {name: made(name, run) for name in FIGURES}
     assert {name for name, figure in found.items() if isinstance(figure, Figure)} == ALWAYS
     text = page_of(run)
-    for kind in FIGURES:
-        figure = found[kind.name]
-        assert (f'id="{kind.name}"' in text) == isinstance(figure, Figure), "what has no data has no section"
+    for name, figure in found.items():
+        assert (f'id="{name}"' in text) == isinstance(figure, Figure), "what has no data has no section"
         if isinstance(figure, Missing):
             assert re.search(r"--record \w+|observe\.\w+", figure.remedy)
             assert figure.remedy in " ".join(Text(text).words)
@@ -135,20 +144,20 @@ def test_a_run_that_recorded_everything_has_every_figure_and_plotly_knows_every_
 def test_bars_of_a_layer_are_its_times(tmp_path: Path) -> None:
     run = recorded_run(tmp_path / "run")
     (panel,) = panels("layers", run)
-    scale = time_scale(run.finish_ps)
+    scale_ps, _ = time_unit(run.finish_ps, 1)
     exposed = [sum(each["x"][layer] for each in panel.traces if each["name"].startswith("exposed")) for layer in (0, 1)]
-    expected = [layer["exposed_ps"] / scale.ps for layer in run.metadata["exposed_by_layer"]]
+    expected = [layer["exposed_ps"] / scale_ps for layer in run.metadata["exposed_by_layer"]]
     assert exposed == pytest.approx(expected, rel=PS_DIGITS, abs=1e-3)
     computed = sum(sum(each["x"]) for each in panel.traces if each["name"].startswith("compute"))
-    assert computed == pytest.approx(run.metadata["compute_ps"] / scale.ps, rel=PS_DIGITS)
+    assert computed == pytest.approx(run.metadata["compute_ps"] / scale_ps, rel=PS_DIGITS)
 
 
 def test_bars_of_an_npu_add_up_to_its_finish(tmp_path: Path) -> None:
     run = played()
     (panel,) = panels("exposed", run)
     sums = [sum(times) for times in zip(*(each["y"] for each in panel.traces), strict=True)]
-    scale = time_scale(run.finish_ps)
-    assert sums == pytest.approx([us * US / scale.ps for us in run.npus["finish_us"]], rel=PS_DIGITS)
+    scale_ps, _ = time_unit(run.finish_ps, 1)
+    assert sums == pytest.approx([us * US / scale_ps for us in run.npus["finish_us"]], rel=PS_DIGITS)
 
 
 def test_the_timeline_has_what_an_npu_computed_and_waited(tmp_path: Path) -> None:
@@ -157,13 +166,13 @@ def test_the_timeline_has_what_an_npu_computed_and_waited(tmp_path: Path) -> Non
     assert set(panel.layout["yaxis"]["ticktext"]) == {f"NPU {npu}" for npu in range(NPUS)} | {
         f"{npu}, dimension 0" for npu in range(NPUS)
     }
-    scale = time_scale(run.finish_ps)
+    scale_ps, _ = time_unit(run.finish_ps, 1)
     lane = panel.layout["yaxis"]["ticktext"].index("NPU 0")
     compute = trace(panel, "compute")
     length = sum(x for x, y in zip(compute["x"], compute["y"], strict=True) if y == lane)
-    assert length == pytest.approx(run.metadata["compute_ps"] / scale.ps, rel=0.02)  # what touches is drawn as one
+    assert length == pytest.approx(run.metadata["compute_ps"] / scale_ps, rel=0.02)  # what touches is drawn as one
     waits = trace(panel, "wait")
-    assert max(base + x for base, x in zip(waits["base"], waits["x"], strict=True)) <= run.finish_ps / scale.ps + 1e-3
+    assert max(base + x for base, x in zip(waits["base"], waits["x"], strict=True)) <= run.finish_ps / scale_ps + 1e-3
 
 
 def test_utilisation_is_the_share_of_the_ports_rate(tmp_path: Path) -> None:
@@ -195,9 +204,9 @@ def test_a_port_is_stopped_from_a_pause_until_it_may_go_on_or_the_end(tmp_path: 
     run = recorded_run(tmp_path / "run")
     (panel,) = panels("pauses", run)
     (bars,) = panel.traces
-    scale = time_scale(run.finish_ps)
+    scale_ps, _ = time_unit(run.finish_ps, 1)
     found = {
-        (panel.layout["yaxis"]["ticktext"][y], round(base * scale.ps / US), round((base + x) * scale.ps / US, 1))
+        (panel.layout["yaxis"]["ticktext"][y], round(base * scale_ps / US), round((base + x) * scale_ps / US, 1))
         for base, x, y in zip(bars["base"], bars["x"], bars["y"], strict=True)
     }
     end = round(run.finish_ps / US, 1)
@@ -230,16 +239,16 @@ def test_accounts_are_means_over_the_messages_of_a_collective(tmp_path: Path) ->
         bars = trace(panel, PARTS[part])
         found = dict(zip(bars["hovertext"], bars["x"], strict=True))
         for label, mean in zip(labels, means, strict=True):
-            assert found[label] == pytest.approx(mean * each_ps / time_scale(longest).ps, rel=PS_DIGITS)
+            assert found[label] == pytest.approx(mean * each_ps / time_unit(longest, 1)[0], rel=PS_DIGITS)
 
 
 def test_curves_of_completion_are_the_distribution(tmp_path: Path) -> None:
     times, slowdown, by_size = panels("completion", recorded_run(tmp_path / "run"))
     took = np.arange(MESSAGES) * sum(ACCOUNT_PARTS.values())
-    scale = time_scale(float(np.median(took)))
+    scale_ps, _ = time_unit(float(np.median(took)), 1)
     for x, y in zip(times.traces[0]["x"], times.traces[0]["y"], strict=True):
-        assert (took / scale.ps <= x * (1 + PS_DIGITS)).mean() >= y - PS_DIGITS
-        assert (took / scale.ps < x * (1 - PS_DIGITS)).mean() <= y + PS_DIGITS
+        assert (took / scale_ps <= x * (1 + PS_DIGITS)).mean() >= y - PS_DIGITS
+        assert (took / scale_ps < x * (1 - PS_DIGITS)).mean() <= y + PS_DIGITS
     assert slowdown.traces[0]["x"][-1] == pytest.approx(took.max() / (US // 2), rel=PS_DIGITS)
     medians = by_size.traces[0]
     # 1 KB and 2 KB are alone in their classes, 3 KB and 4 KB share one.
@@ -261,11 +270,11 @@ def test_runs_side_by_side_have_the_same_axes(tmp_path: Path) -> None:
 
 def test_what_one_of_two_runs_lacks_is_said_beside_the_others_figure(tmp_path: Path) -> None:
     runs = recorded_run(tmp_path / "all"), played(tmp_path / "less")
-    for kind in FIGURES:
-        figure = made(kind.name, *runs)
+    for name in FIGURES:
+        figure = made(name, *runs)
         assert isinstance(figure, Figure)
-        if kind.name not in {*ALWAYS, "rates"}:
-            assert any(note.startswith("run 1: not recorded; ") for note in figure.notes), kind.name
+        if name not in {*ALWAYS, "rates"}:
+            assert any(note.startswith("run 1: not recorded; ") for note in figure.notes), name
 
 
 def test_a_table_without_rows_is_no_figure_and_no_missing_record(tmp_path: Path) -> None:
@@ -471,7 +480,7 @@ INTERVALS = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 12)), max_size
 def test_joined_intervals_cover_the_same_time_and_stand_apart(found: list[tuple[int, int]], gap: int) -> None:
     starts = np.array([start for start, _ in found], dtype=np.int64)
     ends = np.array([start + length for start, length in found], dtype=np.int64)
-    began, ended = joined(starts, ends, gap)
+    began, ended = merged(starts, ends, gap)
     covered = {tick for start, length in found for tick in range(start, start + length)}
     drawn = {tick for start, end in zip(began, ended, strict=True) for tick in range(start, end)}
     assert covered <= drawn
@@ -484,7 +493,7 @@ def test_joined_intervals_cover_the_same_time_and_stand_apart(found: list[tuple[
 @given(st.lists(st.tuples(st.integers(0, 99), st.integers(0, 9)), min_size=1, max_size=40), st.integers(1, 12))
 def test_steps_are_the_highest_value_that_held_in_each_bin(rows: list[tuple[int, int]], bins: int) -> None:
     rows.sort(key=lambda row: row[0])
-    steps = Steps(100, bins)
+    steps = Steps[str](100, bins)
     for part in (rows[: len(rows) // 2], rows[len(rows) // 2 :]):
         if part:
             steps.add("port", np.array([time for time, _ in part]), np.array([value for _, value in part], dtype=float))
@@ -497,8 +506,8 @@ def test_steps_are_the_highest_value_that_held_in_each_bin(rows: list[tuple[int,
 
 
 def test_shares_end_at_the_largest_and_samples_keep_both_ends() -> None:
-    values, share = shares(np.arange(1.0, 1001.0))
+    values, share = (each.tolist() for each in shares(np.arange(1.0, 1001.0)))
     assert (values[0], share[0], values[-1], share[-1]) == (1, 0, 1000, 1)
     assert values[share.index(0.9)] == 900
-    assert sample(list(range(100)), 5) == [0, 25, 50, 74, 99]
-    assert sample([1, 2], 5) == [1, 2]
+    assert evenly(list(range(100)), 5) == [0, 25, 50, 74, 99]
+    assert evenly([1, 2], 5) == [1, 2]

@@ -16,11 +16,12 @@ from astra_ns3.config.flow_list import FlowList
 from astra_ns3.config.network.packet_network import parse_network
 from astra_ns3.errors import InputError
 from astra_ns3.experiments.capacity import check_run_fits, run_need
-from astra_ns3.experiments.costs import BYTES_PER_MET_PAIR, TRANSPORTS
 from astra_ns3.experiments.inputs import Inputs, Options, load_inputs
 from astra_ns3.experiments.validate import validate
 from astra_ns3.memory import Available, available_memory, require_memory
 from astra_ns3.system.file import parse_system
+from astra_ns3.transport.roce.roce import BYTES_PER_MET_PAIR
+from astra_ns3.transport.transports import TRANSPORTS
 from astra_ns3.workload.files.astra_sim import parse_workload
 
 MOST_OFF = 2
@@ -36,7 +37,7 @@ from astra_ns3.system.file import parse_system
 from astra_ns3.workload.files.astra_sim import parse_workload
 from astra_ns3.errors import LimitReached
 from astra_ns3.network.api import Limits
-from astra_ns3.workload.driver import TrainingDriver
+from astra_ns3.playing.loops.training_driver import TrainingDriver
 
 class Still(FakeBackend):
     def launch(self, *words):
@@ -109,7 +110,7 @@ def test_a_run_that_memory_cannot_hold_is_refused_in_one_line_with_the_estimate(
 def test_connections_count_in_a_run_to_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
     # A ring has a connection for each NPU; the rest of a small run is far less than these of 17 KB each.
     inputs = inputs_of(MICRO.format(size=4000), npus=512)
-    left = run_need(inputs, 1).total + 512 * TRANSPORTS["tcp"].bytes_per_pair
+    left = run_need(inputs, 1).total + 512 * TRANSPORTS["tcp"].costs.bytes_per_pair
     monkeypatch.setattr(memory, "_sources", lambda limit: iter([Available(left, "it has")]))
     check_run_fits(inputs, 1)
     monkeypatch.setattr(memory, "_sources", lambda limit: iter([Available(left - 1, "it has")]))

@@ -100,7 +100,7 @@ def test_messages_that_run_together_share_packets_of_tcp() -> None:
     # Ring all-reduces of 4000 and 8000 bytes: messages of at most 1000 bytes, less than a packet each.
     inputs = load_inputs(small_workload(), small_system(), small_network())
     (found,) = carried(inputs, 1)
-    payload = found.cutting.payload_bytes
+    payload = found.by.transport.payload_bytes
     assert found.packets == found.messages
     assert found.full_packets == pytest.approx(2 * (NPUS - 1) * (4000 + 8000) / payload)
 

@@ -17,6 +17,7 @@ from astra_ns3.cli.options import input_parameters, run_parameters, values
 from astra_ns3.errors import InputError
 from astra_ns3.experiments.option import Flag, option, options_of
 from astra_ns3.experiments.request import RunRequest
+from astra_ns3.experiments.result import Result
 from astra_ns3.experiments.run import run_of
 from astra_ns3.network.api import Limits
 
@@ -33,10 +34,10 @@ class Larger(RunRequest):
 
 
 def test_a_field_more_is_an_argument_more_and_is_explained() -> None:
-    plain, larger = inspect.signature(astra_ns3.run), inspect.signature(run_of(Larger))
+    plain, larger = inspect.signature(astra_ns3.run), inspect.signature(run_of(Larger, Result, "run", ""))
     assert [name for name in larger.parameters if name not in plain.parameters] == ["dice", "loud", "secret"]
     assert str(larger.parameters["dice"]) == "dice: 'int | None' = None"
-    documented = run_of(Larger).__doc__ or ""
+    documented = run_of(Larger, Result, "run", "").__doc__ or ""
     assert "    dice: how often to throw; None: never.\n" in documented
     assert set(larger.parameters) == {field.name for field in fields(Larger)}
 

@@ -7,9 +7,10 @@ from fractions import Fraction
 import pytest
 
 from astra_ns3.config.core.collective_kind import CollectiveKind
+from astra_ns3.config.workload import PassKind
 from astra_ns3.experiments.run_tables import collective_table, npu_table, switch_table
 from astra_ns3.experiments.tables import decimal, mean_microseconds, microseconds
-from astra_ns3.network.records import CollectiveRecord, Label, NpuRecord, PassKind, RunRecords
+from astra_ns3.network.records import CollectiveRecord, Label, NpuRecord, RunRecords
 
 US = 1_000_000
 

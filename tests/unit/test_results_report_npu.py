@@ -16,7 +16,7 @@ from astra_ns3 import run
 from astra_ns3.errors import InputError
 from astra_ns3.experiments.layer_table import write_layers
 from astra_ns3.network.plan import NetworkPlan
-from astra_ns3.workload.driver import TrainingDriver
+from astra_ns3.playing.loops.training_driver import TrainingDriver
 
 PS_PER_US = 1_000_000
 

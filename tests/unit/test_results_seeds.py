@@ -17,10 +17,11 @@ from support.small_run import NPUS, BeatingBackend, InterruptedBackend, small_ne
 
 import astra_ns3
 from astra_ns3.errors import BackendError, InputError, Interrupted, SimulationStalled
-from astra_ns3.experiments.request import LARGEST_SEED, RunRequest
+from astra_ns3.experiments.request import RunRequest
 from astra_ns3.experiments.seeds import SeedsOutcome, execute_seeds
 from astra_ns3.network.api import Limits, NetworkListener
 from astra_ns3.report.seeds import seeds_text
+from astra_ns3.scenario.tenant import LARGEST_SEED
 
 KEYS = ("mean_ps", "standard_deviation_ps", "minimum_ps", "maximum_ps")
 DIRECT = {"all-reduce-implementation": "direct"}

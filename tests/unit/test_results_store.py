@@ -16,6 +16,7 @@ from astra_ns3.experiments.metadata import FORMAT_VERSION
 from astra_ns3.experiments.result import Result
 from astra_ns3.experiments.saving import Destination
 from astra_ns3.experiments.store import FORMAT, RunFolder, holds_run
+from astra_ns3.experiments.tables import Table
 
 
 def names(folder: Path) -> set[str]:
@@ -228,7 +229,7 @@ def test_run_json_is_written_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     destination = Destination(tmp_path / "out", overwrite=False)
     destination.open(records=False)
     monkeypatch.setattr(Path, "write_text", noted)
-    destination.finish({"format": FORMAT}, {"zzz.csv": "z", "EndToEnd.csv": "a"})
+    destination.finish({"format": FORMAT}, [Table("zzz.csv", ["z"], []), Table("EndToEnd.csv", ["a"], [])])
     assert written[-1] == "run.json"
     assert sorted(written) == ["EndToEnd.csv", "run.json", "zzz.csv"]
     assert names(tmp_path / "out") == {"EndToEnd.csv", "run.json", "zzz.csv"}

@@ -18,17 +18,17 @@ from astra_ns3.config.system import SystemConfig
 from astra_ns3.errors import InputError, ProgramMismatch
 from astra_ns3.network.api import EndpointModel, Limits
 from astra_ns3.network.instance import unpack_instance
+from astra_ns3.playing.dry_run.counting import collective_requests, counted_requests
+from astra_ns3.playing.loops.loop_programs import Programs
+from astra_ns3.playing.loops.steps import Steps
+from astra_ns3.playing.loops.training_driver import TrainingDriver
+from astra_ns3.playing.programs.operations import Program
+from astra_ns3.playing.programs.roles import Role, make_roles
 from astra_ns3.system.collective_planner import CollectivePlanner
 from astra_ns3.system.communicator import Communicator
 from astra_ns3.system.groups import Grid
 from astra_ns3.system.layer import SystemLayer
 from astra_ns3.system.request import Handle
-from astra_ns3.workload.driver import TrainingDriver
-from astra_ns3.workload.dry_run import collective_requests, counted_requests
-from astra_ns3.workload.operations import Program
-from astra_ns3.workload.programs import Programs
-from astra_ns3.workload.roles import Role, make_roles
-from astra_ns3.workload.steps import Steps
 
 ENDPOINT_PS = 10_000
 

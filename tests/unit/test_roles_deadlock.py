@@ -22,9 +22,9 @@ from astra_ns3.config.core.compatibility import OURS, PRESETS
 from astra_ns3.errors import ProgramMismatch, ProgramsDeadlock, SimulationStalled
 from astra_ns3.network.api import EndpointModel
 from astra_ns3.network.records import Label
+from astra_ns3.playing.loops.training_driver import TrainingDriver
+from astra_ns3.playing.programs.operations import Compute, Issue, Receive, Send
 from astra_ns3.system.communicator import Communicator
-from astra_ns3.workload.driver import TrainingDriver
-from astra_ns3.workload.operations import Compute, Issue, Receive, Send
 
 Plan = Mapping[str, tuple[Sequence[int], Sequence[Step]]]
 ALL = Communicator(range(2), "all")
@@ -275,11 +275,11 @@ def _first_come(peers: Sequence[int]) -> Plan:
 
 def test_a_reactive_program_serves_what_comes_first() -> None:
     """The small example of a reactive loop: what NPU 0 issues next depends on whose request it has."""
+    from astra_ns3.playing.loops.loops import Loop
+    from astra_ns3.playing.loops.steps import Steps
+    from astra_ns3.playing.programs.operations import Program, Wait, WaitAny
+    from astra_ns3.playing.programs.roles import Role
     from astra_ns3.system.request import CollectiveRequest, Handle
-    from astra_ns3.workload.loops import Loop
-    from astra_ns3.workload.operations import Program, Wait, WaitAny
-    from astra_ns3.workload.roles import Role
-    from astra_ns3.workload.steps import Steps
 
     peers = (1, 2, 3)
     clients = loop_of_steps(_first_come(peers))

@@ -15,12 +15,12 @@ from astra_ns3.errors import InputError, ProgramMismatch
 from astra_ns3.experiments.run_tables import collective_table
 from astra_ns3.network.api import EndpointModel
 from astra_ns3.network.records import Label, RunRecords
+from astra_ns3.playing.dry_run.counting import PlannedMessages, counted_messages, expected_computation
+from astra_ns3.playing.loops.loop_programs import Programs
+from astra_ns3.playing.loops.training_driver import TrainingDriver
+from astra_ns3.playing.programs.operations import Compute, Receive, Send
 from astra_ns3.system.communicator import Communicator
 from astra_ns3.system.messages import INVITATION_BYTES
-from astra_ns3.workload.driver import TrainingDriver
-from astra_ns3.workload.dry_run import PlannedMessages, counted_messages, expected_computation
-from astra_ns3.workload.operations import Compute, Receive, Send
-from astra_ns3.workload.programs import Programs
 
 ENDPOINT_PS = 10_000
 SLOW = Compute(Label(0, 0, "forward"), 50_000_000)

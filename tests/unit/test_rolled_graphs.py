@@ -13,11 +13,11 @@ from support.small_graphs import Played, collective, compute, mark, send, system
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.graph_workload import GraphNode
 from astra_ns3.errors import InputError
+from astra_ns3.playing.converting.conversion import Unrolling, convert
+from astra_ns3.playing.converting.unrolled import UnrolledLoop
 from astra_ns3.workload.files.astra_sim import parse_workload
-from astra_ns3.workload.files.conversion import Unrolling, convert
 from astra_ns3.workload.files.simai import parse_simai, read_simai
 from astra_ns3.workload.graphs.rolled import rolled
-from astra_ns3.workload.graphs.unrolled import UnrolledLoop
 
 PAIRS = {"1": (0, 1), "2": (2, 3)}
 ACROSS = {"3": (0, 2), "4": (1, 3)}

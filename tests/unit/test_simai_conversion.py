@@ -10,10 +10,10 @@ import pytest
 from astra_ns3.config.graph_workload import NodeKind
 from astra_ns3.config.workload import Workload
 from astra_ns3.errors import InputError
-from astra_ns3.workload.files.conversion import Unrolling, as_graphs, convert
-from astra_ns3.workload.files.registry import read_workload
-from astra_ns3.workload.graphs.unrolled import UnrolledLoop
-from astra_ns3.workload.loops import SIMAI_LOOPS
+from astra_ns3.playing.converting.conversion import Unrolling, as_graphs, convert
+from astra_ns3.playing.converting.unrolled import UnrolledLoop
+from astra_ns3.workload.files.workload_formats import read_workload
+from astra_ns3.workload.loops.loop_kinds import SIMAI_LOOPS
 
 
 @pytest.fixture(name="workload")

@@ -14,8 +14,8 @@ from astra_ns3.errors import InputError
 from astra_ns3.experiments.changes.documents import document_of, parsed
 from astra_ns3.workload.files.astra_sim import format_workload as format_astra_sim
 from astra_ns3.workload.files.astra_sim import parse_workload as parse_astra_sim
-from astra_ns3.workload.files.registry import read_workload
 from astra_ns3.workload.files.simai import format_simai, is_simai, parse_simai
+from astra_ns3.workload.files.workload_formats import read_workload
 
 POLICY = "HYBRID_TRANSFORMER_FWD_IN_BCKWD"
 HEADER = f"{POLICY} model_parallel_NPU_group: 2 ep: 4 pp: 3 vpp: 5 ga: 6 all_gpus: 96 checkpoints: 0 "

@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 from astra_ns3.config.workload import ParallelGroup, Workload
 from astra_ns3.errors import InputError
+from astra_ns3.playing.loops.group_communicators import GroupCommunicators
 from astra_ns3.system.groups import Grid
-from astra_ns3.workload.parallel_groups import parallel_groups
-from astra_ns3.workload.parallelism import parallelism_of
+from astra_ns3.workload.loops.parallel_groups import parallel_groups
+from astra_ns3.workload.loops.parallelism import parallelism_of
 
 LOOP = "SIMAI_TRANSFORMER"
 TENSOR, DATA = ParallelGroup.TENSOR, ParallelGroup.DATA
@@ -35,10 +36,11 @@ def _workload(tensor: int, experts: int = 1, stages: int = 1, npus: int | None =
 
 def _found(workload: Workload, dimensions: tuple[int, ...], group: ParallelGroup) -> set[tuple[int, ...]]:
     groups = parallel_groups(workload, dimensions)
+    communicators = GroupCommunicators(groups)
     world = Grid(groups.dimensions)
     found: set[tuple[int, ...]] = set()
     for number in range(groups.stages):
-        grid = world.of(groups.communicator(group, number))
+        grid = world.of(communicators.of(group, number))
         found |= {tuple(ranks) for ranks in grid.cosets(groups.ranges[group])}
     return found
 

@@ -16,17 +16,17 @@ from astra_ns3.errors import InputError
 from astra_ns3.experiments.jobs.training import TrainingJob
 from astra_ns3.network.api import EndpointModel
 from astra_ns3.network.records import Label, RunRecords
+from astra_ns3.playing.loops.loop_programs import Programs
+from astra_ns3.playing.loops.simai_pipeline import turns
+from astra_ns3.playing.loops.training_driver import TrainingDriver
+from astra_ns3.playing.programs.operations import Compute, Issue, Receive, Send, Wait
 from astra_ns3.report.pipeline_text import pipeline_rows
 from astra_ns3.system.file import parse_system
 from astra_ns3.system.groups import Grid
 from astra_ns3.system.request import Handle, MessageRequest
-from astra_ns3.workload.driver import TrainingDriver
 from astra_ns3.workload.files.astra_sim import parse_workload
 from astra_ns3.workload.files.simai import parse_simai
-from astra_ns3.workload.operations import Compute, Issue, Receive, Send, Wait
-from astra_ns3.workload.programs import Programs
-from astra_ns3.workload.simai_pipeline import turns
-from astra_ns3.workload.simai_rules import as_simai_plays, simai_warnings
+from astra_ns3.workload.loops.simai_rules import as_simai_plays, simai_warnings
 
 NS = 1000
 SHORT = {"forward": "f", "weight gradient": "w", "input gradient": "i", "activation": "activation", "gradient": "grad"}

@@ -16,7 +16,7 @@ from astra_ns3.experiments.throughput import throughput_document
 from astra_ns3.report.throughput_text import throughput_rows
 from astra_ns3.studies.figures.config import FigureConfig
 from astra_ns3.studies.figures.data import figure_data
-from astra_ns3.studies.figures.drawing import written
+from astra_ns3.studies.figures.kinds import written
 from astra_ns3.studies.measures import measures_of
 from astra_ns3.studies.page import page
 from astra_ns3.studies.result import StudyResult

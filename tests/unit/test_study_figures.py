@@ -6,17 +6,17 @@ from itertools import pairwise, product
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from astra_ns3.errors import InputError
 from astra_ns3.report.alignment import number_text
-from astra_ns3.studies.figures.axes import worth_a_log
 from astra_ns3.studies.figures.check import check_figure
 from astra_ns3.studies.figures.config import FigureConfig
 from astra_ns3.studies.figures.data import AxisView, Cell, View, figure_data
-from astra_ns3.studies.figures.drawing import drawn, written
+from astra_ns3.studies.figures.kinds import FIGURE_KINDS, drawn, written
 from astra_ns3.studies.figures.lines import numbers_of
-from astra_ns3.studies.figures.registry import FIGURE_KINDS
+from astra_ns3.studies.figures.panels import worth_a_log
 from astra_ns3.studies.figures.table import table_cells
 from astra_ns3.studies.measures import MEASURES
 
@@ -176,6 +176,12 @@ def test_pieces_of_a_bar_are_compared_with_the_whole_bar() -> None:
     found = means(figure, view(SYSTEM))
     assert found["", "compute_us"] == pytest.approx([1 / 4, 21 / 11 / 4])
     assert found["", "exposed_us"] == pytest.approx([3 / 4, 21 / 11 * 3 / 4])
+
+
+def test_pieces_of_a_bar_stand_on_each_other() -> None:
+    axes: Any = drawn(view(SYSTEM), config(kind="stacked", x="system", y=["compute_us", "exposed_us"])).axes[0]
+    spans = [(bar.get_y(), bar.get_y() + bar.get_height()) for bar in axes.patches]
+    assert np.array(spans) == pytest.approx(np.array([(0, 11 / 4), (0, 21 / 4), (11 / 4, 11), (21 / 4, 21)]))
 
 
 def test_a_line_is_not_drawn_across_a_missing_point() -> None:

@@ -10,7 +10,7 @@ from support.studies import BASE, expanded, study_of, written
 
 from astra_ns3.errors import InputError
 from astra_ns3.studies.expansion import expand
-from astra_ns3.studies.figures.registry import FIGURE_KINDS
+from astra_ns3.studies.figures.kinds import FIGURE_KINDS
 from astra_ns3.studies.file import json_schema, read_study
 
 GOOD = f"""title: Two buffers

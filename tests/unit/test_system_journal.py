@@ -13,7 +13,7 @@ from astra_ns3.config.core.compatibility import PRESETS
 from astra_ns3.errors import InputError, LimitReached
 from astra_ns3.network.api import Limits
 from astra_ns3.workload.files.astra_sim import parse_workload
-from astra_ns3.workload.loops import TEXT_LOOPS
+from astra_ns3.workload.loops.loop_kinds import TEXT_LOOPS
 
 TAKES_TIME = ("compute", "wait", "step")
 LAYERS = "a -1 300 ALLGATHER 4000 200 ALLREDUCE 9000 100 REDUCESCATTER 5000 50\n"

@@ -12,10 +12,11 @@ from support.fake_backend import FakeBackend
 
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.system import SystemConfig
+from astra_ns3.config.workload import PassKind
 from astra_ns3.errors import InputError
 from astra_ns3.network.api import EndpointModel, Limits
 from astra_ns3.network.instance import unpack_instance
-from astra_ns3.network.records import Label, PassKind
+from astra_ns3.network.records import Label
 from astra_ns3.system.file import parse_system
 from astra_ns3.system.launch_order import LaunchOrder
 from astra_ns3.system.layer import SystemLayer

@@ -16,12 +16,12 @@ from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.core.compatibility import OURS, PRESETS
 from astra_ns3.errors import InputError, ProgramMismatch
 from astra_ns3.network.records import Label
+from astra_ns3.playing.loops.training_driver import TrainingDriver
 from astra_ns3.system.collective_planner import CollectivePlanner
 from astra_ns3.system.communicator import Communicator
 from astra_ns3.system.groups import Grid
 from astra_ns3.system.request import CollectiveRequest
 from astra_ns3.system.uneven import most_bytes, uneven_chunks
-from astra_ns3.workload.driver import TrainingDriver
 
 A2A = CollectiveKind.ALL_TO_ALL
 COUNTS: Parts = ((9, 1, 0, 4), (2, 0, 7, 0), (0, 0, 3, 0), (1, 1, 1, 1))

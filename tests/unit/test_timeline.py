@@ -18,7 +18,7 @@ from support.trace import Trace, read_trace
 
 import astra_ns3
 from astra_ns3.errors import InputError
-from astra_ns3.report.plots.registry import KINDS
+from astra_ns3.report.pictures.kinds import IN_FILES
 from astra_ns3.report.timeline import perfetto, programs
 from astra_ns3.report.timeline.lanes import Lanes
 from astra_ns3.report.timeline.timeline import left_out, write_timeline
@@ -229,7 +229,7 @@ def test_pauses_are_asked_for_only_where_something_can_pause(pfc: object, tmp_pa
     result = astra_ns3.Result.load(path)
     assert ("observe.pauses in the network file" in left_out(result)) == (pfc is not None)
     write_ports(path, "queues", "queue_bytes", [])
-    (queues,) = (kind for kind in KINDS if kind.name == "queues")
+    (queues,) = (kind for kind in IN_FILES if kind.name == "queues")
     assert bool(queues.advice(result)) == (pfc is not None)
 
 

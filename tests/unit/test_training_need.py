@@ -12,9 +12,9 @@ from support.training import block, plan_of, play, programs_of
 
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.training_plan import Degrees, Elements, Exchange, Group, Sharding, TrainingPlan
+from astra_ns3.playing.programs.operations import Issue
 from astra_ns3.system.policies import HIGHEST_PRIORITY
 from astra_ns3.system.request import CollectiveRequest, Handle
-from astra_ns3.workload.operations import Issue
 
 POLICIES = ["LIFO", "FIFO"]
 

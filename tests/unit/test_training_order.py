@@ -21,12 +21,13 @@ from astra_ns3.config.training_plan import (
     TrainingPlan,
     Uneven,
 )
+from astra_ns3.config.workload import PassKind
 from astra_ns3.errors import InputError
-from astra_ns3.network.records import Label, PassKind
+from astra_ns3.network.records import Label
+from astra_ns3.playing.programs.operations import Compute, Wait
+from astra_ns3.playing.training.training_programs import TrainingPrograms
 from astra_ns3.system.request import Handle, MessageRequest
 from astra_ns3.workload.computing.clock import KeepingClock
-from astra_ns3.workload.operations import Compute, Wait
-from astra_ns3.workload.training.programs import TrainingPrograms
 
 AG, RS, AR, AA = (
     CollectiveKind.ALL_GATHER,

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from astra_ns3.config.training_plan import Degrees, Group
 from astra_ns3.errors import InputError
+from astra_ns3.playing.training.places import Among, Places
 from astra_ns3.system.groups import Grid
-from astra_ns3.workload.training.places import Among, Places
 
 
 def _places(degrees: Degrees, dimensions: tuple[int, ...]) -> Places:

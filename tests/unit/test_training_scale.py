@@ -8,8 +8,8 @@ import pytest
 from support.training import layer_of_all_kinds, plan_of, programs_of
 
 from astra_ns3.config.training_plan import Degrees, Sharding, TrainingPlan
-from astra_ns3.workload.dry_run import counted_requests
-from astra_ns3.workload.models.scaling import scaled_plan
+from astra_ns3.playing.dry_run.counting import counted_requests
+from astra_ns3.workload.training.scaling import scaled_plan
 
 DEGREES = Degrees(tensor=2, context=2, data=2, expert=2)
 

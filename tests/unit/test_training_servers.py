@@ -15,12 +15,12 @@ from astra_ns3.config.training_plan import Block, Degrees, Elements, Exchange, G
 from astra_ns3.errors import InputError
 from astra_ns3.network.api import EndpointModel
 from astra_ns3.network.records import RunRecords
-from astra_ns3.workload.dry_run import counted_messages
+from astra_ns3.playing.dry_run.counting import counted_messages
+from astra_ns3.playing.player.programs_driver import ProgramsDriver
+from astra_ns3.playing.training.making import training_programs
+from astra_ns3.playing.training.servers import ServedPrograms
+from astra_ns3.playing.training.training_programs import TrainingPrograms
 from astra_ns3.workload.models.workload import read_model
-from astra_ns3.workload.programs_driver import ProgramsDriver
-from astra_ns3.workload.training.making import training_programs
-from astra_ns3.workload.training.programs import TrainingPrograms
-from astra_ns3.workload.training.servers import ServedPrograms
 
 ELEMENTS = Elements(weight=2, gradient=4, optimizer=12)
 MESSAGE_PS = 1_000

@@ -6,25 +6,24 @@ from math import ceil
 from typing import Any
 
 import pytest
+from support.transports import checked
 
 from astra_ns3.config.network.packet_network import NetworkConfig, RoceTransport, parse_network
 from astra_ns3.config.topology.switch import PfcConfig, SwitchConfig
 from astra_ns3.errors import InputError
 from astra_ns3.network.outline import network_shape
 from astra_ns3.topology.graph import Graph, Link
-from astra_ns3.transport.check import check_transport
-from astra_ns3.transport.lossless import largest_wire_bytes, lossless_bytes
+from astra_ns3.transport.lossless import headroom_bytes, largest_wire_bytes, lossless_bytes, port_headroom_bytes
 from astra_ns3.transport.network_outline import NetworkShape, PortShape, SwitchShape
-from astra_ns3.transport.roce import (
+from astra_ns3.transport.roce.check import longest_drain_ps
+from astra_ns3.transport.roce.parameters import (
     RoceParameters,
     base_round_trip_ps,
-    headroom_bytes,
-    port_headroom_bytes,
     roce_line,
     roce_parameters,
     window_bytes,
 )
-from astra_ns3.transport.roce_check import longest_drain_ps
+from astra_ns3.transport.transports import transports_on
 
 GBPS = 10**9
 NS = 1000
@@ -57,7 +56,7 @@ def parameters(transport: dict[str, Any] | None = None) -> RoceParameters:
 
 def warnings(transport: dict[str, Any] | None = None, switch: dict[str, Any] | None = None) -> list[str]:
     network = config(transport, switch)
-    return check_transport(network, star(network))
+    return checked(network, star(network))
 
 
 def test_the_defaults_on_a_lossless_switch_give_no_warning() -> None:
@@ -179,7 +178,10 @@ def test_a_buffer_must_hold_headroom_reserve_and_a_frame() -> None:
     needed = HOSTS * (headroom_bytes(100 * GBPS, 500 * NS, 1082) + 4096)
     exact: dict[str, Any] = {"buffer": needed + 1062, "pfc": {}}
     network = config({}, exact)
-    assert lossless_bytes(star(network).switches[0], largest_wire_bytes(network)) == needed
+    assert (
+        lossless_bytes(star(network).switches[0], largest_wire_bytes(transports_on(network, star(network)).values()))
+        == needed
+    )
     assert warnings({}, exact) == []
     with pytest.raises(InputError, match=rf"{needed + 1061} bytes are less than the {needed} that .* 16 ports take"):
         warnings({}, {"buffer": needed + 1061, "pfc": {}})
@@ -271,7 +273,7 @@ def test_a_warning_that_holds_for_all_switches_stands_once() -> None:
     network = config({}, {"buffer": "32MiB"})
     shape = star(network)
     other = SwitchShape(shape.switches[0].config, shape.switches[0].ports[:4])
-    found = check_transport(network, NetworkShape(HOSTS, 1, (*shape.switches, other), shape.host_ports, shape.path))
+    found = checked(network, NetworkShape(HOSTS, 1, (*shape.switches, other), shape.host_ports, shape.path))
     assert len(found) == 1
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from support.transports import checked as checked_on
 
 from astra_ns3.config.network.packet_network import NetworkConfig, TcpTransport, parse_network
 from astra_ns3.errors import InputError
 from astra_ns3.network.outline import network_shape
 from astra_ns3.topology.registry import build_graph
-from astra_ns3.transport.check import check_transport
 from astra_ns3.transport.network_outline import NetworkShape
 from astra_ns3.transport.tcp import TcpParameters, base_round_trip_ps, longest_drain_ps, tcp_parameters
 
@@ -43,7 +43,7 @@ def parameters(config: NetworkConfig) -> TcpParameters:
 
 
 def checked(config: NetworkConfig) -> list[str]:
-    return check_transport(config, shape(config))
+    return checked_on(config, shape(config))
 
 
 def drain_ps(config: NetworkConfig) -> int:

@@ -40,7 +40,7 @@ def test_sizes_are_read_to_the_byte(text: str | int, expected: int) -> None:
         ("2.5Tbps", 2_500_000_000_000),
         ("40Mb/s", 40_000_000),
         ("8kbps", 8_000),
-        (5_000, 5_000),
+        (5_000_000, 5_000_000),
         ("1bps", 1),
     ],
 )
@@ -79,6 +79,13 @@ def test_what_is_not_a_whole_number_of_bytes_is_refused(text: str) -> None:
 def test_what_is_not_a_rate_in_bits_is_refused(text: str) -> None:
     with pytest.raises(InputError):
         units.parse_rate(text)
+
+
+@pytest.mark.parametrize("value", [100, "100", 999_999])
+def test_a_rate_without_unit_that_no_network_has_is_refused(value: str | int) -> None:
+    with pytest.raises(InputError, match="has no unit and would be"):
+        units.parse_rate(value)
+    assert units.parse_rate(1_000_000) == units.parse_rate("1Mbps")
 
 
 @pytest.mark.parametrize("text", ["-5ns", 5, 0.5, "5", "0.1ps", "5 min", "", float("nan"), float("inf"), True])

@@ -14,9 +14,9 @@ from astra_ns3.config.workload import Workload
 from astra_ns3.errors import InputError
 from astra_ns3.experiments.hooks import load_hook
 from astra_ns3.network.ns3.own_control import PythonControl, control_class
+from astra_ns3.playing.loops.loops import loop_of
 from astra_ns3.system.own_policies import find_policy
 from astra_ns3.user_code import UserPart, user_part
-from astra_ns3.workload.loops import loop_of
 
 DATACLASS = """from __future__ import annotations
 from dataclasses import dataclass

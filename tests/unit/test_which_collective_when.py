@@ -13,9 +13,9 @@ import pytest
 from support.training import FlopClock
 
 from astra_ns3.config.core.collective_kind import CollectiveKind
-from astra_ns3.workload.dry_run import collective_requests, counted_messages
+from astra_ns3.playing.dry_run.counting import collective_requests, counted_messages
+from astra_ns3.playing.training.making import training_programs
 from astra_ns3.workload.models.workload import read_model
-from astra_ns3.workload.training.making import training_programs
 
 AR, RS, AG, AA = (
     CollectiveKind.ALL_REDUCE,

@@ -8,8 +8,8 @@ from pydantic import BeforeValidator, Discriminator, Field, Tag, ValidationInfo,
 from pydantic.json_schema import JsonSchemaValue
 
 from astra_ns3.config.core.model import ConfigModel, Count, OnOff, TimePs, key_error, kind_of
-from astra_ns3.config.model.beside import beside_the_file
 from astra_ns3.config.model.devices import Frequency, NamedDevice, Share, Slowdown, device_named
+from astra_ns3.config.model.relative_path import from_the_file
 
 
 class Shares(ConfigModel):
@@ -120,7 +120,7 @@ class Table(RooflineKeys):
     @field_validator("file")
     @classmethod
     def _beside_the_file(cls, file: str, info: ValidationInfo) -> str:
-        return beside_the_file(file, info)
+        return from_the_file(file, info)
 
 
 class Systolic(RooflineKeys):

@@ -9,8 +9,8 @@ from pydantic import model_validator
 
 from astra_ns3.config.core.model import ConfigModel, Count, OnOff, key_error
 from astra_ns3.config.model.base import ModelBase
-from astra_ns3.config.model.beside import PathBeside
 from astra_ns3.config.model.convolution import WITHOUT_SEQUENCES
+from astra_ns3.config.model.relative_path import RelativePath
 from astra_ns3.config.model.training import Training
 
 _Widths = Annotated[tuple[Count, ...], MinLen(1)]
@@ -33,7 +33,7 @@ class DlrmShape(ConfigModel):
     """Of all vectors: one behind the other, or the products of all pairs behind the dense one."""
     placement: Literal["table", "row", "column"] = "table"
     """What an NPU has of the tables: whole ones, some rows of all, or some columns of all."""
-    tables_of_npus: PathBeside | None = None
+    tables_of_npus: RelativePath | None = None
     """With ``placement: table``: a CSV file with columns ``table`` and ``npu``; else they are dealt out in turn."""
     sends_indices: OnOff = False
     """Whether NPUs send each other, 8 bytes each, which rows they need."""

@@ -6,15 +6,15 @@ from typing import ClassVar, Literal
 
 from astra_ns3.config.core.model import ConfigModel
 from astra_ns3.config.model.base import ModelBase
-from astra_ns3.config.model.beside import PathBeside
 from astra_ns3.config.model.convolution import WITHOUT_SEQUENCES
+from astra_ns3.config.model.relative_path import RelativePath
 from astra_ns3.config.model.training import Training
 
 
 class GemmsShape(ConfigModel):
     """``table``: a CSV file with columns ``Layer``, ``m``, ``n`` and ``k``: m x n activations by n x k weights."""
 
-    table: PathBeside
+    table: RelativePath
 
 
 class GemmsFile(ModelBase):

@@ -8,7 +8,7 @@ from annotated_types import Ge, Gt, Le, MinLen
 from pydantic import ValidationInfo, field_validator, model_validator
 
 from astra_ns3.config.core.model import ConfigModel, Count, Number, key_error
-from astra_ns3.config.model.beside import beside_the_file
+from astra_ns3.config.model.relative_path import from_the_file
 
 UNIFORM = "uniform"
 ZIPF = "zipf"
@@ -32,7 +32,7 @@ class Routing(ConfigModel):
     @field_validator("routing")
     @classmethod
     def _beside_the_file(cls, routing: str, info: ValidationInfo) -> str:
-        return routing if routing in (UNIFORM, ZIPF) else beside_the_file(routing, info)
+        return routing if routing in (UNIFORM, ZIPF) else from_the_file(routing, info)
 
     @model_validator(mode="after")
     def _nothing_without_effect(self) -> Routing:

@@ -36,6 +36,16 @@ class AnalyticalNetwork(ConfigModel):
     observe: Observe = Observe()
 
     @property
+    def each_transport(self) -> tuple[()]:
+        """No transport: messages go by formula."""
+        return ()
+
+    @property
+    def own_control(self) -> None:
+        """No congestion control of the user's."""
+        return None
+
+    @property
     def npus(self) -> int:
         """How many NPUs the network joins."""
         return prod(dimension.npus for dimension in self.grid)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import AfterValidator, Field, model_validator
 from pydantic.json_schema import JsonSchemaValue
@@ -15,7 +15,10 @@ from astra_ns3.config.core.model import ConfigModel, OnOff, PositiveTimePs, Time
 from astra_ns3.config.core.reading import read_text
 from astra_ns3.config.core.yaml_document import parse_yaml
 from astra_ns3.config.topology.kinds import EcnConfig, NicConfig, SingleSwitch, SwitchConfig, TopologyConfig
-from astra_ns3.config.transports.roce import RoceTransport, TransportConfig
+from astra_ns3.config.transports.base import TransportKeys
+from astra_ns3.config.transports.kinds import TRANSPORT_KEYS, TransportConfig
+from astra_ns3.config.transports.roce import RoceTransport
+from astra_ns3.config.transports.roce_control import OwnControl
 from astra_ns3.config.transports.tcp import TcpTransport
 from astra_ns3.units import PS_PER_US
 
@@ -36,6 +39,7 @@ __all__ = [
     "read_network",
 ]
 
+Keys = TypeVar("Keys", bound=TransportKeys)
 _PORT_NAME = re.compile(r"host[0-9]{1,9}(:[0-9]{1,9})?|switch[0-9]{1,9}:[0-9]{1,9}")
 
 
@@ -101,34 +105,39 @@ class NetworkConfig(ConfigModel):
                 f"has {len(self.transports)} entries, expected {len(self.dimensions)}: one for each dimension",
             )
         for each in self.transports:
-            if each != self.transport_of_kind(each.kind):
+            if each not in self.each_transport:
                 raise key_error("transports", f"has two entries of kind {each.kind} that differ, expected them alike")
         object.__setattr__(self, "transport", self.transports[-1])
         return self
 
     @model_validator(mode="after")
     def _observes_what_there_is(self) -> NetworkConfig:
-        if self.observe.connections and self.tcp is None:
-            raise key_error("observe", "connections are TCP's, the transport is roce: see queue_pairs")
-        if self.observe.queue_pairs and self.roce is None:
-            raise key_error("observe", "queue_pairs are RoCE's, the transport is tcp: see connections")
+        joined_by = {each.joined_by for each in self.each_transport}
+        for keys in TRANSPORT_KEYS:
+            if keys.joined_by and keys.joined_by not in joined_by and getattr(self.observe, keys.joined_by):
+                other = self.transport
+                raise key_error(
+                    "observe",
+                    f"{keys.joined_by} are {keys.title}'s, the transport is {other.kind}: see {other.joined_by}",
+                )
         return self
 
-    def transport_of_kind(self, kind: str) -> TransportConfig | None:
-        """The transport of a kind, if there is one."""
-        return next((each for each in self.transports or (self.transport,) if each.kind == kind), None)
+    @property
+    def each_transport(self) -> tuple[TransportConfig, ...]:
+        """The transports, each kind once."""
+        first: dict[str, TransportConfig] = {}
+        for each in self.transports or (self.transport,):
+            first.setdefault(each.kind, each)
+        return tuple(first.values())
+
+    def transport_of(self, keys: type[Keys]) -> Keys | None:
+        """Return the transport with keys of this model, if there is one."""
+        return next((each for each in self.each_transport if isinstance(each, keys)), None)
 
     @property
-    def tcp(self) -> TcpTransport | None:
-        """TCP's numbers, if anything goes over TCP."""
-        found = self.transport_of_kind("tcp")
-        return found if isinstance(found, TcpTransport) else None
-
-    @property
-    def roce(self) -> RoceTransport | None:
-        """RoCE's numbers, if anything goes over RoCE."""
-        found = self.transport_of_kind("roce")
-        return found if isinstance(found, RoceTransport) else None
+    def own_control(self) -> OwnControl | None:
+        """A congestion control of the user's, if a transport has one."""
+        return next((each.own_control for each in self.each_transport if each.own_control), None)
 
     def document(self) -> dict[str, Any]:
         """Plain data with the keys and units of a file; reading it back gives an equal model."""

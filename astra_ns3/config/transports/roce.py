@@ -9,10 +9,11 @@ that says so is worth more than one that never ends.
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from typing import Annotated, ClassVar, Literal
 
 from annotated_types import Le
-from pydantic import BeforeValidator, Discriminator, Field, Tag, WithJsonSchema, model_validator
+from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
 from astra_ns3.config.core.model import (
     Bytes,
@@ -27,11 +28,10 @@ from astra_ns3.config.core.model import (
     TimePs,
     as_value_error,
     key_error,
-    kind_of,
 )
 from astra_ns3.config.topology.switch import Priority
-from astra_ns3.config.transports.roce_control import NoControl, RoceControlConfig
-from astra_ns3.config.transports.tcp import TcpTransport
+from astra_ns3.config.transports.base import Joined, TransportKeys
+from astra_ns3.config.transports.roce_control import NoControl, OwnControl, RoceControlConfig
 from astra_ns3.units import PS_PER_MS, parse_bytes
 
 LARGEST_PAYLOAD_BYTES = 65_000
@@ -86,9 +86,12 @@ class Reliability(ConfigModel):
         return self
 
 
-class RoceTransport(ConfigModel):
+class RoceTransport(TransportKeys):
     """RoCEv2 queue pairs between ordered pairs of NPUs; numbers that belong together are checked in transport."""
 
+    title: ClassVar[str] = "RoCE"
+    takes_control: ClassVar[bool] = True
+    joined_by: ClassVar[Joined | None] = "queue_pairs"
     kind: Literal["roce"] = "roce"
     payload_bytes: Annotated[PositiveBytes, Le(LARGEST_PAYLOAD_BYTES)] = Field(alias="payload", default=1000)
     """Data bytes of a full packet."""
@@ -144,21 +147,20 @@ class RoceTransport(ConfigModel):
     """A queue pair keeps its source port, or takes the next one, from 10000 on, with each message of its pair."""
     congestion_control: RoceControlConfig = NoControl()
 
+    @property
+    def own_control(self) -> OwnControl | None:
+        """A congestion control of the user's."""
+        return self.congestion_control if isinstance(self.congestion_control, OwnControl) else None
+
+    def control_keys(self, name: str) -> Mapping[str, object]:
+        """Return the keys that change where the option names another congestion control."""
+        if name == self.congestion_control.kind:
+            return {}
+        return {"congestion_control": name, "telemetry_bytes": None, "ack_telemetry_bytes": None}
+
     @model_validator(mode="after")
     def _several_queue_pairs_last(self) -> RoceTransport:
         if self.queue_pairs_per_pair > 1 and self.queue_pairs == "per-message":
             found = f"found {self.queue_pairs_per_pair} with queue_pairs per-message, which opens one for each message"
             raise key_error("queue_pairs_per_pair", f"{found}; expected 1, or queue_pairs per-pair")
         return self
-
-
-def _transport_kind(value: object) -> str | None:
-    return kind_of(value, "tcp")
-
-
-TransportConfig = Annotated[
-    Annotated[TcpTransport, Tag("tcp")] | Annotated[RoceTransport, Tag("roce")],
-    Discriminator(_transport_kind),
-    OrName(),
-]
-"""Every transport, told apart by ``kind``; without it TCP."""

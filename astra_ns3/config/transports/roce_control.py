@@ -1,7 +1,7 @@
 """Congestion controls of RoCE and their parameters, by the names that the papers use.
 
 A parameter that a file leaves out comes from a named set of numbers, by default ``scaled``: see
-:mod:`astra_ns3.transport.control_sets`. The C++ classes read the same names.
+:mod:`astra_ns3.transport.roce.control_sets`. The C++ classes read the same names.
 """
 
 from __future__ import annotations

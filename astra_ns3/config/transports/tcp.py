@@ -9,12 +9,13 @@ delayed ACK waits for two segments (RFC 5681, 4.2) but far less than the minimum
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from annotated_types import Ge, Le
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
-from astra_ns3.config.core.model import ConfigModel, Count, OnOff, PositiveBytes, PositiveTimePs
+from astra_ns3.config.core.model import Count, OnOff, PositiveBytes, PositiveTimePs
+from astra_ns3.config.transports.base import Joined, TransportKeys
 from astra_ns3.errors import nearest
 from astra_ns3.units import PS_PER_MS, PS_PER_US
 
@@ -54,9 +55,11 @@ def _congestion_control(value: object) -> str:
     return by_lower[value.lower()]
 
 
-class TcpTransport(ConfigModel):
+class TcpTransport(TransportKeys):
     """One lasting TCP connection per ordered pair of NPUs; numbers that belong together are checked in transport."""
 
+    title: ClassVar[str] = "TCP"
+    joined_by: ClassVar[Joined | None] = "connections"
     kind: Literal["tcp"] = "tcp"
     congestion_control: Annotated[
         str, BeforeValidator(_congestion_control), WithJsonSchema({"enum": list(CONGESTION_CONTROLS)})

@@ -25,8 +25,8 @@ from astra_ns3.errors import InputError, nearest
 from astra_ns3.system.file import parse_system
 from astra_ns3.units import PS_PER_NS, parse_bytes, parse_time_ps
 from astra_ns3.user_code import FORM, user_part
-from astra_ns3.workload.files.registry import AnyWorkload
-from astra_ns3.workload.loops import LOOPS
+from astra_ns3.workload.files.workload_formats import AnyWorkload
+from astra_ns3.workload.loops.loop_kinds import LOOPS
 from astra_ns3.workload.models.workload import ModelWorkload
 from astra_ns3.workload.training.schedules import SCHEDULES
 

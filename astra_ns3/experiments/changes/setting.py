@@ -21,7 +21,7 @@ from astra_ns3.config.system import SystemConfig
 from astra_ns3.errors import InputError, nearest
 from astra_ns3.experiments.changes.documents import AnyConfig, document_of, given_of, parsed
 from astra_ns3.experiments.changes.files import FILES, file_of
-from astra_ns3.workload.files.registry import AnyWorkload
+from astra_ns3.workload.files.workload_formats import AnyWorkload
 from astra_ns3.workload.models.workload import ModelWorkload
 
 _CHANGED = "(changed)"

@@ -30,6 +30,13 @@ class Stage:
 
 
 @dataclass(frozen=True)
+class Described:
+    """The inputs of each tenant are known good; the parent says next where rows go."""
+
+    tenants: tuple[Description, ...]
+
+
+@dataclass(frozen=True)
 class Begun:
     """All is set up; the first event comes next."""
 
@@ -141,7 +148,7 @@ class Raised:
 
 Message = (
     Stage
-    | Description
+    | Described
     | Begun
     | Beat
     | Snapshot

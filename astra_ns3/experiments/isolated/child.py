@@ -26,7 +26,6 @@ from typing import Any
 from astra_ns3.errors import AstraNs3Error, Interrupted
 from astra_ns3.experiments.description import describe
 from astra_ns3.experiments.hooks import HookFile
-from astra_ns3.experiments.inputs import load_inputs
 from astra_ns3.experiments.isolated import channel
 from astra_ns3.experiments.isolated.channel import Inbox, Line, Recorder
 from astra_ns3.experiments.isolated.interruption import STOP_SIGNALS
@@ -34,10 +33,11 @@ from astra_ns3.experiments.isolated.snapshot import SnapshotTaker
 from astra_ns3.experiments.play import Played, play, recorder_options
 from astra_ns3.experiments.progress import Progress
 from astra_ns3.experiments.request import RunRequest
+from astra_ns3.experiments.tenant_inputs import load_tenants
 from astra_ns3.experiments.watch import Watch
 from astra_ns3.network.api import NetworkBackend
 from astra_ns3.network.recorded import Columns, RecordedTable
-from astra_ns3.workload.driving import Driver
+from astra_ns3.scenario.company import Company
 
 _PR_SET_PDEATHSIG = 1
 _KILLED_FIRST = "500"
@@ -87,17 +87,11 @@ def play_and_tell(
     if isinstance(request.on_built, HookFile):
         request.on_built.load()
     reporter.stage("reading the files")
-    inputs = load_inputs(
-        request.workload,
-        request.system,
-        request.network,
-        request,
-        tell=reporter.stage,
-    )
-    line.send(describe(inputs))
+    tenants = load_tenants(request, tell=reporter.stage)
+    line.send(channel.Described(tuple(map(describe, tenants))))
     answer: Recorder = Inbox(line.connection).receive()
     recorder = recorder_options(answer.directory, answer.record, ParentTables(line))
-    return _without_ties(play(request, inputs, recorder, watch, reporter, process_ends=process_ends))
+    return _without_ties(play(request, tenants, recorder, watch, reporter, process_ends=process_ends))
 
 
 def _without_ties(played: Played) -> Played:
@@ -128,11 +122,11 @@ class ParentReporter:
         """A part of the set-up begins."""
         self._line.send(channel.Stage(name))
 
-    def begun(self, driver: Driver, network: NetworkBackend, setup_seconds: float) -> None:
+    def begun(self, company: Company, network: NetworkBackend, setup_seconds: float) -> None:
         """All is set up."""
         network.show_time_at(ctypes.addressof(ctypes.c_int64.from_buffer(self._clock)))
-        self._snapshots = SnapshotTaker(driver, network)
-        self._hand_over_rows = driver.hand_over_rows
+        self._snapshots = SnapshotTaker([member.driver for member in company.members], network)
+        self._hand_over_rows = company.hand_over_rows
         network.before_hook = self._send_snapshot
         self._send_snapshot()
         self._line.send(channel.Begun(setup_seconds, self._start_bytes))

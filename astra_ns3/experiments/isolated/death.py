@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from dataclasses import dataclass
+from itertools import chain
 
 from astra_ns3.experiments.isolated.snapshot import Accumulated
 from astra_ns3.experiments.progress import Progress
@@ -82,9 +83,10 @@ def _place(where: Whereabouts) -> str:
         place += f", in pass {min(progress.passes_done + 1, progress.passes)} of {progress.passes}"
     if where.known.last is not None:
         records = where.known.records()
-        open_layers = dict.fromkeys(record.layer for record in records.collectives if record.end_ps is None)
-        done = sum(npu.done for npu in records.npus)
-        place += f", {done} of {len(records.npus)} NPUs done"
+        collectives = chain.from_iterable(tenant.collectives for tenant in records)
+        open_layers = dict.fromkeys(record.layer for record in collectives if record.end_ps is None)
+        npus = [npu for tenant in records for npu in tenant.npus]
+        place += f", {sum(npu.done for npu in npus)} of {len(npus)} NPUs done"
         if open_layers:
             shown = ", ".join(list(open_layers)[:3])
             place += f", with collectives of {shown}{', ...' if len(open_layers) > 3 else ''} under way"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +20,7 @@ from astra_ns3.network.records import (
     RoleTimes,
     RunRecords,
 )
-from astra_ns3.workload.driving import Driver
+from astra_ns3.playing.drivers.driver import Driver
 
 MOST_SHARE = 0.01
 """Of the wall time that may go into taking snapshots: a large run takes them more rarely."""
@@ -29,8 +29,8 @@ Intervals = tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True)
-class Snapshot:
-    """Changes since the last one. ``npus``: shape ``(npus, 4)``, see Driver.totals."""
+class TenantSnapshot:
+    """A tenant's changes since the last one. ``npus``: shape ``(npus, 4)``, see Driver.totals."""
 
     npus: npt.NDArray[np.int64]
     layers: tuple[LayerTimes, ...]
@@ -41,6 +41,13 @@ class Snapshot:
     reported_npu: int
     roles: tuple[RoleTimes, ...]
     flows: FlowTotals | None
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """All tenants' changes since the last one, and the network's counters."""
+
+    tenants: tuple[TenantSnapshot, ...]
     statistics: Mapping[str, Any]
     switch_ports: Sequence[Mapping[str, Any]]
 
@@ -48,12 +55,12 @@ class Snapshot:
 class SnapshotTaker:
     """Takes snapshots of a run, at most :data:`MOST_SHARE` of the time."""
 
-    def __init__(self, driver: Driver, network: NetworkBackend, clock: Callable[[], float] = time.perf_counter) -> None:
-        self._driver = driver
+    def __init__(
+        self, drivers: Iterable[Driver], network: NetworkBackend, clock: Callable[[], float] = time.perf_counter
+    ) -> None:
+        self._tenants = [_TenantTaker(driver) for driver in drivers]
         self._peek = network.peek
         self._clock = clock
-        self._collectives = 0
-        self._intervals: tuple[int, ...] = ()
         self._next_at = 0.0
         self._first = True
 
@@ -62,20 +69,29 @@ class SnapshotTaker:
         begin = self._clock()
         if begin < self._next_at:
             return None
-        snapshot = self._take()
+        snapshot = Snapshot(tuple(tenant.take() for tenant in self._tenants), *self._peek())
         end = self._clock()
         # The first one says nothing of the cost: the bridge prepares each of its calls once.
         self._next_at = end if self._first else end + (end - begin) / MOST_SHARE
         self._first = False
         return snapshot
 
-    def _take(self) -> Snapshot:
+
+class _TenantTaker:
+    """Takes the part of a snapshot that one driver knows."""
+
+    def __init__(self, driver: Driver) -> None:
+        self._driver = driver
+        self._collectives = 0
+        self._intervals: tuple[int, ...] = ()
+
+    def take(self) -> TenantSnapshot:
+        """Return what has changed since the last time."""
         driver = self._driver
         self._collectives, collectives = driver.collective_changes(self._collectives)
         busy = driver.busy_changes(self._intervals)
         self._intervals = tuple(place + len(intervals) for place, intervals in busy)
-        statistics, ports = self._peek()
-        return Snapshot(
+        return TenantSnapshot(
             npus=driver.totals(),
             layers=driver.layers(),
             details=driver.details(),
@@ -85,8 +101,6 @@ class SnapshotTaker:
             reported_npu=driver.reported_npu,
             roles=driver.roles(),
             flows=driver.flow_totals(),
-            statistics=statistics,
-            switch_ports=ports,
         )
 
 
@@ -95,27 +109,44 @@ class Accumulated:
 
     def __init__(self) -> None:
         self._last: Snapshot | None = None
-        self._collectives = CollectiveColumns()
-        self._busy: list[list[tuple[int, int]]] = []
+        self._tenants: list[_Tenant] = []
 
     def add(self, snapshot: Snapshot) -> None:
         """Take a snapshot in, in the order in which they were taken."""
         self._last = snapshot
-        self._collectives.update(snapshot.collectives)
-        if not self._busy:
-            self._busy = [[] for _ in snapshot.busy]
-        for intervals, (place, changed) in zip(self._busy, snapshot.busy, strict=True):
-            intervals[place:] = changed
+        if not self._tenants:
+            self._tenants = [_Tenant() for _ in snapshot.tenants]
+        for tenant, own in zip(self._tenants, snapshot.tenants, strict=True):
+            tenant.add(own)
 
     @property
     def last(self) -> Snapshot | None:
         """The newest snapshot; None: there was none."""
         return self._last
 
-    def records(self) -> RunRecords:
-        """The records of the run, as of the newest snapshot, which there must be."""
-        snapshot = self._last
-        assert snapshot is not None
+    def records(self) -> tuple[RunRecords, ...]:
+        """The records of each tenant, as of the newest snapshot, which there must be."""
+        assert self._last is not None
+        return tuple(tenant.records(own) for tenant, own in zip(self._tenants, self._last.tenants, strict=True))
+
+
+class _Tenant:
+    """What the snapshots say of one tenant."""
+
+    def __init__(self) -> None:
+        self._collectives = CollectiveColumns()
+        self._busy: list[list[tuple[int, int]]] = []
+
+    def add(self, snapshot: TenantSnapshot) -> None:
+        """Take the tenant's part of a snapshot in."""
+        self._collectives.update(snapshot.collectives)
+        if not self._busy:
+            self._busy = [[] for _ in snapshot.busy]
+        for intervals, (place, changed) in zip(self._busy, snapshot.busy, strict=True):
+            intervals[place:] = changed
+
+    def records(self, snapshot: TenantSnapshot) -> RunRecords:
+        """Return the records of the tenant, of which ``snapshot`` is the newest."""
         npus = tuple(
             NpuRecord(npu, finish_ps, compute_ps, exposed_ps, bool(done))
             for npu, (finish_ps, compute_ps, exposed_ps, done) in enumerate(snapshot.npus.tolist())

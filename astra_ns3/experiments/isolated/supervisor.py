@@ -11,7 +11,7 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -39,7 +39,7 @@ _FAR_ABOVE = 1.25
 """A child with so many times the memory that is allowed is ended at once."""
 _LAST_WORDS_BYTES = 4096
 
-Open = Callable[[Description], tuple[Recorder, TableSink | None]]
+Open = Callable[[Sequence[Description]], tuple[Recorder, TableSink | None]]
 
 
 class RemoteTrace(Exception):
@@ -218,8 +218,8 @@ class Supervisor:
             self._ending = message
         elif isinstance(message, Snapshot):
             self._known.add(message)
-        elif isinstance(message, Description):
-            recorder, self._tables = self._open_destination(message)
+        elif isinstance(message, channel.Described):
+            recorder, self._tables = self._open_destination(message.tenants)
             Line(self._connection).send(recorder)
         elif isinstance(message, channel.Log):
             logging.getLogger(message.logger).log(message.level, "%s", message.message)

@@ -15,10 +15,10 @@ from astra_ns3.experiments.expected import ExpectedPlay, ExpectedRun
 from astra_ns3.experiments.foreseen import Foreseen
 from astra_ns3.experiments.jobs.job import Ground, Playing, Shape
 from astra_ns3.network.api import NetworkBackend
+from astra_ns3.playing.dry_run.counting import Counts
+from astra_ns3.playing.flows.completions import not_known
+from astra_ns3.playing.flows.flow_driver import FlowDriver
 from astra_ns3.system.messages import message_schedule
-from astra_ns3.workload.dry_run import Counts
-from astra_ns3.workload.flows.completions import not_known
-from astra_ns3.workload.flows.driver import FlowDriver
 
 
 @dataclass(frozen=True)

@@ -13,13 +13,13 @@ from astra_ns3.experiments.expected import ExpectedPlay, ExpectedRun, expected_p
 from astra_ns3.experiments.foreseen import Foreseen
 from astra_ns3.experiments.jobs.job import Ground, Playing, Shape
 from astra_ns3.network.api import NetworkBackend
+from astra_ns3.playing.dry_run.counting import Counts
+from astra_ns3.playing.graphs.counted import GraphCounts, NodeCounter
+from astra_ns3.playing.graphs.custom import check_custom
+from astra_ns3.playing.graphs.graph_driver import GraphDriver
 from astra_ns3.system.groups import Grid
 from astra_ns3.system.messages import message_schedule
-from astra_ns3.workload.dry_run import Counts
 from astra_ns3.workload.graphs.checking import check_graphs
-from astra_ns3.workload.graphs.counted import GraphCounts, NodeCounter
-from astra_ns3.workload.graphs.custom import check_custom
-from astra_ns3.workload.graphs.driver import GraphDriver
 from astra_ns3.workload.graphs.same_on_all import SameOnAll
 
 

@@ -14,11 +14,11 @@ from astra_ns3.errors import InputError
 from astra_ns3.experiments.expected import ExpectedRun
 from astra_ns3.experiments.foreseen import Foreseen
 from astra_ns3.network.api import NetworkBackend
-from astra_ns3.network.ideal.choice import Ideal
+from astra_ns3.network.backends import Ideal
 from astra_ns3.network.recorded import TableSink
-from astra_ns3.workload.driving import Driver
-from astra_ns3.workload.dry_run import Counts
-from astra_ns3.workload.files.registry import AnyWorkload
+from astra_ns3.playing.drivers.driver import Driver
+from astra_ns3.playing.dry_run.counting import Counts
+from astra_ns3.workload.files.workload_formats import AnyWorkload
 
 
 class Ground(NamedTuple):

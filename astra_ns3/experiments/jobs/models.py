@@ -13,15 +13,15 @@ from astra_ns3.experiments.foreseen import Foreseen
 from astra_ns3.experiments.jobs.job import Ground, Playing, Shape, check_collectives
 from astra_ns3.experiments.scaling import told_apart
 from astra_ns3.network.api import NetworkBackend
-from astra_ns3.workload.dry_run import Counts, expected_computation, issued_at_once
+from astra_ns3.playing.dry_run.counting import Counts, expected_computation, issued_at_once
+from astra_ns3.playing.player.programs_driver import ProgramsDriver
+from astra_ns3.playing.training.making import training_programs
+from astra_ns3.playing.training.training_programs import TrainingPrograms
 from astra_ns3.workload.experts.skew import expert_skew
 from astra_ns3.workload.memory.peaks import memory_of, memory_warnings
 from astra_ns3.workload.memory.stage import StageMemory
 from astra_ns3.workload.models.work import iteration_work
 from astra_ns3.workload.models.workload import ModelWorkload
-from astra_ns3.workload.programs_driver import ProgramsDriver
-from astra_ns3.workload.training.making import training_programs
-from astra_ns3.workload.training.programs import TrainingPrograms
 
 
 @dataclass(frozen=True)

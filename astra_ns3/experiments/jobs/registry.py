@@ -15,10 +15,10 @@ from astra_ns3.experiments.jobs.graphs import GraphJob
 from astra_ns3.experiments.jobs.job import Job
 from astra_ns3.experiments.jobs.models import ModelJob
 from astra_ns3.experiments.jobs.training import TrainingJob
-from astra_ns3.experiments.options import ANALYTICAL
-from astra_ns3.workload.files.registry import AnyWorkload
+from astra_ns3.network.backends import abilities_of
+from astra_ns3.workload.files.workload_formats import AnyWorkload
+from astra_ns3.workload.loops.simai_rules import as_simai_plays
 from astra_ns3.workload.models.workload import ModelWorkload
-from astra_ns3.workload.simai_rules import as_simai_plays
 
 JOBS: dict[type, Callable[[Any], Job]] = {
     Workload: TrainingJob,
@@ -83,7 +83,7 @@ def _compat_is_void(workload: AnyWorkload, options: object) -> bool:
     if rules == OURS:
         return False
     if isinstance(workload, FlowList):
-        return getattr(options, "backend", None) not in ANALYTICAL or not any(
+        return not abilities_of(getattr(options, "backend", None)).rules_of_delays or not any(
             getattr(rules, name) for name in _OF_DELAYS
         )
     return isinstance(workload, GraphWorkload) and rules.simai_workloads

@@ -12,12 +12,13 @@ from astra_ns3.experiments.foreseen import Foreseen
 from astra_ns3.experiments.jobs.job import Ground, Playing, Shape, check_collectives
 from astra_ns3.experiments.scaling import scaled_apart
 from astra_ns3.network.api import NetworkBackend
-from astra_ns3.workload.driver import TrainingDriver
-from astra_ns3.workload.dry_run import Counts, expected_computation, issued_at_once, unissued_collectives
-from astra_ns3.workload.loops import SIMAI_LOOPS
-from astra_ns3.workload.parallel_groups import micro_batches_of
-from astra_ns3.workload.programs import Programs
-from astra_ns3.workload.simai_rules import simai_warnings
+from astra_ns3.playing.dry_run.counting import Counts, expected_computation, issued_at_once
+from astra_ns3.playing.loops.loop_programs import Programs
+from astra_ns3.playing.loops.training_driver import TrainingDriver
+from astra_ns3.playing.loops.unissued import unissued_collectives
+from astra_ns3.workload.loops.loop_kinds import SIMAI_LOOPS
+from astra_ns3.workload.loops.parallel_groups import micro_batches_of
+from astra_ns3.workload.loops.simai_rules import simai_warnings
 
 
 @dataclass(frozen=True)

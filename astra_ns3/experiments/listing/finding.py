@@ -12,7 +12,7 @@ from typing import Any
 from astra_ns3.errors import InputError
 from astra_ns3.experiments.metadata import FORMAT_VERSION
 from astra_ns3.experiments.replacing import RUN_FILE, whole_run
-from astra_ns3.experiments.store import FORMAT, SEEDS_FORMAT
+from astra_ns3.experiments.store import FORMAT, SCENARIO_FORMAT, SEEDS_FORMAT
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ def find_runs(root: str | os.PathLike[str]) -> Found:
 
 
 def _read(file: Path) -> Mapping[str, Any] | None:
-    """What is in a run.json; None if it is that of several seeds, whose runs have folders of their own.
+    """What is in a run.json; None if it is that of several seeds or tenants, which have folders of their own.
 
     Raises OSError and ValueError for what is no run's.
     """
@@ -70,7 +70,7 @@ def _read(file: Path) -> Mapping[str, Any] | None:
         raise ValueError(f"{RUN_FILE} is no file")
     metadata = json.loads(file.read_text(encoding="utf-8"))
     form = metadata.get("format") if isinstance(metadata, dict) else None
-    if form == SEEDS_FORMAT:
+    if form in (SEEDS_FORMAT, SCENARIO_FORMAT):
         return None
     if not isinstance(metadata, dict) or form != FORMAT:
         raise ValueError(f"{RUN_FILE} was not written by this program")

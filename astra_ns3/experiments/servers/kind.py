@@ -8,17 +8,17 @@ from contextlib import suppress
 from pathlib import Path
 
 from astra_ns3.config.network.packet_network import NetworkConfig
-from astra_ns3.config.transports.roce import RoceTransport
 from astra_ns3.config.transports.roce_control import OwnControl
 from astra_ns3.errors import InputError
-from astra_ns3.experiments.options import ANALYTICAL, network_with_options
+from astra_ns3.experiments.options import network_with_options
 from astra_ns3.experiments.request import RunRequest
 from astra_ns3.experiments.servers.messages import ServerKind
+from astra_ns3.network.backends import abilities_of
 
 
 def kind_of(request: RunRequest) -> ServerKind:
     """What a server should have loaded for ``request``: without it the run is the same, and takes seconds longer."""
-    if request.backend in ANALYTICAL:
+    if not abilities_of(request.backend).packets:
         return ServerKind()
     controls = {_named(control): _content(Path(control.path)) for control in _compiled_controls(request)}
     return ServerKind(hooks=request.on_built is not None, controls=tuple(controls.items()))
@@ -28,12 +28,9 @@ def _compiled_controls(request: RunRequest) -> Iterator[OwnControl]:
     if not isinstance(request.network, NetworkConfig):
         return
     with suppress(InputError):  # the run itself will say what is wrong
-        network = network_with_options(request.network, request)
-        assert isinstance(network, NetworkConfig)
-        for transport in (network.transport, *(network.transports or ())):
-            control = transport.congestion_control if isinstance(transport, RoceTransport) else None
-            if isinstance(control, OwnControl) and not control.path.endswith(".py"):
-                yield control
+        control = network_with_options(request.network, request).own_control
+        if control is not None and not control.path.endswith(".py"):
+            yield control
 
 
 def _named(control: OwnControl) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,8 +10,8 @@ import numpy as np
 from astra_ns3.config.network.analytical_network import AnalyticalDimension
 from astra_ns3.errors import InputError
 from astra_ns3.network.api import EndpointModel
+from astra_ns3.network.door.filling import NativeValue
 from astra_ns3.network.door.hook import HookContext
-from astra_ns3.network.door.library import native_namespace
 from astra_ns3.network.door.session import Description
 from astra_ns3.network.door.session_backend import SessionBackend
 from astra_ns3.network.grid import NpuGrid
@@ -81,38 +81,42 @@ def _describe(description: Description, grid: NpuGrid, endpoint: EndpointModel, 
     npus = grid.network.npus
     description.set(hosts=npus, hostOfNpu=np.arange(npus, dtype=np.uint32))
     description.part("endpoint", {"delayPs": endpoint.delay_ps, "reductionBytesPerNs": endpoint.reduction_bytes_per_ns})
-    description.add("Transport", {"npus": npus, "transport": "queues" if model.queues else "formula"})
-    native = description.part(
-        "analytical",
-        {
-            "highestDimensionOnly": model.highest_dimension_only,
-            "lowestDimensionOnly": model.lowest_dimension_only,
-            "truncate": model.truncate,
-            "rendezvousBytes": endpoint.rendezvous_bytes,
-        },
-    )
-    for dimension in grid.network.grid:
-        description.add("Dimension", _values(dimension), to=native)
-    if grid.fabric is not None and grid.delays is not None:
-        latencies = {
-            "latencyDimension": grid.fabric,
-            "latencyClasses": len(grid.delays.delays_ps),
-            "classOfPlace": grid.delays.class_of.astype(np.uint32),
-            "latenciesNs": np.ascontiguousarray(grid.delays.delays_ps / PS_PER_NS, dtype=np.float64),
+    kind = "queues" if model.queues else "formula"
+    description.add("Transport", {"npus": npus, "transport": kind})
+    description.transport(kind, {**_grid(grid.network.grid), "truncate": model.truncate})
+    if not model.queues:
+        rules: dict[str, NativeValue] = {
+            "highest_dimension_only": model.highest_dimension_only,
+            "lowest_dimension_only": model.lowest_dimension_only,
+            "rendezvous_bytes": endpoint.rendezvous_bytes,
         }
-        description.part("analytical", latencies)
+        description.transport(kind, rules)
+    if grid.fabric is not None and grid.delays is not None:
+        latencies: dict[str, NativeValue] = {
+            "latency_dimension": grid.fabric,
+            "latency_classes": len(grid.delays.delays_ps),
+            "class_of_place": grid.delays.class_of.astype(np.uint32),
+            "latencies_ns": np.ascontiguousarray(grid.delays.delays_ps / PS_PER_NS, dtype=np.float64),
+        }
+        description.transport(kind, latencies)
 
 
-def _values(dimension: AnalyticalDimension) -> dict[str, object]:
-    kinds = native_namespace().AnalyticalTopology
-    return {
-        "topology": getattr(kinds, dimension.topology.replace("-", "_").upper()),
-        "npus": dimension.npus,
-        "bytesPerNs": dimension.bytes_per_ns,
-        "linkLatencyNs": dimension.link_latency_ns,
-        "nicLatencyNs": dimension.nic_latency_ns,
-        "routerLatencyNs": dimension.router_latency_ns,
-        "memoryLatencyNs": dimension.memory_latency_ns,
-        "memoryBytesPerNs": dimension.memory_bytes_per_ns,
-        "memoryScale": dimension.memory_scale,
-    }
+def _grid(dimensions: Sequence[AnalyticalDimension]) -> dict[str, NativeValue]:
+    """Numbers of the dimensions, the innermost first, each behind the number of its dimension."""
+    values: dict[str, NativeValue] = {"dimensions": len(dimensions)}
+    for number, dimension in enumerate(dimensions):
+        values |= {f"{number}.{name}": getattr(dimension, name) for name in _NUMBERS}
+    return values
+
+
+_NUMBERS = (
+    "topology",
+    "npus",
+    "bytes_per_ns",
+    "link_latency_ns",
+    "nic_latency_ns",
+    "router_latency_ns",
+    "memory_latency_ns",
+    "memory_bytes_per_ns",
+    "memory_scale",
+)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from astra_ns3.errors import nearest
-from astra_ns3.network.door.library import Native
 
+NativeValue = bool | int | float | str | npt.NDArray[Any]
+"""A number, a word or an array of what a transport is made from."""
 KINDS = {
     "NumbersView<unsigned int>": np.uint32,
     "NumbersView<long>": np.int64,
@@ -24,7 +26,7 @@ class Filling:
     def __init__(self) -> None:
         self._kept: list[object] = []
 
-    def fill(self, native: Native, values: Mapping[str, object]) -> Native:
+    def fill(self, native: Any, values: Mapping[str, object]) -> Any:
         """Set fields of ``native`` by their C++ names, and return it; an array goes into a view of numbers.
 
         Raises AttributeError for a name that the struct has not.
@@ -40,16 +42,22 @@ class Filling:
                 setattr(native, name, value)
         return native
 
-    def _view(self, view: Native, array: npt.NDArray[np.generic]) -> None:
+    def tell(self, part: Any, values: Mapping[str, NativeValue]) -> None:
+        """Give a native ``PartDescription`` values by their names."""
+        for name, value in values.items():
+            if isinstance(value, np.ndarray):
+                self._view(part.AddReals(name) if value.dtype == np.float64 else part.AddNumbers(name), value)
+            elif isinstance(value, str):
+                part.SetWord(name, value)
+            elif isinstance(value, float):
+                part.SetReal(name, value)
+            else:
+                part.SetWhole(name, int(value))
+
+    def _view(self, view: Any, array: npt.NDArray[Any]) -> None:
         wanted = KINDS[type(view).__cpp_name__.rpartition("::")[2]]
         if array.dtype != wanted or not array.flags.c_contiguous:
             raise TypeError(f"an array of {array.dtype} can't be viewed as {np.dtype(wanted)} in a row")
         self._kept.append(array)
         if array.size:  # the bridge takes no address of an empty one
             view.Show(array.reshape(-1), array.size)
-
-
-def native_name(name: str) -> str:
-    """A field's name in C++: ``mtu_bytes`` is ``mtuBytes`` there."""
-    first, *others = name.split("_")
-    return first + "".join(word.capitalize() for word in others)

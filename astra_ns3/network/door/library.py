@@ -12,18 +12,14 @@ import threading
 from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 from astra_ns3.errors import BackendError
 from astra_ns3.network.door.installed import LIBRARY, NS3_SERIES, NS3_VERSION, installed, ns3_root
 
-Native = Any
-"""A namespace, a class or an object of C++'s: cppyy learns its type when it is first used."""
-
 
 @lru_cache(maxsize=1)
-def load() -> Native:
+def load() -> Any:
     """The C++ namespace ``astra_ns3``; raises BackendError if something is missing or of another version."""
     root = ns3_root()
     library = installed(f"lib/{LIBRARY}")
@@ -58,17 +54,9 @@ def _restore_fatal_signals() -> None:
         faulthandler.enable()
 
 
-def load_library(cppyy: ModuleType, path: Path) -> None:
+def load_library(cppyy: Any, path: Path) -> None:
     """Load a shared library; raises BackendError if that fails."""
     try:
         cppyy.load_library(str(path))
     except Exception as error:
         raise BackendError(f"{path.name} can't be loaded: {error}") from error
-
-
-def native_namespace() -> Native:
-    """The C++ namespace ``ns3`` as far as our own header without ns-3's declares it."""
-    load()
-    import cppyy
-
-    return cppyy.gbl.ns3

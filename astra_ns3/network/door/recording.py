@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -93,16 +93,19 @@ class Recording:
         return self._description.part("observation", values)
 
     def _observe_pairs(self, observe: Observe) -> None:
-        if observe.connections:
-            self._observe(connectionQuantities=self._sum(QUANTITIES, observe.connections))
-            self._open(CONNECTIONS.labelled("quantity", self._labels(QUANTITIES)))
-        if observe.queue_pairs:
-            quantities = self._sum(QUEUE_PAIR_QUANTITIES, observe.queue_pairs)
-            self._observe(queuePairQuantities=quantities, queuePairIntervalPs=observe.queue_pair_interval_ps)
-            self._open(QUEUE_PAIRS.labelled("quantity", self._labels(QUEUE_PAIR_QUANTITIES)))
+        self._observe_table(CONNECTIONS, QUANTITIES, observe.connections)
+        self._observe_table(QUEUE_PAIRS, QUEUE_PAIR_QUANTITIES, observe.queue_pairs, observe.queue_pair_interval_ps)
 
-    def _sum(self, quantities: Quantities, names: Iterable[str]) -> int:
-        return sum(int(getattr(self._native, quantities[name][0])) for name in set(names))
+    def _observe_table(
+        self, table: RecordedTable, quantities: Quantities, names: Collection[str], interval_ps: int = 0
+    ) -> None:
+        """Have a transport fill its table with the quantities of these names."""
+        if not names:
+            return
+        asked = sum(int(getattr(self._native, quantities[name][0])) for name in set(names))
+        values = {"table": table.name, "quantities": asked, "intervalPs": interval_ps}
+        self._description.add("Table", values, to=self._observe())
+        self._open(table.labelled("quantity", self._labels(quantities)))
 
     def _labels(self, quantities: Quantities) -> Labels:
         return {(int(getattr(self._native, native)),): column for native, column in quantities.values()}

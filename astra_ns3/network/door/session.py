@@ -6,13 +6,16 @@ Nothing else of the native library is called by name, but for a user's hook and 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Protocol, cast
+from typing import Any, Protocol, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from astra_ns3.network.door.filling import Filling
-from astra_ns3.network.door.library import Native, load
+from astra_ns3.network.door.filling import Filling, NativeValue
+from astra_ns3.network.door.library import load
+
+Struct = Any
+"""A native struct, which only :class:`Filling` writes to."""
 
 
 class Statistics(Protocol):
@@ -24,13 +27,8 @@ class Statistics(Protocol):
     packets: int
     retransmissions: int
     timeouts: int
-    connections: int
-    queuePairs: int
-    nacks: int
-    cnps: int
-    busyQueuePairs: int
-    roceFrames: int
-    outOfOrderPackets: int
+    busyPairs: int
+    framesUnderWay: int
     pauseStorms: int
 
 
@@ -75,6 +73,9 @@ class Session(Protocol):
     def CountPending(self, npu: int, instance: int) -> int: ...
     def GetPending(self, index: int) -> Pending: ...
     def GetStatistics(self) -> Statistics: ...
+    def CountCounters(self) -> int: ...
+    def GetCounterName(self, counter: int) -> str: ...
+    def GetCounter(self, counter: int) -> int: ...
     def GetSentBytes(self, npu: int) -> int: ...
     def GetDeliveredBytes(self) -> int: ...
     def DescribeLongestPause(self) -> str: ...
@@ -106,11 +107,15 @@ class Description:
         """Set fields of the network itself."""
         self._filling.fill(self._native, values)
 
-    def part(self, name: str, values: Mapping[str, object]) -> Native:
-        """Set fields of one of its parts, such as ``routing`` or ``roce``; the part."""
+    def part(self, name: str, values: Mapping[str, object]) -> Struct:
+        """Set fields of one of its parts, such as ``routing``; the part."""
         return self._filling.fill(getattr(self._native, name), values)
 
-    def add(self, what: str, values: Mapping[str, object], *, to: Native = None) -> Native:
+    def transport(self, kind: str, values: Mapping[str, NativeValue]) -> None:
+        """Say what a transport is made from, by the names that it reads; it refuses what it lacks or doesn't know."""
+        self._filling.tell(self._native.GetPart(kind), values)
+
+    def add(self, what: str, values: Mapping[str, object], *, to: Struct = None) -> Struct:
         """Set fields of a new element of a list: ``add("SwitchKind", ...)`` calls ``AddSwitchKind``; the element."""
         return self._filling.fill(getattr(self._native if to is None else to, f"Add{what}")(), values)
 
@@ -121,7 +126,7 @@ class Description:
 
 def close_session(session: Session, *, process_ends: bool) -> None:
     """Free everything, or leave that to the end of the process, which must follow."""
-    native = cast(Native, session)
+    native = cast(Any, session)
     if process_ends:
         native.__python_owns__ = False
     else:
@@ -133,4 +138,4 @@ def numbers_of(view: View, count: int) -> npt.NDArray[np.int64]:
     if not count:
         return np.zeros(0, dtype=np.int64)
     view.reshape((count,))
-    return np.array(np.frombuffer(cast(Native, view), dtype=np.int64, count=count))
+    return np.array(np.frombuffer(cast(Any, view), dtype=np.int64, count=count))

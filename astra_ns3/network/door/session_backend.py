@@ -8,6 +8,7 @@ import os
 import signal
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
@@ -26,7 +27,7 @@ from astra_ns3.network.door.hooking import load_namespace
 from astra_ns3.network.door.library import load
 from astra_ns3.network.door.listener import Listener, dues_at
 from astra_ns3.network.door.recording import Recording
-from astra_ns3.network.door.session import Description, Session, Statistics, close_session, numbers_of
+from astra_ns3.network.door.session import Description, Session, close_session, numbers_of
 from astra_ns3.network.floor.carried import CarriedBytes, Launches
 from astra_ns3.network.records import RecorderOptions
 from astra_ns3.topology.graph import Graph
@@ -36,6 +37,10 @@ from astra_ns3.units import format_time
 _LOG = logging.getLogger(__name__)
 _UNKNOWN_EXCEPTION = "unhandled, unknown C++ exception"
 _Numbers = npt.NDArray[np.int64]
+
+
+_USUAL_COUNTERS = ("connections", "queue_pairs", "nacks", "cnps")
+"""Told of every run, also where no transport counts them."""
 
 
 class SessionBackend:
@@ -212,13 +217,14 @@ class SessionBackend:
         self._session.ShowTimeAt(address)
 
     def _statistics(self, ports: _Numbers) -> dict[str, int | float]:
-        native = self._session.GetStatistics()
+        native, counted = self._session.GetStatistics(), self._counted()
+        usual = {name: counted.pop(name, 0) for name in _USUAL_COUNTERS}
         sums = dict(zip(self._counters, ports.sum(axis=0).tolist(), strict=True))
         return {
             "events": int(native.events),
             "messages": int(native.messages),
             "packets": int(native.packets),
-            "connections": int(native.connections),
+            "connections": usual.pop("connections"),
             "retransmissions": int(native.retransmissions),
             "timeouts": int(native.timeouts),
             "dropped_frames": sums["dropped_frames"],
@@ -227,19 +233,18 @@ class SessionBackend:
             "pauses": sums["pauses"],
             "paused_ps": sums["paused_ps"],
             "pause_storms": int(native.pauseStorms),
-            "queue_pairs": int(native.queuePairs),
-            "nacks": int(native.nacks),
-            "cnps": int(native.cnps),
-            **self._of_roce(native),
+            **usual,
+            **counted,
             "python_seconds": self._callback_seconds,
             "idle_memory_bytes": self._idle_memory_bytes,
         }
 
-    @staticmethod
-    def _of_roce(native: Statistics) -> dict[str, int]:
-        """What only RoCE counts; nothing where there is none."""
-        overtaken = int(native.outOfOrderPackets)
-        return {} if overtaken < 0 else {"out_of_order_packets": overtaken}
+    def _counted(self) -> Counter[str]:
+        """What the transports count by names of their own."""
+        session, found = self._session, Counter[str]()
+        for counter in range(int(session.CountCounters())):
+            found[str(session.GetCounterName(counter))] += int(session.GetCounter(counter))
+        return found
 
     def warnings(self) -> list[str]:
         """What went on in the run that its user should know, each one line."""

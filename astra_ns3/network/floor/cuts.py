@@ -9,8 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from astra_ns3.config.formats.analytical import AnalyticalDimension
+from astra_ns3.config.network.analytical_network import AnalyticalNetwork
 from astra_ns3.network.floor.carried import CarriedBytes, Numbers
-from astra_ns3.network.plan import AnalyticalPlan, AnyPlan, NetworkPlan
+from astra_ns3.network.plan import AnyPlan, NetworkPlan
 from astra_ns3.topology.changes import LinkTarget
 from astra_ns3.topology.graph import Graph
 from astra_ns3.topology.parts import parts_of
@@ -38,19 +39,17 @@ class Cuts:
 
 def cuts_of(plan: AnyPlan, carried: CarriedBytes) -> Iterator[Cuts]:
     """Yield the cuts around each NPU's ports, and each server, of a network."""
-    if isinstance(plan, AnalyticalPlan):
-        yield from _of_dimensions(plan, carried)
-    else:
-        yield from _of_graph(plan, carried)
+    packets = plan.of_packets
+    yield from _of_dimensions(plan.grid.network, carried) if packets is None else _of_graph(packets, carried)
 
 
-def _of_dimensions(plan: AnalyticalPlan, carried: CarriedBytes) -> Iterator[Cuts]:
+def _of_dimensions(network: AnalyticalNetwork, carried: CarriedBytes) -> Iterator[Cuts]:
     """Around each NPU, and each block of NPUs that differ in inner dimensions only.
 
     A message crosses the dimensions that its ends differ in, in any order: on its way out of a block it takes a port of
     one of those that the block is whole in.
     """
-    grid, npus = plan.config.grid, plan.config.npus
+    grid, npus = network.grid, network.npus
     ports = np.array([dimension.port_bytes_per_ns for dimension in grid])
     differs = _differing(grid, carried)
     size = 1

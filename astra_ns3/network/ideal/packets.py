@@ -14,14 +14,8 @@ from astra_ns3.network.ideal.cut_through import Lines, send_equal, send_few
 from astra_ns3.network.ideal.ways import Way, packets_part, plain_way, single_ways, ways_differ, widest_way
 from astra_ns3.network.plan import NetworkPlan
 from astra_ns3.topology.graph import Graph
-from astra_ns3.transport.roce import RoceParameters
-from astra_ns3.transport.tcp import TcpParameters
-from astra_ns3.transport.wire import (
-    ETHERNET_HEADER_AND_FCS_BYTES,
-    PREAMBLE_AND_GAP_BYTES,
-    tcp_packet_bytes,
-    wire_bytes,
-)
+from astra_ns3.transport.transport import Frames
+from astra_ns3.transport.wire import PREAMBLE_AND_GAP_BYTES
 from astra_ns3.units import PS_PER_SECOND
 
 Numbers = npt.NDArray[np.int64]
@@ -37,9 +31,9 @@ class PacketIdeal:
         self._hosts = np.array(plan.graph.npu_host, dtype=np.int64)
         self._class_of, self._members = _classes(plan.graph)
         self._ways_of: dict[int, Ways] = {}
-        self._parts = packets_part(plan.config, plan.roce)
-        self._differ = not self._parts and ways_differ(plan.graph, plan.tables, plan.changes)
-        self._rounding_ps = 0 if plan.roce is None else plan.roce.time_rounding_ps
+        self._parts = packets_part(plan)
+        self._differ = not self._parts and ways_differ(plan)
+        self._rounding_ps = plan.time_rounding_ps
 
     def __call__(self, sources: npt.NDArray[np.int32], destinations: npt.NDArray[np.int32], sizes: Numbers) -> Numbers:
         """Picoseconds of each message, all columns of shape ``(messages,)``."""
@@ -48,7 +42,7 @@ class PacketIdeal:
         local = self._plan.graph.local
         found[inside] = _line_ps(sizes[inside], local.rate_bps) + local.delay_ps
         kinds = self._kinds(sources, destinations)
-        for number, (_, kind) in enumerate(self._plan.transports):
+        for number, (_, kind) in enumerate(self._plan.transport_of_dimensions):
             own = np.flatnonzero(~inside & (kinds == number))
             for ways, some in self._by_ways(sources[own], destinations[own]):
                 found[own[some]] = self._times(kind, ways, sizes[own[some]])
@@ -58,7 +52,7 @@ class PacketIdeal:
         """The dimension whose transport carries each: the highest in which its ends differ."""
         a, b = sources.astype(np.int64), destinations.astype(np.int64)
         highest = np.zeros(len(a), dtype=np.int64)
-        for dimension, (npus, _) in enumerate(self._plan.transports):
+        for dimension, (npus, _) in enumerate(self._plan.transport_of_dimensions):
             highest[a % npus != b % npus] = dimension
             a, b = a // npus, b // npus
         return highest
@@ -90,45 +84,12 @@ class PacketIdeal:
         return (find(self._plan.graph, self._plan.tables, *ends),)
 
     def _times(self, kind: str, ways: Ways, sizes: Numbers) -> Numbers:
-        if kind == "tcp":
-            tcp = self._plan.tcp
-            assert tcp is not None
-            answer = wire_bytes(tcp_packet_bytes(0, timestamps=tcp.timestamps))
-            return _with_answer(ways, _tcp_frames(tcp, sizes), answer if tcp.acknowledged else 0, self._rounding_ps)
-        roce = self._plan.roce
-        assert roce is not None
-        answer = roce.ack_wire_bytes if roce.acknowledged else 0
-        return _with_answer(ways, _roce_frames(roce, sizes), answer, self._rounding_ps)
+        transport = self._plan.transports[kind]
+        answer = transport.answer_wire_bytes if transport.acknowledged else 0
+        return _with_answer(ways, transport.frames(sizes), answer, self._rounding_ps)
 
 
 Ways = tuple[Way, ...]
-Frames = list[tuple[Numbers, Numbers]]
-"""Groups of frames, one behind the other: of each message how many there are, and their size on the line."""
-
-
-def _roce_frames(roce: RoceParameters, sizes: Numbers) -> Frames:
-    """Full packets, then what is left; of a message in parts, whose packets take turns, what is left of each."""
-    payload = roce.payload_bytes
-    around = roce.header_bytes + roce.telemetry_bytes
-
-    def on_line(data: Numbers) -> Numbers:
-        return np.maximum(data + around, roce.minimum_frame_bytes) + roce.line_gap_bytes
-
-    parts = np.minimum(sizes, roce.queue_pairs_per_pair if roce.split_messages else 1)
-    shorter, longer = sizes // parts, sizes % parts
-    full = longer * ((shorter + 1) // payload) + (parts - longer) * (shorter // payload)
-    frames = [(full, on_line(np.full_like(sizes, payload)))]
-    for count, data in ((longer, (shorter + 1) % payload), (parts - longer, shorter % payload)):
-        frames.append((np.where(data > 0, count, 0), on_line(data)))
-    return frames
-
-
-def _tcp_frames(tcp: TcpParameters, sizes: Numbers) -> Frames:
-    whole = wire_bytes(tcp_packet_bytes(tcp.segment_bytes, timestamps=tcp.timestamps))
-    rest = sizes % tcp.segment_bytes
-    beside = tcp_packet_bytes(0, timestamps=tcp.timestamps) + ETHERNET_HEADER_AND_FCS_BYTES + PREAMBLE_AND_GAP_BYTES
-    last = np.maximum(rest + beside, wire_bytes(0))
-    return [(sizes // tcp.segment_bytes, np.full_like(sizes, whole)), ((rest > 0).astype(np.int64), last)]
 
 
 def _with_answer(ways: Ways, frames: Frames, answer_bytes: int, rounding_ps: int) -> Numbers:

@@ -8,13 +8,12 @@ from graphlib import CycleError, TopologicalSorter
 from itertools import combinations
 from typing import NamedTuple
 
-from astra_ns3.config.network.packet_network import NetworkConfig
-from astra_ns3.topology.changes import Change, LinkTarget
+from astra_ns3.network.plan import NetworkPlan
+from astra_ns3.topology.changes import LinkTarget
 from astra_ns3.topology.graph import Graph, Link, Port
 from astra_ns3.topology.parts import Kind, is_regular, kinds_of_parts, parts_of
 from astra_ns3.topology.paths import cut_through_of, path, path_links
 from astra_ns3.topology.routes import RouteTables
-from astra_ns3.transport.roce import RoceParameters
 
 _PARTING = ("spray", "adaptive", "flowlet")
 """Kinds of routing that choose again and again while a message is on its way."""
@@ -41,14 +40,15 @@ class Way(NamedTuple):
         return Way(self.delay_ps, self.rates_bps[::-1], self.cut_through[::-1], self.widths[::-1], self.alike)
 
 
-def packets_part(config: NetworkConfig, roce: RoceParameters | None) -> bool:
+def packets_part(plan: NetworkPlan) -> bool:
     """Return whether packets of a message may take different ways."""
-    split = roce is not None and roce.split_messages and roce.queue_pairs_per_pair > 1
-    return config.topology.routing.kind in _PARTING or split
+    parting = plan.config.topology.routing.kind in _PARTING
+    return parting or any(each.message_parts > 1 for each in plan.transports.values())
 
 
-def ways_differ(graph: Graph, tables: RouteTables, changes: Sequence[Change] = ()) -> bool:
+def ways_differ(plan: NetworkPlan) -> bool:
     """Return whether equal ways between two hosts may have unlike lines; True where that isn't known."""
+    graph, tables, changes = plan.graph, plan.tables, plan.changes
     if any(isinstance(change.target, LinkTarget) and change.state.rate_bps is not None for change in changes):
         return True
     if any(link.a < graph.hosts and link.b < graph.hosts for link in graph.links):

@@ -28,8 +28,7 @@ class Ns3Backend(SessionBackend):
 
         def describe(description: Description) -> None:
             describe_network(description, plan, seed)
-            if plan.roce is not None and plan.roce.own_file:
-                self._own_control = use_own_control(description, plan.roce, self._call)
+            self._own_control = use_own_control(description, plan.transports.values(), self._call)
 
         super().__init__(
             plan.graph,

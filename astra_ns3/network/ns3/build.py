@@ -12,16 +12,15 @@ from astra_ns3.config.topology.switch import PfcConfig, SwitchConfig
 from astra_ns3.network.door.library import load
 from astra_ns3.network.door.session import Description
 from astra_ns3.network.ideal.ways import packets_part, ways_differ
-from astra_ns3.network.ns3.native_transport import native_roce, native_tcp
 from astra_ns3.network.plan import NetworkPlan
 from astra_ns3.topology.changes import Epoch, Severed
 from astra_ns3.topology.graph import Graph, Link
 from astra_ns3.topology.pins import pinned_choices
 from astra_ns3.topology.route_differences import epoch_difference
 from astra_ns3.topology.routes import RouteTables
-from astra_ns3.transport.lossless import largest_wire_bytes
+from astra_ns3.transport.lossless import largest_wire_bytes, port_headroom_bytes
 from astra_ns3.transport.network_outline import PortShape
-from astra_ns3.transport.roce import RoceParameters, port_headroom_bytes
+from astra_ns3.transport.transport import WaysOfMessages
 
 QUANTUM_BYTES = 2048
 """What a weight of one lets a priority send in its turn (DWRR); above the largest usual frame."""
@@ -30,32 +29,32 @@ _Numbers = npt.NDArray[np.uint32]
 
 def describe_network(description: Description, plan: NetworkPlan, seed: int) -> None:
     """Fill in hosts, switches, links, routes, NPUs and the transports; ``seed``: the run's."""
-    config, graph, roce = plan.config, plan.graph, plan.roce
+    config, graph, transports = plan.config, plan.graph, plan.transports.values()
     description.set(
         hosts=graph.hosts,
         nicBufferBytes=graph.nic_buffer_bytes or 0,
-        timeRoundingPs=0 if roce is None else roce.time_rounding_ps,
+        timeRoundingPs=plan.time_rounding_ps,
         hostOfNpu=_numbers(graph.npu_host),
-        switches=_switches(description, graph, at_enqueue=roce is None),
-        links=_links(description, graph, largest_wire_bytes(config)),
+        switches=_switches(description, graph, at_enqueue=all(each.marks_at_enqueue for each in transports)),
+        links=_links(description, graph, largest_wire_bytes(transports)),
         nodeNames=_numbers(graph.node_ids or range(graph.nodes)),
     )
     _describe_routes(description, plan.tables)
     _describe_changes(description, plan)
     routing = config.topology.routing
-    murmur = roce is not None and roce.port_of_message
+    murmur = any(each.port_of_message for each in transports)
     _describe_routing(description, graph, plan.tables, routing, seed, murmur=murmur)
     endpoint = plan.endpoint
     description.part("endpoint", {"delayPs": endpoint.delay_ps, "reductionBytesPerNs": endpoint.reduction_bytes_per_ns})
     description.part("local", {"rateBps": graph.local.rate_bps, "delayPs": graph.local.delay_ps})
-    for npus, name in plan.transports:
+    for npus, name in plan.transport_of_dimensions:
         description.add("Transport", {"npus": npus, "transport": name})
-    if plan.tcp is not None:
-        description.part("tcp", native_tcp(plan.tcp))
-    if roce is not None:
-        _describe_roce(description, graph, roce, endpoint.delay_ps)
-        ways = {"packetsPart": packets_part(config, roce), "waysDiffer": ways_differ(graph, plan.tables, plan.changes)}
-        description.part("roce", ways)
+    ways = WaysOfMessages(packets_part(plan), ways_differ(plan))
+    for each in transports:
+        description.transport(each.kind, each.native(endpoint.delay_ps, ways))
+    watched = (switch.pfc.watchdog_ps for switch in graph.switch_configs if switch.pfc is not None)
+    if any(each.pauses_watched for each in transports):
+        description.set(pauseWatchdogPs=min((limit for limit in watched if limit), default=0))
 
 
 def _numbers(values: object) -> _Numbers:
@@ -204,13 +203,3 @@ def _describe_routing(
         choices = _numbers(pinned_choices(graph, tables, pin.sender, pin.receiver, pin.path))
         ends = {"fromHost": graph.npu_host[pin.sender], "toHost": graph.npu_host[pin.receiver]}
         description.add("Pin", {**ends, "choices": choices})
-
-
-def _describe_roce(description: Description, graph: Graph, parameters: RoceParameters, posting_ps: int) -> None:
-    description.part("roce", {**native_roce(parameters), "postingPs": posting_ps})
-    control = {} if parameters.own_file else {"name": parameters.congestion_control}
-    native = description.part("roceControl", control)
-    for name, value in parameters.control_parameters.items():
-        native.Set(name, value)
-    watchdogs = [config.pfc.watchdog_ps for config in graph.switch_configs if config.pfc is not None]
-    description.set(pauseWatchdogPs=min((limit for limit in watchdogs if limit), default=0))

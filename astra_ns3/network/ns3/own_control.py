@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
+from astra_ns3.config.transports.roce_control import OwnControl
 from astra_ns3.errors import InputError
 from astra_ns3.network.door.compiled_control import compiled_control_factory
 from astra_ns3.network.door.python_control import control_functions, python_control_factory
 from astra_ns3.network.door.session import Description
-from astra_ns3.transport.roce import RoceParameters
+from astra_ns3.transport.roce.roce import Roce
+from astra_ns3.transport.transport import Transport
 from astra_ns3.user_code import UserPart, guarded, load_part
 
 METHODS = ("start", "ack_received", "cnp_received", "packet_sent", "loss_detected", "timer_due")
@@ -23,33 +25,37 @@ _MOST = 2**63 - 1
 """Of bytes and picoseconds, in 64 bits with a sign."""
 
 
-def use_own_control(description: Description, parameters: RoceParameters, call: Callable[..., None]) -> object:
-    """Describe the class that ``parameters`` name; keep what is returned as long as the session.
+def use_own_control(description: Description, transports: Iterable[Transport], call: Callable[..., None]) -> object:
+    """Describe the user's class, if a transport has one; keep what is returned as long as the session.
 
     ``call(function, *arguments)`` calls Python from the simulation. Raises InputError for a file that can't be read or
     compiled, and for a class that is not in it.
     """
-    path = Path(parameters.own_file)
+    roce = next((each for each in transports if isinstance(each, Roce)), None)
+    control = None if roce is None else roce.keys.own_control
+    if roce is None or control is None:
+        return None
+    path, numbers = Path(control.path), roce.parameters.control_parameters
     if path.suffix == ".py":
-        made = control_class(path, parameters.own_class)
+        made = control_class(path, control.class_name)
         methods = frozenset(name for name in METHODS if callable(getattr(made, name, None)))
         factory, kept = python_control_factory(
-            lambda: PythonControl(UserPart(str(path), parameters.own_class), made, parameters.control_parameters, call),
+            lambda: PythonControl(UserPart(str(path), control.class_name), made, numbers, call),
             methods,
         )
     else:
-        factory, kept = compiled_control_factory(path, parameters.own_class), None
-    description.part("roceControl", {"factory": factory})
+        factory, kept = compiled_control_factory(path, control.class_name), None
+    description.transport(roce.kind, {"control_factory": factory})
     return kept
 
 
-def check_own_control(parameters: RoceParameters) -> None:
-    """Load or compile the class that ``parameters`` name; raises InputError as :func:`use_own_control` does."""
-    path = Path(parameters.own_file)
+def check_own_control(control: OwnControl) -> None:
+    """Load or compile the user's class; raises InputError as :func:`use_own_control` does."""
+    path = Path(control.path)
     if path.suffix == ".py":
-        control_class(path, parameters.own_class)
+        control_class(path, control.class_name)
     else:
-        compiled_control_factory(path, parameters.own_class)
+        compiled_control_factory(path, control.class_name)
 
 
 def control_class(path: Path, name: str) -> Made:

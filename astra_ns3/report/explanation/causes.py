@@ -151,16 +151,16 @@ class Causes:
         tables, instance, npu, time_ps = self._tables, event.what, event.npu, event.time_ps
         phase = tables.phase(instance, npu)
         collective = unpack_instance(instance)[0]
-        costs = tables.handling_ps(instance, npu)
-        if tables.has_messages:
-            yield from self._of_handling(event, costs)
+        yield from self._of_handling(event)
         if phase < 0:  # it was not over when the run was stopped, so nobody knows when it began
             yield from self._of_unended(event, collective)
             return
         began_ps = int(tables.phase_start[phase])
         kind = ENDPOINT if tables.has_messages else PHASE
-        begins = any(0 <= time_ps - cost_ps - began_ps <= tables.jitter_ps for cost_ps in costs)
-        if begins or kind == PHASE:
+        launched = [time_ps - cost_ps for cost_ps in tables.handling_ps(instance, npu)]
+        for cost_ps, first_ps in tables.costs_ps(instance, npu).items():
+            launched += [time_ps - cost_ps] if first_ps <= time_ps - cost_ps else []
+        if kind == PHASE or any(0 <= launched_ps - began_ps <= tables.jitter_ps for launched_ps in launched):
             link = Segment(kind, npu, began_ps, time_ps, collective=collective)
             yield Cause((link,), Event(_SLOT, npu, began_ps, phase))
 
@@ -168,33 +168,31 @@ class Causes:
         """Messages that had come early were handled one step after the other, each when the one before was through."""
         tables, instance, npu = self._tables, event.what, event.npu
         collective = unpack_instance(instance)[0]
-        costs = [cost_ps for cost_ps in tables.handling_ps(instance, npu) if cost_ps]
+        costs = tables.costs_ps(instance, npu)
         reached: dict[int, tuple[Segment, ...]] = {event.time_ps: ()}
         latest = [event.time_ps]
         for _ in range(tables.count_received(instance, npu, event.time_ps)):  # each step has a message of its own
             before = []
             for time_ps in latest:
-                for step_ps in (time_ps - cost_ps for cost_ps in costs):
-                    if step_ps not in reached and tables.count_received(instance, npu, step_ps):
+                for step_ps, first_ps in ((time_ps - cost_ps, first_ps) for cost_ps, first_ps in costs.items()):
+                    if step_ps not in reached and first_ps < step_ps:
                         link = Segment(ENDPOINT, npu, step_ps, time_ps, collective=collective)
                         reached[step_ps] = (*reached[time_ps], link)
                         before.append(step_ps)
                         yield Cause(reached[step_ps], Event(_HANDLED, npu, step_ps, instance))
             latest = before
 
-    def _of_handling(self, event: Event, costs: list[int]) -> Iterator[Cause]:
+    def _of_handling(self, event: Event) -> Iterator[Cause]:
         """A message was handled then."""
         tables, instance, npu = self._tables, event.what, event.npu
         collective = unpack_instance(instance)[0]
-        for cost_ps in costs:
-            for message in tables.received_at(instance, npu, event.time_ps - cost_ps):
-                source, start_ps = int(tables.source[message]), int(tables.start[message])
-                end_ps = event.time_ps - cost_ps
-                links = (
-                    Segment(ENDPOINT, npu, end_ps, event.time_ps, collective=collective),
-                    Segment(MESSAGE, source, start_ps, end_ps, collective=collective, message=message),
-                )
-                yield Cause(links, Event(_READY, source, start_ps, instance))
+        for message in tables.handled_at(instance, npu, event.time_ps):
+            source, start_ps, end_ps = (int(each[message]) for each in (tables.source, tables.start, tables.end))
+            links = (
+                Segment(ENDPOINT, npu, end_ps, event.time_ps, collective=collective),
+                Segment(MESSAGE, source, start_ps, end_ps, collective=collective, message=message),
+            )
+            yield Cause(links, Event(_READY, source, start_ps, instance))
 
     def _of_unended(self, event: Event, collective: int) -> Iterator[Cause]:
         tables = self._tables

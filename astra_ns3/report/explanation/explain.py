@@ -4,32 +4,39 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from astra_ns3.errors import InputError
 from astra_ns3.report.explanation.explanation import Communication, Explanation, Message
-from astra_ns3.report.explanation.parts import KINDS, PACED_BY_LINES, PARTS, UNAVOIDABLE, WHAT_IFS, WHOLE
+from astra_ns3.report.explanation.parts import (
+    KINDS,
+    PACED_BY_LINES,
+    PARTS,
+    QUEUES,
+    ROUND_TRIPS,
+    UNAVOIDABLE,
+    WHAT_IFS,
+    WHOLE,
+)
 from astra_ns3.report.explanation.path import critical_path, path_of_collective
-from astra_ns3.report.explanation.run_tables import RunResult, Tables, table_of
+from astra_ns3.report.explanation.run_tables import Columns, Tables, has_accounts, messages_of
 from astra_ns3.report.explanation.segment import COMPUTE, ENDPOINT, MESSAGE, PHASE, Segment
 from astra_ns3.report.exposed_text import exposed_times
-from astra_ns3.report.tables import how_to_record, is_of_flows
-
-if TYPE_CHECKING:
-    import pandas as pd
+from astra_ns3.report.records import COLLECTIVES, SWITCH, by_value, table_of
+from astra_ns3.report.tables import Records, how_to_record, is_of_flows
 
 TOP = 10
 _ALIKE = ("collective", "chunk", "phase", "bytes", "start_ps", "end_ps")
 """Messages with the same of these, and of the parts of their time, are one line."""
+_WAITED = ("queue_ps", "paused_ps")
 _MOST_ALIKE = 1000
 """Of so many rows for each line asked for the distinct ones are told."""
 
 
 def explain(
-    run: RunResult, *, iteration: int | None = None, collective: int | None = None, top: int = TOP
+    run: Records, *, iteration: int | None = None, collective: int | None = None, top: int = TOP
 ) -> Explanation:
     """Why the run took so long; ``iteration``: why one training pass did; ``collective``: why one collective did.
 
@@ -57,11 +64,10 @@ def explain(
     elif tables is not None:
         segments = critical_path(tables, iteration)
         subject = subject if iteration is None else f"iteration {iteration}"
-    messages = tables.messages if tables is not None else _messages(run)
-    accounts = table_of(run, "accounts")
+    messages = tables.messages if tables is not None else messages_of(run)
     if messages is None:
         missing.append(f"single {'flows' if of_flows else 'messages'}: run with --record flows")
-    if accounts is None:
+    if not has_accounts(messages):
         remedy = how_to_record(run, "accounts")
         missing.append(f"what {'flows' if of_flows else 'messages'} waited for, and where: run with {remedy}")
     communications = _communications(segments, tables, names) if tables is not None else ()
@@ -80,7 +86,7 @@ def explain(
         _what_ifs(kinds, communications),
         tuple((each["layer"], each["exposed_ps"]) for each in metadata["exposed_by_layer"]),
         tuple(exposed_times(metadata, "group")),
-        _slowest(run, messages, accounts, segments, names, top),
+        _slowest(run, messages, segments, names, top),
         _by_npu(segments, top),
         _by_port(run, top),
         _congested(run, top),
@@ -89,20 +95,13 @@ def explain(
     )
 
 
-def _messages(run: RunResult) -> pd.DataFrame | None:
-    accounts = table_of(run, "accounts")
-    return accounts if accounts is not None else table_of(run, "flows")
-
-
-def _names(run: RunResult) -> dict[int, str]:
+def _names(run: Records) -> dict[int, str]:
     """What a collective is called: its layer, part and iteration, what it is and how large."""
-    table = table_of(run, "collectives")
-    if table is None:
-        return {}
-    columns = (table[name].tolist() for name in ("collective", "layer", "iteration", "part", "kind", "algorithm"))
+    several = run.metadata["passes"] > 1
     return {
-        number: f"{layer} {part} {kind} {algorithm}" + (f", pass {iteration}" if run.metadata["passes"] > 1 else "")
-        for number, layer, iteration, part, kind, algorithm in zip(*columns, strict=True)
+        int(row["collective"]): f"{row['layer']} {row['part']} {row['kind']} {row['algorithm']}"
+        + (f", pass {row['iteration']}" if several else "")
+        for row in run.rows(COLLECTIVES)
     }
 
 
@@ -117,14 +116,13 @@ def _communications(segments: Sequence[Segment], tables: Tables, names: Mapping[
         times[segment.collective] += segment.time_ps
         counts[segment.collective] += segment.kind == MESSAGE
         found = parts.setdefault(segment.collective, Counter())
-        if tables.accounts is not None and segment.whole and segment.message >= 0:
+        if has_accounts(tables.messages) and segment.whole and segment.message >= 0:
             rows.setdefault(segment.collective, []).append(segment.message)
         else:
             found[WHOLE] += segment.time_ps
     for collective, messages in rows.items():
-        assert tables.accounts is not None
-        sums = tables.accounts[list(PARTS)].to_numpy(dtype=np.int64)[messages].sum(axis=0)
-        parts[collective].update({name: int(ps) for name, ps in zip(PARTS, sums.tolist(), strict=True) if ps})
+        sums = {name: int((tables.messages or {})[name][messages].sum()) for name in PARTS}
+        parts[collective].update({name: ps for name, ps in sums.items() if ps})
     return tuple(
         Communication(
             number,
@@ -148,20 +146,35 @@ def _what_ifs(kinds: Mapping[str, int], communications: Sequence[Communication])
     # TCP's own part has what others are told apart from, so only what is outside of it can be taken away.
     told = [(words, gone) for words, gone in WHAT_IFS if not parts["transport_ps"] or "nic_queue_ps" not in gone]
     found = {words: sum(parts[name] for name in gone) for words, gone in told}
-    found["with lines twice as fast"] = sum(parts[name] for name in PACED_BY_LINES) // 2
+    found["with lines twice as fast"] = _paced_by_lines_ps(parts) // 2
     found["with NPUs that compute twice as fast"] = kinds.get(COMPUTE, 0) // 2
     found["without NPUs' own delays"] = kinds.get(ENDPOINT, 0)
     return tuple(sorted(((words, ps) for words, ps in found.items() if ps), key=lambda each: -each[1]))
 
 
+def _paced_by_lines_ps(parts: Mapping[str, int]) -> int:
+    """Return the time of messages that lines set.
+
+    A sender that waits for round trips, the more so the less it sends meanwhile, goes on with them: faster lines take
+    queues out of a round trip and leave its propagation, to and fro.
+    """
+    paced, rounds = sum(parts[name] for name in PACED_BY_LINES), sum(parts[name] for name in ROUND_TRIPS)
+    if not rounds:
+        return paced
+    queues, both_ways = sum(parts[name] for name in QUEUES), 2 * parts["propagation_ps"]
+    by_rounds = rounds / (rounds + parts["serialisation_ps"])
+    shorter = queues / max(queues + both_ways, 1)
+    return round(paced * (1 - by_rounds) + shorter * (paced * by_rounds + rounds))
+
+
 def _distinct(
-    messages: pd.DataFrame, excess: npt.NDArray[np.int64], parts: Sequence[str], top: int
+    messages: Columns, excess: npt.NDArray[np.int64], parts: Sequence[str], top: int
 ) -> Iterator[tuple[int, npt.NDArray[np.int64]]]:
     """Yield the rows that lost most, at most ``top``, each with all rows that are alike but for who sends to whom."""
     count = min(top * _MOST_ALIKE, len(excess))
     rows = np.argpartition(-excess, count - 1)[:count]
     rows = rows[np.lexsort((rows, -excess[rows]))]
-    table = messages[[*_ALIKE, *parts]].to_numpy(dtype=np.int64)
+    table = np.stack([messages[name] for name in (*_ALIKE, *parts)], axis=1)
     seen: set[bytes] = set()
     for row in rows.tolist():
         if len(seen) == top:
@@ -174,41 +187,37 @@ def _distinct(
 
 
 def _slowest(
-    run: RunResult,
-    messages: pd.DataFrame | None,
-    accounts: pd.DataFrame | None,
-    segments: Sequence[Segment],
-    names: Mapping[int, str],
-    top: int,
+    run: Records, messages: Columns | None, segments: Sequence[Segment], names: Mapping[int, str], top: int
 ) -> tuple[Message, ...]:
-    if messages is None or not len(messages):
+    if messages is None or not len(messages["start_ps"]):
         return ()
-    took = (messages["end_ps"] - messages["start_ps"]).to_numpy(dtype=np.int64)
-    if accounts is not None:
-        alone = accounts[list(UNAVOIDABLE)].to_numpy(dtype=np.int64).sum(axis=1)
-        known = bool((accounts["transport_ps"] == 0).all())  # TCP's own part has lines of earlier segments in it
+    took, parts_of = messages["end_ps"] - messages["start_ps"], [*PARTS] if has_accounts(messages) else []
+    if parts_of:
+        alone = np.sum([messages[name] for name in UNAVOIDABLE], axis=0)
+        known = not messages["transport_ps"].any()  # TCP's own part has lines of earlier segments in it
     else:
-        alone = messages["ideal_ps"].to_numpy(dtype=np.int64)
+        alone = messages["ideal_ps"]
         known = bool((alone > 0).all())
     excess = took - alone if known else took
     critical = {segment.message for segment in segments if segment.message >= 0}
-    hops = table_of(run, "account_hops")
+    recorded = table_of(run, "account_hops")
+    hops = None if recorded is None else recorded.whole(["message", "port", *_WAITED])
     unnamed = "flow" if is_of_flows(run) else "collective"
     found = []
-    for row, alike in _distinct(messages, excess, [*PARTS] if accounts is not None else [], top):
-        cells = messages.iloc[row]
-        parts = Counter({name: int(cells[name]) for name in PARTS}) if accounts is not None else Counter[str]()
-        number = int(cells["collective"])
+    for row, alike in _distinct(messages, excess, parts_of, top):
+        cells = {name: int(column[row]) for name, column in messages.items()}
+        parts = Counter({name: cells[name] for name in parts_of})
+        number = cells["collective"]
         found.append(
             Message(
-                int(cells["source"]),
-                int(cells["destination"]),
-                int(cells["bytes"]),
+                cells["source"],
+                cells["destination"],
+                cells["bytes"],
                 number,
                 names.get(number, f"{unnamed} {number}"),
-                int(cells["chunk"]),
-                int(cells["phase"]),
-                int(cells["start_ps"]),
+                cells["chunk"],
+                cells["phase"],
+                cells["start_ps"],
                 int(took[row]),
                 int(excess[row]) if known else None,
                 dict(_most(parts)),
@@ -220,11 +229,10 @@ def _slowest(
     return tuple(found)
 
 
-def _path(hops: pd.DataFrame, message: int) -> tuple[tuple[str, int], ...]:
-    first, last = hops["message"].searchsorted([message, message + 1])  # in the order of messages, then of hops
-    rows = hops.iloc[first:last]
-    waited = rows["queue_ps"] + rows["paused_ps"]
-    return tuple(zip(rows["port"].astype(str).tolist(), waited.tolist(), strict=True))
+def _path(hops: Columns, message: int) -> tuple[tuple[str, int], ...]:
+    first, last = np.searchsorted(hops["message"], [message, message + 1])  # in the order of messages, then of hops
+    waited = np.sum([hops[name][first:last] for name in _WAITED], axis=0)
+    return tuple(zip(hops["port"][first:last].tolist(), waited.tolist(), strict=True))
 
 
 def _by_npu(segments: Sequence[Segment], top: int) -> tuple[tuple[int, int], ...]:
@@ -234,24 +242,27 @@ def _by_npu(segments: Sequence[Segment], top: int) -> tuple[tuple[int, int], ...
     return tuple(times.most_common(top))
 
 
-def _by_port(run: RunResult, top: int) -> tuple[tuple[str, int], ...]:
+def _by_port(run: Records, top: int) -> tuple[tuple[str, int], ...]:
     hops = table_of(run, "account_hops")
-    if hops is None or not len(hops):
+    if hops is None:
         return ()
-    sums = (hops["queue_ps"] + hops["paused_ps"]).groupby(hops["port"], observed=True).sum()
-    most = sums[sums > 0].sort_values(ascending=False, kind="stable").head(top)
-    return tuple((str(port), int(ps)) for port, ps in most.items())
+    sums = Counter(dict.fromkeys(hops.texts("port"), 0))
+    for batch in hops.batches(["port", *_WAITED]):
+        for port, rows in by_value(batch["port"]):
+            sums[port] += sum(int(batch[name][rows].sum()) for name in _WAITED)
+    return tuple(_most(sums)[:top])
 
 
-def _congested(run: RunResult, top: int) -> tuple[Mapping[str, Any], ...]:
+def _congested(run: Records, top: int) -> tuple[Mapping[str, str | int], ...]:
     """Ports with drops, pauses, marks or queues, the worst first."""
-    table = table_of(run, "switches")
-    if table is None or not len(table):
-        return ()
-    order = ["dropped_frames", "paused_ps", "marked_frames", "highest_queue_bytes"]
-    worst = table[(table[order] > 0).any(axis=1)].sort_values(order, ascending=False, kind="stable").head(top)
-    names = ["port", "link_to", *order]
+    order = ("dropped_frames", "paused_ps", "marked_frames", "highest_queue_bytes")
+    found: list[tuple[list[int], dict[str, str]]] = []
+    for row in run.rows(SWITCH) if SWITCH in run.metadata["files"] else ():
+        counts = [int(row[name]) for name in order]
+        if any(counts):
+            found.append((counts, row))
+    found.sort(key=lambda each: each[0], reverse=True)
     return tuple(
-        {name: value if isinstance(value, str) else int(value) for name, value in zip(names, row, strict=True)}
-        for row in worst[names].itertuples(index=False)
+        {"port": row["port"], "link_to": row["link_to"], **dict(zip(order, counts, strict=True))}
+        for counts, row in found[:top]
     )

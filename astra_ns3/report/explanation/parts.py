@@ -26,8 +26,12 @@ PARTS: Mapping[str, str] = {
 UNAVOIDABLE = ("serialisation_ps", "propagation_ps")
 """What a message alone on the network takes, too."""
 
-PACED_BY_LINES = tuple(part for part in PARTS if part != "propagation_ps")
-"""Parts that shorter times on the lines may shorten, too: all but the way itself."""
+ROUND_TRIPS = ("window_ps", "transport_ps")
+"""Parts that are made of round trips: time on lines and on the way."""
+PACED_BY_LINES = tuple(part for part in PARTS if part not in ("propagation_ps", "acknowledgement_ps", *ROUND_TRIPS))
+"""Parts that faster lines shorten as much. The acknowledgement is mostly the way back, and a receiver's timer."""
+QUEUES = ("switch_queue_ps", "nic_queue_ps")
+"""Parts that faster lines take out of a round trip."""
 
 WHAT_IFS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("without pauses", ("nic_paused_ps", "switch_paused_ps")),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -11,13 +11,14 @@ import numpy.typing as npt
 from astra_ns3.config.core.compatibility import preset
 from astra_ns3.errors import InputError
 from astra_ns3.network.instance import CHUNK_BITS, PHASE_BITS
-from astra_ns3.report.tables import is_of_flows
+from astra_ns3.report.records import COLLECTIVES, table_of
+from astra_ns3.report.tables import Numbers, Records, is_of_flows
 from astra_ns3.units import PS_PER_NS
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-Numbers = npt.NDArray[np.int64]
+Columns = Mapping[str, npt.NDArray[Any]]
+_INSTANCE = ("collective", "chunk", "phase")
+_PHASE_COLUMNS = (*_INSTANCE, "npu", "dimension", "queued_ps", "start_ps", "end_ps")
+_OPERATION_COLUMNS = ("npu", "kind", "collective", "iteration", "start_ps", "end_ps")
 REDUCTION_MEMORY_ACCESSES = 3
 """Two reads and a write, as :class:`astra_ns3.network.api.EndpointModel` has it."""
 TAKES_TIME = ("compute", "wait", "step")
@@ -27,23 +28,15 @@ ALONE = ("compute", "work")
 POSTS = ("issue", "send", "receive")
 
 
-class RunResult(Protocol):
-    """What is asked of a run, besides its tables as attributes: :class:`astra_ns3.Result` is one."""
-
-    @property
-    def metadata(self) -> Mapping[str, Any]:
-        """All of run.json."""
+def messages_of(run: Records) -> Columns | None:
+    """Return the columns of accounts.parquet, or of flows.parquet if there is none; None if there is neither."""
+    table = table_of(run, "accounts") or table_of(run, "flows")
+    return None if table is None else table.whole(table.columns)
 
 
-def table_of(run: RunResult, name: str) -> pd.DataFrame | None:
-    """A table of the run; None if it was not recorded."""
-    try:
-        found: pd.DataFrame | None = getattr(run, name, None)
-    except InputError:
-        if any(file.startswith(f"{name}.") for file in run.metadata["files"]):
-            raise
-        return None
-    return found
+def has_accounts(messages: Columns | None) -> bool:
+    """Return whether messages have what they waited for."""
+    return messages is not None and "turn_ps" in messages
 
 
 class _Index:
@@ -72,10 +65,6 @@ class _Index:
         return int(np.searchsorted(self._then[first:last], then))
 
 
-def _column(table: pd.DataFrame, name: str) -> Numbers:
-    return table[name].to_numpy(dtype=np.int64)
-
-
 class Tables:
     """Messages, phases and operations of a run; raises InputError for one without ``timeline``.
 
@@ -83,7 +72,7 @@ class Tables:
     of an NPU is a phase as one NPU plays it, known by the number of its instance and the NPU.
     """
 
-    def __init__(self, run: RunResult) -> None:
+    def __init__(self, run: Records) -> None:
         metadata = run.metadata
         if is_of_flows(run):
             raise InputError("a list of flows has no passes, collectives or critical path; explain all of it")
@@ -91,19 +80,14 @@ class Tables:
         if operations is None or phases is None:
             raise InputError("the critical path needs what every NPU did: run with --record timeline")
         self.npus = int(metadata["npus"])
-        collectives = table_of(run, "collectives")
-        unended = [] if collectives is None else collectives[collectives["end_us"].isna()]["collective"].tolist()
-        self.unended = frozenset(int(number) for number in unended)
+        self.unended = frozenset(int(row["collective"]) for row in run.rows(COLLECTIVES) if not row["end_us"])
         self.of_graphs = str(metadata["workload"].get("loop", "")).endswith(" graphs")
         self.rules = preset(metadata["compat"])
         self._read_system(metadata["system"])
         self.stopped_ps = None if metadata["complete"] else int(metadata["finish_ps"])
-        self.operations = operations
-        self._read_operations(operations)
-        self._read_phases(phases)
-        accounts = table_of(run, "accounts")
-        self.accounts = accounts
-        self.messages = accounts if accounts is not None else table_of(run, "flows")
+        self._read_operations(operations.whole(_OPERATION_COLUMNS))
+        self._read_phases(phases.whole(_PHASE_COLUMNS))
+        self.messages = messages_of(run)
         self._read_messages()
 
     def _read_system(self, system: Mapping[str, Any]) -> None:
@@ -113,13 +97,13 @@ class Tables:
         self.jitter_ps = int(system.get("start-jitter", 0)) * PS_PER_NS
         self._reduction_bytes_per_ns = int(system.get("reduction-bytes-per-ns", 500_000))
 
-    def _read_operations(self, table: pd.DataFrame) -> None:
-        kinds = table["kind"].astype(str).to_numpy()
+    def _read_operations(self, table: Columns) -> None:
+        kinds = table["kind"]
         blocking = np.isin(kinds, TAKES_TIME)
         self.kinds = kinds
-        self.operation_npu, self.operation_collective = _column(table, "npu"), _column(table, "collective")
-        self.operation_start, self.operation_end = _column(table, "start_ps"), _column(table, "end_ps")
-        self.iterations = _column(table, "iteration")
+        self.operation_npu, self.operation_collective = table["npu"], table["collective"]
+        self.operation_start, self.operation_end = table["start_ps"], table["end_ps"]
+        self.iterations = table["iteration"]
         self._blocking = np.flatnonzero(blocking)
         self._of_npu = _Index(self.operation_npu[self._blocking], self._blocking)
         beside = np.flatnonzero(np.isin(kinds, ALONE))
@@ -132,14 +116,14 @@ class Tables:
         if not len(ends):
             raise InputError("no NPU did anything that takes time: there is nothing to explain")
 
-    def _read_phases(self, table: pd.DataFrame) -> None:
-        self.phase_npu, self.phase_dimension = _column(table, "npu"), _column(table, "dimension")
-        self.phase_queued, self.phase_start = _column(table, "queued_ps"), _column(table, "start_ps")
-        self.phase_end = _column(table, "end_ps")
+    def _read_phases(self, table: Columns) -> None:
+        self.phase_npu, self.phase_dimension = table["npu"], table["dimension"]
+        self.phase_queued, self.phase_start = table["queued_ps"], table["start_ps"]
+        self.phase_end = table["end_ps"]
         self.phase_instance = _instances(table)
         self._instances = np.unique(self.phase_instance)
         self._phase_of_instance = _Index(self.phase_instance, self.phase_end)
-        self.phase_collective, self.phase_chunk = _column(table, "collective"), _column(table, "chunk")
+        self.phase_collective, self.phase_chunk = table["collective"], table["chunk"]
         self._phase_of_part = _Index(self._part(self.phase_instance, self.phase_npu), self.phase_end)
         self._phase_of_collective = _Index(self.phase_collective * self.npus + self.phase_npu, self.phase_end)
         self._phase_of_npu = _Index(self.phase_npu, self.phase_end)
@@ -151,8 +135,8 @@ class Tables:
         table = self.messages
         if table is None:
             return
-        self.source, self.destination = _column(table, "source"), _column(table, "destination")
-        self.bytes, self.start, self.end = (_column(table, name) for name in ("bytes", "start_ps", "end_ps"))
+        self.source, self.destination = table["source"], table["destination"]
+        self.bytes, self.start, self.end = (table[name] for name in ("bytes", "start_ps", "end_ps"))
         self.message_instance = _instances(table)
         self._received = _Index(self._part(self.message_instance, self.destination), self.end)
 
@@ -246,23 +230,38 @@ class Tables:
             if row != phase and self.phase_chunk[row] == chunk and self.phase_end[row] == time_ps
         ]
 
-    def handling_ps(self, instance: int, npu: int) -> list[int]:
-        """What messages of a part may cost their receiver, and its start: the delay, and with a reduction."""
+    def handling_ps(self, instance: int, npu: int, size_bytes: int = 0) -> set[int]:
+        """Return what a message of a size may cost a part: the delay, or a reduction too; size 0: what a start may."""
         phase = self.phase(instance, npu)
         if self.rules.messages_by_arrival and phase >= 0 and self.phase_dimension[phase] < 0:
-            return [0]
-        sizes = set(self.bytes[self._received.rows(self.part(instance, npu))].tolist()) if self.has_messages else set()
-        reductions = {REDUCTION_MEMORY_ACCESSES * (size // self._reduction_bytes_per_ns) * PS_PER_NS for size in sizes}
-        return sorted({delay_ps + cost_ps for delay_ps in self._delays_ps for cost_ps in {0, *reductions}})
+            return {0}
+        reduction_ps = REDUCTION_MEMORY_ACCESSES * (size_bytes // self._reduction_bytes_per_ns) * PS_PER_NS
+        return {delay_ps + cost_ps for delay_ps in self._delays_ps for cost_ps in (0, reduction_ps)}
+
+    def costs_ps(self, instance: int, npu: int) -> dict[int, int]:
+        """Return what messages of a part may cost, rising, each with when the first message that may cost it came."""
+        if not self.has_messages:
+            return {}
+        rows = self._received.rows(self.part(instance, npu))  # in the order of their ends
+        sizes, firsts = np.unique(self.bytes[rows], return_index=True)
+        found: dict[int, int] = {}
+        for size_bytes, end_ps in zip(sizes.tolist(), self.end[rows[firsts]].tolist(), strict=True):
+            for cost_ps in self.handling_ps(instance, npu, size_bytes):
+                found[cost_ps] = min(end_ps, found.get(cost_ps, end_ps))
+        return dict(sorted(found.items()))
 
     @property
     def has_messages(self) -> bool:
         """Whether single messages were recorded."""
         return self.messages is not None
 
-    def received_at(self, instance: int, npu: int, time_ps: int) -> list[int]:
-        """The messages of an instance that arrived at an NPU then, the last first."""
-        return self._received.rows_at(self.part(instance, npu), time_ps)
+    def handled_at(self, instance: int, npu: int, time_ps: int) -> Iterator[int]:
+        """Return the messages of a part that may have been handled then, at once as they came, the last first."""
+        part = self.part(instance, npu)
+        for cost_ps in self.costs_ps(instance, npu):
+            for message in self._received.rows_at(part, time_ps - cost_ps):
+                if cost_ps in self.handling_ps(instance, npu, int(self.bytes[message])):
+                    yield message
 
     def count_received(self, instance: int, npu: int, time_ps: int) -> int:
         """How many messages of an instance had arrived at an NPU before."""
@@ -285,6 +284,6 @@ class Tables:
         return members
 
 
-def _instances(table: pd.DataFrame) -> Numbers:
-    collective, chunk, phase = (_column(table, name) for name in ("collective", "chunk", "phase"))
+def _instances(table: Columns) -> Numbers:
+    collective, chunk, phase = (table[name] for name in _INSTANCE)
     return (collective << (CHUNK_BITS + PHASE_BITS)) | (chunk << PHASE_BITS) | phase

@@ -11,7 +11,7 @@ from astra_ns3.config.system import SystemConfig
 from astra_ns3.report.comparison.differences import ABSENT
 from astra_ns3.report.comparison.settings import OPTIONS, flat, settings
 from astra_ns3.report.network_of import network_of
-from astra_ns3.report.page.figure import Shown
+from astra_ns3.report.pictures.shown import Shown
 
 Defaults = Mapping[str, Any]
 """Option of a run -> its default."""

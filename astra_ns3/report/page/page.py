@@ -9,12 +9,15 @@ from pathlib import Path
 from typing import NamedTuple
 
 from astra_ns3.errors import InputError
+from astra_ns3.report.figures.figure import Figure
+from astra_ns3.report.figures.with_plotly import layout, traces
 from astra_ns3.report.page.configuration import Defaults
-from astra_ns3.report.page.figure import Figure, Missing, Shown
-from astra_ns3.report.page.figures.registry import FIGURES, Kind
 from astra_ns3.report.page.markup import Markup, data_script, escaped, joined, plain_labels, tag
 from astra_ns3.report.page.sections import comparisons, in_force, numbers_on_top, slowest, warnings, words
 from astra_ns3.report.page.training import exposed_by_group, memory_by_stage
+from astra_ns3.report.pictures.kind import Section
+from astra_ns3.report.pictures.kinds import KINDS
+from astra_ns3.report.pictures.shown import Missing, Shown
 from astra_ns3.report.records import place_of
 from astra_ns3.report.tables import Records, is_of_flows
 from astra_ns3.whole_file import whole_file
@@ -24,6 +27,7 @@ MOST_DATA_BYTES = 1_000_000
 MOST_DETAIL, LEAST_DETAIL = 400, 25
 """About how many points a curve may have; halved until the page is small enough."""
 _MOST_COLUMNS = 3
+_PIXELS_PER_INCH = 100
 _POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:"
 """The page loads nothing, whatever is written in it."""
 
@@ -86,7 +90,8 @@ def _told(runs: Sequence[Shown]) -> _Told:
 def _content(runs: Sequence[Shown], told: _Told, defaults: Defaults, detail: int) -> Markup:
     """All that depends on the runs: text first, then the data of figures."""
     only_flows = all(is_of_flows(shown.run) for shown in runs)
-    made = [(kind, kind.make(runs, detail)) for kind in FIGURES if kind.of_flows or not only_flows]
+    kinds = [(kind.name, kind.section) for kind in KINDS if kind.of_flows or not only_flows]
+    made = [(name, section, section.make(runs, detail)) for name, section in kinds if section]
     hint = tag("p", "Marked values differ from their default, or have none.", class_="note")
     return joined(
         [
@@ -97,11 +102,15 @@ def _content(runs: Sequence[Shown], told: _Told, defaults: Defaults, detail: int
             _table("What was exposed, by group", exposed_by_group(runs)),
             _table("Memory by stage", memory_by_stage(runs)),
             *(_section(heading, body) for heading, body in told.comparisons),
-            *(_figure(kind, figure, len(runs)) for kind, figure in made if not isinstance(figure, Missing)),
+            *(
+                _figure(name, section, figure, len(runs))
+                for name, section, figure in made
+                if not isinstance(figure, Missing)
+            ),
             tag("section", told.slowest) if told.slowest else "",
-            _not_shown([(kind, figure) for kind, figure in made if isinstance(figure, Missing)]),
+            _not_shown([(section, figure) for _, section, figure in made if isinstance(figure, Missing)]),
             _section("Configuration in force", hint, in_force(runs, defaults, detail)),
-            data_script("figures", [panel for _, figure in made for panel in _data(figure)]),
+            data_script("figures", [panel for *_, figure in made for panel in _data(figure)]),
         ]
     )
 
@@ -120,24 +129,30 @@ def _table(heading: str, body: Markup) -> Markup:
     return _section(heading, body) if body else Markup()
 
 
-def _not_shown(missing: Sequence[tuple[Kind, Missing]]) -> Markup:
+def _not_shown(missing: Sequence[tuple[Section, Missing]]) -> Markup:
     """A line for each figure that has no data, a click away, with what would give it some."""
-    lines = [tag("li", tag("strong", kind.heading), f": {lacking.remedy}") for kind, lacking in missing]
+    lines = [tag("li", tag("strong", section.heading), f": {lacking.remedy}") for section, lacking in missing]
     summary = tag("summary", "Figures without data", tag("small", f"{len(lines)} not shown"))
     return tag("section", tag("details", summary, tag("ul", *lines))) if lines else Markup()
 
 
-def _figure(kind: Kind, made: Figure, runs: int) -> Markup:
+def _figure(name: str, section: Section, made: Figure, runs: int) -> Markup:
     """A section with the places of its panels. A run that is alone need not be named."""
-    intro = tag("p", kind.words, class_="words")
+    intro = tag("p", section.words, class_="words")
     panels = []
     for panel in made.panels:
-        label = f"{kind.heading}: {panel.title}"
-        place = tag("div", class_="panel", style=f"height:{panel.height}px", role="img", aria_label=label)
+        label = f"{section.heading}: {panel.title}"
+        place = tag(
+            "div",
+            class_="panel",
+            style=f"height:{round(_PIXELS_PER_INCH * panel.height)}px",
+            role="img",
+            aria_label=label,
+        )
         panels.append(tag("figure", "" if runs == 1 and panel.of_run else tag("figcaption", panel.title), place))
     notes = [tag("p", note, class_="note") for note in made.notes]
     grid = tag("div", *panels, class_="panels", style=f"--columns:{_columns(len(panels), runs)}")
-    return _section(kind.heading, intro, grid, *notes, name=kind.name)
+    return _section(section.heading, intro, grid, *notes, name=name)
 
 
 def _columns(panels: int, runs: int) -> int:
@@ -148,7 +163,7 @@ def _columns(panels: int, runs: int) -> int:
 def _data(made: Figure | Missing) -> list[dict[str, object]]:
     """What the script draws, panel by panel."""
     panels = () if isinstance(made, Missing) else made.panels
-    return [{"data": plain_labels(panel.traces), "layout": plain_labels(panel.layout)} for panel in panels]
+    return [{"data": plain_labels(traces(panel)), "layout": plain_labels(layout(panel))} for panel in panels]
 
 
 def _title(runs: Sequence[Shown]) -> str:

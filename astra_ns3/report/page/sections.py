@@ -12,9 +12,9 @@ from astra_ns3.report.floor_text import floor_rows
 from astra_ns3.report.flow_text import flow_numbers
 from astra_ns3.report.foreseen_text import foreseen_rows
 from astra_ns3.report.page.configuration import Defaults, Key, configuration
-from astra_ns3.report.page.figure import Shown
 from astra_ns3.report.page.markup import Markup, joined, table, tag
 from astra_ns3.report.page.slowest import slowest_collectives, slowest_messages
+from astra_ns3.report.pictures.shown import Shown
 from astra_ns3.report.tables import Records, is_of_flows
 from astra_ns3.report.throughput_text import throughput_numbers
 from astra_ns3.units import format_time

@@ -7,8 +7,8 @@ from typing import Any
 
 from astra_ns3.report.alignment import percent
 from astra_ns3.report.foreseen_text import stage_rows
-from astra_ns3.report.page.figure import Shown
 from astra_ns3.report.page.markup import Markup, joined, table, tag
+from astra_ns3.report.pictures.shown import Shown
 from astra_ns3.units import format_time
 
 _MOST_ROLES = 8

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from astra_ns3.report.ports import levels, rates_bps
-from astra_ns3.report.tables import Records, batches, recorded
+from astra_ns3.report.records import SWITCH, needed, table_of
+from astra_ns3.report.tables import Records, recorded
 from astra_ns3.report.timeline.writer import TraceWriter
 from astra_ns3.units import PS_PER_SECOND, parse_time_ps
 
@@ -21,7 +23,7 @@ class Ports:
         self._writer = writer
         self._groups: dict[str, int] = {}
         self._tracks: dict[tuple[str, str], int] = {}
-        self._peers = {row["port"]: row["link_to"] for row in records.rows("switch.csv")}
+        self._peers = {row["port"]: row["link_to"] for row in records.rows(SWITCH)}
         used = {port for table in _TABLES for port in _ports_with_rows(records, table)}
         if used:
             network = writer.process("network", number)
@@ -97,18 +99,11 @@ def _paused(priorities: int) -> str:
     return f"priority {', '.join(numbers)}"
 
 
-def _ports_with_rows(records: Records, table: str) -> set[str]:
-    if recorded(records, table) is None:
-        return set()
-    columns = (batch.column("port") for batch in batches(records, table, ["port"]))
-    return {port for column in columns for port in column.unique().to_pylist()}
+def _ports_with_rows(records: Records, name: str) -> set[str]:
+    table = table_of(records, name)
+    return {port for (port,) in table.tuples("port")} if table else set()
 
 
-def _rows(records: Records, table: str, value: str) -> Iterator[tuple[int, str, int]]:
+def _rows(records: Records, table: str, value: str) -> Iterator[tuple[Any, ...]]:
     """Time, port and value of each row; the times of a port ascend."""
-    for batch in batches(records, table, ["time_ps", "port", value]):
-        port = batch.column("port")
-        texts = port.dictionary.to_pylist()
-        columns = (batch.column("time_ps").to_pylist(), port.indices.to_pylist(), batch.column(value).to_pylist())
-        for time_ps, code, number in zip(*columns, strict=True):
-            yield time_ps, texts[code], number
+    return needed(records, table).tuples("time_ps", "port", value)

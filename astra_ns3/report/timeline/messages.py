@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
-from astra_ns3.report.tables import Records, batches, columns_of, recorded, rows_of
+from astra_ns3.network.recorded import PARTS
+from astra_ns3.report.records import Recorded, table_of
+from astra_ns3.report.tables import Records
 from astra_ns3.report.timeline.programs import Npus
 from astra_ns3.report.timeline.writer import TraceWriter
 
@@ -16,18 +17,18 @@ _SENT, _RECEIVED = 20, 21
 _NOTED = ("start_ps", "end_ps", "bytes", "collective", "chunk", "phase", "row")
 
 
-def table_of(records: Records) -> str | None:
-    """Which table has the messages: the accounts, which say more, or the flows; None: they were not recorded."""
-    return next((table for table in ("accounts", "flows") if recorded(records, table) is not None), None)
+def messages_of(records: Records) -> Recorded | None:
+    """Return the table of messages: the accounts, which say more, or the flows; None: they were not recorded."""
+    return table_of(records, "accounts") or table_of(records, "flows")
 
 
 def write_messages(records: Records, writer: TraceWriter, npus: Npus, most: int) -> tuple[int, int]:
-    """At most ``most`` of the messages, evenly among all in order of arrival; returns how many, and of how many."""
-    table = table_of(records)
-    every = 0 if table is None else rows_of(records, table)
+    """Write at most ``most`` messages, evenly among all in order of arrival; return how many, and of how many."""
+    table = messages_of(records)
+    every = 0 if table is None else table.rows
     if table is None or most <= 0:
         return 0, every
-    parts = [name for name in columns_of(records, table) if name.endswith("_ps")][2:] if table == "accounts" else []
+    parts = [each.name for each in PARTS if each.name in table.columns]
     noted = [*_NOTED, *parts]
     keys, part_keys = ([writer.annotation(name) for name in names] for names in (_NOTED, parts))
     end_ps = writer.annotation("end_ps")
@@ -35,7 +36,7 @@ def write_messages(records: Records, writer: TraceWriter, npus: Npus, most: int)
     to_npu = [writer.name(f"to NPU {npu}") for npu in range(count)]
     from_npu = [writer.name(f"from NPU {npu}") for npu in range(count)]
     shown = 0
-    for flow, source, destination, values in _sampled(records, table, noted, every, most):
+    for flow, source, destination, values in _sampled(table, noted, every, most):
         start, end = values[0], values[1]
         track = npus.lane(source, "messages sent", _SENT, start, end)
         notes = list(zip(keys, values[: len(_NOTED)], strict=False))
@@ -48,16 +49,14 @@ def write_messages(records: Records, writer: TraceWriter, npus: Npus, most: int)
 
 
 def _sampled(
-    records: Records, table: str, noted: list[str], every: int, most: int
+    table: Recorded, noted: list[str], every: int, most: int
 ) -> Iterator[tuple[int, int, int, tuple[int, ...]]]:
-    """Number of the message from 1, source, destination and the values of columns."""
-    begin = 0
-    for batch in batches(records, table, ["source", "destination", *noted]):
-        places = np.arange(begin, begin + batch.num_rows, dtype=np.int64)
-        begin += batch.num_rows
-        if every > most:
-            kept = (places + 1) * most // every > places * most // every
-            places, batch = places[kept], batch.take(np.flatnonzero(kept))
-        columns: list[list[Any]] = [batch.column(name).to_pylist() for name in ("source", "destination", *noted)]
-        for place, source, destination, *values in zip(places.tolist(), *columns, strict=True):
+    """Yield the number of the message from 1, source, destination and the values of columns."""
+    names, begin = ("source", "destination", *noted), 0
+    for batch in table.batches(names):
+        places = np.arange(begin, begin + len(batch["source"]), dtype=np.int64)
+        begin += len(places)
+        kept = np.flatnonzero((places + 1) * most // every > places * most // every) if every > most else slice(None)
+        columns = [batch[name][kept].tolist() for name in names]
+        for place, source, destination, *values in zip(places[kept].tolist(), *columns, strict=True):
             yield place + 1, source, destination, tuple(values)

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from astra_ns3.report.tables import Records, batches, recorded
+from astra_ns3.report.records import COLLECTIVES, needed, ps_of
+from astra_ns3.report.tables import Records, recorded
 from astra_ns3.report.timeline.lanes import Lanes
 from astra_ns3.report.timeline.writer import TraceWriter
-from astra_ns3.units import PS_PER_US
 
 MOST_CELLS = 1_000_000
 """NPUs times collectives of which the times are kept at once; of more the table is read several times."""
@@ -60,23 +59,19 @@ def write_operations(records: Records, writer: TraceWriter, npus: Npus) -> None:
     iteration, number, start_ps, end_ps = (
         writer.annotation(text) for text in ("iteration", "collective", "start_ps", "end_ps")
     )
-    for batch in batches(records, "operations", columns):
-        kinds, layers, parts = (_texts(batch, name) for name in ("kind", "layer", "part"))
-        rows = zip(kinds, layers, parts, *(batch.column(name).to_pylist() for name in (
-            "npu", "iteration", "collective", "start_ps", "end_ps")), strict=True)  # fmt: skip
-        for kind, layer, part, npu, training_pass, collective, start, end in rows:
-            notes = [(start_ps, start), (end_ps, end), (iteration, training_pass)]
-            if collective >= 0:
-                notes.append((number, collective))
-            own = _OWN_TRACKS.get(kind)
-            if kind == _WORK:
-                track = npus.lane(npu, "work", _ISSUES, start, end)
-                writer.slice(track, writer.name(layer), start, end, notes)
-            elif own is None:
-                track = npus.track(npu, "issues", _ISSUES)
-                writer.instant(track, writer.name(f"{kind} {layer}, {part}"), start, notes)
-            else:
-                writer.slice(npus.track(npu, *own), writer.name(f"{layer}, {part}"), start, end, notes)
+    for npu, kind, layer, training_pass, part, collective, start, end in needed(records, "operations").tuples(*columns):
+        notes = [(start_ps, start), (end_ps, end), (iteration, training_pass)]
+        if collective >= 0:
+            notes.append((number, collective))
+        own = _OWN_TRACKS.get(kind)
+        if kind == _WORK:
+            track = npus.lane(npu, "work", _ISSUES, start, end)
+            writer.slice(track, writer.name(layer), start, end, notes)
+        elif own is None:
+            track = npus.track(npu, "issues", _ISSUES)
+            writer.instant(track, writer.name(f"{kind} {layer}, {part}"), start, notes)
+        else:
+            writer.slice(npus.track(npu, *own), writer.name(f"{layer}, {part}"), start, end, notes)
 
 
 def write_phases(records: Records, writer: TraceWriter, npus: Npus) -> None:
@@ -84,11 +79,10 @@ def write_phases(records: Records, writer: TraceWriter, npus: Npus) -> None:
     names = [writer.name(text) for text in collective_names(records)]
     keys = [writer.annotation(text) for text in ("start_ps", "end_ps", "queued_ps", "collective", "chunk", "phase")]
     columns = ["start_ps", "end_ps", "queued_ps", "collective", "chunk", "phase", "npu", "dimension"]
-    for batch in batches(records, "phases", columns):
-        for row in zip(*(batch.column(name).to_pylist() for name in columns), strict=True):
-            start, end, _, collective, _, _, npu, dimension = row
-            track = npus.lane(npu, f"phases, dimension {dimension}", _PHASES + dimension, start, end)
-            writer.slice(track, names[collective], start, end, zip(keys, row, strict=False))
+    for row in needed(records, "phases").tuples(*columns):
+        start, end, _, collective, _, _, npu, dimension = row
+        track = npus.lane(npu, f"phases, dimension {dimension}", _PHASES + dimension, start, end)
+        writer.slice(track, names[collective], start, end, zip(keys, row, strict=False))
 
 
 def write_collectives(records: Records, writer: TraceWriter, npus: Npus) -> None:
@@ -108,10 +102,11 @@ def write_run(records: Records, writer: TraceWriter) -> int:
     start_ps, end_ps, number, size = (writer.annotation(text) for text in ("start_ps", "end_ps", "collective", "bytes"))
     finish_ps = int(records.metadata["finish_ps"])
     names = collective_names(records)
-    for row in records.rows("collectives.csv"):
+    for row in records.rows(COLLECTIVES):
         name = names[int(row["collective"])]
-        start = _picoseconds(row["start_us"])
-        end = _picoseconds(row["end_us"]) if row["end_us"] else max(finish_ps, start)
+        start = ps_of(row["start_us"]) or 0
+        end = ps_of(row["end_us"])
+        end = max(finish_ps, start) if end is None else end
         notes = ((start_ps, start), (end_ps, end), (number, int(row["collective"])), (size, int(row["bytes"])))
         writer.slice(lanes.track(start, end), writer.name(name), start, end, notes)
     return group
@@ -119,7 +114,7 @@ def write_run(records: Records, writer: TraceWriter) -> int:
 
 def collective_names(records: Records) -> list[str]:
     """What the trace calls each collective, by its number: layer, part and kind; one with nothing to do has none."""
-    rows = records.rows("collectives.csv")
+    rows = records.rows(COLLECTIVES)
     names = [""] * (max((int(row["collective"]) for row in rows), default=-1) + 1)
     for row in rows:
         names[int(row["collective"])] = f"{row['layer']}, {row['part']}: {row['kind']}"
@@ -133,13 +128,13 @@ def has_timeline(records: Records) -> bool:
 
 def _spans(records: Records, npus: int, collectives: int) -> Iterator[tuple[int, int, int, int]]:
     """NPU, collective, start and end, by NPU and start; of some NPUs at a time."""
-    together = max(1, MOST_CELLS // max(1, collectives))
+    together, phases = max(1, MOST_CELLS // max(1, collectives)), needed(records, "phases")
     for first in range(0, npus, together):
         count = min(together, npus - first)
         starts = np.full((count, collectives), np.iinfo(np.int64).max)
         ends = np.full((count, collectives), -1)
-        for batch in batches(records, "phases", ["npu", "collective", "queued_ps", "end_ps"]):
-            columns = [batch.column(name).to_numpy() for name in ("npu", "collective", "queued_ps", "end_ps")]
+        for batch in phases.batches(["npu", "collective", "queued_ps", "end_ps"]):
+            columns = list(batch.values())
             inside = (columns[0] >= first) & (columns[0] < first + count)
             npu, collective, queued, end = (column[inside] for column in columns)
             np.minimum.at(starts, (npu - first, collective), queued)
@@ -154,16 +149,3 @@ def _by_start(
         for collective in np.argsort(start, kind="stable").tolist():
             if end[collective] >= 0:
                 yield first + place, collective, int(start[collective]), int(end[collective])
-
-
-def _texts(batch: Any, name: str) -> list[str]:
-    """A column of texts."""
-    column = batch.column(name)
-    texts = column.dictionary.to_pylist()
-    return [texts[code] for code in column.indices.to_pylist()]
-
-
-def _picoseconds(microseconds: str) -> int:
-    """A time of a CSV file, which has six decimals."""
-    whole, _, rest = microseconds.partition(".")
-    return int(whole) * PS_PER_US + int(rest.ljust(6, "0")[:6] or 0)

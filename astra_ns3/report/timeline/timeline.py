@@ -61,7 +61,7 @@ def write_timeline(records: Records, path: str | os.PathLike[str] | None = None,
 def left_out(records: Records) -> list[str]:
     """What has to be recorded for a trace to show more."""
     wanted = ["operations", "utilisation", "queues", "pauses"]
-    if messages.table_of(records) is None:
+    if messages.messages_of(records) is None:
         wanted.append("flows")
     lacking = [table for table in wanted if recorded(records, table) is None and could_record(records, table)]
     return [HOW_TO_RECORD[table] for table in lacking]

@@ -2,83 +2,80 @@
 
 from __future__ import annotations
 
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
 
-from astra_ns3.report.plots.style import swatch
-from astra_ns3.studies.figures.axes import (
-    colour_of,
-    each_panel,
-    fill_of,
-    finish,
-    legend_names,
-    name_places,
+from astra_ns3.report.figures.figure import Axis, Bars, Figure, Series, Whiskers
+from astra_ns3.studies.figures.config import FigureConfig
+from astra_ns3.studies.figures.data import Cell, Panel, View, figure_data
+from astra_ns3.studies.figures.panels import (
+    Unit,
+    grid,
+    legend_name,
+    names_axis,
+    none_at,
     nth_colour,
-    say_none,
-    say_number,
-    say_too_large,
-    scale_y,
-    unit_of,
-    whiskers,
+    number_above,
+    places_of,
+    rule_of,
+    too_large,
     worth_a_log,
 )
-from astra_ns3.studies.figures.config import FigureConfig
-from astra_ns3.studies.figures.data import FigureData, Panel, View, figure_data
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 _WIDTH = 0.8
 _MOST_VALUES = 14
 """Bars in a panel that have their number written above them."""
 
 
-def draw(view: View, figure: FigureConfig) -> Figure:
-    """A panel of bars for each value of ``panels``."""
+def make(view: View, figure: FigureConfig) -> Figure:
+    """Return a panel of bars for each value of ``panels``."""
     data = figure_data(view, figure)
-    columns = 2 if max((len(panel.places) * len(panel.series) for panel in data.panels), default=0) > 12 else 3
-    made = each_panel(data, partial(_panel, figure=figure, data=data), columns=columns)
-    handles = [_swatch(place, name) for place, name in enumerate(legend_names(data))]
-    return finish(made, data.missing, handles)
+    place_of = places_of(data)
+
+    def panel_of(panel: Panel) -> tuple[Axis, Axis, list[Series]]:
+        unit = Unit(panel.series, figure)
+        few = len(panel.series) * len(panel.places) <= _MOST_VALUES
+        drawn: list[Series] = []
+        for number, series in enumerate(panel.series):
+            colour, again = nth_colour(place_of[series.label])
+            name, (at, thick) = legend_name(series.label, place_of), bar_places(panel, number)
+            drawn += grouped(series.cells, at, thick, unit.factor, name, colour, again=again, told=few)
+        log = figure.log and worth_a_log(panel.series)
+        return names_axis(panel.places, panel.x), unit.axis(log=log), [*drawn, *rule_of(figure)]
+
+    most = max((len(panel.places) * len(panel.series) for panel in data.panels), default=0)
+    return grid(data, panel_of, columns=2 if most > 12 else 3)
 
 
-def _swatch(place: int, name: str) -> Any:
-    colour, again = nth_colour(place)
-    return swatch(colour, name, hatched=again)
-
-
-def _panel(axes: Axes, panel: Panel, figure: FigureConfig, data: FigureData) -> None:
-    unit = unit_of(panel.series, figure)
+def bar_places(panel: Panel, number: int) -> tuple[list[float], float]:
+    """Return where the bars of a series stand, and how wide they are."""
     width = _WIDTH / len(panel.series)
-    few = len(panel.series) * len(panel.places) <= _MOST_VALUES
-    for number, series in enumerate(panel.series):
-        left = _middles(panel, number, width)
-        heights = [cell.mean / unit.factor if cell else 0.0 for cell in series.cells]
-        colour, again = colour_of(series, data)
-        axes.bar(left, heights, width * 0.94, **fill_of(colour, again=again))
-        whiskers(axes, left, series.cells, unit.factor)
-        for place, cell in zip(left, series.cells, strict=True):
-            if cell is None:
-                say_none(axes, place)
-            elif few:
-                say_number(axes, place, cell.most / unit.factor, cell.mean / unit.factor)
-    scale_y(axes, log=figure.log and worth_a_log(panel.series))
-    _mark_too_large(axes, panel, width)
-    if figure.relative_to:
-        axes.axhline(1, color="black", linewidth=0.6)
-    axes.set_ylabel(unit.label)
-    axes.grid(axis="y")
-    name_places(axes, panel.places, panel.x)
+    return [place - _WIDTH / 2 + (number + 0.5) * width for place in range(len(panel.places))], width * 0.94
 
 
-def _middles(panel: Panel, number: int, width: float) -> list[float]:
-    """Where the bars of a series stand."""
-    return [place - _WIDTH / 2 + (number + 0.5) * width for place in range(len(panel.places))]
+def grouped(
+    cells: Sequence[Cell | None],
+    at: Sequence[float],
+    thick: float,
+    factor: float,
+    name: str,
+    colour: str,
+    *,
+    again: bool,
+    told: bool = False,
+) -> list[Series]:
+    """Return the bars of a series with their whiskers, their numbers if these are ``told``, and what is missing."""
+    known = [(place, cell) for place, cell in zip(at, cells, strict=True) if cell is not None]
+    heights = [cell.mean / factor if cell else 0.0 for cell in cells]
+    return [
+        Bars(heights, at, thick, upright=True, hatched=again, name=name, colour=colour),
+        whiskers_of(known, factor),
+        *(number_above(place, cell.most / factor, cell.mean / factor) for place, cell in known if told),
+        *(none_at(place) for place, cell in zip(at, cells, strict=True) if cell is None),
+        *too_large(at, cells),
+    ]
 
 
-def _mark_too_large(axes: Axes, panel: Panel, width: float) -> None:
-    for number, series in enumerate(panel.series):
-        for place, cell in zip(_middles(panel, number, width), series.cells, strict=True):
-            if cell is not None and not cell.fits:
-                say_too_large(axes, place)
+def whiskers_of(cells: Sequence[tuple[float, Cell]], factor: float) -> Whiskers:
+    """Return strokes from the least to the most over seeds."""
+    least, most = [cell.least / factor for _, cell in cells], [cell.most / factor for _, cell in cells]
+    return Whiskers([place for place, _ in cells], least, most)

@@ -2,72 +2,60 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
 
-from astra_ns3.report.plots.style import labels, say_empty, swatch, time_unit
-from astra_ns3.studies.figures.axes import fill_of, finish, nth_colour, panel_grid, whiskers
+from astra_ns3.report.figures.figure import Axis, Figure, Panel, Series
+from astra_ns3.report.figures.style import labels, time_unit
+from astra_ns3.studies.figures.bars import grouped
 from astra_ns3.studies.figures.config import FigureConfig
 from astra_ns3.studies.figures.data import Cell, Row, View, label_text, missing_words
+from astra_ns3.studies.figures.panels import AROUND_INCHES, HEIGHT_INCHES, legend_name, nth_colour
 from astra_ns3.units import PS_PER_US
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
-Colours = dict[str, tuple[str, bool]]
-"""Of each point's bars, and whether they are hatched."""
 COLUMNS = ("communication_us", "exposed_us", "compute_us", "forward_communication_us",
            "weight_gradient_communication_us", "input_gradient_communication_us")  # fmt: skip
 """What ``y`` may be: columns of layers.csv."""
 
 
-def draw(view: View, figure: FigureConfig) -> Figure:
-    """A panel for each value of ``panels`` and each ``y``, a group of bars a layer, a bar a point."""
-    measures = figure.y or COLUMNS[:1]
+def make(view: View, figure: FigureConfig) -> Figure:
+    """Return a panel for each value of ``panels`` and each ``y``, a group of bars a layer, a bar a point."""
     across = view.column(figure.panels) if figure.panels else None
-    panels = [(measure, value) for value in (view.labels(across) if across else [None]) for measure in measures]
-    axes_names = [axis.name for axis in view.axes if axis.name != across and len(view.labels(axis.name)) > 1]
+    by = [axis.name for axis in view.axes if axis.name != across and len(view.labels(axis.name)) > 1]
     if figure.by:
-        axes_names.sort(key=lambda name: name != view.column(str(figure.by)))
-    names = list(dict.fromkeys(_name(row, axes_names) for row in view.layers))
-    colours = {name: nth_colour(place) for place, name in enumerate(names)}
-    made, axes = panel_grid(len(panels), columns=1)
-    for place, (measure, value) in zip(axes, panels, strict=True):
+        by.sort(key=lambda name: name != view.column(str(figure.by)))
+    place_of = {name: place for place, name in enumerate(dict.fromkeys(_name(row, by) for row in view.layers))}
+    panels = []
+    for value in view.labels(across) if across else [None]:
+        title = f"{across} {label_text(value)}" if across else ""
         rows = [row for row in view.layers if across is None or row[across] == value]
-        _panel(place, rows, measure, axes_names, colours, log=figure.log)
-        if across:
-            place.set_title(f"{across} {label_text(value)}")
-    handles = (
-        [swatch(colour, name, hatched=again) for name, (colour, again) in colours.items()] if len(colours) > 1 else []
-    )
-    return finish(made, missing_words(view, view.rows), handles, 4)
+        for measure in figure.y or COLUMNS[:1]:
+            x, y, drawn = _panel(rows, measure, by, place_of, log=figure.log)
+            panels.append(Panel(x, y, drawn, title, empty="no point is done", centred=True, height=HEIGHT_INCHES))
+    return Figure(panels, around=AROUND_INCHES, legend=(4, 4), missing=missing_words(view, view.rows))
 
 
-def _panel(axes: Axes, rows: list[Row], measure: str, by: list[str], colours: Colours, *, log: bool) -> None:
+def _panel(
+    rows: Sequence[Row], measure: str, by: Sequence[str], place_of: dict[str, int], *, log: bool
+) -> tuple[Axis, Axis, list[Series]]:
     values: dict[tuple[str, str], list[float]] = {}
     for row in rows:
         if row.get(measure) is not None:
             values.setdefault((_name(row, by), row["layer"]), []).append(float(row[measure]))
-    if not values:
-        say_empty(axes, "no point is done")
-        return
     layers = list(dict.fromkeys(layer for _, layer in values))
     groups = list(dict.fromkeys(name for name, _ in values))
-    factor, unit = time_unit(max(max(each) for each in values.values()) * PS_PER_US)
-    width = 0.8 / len(groups)
+    factor, unit = time_unit(max((max(each) for each in values.values()), default=0) * PS_PER_US)
+    drawn: list[Series] = []
     for number, name in enumerate(groups):
-        found: list[Any] = [values.get((name, layer)) for layer in layers]
-        heights = [sum(each) / len(each) * PS_PER_US / factor if each else 0.0 for each in found]
-        left = [place - 0.4 + (number + 0.5) * width for place in range(len(layers))]
-        axes.bar(left, heights, width * 0.94, **fill_of(colours[name][0], again=colours[name][1]))
+        found = [values.get((name, layer)) for layer in layers]
         cells = [Cell(sum(each) / len(each), min(each), max(each)) if each else None for each in found]
-        whiskers(axes, left, cells, factor / PS_PER_US)
-    axes.set_xticks(range(len(layers)), labels(layers), rotation=35, ha="right", rotation_mode="anchor")
-    if log:
-        axes.set_yscale("log")
-    axes.set_ylabel(f"{measure.removesuffix('_us').replace('_', ' ')} ({unit})")
-    axes.grid(axis="y")
+        width = 0.8 / len(groups)
+        at = [place - 0.4 + (number + 0.5) * width for place in range(len(layers))]
+        colour, again = nth_colour(place_of[name])
+        of, entry = factor / PS_PER_US, legend_name(name, place_of)
+        drawn += grouped(cells, at, width * 0.94, of, entry, colour, again=again)[:2]
+    y = Axis(measure.removesuffix("_us").replace("_", " "), unit, low=None if log else 0, log=log, grid=True)
+    return Axis(names=labels(layers), turned=True), y, drawn
 
 
-def _name(row: Row, by: list[str]) -> str:
+def _name(row: Row, by: Sequence[str]) -> str:
     return ", ".join(label_text(row[name]) for name in by) or "all"

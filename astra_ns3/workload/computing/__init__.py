@@ -1,1 +1,1 @@
-"""How long operations take: clocks by name, and what slows an NPU down."""
+"""How long operations take: clocks by name."""

@@ -1,7 +1,7 @@
 """Times that a user measured: exact where measured, in between by interpolation, outside not at all unless asked for.
 
 Times that grow with a column everywhere in the table grow with it in between, too; the rules are those of
-:class:`~astra_ns3.workload.computing.grid.Grid`.
+:class:`~astra_ns3.workload.computing.measured_grid.MeasuredGrid`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from math import ceil
 from astra_ns3.config.training_plan import Operation, OperationKind
 from astra_ns3.errors import InputError
 from astra_ns3.workload.computing.clock import Clock
-from astra_ns3.workload.computing.grid import Grid
+from astra_ns3.workload.computing.measured_grid import MeasuredGrid
 from astra_ns3.workload.computing.table_file import Measured, Place
 
 _SHAPE = ("m", "n", "k")
@@ -27,7 +27,7 @@ class TableClock:
     def __init__(
         self, tables: Mapping[OperationKind, Measured], extrapolates: bool, beside: Clock | None = None
     ) -> None:
-        self._grids = {kind: Grid(measured) for kind, measured in tables.items()}
+        self._grids = {kind: MeasuredGrid(measured) for kind, measured in tables.items()}
         self._source = next(iter(tables.values())).source
         self._extrapolates = extrapolates
         self._beside = beside
@@ -48,7 +48,7 @@ class TableClock:
         """What isn't in the table as the other clock says; a measured time doesn't tell."""
         return self._beside is not None and operation.kind not in self._grids and self._beside.memory_bound(operation)
 
-    def _measured_ps(self, grid: Grid, operation: Operation) -> int:
+    def _measured_ps(self, grid: MeasuredGrid, operation: Operation) -> int:
         columns = grid.measured.columns
         at = _place(grid.measured, operation)
         products = operation.count if "m" in columns and "count" not in columns else 1

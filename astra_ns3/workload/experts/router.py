@@ -18,7 +18,7 @@ from astra_ns3.config.model.routing import Routing
 from astra_ns3.errors import InputError
 from astra_ns3.workload.experts.counts_file import CountsFile
 from astra_ns3.workload.experts.group import ExpertGroup, Routed
-from astra_ns3.workload.experts.nodes import node_limited
+from astra_ns3.workload.experts.node_limit import node_limited
 from astra_ns3.workload.experts.shares import Counts, Shares, chosen, whole, zipf_shares
 
 

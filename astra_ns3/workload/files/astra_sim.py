@@ -18,7 +18,7 @@ from astra_ns3.errors import InputError, nearest
 from astra_ns3.units import LARGEST_INTEGER
 from astra_ns3.user_code import user_part
 from astra_ns3.workload.files.astra_sim_header import check_layer_numbers, format_header, parse_header
-from astra_ns3.workload.loops import LAYER_POLICIES, LOOPS
+from astra_ns3.workload.loops.loop_kinds import LAYER_POLICIES, LOOPS
 
 _KINDS = tuple(kind.value for kind in TEXT_FORMAT_KINDS)
 _KIND_NOT_YET = "ALLREDUCEALLTOALL"
@@ -75,7 +75,7 @@ def format_workload(workload: Workload) -> str:
     lines = [format_header(workload), str(len(workload.layers))]
     for layer in workload.layers:
         columns: list[str] = [layer.name, "-1"]
-        for part in (layer.forward, layer.input_gradient, layer.weight_gradient):
+        for part in layer.passes.values():
             kind = "NONE" if part.collective is None else part.collective.value
             columns += [str(part.compute_ns), kind, str(part.bytes)]
         columns += [str(layer.update_ns)] if layer.policy is None else [str(layer.update_ns), layer.policy]

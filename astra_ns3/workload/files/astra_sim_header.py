@@ -17,7 +17,7 @@ from astra_ns3.config.workload import Workload
 from astra_ns3.errors import nearest
 from astra_ns3.units import LARGEST_INTEGER
 from astra_ns3.user_code import FORM, user_part
-from astra_ns3.workload.loops import LOOPS, TEXT_LOOPS, LoopOption
+from astra_ns3.workload.loops.loop_kinds import LOOPS, TEXT_LOOPS, LoopOption
 
 _KEYS: Mapping[LoopOption, str] = {
     LoopOption.MODEL_PARALLEL_NPUS: "model_parallel_NPU_group:",

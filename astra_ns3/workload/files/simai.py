@@ -32,7 +32,7 @@ from astra_ns3.workload.files.simai_header import (
     unknown_key,
     without_simai_keys,
 )
-from astra_ns3.workload.loops import LOOPS, SIMAI_LOOPS
+from astra_ns3.workload.loops.loop_kinds import LOOPS, SIMAI_LOOPS
 
 KINDS = (*TEXT_FORMAT_KINDS, CollectiveKind.BROADCAST)
 SUFFIXES = {"": None, "_EP": ParallelGroup.EXPERT, "_DP_EP": ParallelGroup.EXPERT_DATA}
@@ -95,7 +95,7 @@ def format_simai(workload: Workload) -> str:
     lines = [format_simai_header(workload), str(len(workload.layers))]
     for layer in workload.layers:
         columns = [layer.name, "-1"]
-        for part in (layer.forward, layer.input_gradient, layer.weight_gradient):
+        for part in layer.passes.values():
             word = "NONE" if part.collective is None else part.collective.value + suffixes[part.group]
             columns += [str(part.compute_ns), word, str(part.bytes)]
         lines.append("\t".join([*columns, str(layer.update_ns)]))

@@ -16,7 +16,7 @@ from astra_ns3.config.workload import Workload
 from astra_ns3.errors import nearest
 from astra_ns3.units import LARGEST_INTEGER
 from astra_ns3.workload.files.astra_sim_header import SIMAI_BOTTOM
-from astra_ns3.workload.loops import LOOPS, SIMAI_LOOPS, LoopOption
+from astra_ns3.workload.loops.loop_kinds import LOOPS, SIMAI_LOOPS, LoopOption
 
 SIMAI_KEYS: Mapping[str, LoopOption] = {
     "ep:": LoopOption.EXPERT_PARALLEL_NPUS,

@@ -1,1 +1,1 @@
-"""Plays a workload of graphs: which nodes may run, for how long, and what they ask of the system."""
+"""Workloads of graphs as descriptions: whether they can be played, what they amount to, how long nodes take."""

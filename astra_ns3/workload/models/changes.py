@@ -16,7 +16,7 @@ from astra_ns3.config.core.document import Document
 from astra_ns3.config.model.file import parse_model_file
 from astra_ns3.errors import InputError
 from astra_ns3.whole_file import whole_file
-from astra_ns3.workload.models.idle import idle_on_any
+from astra_ns3.workload.models.keys_without_effect import without_effect_on_any
 from astra_ns3.workload.models.workload import ModelWorkload
 from astra_ns3.workload.training.schedules import SCHEDULES
 
@@ -42,7 +42,7 @@ def changed(workload: ModelWorkload, values: Mapping[str, JsonValue]) -> ModelWo
 def model_yaml(workload: ModelWorkload) -> str:
     """A model file that says what a workload's says, defaults written out, but for keys that change nothing."""
     whole = _without_open_keys(workload.file.document())
-    for key in idle_on_any(workload.file):
+    for key in without_effect_on_any(workload.file):
         group = whole
         *groups, last = key.split(".")
         for name in groups:

@@ -14,9 +14,9 @@ from dataclasses import dataclass, replace
 
 from astra_ns3.config.model.convolution import ConvolutionFile, ConvolutionShape, Plain, Residual
 from astra_ns3.config.training_plan import Degrees, Operation, OperationKind
-from astra_ns3.workload.models.operations import Linear, elementwise
 from astra_ns3.workload.models.parts import Parts, Totals
 from astra_ns3.workload.models.piece import Piece, block_of
+from astra_ns3.workload.models.sized_operations import Linear, elementwise
 
 _EXPANSION = 4
 """A bottleneck's last convolution has four times the channels of the two before it."""

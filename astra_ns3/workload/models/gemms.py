@@ -17,9 +17,9 @@ from astra_ns3.config.core.reading import read_text
 from astra_ns3.config.model.gemms import GemmsFile
 from astra_ns3.config.training_plan import Block, Degrees, Exchange, Group
 from astra_ns3.errors import InputError, nearest
-from astra_ns3.workload.models.operations import Linear
 from astra_ns3.workload.models.parts import Parts, Totals
 from astra_ns3.workload.models.piece import Piece, block_of
+from astra_ns3.workload.models.sized_operations import Linear
 
 _COLUMNS = ("Layer", "m", "n", "k")
 

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 from astra_ns3.config.model.recurrent import RecurrentFile, RecurrentShape
 from astra_ns3.config.training_plan import Degrees
-from astra_ns3.workload.models.operations import Linear, elementwise, gather, product
 from astra_ns3.workload.models.parts import Parts, Totals
 from astra_ns3.workload.models.piece import Piece, block_of
+from astra_ns3.workload.models.sized_operations import Linear, elementwise, gather, product
 
 _GATES = 4
 """Input, forget and output gate, and what is remembered."""

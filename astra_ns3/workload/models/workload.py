@@ -13,13 +13,13 @@ from astra_ns3.config.model.file import ModelFile, read_model_file
 from astra_ns3.config.training_plan import Elements, Sharding, TrainingPlan
 from astra_ns3.errors import InputError
 from astra_ns3.workload.computing.clock import Clock, named
-from astra_ns3.workload.computing.registry import clock_of, guesses
+from astra_ns3.workload.computing.clocks import clock_of, guesses
 from astra_ns3.workload.models.cutting import boundary_bytes, cut, uneven_rest
 from astra_ns3.workload.models.degrees import degrees_of, micro_batches_of
-from astra_ns3.workload.models.idle import idle_keys
+from astra_ns3.workload.models.keys_without_effect import keys_without_effect
+from astra_ns3.workload.models.model_kinds import parts_of, totals_of
 from astra_ns3.workload.models.parts import Totals
-from astra_ns3.workload.models.registry import parts_of, totals_of
-from astra_ns3.workload.models.scaling import scaled_plan
+from astra_ns3.workload.training.scaling import scaled_plan
 from astra_ns3.workload.training.schedules import SCHEDULES, Position, WorkKind, order_of
 
 
@@ -106,7 +106,7 @@ class ModelWorkload:
         with named(self.source):
             degrees = degrees_of(self.file.parallel, npus, self.source)
             layers = len(parts_of(self.file, degrees).body)
-        idle = idle_keys(self.file, degrees)
+        idle = keys_without_effect(self.file, degrees)
         without_effect = (f"{self.source}: without effect: {', '.join(idle)}",) if idle else ()
         guessed = guesses(self.file.compute, self.plan(npus).operations(), self.source)
         return (*uneven_rest(layers, self.file.parallel, self.source), *guessed, *without_effect)

@@ -1,1 +1,1 @@
-"""Plays the training of a model on roles and communicators: orders of micro-batches, who exchanges what with whom."""
+"""The training of a model as numbers: the order of micro-batches in a pipeline, and plans of other sizes."""

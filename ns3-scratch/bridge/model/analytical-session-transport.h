@@ -12,8 +12,8 @@ namespace astra_ns3
 class FormulaSessionTransport : public SessionTransport
 {
   public:
-    /// \param context what it is made from
-    explicit FormulaSessionTransport(const TransportContext& context);
+    /// \param context what it is made from \param part its numbers
+    FormulaSessionTransport(const TransportContext& context, PartReader& part);
     ns3::MessageTransport& GetMessages() override;
 
   private:
@@ -25,8 +25,8 @@ class FormulaSessionTransport : public SessionTransport
 class QueuedSessionTransport : public SessionTransport
 {
   public:
-    /// \param context what it is made from
-    explicit QueuedSessionTransport(const TransportContext& context);
+    /// \param context what it is made from \param part its numbers
+    QueuedSessionTransport(const TransportContext& context, PartReader& part);
     ns3::MessageTransport& GetMessages() override;
 
   private:

@@ -131,6 +131,12 @@ class Session
     PendingMessage GetPending(uint32_t index) const;
     /// \return what the run has done so far
     SessionStatistics GetStatistics() const;
+    /// Take down what the transports count by names of their own. \return how many there are
+    uint32_t CountCounters();
+    /// \return the name of what CountCounters took down, as results have it
+    std::string GetCounterName(uint32_t counter) const;
+    /// \return its number
+    uint64_t GetCounter(uint32_t counter) const;
     /// \return bytes of the messages sent by one NPU
     uint64_t GetSentBytes(uint32_t npu) const;
     /// \return bytes of messages, whole or not, that all NPUs have got so far, in order

@@ -12,6 +12,26 @@ namespace astra_ns3
 
 using namespace ns3;
 
+namespace
+{
+/// \return a transport, which has read all that it is made from
+std::unique_ptr<SessionTransport>
+Make(const TransportEntry& entry, const TransportContext& context)
+{
+    PartDescription nothing;
+    nothing.name = entry.name;
+    const PartDescription* part = &nothing;
+    for (const PartDescription& each : context.description.parts)
+    {
+        part = each.name == entry.name ? &each : part;
+    }
+    PartReader reader(*part);
+    std::unique_ptr<SessionTransport> made = entry.make(context, reader);
+    reader.Finish();
+    return made;
+}
+} // namespace
+
 MessageRouter::MessageRouter(const TransportContext& context)
     : m_hostOfNpu(context.description.hostOfNpu.begin(), context.description.hostOfNpu.end()),
       m_local(m_hostOfNpu.size(),
@@ -27,7 +47,7 @@ MessageRouter::MessageRouter(const TransportContext& context)
                 return each.transport == entry.name;
             }))
         {
-            m_transports.push_back(entry.make(context));
+            m_transports.push_back(Make(entry, context));
             made[entry.name] = &m_transports.back()->GetMessages();
         }
     }
@@ -79,6 +99,18 @@ MessageRouter::AddTo(SessionStatistics& statistics) const
     {
         transport->AddTo(statistics);
     }
+}
+
+std::vector<TransportCounter>
+MessageRouter::GetCounters() const
+{
+    std::vector<TransportCounter> counters;
+    for (const auto& transport : m_transports)
+    {
+        const auto more = transport->GetCounters();
+        counters.insert(counters.end(), more.begin(), more.end());
+    }
+    return counters;
 }
 
 } // namespace astra_ns3

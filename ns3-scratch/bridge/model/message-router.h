@@ -24,6 +24,8 @@ class MessageRouter : public ns3::MessageTransport
     void Send(const ns3::CollectiveMessage& message) override;
     /// \param statistics to which the transports add what they have done
     void AddTo(SessionStatistics& statistics) const;
+    /// \return what else the transports count
+    std::vector<TransportCounter> GetCounters() const;
 
   private:
     /// NPUs along a dimension, and what carries messages between those that differ in it.

@@ -115,24 +115,8 @@ CheckTransports(const NetworkDescription& description)
                 std::to_string(description.hostOfNpu.count));
     Require(!description.transports.empty() || description.hosts <= 1,
             "there are several hosts and no transport between them");
-    const uint32_t queuePairs = description.roce.queuePairsPerPair;
-    Require(queuePairs == 1 || (queuePairs > 1 && !description.roce.perMessage),
-            "RoCE with " + std::to_string(queuePairs) +
-                " queue pairs for each pair of NPUs, or that with one for each message");
-    const AnalyticalDescription& analytical = description.analytical;
-    const uint64_t classes = analytical.latencyClasses;
-    Require(classes == 0 || (analytical.latencyDimension < analytical.grid.size() &&
-                             analytical.latenciesNs.count == classes * classes),
-            "latencies of classes of places without their dimension, or too few");
-    RequireBelow(analytical.classOfPlace, classes, "class of places");
 }
 } // namespace
-
-ns3::AnalyticalDimension&
-AnalyticalDescription::AddDimension()
-{
-    return grid.emplace_back();
-}
 
 CaptureDescription&
 Observation::AddCapture()
@@ -140,28 +124,29 @@ Observation::AddCapture()
     return captures.emplace_back();
 }
 
-void
-RoceControlDescription::Set(const char* number, double value)
+TableObservation&
+Observation::AddTable()
 {
-    parameters.Set(number, value);
+    return tables.emplace_back();
+}
+
+TableObservation
+Observation::FindTable(const std::string& table) const
+{
+    for (const TableObservation& each : tables)
+    {
+        if (each.table == table)
+        {
+            return each;
+        }
+    }
+    return {table};
 }
 
 SwitchParameters::SwitchParameters() = default;
 SwitchParameters::~SwitchParameters() = default;
 SwitchParameters::SwitchParameters(const SwitchParameters& other) = default;
 SwitchParameters& SwitchParameters::operator=(const SwitchParameters& other) = default;
-
-RoceControlDescription::RoceControlDescription() = default;
-RoceControlDescription::~RoceControlDescription() = default;
-RoceControlDescription::RoceControlDescription(const RoceControlDescription& other) = default;
-RoceControlDescription& RoceControlDescription::operator=(const RoceControlDescription& other) =
-    default;
-
-AnalyticalDescription::AnalyticalDescription() = default;
-AnalyticalDescription::~AnalyticalDescription() = default;
-AnalyticalDescription::AnalyticalDescription(const AnalyticalDescription& other) = default;
-AnalyticalDescription& AnalyticalDescription::operator=(const AnalyticalDescription& other) =
-    default;
 
 TransportDimension::TransportDimension() = default;
 TransportDimension::~TransportDimension() = default;
@@ -210,6 +195,21 @@ TransportDimension&
 NetworkDescription::AddTransport()
 {
     return transports.emplace_back();
+}
+
+PartDescription&
+NetworkDescription::GetPart(const std::string& name)
+{
+    for (PartDescription& part : parts)
+    {
+        if (part.name == name)
+        {
+            return part;
+        }
+    }
+    PartDescription& part = parts.emplace_back();
+    part.name = name;
+    return part;
 }
 
 MarkingParameters&

@@ -7,8 +7,8 @@
  */
 #pragma once
 
-#include "analytical-network.h"
-#include "roce-congestion-control.h"
+#include "numbers-view.h"
+#include "part-description.h"
 #include "session-parameters.h"
 
 #include <cstdint>
@@ -18,46 +18,6 @@
 
 namespace astra_ns3
 {
-
-/// Numbers that somebody else keeps, at least until the session is made.
-template <typename NUMBER>
-struct NumbersView
-{
-    const NUMBER* values{nullptr}; //!< the first
-    uint64_t count{0};             //!< how many
-
-    /// \param first the first of the numbers \param numbers how many there are
-    void Show(const NUMBER* first, uint64_t numbers)
-    {
-        values = first;
-        count = numbers;
-    }
-
-    /// \return the first
-    const NUMBER* begin() const
-    {
-        return values;
-    }
-
-    /// \return behind the last
-    const NUMBER* end() const
-    {
-        return values + count;
-    }
-
-    /// \return one of them
-    NUMBER operator[](uint64_t index) const
-    {
-        return values[index];
-    }
-};
-
-/// Whole numbers: of nodes, ports, kinds.
-using Numbers = NumbersView<uint32_t>;
-/// Rates and times.
-using Quantities = NumbersView<int64_t>;
-/// Numbers with a fraction.
-using Reals = NumbersView<double>;
 
 /**
  * The tables of all nodes that have one: see ns3::FabricRoutes. Arrays that recur stand in
@@ -117,47 +77,6 @@ struct EndpointParameters
     uint64_t reductionBytesPerNs{500'000}; //!< speed of its memory
 };
 
-/// RoCE's congestion control.
-struct RoceControlDescription
-{
-    // In the library, as SwitchParameters'.
-    RoceControlDescription();
-    ~RoceControlDescription();
-    RoceControlDescription(const RoceControlDescription& other);
-    RoceControlDescription& operator=(const RoceControlDescription& other);
-
-    std::string name{"none"}; //!< see ns3::MakeRoceControl
-    uint64_t factory{0}; //!< above 0: address of a function `ns3::RoceCongestionControl* (const
-                         //!< ns3::RoceControlParameters&)` that makes the user's own
-    ns3::RoceControlParameters parameters; //!< its numbers
-
-    /// \param number name of one of its numbers \param value its value
-    void Set(const char* number, double value);
-};
-
-/// The grid of NPUs of the transports by formula, one NPU to a host.
-struct AnalyticalDescription
-{
-    // In the library, as SwitchParameters'.
-    AnalyticalDescription();
-    ~AnalyticalDescription();
-    AnalyticalDescription(const AnalyticalDescription& other);
-    AnalyticalDescription& operator=(const AnalyticalDescription& other);
-
-    bool highestDimensionOnly{false};           //!< see ns3::FormulaMessageTransport::Options
-    bool lowestDimensionOnly{false};            //!< see ns3::FormulaMessageTransport::Options
-    bool truncate{false};                       //!< the same
-    uint64_t rendezvousBytes{0};                //!< the same
-    std::vector<ns3::AnalyticalDimension> grid; //!< the dimensions, the innermost first
-    uint32_t latencyDimension{0}; //!< dimension whose pairs of places have latencies of their own
-    uint32_t latencyClasses{0};   //!< how many classes of places it has; 0: there is none such
-    Numbers classOfPlace;         //!< class of each of its places
-    Reals latenciesNs;            //!< of the links from one class to another together, by rows
-
-    /// \return a new dimension, the next outwards
-    ns3::AnalyticalDimension& AddDimension();
-};
-
 /// NPUs along a dimension, and what carries messages between those that differ in it.
 struct TransportDimension
 {
@@ -179,6 +98,14 @@ struct CaptureDescription
     std::string path; //!< of the file
 };
 
+/// What is recorded in a table that a transport fills, which says what that means.
+struct TableObservation
+{
+    std::string table;      //!< its name
+    uint32_t quantities{0}; //!< sum of what is recorded
+    int64_t intervalPs{0};  //!< at its multiples; 0: on change
+};
+
 /// What is recorded while the run goes on. Ports are pairs of numbers: a node, a port of it.
 struct Observation
 {
@@ -190,9 +117,7 @@ struct Observation
 
     bool flows{false};                      //!< every message
     bool accounts{false};                   //!< where the time of every message went
-    uint32_t connectionQuantities{0};       //!< sum of ConnectionQuantity
-    uint32_t queuePairQuantities{0};        //!< sum of QueuePairQuantity
-    int64_t queuePairIntervalPs{0};         //!< at its multiples; 0: on change
+    std::list<TableObservation> tables;     //!< those of transports
     Numbers queues;                         //!< ports whose queue is recorded
     int64_t queueIntervalPs{0};             //!< at its multiples; 0: on change
     Numbers pauses;                         //!< ports of which it is recorded what stops them
@@ -202,6 +127,11 @@ struct Observation
 
     /// \return a new capture
     CaptureDescription& AddCapture();
+    /// \return a new table of a transport's
+    TableObservation& AddTable();
+    /// \param table its name \return what is recorded in a table of a transport's; by default
+    /// nothing
+    TableObservation FindTable(const std::string& table) const;
 };
 
 /**
@@ -232,10 +162,7 @@ struct NetworkDescription
     LocalParameters local;       //!< messages inside a host
     EndpointParameters endpoint; //!< what NPUs spend
     std::list<TransportDimension> transports; //!< by dimension of the NPUs, the innermost first
-    TcpParameters tcp;                        //!< numbers of the transport "tcp"
-    RoceParameters roce;                      //!< numbers of the transport "roce"
-    RoceControlDescription roceControl;       //!< its congestion control
-    AnalyticalDescription analytical;         //!< numbers of "formula" and "queues"
+    std::list<PartDescription> parts;         //!< what each of these transports is made from
     Observation observation;                  //!< what is recorded
 
     /// \return a new kind of switch
@@ -248,6 +175,8 @@ struct NetworkDescription
     PinnedPath& AddPin();
     /// \return the next dimension outwards
     TransportDimension& AddTransport();
+    /// \param name of a transport \return what it is made from, new if there is nothing yet
+    PartDescription& GetPart(const std::string& name);
 };
 
 /**

@@ -19,6 +19,8 @@ class RecordTable
     /// Rows kept before they are handed over.
     static constexpr std::size_t ROWS = 65'536;
 
+    virtual ~RecordTable() = default;
+
     /// \param name its name \param columns those of its columns, one at least
     RecordTable(std::string name, std::vector<std::string> columns)
         : m_name(std::move(name)),

@@ -38,17 +38,16 @@ Recorder::Recorder(const Observation& observation,
     : m_fabric(fabric),
       m_recordsFlows(observation.flows),
       m_recordsAccounts(observation.accounts),
-      m_connectionQuantities(observation.connectionQuantities)
+      m_ready(std::move(ready))
 {
-    for (uint32_t table = 0; table < GetNTables(); ++table)
+    for (RecordTable* table : std::initializer_list<RecordTable*>{&m_flows,
+                                                                  &m_queues,
+                                                                  &m_pauses,
+                                                                  &m_utilisation,
+                                                                  &m_accounts,
+                                                                  &m_accountHops})
     {
-        m_tables[table]->SetReady([ready, table] { ready(table); });
-    }
-    if (observation.queuePairQuantities != 0)
-    {
-        m_queuePairProbe = std::make_unique<QueuePairProbe>(m_queuePairs,
-                                                            observation.queuePairQuantities,
-                                                            observation.queuePairIntervalPs);
+        Number(*table);
     }
     ForEachPort(observation.queues, [&](uint32_t node, uint32_t port) {
         ObserveQueue(node, port, observation.queueIntervalPs);
@@ -62,6 +61,20 @@ Recorder::Recorder(const Observation& observation,
     {
         Capture(capture, ethernet);
     }
+}
+
+void
+Recorder::Number(RecordTable& table)
+{
+    const uint32_t number = GetNTables();
+    table.SetReady([this, number] { m_ready(number); });
+    m_tables.push_back(&table);
+}
+
+void
+Recorder::AddFlush(std::function<void(int64_t)> flush)
+{
+    m_flushes.push_back(std::move(flush));
 }
 
 void
@@ -153,24 +166,6 @@ Recorder::GetAccountant()
     return m_recordsAccounts ? this : nullptr;
 }
 
-PairTable&
-Recorder::GetConnectionTable()
-{
-    return m_connections;
-}
-
-uint32_t
-Recorder::GetConnectionQuantities() const
-{
-    return m_connectionQuantities;
-}
-
-QueuePairProbe*
-Recorder::GetQueuePairProbe()
-{
-    return m_queuePairProbe.get();
-}
-
 uint32_t
 Recorder::CountPorts(bool exact)
 {
@@ -236,9 +231,9 @@ Recorder::Flush()
     {
         probe->Flush();
     }
-    if (m_queuePairProbe)
+    for (const auto& flush : m_flushes)
     {
-        m_queuePairProbe->Flush(nowPs);
+        flush(nowPs);
     }
     HandOver();
 }

@@ -7,7 +7,6 @@
 #include "network-description.h"
 #include "probes.h"
 #include "record-rows.h"
-#include "roce-probe.h"
 
 #include "ns3/pcap-file-wrapper.h"
 
@@ -21,8 +20,8 @@
 namespace astra_ns3
 {
 
-/// Records what a run does: tables of messages, their accounts, queues, pauses, lines, connections
-/// and queue pairs, captures, and the counters of all ports.
+/// Records what a run does: tables of messages, their accounts, queues, pauses and lines, those
+/// that transports add, captures, and the counters of all ports.
 class Recorder : public ns3::MessageAccountant
 {
   public:
@@ -43,12 +42,21 @@ class Recorder : public ns3::MessageAccountant
                           const ns3::MessageAccount& account) override;
     /// \return who keeps accounts of messages, if they are recorded
     ns3::MessageAccountant* GetAccountant();
-    /// \return where connections are recorded
-    PairTable& GetConnectionTable();
-    /// \return sum of ConnectionQuantity to record
-    uint32_t GetConnectionQuantities() const;
-    /// \return what records queue pairs, or none
-    QueuePairProbe* GetQueuePairProbe();
+
+    /// \param name of a table that a transport fills \param columns its columns \return the table
+    template <typename ROW>
+    RecordTableOf<ROW>& AddTable(const std::string& name,
+                                 const std::vector<RecordColumn<ROW>>& columns)
+    {
+        auto table = std::make_unique<RecordTableOf<ROW>>(name, columns);
+        RecordTableOf<ROW>& made = *table;
+        m_added.push_back(std::move(table));
+        Number(made);
+        return made;
+    }
+
+    /// \param flush reports what is due in a probe of a transport's, at a time in picoseconds
+    void AddFlush(std::function<void(int64_t)> flush);
 
     /// \param exact as of now; else as last settled. \return how many ports were taken down
     uint32_t CountPorts(bool exact);
@@ -70,6 +78,8 @@ class Recorder : public ns3::MessageAccountant
     const std::string& GetFailedCapture(uint32_t index) const;
 
   private:
+    /// Give a table the next number.
+    void Number(RecordTable& table);
     /// Record the queue of a port.
     void ObserveQueue(uint32_t node, uint32_t port, int64_t intervalPs);
     /// Record what stops a port.
@@ -79,31 +89,22 @@ class Recorder : public ns3::MessageAccountant
     /// Write the packets of a port.
     void Capture(const CaptureDescription& capture, bool ethernet);
 
-    FabricNetwork& m_fabric;                               //!< what is looked at
-    bool m_recordsFlows;                                   //!< messages are recorded
-    bool m_recordsAccounts;                                //!< so are their accounts
-    uint32_t m_connectionQuantities;                       //!< sum of ConnectionQuantity
-    FlowTable m_flows{"flows", FlowColumns()};             //!< messages
-    int64_t m_accountRows{0};                              //!< accounts so far
-    AccountTable m_accounts{"accounts", AccountColumns()}; //!< of messages
+    FabricNetwork& m_fabric;                                            //!< what is looked at
+    bool m_recordsFlows;                                                //!< messages are recorded
+    bool m_recordsAccounts;                                             //!< so are their accounts
+    Ready m_ready;                                                      //!< has rows fetched
+    FlowTable m_flows{"flows", FlowColumns()};                          //!< messages
+    int64_t m_accountRows{0};                                           //!< accounts so far
+    AccountTable m_accounts{"accounts", AccountColumns()};              //!< of messages
     AccountHopTable m_accountHops{"account_hops", AccountHopColumns()}; //!< of messages
-    PairTable m_connections{"connections", PairColumns()};              //!< of TCP
-    PairTable m_queuePairs{"queue_pairs", QueuePairColumns()};          //!< of RoCE
     PortTable m_queues{"queues", PortColumns("queue_bytes")};           //!< of ports
     PortTable m_pauses{"pauses", PortColumns("paused_priorities")};     //!< of ports
     PortTable m_utilisation{"utilisation", PortColumns("wire_bytes")};  //!< of ports
-    /// All tables, by number.
-    std::vector<RecordTable*> m_tables{&m_flows,
-                                       &m_connections,
-                                       &m_queues,
-                                       &m_queuePairs,
-                                       &m_pauses,
-                                       &m_utilisation,
-                                       &m_accounts,
-                                       &m_accountHops};
+    std::vector<std::unique_ptr<RecordTable>> m_added;                  //!< by transports
+    std::vector<RecordTable*> m_tables;                                 //!< all, by number
     std::vector<std::unique_ptr<QueueProbe>> m_queueProbes;             //!< of ports
     std::vector<std::unique_ptr<UtilisationProbe>> m_utilisationProbes; //!< of ports
-    std::unique_ptr<QueuePairProbe> m_queuePairProbe;                   //!< of all queue pairs
+    std::vector<std::function<void(int64_t)>> m_flushes;                //!< of transports' probes
     std::vector<std::pair<std::string, ns3::Ptr<ns3::PcapFileWrapper>>> m_captures; //!< open
     std::vector<std::string> m_failedCaptures;                           //!< not written whole
     std::vector<RecordColumn<PortState>> m_portCounters{PortCounters()}; //!< of each port

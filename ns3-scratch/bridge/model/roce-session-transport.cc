@@ -2,6 +2,9 @@
 #include "roce-session-transport.h"
 
 #include "roce-control-registry.h"
+#include "roce-fields.h"
+
+#include <stdexcept>
 
 namespace astra_ns3
 {
@@ -15,42 +18,61 @@ constexpr int64_t ROCE_STREAM = 1LL << 40; // of the congestion controls, far be
 /// Makes a congestion control of a user's.
 using ControlMaker = RoceCongestionControl* (*)(const RoceControlParameters&);
 
-/// \return a function that makes a queue pair's congestion control
-std::function<std::unique_ptr<RoceCongestionControl>()>
-MakerOf(const RoceControlDescription& control)
+/// \return the parameters of all queue pairs
+RoceParameters
+ReadParameters(PartReader& part)
 {
-    if (control.factory != 0)
+    RoceParameters parameters;
+    ForEachParameter(part, parameters);
+    const uint32_t queuePairs = parameters.queuePairsPerPair;
+    if (queuePairs < 1 || (queuePairs > 1 && parameters.perMessage))
     {
-        const auto make = reinterpret_cast<ControlMaker>(control.factory);
-        return [make, parameters = control.parameters] {
-            return std::unique_ptr<RoceCongestionControl>(make(parameters));
-        };
+        throw std::invalid_argument("RoCE with " + std::to_string(queuePairs) +
+                                    " queue pairs for each pair of NPUs, or that with one for "
+                                    "each message");
     }
-    return [name = control.name, parameters = control.parameters] {
-        return MakeRoceControl(name, parameters);
-    };
+    return parameters;
+}
+
+/// \return a function that makes a queue pair's congestion control: ours of the name `control`, or
+/// what the function at the address `control_factory` makes
+std::function<std::unique_ptr<RoceCongestionControl>()>
+ReadControl(PartReader& part)
+{
+    RoceControlParameters parameters;
+    part.ReadAll("control.", [&parameters](const std::string& name, double value) {
+        parameters.Set(name, value);
+    });
+    if (part.Has("control_factory"))
+    {
+        uint64_t factory = 0;
+        part("control_factory", factory);
+        const auto make = reinterpret_cast<ControlMaker>(factory);
+        return
+            [make, parameters] { return std::unique_ptr<RoceCongestionControl>(make(parameters)); };
+    }
+    std::string name;
+    part("control", name);
+    return [name, parameters] { return MakeRoceControl(name, parameters); };
 }
 } // namespace
 
-RoceSessionTransport::RoceSessionTransport(const TransportContext& context)
+RoceSessionTransport::RoceSessionTransport(const TransportContext& context, PartReader& part)
 {
     const Numbers& hostOfNpu = context.description.hostOfNpu;
     context.fabric.RequireLinks();
     RoceContext shared;
-    shared.parameters = context.description.roce;
+    shared.parameters = ReadParameters(part);
     shared.listener = &context.listener;
     shared.random = CreateObject<UniformRandomVariable>();
     shared.random->SetStream(ROCE_STREAM);
-    shared.makeControl = MakerOf(context.description.roceControl);
+    shared.makeControl = ReadControl(part);
     const bool measures = shared.makeControl()->GetTelemetry() == RoceTelemetry::PATH;
     m_transport = std::make_unique<RoceMessageTransport>(
         std::move(shared),
         context.fabric.GetDevices(),
         std::vector<uint32_t>(hostOfNpu.begin(), hostOfNpu.end()));
-    if (QueuePairProbe* probe = context.recorder.GetQueuePairProbe())
-    {
-        m_transport->SetObserver(probe);
-    }
+    Observe(context);
     if (context.changes)
     {
         context.changes->AddListener(m_transport.get());
@@ -58,6 +80,19 @@ RoceSessionTransport::RoceSessionTransport(const TransportContext& context)
     if (measures)
     {
         context.fabric.MeasureUtilisation(m_transport->GetLongestRoundTripPs());
+    }
+}
+
+void
+RoceSessionTransport::Observe(const TransportContext& context)
+{
+    PairTable& table = context.recorder.AddTable("queue_pairs", QueuePairColumns());
+    const TableObservation asked = context.description.observation.FindTable(table.GetName());
+    if (asked.quantities != 0)
+    {
+        m_probe = std::make_unique<QueuePairProbe>(table, asked.quantities, asked.intervalPs);
+        context.recorder.AddFlush([this](int64_t nowPs) { m_probe->Flush(nowPs); });
+        m_transport->SetObserver(m_probe.get());
     }
 }
 
@@ -74,12 +109,18 @@ RoceSessionTransport::AddTo(SessionStatistics& statistics) const
     statistics.packets += roce.dataPackets;
     statistics.retransmissions += roce.retransmittedPackets;
     statistics.timeouts += roce.timeouts;
-    statistics.nacks += roce.nacks;
-    statistics.cnps += roce.cnps;
-    statistics.queuePairs += roce.queuePairs;
-    statistics.outOfOrderPackets = static_cast<int64_t>(roce.outOfOrderPackets);
-    statistics.busyQueuePairs += m_transport->CountBusyQueuePairs();
-    statistics.roceFrames += m_transport->CountFrames();
+    statistics.busyPairs += m_transport->CountBusyQueuePairs();
+    statistics.framesUnderWay += m_transport->CountFrames();
+}
+
+std::vector<TransportCounter>
+RoceSessionTransport::GetCounters() const
+{
+    const auto& roce = m_transport->GetStatistics();
+    return {{"queue_pairs", roce.queuePairs},
+            {"nacks", roce.nacks},
+            {"cnps", roce.cnps},
+            {"out_of_order_packets", roce.outOfOrderPackets}};
 }
 
 } // namespace astra_ns3

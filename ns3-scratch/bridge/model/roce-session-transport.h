@@ -2,6 +2,7 @@
 #pragma once
 
 #include "roce-message-transport.h"
+#include "roce-probe.h"
 #include "session-transport.h"
 
 #include <memory>
@@ -13,12 +14,17 @@ namespace astra_ns3
 class RoceSessionTransport : public SessionTransport
 {
   public:
-    /// \param context what it is made from
-    explicit RoceSessionTransport(const TransportContext& context);
+    /// \param context what it is made from \param part its numbers
+    RoceSessionTransport(const TransportContext& context, PartReader& part);
     ns3::MessageTransport& GetMessages() override;
     void AddTo(SessionStatistics& statistics) const override;
+    std::vector<TransportCounter> GetCounters() const override;
 
   private:
+    /// Record what queue pairs do.
+    void Observe(const TransportContext& context);
+
+    std::unique_ptr<QueuePairProbe> m_probe;                //!< of all queue pairs, or none
     std::unique_ptr<ns3::RoceMessageTransport> m_transport; //!< carries the messages
 };
 

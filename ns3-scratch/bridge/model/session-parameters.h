@@ -6,8 +6,6 @@
  */
 #pragma once
 
-#include "roce-parameters.h"
-
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -15,10 +13,7 @@
 namespace astra_ns3
 {
 
-/// RoCE's parameters are its own.
-using RoceParameters = ns3::RoceParameters;
-
-/// What is recorded of a connection; bits of Observation::connectionQuantities.
+/// What is recorded of a connection; bits of TableObservation::quantities.
 enum ConnectionQuantity : uint32_t
 {
     CONGESTION_WINDOW = 1, //!< bytes
@@ -27,7 +22,7 @@ enum ConnectionQuantity : uint32_t
     TIMEOUT = 8            //!< 1 for each retransmission timeout
 };
 
-/// What is recorded of a queue pair; bits of Observation::queuePairQuantities.
+/// What is recorded of a queue pair; bits of TableObservation::quantities.
 enum QueuePairQuantity : uint32_t
 {
     QUEUE_PAIR_RATE = 1,           //!< bits per second
@@ -35,27 +30,6 @@ enum QueuePairQuantity : uint32_t
     QUEUE_PAIR_ALPHA = 4,          //!< the control's estimate of congestion, in millionths
     QUEUE_PAIR_RETRANSMISSION = 8, //!< payload bytes sent again
     QUEUE_PAIR_CNP = 16            //!< 1 for each congestion notification
-};
-
-/// Parameters of ns-3's TCP and of the IP interface below it.
-struct TcpParameters
-{
-    std::string congestionControl{"ns3::TcpCubic"}; //!< TypeId of the congestion control
-    uint32_t windowBytes{500'000};                  //!< send and receive buffer
-    uint32_t segmentBytes{1460};                    //!< payload of a segment
-    uint32_t mtuBytes{1500};                        //!< largest IP packet
-    uint32_t initialWindowSegments{10};             //!< initial congestion window
-    int64_t minRtoPs{10'000'000'000};               //!< least retransmission timeout
-    int64_t clockGranularityPs{10'000'000};         //!< granularity of the timeout's clock
-    uint32_t delayedAckCount{2};                    //!< segments per acknowledgement
-    int64_t delayedAckTimeoutPs{40'000'000};        //!< longest an acknowledgement waits
-    int64_t connectTimeoutPs{5'000'000'000};        //!< first timeout of the handshake
-    uint32_t connectRetries{6};                     //!< times the handshake is tried again
-    uint32_t dataRetries{15}; //!< times a segment is sent again before giving up
-    bool ecn{false};          //!< explicit congestion notification
-    bool acknowledged{false}; //!< messages complete when acknowledged
-    bool sack{true};          //!< selective acknowledgements
-    bool timestamps{false};   //!< RFC 7323 timestamps, which tick in milliseconds in ns-3
 };
 
 /// ECN marking of ports of one rate: see ns3::FabricEcnMarker.
@@ -127,20 +101,15 @@ struct RoutingParameters
 /// What a run has done so far, all transports together.
 struct SessionStatistics
 {
-    uint64_t events{0};            //!< events played, without heartbeats
-    uint64_t messages{0};          //!< messages sent by all NPUs
-    uint64_t deliveredBytes{0};    //!< of messages, whole or not, that NPUs have got in order
-    uint64_t packets{0};           //!< IP packets received, RoCE data packets sent
-    uint64_t retransmissions{0};   //!< segments and packets sent again
-    uint64_t timeouts{0};          //!< retransmission timeouts
-    uint64_t connections{0};       //!< TCP connections opened
-    uint64_t queuePairs{0};        //!< RoCE queue pairs opened
-    uint64_t nacks{0};             //!< negative acknowledgements sent
-    uint64_t cnps{0};              //!< congestion notifications that reached their sender
-    uint64_t busyQueuePairs{0};    //!< with a message not both delivered and acknowledged
-    uint64_t roceFrames{0};        //!< frames of RoCE that are in the network
-    int64_t outOfOrderPackets{-1}; //!< RoCE data packets overtaken on the way; below 0: no RoCE
-    uint64_t pauseStorms{0};       //!< times the watchdog found a port stopped for too long
+    uint64_t events{0};          //!< events played, without heartbeats
+    uint64_t messages{0};        //!< messages sent by all NPUs
+    uint64_t deliveredBytes{0};  //!< of messages, whole or not, that NPUs have got in order
+    uint64_t packets{0};         //!< received at hosts, or as transports that send others count
+    uint64_t retransmissions{0}; //!< segments and packets sent again
+    uint64_t timeouts{0};        //!< retransmission timeouts
+    uint64_t busyPairs{0};       //!< what joins two NPUs, with a message that is not quite done
+    uint64_t framesUnderWay{0};  //!< frames in the network, of transports that count them
+    uint64_t pauseStorms{0};     //!< times the watchdog found a port stopped for too long
 };
 
 /// A message that an NPU still has to send or to receive.

@@ -5,7 +5,10 @@
 #include "fabric-network.h"
 #include "message-transport.h"
 #include "network-description.h"
+#include "part-reader.h"
 #include "recorder.h"
+
+#include <vector>
 
 namespace astra_ns3
 {
@@ -20,8 +23,16 @@ struct TransportContext
     ns3::FabricChanges* changes;           //!< of the network: tells who keeps paths; or none
 };
 
+/// Something that a transport counts.
+struct TransportCounter
+{
+    const char* name; //!< as results have it
+    uint64_t value;   //!< so far
+};
+
 /// One way of carrying messages between hosts, as a session keeps it. A new one is a class like
-/// this and a line in transport-registry.cc.
+/// this, made from a TransportContext and a PartReader, and a line in transport-registry.cc. Its
+/// numbers and counters are its own affair: it reads the one by name, and tells the other.
 class SessionTransport
 {
   public:
@@ -33,6 +44,12 @@ class SessionTransport
     virtual void AddTo(SessionStatistics& statistics) const
     {
         (void)statistics;
+    }
+
+    /// \return what else it counts
+    virtual std::vector<TransportCounter> GetCounters() const
+    {
+        return {};
     }
 };
 

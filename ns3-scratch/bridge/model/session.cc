@@ -7,6 +7,7 @@
 #include "message-router.h"
 #include "recorder.h"
 #include "simulation.h"
+#include "transport-registry.h"
 
 #include "ns3/simulator.h"
 
@@ -47,6 +48,7 @@ struct Session::Parts
     std::unique_ptr<MessageRouter> router;         //!< the transports
     std::unique_ptr<FabricPauseWatchdog> watchdog; //!< of pauses, if asked for
     std::unique_ptr<FabricChanges> changes;        //!< of the network, if there are any
+    std::vector<TransportCounter> counters;        //!< taken down last
 };
 
 SessionListener::~SessionListener() = default;
@@ -114,9 +116,14 @@ void
 Session::Build(const NetworkDescription& description, SessionListener& listener)
 {
     const auto& transports = description.transports;
+    const auto entries = ListTransports();
     const bool ethernet =
-        std::any_of(transports.begin(), transports.end(), [](const TransportDimension& each) {
-            return each.transport == "roce";
+        std::any_of(entries.begin(), entries.end(), [&transports](const TransportEntry& entry) {
+            return entry.ethernet && std::any_of(transports.begin(),
+                                                 transports.end(),
+                                                 [&entry](const TransportDimension& each) {
+                                                     return each.transport == entry.name;
+                                                 });
         });
     m_parts->fabric = std::make_unique<FabricNetwork>();
     BuildFabric(description, *m_parts->fabric);
@@ -277,6 +284,25 @@ Session::GetStatistics() const
     statistics.pauseStorms = m_parts->watchdog ? m_parts->watchdog->GetStorms() : 0;
     m_parts->router->AddTo(statistics);
     return statistics;
+}
+
+uint32_t
+Session::CountCounters()
+{
+    m_parts->counters = m_parts->router->GetCounters();
+    return static_cast<uint32_t>(m_parts->counters.size());
+}
+
+std::string
+Session::GetCounterName(uint32_t counter) const
+{
+    return ElementOf(m_parts->counters, counter, "counter").name;
+}
+
+uint64_t
+Session::GetCounter(uint32_t counter) const
+{
+    return ElementOf(m_parts->counters, counter, "counter").value;
 }
 
 uint64_t

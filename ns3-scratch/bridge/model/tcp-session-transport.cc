@@ -8,9 +8,10 @@ namespace astra_ns3
 
 using namespace ns3;
 
-TcpSessionTransport::TcpSessionTransport(const TransportContext& context)
+TcpSessionTransport::TcpSessionTransport(const TransportContext& context, PartReader& part)
 {
-    const TcpParameters& tcp = context.description.tcp;
+    TcpParameters tcp;
+    ForEachParameter(part, tcp);
     const Numbers& hostOfNpu = context.description.hostOfNpu;
     context.fabric.RequireLinks();
     SetTcpDefaults(tcp);
@@ -21,14 +22,14 @@ TcpSessionTransport::TcpSessionTransport(const TransportContext& context)
         context.fabric.GetHosts(),
         std::vector<uint32_t>(hostOfNpu.begin(), hostOfNpu.end()),
         tcp.acknowledged);
-    Recorder& recorder = context.recorder;
+    PairTable& table = context.recorder.AddTable("connections", PairColumns());
+    const uint32_t quantities =
+        context.description.observation.FindTable(table.GetName()).quantities;
     const Time connectTimeout = TimeStep(tcp.connectTimeoutPs);
     m_transport->SetOpenedCallback(
-        [this, &recorder, connectTimeout](const TcpConnection& connection) {
-            m_probes.push_back(std::make_unique<ConnectionProbe>(recorder.GetConnectionTable(),
-                                                                 recorder.GetConnectionQuantities(),
-                                                                 connectTimeout,
-                                                                 connection));
+        [this, &table, quantities, connectTimeout](const TcpConnection& connection) {
+            m_probes.push_back(
+                std::make_unique<ConnectionProbe>(table, quantities, connectTimeout, connection));
         });
 }
 
@@ -41,12 +42,17 @@ TcpSessionTransport::GetMessages()
 void
 TcpSessionTransport::AddTo(SessionStatistics& statistics) const
 {
-    statistics.connections += m_transport->GetNConnections();
     for (const auto& probe : m_probes)
     {
         statistics.retransmissions += probe->GetRetransmissions();
         statistics.timeouts += probe->GetTimeouts();
     }
+}
+
+std::vector<TransportCounter>
+TcpSessionTransport::GetCounters() const
+{
+    return {{"connections", m_transport->GetNConnections()}};
 }
 
 } // namespace astra_ns3

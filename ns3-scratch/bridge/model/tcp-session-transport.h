@@ -15,10 +15,11 @@ namespace astra_ns3
 class TcpSessionTransport : public SessionTransport
 {
   public:
-    /// \param context what it is made from
-    explicit TcpSessionTransport(const TransportContext& context);
+    /// \param context what it is made from \param part its numbers
+    TcpSessionTransport(const TransportContext& context, PartReader& part);
     ns3::MessageTransport& GetMessages() override;
     void AddTo(SessionStatistics& statistics) const override;
+    std::vector<TransportCounter> GetCounters() const override;
 
   private:
     std::unique_ptr<ns3::TcpMessageTransport> m_transport;  //!< carries the messages

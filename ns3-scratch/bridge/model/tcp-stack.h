@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #pragma once
 
-#include "astra-ns3-session.h"
+#include "tcp-parameters.h"
 
 #include "ns3/node.h"
 

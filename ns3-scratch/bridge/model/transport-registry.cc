@@ -14,16 +14,16 @@ namespace
 {
 template <typename TRANSPORT>
 std::unique_ptr<SessionTransport>
-Make(const TransportContext& context)
+Make(const TransportContext& context, PartReader& part)
 {
-    return std::make_unique<TRANSPORT>(context);
+    return std::make_unique<TRANSPORT>(context, part);
 }
 
 constexpr std::array<TransportEntry, 4> TRANSPORTS{{
-    {"tcp", &Make<TcpSessionTransport>},
-    {"roce", &Make<RoceSessionTransport>},
-    {"formula", &Make<FormulaSessionTransport>},
-    {"queues", &Make<QueuedSessionTransport>},
+    {"tcp", false, &Make<TcpSessionTransport>},
+    {"roce", true, &Make<RoceSessionTransport>},
+    {"formula", false, &Make<FormulaSessionTransport>},
+    {"queues", false, &Make<QueuedSessionTransport>},
 }};
 } // namespace
 

@@ -13,11 +13,12 @@
 namespace astra_ns3
 {
 
-/// A transport: its name, and the function that makes it.
+/// A transport.
 struct TransportEntry
 {
-    const char* name;                                                   //!< in descriptions
-    std::unique_ptr<SessionTransport> (*make)(const TransportContext&); //!< makes one
+    const char* name; //!< in descriptions
+    bool ethernet;    //!< its captured packets begin with the Ethernet header, not IP's
+    std::unique_ptr<SessionTransport> (*make)(const TransportContext&, PartReader&); //!< makes one
 };
 
 /// \return all transports, in the order in which a session makes them

@@ -217,7 +217,7 @@ class CaseDraw
         for (uint32_t kinds = 1 + Below(3); kinds > 0; --kinds)
         {
             CaseTransport transport;
-            RoceParameters& parameters = transport.parameters;
+            ns3::RoceParameters& parameters = transport.parameters;
             parameters.payloadBytes = m_payloadBytes;
             parameters.headerBytes = HEADER_BYTES;
             parameters.priority = Chance(70) ? 3 : Below(PRIORITIES);

@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include "roce-parameters.h"
 #include "session-parameters.h"
 
 #include <cstdint>
@@ -27,7 +28,7 @@ struct CaseLink
 /// What the queue pairs of one priority are like.
 struct CaseTransport
 {
-    RoceParameters parameters;                                    //!< all numbers
+    ns3::RoceParameters parameters;                               //!< all numbers
     std::string control{"none"};                                  //!< congestion control
     std::vector<std::pair<std::string, double>> controlNumbers{}; //!< numbers of it
 };

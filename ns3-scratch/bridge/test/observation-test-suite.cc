@@ -175,7 +175,7 @@ RunLossy(uint32_t quantities)
     star.hosts = 5;
     star.bufferBytes = 60'000;
     DescribedNetwork network = DescribeStar(star, TcpParameters());
-    network.Get().observation.connectionQuantities = quantities;
+    network.Get().observation.AddTable() = {"connections", quantities};
     OpenSession built(std::move(network));
     Session& session = built.Get();
     const uint32_t schedule = RegisterOneMessage(session);

@@ -32,8 +32,7 @@ DescribeRoceStar(const SwitchParameters& parameters,
     Star star;
     star.hosts = links.size();
     DescribedNetwork network = DescribeStar(star, parameters, links);
-    network.Get().roce = roce;
-    network.UseTransport("roce");
+    network.UseRoce(roce);
     return network;
 }
 
@@ -59,7 +58,7 @@ class FlowsNameTheirTimeAlone : public TestCase
         NS_TEST_EXPECT_MSG_EQ((rows[0] == expected), true, "sender, receiver, bytes, times");
         const auto statistics = star.Get().GetStatistics();
         NS_TEST_EXPECT_MSG_EQ(statistics.packets, 101U, "packets");
-        NS_TEST_EXPECT_MSG_EQ(statistics.queuePairs, 1U, "queue pairs");
+        NS_TEST_EXPECT_MSG_EQ(CounterOf(star.Get(), "queue_pairs"), 1U, "queue pairs");
         NS_TEST_EXPECT_MSG_EQ(statistics.retransmissions, 0U, "none again");
     }
 };
@@ -154,7 +153,8 @@ class QueuePairsAreObserved : public TestCase
         RoceParameters roce;
         roce.timeoutPs = 50'000'000;
         DescribedNetwork network = DescribeRoceStar({}, std::vector<LinkParameters>(2, link), roce);
-        network.Get().observation.queuePairQuantities = QUEUE_PAIR_RETRANSMISSION | QUEUE_PAIR_RATE;
+        network.Get().observation.AddTable() = {"queue_pairs",
+                                                QUEUE_PAIR_RETRANSMISSION | QUEUE_PAIR_RATE};
         OpenSession star(std::move(network));
         star.Send(0, 1, 300'000, 1);
         star.Get().Run(-1);
@@ -247,8 +247,9 @@ class TwoPlanes
         }
         network.SetNpus({0, 1});
         network.Get().observation.flows = true;
-        network.Get().roce.perMessage = true;
-        network.UseTransport("roce");
+        RoceParameters roce;
+        roce.perMessage = true;
+        network.UseRoce(roce);
         return network;
     }
 

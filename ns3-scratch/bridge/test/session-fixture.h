@@ -7,6 +7,8 @@
 #pragma once
 
 #include "astra-ns3-session.h"
+#include "roce-fields.h"
+#include "tcp-parameters.h"
 
 #include <algorithm>
 #include <array>
@@ -16,6 +18,7 @@
 #include <map>
 #include <numeric>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -169,6 +172,47 @@ struct Star
     std::vector<uint32_t> unreachableHosts; //!< hosts the switch has no route to
 };
 
+/// Writes all that a transport reads.
+class PartWriter
+{
+  public:
+    /// \param part where it goes
+    explicit PartWriter(PartDescription& part)
+        : m_part(part)
+    {
+    }
+
+    /// A number or a word.
+    template <typename VALUE>
+    void operator()(const char* key, const VALUE& value)
+    {
+        if constexpr (std::is_same_v<VALUE, std::string>)
+        {
+            m_part.SetWord(key, value);
+        }
+        else if constexpr (std::is_same_v<VALUE, double>)
+        {
+            m_part.SetReal(key, value);
+        }
+        else
+        {
+            m_part.SetWhole(key, static_cast<int64_t>(value));
+        }
+    }
+
+    /// What a word stands for.
+    template <typename CHOICE, std::size_t COUNT>
+    void operator()(const char* key,
+                    const CHOICE& value,
+                    const std::array<const char*, COUNT>& words)
+    {
+        m_part.SetWord(key, words.at(static_cast<std::size_t>(value)));
+    }
+
+  private:
+    PartDescription& m_part; //!< where it goes
+};
+
 /// A NetworkDescription with the numbers that it shows.
 class DescribedNetwork
 {
@@ -184,6 +228,22 @@ class DescribedNetwork
     NetworkDescription& Get()
     {
         return m_description;
+    }
+
+    /// \param transport its name \param parameters its numbers
+    template <typename PARAMETERS>
+    void Describe(const std::string& transport, PARAMETERS parameters)
+    {
+        PartWriter part(m_description.GetPart(transport));
+        ForEachParameter(part, parameters);
+    }
+
+    /// Use RoCE alone. \param parameters its numbers \param control its congestion control
+    void UseRoce(const ns3::RoceParameters& parameters, const std::string& control = "none")
+    {
+        Describe("roce", parameters);
+        m_description.GetPart("roce").SetWord("control", control);
+        UseTransport("roce");
     }
 
     /// \param parameters what the next switch is like
@@ -380,9 +440,21 @@ DescribeStar(const Star& star, const TcpParameters& tcp)
     link.delayPs = star.delayPs;
     DescribedNetwork network =
         DescribeStar(star, parameters, std::vector<LinkParameters>(star.hosts, link));
-    network.Get().tcp = tcp;
+    network.Describe("tcp", tcp);
     network.UseTransport("tcp");
     return network;
+}
+
+/// \return what the transports of a session count under a name
+inline uint64_t
+CounterOf(Session& session, const std::string& name)
+{
+    uint64_t sum = 0;
+    for (uint32_t counter = 0; counter < session.CountCounters(); ++counter)
+    {
+        sum += session.GetCounterName(counter) == name ? session.GetCounter(counter) : 0;
+    }
+    return sum;
 }
 
 /// \return number of a schedule of one message, from rank 0 to rank 1

@@ -177,7 +177,7 @@ class NpusOfOneHost : public TestCase
                               true,
                               "done after the endpoint delay");
         NS_TEST_EXPECT_MSG_EQ(session.GetStatistics().packets, 0U, "no packet");
-        NS_TEST_EXPECT_MSG_EQ(session.GetStatistics().connections, 0U, "no connection");
+        NS_TEST_EXPECT_MSG_EQ(CounterOf(session, "connections"), 0U, "no connection");
         NS_TEST_EXPECT_MSG_EQ(session.GetStatistics().messages, 1U, "one message");
         NS_TEST_EXPECT_MSG_EQ(session.GetSentBytes(0), 5'000'000'000U, "bytes");
         NS_TEST_EXPECT_MSG_EQ(session.GetDeliveredBytes(), 5'000'000'000U, "bytes delivered");

@@ -183,12 +183,23 @@ class BadDescriptionsAreRefused : public TestCase
         Refused("there is no host 2", [](auto& n) { n.SetNpus({0, 2}); });
         Refused("there is no transport 'no-such'", [](auto& n) { n.UseTransport("no-such"); });
         Refused("no transport between them", [](auto& n) { n.UseTransport(""); });
-        Refused("no-such-control", [](auto& n) {
-            n.UseTransport("roce");
-            n.Get().roceControl.name = "no-such-control";
-        });
+        Refused("no-such-control", [](auto& n) { n.UseRoce({}, "no-such-control"); });
         Refused("ns3::TcpNoSuchThing is no TCP congestion control",
-                [](auto& n) { n.Get().tcp.congestionControl = "ns3::TcpNoSuchThing"; });
+                [](auto& n) { n.Get().GetPart("tcp").SetWord("type_id", "ns3::TcpNoSuchThing"); });
+        Refused("RoCE with 0 queue pairs", [](auto& n) { n.UseRoce({.queuePairsPerPair = 0}); });
+        Refused("transport roce: 'payload_bytes' is missing",
+                [](auto& n) { n.UseTransport("roce"); });
+        Refused("transport tcp: 'colour' is unknown",
+                [](auto& n) { n.Get().GetPart("tcp").SetWhole("colour", 1); });
+        Refused("transport tcp: 'mtu_bytes' is of another kind",
+                [](auto& n) { n.Get().GetPart("tcp").SetWord("mtu_bytes", "all"); });
+        Refused("transport tcp: 'ecn' is 2, expected 0 to 1",
+                [](auto& n) { n.Get().GetPart("tcp").SetWhole("ecn", 2); });
+        Refused("'reliability' is 'luck', expected one of go-back-n, go-back-0, selective-repeat",
+                [](auto& n) {
+                    n.UseRoce({});
+                    n.Get().GetPart("roce").SetWord("reliability", "luck");
+                });
         Refused("has no port 1", [](auto& n) { n.ObserveQueue(0, 1); });
         Refused("an interval above 0", [](auto& n) { n.ObserveUtilisation(0, 0); });
         Refused("can't write /no-such-folder/x.pcap", [](auto& n) {
@@ -197,6 +208,7 @@ class BadDescriptionsAreRefused : public TestCase
         Refused("a session needs a listener", [](auto&) {}, true);
         DescribedNetwork lonely(1);
         lonely.SetNpus({0});
+        lonely.Describe("tcp", TcpParameters());
         lonely.UseTransport("tcp");
         NS_TEST_EXPECT_MSG_EQ(Thrown(lonely, false), "host 0 has no link", "a host alone");
     }

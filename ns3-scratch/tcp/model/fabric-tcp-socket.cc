@@ -45,6 +45,12 @@ FabricTcpSocket::ProcessAck(const SequenceNumber32& ackNumber,
                               currentDelivered,
                               oldHeadSequence,
                               receivedData);
+    // Nothing is left in flight whose acknowledgement, or timeout, could open the window again.
+    if (m_tcb->m_cWnd < m_tcb->m_segmentSize && BytesInFlight() == 0)
+    {
+        m_tcb->m_cWnd = m_tcb->m_segmentSize;
+        m_tcb->m_cWndInfl = m_tcb->m_segmentSize;
+    }
 }
 
 } // namespace ns3

@@ -15,6 +15,14 @@ namespace ns3
  * the duplicate acknowledgements that it has counted meanwhile. If the acknowledgement that ends it
  * reports a gap too, the next one counted is not the first, which TcpSocketBase asserts. RFC 6675,
  * section 5, has them reset by every cumulative acknowledgement, and so does this class.
+ *
+ * TcpPrrRecovery (ns-3.44) subtracts the bytes sent from the bytes delivered, unsigned. During CWR
+ * it counts each retransmission when it is sent, but deliveries only with cumulative
+ * acknowledgements, and leaves out what SACK has reported before. Where more was sent, the
+ * difference wraps, and the window becomes the bytes in flight: 0 once all is acknowledged. CWR
+ * ends when new data is acknowledged, a window of 0 sends none, and no timer runs. RFC 5681,
+ * section 3.1, leaves a window of one segment even after a timeout; so does this class whenever
+ * nothing is in flight.
  */
 class FabricTcpSocket : public TcpSocketBase
 {

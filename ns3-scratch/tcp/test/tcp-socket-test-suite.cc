@@ -1,16 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /**
  * \file
- * Our TCP socket: the count of duplicate acknowledgements, and that hosts make no other sockets.
+ * Our TCP socket: the count of duplicate acknowledgements, its least window, and that hosts make no
+ * other sockets.
  */
 #include "../../bridge/test/session-fixture.h"
 #include "fabric-tcp-socket.h"
 
 #include "ns3/node-list.h"
+#include "ns3/packet.h"
 #include "ns3/rtt-estimator.h"
+#include "ns3/simulator.h"
 #include "ns3/tcp-congestion-ops.h"
+#include "ns3/tcp-prr-recovery.h"
 #include "ns3/tcp-recovery-ops.h"
 #include "ns3/tcp-socket-factory.h"
+#include "ns3/tcp-tx-buffer.h"
 #include "ns3/test.h"
 
 #include <cstdint>
@@ -21,6 +26,8 @@ using namespace astra_ns3::test;
 
 namespace
 {
+constexpr uint32_t SEGMENT_BYTES = 1000;
+
 /// A socket whose state a test sets and reads.
 class OpenSocket : public FabricTcpSocket
 {
@@ -31,6 +38,30 @@ class OpenSocket : public FabricTcpSocket
         m_tcb->m_congState = state;
         m_dupAckCount = duplicates;
         ProcessAck(SequenceNumber32(0), true, 0, SequenceNumber32(0), false);
+    }
+
+    /// Take an acknowledgement during the reaction to a mark. \param sentBytes sent since the mark
+    /// \param ackedBytes what it delivers \param leftBytes what is still in flight
+    void Acknowledge(uint32_t sentBytes, uint32_t ackedBytes, uint32_t leftBytes)
+    {
+        if (leftBytes > 0)
+        {
+            m_txBuffer->Add(Create<Packet>(leftBytes));
+            m_txBuffer->CopyFromSequence(leftBytes, m_txBuffer->HeadSequence());
+        }
+        m_tcb->m_bytesInFlight = leftBytes;
+        m_tcb->m_congState = TcpSocketState::CA_CWR;
+        m_tcb->m_segmentSize = SEGMENT_BYTES;
+        m_tcb->m_ssThresh = 20 * SEGMENT_BYTES;
+        m_recoveryOps->EnterRecovery(m_tcb, 0, 0, 0);
+        m_recoveryOps->UpdateBytesSent(sentBytes);
+        ProcessAck(SequenceNumber32(ackedBytes), false, ackedBytes, SequenceNumber32(0), false);
+    }
+
+    /// \return its congestion window (bytes)
+    uint32_t GetWindow() const
+    {
+        return m_tcb->m_cWnd;
     }
 
     /// \return duplicate acknowledgements counted
@@ -53,12 +84,12 @@ class OpenSocket : public FabricTcpSocket
 };
 
 Ptr<OpenSocket>
-MakeSocket()
+MakeSocket(const Ptr<TcpRecoveryOps>& recovery = CreateObject<TcpClassicRecovery>())
 {
     auto socket = CreateObject<OpenSocket>();
     socket->SetRtt(CreateObject<RttMeanDeviation>());
     socket->SetCongestionControlAlgorithm(CreateObject<TcpNewReno>());
-    socket->SetRecoveryAlgorithm(CreateObject<TcpClassicRecovery>());
+    socket->SetRecoveryAlgorithm(recovery);
     return socket;
 }
 
@@ -92,6 +123,33 @@ class CountsDuplicatesAnew : public TestCase
     }
 };
 
+class KeepsRoomForOneSegment : public TestCase
+{
+  public:
+    KeepsRoomForOneSegment()
+        : TestCase("with nothing in flight the window has room for a segment, however much was "
+                   "sent during the reaction to a mark")
+    {
+    }
+
+  private:
+    void DoRun() override
+    {
+        const auto expect = [this](uint32_t sent, uint32_t left, uint32_t expected) {
+            Ptr<OpenSocket> socket = MakeSocket(CreateObject<TcpPrrRecovery>());
+            socket->Acknowledge(sent, 4 * SEGMENT_BYTES, left);
+            NS_TEST_EXPECT_MSG_EQ(socket->GetWindow(), expected, sent << " " << left);
+        };
+        expect(1, 0, 4 * SEGMENT_BYTES);
+        expect(4 * SEGMENT_BYTES, 0, 4 * SEGMENT_BYTES);
+        // More than was delivered: ns-3's own socket has a window of 0 here, and never sends again.
+        expect(4 * SEGMENT_BYTES + 1, 0, SEGMENT_BYTES);
+        // An acknowledgement, or a timeout, is still to come.
+        expect(9 * SEGMENT_BYTES, SEGMENT_BYTES / 2, SEGMENT_BYTES / 2);
+        Simulator::Destroy();
+    }
+};
+
 class HostsMakeThisSocket : public TestCase
 {
   public:
@@ -120,6 +178,7 @@ class TcpSocketTestSuite : public TestSuite
         : TestSuite("astra-tcp-socket", Type::UNIT)
     {
         AddTestCase(new CountsDuplicatesAnew);
+        AddTestCase(new KeepsRoomForOneSegment);
         AddTestCase(new HostsMakeThisSocket);
     }
 };

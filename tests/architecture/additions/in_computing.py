@@ -17,7 +17,7 @@ DEVICE = Recipe(
     check="""
 from astra_ns3.config.model.compute import Roofline
 from astra_ns3.config.training_plan import Operation, OperationKind
-from astra_ns3.workload.computing.registry import clock_of
+from astra_ns3.workload.computing.clocks import clock_of
 
 clock = clock_of(Roofline(device="abacus", efficiency=1), "float32")
 assert clock.time_ps(Operation("sum", OperationKind.MATMUL, flops=7)) == 7_000_000
@@ -61,7 +61,7 @@ class PatientClock:
                 '    Annotated[Patient, Tag("patient")]\n    | Annotated[Roofline, Tag("roofline")]\n',
             ),
         ),
-        "astra_ns3/workload/computing/registry.py": (
+        "astra_ns3/workload/computing/clocks.py": (
             ("    Roofline: _roofline,\n", "    Roofline: _roofline,\n    Patient: PatientClock,\n"),
             (
                 "from astra_ns3.workload.computing.roofline",
@@ -75,7 +75,7 @@ class PatientClock:
 from astra_ns3.config.core.yaml_document import parse_yaml
 from astra_ns3.config.model.file import parse_model_file
 from astra_ns3.config.training_plan import Operation, OperationKind
-from astra_ns3.workload.computing.registry import clock_of
+from astra_ns3.workload.computing.clocks import clock_of
 
 file = parse_model_file(parse_yaml('''
 kind: transformer

@@ -136,10 +136,11 @@ namespace astra_ns3
 class InstantSessionTransport : public SessionTransport, private ns3::MessageTransport
 {
   public:
-    /// \\param context what it is made from
-    explicit InstantSessionTransport(const TransportContext& context)
+    /// \\param context what it is made from \\param part its numbers
+    InstantSessionTransport(const TransportContext& context, PartReader& part)
         : m_listener(context.listener)
     {
+        part("least_bytes", m_leastBytes);
     }
 
     ns3::MessageTransport& GetMessages() override
@@ -147,31 +148,163 @@ class InstantSessionTransport : public SessionTransport, private ns3::MessageTra
         return *this;
     }
 
+    std::vector<TransportCounter> GetCounters() const override
+    {
+        return {{"short_messages", m_short}};
+    }
+
   private:
     void Send(const ns3::CollectiveMessage& message) override
     {
+        m_short += message.bytes < m_leastBytes ? 1 : 0;
         m_listener.MessageArrived(message);
     }
 
     ns3::MessageListener& m_listener; //!< told of messages
+    uint64_t m_leastBytes{0};         //!< of a message that isn't short
+    uint64_t m_short{0};              //!< short messages
 };
 
 } // namespace astra_ns3
-"""
+""",
+        "astra_ns3/config/transports/instant.py": '''"""Keys of a transport that takes no time, for a test."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+from astra_ns3.config.core.model import Bytes
+from astra_ns3.config.transports.base import TransportKeys
+
+
+class InstantTransport(TransportKeys):
+    """Messages that are there at once."""
+
+    title: ClassVar[str] = "Instant"
+    kind: Literal["instant"] = "instant"
+    least_bytes: Bytes = 1000
+''',
+        "astra_ns3/transport/instant.py": '''"""A transport that takes no time, for a test."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from astra_ns3.config.network.packet_network import NetworkConfig
+from astra_ns3.config.transports.base import TransportKeys
+from astra_ns3.config.transports.instant import InstantTransport
+from astra_ns3.transport.network_outline import NetworkShape
+from astra_ns3.transport.transport import Frames, Sizes, Told, Transport, TransportCosts, WaysOfMessages
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Instant(Transport):
+    """Messages that are there at once."""
+
+    kind: ClassVar[str] = "instant"
+    costs: ClassVar[TransportCosts] = TransportCosts(0, 0, 0, 1e-7, 0, 1, 1, 0, 0)
+
+    keys: InstantTransport
+
+    @classmethod
+    def on(cls, keys: TransportKeys, shape: NetworkShape) -> Instant:
+        """Return it on a network."""
+        assert isinstance(keys, InstantTransport)
+        sizes = dict.fromkeys(
+            ("largest_frame_bytes", "largest_wire_bytes", "packet_wire_bytes", "answer_wire_bytes"), 64
+        )
+        return cls(
+            keys=keys,
+            shape=shape,
+            base_round_trip_ps=shape.idle_round_trip_ps(64),
+            payload_bytes=1000,
+            window_bytes=0,
+            acknowledged=False,
+            **sizes,
+        )
+
+    def frames(self, sizes: Sizes) -> Frames:
+        """Return one frame of each message."""
+        return [(np.ones_like(sizes), np.full_like(sizes, self.packet_wire_bytes))]
+
+    def check(self, network: NetworkConfig, largest_wire_bytes: int) -> list[str]:
+        """Return a warning, for a test."""
+        return ["nothing takes no time"]
+
+    def in_force(self) -> dict[str, Any]:
+        """Return its only number."""
+        return {"least_bytes": self.keys.least_bytes}
+
+    @staticmethod
+    def told(numbers: Mapping[str, Any]) -> Told:
+        """Return its only number."""
+        return ("Instant", "at once"), numbers
+
+    def native(self, posting_ps: int, ways: WaysOfMessages) -> Mapping[str, bool | int | float | str]:
+        """Return its only number."""
+        return self.in_force()
+''',
     },
     lines={
         "ns3-scratch/bridge/model/transport-registry.cc": (
             (
                 "constexpr std::array<TransportEntry, 4> TRANSPORTS{{",
                 "constexpr std::array<TransportEntry, 5> TRANSPORTS{{\n"
-                '    {"instant", &Make<InstantSessionTransport>},',
+                '    {"instant", true, &Make<InstantSessionTransport>},',
             ),
             (
                 '#include "roce-session-transport.h"',
                 '#include "instant-session-transport.h"\n#include "roce-session-transport.h"',
             ),
         ),
+        "astra_ns3/config/transports/kinds.py": (
+            (
+                '    Annotated[TcpTransport, Tag("tcp")] |',
+                '    Annotated[InstantTransport, Tag("instant")] | Annotated[TcpTransport, Tag("tcp")] |',
+            ),
+            (
+                "from astra_ns3.config.transports.roce ",
+                "from astra_ns3.config.transports.instant import InstantTransport\n"
+                "from astra_ns3.config.transports.roce ",
+            ),
+        ),
+        "astra_ns3/transport/transports.py": (
+            ("for each in (Tcp, Roce)}", "for each in (Tcp, Roce, Instant)}"),
+            (
+                "from astra_ns3.transport.network_outline",
+                "from astra_ns3.transport.instant import Instant\nfrom astra_ns3.transport.network_outline",
+            ),
+        ),
     },
+    check="""
+from astra_ns3.config.network.packet_network import parse_network
+from astra_ns3.experiments.validate import validate
+from astra_ns3.network.ideal.choice import ideal_of
+from astra_ns3.network.plan import plan_network
+from astra_ns3.report.validation import validation_text
+from astra_ns3.transport.transport import WaysOfMessages
+from astra_ns3.system.file import parse_system
+from astra_ns3.workload.files.astra_sim import parse_workload
+import numpy as np
+
+link = {"rate": "100Gbps", "delay": "1us"}
+topology = {"npus": 4, "link": link, "switch": {"buffer": "1MB", "ecn": "scaled"}}
+network = parse_network({"topology": topology, "transport": {"kind": "instant", "least_bytes": "2KB"}})
+layer = "l -1 5 NONE 0 5 NONE 0 5 ALLREDUCE 4000 0"
+keys = {"scheduling-policy": "LIFO", "preferred-dataset-splits": 1, "all-reduce-implementation": "ring"}
+found = validate(parse_workload(f"DATA\\n1\\n{layer}"), parse_system(keys), network)
+assert found.warnings == ("nothing takes no time",), found.warnings
+assert found.in_force["instant"] == {"least_bytes": 2000} and found.forecast.packets == 4 * 6
+assert ["least", "2", "KB"] in [line.split() for line in validation_text(found.document()).splitlines()]
+plan = plan_network(network)
+assert plan.transports["instant"].native(0, WaysOfMessages(False, False)) == {"least_bytes": 2000}
+ends = np.array([0], dtype=np.int32), np.array([1], dtype=np.int32)
+assert ideal_of(plan, "ns3")(*ends, np.array([1000])).tolist() == [2 * 64 * 80 + 2_000_000]
+""",
     compiled=("ns3-scratch/bridge/model/transport-registry.cc",),
 )
 
@@ -234,7 +367,7 @@ from astra_ns3.config.transports.roce_control import KINDS
 link = {"rate": "100Gbps", "delay": "1us"}
 topology = {"npus": 4, "link": link, "switch": {"buffer": "1MB"}}
 found = parse_network({"topology": topology, "transport": {"kind": "roce", "congestion_control": "steady"}})
-assert found.roce.congestion_control.kind == "steady"
+assert found.transport.congestion_control.kind == "steady"
 assert "steady" in KINDS
 """,
     compiled=("ns3-scratch/roce/model/roce-control-steady.cc", "ns3-scratch/roce/model/roce-control-registry.cc"),
@@ -310,14 +443,14 @@ class DropProbe
         "ns3-scratch/bridge/model/recorder.h": (
             ('#include "fabric-network.h"', '#include "drop-probe.h"\n#include "fabric-network.h"'),
             (
-                "    /// All tables, by number.",
+                "    std::vector<std::unique_ptr<RecordTable>> m_added;",
                 '    PortTable m_drops{"drops", PortColumns("dropped_bytes")}; //!< of ports\n'
                 "    std::vector<std::unique_ptr<DropProbe>> m_dropProbes;     //!< of ports\n"
-                "    /// All tables, by number.",
+                "    std::vector<std::unique_ptr<RecordTable>> m_added;",
             ),
-            ("m_tables{&m_flows,", "m_tables{&m_drops,\n                                         &m_flows,"),
         ),
         "ns3-scratch/bridge/model/recorder.cc": (
+            ("RecordTable*>{&m_flows,", "RecordTable*>{&m_drops, &m_flows,"),
             (
                 "    ForEachPort(observation.pauses,",
                 "    ForEachPort(observation.drops, [&](uint32_t node, uint32_t port) {\n"

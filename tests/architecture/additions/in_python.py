@@ -69,7 +69,7 @@ def read(path: Path) -> Workload:
 '''
     },
     lines={
-        "astra_ns3/workload/files/registry.py": (
+        "astra_ns3/workload/files/workload_formats.py": (
             (
                 "from astra_ns3.workload.files.astra_sim import",
                 "from astra_ns3.workload.files import naps\nfrom astra_ns3.workload.files.astra_sim import",
@@ -82,7 +82,7 @@ def read(path: Path) -> Workload:
     },
     check="""
 from pathlib import Path
-from astra_ns3.workload.files.registry import read_workload
+from astra_ns3.workload.files.workload_formats import read_workload
 
 Path("a.nap").write_text("70")
 assert read_workload("a.nap").layers[0].forward.compute_ns == 70
@@ -104,9 +104,9 @@ class Nap:
     time_ns: int
     source: str = "nap"
 ''',
-        "astra_ns3/workload/nap_driver.py": '''"""Plays naps."""
+        "astra_ns3/playing/loops/nap_driver.py": '''"""Plays naps."""
 
-from astra_ns3.workload.driver import TrainingDriver
+from astra_ns3.playing.loops.training_driver import TrainingDriver
 
 
 class NapDriver(TrainingDriver):
@@ -152,7 +152,7 @@ assert job_of(Nap(70)).shape()[:2] == ("nap", 1)
 LOOP = Recipe(
     row="training loop",
     lines={
-        "astra_ns3/workload/loops.py": (
+        "astra_ns3/playing/loops/loops.py": (
             (
                 "def distributed_inference(",
                 '''def forwards_then_sync(steps: Steps, role: Role) -> Program:
@@ -165,16 +165,19 @@ LOOP = Recipe(
 
 def distributed_inference(''',
             ),
+            ('    "MODEL": Loop(', '    "FORWARDS": Loop(forwards_then_sync),\n    "MODEL": Loop('),
+        ),
+        "astra_ns3/workload/loops/loop_kinds.py": (
             (
-                '    "MODEL": Loop(',
-                '    "FORWARDS": Loop(forwards_then_sync, dimensions=data_only, options=_BOTTOM),\n    "MODEL": Loop(',
+                '    "MODEL": LoopKind(',
+                '    "FORWARDS": LoopKind(dimensions=data_only, options=_BOTTOM),\n    "MODEL": LoopKind(',
             ),
-        )
+        ),
     },
     check="""
-from astra_ns3.workload.dry_run import collective_requests
+from astra_ns3.playing.dry_run.counting import collective_requests
 from astra_ns3.workload.files.astra_sim import format_workload, parse_workload
-from astra_ns3.workload.programs import Programs
+from astra_ns3.playing.loops.loop_programs import Programs
 
 text = "FORWARDS 0\\n2\\na -1 5 NONE 0 5 NONE 0 5 ALLREDUCE 64 0\\nb -1 5 NONE 0 5 NONE 0 5 NONE 0 0\\n"
 workload = parse_workload(text)
@@ -208,9 +211,9 @@ SCHEDULES: Mapping[''',
     check="""
 from pathlib import Path
 
-from astra_ns3.workload.deadlock import check_programs
+from astra_ns3.playing.dry_run.deadlock import check_programs
 from astra_ns3.workload.models.workload import read_model
-from astra_ns3.workload.training.making import training_programs
+from astra_ns3.playing.training.making import training_programs
 
 Path("model.yaml").write_text(
     "kind: transformer\\nname: small\\nmodel: {layers: 2, hidden: 64, heads: 4, vocabulary: 100}\\n"
@@ -251,7 +254,7 @@ class SquareFile(ModelBase):
 
 from astra_ns3.config.model.square import SquareFile
 from astra_ns3.config.training_plan import Degrees
-from astra_ns3.workload.models.operations import Linear
+from astra_ns3.workload.models.sized_operations import Linear
 from astra_ns3.workload.models.parts import Parts, Totals
 from astra_ns3.workload.models.piece import Piece, block_of
 
@@ -278,7 +281,7 @@ def square_totals(file: SquareFile) -> Totals:
             ),
             ("ModelFile = TransformerFile", "ModelFile = SquareFile | TransformerFile"),
         ),
-        "astra_ns3/workload/models/registry.py": (
+        "astra_ns3/workload/models/model_kinds.py": (
             (
                 "from astra_ns3.workload.models.transformer.build",
                 "from astra_ns3.workload.models.square import square_parts, square_totals\n"
@@ -290,9 +293,9 @@ def square_totals(file: SquareFile) -> Totals:
     check="""
 from pathlib import Path
 
-from astra_ns3.workload.deadlock import check_programs
+from astra_ns3.playing.dry_run.deadlock import check_programs
 from astra_ns3.workload.models.workload import read_model
-from astra_ns3.workload.training.making import training_programs
+from astra_ns3.playing.training.making import training_programs
 
 Path("model.yaml").write_text("kind: square\\nname: small\\nmodel: {size: 64}\\n")
 model = read_model("model.yaml")
@@ -331,7 +334,7 @@ assert found.scheduling_policy in POLICIES
 OPERATION = Recipe(
     row="operation of a loop",
     lines={
-        "astra_ns3/workload/operations.py": (
+        "astra_ns3/playing/programs/operations.py": (
             (
                 "Posting = Issue | Send | Receive\n",
                 '''@dataclass(frozen=True)
@@ -362,11 +365,12 @@ Posting = Issue | Send | Receive
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.network.records import Label
 from astra_ns3.system.request import CollectiveRequest
-from astra_ns3.workload.deadlock import check_programs
+from astra_ns3.playing.dry_run.deadlock import check_programs
 from astra_ns3.workload.files.astra_sim import parse_workload
-from astra_ns3.workload.loops import LOOPS, Loop
-from astra_ns3.workload.operations import Issue, Waiting, WaitAll
-from astra_ns3.workload.programs import Programs
+from astra_ns3.playing.loops.loops import Loop
+from astra_ns3.workload.loops.loop_kinds import LOOPS
+from astra_ns3.playing.programs.operations import Issue, Waiting, WaitAll
+from astra_ns3.playing.loops.loop_programs import Programs
 
 
 def program(steps, role):
@@ -476,21 +480,71 @@ assert measure(plan.graph, plan.tables).diameter == 6
 
 BACKEND = Recipe(
     row="backend",
+    files={
+        "astra_ns3/network/analytical/fluid.py": '''"""Flows that share the rates of links, for a test."""
+
+from __future__ import annotations
+
+from astra_ns3.network.api import NetworkBackend
+from astra_ns3.network.plan import AnyPlan
+
+
+class FluidBackend(NetworkBackend):
+    """Knows how many NPUs there are, for a test."""
+
+    def __init__(self, plan: AnyPlan) -> None:
+        self._npus = plan.config.npus
+
+    @property
+    def npus(self) -> int:
+        """How many NPUs there are."""
+        return self._npus
+''',
+    },
     lines={
-        "astra_ns3/network/registry.py": (
+        "astra_ns3/network/backends.py": (
+            ('    "analytical": _ANALYTICAL,\n', '    "analytical": _ANALYTICAL,\n    "fluid": _FLUID,\n'),
             (
-                "BACKENDS: Mapping[str, _Maker] = {",
-                'BACKENDS: Mapping[str, _Maker] = {\n    "nothing": lambda *arguments: NOTHING,',
+                "\n\nABILITIES: Mapping",
+                "\n_COSTS = BackendCosts(1e-6, 2e-6)\n_FLUID = Abilities(packets=False, accounts=False, costs=_COSTS)\n"
+                "\n\nABILITIES: Mapping",
             ),
-            ("_CALLS = tuple(", "NOTHING: Any = object()\n_CALLS = tuple("),
-            ("from functools import partial\n", "from functools import partial\nfrom typing import Any\n"),
-        )
+        ),
+        "astra_ns3/network/registry.py": (
+            ("BACKENDS: Mapping[str, _Maker] = {", 'BACKENDS: Mapping[str, _Maker] = {\n    "fluid": _fluid,'),
+            (
+                "_CALLS = tuple(",
+                "def _fluid(plan: AnyPlan, *others: object) -> NetworkBackend:\n"
+                "    from astra_ns3.network.analytical.fluid import FluidBackend\n\n"
+                "    return FluidBackend(plan)\n\n\n_CALLS = tuple(",
+            ),
+        ),
     },
     check="""
+from astra_ns3.config.network.packet_network import parse_network
+from astra_ns3.experiments.forecast import backend_costs, forecast
+from astra_ns3.experiments.inputs import load_inputs
+from astra_ns3.experiments.request import RunRequest
+from astra_ns3.network.ideal.choice import ideal_of
 from astra_ns3.network.records import RecorderOptions
-from astra_ns3.network.registry import NOTHING, create_backend
+from astra_ns3.network.registry import create_backend
+from astra_ns3.system.file import parse_system
+from astra_ns3.workload.files.astra_sim import parse_workload
 
-assert create_backend("nothing", None, seed=1, recorder=RecorderOptions()) is NOTHING
+link = {"rate": "100Gbps", "delay": "1us"}
+network = parse_network({"topology": {"npus": 4, "link": link, "switch": {"buffer": "1MB"}}, "transport": "roce"})
+layer = "l -1 5 NONE 0 5 NONE 0 5 ALLREDUCE 4000 0"
+workload = parse_workload(f"DATA\\n1\\n{layer}")
+keys = {"scheduling-policy": "LIFO", "preferred-dataset-splits": 1, "all-reduce-implementation": "ring"}
+system = parse_system(keys)
+request = RunRequest(workload=workload, system=system, network=network, backend="fluid", record="all", output="x")
+request.check()
+assert "accounts" not in request.record and "flows" in request.record
+inputs = load_inputs(workload, system, network, request)
+assert inputs.packets is None and forecast(inputs, 1).packets is None
+assert backend_costs(inputs).seconds_per_message == 2e-6
+assert ideal_of(inputs.plan, "fluid") is None
+assert create_backend("fluid", inputs.plan, seed=1, recorder=RecorderOptions()).npus == 4
 """,
 )
 
@@ -590,6 +644,34 @@ assert RunRequest(workload="w", system="s", network="n", patience=4).patience ==
 """,
 )
 
+TENANT_OPTION = Recipe(
+    row="option of a tenant",
+    lines={
+        "astra_ns3/scenario/tenant.py": (
+            ("    report_npu: int = 0\n", "    report_npu: int = 0\n    comm_scale: float = 1.0\n"),
+        ),
+        "astra_ns3/experiments/scenario_request.py": (
+            (
+                "        report_npu=tenant.report_npu,\n",
+                "        report_npu=tenant.report_npu,\n        comm_scale=tenant.comm_scale,\n",
+            ),
+        ),
+    },
+    check=f"""
+sys.path.insert(0, {TESTS!r})
+from support.small_run import small_run
+
+files = small_run()
+small, large = (
+    astra_ns3.Tenant(name, npus, files["workload"], files["system"], comm_scale=scale)
+    for name, npus, scale in (("small", [0, 1], 1.0), ("large", [2, 3], 10.0))
+)
+result = astra_ns3.run_scenario(network=files["network"], backend=files["backend"], tenants=[small, large])
+sizes = {{name: tenant.collectives["bytes"].sum() for name, tenant in result.tenants.items()}}
+assert sizes["large"] == 10 * sizes["small"]
+""",
+)
+
 RESULT_TABLE = Recipe(
     row="result table",
     lines={
@@ -609,8 +691,8 @@ RESULT_TABLE = Recipe(
         "astra_ns3/experiments/saving.py": (
             ("import collective_table, npu_table", "import collective_table, end_table, npu_table"),
             (
-                "        npu_table(played.records),",
-                "        npu_table(played.records),\n        end_table(played.records),",
+                "        npu_table(records),",
+                "        npu_table(records),\n        end_table(records),",
             ),
         ),
         "astra_ns3/experiments/result.py": (
@@ -635,78 +717,52 @@ assert astra_ns3.Result.load("out").ends.equals(result.ends)
 PICTURE = Recipe(
     row="picture of a run",
     files={
-        "astra_ns3/report/plots/finish.py": '''"""When each NPU was done, for a test."""
+        "astra_ns3/report/pictures/ends.py": '''"""When each NPU was done, for a test."""
 
-from astra_ns3.report.plots.kind import Choice, Kind
-from astra_ns3.report.plots.style import new_figure, panels
+from collections.abc import Sequence
+
+from astra_ns3.report.figures.figure import Axis, Bars, Figure, Panel
+from astra_ns3.report.pictures.kind import Choice, Kind, Section
+from astra_ns3.report.pictures.shown import Shown
+from astra_ns3.report.records import NPUS
 from astra_ns3.report.tables import Records
 
 
-def draw(records: Records, choice: Choice):
+def _panel(records: Records, title: str) -> Panel:
     """A bar per NPU."""
-    figure = new_figure(choice.width_inches, 2)
-    rows = records.rows("npus.csv")
-    panels(figure, [1])[0].bar(range(len(rows)), [float(row["finish_us"]) for row in rows])
-    return figure
+    rows = records.rows(NPUS)
+    bars = Bars([float(row["finish_us"]) for row in rows], upright=True)
+    return Panel(Axis("NPU", names=[row["npu"] for row in rows]), Axis("finish", "us"), [bars], title)
 
 
-KIND = Kind("finish", "when each NPU was done", draw)
+def _in_file(records: Records, choice: Choice) -> Figure:
+    return Figure([_panel(records, "")])
+
+
+def _on_page(runs: Sequence[Shown], detail: int) -> Figure:
+    return Figure([_panel(shown.run, shown.name) for shown in runs])
+
+
+KIND = Kind("ends", "when each NPU was done", _in_file, Section("Ends of NPUs", "When each was done.", _on_page))
 '''
     },
     lines={
-        "astra_ns3/report/plots/registry.py": (
-            ("    exposed,\n", "    exposed,\n    finish,\n"),
-            ("    accounts.KIND,\n", "    accounts.KIND,\n    finish.KIND,\n"),
+        "astra_ns3/report/pictures/kinds.py": (
+            ("    exposed,\n", "    ends,\n    exposed,\n"),
+            ("    memory.KIND,\n", "    memory.KIND,\n    ends.KIND,\n"),
         )
     },
     check=f"""
 sys.path.insert(0, {TESTS!r})
 from support.small_run import small_run
 from astra_ns3.cli.main import status_of
-
-result = astra_ns3.run(**small_run(), output="out")
-bars = result.plot.finish().axes[0].patches
-assert [round(bar.get_height(), 6) for bar in bars] == result.npus["finish_us"].tolist()
-assert status_of(["plot", "out", "finish", "-o", "finish.png"]) == 0
-""",
-)
-
-REPORT_FIGURE = Recipe(
-    row="figure of the report",
-    files={
-        "astra_ns3/report/page/figures/ends.py": '''"""When NPUs ended, for a test."""
-
-from collections.abc import Sequence
-
-from astra_ns3.report.page.figure import Figure, Panel, Shown, axis, line
-from astra_ns3.report.records import NPUS
-
-
-def ends(runs: Sequence[Shown], detail: int) -> Figure:
-    """A line per run."""
-    panels = []
-    for shown in runs:
-        rows = shown.run.rows(NPUS)
-        x, y = [row["npu"] for row in rows], [float(row["finish_us"]) for row in rows]
-        panels.append(Panel(shown.name, [line("finish", x, y, shown.place)], {"yaxis": axis("finish (us)")}))
-    return Figure(panels)
-'''
-    },
-    lines={
-        "astra_ns3/report/page/figures/registry.py": (
-            (
-                "from astra_ns3.report.page.figures.exposed",
-                "from astra_ns3.report.page.figures.ends import ends\nfrom astra_ns3.report.page.figures.exposed",
-            ),
-            ("FIGURES = (\n", 'FIGURES = (\n    Kind("ends", "Ends of NPUs", "When each was done.", ends),\n'),
-        )
-    },
-    check=f"""
-sys.path.insert(0, {TESTS!r})
-from support.small_run import small_run
 from astra_ns3.report.page.page import report_page
 
-page = report_page([astra_ns3.run(**small_run())], {{}})
+result = astra_ns3.run(**small_run(), output="out")
+bars = result.plot.ends().axes[0].patches
+assert [round(bar.get_height(), 6) for bar in bars] == result.npus["finish_us"].tolist()
+assert status_of(["plot", "out", "ends", "-o", "ends.png"]) == 0
+page = report_page([result], {{}})
 assert "Ends of NPUs" in page and '"finish (us)"' in page
 """,
 )
@@ -727,7 +783,7 @@ RECIPES = (
     TCP_CONTROL,
     BACKEND,
     OPTION,
+    TENANT_OPTION,
     RESULT_TABLE,
     PICTURE,
-    REPORT_FIGURE,
 )

@@ -11,10 +11,10 @@ from itertools import pairwise
 
 from astra_ns3.config.model.dlrm import DlrmFile
 from astra_ns3.config.training_plan import Block, Degrees, Item
-from astra_ns3.workload.models.operations import Linear, elementwise
 from astra_ns3.workload.models.parts import Parts, Totals
 from astra_ns3.workload.models.piece import Piece, block_of, joined
 from astra_ns3.workload.models.recommendation.tables import Tables
+from astra_ns3.workload.models.sized_operations import Linear, elementwise
 
 
 def dlrm_parts(file: DlrmFile, degrees: Degrees) -> Parts:

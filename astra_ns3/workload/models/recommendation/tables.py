@@ -14,8 +14,8 @@ from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.model.dlrm import DlrmFile
 from astra_ns3.config.training_plan import Degrees, Exchange, Group, Item, Uneven
 from astra_ns3.errors import InputError
-from astra_ns3.workload.models.operations import gather
 from astra_ns3.workload.models.recommendation.placement import tables_of_npus
+from astra_ns3.workload.models.sized_operations import gather
 
 _INDEX_BYTES = 8
 

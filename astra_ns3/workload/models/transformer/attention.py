@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from astra_ns3.config.model.transformer import LatentAttention
-from astra_ns3.workload.models.operations import Linear, elementwise
 from astra_ns3.workload.models.piece import Piece, joined
+from astra_ns3.workload.models.sized_operations import Linear, elementwise
 from astra_ns3.workload.models.transformer.common import addition, linear, norm, norm_parameters
 from astra_ns3.workload.models.transformer.core import core
 from astra_ns3.workload.models.transformer.share import Share

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from astra_ns3.workload.models.operations import Linear, elementwise
 from astra_ns3.workload.models.piece import Piece
+from astra_ns3.workload.models.sized_operations import Linear, elementwise
 from astra_ns3.workload.models.transformer.share import Share
 
 _NORM_VECTORS = {"rms": 1, "layer": 2}

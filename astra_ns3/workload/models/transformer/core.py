@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.training_plan import Group, Item, Operation, OperationKind, Ring
-from astra_ns3.workload.models.operations import elementwise, product
 from astra_ns3.workload.models.piece import Piece
+from astra_ns3.workload.models.sized_operations import elementwise, product
 from astra_ns3.workload.models.transformer.share import Share
 
 _ROW_BYTES = 4

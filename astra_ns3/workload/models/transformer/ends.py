@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.training_plan import Exchange, Group
-from astra_ns3.workload.models.operations import Linear, elementwise, gather
 from astra_ns3.workload.models.piece import Piece
+from astra_ns3.workload.models.sized_operations import Linear, elementwise, gather
 from astra_ns3.workload.models.transformer.common import norm
 from astra_ns3.workload.models.transformer.share import Share
 

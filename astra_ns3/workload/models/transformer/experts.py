@@ -15,8 +15,8 @@ from dataclasses import replace
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.model.transformer import Experts
 from astra_ns3.config.training_plan import Exchange, Group, Operation
-from astra_ns3.workload.models.operations import Linear, elementwise, gather
 from astra_ns3.workload.models.piece import Piece
+from astra_ns3.workload.models.sized_operations import Linear, elementwise, gather
 from astra_ns3.workload.models.transformer.common import addition, norm
 from astra_ns3.workload.models.transformer.dispatch import Dispatch
 from astra_ns3.workload.models.transformer.feed_forward import network

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from astra_ns3.workload.models.operations import Linear, elementwise
 from astra_ns3.workload.models.piece import Piece
+from astra_ns3.workload.models.sized_operations import Linear, elementwise
 from astra_ns3.workload.models.transformer.common import addition, linear, norm
 from astra_ns3.workload.models.transformer.share import Share
 

@@ -1,0 +1,48 @@
+"""What a run with several tenants came to: the network's tables, and a result for each tenant."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from astra_ns3.experiments.result import Files, Frame, Result, saved
+from astra_ns3.experiments.store import SCENARIO_FORMAT, tenant_folder
+from astra_ns3.experiments.tenants_table import TENANTS
+
+
+class ScenarioResult(Result):
+    """What :func:`astra_ns3.run_scenario` returns; :meth:`load` reads one back from its folder.
+
+    Its own tables are those of the network, and ``tenants_table``. Tables of what a tenant did are the tenant's, as
+    ``result.tenants["a"].collectives``; their ranks and times are the tenant's own.
+    """
+
+    tenants_table = Frame(TENANTS, "a row per tenant: its NPUs, and when it started and finished")
+
+    def __init__(
+        self, metadata: Mapping[str, Any], files: Files, folder: Path | None, tenants: Mapping[str, Result]
+    ) -> None:
+        """``tenants``: the result of each, by its name."""
+        super().__init__(metadata, files, folder)
+        self._tenants = {name: tenant.beside(self) for name, tenant in tenants.items()}
+
+    @classmethod
+    def of(cls, network: Result, tenants: Mapping[str, Result]) -> ScenarioResult:
+        """Return the result of a run whose network's files are in ``network``."""
+        return cls(network._metadata, network._files, network.folder, tenants)
+
+    @classmethod
+    def load(cls, folder: str | os.PathLike[str]) -> ScenarioResult:
+        """Read the run with several tenants that ``folder`` holds; raises InputError if it holds none."""
+        path = Path(folder)
+        metadata, files = saved(path, SCENARIO_FORMAT)
+        names = [tenant["name"] for tenant in metadata["tenants"]]
+        return cls(metadata, files, path, {name: Result.load(tenant_folder(path, name)) for name in names})
+
+    @property
+    def tenants(self) -> Mapping[str, Result]:
+        """The result of each tenant, by its name."""
+        return MappingProxyType(self._tenants)

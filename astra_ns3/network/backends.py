@@ -1,0 +1,93 @@
+"""What each backend can do, by its name: whoever wants to know asks this, and never which backend it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:  # reports ask this, and need no network
+    from astra_ns3.config.core.compatibility import Compatibility
+    from astra_ns3.network.plan import AnyPlan
+
+Numbers = npt.NDArray[np.int64]
+Ideal = Callable[[npt.NDArray[np.int32], npt.NDArray[np.int32], Numbers], Numbers]
+"""From sources, destinations and sizes of messages to what each takes alone, in ps."""
+
+
+@dataclass(frozen=True)
+class BackendCosts:
+    """CPU time that a launch and a message take on a backend.
+
+    ``seconds_per_launch``: Python's part when one NPU starts and ends a phase of a chunk. Packets part NPUs that begin
+    in step; by formula most stay in step, and are played as one. ``seconds_per_message``: at its ends, and by formula
+    on its way; that of packets is in :class:`~astra_ns3.transport.transport.TransportCosts`.
+    """
+
+    seconds_per_launch: float
+    seconds_per_message: float
+
+
+PACKETS, BY_FORMULA = BackendCosts(15e-6, 0.65e-6), BackendCosts(5.5e-6, 0.45e-6)
+
+
+def _unknown(_plan: AnyPlan, _rules: Compatibility) -> None:
+    return None
+
+
+@dataclass(frozen=True)
+class Abilities:
+    """What a backend can do; by default what is taken for granted of a user's own.
+
+    ``packets``: messages travel as packets where the network has such, so that there are transports, queues, and
+    records of all these. ``needs_packets``: it plays no other network. ``accounts``: it tells where a message's time
+    went. ``rules_of_delays``: it knows other simulators' rules of a message's delays. ``drawn_paths``: chance has a say
+    in which paths flows take. ``ideal``: what messages take alone; None where nobody knows.
+    """
+
+    packets: bool = True
+    needs_packets: bool = False
+    accounts: bool = True
+    rules_of_delays: bool = False
+    drawn_paths: bool = False
+    ideal: Callable[[AnyPlan, Compatibility], Ideal | None] = _unknown
+    costs: BackendCosts = PACKETS
+
+
+def _of_packets(plan: AnyPlan, _: Compatibility) -> Ideal | None:
+    from astra_ns3.network.ideal.packets import PacketIdeal
+
+    return None if plan.of_packets is None else PacketIdeal(plan.of_packets)
+
+
+def _of_grid(queues: bool) -> Callable[[AnyPlan, Compatibility], Ideal]:
+    def ideal(plan: AnyPlan, rules: Compatibility) -> Ideal:
+        from astra_ns3.network.ideal.grid import GridIdeal
+
+        return GridIdeal(
+            plan.grid,
+            queues,
+            rules.charge_highest_dimension,
+            rules.charge_lowest_dimension,
+            rules.truncate_delays,
+            plan.endpoint.rendezvous_bytes,
+        )
+
+    return ideal
+
+
+_ANALYTICAL = Abilities(packets=False, accounts=False, rules_of_delays=True, ideal=_of_grid(False), costs=BY_FORMULA)
+
+ABILITIES: Mapping[str, Abilities] = {
+    "ns3": Abilities(needs_packets=True, drawn_paths=True, ideal=_of_packets),
+    "analytical": _ANALYTICAL,
+    "analytical-queues": replace(_ANALYTICAL, ideal=_of_grid(True), costs=BackendCosts(5.5e-6, 0.75e-6)),
+}
+
+
+def abilities_of(backend: object) -> Abilities:
+    """Return what the backend of a name can do, or a user's own."""
+    return ABILITIES.get(backend, Abilities()) if isinstance(backend, str) else Abilities()

@@ -1,0 +1,1 @@
+"""Plays workloads: programs, the player of NPUs, training loops, graphs, lists of flows."""

@@ -1,0 +1,218 @@
+"""From a workload of one format to another, where that can say it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from math import prod
+from typing import NamedTuple
+
+from astra_ns3.config.flow_list import FlowList
+from astra_ns3.config.graph_workload import GraphWorkload
+from astra_ns3.config.workload import Workload
+from astra_ns3.errors import InputError, nearest
+from astra_ns3.playing.converting.unrolled import UnrolledLoop
+from astra_ns3.playing.training.making import training_programs
+from astra_ns3.workload.files.astra_sim import format_workload, parse_workload
+from astra_ns3.workload.files.chakra.files import rank_files, rank_of
+from astra_ns3.workload.files.chakra.target import Together
+from astra_ns3.workload.files.chakra.trace import ChakraTrace
+from astra_ns3.workload.files.chakra.writer import write_chakra
+from astra_ns3.workload.files.flows.writing import WRITERS, write_flows
+from astra_ns3.workload.files.simai import format_simai, parse_simai
+from astra_ns3.workload.files.workload_formats import AnyWorkload
+from astra_ns3.workload.graphs.checking import check_graphs
+from astra_ns3.workload.graphs.rolled import rolled
+from astra_ns3.workload.loops.loop_kinds import SIMAI_LOOPS
+from astra_ns3.workload.models.as_loop import lost_as_loop, model_as_loop
+from astra_ns3.workload.models.changes import write_model
+from astra_ns3.workload.models.workload import ModelWorkload
+
+
+class Unrolling(NamedTuple):
+    """How a training loop becomes a graph: NPUs along each dimension, passes, and the system's scheduling policy."""
+
+    dimensions: tuple[int, ...] | None = None
+    passes: int = 1
+    policy: str = "LIFO"
+
+
+class Converted(NamedTuple):
+    """The files that were written, what they hold in a few words, and what their reader should know."""
+
+    files: tuple[str, ...]
+    holds: str
+    warnings: tuple[str, ...] = ()
+
+
+_Write = Callable[[AnyWorkload, str, Unrolling], Converted]
+
+
+def convert(workload: AnyWorkload, target: str, output: str | os.PathLike[str], unrolling: Unrolling) -> Converted:
+    """Write ``workload`` to ``output`` in the format ``target``, one of :data:`TARGETS`; raises InputError."""
+    if target not in TARGETS:
+        raise InputError(f"format '{target}' is not one of {', '.join(TARGETS)}{nearest(target, TARGETS)}")
+    converted = TARGETS[target](workload, os.fspath(output), unrolling)
+    if not isinstance(workload, ModelWorkload) or target == "model":
+        return converted
+    return converted._replace(warnings=(*converted.warnings, *losses_left_out(workload)))
+
+
+def files_there(workload: AnyWorkload, target: str, output: str) -> tuple[str, ...]:
+    """Return the files that :func:`convert` would replace."""
+    if not target.startswith("chakra"):
+        return (output,) if os.path.lexists(output) else ()
+    suffix = "json" if target == "chakra-json" else "et"
+    ranks = rank_files(output.removesuffix(f".{suffix}"), suffix)
+    alone = _rank_alone(workload)
+    return tuple(path for rank, path in ranks.items() if alone is None or rank == alone)
+
+
+def losses_left_out(workload: ModelWorkload) -> tuple[str, ...]:
+    """Return a line about what a model's device loses while it is played, for which only a model file has a place."""
+    losses = workload.file.compute.losses
+    lost: list[str] = []
+    if losses.scale_up_efficiency != 1:
+        lost.append(f"its lines inside a node reach {losses.scale_up_efficiency:g} of their rate (scale_up_efficiency)")
+    if losses.overlap_slowdown != 1:
+        share = 1 - 1 / losses.overlap_slowdown
+        lost.append(
+            f"collectives slow computing {losses.overlap_slowdown:g} times (overlap_slowdown; in a file for "
+            f"--compute-slowdown: communication: {{processors: {share:.6g}, memory_bandwidth: {share:.6g}}})"
+        )
+    return (f"{workload.source}: only a model file can say that {', and '.join(lost)}",) if lost else ()
+
+
+def _to_chakra(workload: AnyWorkload, output: str, unrolling: Unrolling, *, as_json: bool = False) -> Converted:
+    graphs = as_graphs(workload, unrolling)
+    rank = _rank_alone(graphs)
+    warnings = (*graphs.warnings, *check_graphs(graphs, collectives=rank is None, messages=rank is None))
+    written = write_chakra(graphs, output.removesuffix(".json" if as_json else ".et"), as_json=as_json, rank=rank)
+    if isinstance(graphs, UnrolledLoop):
+        warnings = (*warnings, *graphs.other_updates())
+    if written.rounded:
+        warnings = (
+            *warnings,
+            f"{written.files[0]}: {written.rounded} nodes last no whole number of microseconds; duration_micros is "
+            "rounded, and only this program reads duration_ps",
+        )
+    files = written.files if written.groups is None else (*written.files, written.groups)
+    return Converted(files, f"{written.nodes:,} nodes of {graphs.npus} NPUs", warnings)
+
+
+def _rank_alone(workload: object) -> int | None:
+    """Of one rank of a job which it is: who else is in its collectives, where its messages go, is in other files."""
+    return rank_of(workload.files[0]) or 0 if isinstance(workload, ChakraTrace) and workload.alone else None
+
+
+def _to_chakra_json(workload: AnyWorkload, output: str, unrolling: Unrolling) -> Converted:
+    return _to_chakra(workload, output, unrolling, as_json=True)
+
+
+def as_graphs(workload: AnyWorkload, unrolling: Unrolling) -> GraphWorkload:
+    """A workload as graphs; raises InputError for what can't be one."""
+    if isinstance(workload, FlowList):
+        raise InputError(f"{workload.source}: flows start at times, which no graph of ours can say")
+    if not isinstance(workload, (Workload, ModelWorkload)):
+        return workload
+    dimensions = unrolling.dimensions
+    if dimensions is None:
+        raise InputError(
+            f"{workload.source}: is a training loop, whose graph depends on the NPUs that play it; say --dimensions"
+        )
+    if isinstance(workload, ModelWorkload):
+        plan = workload.plan(prod(dimensions))
+        programs = training_programs(plan, workload.clock(), unrolling.passes, dimensions)
+        return UnrolledLoop(programs, unrolling.policy)
+    return UnrolledLoop.of(workload, unrolling.passes, dimensions, unrolling.policy)
+
+
+def _to_text(workload: AnyWorkload, output: str, unrolling: Unrolling) -> Converted:
+    lost: tuple[str, ...] = ()
+    if isinstance(workload, ModelWorkload):
+        sizes = unrolling.dimensions
+        npus = workload.least_npus if sizes is None else prod(sizes)
+        lost = lost_as_loop(workload, npus)
+        workload = model_as_loop(workload, npus)
+    loop = _loop(workload, "ASTRA-sim's")
+    if loop.loop in SIMAI_LOOPS:
+        raise InputError(f"{loop.source}: is one of SimAI's, whose groups ASTRA-sim's text can't say; say --to simai")
+    return _written(loop, "ASTRA-sim's", format_workload, parse_workload, output)._replace(warnings=lost)
+
+
+def _to_model(workload: AnyWorkload, output: str, unrolling: Unrolling) -> Converted:
+    if not isinstance(workload, ModelWorkload):
+        raise InputError(f"{workload.source}: isn't a model file, and can't be written as one")
+    write_model(workload, output)
+    return Converted((output,), f"{workload.name}, {workload.layer_count} layers")
+
+
+def _to_simai(workload: AnyWorkload, output: str, unrolling: Unrolling) -> Converted:
+    if isinstance(workload, Workload) and workload.loop in SIMAI_LOOPS:
+        return _written(workload, "SimAI's", format_simai, parse_simai, output)
+    if isinstance(workload, FlowList):
+        _loop(workload, "SimAI's")
+    graphs = as_graphs(workload, unrolling)
+    warnings = (*graphs.warnings, *check_graphs(graphs))
+    loop = rolled(graphs)
+    converted = _written(loop, "SimAI's", format_simai, parse_simai, output)
+    turns = sum(layer.weight_gradient.collective is not None for layer in loop.layers)
+    if turns > 1:
+        warnings = (
+            *warnings,
+            f"{output}: {turns} collectives that nothing waits for take turns first in, first out in the text, "
+            "in a graph by the system's scheduling-policy",
+        )
+    lost = sum(bool(node.operations or node.tensor_bytes) for node in graphs.nodes(0))
+    if lost:
+        warnings = (*warnings, f"{graphs.file_of(0)}: operations and tensors of {lost} nodes aren't in the text")
+    return converted._replace(warnings=warnings)
+
+
+def _loop(workload: AnyWorkload, whose: str) -> Workload:
+    if not isinstance(workload, Workload):
+        what = "a model" if isinstance(workload, ModelWorkload) else "graphs"
+        what = "a list of flows" if isinstance(workload, FlowList) else what
+        raise InputError(f"{workload.source}: is {what}, which {whose} text, layers and a loop, can't say")
+    return workload
+
+
+def _written(
+    workload: Workload,
+    whose: str,
+    text_of: Callable[[Workload], str],
+    parse: Callable[[str, str], Workload],
+    output: str,
+) -> Converted:
+    """Write a loop as text, if what is read of it again is the same."""
+    text = text_of(workload)
+    try:
+        again = parse(text, workload.source)
+    except InputError as error:
+        raise InputError(f"{workload.source}: {whose} text can't say it: {error}") from error
+    if again != workload:
+        raise InputError(f"{workload.source}: {whose} text can't say all that it says")
+    with Together() as target, target.open(output) as file:
+        file.write(text.encode())
+    return Converted((output,), f"{len(workload.layers)} layers")
+
+
+def _to_flows(target: str) -> _Write:
+    def write(workload: AnyWorkload, output: str, unrolling: Unrolling) -> Converted:
+        if not isinstance(workload, FlowList):
+            raise InputError(f"{workload.source}: isn't a list of flows, and can't be written as one")
+        write_flows(workload, output, target)
+        return Converted((output,), f"{len(workload):,} flows", workload.warnings)
+
+    return write
+
+
+TARGETS: Mapping[str, _Write] = {
+    "chakra": _to_chakra,
+    "chakra-json": _to_chakra_json,
+    "astra-sim": _to_text,
+    "simai": _to_simai,
+    "model": _to_model,
+    **{name: _to_flows(name) for name in WRITERS},
+}
+"""Formats that can be written."""

@@ -1,0 +1,89 @@
+"""What a run needs of whatever plays its workload, a training loop or another kind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from astra_ns3.network.api import Limits, NetworkListener
+from astra_ns3.network.collective_records import CollectiveRecords
+from astra_ns3.network.records import FlowTotals, LayerDetail, LayerTimes, RoleTimes, RunRecords
+
+Intervals = tuple[tuple[int, int], ...]
+Heartbeat = Callable[[int, int], None]
+"""Is called with the simulated time and the number of events, about ten times a second."""
+
+
+class Driver(NetworkListener, Protocol):
+    """Plays a workload on a network; made ready, with what can't be run refused, when it is made.
+
+    What is asked for while it runs is about ten times a second, and changes nothing. Names say what
+    :class:`~astra_ns3.network.records.RunRecords` says.
+    """
+
+    def start(self) -> None:
+        """Put the first events on the network's list; once."""
+
+    def check_finished(self) -> None:
+        """Raise SimulationStalled, saying who waits for what, unless everything is done."""
+
+    def phases_done(self, npus: Sequence[int], instances: Sequence[int], time_ps: int) -> None:
+        """From the network: NPUs have finished phases of chunks, at one moment and in this order."""
+        for npu, instance in zip(npus, instances, strict=True):
+            self.phase_done(npu, instance, time_ps)
+
+    def run(self, limits: Limits | None = None) -> None:
+        """Run to the end; raises SimulationStalled, and whatever :meth:`NetworkBackend.run` raises."""
+
+    def records(self) -> RunRecords:
+        """All that is known by now; ``complete`` once every NPU is done."""
+
+    def progress(self) -> tuple[int, int, int, int]:
+        """Passes done, passes, steps done in this pass, steps of a pass: of NPU 0, or of all together."""
+
+    def computed_ps(self) -> int:
+        """For how long NPU 0 has computed until now."""
+
+    def totals(self) -> npt.NDArray[np.int64]:
+        """The totals of every NPU by now, shape ``(npus, 4)``: finish, compute and exposed time, whether it is done."""
+
+    @property
+    def reported_npu(self) -> int:
+        """Whose layers :meth:`layers` has."""
+
+    def layers(self) -> tuple[LayerTimes, ...]:
+        """The times of each layer on the reported NPU so far."""
+
+    def roles(self) -> tuple[RoleTimes, ...]:
+        """The times of each layer so far, on the NPU that stands for each role."""
+
+    def details(self) -> tuple[LayerDetail, ...]:
+        """Chunk times of the reported NPU, a row per layer."""
+
+    @property
+    def sent_bytes(self) -> tuple[int, ...]:
+        """What the reported NPU sent in each dimension."""
+
+    def collective_changes(self, since: int) -> tuple[int, CollectiveRecords]:
+        """Collectives made or changed since an earlier call gave ``since`` (0: all), and the number to give next."""
+
+    def busy_changes(self, since: Sequence[int]) -> tuple[tuple[int, Intervals], ...]:
+        """Of each dimension the intervals in which it held a chunk, from a place on; those before it haven't changed.
+
+        ``since``: of each dimension, how many were there at an earlier call (empty: none).
+        """
+
+    def flow_totals(self) -> FlowTotals | None:
+        """What came of a list of flows so far; None for other workloads."""
+
+    def oldest_collective(self) -> tuple[str, int] | None:
+        """What of all that goes on was begun first, in words, and when; None if there is nothing."""
+
+    def hand_over_rows(self) -> None:
+        """Hand on all that was recorded so far, so that it is safe if this process dies."""
+
+    def close_journal(self) -> None:
+        """Nothing more will happen: write down what NPUs are busy with, and hand all on."""

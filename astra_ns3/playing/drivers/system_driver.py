@@ -1,0 +1,134 @@
+"""What drivers that hand communication to a system layer have in common: how they run, and what they tell of it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from astra_ns3.network.api import Limits, NetworkBackend
+from astra_ns3.network.collective_records import CollectiveRecords
+from astra_ns3.network.records import (
+    FlowTotals,
+    LayerDetail,
+    LayerTimes,
+    NpuRecord,
+    RoleTimes,
+    RunRecords,
+)
+from astra_ns3.playing.drivers.driver import Driver, Heartbeat, Intervals
+from astra_ns3.system.layer import SystemLayer
+
+
+class Recorded(Protocol):
+    """What an NPU does."""
+
+    def record(self, now_ps: int) -> NpuRecord:
+        """Its totals until now."""
+
+
+class SystemDriver(Driver, ABC):
+    """A :class:`~astra_ns3.playing.drivers.driver.Driver` but for the workload itself; the network's listener."""
+
+    _network: NetworkBackend
+    _system: SystemLayer
+    _on_heartbeat: Heartbeat | None
+    _reported: int
+    _left: int
+    """How many NPUs aren't done."""
+
+    @abstractmethod
+    def start(self) -> None:
+        """Put every NPU's start on the network's list of events; once."""
+
+    @abstractmethod
+    def check_finished(self) -> None:
+        """Raise SimulationStalled, saying who waits for what, unless every NPU is done."""
+
+    @abstractmethod
+    def layers(self) -> tuple[LayerTimes, ...]:
+        """The times of each layer on the reported NPU so far."""
+
+    @abstractmethod
+    def roles(self) -> tuple[RoleTimes, ...]:
+        """The times of each layer so far, on the NPU that stands for each role."""
+
+    @abstractmethod
+    def _each_npu(self) -> Sequence[Recorded]:
+        """What knows of each NPU, in order."""
+
+    @property
+    def finished(self) -> bool:
+        """Whether every NPU is done."""
+        return not self._left
+
+    @property
+    def reported_npu(self) -> int:
+        """Whose layers :meth:`layers` has."""
+        return self._reported
+
+    def run(self, limits: Limits | None = None) -> None:
+        """Run to the end; raises SimulationStalled, and whatever :meth:`NetworkBackend.run` raises."""
+        self.start()
+        self._network.run(self, limits or Limits())
+        self.check_finished()
+
+    def phase_done(self, npu: int, instance: int, time_ps: int) -> None:
+        """From the network: an NPU finished a phase of a chunk."""
+        self._system.phase_done(npu, instance, time_ps)
+
+    def heartbeat(self, time_ps: int, events: int) -> None:
+        """From the network: a tenth of a second has passed."""
+        if self._on_heartbeat is not None:
+            self._on_heartbeat(time_ps, events)
+
+    def records(self) -> RunRecords:
+        """All that is known by now; ``complete`` once every NPU is done."""
+        now_ps = self._network.now_ps()
+        npus = tuple(npu.record(now_ps) for npu in self._each_npu())
+        return RunRecords(
+            complete=self.finished,
+            finish_ps=max(npu.finish_ps for npu in npus),
+            npus=npus,
+            layers=self.layers(),
+            details=self._system.details(),
+            collectives=self._system.collectives(),
+            busy=self._system.busy(),
+            sent_bytes=self._system.sent_bytes,
+            reported_npu=self._reported,
+            roles=self.roles(),
+        )
+
+    def totals(self) -> npt.NDArray[np.int64]:
+        """The totals of every NPU by now, shape ``(npus, 4)``: finish, compute and exposed time, whether it is done."""
+        now_ps = self._network.now_ps()
+        records = (npu.record(now_ps) for npu in self._each_npu())
+        return np.array([(r.finish_ps, r.compute_ps, r.exposed_ps, r.done) for r in records], dtype=np.int64)
+
+    def details(self) -> tuple[LayerDetail, ...]:
+        """Chunk times of the reported NPU, a row per layer."""
+        return self._system.details()
+
+    @property
+    def sent_bytes(self) -> tuple[int, ...]:
+        """What the reported NPU sent in each dimension, in phases that it finished."""
+        return self._system.sent_bytes
+
+    def collective_changes(self, since: int) -> tuple[int, CollectiveRecords]:
+        """As :meth:`SystemLayer.collective_changes`."""
+        return self._system.collective_changes(since)
+
+    def busy_changes(self, since: Sequence[int]) -> tuple[tuple[int, Intervals], ...]:
+        """As :meth:`SystemLayer.busy_changes`."""
+        return self._system.busy_changes(since)
+
+    def flow_totals(self) -> FlowTotals | None:
+        """There is no list of flows."""
+        return None
+
+    def oldest_collective(self) -> tuple[str, int] | None:
+        """As :meth:`SystemLayer.oldest_collective`."""
+        return self._system.oldest_collective()

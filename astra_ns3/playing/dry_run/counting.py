@@ -1,0 +1,170 @@
+"""What the programs of a training loop do, without running them: once per role, however many NPUs have it.
+
+A program that reacts to time is played as if everything were done at once.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from astra_ns3.collectives.uneven import Parts
+from astra_ns3.config.core.collective_kind import CollectiveKind
+from astra_ns3.network.records import Label
+from astra_ns3.playing.dry_run.deadlock import message_pairs
+from astra_ns3.playing.programs.operations import Compute, Issue, Operation, Receive, Send, Waiting
+from astra_ns3.playing.programs.role_programs import RolePrograms
+from astra_ns3.playing.programs.roles import Role
+from astra_ns3.system.communicator import Communicator
+from astra_ns3.system.request import CollectiveRequest, Handle, MessageRequest
+
+_DIFFERENT_PASSES = 2
+"""A first pass, and one that stands for all others: no loop of ours tells them apart."""
+
+
+class RequestKind(NamedTuple):
+    """What decides how a collective is planned."""
+
+    kind: CollectiveKind
+    bytes: int
+    dimensions: tuple[int, ...] | None
+    communicator: Communicator | None
+    counts: Parts | None = None
+
+
+def request_kind(request: CollectiveRequest) -> RequestKind:
+    """Equal for requests that are planned alike."""
+    return RequestKind(request.kind, request.bytes, request.dimensions, request.communicator, request.counts)
+
+
+Counts = list[tuple[CollectiveRequest, int]]
+"""Each kind of collective, and how often it is issued."""
+
+
+def counted_requests(programs: RolePrograms) -> Counts:
+    """Each kind of collective that is issued, in the order of the first of each role, and how often.
+
+    Found in a first pass and one that stands for all others, so that it takes no longer for more of them; a loop of the
+    user's may tell passes apart, and is played through.
+    """
+    return _count(programs, lambda role: _operations(programs, role, _played_passes(programs)))
+
+
+def issued_at_once(programs: RolePrograms) -> Counts:
+    """Each kind of collective that is issued before its role computes or waits, and how often.
+
+    Where a loop goes through a whole pass without a stop, it goes through all passes.
+    """
+    return _count(programs, lambda role: _first_operations(programs, role))
+
+
+def expected_computation(programs: RolePrograms) -> tuple[int, int]:
+    """For how long NPU 0 computes, and how many operations of all NPUs take time."""
+    first_ps = operations = 0
+    for role in programs.roles:
+        time_ps = count = 0
+        for operation in _operations(programs, role, _played_passes(programs)):
+            if isinstance(operation, Compute) and operation.time_ps:
+                times = _times(operation.label, programs)
+                time_ps += times * operation.time_ps
+                count += times
+        operations += count * len(role.ranks)
+        if 0 in role.ranks:
+            first_ps = time_ps
+    return first_ps, operations
+
+
+class PlannedMessages(NamedTuple):
+    """Messages that go so many ``times`` between each of ``pairs``, source and destination."""
+
+    pairs: tuple[tuple[int, int], ...]
+    bytes: int
+    rendezvous: bool
+    times: int
+
+
+def counted_messages(programs: RolePrograms) -> list[PlannedMessages]:
+    """What the roles send, and how often."""
+    counts: Counter[PlannedMessages] = Counter()
+    for role in programs.roles:
+        for operation in _operations(programs, role, _played_passes(programs)):
+            if isinstance(operation, Send):
+                pairs = tuple(message_pairs(role, operation))
+                key = PlannedMessages(pairs, operation.bytes, operation.rendezvous, 0)
+                counts[key] += _times(operation.label, programs)
+    return [key._replace(times=count) for key, count in counts.items()]
+
+
+def collective_requests(programs: RolePrograms) -> list[CollectiveRequest]:
+    """Every collective that is issued in all passes, in program order of each role; raises InputError.
+
+    One that several roles issue is there once.
+    """
+    requests: list[CollectiveRequest] = []
+    told_by: dict[Communicator | None, Role] = {}
+    for role in programs.roles:
+        for operation in _operations(programs, role, programs.passes):
+            if isinstance(operation, Issue):
+                request = operation.request
+                if told_by.setdefault(request.communicator, role) is role:
+                    requests.append(request)
+    return requests
+
+
+def _count(programs: RolePrograms, operations_of: Callable[[Role], Iterator[Operation]]) -> Counts:
+    """Count collectives, each communicator's in the first role that has a part in it."""
+    counts: Counter[RequestKind] = Counter()
+    first: dict[RequestKind, CollectiveRequest] = {}
+    told_by: dict[Communicator | None, Role] = {}
+    for role in programs.roles:
+        for operation in operations_of(role):
+            if not isinstance(operation, Issue):
+                continue
+            request = operation.request
+            if told_by.setdefault(request.communicator, role) is role:
+                key = request_kind(request)
+                counts[key] += _times(request.label, programs)
+                first.setdefault(key, request)
+    return [(request, counts[key]) for key, request in first.items()]
+
+
+def _played_passes(programs: RolePrograms) -> int:
+    """How many passes show what all of them do."""
+    return min(programs.passes, _DIFFERENT_PASSES) if programs.passes_alike else programs.passes
+
+
+def _times(label: Label, programs: RolePrograms) -> int:
+    """For how many passes a played one stands: the last for all that are not."""
+    played = _played_passes(programs)
+    return 1 if label.iteration < played - 1 else programs.passes - played + 1
+
+
+def _first_operations(programs: RolePrograms, role: Role) -> Iterator[Operation]:
+    """What a role does until it first computes or waits."""
+    for operation in _operations(programs, role, _played_passes(programs), finishes=False):
+        if isinstance(operation, Waiting) or (isinstance(operation, Compute) and operation.time_ps):
+            return
+        yield operation
+
+
+def _operations(programs: RolePrograms, role: Role, passes: int, *, finishes: bool = True) -> Iterator[Operation]:
+    """What a role's program does; collectives with data are done at once, or, unless it ``finishes`` them, never."""
+    program = programs.program(role, passes)
+    answer: Handle | None = None
+    number = 0
+    while True:
+        try:
+            operation = program.send(answer)
+        except StopIteration:
+            return
+        answer = None
+        if isinstance(operation, Issue):
+            request = operation.request
+            answer = Handle(0, number, request, 0, done=finishes or not request.bytes)
+            number += 1
+        elif isinstance(operation, Send | Receive):
+            message = MessageRequest(0, 0, operation.bytes, operation.tag, operation.label)
+            answer = Handle(0, number, message, 0, done=finishes)
+            number += 1
+        yield operation

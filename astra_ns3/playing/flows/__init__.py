@@ -1,0 +1,1 @@
+"""Plays a list of flows: who may start when, what was delivered by when."""

@@ -1,0 +1,1 @@
+"""Plays a workload of graphs: which nodes may run, and what they ask of the system."""

@@ -1,0 +1,205 @@
+"""What a workload of graphs will ask for, counted ahead of the run, while it is read to be checked."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from astra_ns3.config.core.compatibility import Compatibility
+from astra_ns3.config.graph_workload import GraphNode, GraphWorkload, NodeKind
+from astra_ns3.config.system import SystemConfig
+from astra_ns3.errors import InputError
+from astra_ns3.playing.dry_run.counting import Counts, RequestKind, request_kind
+from astra_ns3.playing.graphs.communication import Requests
+from astra_ns3.playing.graphs.custom import custom_messages
+from astra_ns3.system.communicator import Communicator
+from astra_ns3.system.request import CollectiveRequest
+from astra_ns3.workload.graphs.checks.place import place
+from astra_ns3.workload.graphs.durations import Durations
+from astra_ns3.workload.graphs.same_on_all import SameOnAll
+
+MOST_KINDS = 50_000
+"""So many different collectives and messages are told apart; a workload with more isn't counted to its end."""
+
+
+@dataclass
+class GraphCounts:
+    """``requests``: each kind of collective, with one that stands for all of it, and how often; ``messages``: how often
+    each (source, destination, bytes). ``computations`` of all NPUs take time; ``whole``: whether all was counted."""
+
+    kinds: Counter[RequestKind] = field(default_factory=Counter)
+    messages: Counter[tuple[int, int, int]] = field(default_factory=Counter)
+    first: dict[RequestKind, CollectiveRequest] = field(default_factory=dict)
+    computations: int = 0
+    npu0_compute_ps: int = 0
+    nodes: int = 0
+    whole: bool = True
+
+    @property
+    def requests(self) -> Counts:
+        """Each kind of collective, and how often."""
+        return [(request, self.kinds[key]) for key, request in self.first.items()]
+
+
+def counted(
+    workload: GraphWorkload, system: SystemConfig, dimensions: int, compatibility: Compatibility
+) -> GraphCounts:
+    """What the NPUs of a workload ask for, read for that alone; raises InputError for what can't be asked."""
+    counter = NodeCounter(workload, system, dimensions, compatibility)
+    for npu in range(counter.watched.npus):
+        for _ in counter.watched.nodes(npu):
+            pass
+    return counter.counts()
+
+
+@dataclass(frozen=True)
+class Watched:
+    """``workload`` itself, but ``seen`` hears of an NPU's nodes when they are read for the first time."""
+
+    workload: GraphWorkload
+    seen: Callable[[int, Iterator[GraphNode]], Iterator[GraphNode]]
+    _begun: set[int] = field(default_factory=set)
+
+    @property
+    def source(self) -> str:
+        """Where the graphs came from."""
+        return self.workload.source
+
+    @property
+    def format(self) -> str:
+        """Of what kind they are."""
+        return self.workload.format
+
+    @property
+    def npus(self) -> int:
+        """How many there are."""
+        return self.workload.npus
+
+    @property
+    def groups(self) -> Mapping[str, tuple[int, ...]]:
+        """The groups of NPUs that they name."""
+        return self.workload.groups
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What their user should know."""
+        return self.workload.warnings
+
+    def file_of(self, npu: int) -> str:
+        """The file of an NPU."""
+        return self.workload.file_of(npu)
+
+    def nodes(self, npu: int) -> Iterator[GraphNode]:
+        """The nodes of an NPU."""
+        nodes = iter(self.workload.nodes(npu))
+        if npu in self._begun:
+            return nodes
+        self._begun.add(npu)
+        return self.seen(npu, nodes)
+
+    def scaled(self, comm_scale: float = 1.0, compute_scale: float = 1.0) -> GraphWorkload:
+        """Sizes and times multiplied; nobody hears of those."""
+        return self.workload.scaled(comm_scale, compute_scale)
+
+
+class NodeCounter:
+    """Counts what the NPUs of ``workload`` ask for on a system, in a grid of so many ``dimensions``.
+
+    ``watched``: to be read whole, once, by whoever needs to anyway; then :meth:`counts` knows.
+    """
+
+    def __init__(
+        self, workload: GraphWorkload, system: SystemConfig, dimensions: int, compatibility: Compatibility
+    ) -> None:
+        one = workload.one if isinstance(workload, SameOnAll) else workload
+        self.watched: GraphWorkload = Watched(one, self._seen)
+        self._workload = workload
+        self._each = 1 if one is workload else workload.npus
+        self._replays = system.replay_only
+        self._requests = Requests(workload.groups, workload.npus, dimensions, compatibility)
+        self._durations = Durations(system, compatibility)
+        self._custom = {} if system.replay_only else custom_messages(system)
+        self._told_by: dict[Communicator | None, int] = {}
+        self._sent: dict[tuple[int, int | None, int], int] = {}
+        self._counts = GraphCounts()
+        self._problem: InputError | None = None
+
+    def counts(self) -> GraphCounts:
+        """What was counted; raises InputError for what can't be asked."""
+        if self._problem is not None:
+            raise self._problem
+        for (npu, peer, bytes_), times in self._sent.items():
+            assert peer is not None
+            # Of a trace that all NPUs play, all send to the one that is named.
+            for source in (npu,) if self._each == 1 else range(self._each):
+                if source != peer:
+                    self._counts.messages[source, peer, bytes_] += times
+        self._sent.clear()
+        return self._counts
+
+    def _seen(self, npu: int, nodes: Iterator[GraphNode]) -> Iterator[GraphNode]:
+        """The same nodes; what can't be asked is kept for later, for there may be worse."""
+        duration = self._durations.said if self._replays else self._durations.of
+        replays, compute, count = self._replays, NodeKind.COMPUTE, 0
+        computations = computed_ps = 0
+        for node in nodes:
+            count += 1
+            if self._problem is None:
+                try:
+                    if replays or node.kind is compute:
+                        time_ps = duration(node)
+                        if time_ps:
+                            computations += 1
+                            computed_ps += time_ps
+                    elif node.kind is NodeKind.SEND:
+                        self._count_message(npu, node)
+                    elif node.kind is NodeKind.COLLECTIVE:
+                        self._count_collective(npu, node)
+                except InputError as error:
+                    self._problem = error
+            yield node
+        self._counts.nodes += count * self._each
+        self._counts.computations += computations * self._each
+        if npu == 0:
+            self._counts.npu0_compute_ps = computed_ps
+
+    def _count_message(self, npu: int, node: GraphNode) -> None:
+        sent = npu, node.peer, max(node.bytes or 0, 1)
+        if sent in self._sent:
+            self._sent[sent] += 1
+        elif self._is_told_apart(len(self._sent)):
+            self._requests.message(npu, node)  # raises if there is no such NPU
+            self._sent[sent] = 1
+
+    def _count_collective(self, npu: int, node: GraphNode) -> None:
+        """Each communicator's by the first NPU that has a part in it."""
+        request = self._requests.collective(npu, node)
+        if node.collective is not None and node.collective in self._custom:
+            self._count_custom(npu, node)
+        elif request is not None and self._told_by.setdefault(request.communicator, npu) == npu:
+            key = request_kind(request)
+            if key in self._counts.first or self._is_told_apart(len(self._counts.first)):
+                self._counts.kinds[key] += 1
+                self._counts.first.setdefault(key, request)
+
+    def _count_custom(self, npu: int, node: GraphNode) -> None:
+        """A collective that is itself a graph."""
+        communicator = self._requests.communicator(node.group)
+        if self._told_by.setdefault(communicator, npu) != npu:
+            return
+        assert node.collective is not None
+        found = self._custom[node.collective]
+        ranks = range(self._workload.npus) if communicator is None else communicator.ranks
+        if found.ranks != len(ranks):
+            raise InputError(
+                f"{place(self._workload, npu, node)}: is played by the graphs of {found.source}, which are for "
+                f"{found.ranks} ranks, not for the {len(ranks)} here"
+            )
+        for (source, destination, bytes_), times in found.messages.items():
+            self._counts.messages[ranks[source], ranks[destination], bytes_] += times
+
+    def _is_told_apart(self, kinds: int) -> bool:
+        """Whether there is room for one kind more."""
+        self._counts.whole = self._counts.whole and kinds < MOST_KINDS
+        return kinds < MOST_KINDS

@@ -1,0 +1,146 @@
+"""What the time of one NPU went into, by kind of work, and what it did when, for a journal."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+
+from astra_ns3.config.graph_workload import GraphNode, NodeKind
+from astra_ns3.network.records import Label, LayerTimes, PassTimes
+from astra_ns3.system.journal import Journal
+from astra_ns3.workload.graphs.kinds_of_work import IDLE, PART, group_of_work, kind_of_work
+
+_COMMUNICATION = frozenset((NodeKind.COLLECTIVE, NodeKind.SEND, NodeKind.RECEIVE))
+_NO_COLLECTIVE = -1
+
+
+class WorkSums:
+    """Sums of NPU ``npu``. While its device doesn't compute, time is exposed by what began first of all that goes on.
+
+    ``journal``: where its computing and its waiting are written down.
+    """
+
+    def __init__(self, npu: int, journal: Journal | None = None) -> None:
+        self._npu = npu
+        self._journal = journal
+        self._compute_ps: dict[str, int] = defaultdict(int)
+        self._exposed_ps: dict[str, int] = defaultdict(int)
+        self._comm_ps: dict[str, int] = defaultdict(int)
+        self._groups: dict[str, int] = defaultdict(int)
+        self._running: dict[int, tuple[str, str]] = {}  # kinds and groups of nodes that go on, as they began
+        self._collectives: dict[int, int] = {}  # of those that communicate, the number of what they take part in
+        self._computing = 0
+        self._since_ps = 0
+
+    def takes_part(self, node: GraphNode, collective: int) -> None:
+        """A node that is about to begin takes part in a collective or a message of this number."""
+        self._collectives[node.number] = collective
+
+    def is_made_of_others(self, node: GraphNode) -> None:
+        """A node that is about to begin is a collective played as a graph, whose nodes are written down instead."""
+        self._collectives[node.number] = _NO_COLLECTIVE
+
+    def begun(self, node: GraphNode, time_ps: int) -> None:
+        """A node has begun."""
+        self._book(time_ps)
+        if node.kind is NodeKind.COMPUTE and not node.on_host:
+            self._computing += 1
+            return
+        kind = kind_of_work(node)
+        self._running[node.number] = kind, group_of_work(node.kind, node.group, kind)
+        collective = self._collectives.get(node.number, _NO_COLLECTIVE)
+        if self._journal is not None and collective != _NO_COLLECTIVE:
+            write_post(self._journal, self._npu, node, collective, time_ps)
+
+    def ended(self, node: GraphNode, begin_ps: int, time_ps: int) -> None:
+        """It has ended."""
+        self._book(time_ps)
+        kind = kind_of_work(node)
+        if node.kind is NodeKind.COMPUTE and not node.on_host:
+            self._computing -= 1
+            self._compute_ps[kind] += time_ps - begin_ps
+        self._write_work(node, begin_ps, time_ps)
+        if node.kind is NodeKind.COMPUTE and not node.on_host:
+            return
+        del self._running[node.number]
+        self._collectives.pop(node.number, None)
+        if node.kind in _COMMUNICATION:
+            self._comm_ps[kind] += time_ps - begin_ps
+
+    def layers(self, now_ps: int) -> tuple[LayerTimes, ...]:
+        """A row for each kind of work, computing first; what is exposed just now counts until then.
+
+        Asking changes nothing: who looks at a run, and when, must not show in its records.
+        """
+        none = PassTimes()
+        exposed_ps = dict(self._exposed_ps)
+        for kind, time_ps in self._going_on(now_ps, 0):
+            exposed_ps[kind] = exposed_ps.get(kind, 0) + time_ps
+        return tuple(
+            LayerTimes(
+                name,
+                PassTimes(self._compute_ps.get(name, 0), exposed_ps.get(name, 0), self._comm_ps.get(name, 0)),
+                none,
+                none,
+                0,
+            )
+            for name in dict.fromkeys((*self._compute_ps, *self._comm_ps, *exposed_ps))
+        )
+
+    def exposed_by_group(self, now_ps: int) -> Mapping[str, int]:
+        """What was exposed by exchanges in each group until then, the longest first."""
+        groups = Counter(self._groups)
+        groups.update(dict(self._going_on(now_ps, 1)))
+        return dict(groups.most_common())
+
+    def stopped(self, running: Iterable[tuple[GraphNode, int, int]], time_ps: int) -> None:
+        """Nothing more will happen: what goes on, ``running`` with when each node began, ends in the journal."""
+        self._book(time_ps)
+        for node, begin_ps, _ in running:
+            self._write_work(node, begin_ps, time_ps)
+
+    def _going_on(self, now_ps: int, which: int) -> Iterator[tuple[str, int]]:
+        """The kind (0) or group (1) of what is exposed just now, and for how long."""
+        if now_ps > self._since_ps and not self._computing:
+            yield self._waited_for()[1][which], now_ps - self._since_ps
+
+    def _waited_for(self) -> tuple[int, tuple[str, str]]:
+        """The number, kind and group of the node that began first of all that go on."""
+        return next(iter(self._running.items()), (_NO_COLLECTIVE, (IDLE, IDLE)))
+
+    def _book(self, time_ps: int) -> None:
+        """Time passed until now, and if the device didn't compute it was exposed."""
+        since_ps = self._since_ps
+        if time_ps <= since_ps:
+            return
+        self._since_ps = time_ps
+        if self._computing:
+            return
+        number, (kind, group) = self._waited_for()
+        self._exposed_ps[kind] += time_ps - since_ps
+        self._groups[group] += time_ps - since_ps
+        self._write("wait", kind, self._collectives.get(number, _NO_COLLECTIVE), since_ps, time_ps)
+
+    def _write_work(self, node: GraphNode, begin_ps: int, end_ps: int) -> None:
+        """Write down a node that took time by itself: no collective, no message."""
+        if self._journal is None or node.number in self._collectives:
+            return
+        if node.kind is NodeKind.COMPUTE and not node.on_host:
+            self._write("compute", kind_of_work(node), _NO_COLLECTIVE, begin_ps, end_ps)
+        else:
+            write_work(self._journal, self._npu, node, begin_ps, end_ps)
+
+    def _write(self, word: str, kind: str, collective: int, begin_ps: int, end_ps: int) -> None:
+        if self._journal is not None:
+            self._journal.operation(self._npu, word, Label(0, kind, PART), collective, begin_ps, end_ps)
+
+
+def write_post(journal: Journal, npu: int, node: GraphNode, collective: int, time_ps: int) -> None:
+    """Write down that a node has come to a collective, or to an end of a message."""
+    word = {NodeKind.SEND: "send", NodeKind.RECEIVE: "receive"}.get(node.kind, "issue")
+    journal.operation(npu, word, Label(0, kind_of_work(node), PART), collective, time_ps, time_ps)
+
+
+def write_work(journal: Journal, npu: int, node: GraphNode, begin_ps: int, end_ps: int) -> None:
+    """Write down a node that takes time by itself, which isn't booked as the device's computing."""
+    journal.operation(npu, "work", Label(0, kind_of_work(node), PART), _NO_COLLECTIVE, begin_ps, end_ps)

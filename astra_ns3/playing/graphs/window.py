@@ -1,0 +1,119 @@
+"""The nodes of one NPU that are looked at: read as they are needed, so that a long trace takes little memory.
+
+A node is ready when its parents are finished. A parent that has not been read may come later, so its children wait
+until the trace's end tells that it is missing; a missing parent counts as finished. Where nothing can go on otherwise,
+more is read than the window's size. *Model limit*: what lies behind the window isn't seen, so a node there doesn't go
+first even if the rules would have it so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from astra_ns3.config.graph_workload import GraphNode
+from astra_ns3.errors import InputError
+from astra_ns3.playing.graphs.finished import FinishedNodes
+
+
+class Window:
+    """``nodes``: in the order of the file, named ``source`` in messages; ``size``: how many are held at once."""
+
+    __slots__ = (
+        "_children",
+        "_finished",
+        "_highest",
+        "_low",
+        "_nodes",
+        "_reading",
+        "_several",
+        "_size",
+        "_unread",
+        "ready",
+        "source",
+    )
+
+    def __init__(self, nodes: Iterable[GraphNode], size: int, source: str) -> None:
+        self.ready: list[GraphNode] = []
+        """Nodes that have become ready and that nobody has taken yet."""
+        self._unread = iter(nodes)
+        self._size = size
+        self._low = size // 2
+        self.source = source
+        self._reading = True
+        self._nodes: dict[int, GraphNode] = {}  # read and not finished
+        self._children: dict[int, list[GraphNode]] = {}  # of each that isn't finished
+        self._several: dict[int, int] = {}  # of each that waits for more than one parent, for how many
+        self._finished = FinishedNodes()
+        self._highest = -1
+
+    @property
+    def empty(self) -> bool:
+        """Whether all nodes are finished."""
+        return not self._nodes and not self._reading
+
+    @property
+    def waiting(self) -> list[GraphNode]:
+        """Nodes that were read and aren't ready, in the order of the file."""
+        waiting = {child.number for children in self._children.values() for child in children}
+        return [node for number, node in self._nodes.items() if number in waiting]
+
+    def unfinished_parents(self, node: GraphNode) -> list[int]:
+        """The parents that a node waits for."""
+        return [parent for parent in node.parents if parent not in self._finished]
+
+    def fill(self, *, beyond: bool = False) -> bool:
+        """Read until the window is full, with ``beyond`` half a window more; whether there was anything to read."""
+        if not self._reading:
+            return False
+        most = len(self._nodes) + self._low + 1 if beyond else self._size
+        for node in self._unread:
+            self._take(node)
+            if len(self._nodes) >= most:
+                return True
+        self._reading = False
+        self._release_missing()
+        return True
+
+    def finish(self, number: int) -> None:
+        """A node has ended; its children may be ready now."""
+        del self._nodes[number]
+        self._finished.add(number)
+        children = self._children.pop(number, None)
+        if children is not None:
+            self._release(children)
+        if self._reading and len(self._nodes) <= self._low:
+            self.fill()
+
+    def _take(self, node: GraphNode) -> None:
+        number, left = node.number, 0
+        if number > self._highest:  # as most are, and then it can't have been there
+            self._highest = number
+        elif number in self._nodes or number in self._finished:
+            raise InputError(f"{self.source}: node {number} ('{node.name}') stands there twice")
+        nodes, children = self._nodes, self._children
+        for parent in node.parents:
+            # Most stand in the window themselves, so that is looked at first.
+            if parent in nodes or parent not in self._finished:
+                left += 1
+                if parent in children:
+                    children[parent].append(node)
+                else:
+                    children[parent] = [node]
+        nodes[number] = node
+        if not left:
+            self.ready.append(node)
+        elif left > 1:
+            self._several[number] = left
+
+    def _release(self, children: list[GraphNode]) -> None:
+        for child in children:
+            left = self._several.pop(child.number, 1) - 1
+            if not left:
+                self.ready.append(child)
+            elif left > 1:
+                self._several[child.number] = left
+
+    def _release_missing(self) -> None:
+        """All is read: parents that never came count as finished."""
+        for parent in [parent for parent in self._children if parent not in self._nodes]:
+            self._release(self._children.pop(parent))

@@ -1,0 +1,1 @@
+"""Training loops as programs: their steps, their order, and users' own loops."""

@@ -1,0 +1,41 @@
+"""In what the collectives of SimAI's loops are issued: the communicators of each stage's groups of NPUs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+from astra_ns3.config.workload import ParallelGroup
+from astra_ns3.system.communicator import Communicator
+from astra_ns3.workload.loops.parallel_groups import EXPERT, EXPERT_DATA, ParallelGroups
+
+
+class GroupCommunicators:
+    """Those of ``groups``."""
+
+    def __init__(self, groups: ParallelGroups) -> None:
+        self.groups = groups
+
+    def of(self, group: ParallelGroup, stage: int) -> Communicator | None:
+        """In what a stage's collectives among a group are issued. None: the world."""
+        if group in (EXPERT, EXPERT_DATA) and self.groups.fine != self.groups.dimensions:
+            return self._experts[stage]
+        return self._stages[stage] if self.groups.stages > 1 else None
+
+    @cached_property
+    def _stages(self) -> tuple[Communicator, ...]:
+        return self._communicators("stage", self.groups.dimensions)
+
+    @cached_property
+    def _experts(self) -> tuple[Communicator, ...]:
+        return self._communicators("experts", self.groups.fine)
+
+    def _communicators(self, name: str, dimensions: Sequence[int]) -> tuple[Communicator, ...]:
+        """The NPUs of each stage on a part of a grid."""
+        sizes = tuple(1 if self._is_stage(number) else size for number, size in enumerate(dimensions))
+        stages = range(self.groups.stages)
+        return tuple(Communicator(self.groups.stage(number), f"{name} {number}", sizes) for number in stages)
+
+    def _is_stage(self, dimension: int) -> bool:
+        """Whether a dimension leads from stage to stage."""
+        return not any(dimension in members for members in self.groups.ranges.values())

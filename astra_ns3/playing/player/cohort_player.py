@@ -1,0 +1,218 @@
+"""Plays cohorts: lets them run on, parts them, and puts them together again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, MutableSequence, Sequence
+from functools import partial
+
+from astra_ns3.playing.player.cohort import Cohort, met, shares
+from astra_ns3.playing.player.held import Awaited
+from astra_ns3.playing.player.tape import WrittenWait
+from astra_ns3.playing.programs.operations import Compute, Move, Posting
+from astra_ns3.playing.slowdown.computations import SlowedComputations
+from astra_ns3.system.launch_buffer import LaunchBuffer
+from astra_ns3.system.request import Handle
+
+PostAll = Callable[[Sequence[int], Sequence[int], Posting], list[Handle]]
+
+
+class CohortPlayer:
+    """``players``: the cohort of each NPU, kept up to date. ``places``: of each NPU among those of its role.
+
+    ``post_all(npus, turns, operation)`` posts one on each NPU; ``turns`` has the place in this moment's order of each
+    NPU there is. ``ended(npus)``: so many have come to the end of their program. ``move_ps``: what a move to the next
+    step takes. ``computations``: begins them where something slows them; each cohort is one NPU then.
+    """
+
+    def __init__(
+        self,
+        launches: LaunchBuffer,
+        players: MutableSequence[Cohort],
+        places: Sequence[int],
+        post_all: PostAll,
+        ended: Callable[[int], None],
+        *,
+        move_ps: int = 0,
+        computations: SlowedComputations | None = None,
+    ) -> None:
+        self._launches = launches
+        self._players = players
+        self._places = places
+        self._post_all = post_all
+        self._ended = ended
+        self._move_ps = move_ps
+        self._computations = computations
+        self._ready: list[Cohort] = []  # some of whose NPUs may go on
+        self._waking: set[int] = set()  # these NPUs
+        self._turns = [0] * len(players)
+
+    def start(self) -> None:
+        """Put every cohort's start on the network's list of events."""
+        for cohort in dict.fromkeys(self._players):
+            self._launches.call_later(cohort.npus[0], 0, partial(self._computed, cohort))
+
+    def handle_done(self, handle: Handle, time_ps: int) -> None:
+        """What one NPU has posted is done.
+
+        An NPU apart goes on at once if it waited for that; others do with :meth:`go_on`.
+        """
+        handle.done = True
+        joint, npu = handle.joint, handle.npu
+        cohort = self._players[npu]
+        if cohort.account is not None:
+            cohort.account.handle_done(handle, time_ps)
+        if joint is None:
+            return
+        joint.left -= 1
+        held = cohort.held
+        if not isinstance(held, Awaited) or joint not in held.joints:
+            return
+        self._turns[npu] = self._launches.place
+        if cohort.apart:
+            self._resume(cohort, time_ps)
+            return
+        if not cohort.ready:
+            self._ready.append(cohort)
+        cohort.ready.append(npu)
+        self._waking.add(npu)
+
+    def phases_done(
+        self,
+        npus: Sequence[int],
+        instances: Sequence[int],
+        time_ps: int,
+        phase_done: Callable[[int, int, int], None],
+    ) -> None:
+        """Several phases are done at one moment, in this order; ``phase_done`` is called for each."""
+        launches, waking = self._launches, self._waking
+        launches.keep()
+        for place, npu in enumerate(npus):
+            if npu in waking:
+                self.go_on(time_ps)  # it does so before it hears of another phase
+            launches.place = place
+            phase_done(npu, instances[place], time_ps)
+        self.go_on(time_ps)
+        launches.hand_over()
+
+    def go_on(self, time_ps: int) -> None:
+        """Let whoever waits no longer run on: whole cohorts, or parts of them; together who comes to the same place."""
+        if not self._ready:
+            return
+        free = [self._no_longer_waiting(cohort) for cohort in self._ready]
+        self._ready.clear()
+        self._waking.clear()
+        for cohort in free:
+            cohort.release(time_ps)
+        begin = 0
+        for end in range(1, len(free) + 1):
+            if end == len(free) or not free[begin].meets(free[end]):
+                together = met(free[begin:end])
+                if end - begin > 1:
+                    self._plays(together)
+                self._run(together, time_ps)
+                begin = end
+
+    def _no_longer_waiting(self, cohort: Cohort) -> Cohort:
+        ready, cohort.ready = cohort.ready, []
+        if len(ready) == len(cohort.npus):
+            cohort.npus = ready
+            return cohort
+        others = cohort.without(ready)
+        # Where one comes alone, the others mostly do, too.
+        return self._split(cohort, [ready, *([[npu] for npu in others] if len(ready) == 1 else [others])])[0]
+
+    def _plays(self, cohort: Cohort) -> None:
+        for npu in cohort.npus:
+            self._players[npu] = cohort
+
+    def _split(self, cohort: Cohort, groups: Sequence[list[int]]) -> list[Cohort]:
+        if len(groups) == 1:
+            return [cohort]
+        parts = cohort.split(groups)
+        for part in parts:
+            self._plays(part)
+        return parts
+
+    def _resume(self, cohort: Cohort, time_ps: int) -> None:
+        cohort.release(time_ps)
+        self._run(cohort, time_ps)
+
+    def _computed(self, cohort: Cohort, time_ps: int) -> None:
+        """From the network: a cohort begins, or has computed."""
+        if len(cohort.npus) == 1:
+            self._resume(cohort, time_ps)
+            return
+        for turn, npu in enumerate(cohort.npus):
+            self._turns[npu] = turn
+        self._launches.keep()
+        self._resume(cohort, time_ps)
+        self._launches.hand_over()
+
+    def _run(self, cohort: Cohort, time_ps: int) -> None:
+        """Let a cohort run to its next computation, or to what isn't done on all its NPUs."""
+        place, posted, account = cohort.place, cohort.posted, cohort.account
+        while (operation := place.read()) is not None:
+            if isinstance(operation, Compute):
+                if account is not None:
+                    account.reached(operation.label)
+                if operation.time_ps:
+                    self._compute(cohort, operation, time_ps)
+                    return
+            elif isinstance(operation, WrittenWait):
+                if self._waits(cohort, operation, time_ps):
+                    return
+            elif isinstance(operation, Move):
+                if self._move_ps:
+                    cohort.hold(operation, time_ps)
+                    self._launches.call_later(cohort.npus[0], self._move_ps, partial(self._computed, cohort))
+                    return
+            else:
+                joint = place.post(self._post_all(cohort.npus, self._turns, operation))
+                posted[joint.number] = joint
+                if account is not None:
+                    account.posted(operation, joint.handles[0], time_ps)
+        cohort.finish_ps = time_ps
+        self._ended(len(cohort.npus))
+
+    def _waits(self, cohort: Cohort, wait: WrittenWait, time_ps: int) -> bool:
+        """Return whether a cohort can't go on; those of its NPUs that can have done so."""
+        posted = cohort.posted
+        joints = tuple([posted[number] for number in wait.posted if number in posted])
+        if joints and cohort.account is not None:
+            cohort.account.waits_for(joints[0].handles[0])
+        # What isn't there any more has been waited for.
+        waits = len(joints) == len(wait.posted) and 0 not in [joint.left for joint in joints]
+        if waits:
+            first = cohort.finished(joints)
+            others = cohort.without(first) if first else cohort.npus
+            if first and others:
+                cohort.place.read_again()
+                for part in self._split(cohort, [first, others]):
+                    self._run(part, time_ps)
+                return True
+            waits = bool(others)
+        if len(wait.posted) == 1:
+            posted.pop(wait.posted[0], None)
+        if waits:
+            cohort.hold(Awaited(joints, wait.tail), time_ps)
+        return waits
+
+    def _compute(self, cohort: Cohort, operation: Compute, time_ps: int) -> None:
+        if operation.times_ps is None:
+            self._begin(cohort, operation, operation.time_ps, time_ps)
+            return
+        runs = shares(cohort.npus, [operation.times_ps[self._places[npu]] for npu in cohort.npus])
+        parts = self._split(cohort, [npus for _, npus in runs])
+        for (took_ps, _), part in zip(runs, parts, strict=True):
+            self._begin(part, operation, took_ps, time_ps)
+
+    def _begin(self, cohort: Cohort, operation: Compute, took_ps: int, time_ps: int) -> None:
+        """Compute for ``took_ps``, or longer if something slows that."""
+        cohort.hold(operation, time_ps)
+        npu, computed = cohort.npus[0], partial(self._computed, cohort)
+        if self._computations is None:
+            self._launches.place = self._turns[npu]
+            self._launches.call_later(npu, took_ps, computed)
+        else:
+            memory_ps = operation.memory_ps * took_ps // operation.time_ps
+            self._computations.begin(npu, took_ps, computed, memory_ps=memory_ps)

@@ -1,0 +1,101 @@
+"""The programs of all NPUs, one for each role: what a driver plays, and what is found out before it does."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from functools import cached_property
+
+from astra_ns3.config.workload import PassKind
+from astra_ns3.network.records import Label
+from astra_ns3.playing.programs.operations import Program
+from astra_ns3.playing.programs.roles import Role
+from astra_ns3.system.groups import Grid
+from astra_ns3.workload.grids.grid_cut import GridCut
+
+
+class RolePrograms(ABC):
+    """``passes`` passes of a workload on all NPUs. Frozen; InputError is raised by whatever finds what can't be."""
+
+    passes: int
+    dimensions: tuple[int, ...]
+    """NPUs along each of the network's, before a cut."""
+
+    @property
+    @abstractmethod
+    def source(self) -> str:
+        """The file it came from."""
+
+    @property
+    @abstractmethod
+    def layer_names(self) -> tuple[str, ...]:
+        """What a label's number of a layer stands for."""
+
+    @property
+    def steps(self) -> int:
+        """In how many steps NPU 0's progress in a pass is told: each layer's forward and backward pass."""
+        return 2 * len(self.layer_names)
+
+    def step_of(self, label: Label) -> int:
+        """How many of these steps come before what NPU 0 computes under a label."""
+        if not isinstance(label.layer, int):
+            return 0
+        return label.layer if label.part == PassKind.FORWARD else self.steps - 1 - label.layer
+
+    def stands_with(self, layer: int | str) -> Mapping[str, PassKind]:
+        """Which of a layer's parts that are no passes stand in a pass's columns of ASTRA-sim's tables."""
+        return {}
+
+    @property
+    def updates_ps(self) -> tuple[int, ...]:
+        """What passes after each layer's collectives before they count as done."""
+        return (0,) * len(self.layer_names)
+
+    @property
+    def reactive(self) -> bool:
+        """Whether what is issued may depend on time, so that nothing can be said of it before."""
+        return False
+
+    @property
+    def passes_alike(self) -> bool:
+        """Whether what the second pass does, all later ones do."""
+        return True
+
+    @property
+    def written_down(self) -> bool:
+        """Whether a program may be run once for all NPUs of its role: it never asks what is done by now."""
+        return not self.reactive
+
+    @property
+    @abstractmethod
+    def cut(self) -> GridCut:
+        """The network's dimensions as the programs see them."""
+
+    @cached_property
+    def grid(self) -> Grid:
+        """The NPUs, after a cut."""
+        return Grid(self.cut.dimensions)
+
+    @property
+    @abstractmethod
+    def roles(self) -> tuple[Role, ...]:
+        """Every role, in an order of their own; each NPU has one."""
+
+    @cached_property
+    def role_of(self) -> list[Role]:
+        """The role of each NPU."""
+        held = {npu: role for role in self.roles for npu in role.ranks}
+        return [held[npu] for npu in range(self.grid.npus)]
+
+    @cached_property
+    def roles_by_name(self) -> dict[str, Role]:
+        """Every role by its name."""
+        return {role.name: role for role in self.roles}
+
+    @abstractmethod
+    def scaled(self, comm_scale: float, compute_scale: float) -> RolePrograms:
+        """Every size times ``comm_scale``, every compute time times ``compute_scale``."""
+
+    @abstractmethod
+    def program(self, role: Role, passes: int | None = None) -> Program:
+        """A new run through the program of a role, in so many passes (None: all)."""

@@ -1,0 +1,1 @@
+"""Computations that something slows down: stragglers, jitter, collectives that run beside them."""

@@ -1,0 +1,164 @@
+"""Computations of NPUs that something slows down: begun by a driver, ended by the network's events.
+
+While chunks of collectives run on an NPU its computations go on at a lower speed. Whenever the first begins or the last
+ends, what is left of each computation is worked out anew, exactly: nothing is sampled.
+
+Model limits: a chunk counts from when the NPU starts it to when the NPU has done its part, waiting for others included,
+as the kernel of a communication library holds its processors; messages between two NPUs take nothing. Computations slow
+down, but communication doesn't.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable
+from fractions import Fraction
+from functools import partial
+
+from astra_ns3.config.compute_slowdown import CommunicationShares, ComputeSlowdown
+from astra_ns3.errors import InputError
+from astra_ns3.network.api import NetworkBackend
+from astra_ns3.playing.slowdown.jitter import JitterFactors
+from astra_ns3.playing.slowdown.pace import UNCHANGED, Pace, Span
+from astra_ns3.system.layer import ChunkWatcher
+from astra_ns3.units import LARGEST_INTEGER
+
+Resume = Callable[[int], None]
+
+
+class _Running:
+    """A computation that goes on; ``due_ps``: the event that will look whether it has ended."""
+
+    __slots__ = ("due_ps", "end_ps", "left_ps", "over", "resume", "since_ps", "stretch")
+
+    def __init__(self, left_ps: int | Fraction, since_ps: int, stretch: Fraction, resume: Resume) -> None:
+        self.left_ps = left_ps
+        self.since_ps = since_ps
+        self.stretch = stretch
+        """Its factor while collectives run."""
+        self.resume = resume
+        self.end_ps = 0
+        self.due_ps = 0
+        self.over = False
+
+
+class SlowedComputations:
+    """``slowdown`` names no NPU that the network hasn't; ``seed``: of the run."""
+
+    def __init__(self, network: NetworkBackend, slowdown: ComputeSlowdown, seed: int) -> None:
+        self._network = network
+        self._paces = _paces(slowdown, network.npus)
+        self._jitter = None if slowdown.jitter is None else JitterFactors(slowdown.jitter, seed)
+        self._shares = slowdown.communication
+        self._stretches = None if self._shares is None else _stretches(self._shares)
+        self._begun = [0] * network.npus
+        self._chunks = [0] * network.npus
+        self._running: defaultdict[int, list[_Running]] = defaultdict(list)
+
+    def begin(
+        self, npu: int, planned_ps: int, resume: Resume, *, memory_ps: int = 0, number: int | None = None
+    ) -> None:
+        """Compute what takes ``planned_ps`` by itself, then ``resume(time_ps)``.
+
+        ``memory_ps``: what of it memory limits. ``number``: of the computation on its NPU (None: one more than that of
+        the one before).
+        """
+        if number is None:
+            number = self._begun[npu]
+            self._begun[npu] += 1
+        work_ps: int | Fraction = planned_ps
+        if self._jitter is not None:
+            work_ps *= self._jitter.factor(npu, number)
+        now_ps = self._network.now_ps()
+        if self._shares is None:
+            self._network.call_later(npu, self._end_ps(npu, now_ps, work_ps, UNCHANGED) - now_ps, resume)
+            return
+        running = _Running(work_ps, now_ps, self._stretch(planned_ps, memory_ps), resume)
+        self._running[npu].append(running)
+        self._plan(npu, running, now_ps)
+
+    def _stretch(self, planned_ps: int, memory_ps: int) -> Fraction:
+        """How much longer a computation takes while collectives run: each of its parts has less of what limits it."""
+        assert self._stretches is not None
+        of_processors, of_memory = self._stretches
+        if not memory_ps:
+            return of_processors
+        memory = Fraction(min(memory_ps, planned_ps), planned_ps)
+        return (1 - memory) * of_processors + memory * of_memory
+
+    def started(self, npu: int, time_ps: int) -> None:
+        """A chunk of a collective begins on an NPU."""
+        self._chunks[npu] += 1
+        if self._chunks[npu] == 1:
+            self._change(npu, time_ps, collectives_ran=False)
+
+    def finished(self, npu: int, time_ps: int) -> None:
+        """An NPU has done its part of a chunk's phase."""
+        self._chunks[npu] -= 1
+        if not self._chunks[npu]:
+            self._change(npu, time_ps, collectives_ran=True)
+
+    def _change(self, npu: int, time_ps: int, *, collectives_ran: bool) -> None:
+        """Collectives begin or stop to run: whatever is computed goes on at another speed."""
+        for running in self._running[npu]:
+            stretch = running.stretch if collectives_ran else UNCHANGED
+            running.left_ps -= self._paces[npu].work_ps(running.since_ps, time_ps, stretch)
+            running.since_ps = time_ps
+            self._plan(npu, running, time_ps)
+
+    def _plan(self, npu: int, running: _Running, now_ps: int) -> None:
+        """Work out when a computation ends, and see that an event comes by then."""
+        stretch = running.stretch if self._chunks[npu] else UNCHANGED
+        # What is done within a picosecond that has been rounded up may be a little more than there was.
+        running.end_ps = self._end_ps(npu, now_ps, max(running.left_ps, 0), stretch)
+        if running.due_ps <= now_ps or running.end_ps < running.due_ps:
+            self._look_at_end(npu, running, now_ps)
+
+    def _end_ps(self, npu: int, now_ps: int, work_ps: int | Fraction, stretch: Fraction) -> int:
+        end_ps = self._paces[npu].end_ps(now_ps, work_ps, stretch)
+        if end_ps > LARGEST_INTEGER:
+            raise InputError(
+                f"a slowed computation of NPU {npu} would end at {end_ps} ps, expected by {LARGEST_INTEGER} ps"
+            )
+        return end_ps
+
+    def _look_at_end(self, npu: int, running: _Running, now_ps: int) -> None:
+        running.due_ps = running.end_ps
+        self._network.call_later(npu, running.end_ps - now_ps, partial(self._look, npu, running))
+
+    def _look(self, npu: int, running: _Running, time_ps: int) -> None:
+        """End a computation, unless it has been slowed since this event was planned."""
+        if running.over:
+            return
+        if time_ps >= running.end_ps:
+            running.over = True
+            self._running[npu].remove(running)
+            running.resume(time_ps)
+        elif time_ps == running.due_ps:
+            self._look_at_end(npu, running, time_ps)
+
+
+def slowed_by(
+    slowdown: ComputeSlowdown | None, network: NetworkBackend, seed: int
+) -> tuple[SlowedComputations | None, ChunkWatcher | None]:
+    """What begins computations, None if nothing slows them; and who has to hear of chunks, None if nobody does."""
+    if slowdown is None:
+        return None, None
+    computations = SlowedComputations(network, slowdown, seed)
+    return computations, None if slowdown.communication is None else computations
+
+
+def _paces(slowdown: ComputeSlowdown, npus: int) -> list[Pace]:
+    """Of each NPU; those with the same spans share one."""
+    spans: list[list[Span]] = [[] for _ in range(npus)]
+    for straggler in slowdown.stragglers:
+        span = Span(straggler.from_ps, straggler.until_ps, Fraction(str(straggler.factor)))
+        for npu in range(npus) if straggler.npus is None else straggler.npus:
+            spans[npu].append(span)
+    known = {key: Pace(key) for key in {tuple(each) for each in spans}}
+    return [known[tuple(each)] for each in spans]
+
+
+def _stretches(shares: CommunicationShares) -> tuple[Fraction, Fraction]:
+    """How much longer what processors limit, and what memory limits, takes while collectives run."""
+    return 1 / (1 - Fraction(str(shares.processors))), 1 / (1 - Fraction(str(shares.memory_bandwidth)))

@@ -1,0 +1,248 @@
+"""An NPU's run through its stage's script: the generator that a driver plays."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Generator, Sequence
+
+from astra_ns3.config.workload import PassKind
+from astra_ns3.network.records import Label
+from astra_ns3.playing.programs.operations import Operation, Posting, Program, Receive, Send, Wait
+from astra_ns3.playing.training.sharding import Bucket
+from astra_ns3.playing.training.stage_script import BlockScript, PlannedWork, StageScript
+from astra_ns3.playing.training.step_maker import Computing, Exchanging, Step, Turning
+from astra_ns3.system.communicator import Communicator
+from astra_ns3.system.policies import HIGHEST_PRIORITY
+from astra_ns3.system.request import Handle
+from astra_ns3.workload.training.schedules import Work, WorkKind
+
+PIPELINE = "pipeline"
+"""What messages between stages are called in the place of a layer."""
+OPTIMIZER = "optimizer"
+"""What the update is called in the place of a layer."""
+SUMMED = "own tokens"
+"""What gradients that tensor groups add up, for each NPU used the weights for its own tokens, are called there."""
+TIED = "tied embedding"
+"""What the gradient that the first and the last stage share is called in the place of a layer."""
+ACTIVATION, GRADIENT, WEIGHTS, AGAIN, UPDATE = "activation", "gradient", "weights", "recompute", "update"
+
+_NOW = "HIGHEST"
+"""The policy of what the block that is computed waits for."""
+_WEIGHTS_PRIORITY = HIGHEST_PRIORITY * 2 // 5
+"""That of weights is below this; and below HIGHEST in a graph of the run, too (``playing/converting/unrolled.py``)."""
+
+FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT = PassKind.FORWARD, PassKind.INPUT_GRADIENT, PassKind.WEIGHT_GRADIENT
+
+Posted = Generator[Operation, "Handle | None", Handle]
+
+
+class StageRun:
+    """One run: what is waited for, and where.
+
+    * a layer's exchanges before the next step, or before the end of its backward pass (of the gradient of its input, if
+      the schedule does that of its weights apart);
+    * what the neighbour sends before the pass that needs it; that what was sent has left, before the update;
+    * all gradients before the update, then those that tensor groups add up, then those of a tied embedding;
+    * weights that others updated before the first forward pass that needs them, or, without overlap, before it begins.
+
+    What is needed first goes first in a queue: a block's own exchanges, then weights in the order of blocks to come.
+    Gradients, for which nothing waits before the end, go behind them, in the order of the system's policy.
+    """
+
+    def __init__(self, script: StageScript) -> None:
+        self._script = script
+        self._sent: list[Handle] = []
+        self._reducing: list[Handle] = []
+        self._late: list[tuple[int, Bucket]] = []
+        self._weights: dict[int, list[Handle]] = {}
+        self._ahead: deque[list[Handle]] = deque()
+        self._asked = 0
+        self._used = 0
+        self._next_weights = _WEIGHTS_PRIORITY
+
+    def program(self, passes: int) -> Program:
+        """So many iterations."""
+        for number in range(passes):
+            self._asked = self._used = 0
+            for planned in self._script.order:
+                yield from self._work(number, planned)
+            yield from self._finish(number)
+        for handles in self._weights.values():
+            for handle in handles:
+                yield Wait(handle, tail=True)
+
+    def _work(self, number: int, planned: PlannedWork) -> Program:
+        work = planned.work
+        if work.kind is WorkKind.WEIGHT:
+            yield from self._weight_gradients(number, planned)
+            return
+        forward = work.kind is WorkKind.FORWARD
+        yield from self._receive(number, work, forward=forward)
+        if forward:
+            yield from self._forward(number, planned)
+        else:
+            yield from self._backward(number, planned)
+        yield from self._send(number, work, forward=forward)
+
+    def _forward(self, number: int, planned: PlannedWork) -> Program:
+        batch = planned.work.micro_batch
+        for block in self._script.chunks[planned.work.chunk]:
+            for handle in self._weights.pop(block.layer, ()):
+                yield Wait(handle)
+            if planned.gathers:
+                yield from self._gather(number, block)
+            left: list[Handle] = []
+            yield from self._play(block.forward, Label(number, block.layer, FORWARD, batch), left)
+            yield from wait(left)
+
+    def _backward(self, number: int, planned: PlannedWork) -> Program:
+        kind, chunk, batch = planned.work
+        for block in reversed(self._script.chunks[chunk]):
+            if planned.gathers:
+                yield from self._gather(number, block)
+            left: list[Handle] = []
+            if block.again:
+                yield from self._play(block.again, Label(number, block.layer, AGAIN, batch), left)
+                yield from wait(left)
+            yield from self._play(block.input_gradient, Label(number, block.layer, INPUT_GRADIENT, batch), left)
+            if kind is WorkKind.BACKWARD:
+                yield from self._play(block.weight_gradient, Label(number, block.layer, WEIGHT_GRADIENT, batch), left)
+            yield from wait(left)
+            if planned.reduces:
+                yield from self._reduce(number, block, batch)
+
+    def _weight_gradients(self, number: int, planned: PlannedWork) -> Program:
+        batch = planned.work.micro_batch
+        for block in reversed(self._script.chunks[planned.work.chunk]):
+            left: list[Handle] = []
+            yield from self._play(block.weight_gradient, Label(number, block.layer, WEIGHT_GRADIENT, batch), left)
+            yield from wait(left)
+            if planned.reduces:
+                yield from self._reduce(number, block, batch)
+
+    def _play(self, steps: Sequence[Step], label: Label, left: list[Handle]) -> Program:
+        """Steps; ``left``: gets what nothing has waited for."""
+        for step in steps:
+            if isinstance(step, Computing):
+                yield step.operation(label)
+            elif isinstance(step, Exchanging):
+                handle = yield from post(step.operation(label, _NOW))
+                if step.waited:
+                    yield Wait(handle)
+                else:
+                    left.append(handle)
+            else:
+                yield from _turn(step, label)
+
+    def _gather(self, number: int, block: BlockScript) -> Program:
+        """Have a block's weights, and ask for those of blocks to come."""
+        if not block.gathers:
+            return
+        uses = self._script.uses
+        self._used += 1
+        while self._asked < min(self._used + self._script.sharding.prefetch, len(uses)):
+            use = uses[self._asked]
+            self._asked += 1
+            handles = []
+            for gather in use.gathers:
+                label = Label(number, use.layer, WEIGHTS, use.micro_batch)
+                handles.append((yield from self._gather_weights(gather, label)))
+            self._ahead.append(handles)
+        yield from wait(self._ahead.popleft())
+
+    def _gather_weights(self, gather: Exchanging, label: Label) -> Posted:
+        """They are gathered in the order in which they are needed, before all that are asked for later."""
+        self._next_weights -= 1
+        return (yield from post(gather.operation(label, self._next_weights)))
+
+    def _reduce(self, number: int, block: BlockScript, batch: int) -> Program:
+        """Gradients of full buckets go, at once or at the end."""
+        for bucket in block.buckets:
+            if self._script.sharding.overlap:
+                yield from self._hand_in(Label(number, block.layer, GRADIENT, batch), bucket)
+            else:
+                self._late.append((block.layer, bucket))
+
+    def _hand_in(self, label: Label, bucket: Bucket) -> Program:
+        """The gradients of a bucket go."""
+        assert bucket.reduce is not None
+        self._reducing.append((yield from post(bucket.reduce.operation(label))))
+
+    def _finish(self, number: int) -> Program:
+        """After the last micro-batch: gradients, the update, and weights for others."""
+        script = self._script
+        for layer, bucket in self._late:
+            yield from self._hand_in(Label(number, layer, GRADIENT), bucket)
+        self._late.clear()
+        yield from wait(self._sent)
+        yield from wait(self._reducing)
+        if script.summed is not None:
+            yield Wait((yield from post(script.summed.operation(Label(number, SUMMED, GRADIENT), _NOW))))
+        if script.tied is not None:
+            yield Wait((yield from post(script.tied.operation(Label(number, TIED, GRADIENT), _NOW))))
+        if script.update is not None:
+            yield script.update.operation(Label(number, OPTIMIZER, UPDATE))
+        for chunk in script.chunks:
+            for block in chunk:
+                yield from self._hand_out(number, block)
+
+    def _hand_out(self, number: int, block: BlockScript) -> Program:
+        """The weights that an NPU has updated go to the others."""
+        for bucket in block.buckets:
+            if bucket.gather is not None:
+                label = Label(number, block.layer, WEIGHTS)
+                handle = yield from self._gather_weights(bucket.gather, label)
+                self._weights.setdefault(block.layer, []).append(handle)
+        if not self._script.sharding.overlap:
+            yield from wait(self._weights.pop(block.layer, []))
+
+    def _receive(self, number: int, work: Work, *, forward: bool) -> Program:
+        """Wait for what a pass needs of the neighbour."""
+        source = self._neighbour(work.chunk, before=forward)
+        if source is not None:
+            word = ACTIVATION if forward else GRADIENT
+            label = Label(number, PIPELINE, word, work.micro_batch)
+            yield Wait((yield from post(Receive(source, self._script.boundary_bytes, (word, work.chunk), label))))
+
+    def _send(self, number: int, work: Work, *, forward: bool) -> Program:
+        """Send what the neighbour needs, and go on."""
+        to = self._neighbour(work.chunk, before=not forward)
+        if to is not None:
+            script = self._script
+            word = ACTIVATION if forward else GRADIENT
+            tag = word, script.next_part(work.chunk) if forward else script.part_before(work.chunk)
+            label = Label(number, PIPELINE, word, work.micro_batch)
+            self._sent.append((yield from post(Send(to, script.boundary_bytes, tag, label))))
+
+    def _neighbour(self, chunk: int, *, before: bool) -> Communicator | None:
+        """Who has the part of the model before or after one of ours, None if nobody else has."""
+        script = self._script
+        if before:
+            return None if script.is_first and chunk == 0 else script.before
+        return None if script.is_last and chunk == len(script.chunks) - 1 else script.after
+
+
+def _turn(step: Turning, label: Label) -> Program:
+    for turn in range(step.turns):
+        handles = []
+        bytes = step.home_bytes + (step.bytes if turn < step.turns - 1 else 0)
+        if bytes:
+            handles.append((yield from post(Send(step.next, bytes, step.tag, label))))
+            handles.append((yield from post(Receive(step.before, bytes, step.tag, label))))
+        yield step.computing.operation(label)
+        for handle in handles:
+            yield Wait(handle)
+
+
+def post(operation: Posting) -> Posted:
+    """Post something, and give its handle."""
+    handle = yield operation
+    assert handle is not None
+    return handle
+
+
+def wait(handles: list[Handle]) -> Program:
+    """Wait for all, and forget them."""
+    for handle in handles:
+        yield Wait(handle)
+    handles.clear()

@@ -1,0 +1,156 @@
+"""What the NPUs of a stage do in an iteration, worked out once for all of them and for all iterations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
+
+from astra_ns3.config.core.collective_kind import CollectiveKind
+from astra_ns3.config.training_plan import Block, Group, TrainingPlan
+from astra_ns3.errors import InputError
+from astra_ns3.playing.programs.roles import Role
+from astra_ns3.playing.training.places import Among
+from astra_ns3.playing.training.sharding import Bucket, Shards
+from astra_ns3.playing.training.step_maker import Computing, Exchanging, Step
+from astra_ns3.workload.training.schedules import Position, Work, WorkKind, order_of
+
+
+@dataclass(frozen=True)
+class BlockScript:
+    """A block's passes. ``layer``: its number in the model; ``buckets``: what goes when its gradient is there;
+    ``gathers``: of its weights, before a use."""
+
+    layer: int
+    forward: tuple[Step, ...]
+    again: tuple[Step, ...]
+    input_gradient: tuple[Step, ...]
+    weight_gradient: tuple[Step, ...]
+    buckets: tuple[Bucket, ...]
+    gathers: tuple[Exchanging, ...]
+
+
+@dataclass(frozen=True)
+class PlannedWork:
+    """``gathers``: whether weights are gathered for it; ``reduces``: whether gradients go after it."""
+
+    work: Work
+    gathers: bool
+    reduces: bool
+
+
+@dataclass(frozen=True)
+class Use:
+    """Weights of a layer that are needed for a micro-batch, and what brings them."""
+
+    layer: int
+    micro_batch: int
+    gathers: tuple[Exchanging, ...]
+
+
+class StageScript:
+    """``stage``: its number; ``roles``: of all stages; ``ends``: the first and the last, if there are two.
+
+    ``shards``: who has which weights and how they are sent. Raises InputError if the plan doesn't fit.
+    """
+
+    def __init__(
+        self, plan: TrainingPlan, stage: int, roles: Sequence[Role], shards: Shards, ends: Among | None = None
+    ) -> None:
+        if len(roles) > 1 and plan.boundary_bytes < 1:
+            raise InputError(f"{plan.source}: stages send each other {plan.boundary_bytes} bytes, expected at least 1")
+        self._plan = plan
+        self._maker = shards.maker
+        self._shards = shards
+        self.stage = stage
+        self.sharding = plan.sharding
+        self.boundary_bytes = plan.boundary_bytes
+        self.before = roles[stage - 1].communicator if len(roles) > 1 else None
+        self.after = roles[(stage + 1) % len(roles)].communicator if len(roles) > 1 else None
+        self.is_first, self.is_last = stage == 0, stage == len(roles) - 1
+        self.tied = self._tied(ends, is_end=self.is_first or self.is_last)
+        at = Position(stage, plan.degrees.pipeline, plan.virtual_stages, plan.micro_batches)
+        self._order = order_of(plan.schedule, at, plan.source)
+
+    @cached_property
+    def chunks(self) -> tuple[tuple[BlockScript, ...], ...]:
+        """The stage's parts of the model."""
+        plan = self._plan
+        begins = [0, *accumulate(map(len, plan.chunks))]
+        numbers = range(self.stage, len(plan.chunks), plan.degrees.pipeline)
+        return tuple(self._chunk(plan.chunks[number], begins[number]) for number in numbers)
+
+    @cached_property
+    def update(self) -> Computing | None:
+        """Of the stage's weights; None if it has none."""
+        update = self._shards.update([block for chunk in self._plan.stage(self.stage) for block in chunk])
+        return self._maker.computing(update) if update.bytes else None
+
+    @cached_property
+    def summed(self) -> Exchanging | None:
+        """The sum over tensor groups of gradients of what each NPU has for its own tokens; None if nothing is.
+
+        One at the end of the backward pass, of all that the stage has, as Megatron-LM does (``finalize_model_grads``).
+        """
+        parameters = sum(block.summed_parameters for chunk in self._plan.stage(self.stage) for block in chunk)
+        bytes = self._shards.summed_bytes(parameters)
+        return self._maker.exchange(CollectiveKind.ALL_REDUCE, Group.TENSOR, bytes)
+
+    def next_part(self, chunk: int) -> int:
+        """Which of its stage's parts the one is that comes after one of ours."""
+        return chunk + self.is_last
+
+    def part_before(self, chunk: int) -> int:
+        """Which of its stage's parts the one is that comes before one of ours."""
+        return chunk - self.is_first
+
+    @cached_property
+    def order(self) -> tuple[PlannedWork, ...]:
+        """An iteration."""
+        ends = {work.chunk: number for number, work in enumerate(self._order) if _makes_gradients(work)}
+        held = [0] * len(self.chunks)
+        planned = []
+        for number, work in enumerate(self._order):
+            uses = work.kind is not WorkKind.WEIGHT
+            gathers = uses and not (self.sharding.keeps_gathered and held[work.chunk])
+            held[work.chunk] += {WorkKind.FORWARD: 1, WorkKind.WEIGHT: 0}.get(work.kind, -1)
+            each = self.sharding.stage >= 2
+            planned.append(PlannedWork(work, gathers, _makes_gradients(work) and (each or ends[work.chunk] == number)))
+        return tuple(planned)
+
+    @cached_property
+    def uses(self) -> tuple[Use, ...]:
+        """Of weights that have to be gathered, in an iteration, in order."""
+        found = []
+        for planned in self.order:
+            kind, chunk, batch = planned.work
+            blocks = self.chunks[chunk] if kind is WorkKind.FORWARD else self.chunks[chunk][::-1]
+            if planned.gathers:
+                found += [Use(block.layer, batch, block.gathers) for block in blocks if block.gathers]
+        return tuple(found)
+
+    def _chunk(self, blocks: tuple[Block, ...], begin: int) -> tuple[BlockScript, ...]:
+        of, buckets = self._maker.of, self._shards.buckets(blocks)
+        return tuple(
+            BlockScript(
+                begin + number,
+                of(block.forward),
+                of(block.again),
+                of(block.input_gradient),
+                of(block.weight_gradient),
+                tuple(bucket for bucket in buckets if bucket.block == number),
+                self._shards.gathers(block),
+            )
+            for number, block in enumerate(blocks)
+        )
+
+    def _tied(self, ends: Among | None, *, is_end: bool) -> Exchanging | None:
+        """The exchange of the gradient of the embedding that the first and the last stage have."""
+        if ends is None or not is_end or not self._plan.tied_parameters:
+            return None
+        return Exchanging(CollectiveKind.ALL_REDUCE, self._shards.tied_bytes(self._plan.tied_parameters), ends)
+
+
+def _makes_gradients(work: Work) -> bool:
+    return work.kind in (WorkKind.BACKWARD, WorkKind.WEIGHT)

@@ -1,0 +1,1 @@
+"""Figures as plain data, and what draws them: matplotlib for files, plotly.js for pages."""

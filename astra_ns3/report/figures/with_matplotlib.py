@@ -1,0 +1,373 @@
+"""Draws figures with matplotlib, for files. The one place that knows whether matplotlib is there."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from textwrap import fill
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from astra_ns3.errors import InputError
+from astra_ns3.report.figures.figure import (
+    Axis,
+    Band,
+    Bars,
+    Cells,
+    Curve,
+    Figure,
+    Heat,
+    Panel,
+    Rule,
+    Series,
+    Spans,
+    Whiskers,
+    Words,
+)
+from astra_ns3.report.figures.style import GREY
+from astra_ns3.report.saving_figure import save_figure
+from astra_ns3.units import format_bytes
+
+if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Drawing
+    from matplotlib.table import Table
+
+SUFFIXES = (".png", ".svg", ".pdf")
+HEAT_MAP = "cividis"
+HATCH = "//////"
+DOTS_PER_INCH = 300
+_DASHES = ("-", "--", ":", "-.")
+_MARKS = "osD^vP*Xx"
+_SMALL = 6
+_FEW_NAMES = 20
+_NARROW = 300
+"""A logarithmic axis whose last number is at most so many times its first has values at 1, 2, 5, 10, ..."""
+_LINE_LETTERS = 150
+_LONG_LABELS = 44
+"""Letters of all names on the x-axis of a panel of full width, beyond which they are turned."""
+_TITLE_LETTERS = 96
+"""Letters of a title that a panel of full width has room for."""
+_TABLE_WIDTH = 0.98
+"""Share of the width that a table takes at most: letters don't shrink evenly."""
+
+SETTINGS: Any = {
+    "font.size": 7,
+    "axes.titlesize": 7.5,
+    "axes.labelsize": 7,
+    "xtick.labelsize": 6.5,
+    "ytick.labelsize": 6.5,
+    "legend.fontsize": 6.5,
+    "legend.frameon": False,
+    "legend.handlelength": 1.4,
+    "legend.columnspacing": 1.0,
+    "legend.labelspacing": 0.3,
+    "axes.linewidth": 0.6,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.axisbelow": True,
+    "grid.linewidth": 0.4,
+    "grid.color": "#D9D9D9",
+    "xtick.major.width": 0.6,
+    "ytick.major.width": 0.6,
+    "xtick.major.size": 2.5,
+    "ytick.major.size": 2.5,
+    "lines.linewidth": 1.0,
+    "hatch.linewidth": 0.5,
+    "figure.dpi": DOTS_PER_INCH,
+    "savefig.dpi": DOTS_PER_INCH,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "astra-ns3",
+    "pdf.fonttype": 42,
+}
+
+
+def drawn(figure: Figure, width_inches: float, title: str) -> Drawing:
+    """Return the figure drawn; raises InputError if matplotlib is missing."""
+    try:
+        import matplotlib as mpl
+        from matplotlib.figure import Figure as Drawing
+    except ImportError as error:
+        raise InputError(
+            "pictures need matplotlib, which is not installed; 'pip install matplotlib' gives it"
+        ) from error
+    down = -(-len(figure.panels) // figure.across)
+    heights = [
+        max(panel.height for panel in figure.panels[row * figure.across :][: figure.across]) for row in range(down)
+    ]
+    with mpl.rc_context(SETTINGS):
+        drawing = Drawing(figsize=(width_inches, sum(heights) + figure.around), layout="constrained")
+        axes = drawing.subplots(
+            down,
+            figure.across,
+            squeeze=False,
+            sharex=figure.share_x,
+            height_ratios=heights if figure.across == 1 else None,
+        )
+        for place, each in enumerate(axes.flat):
+            if place < len(figure.panels):
+                last = place >= len(figure.panels) - figure.across or not figure.share_x
+                _draw(each, figure.panels[place], figure.across, last=last)
+            else:
+                each.set_visible(False)
+        _say_what_is_what(drawing, figure, figure.legend[width_inches >= 5])
+        if title:
+            drawing.suptitle(title, fontsize=8)
+        for each in axes.flat:
+            for table in each.tables:
+                _fit(drawing, each, table)
+    return drawing
+
+
+def write(drawing: Drawing, path: str | os.PathLike[str]) -> None:
+    """Write a picture in the format of the file's ending; equal pictures give equal files. Raises InputError."""
+    target = os.fspath(path)
+    check_target(target)
+    import matplotlib as mpl
+
+    with mpl.rc_context(SETTINGS):
+        save_figure(drawing, target)
+
+
+def check_target(target: str) -> None:
+    """Raise InputError if a picture can't have that name."""
+    if not target.endswith(SUFFIXES):
+        raise InputError(f"{target}: a picture's file ends in {', '.join(SUFFIXES)}")
+
+
+def _draw(axes: Axes, panel: Panel, across: int, *, last: bool) -> None:
+    if not panel.series:
+        axes.set(xticks=[], yticks=[])
+        axes.spines[:].set_visible(False)
+        axes.text(0.5, 0.5, panel.empty, ha="center", va="center", wrap=True, color=GREY, transform=axes.transAxes)
+        return
+    base: Any = 0.0
+    for series in panel.series:
+        top = _draw_series(axes, series, base)
+        if panel.stacked and top is not None:
+            base = base + top
+    lanes = panel.y.at is None and panel.y.names
+    if lanes:
+        axes.set_ylim(len(panel.y.names) - 0.4, -0.6)
+    _scale(axes, "x", panel.x)
+    _scale(axes, "y", panel.y)
+    _name_places(axes, panel, across, labelled=last)
+    if panel.title:
+        axes.set_title(fill(panel.title, _TITLE_LETTERS // across), loc="center" if panel.centred else "left")
+    if panel.note:
+        axes.set_title(panel.note, loc="right", fontsize=_SMALL)
+
+
+def _draw_series(axes: Axes, series: Series, base: Any) -> Any:
+    """Draw it, and return what bars add to the base of those that stand on them."""
+    match series:
+        case Bars():
+            return _bars(axes, series, base)
+        case Curve():
+            _curve(axes, series)
+        case Spans():
+            width = 1.0 if series.outlined else 0.0
+            starts, lengths, lanes = map(np.asarray, (series.starts, series.lengths, series.lanes))
+            for lane in np.unique(lanes):
+                bars = list(zip(starts[lanes == lane], lengths[lanes == lane], strict=True))
+                axes.broken_barh(bars, (lane - series.thick / 2, series.thick), color=series.colour, linewidth=width)
+        case Band():
+            axes.stairs(series.high, series.edges, baseline=series.low, fill=True, color=series.colour, linewidth=0)
+        case Heat():
+            _heat(axes, series)
+        case Whiskers():
+            _whiskers(axes, series.at, series.least, series.most)
+        case Rule():
+            axes.axhline(series.y, color=series.colour, linewidth=series.width, **_line(series.dash))
+        case Words():
+            _words(axes, series)
+        case Cells():
+            _cells(axes, series)
+    return None
+
+
+def _look(series: Bars) -> dict[str, Any]:
+    """Return how bars and their entry in the legend are filled."""
+    if series.hatched:
+        return {"facecolor": "white", "edgecolor": series.colour, "hatch": HATCH}
+    return {"facecolor": series.colour, **({"edgecolor": series.colour} if series.outlined else {})}
+
+
+def _bars(axes: Axes, series: Bars, base: Any) -> Any:
+    values = np.asarray(series.values, dtype=np.float64)
+    places = np.arange(len(values)) if series.at is None else np.asarray(series.at)
+    look = {**_look(series), **({"linewidth": 0.4} if series.outlined else {})}
+    if series.upright:
+        axes.bar(places, values, series.thick, bottom=base, **look)
+    else:
+        axes.barh(places, values, series.thick, left=base, **look)
+    return values
+
+
+def _curve(axes: Axes, series: Curve) -> None:
+    style: dict[str, Any] = {"color": series.colour, **_stroke(series)}
+    if series.faint:
+        style |= {"alpha": 0.5, "markeredgewidth": 0}
+    style |= {"linewidth": series.width, "markersize": series.size}
+    axes.plot(series.x, series.y, drawstyle="steps-post" if series.step else "default", **style)
+    if len(series.least):
+        _whiskers(axes, np.asarray(series.x), series.least, series.most)
+
+
+def _whiskers(axes: Axes, places: Iterable[float], least: Iterable[float], most: Iterable[float]) -> None:
+    """Draw strokes from the least to the most, where these differ."""
+    for place, low, high in zip(places, least, most, strict=True):
+        if high > low:
+            axes.plot([place, place], [low, high], color="black", linewidth=0.8, zorder=5)
+
+
+def _stroke(series: Curve) -> dict[str, Any]:
+    return {**_line(series.dash), "marker": "" if series.mark is None else _MARKS[series.mark % len(_MARKS)]}
+
+
+def _line(dash: int | None) -> dict[str, Any]:
+    return {"linestyle": "none" if dash is None else _DASHES[dash % len(_DASHES)]}
+
+
+def _heat(axes: Axes, series: Heat) -> None:
+    from matplotlib.colors import LogNorm
+
+    values = np.asarray(series.values, dtype=np.float64)
+    extent = None if series.edges is None else (*series.edges, len(values), 0)
+    limits: dict[str, Any] = {"vmin": series.of.low, "vmax": series.of.high}
+    norm = LogNorm() if series.of.log else None
+    image = axes.imshow(values, aspect="auto", interpolation="nearest", cmap=HEAT_MAP, extent=extent, norm=norm,
+                        **({} if norm else limits))  # fmt: skip
+    figure = axes.figure
+    if series.edges is None:
+        figure.colorbar(image, ax=axes, label=series.of.title)
+        axes.spines[:].set_visible(False)
+        return
+    bar = figure.colorbar(image, ax=axes, location="top", fraction=0.05, aspect=40)
+    bar.set_label(series.of.title)
+    bar.outline.set_linewidth(0.4)
+
+
+def _words(axes: Axes, series: Words) -> None:
+    on_axis = series.y is None
+    axes.annotate(
+        series.text, (series.x, series.y or 0), (0, series.raised), textcoords="offset points",
+        xycoords=axes.get_xaxis_transform() if on_axis else "data", ha=series.across, va=series.up,
+        fontsize=series.letters, color=series.colour, rotation=90 if series.turned else 0, zorder=6,
+    )  # fmt: skip
+
+
+def _cells(axes: Axes, series: Cells) -> None:
+    axes.set_axis_off()
+    table = axes.table(
+        [list(row) for row in series.rows],
+        colLabels=list(series.header),
+        loc="center",
+        cellLoc="center",
+        edges="horizontal",
+    )
+    table.set_in_layout(False)  # the axes keep their width, whatever the table's
+    table.auto_set_font_size(False)
+    table.set_fontsize(_SMALL)
+    for (row, _), cell in table.get_celld().items():
+        cell.set_linewidth(0.4)
+        if row == 0:
+            cell.get_text().set_fontweight("bold")
+
+
+def _fit(drawing: Drawing, axes: Axes, table: Table) -> None:
+    """Make each column as wide as its texts, and all letters smaller if the columns together exceed the figure."""
+    drawing.draw_without_rendering()  # now the axes are as wide as the figure lets them
+    around = axes.get_window_extent().width
+    widths: dict[int, float] = {}
+    for (_, column), cell in table.get_celld().items():
+        width = cell.get_text().get_window_extent().width / around * (1 + 2 * cell.PAD)
+        widths[column] = max(width, widths.get(column, 0))
+    shrunk = min(1.0, _TABLE_WIDTH / sum(widths.values()))
+    table.set_fontsize(_SMALL * shrunk)
+    for (_, column), cell in table.get_celld().items():
+        cell.set_width(widths[column] * shrunk)
+
+
+def _scale(axes: Axes, which: str, axis: Axis) -> None:
+    """Set the scale of an axis, its range, its ticks and its grid."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
+
+    own = axes.xaxis if which == "x" else axes.yaxis
+    if axis.log:
+        axes.set(**{f"{which}scale": "log"})
+        low, high = own.get_view_interval()
+        own.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if high < _NARROW * low else (1.0,)))
+        own.set_major_formatter(
+            FuncFormatter(lambda value, _: format_bytes(round(value)) if axis.sizes else f"{value:g}")
+        )
+        own.set_minor_formatter(NullFormatter())
+    elif axis.low is not None or axis.high is not None:
+        axes.set(**{f"{which}lim": (axis.low, axis.high)})
+    if axis.whole:
+        own.set_major_locator(MaxNLocator(integer=True))
+    if axis.grid:
+        axes.grid(axis="x" if which == "x" else "y")
+
+
+def _name_places(axes: Axes, panel: Panel, across: int, *, labelled: bool) -> None:
+    """Set titles of the axes, and names of places on them; turned where they have no room below."""
+    x, y = panel.x, panel.y
+    axes.set_xlabel(x.title if labelled else "")
+    if y.bare:
+        axes.set_ylabel(y.title, rotation=0, ha="right", va="center", fontsize=_SMALL)
+        axes.set_yticks([])
+        axes.spines["left"].set_visible(False)
+        axes.tick_params(axis="x", length=2 if labelled else 0)
+        axes.spines["bottom"].set_visible(labelled)
+    else:
+        axes.set_ylabel(y.title)
+    if y.names:
+        letters = y.letters or (_SMALL if len(y.names) <= _FEW_NAMES else 5)
+        axes.set_yticks(range(len(y.names)) if y.at is None else y.at, list(y.names), fontsize=letters)
+        axes.tick_params(axis="y", length=0)
+    if x.names:
+        axes.set_xticks(range(len(x.names)) if x.at is None else x.at, list(x.names))
+        longest = max(len(line) for name in x.names for line in name.split("\n"))
+        if x.at is None:
+            axes.tick_params(axis="x", length=0)
+            if x.turned or longest * len(x.names) > _LONG_LABELS * 2 / across:
+                for tick in axes.get_xticklabels():
+                    tick.set(rotation=35, ha="right", rotation_mode="anchor")
+        else:
+            axes.minorticks_off()
+    elif x.at is not None:
+        axes.set_xticks(list(x.at))
+
+
+def _say_what_is_what(drawing: Drawing, figure: Figure, columns: int) -> None:
+    """Draw a legend for the whole figure under it, and above the legend what is missing."""
+    named: dict[str, Series] = {}
+    for series in (each for panel in figure.panels for each in panel.series if each.name):
+        named.setdefault(series.name, series)
+    words = fill(figure.missing, _LINE_LETTERS)
+    if not named:
+        if words:
+            drawing.supxlabel(words, fontsize=_SMALL, color=GREY)
+        return
+    handles = [_entry(series) for series in named.values()]
+    legend = drawing.legend(handles=handles, loc="outside lower center", ncols=min(columns, len(handles)))
+    if words:
+        legend.set_title(words)
+        legend.get_title().set(color=GREY, fontsize=_SMALL, multialignment="center")
+
+
+def _entry(series: Series) -> Artist:
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    match series:
+        case Curve():
+            return Line2D([], [], color=series.colour, markersize=3, label=series.name, **_stroke(series))
+        case Rule():
+            return Line2D([], [], color=series.colour, label=series.name, **_line(series.dash))
+        case Bars(hatched=True):
+            return Patch(**_look(series), linewidth=0.6, label=series.name)
+    return Patch(facecolor=series.colour, label=series.name)

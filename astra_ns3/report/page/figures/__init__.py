@@ -1,1 +1,0 @@
-"""The page's figures, from records only: a file each, and a line in ``registry.py``."""

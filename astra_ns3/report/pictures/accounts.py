@@ -1,0 +1,144 @@
+"""Where the time of messages goes, part by part, by what they were sent for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+
+from astra_ns3.report.explanation.parts import PARTS as WORDS
+from astra_ns3.report.figures import style
+from astra_ns3.report.figures.curves import Real
+from astra_ns3.report.figures.figure import Axis, Bars, Figure, Panel, Series, Words
+from astra_ns3.report.pictures.kind import COLUMN_INCHES, Choice, Kind, Section
+from astra_ns3.report.pictures.shown import Missing, Shown, having
+from astra_ns3.report.records import COLLECTIVES, Recorded, needed
+from astra_ns3.report.tables import Numbers, Records, is_of_flows
+from astra_ns3.units import format_time
+
+MOST_GROUPS = 12
+PARTS: Mapping[str, tuple[str, str, bool, str]] = {
+    "turn_ps": ("turn", style.SKY, False, style.GREY),
+    "window_ps": ("window", style.PURPLE, False, style.PURPLE),
+    "pacing_ps": ("pacing", style.ORANGE, False, style.YELLOW),
+    "nic_paused_ps": ("NIC paused", style.VERMILION, True, "#8F3F00"),
+    "nic_queue_ps": ("NIC queue", style.YELLOW, False, style.ORANGE),
+    "transport_ps": ("TCP", style.PURPLE, True, "#B79BD1"),
+    "lost_ps": ("lost", style.BLACK, False, style.BLACK),
+    "switch_queue_ps": ("switch queue", style.BLUE, False, style.VERMILION),
+    "switch_paused_ps": ("switch paused", style.VERMILION, False, "#A02020"),
+    "serialisation_ps": ("serialisation", style.GREEN, False, style.BLUE),
+    "propagation_ps": ("propagation", style.GREY, False, style.SKY),
+    "acknowledgement_ps": ("acknowledgement", style.GREY, True, style.GREEN),
+}
+"""In the order in which a message meets them: in a file its word, colour and hatching; its colour on a page."""
+_MOST_BARS = 24
+"""On a page."""
+_SLOWEST = 0.01
+_SEEN = 0.002
+"""A smaller share than this is not to be seen, and not in the legend."""
+
+
+def _in_file(records: Records, choice: Choice) -> Figure:
+    """Return bars for all messages, the slowest, and those of each layer's part that took most; means at the ends."""
+    groups = _groups(records)
+    whole = np.array([max(float(sums.sum()), 1.0) for _, sums, _ in groups])
+    used = [place for place in range(len(PARTS)) if any(sums[place] > _SEEN * sums.sum() for _, sums, _ in groups)]
+    series: list[Series] = []
+    for place, (word, colour, hatched, _) in enumerate(PARTS.values()):
+        if place in used:
+            share = 100 * np.array([sums[place] for _, sums, _ in groups]) / whole
+            series.append(Bars(share, hatched=hatched, outlined=True, name=word, colour=colour))
+    for place, (_, sums, count) in enumerate(groups):
+        series.append(Words(101, place, format_time(round(float(sums.sum()) / max(count, 1))), "left"))
+    room = 18 * COLUMN_INCHES / choice.width_inches  # for the means
+    x = Axis("share of messages' time (%), and its mean", low=0, high=100 + room, at=range(0, 101, 25))
+    y = Axis(names=[style.shortened(name, 24) for name, _, _ in groups])
+    panel = Panel(x, y, series, stacked=True, empty="no message has arrived", height=0.155 * max(len(groups), 3))
+    return Figure([panel], around=0.75 + 0.13 * -(-len(used) // (6 if choice.wide else 3)), legend=(3, 6))
+
+
+def _groups(records: Records) -> list[tuple[str, Real, int]]:
+    """Return names, sums of parts in picoseconds, and numbers of messages."""
+    table = needed(records, "accounts")
+    if not table.rows:
+        return []
+    layers = list(dict.fromkeys(row["layer"] for row in records.rows(COLLECTIVES)))
+    called = dict(zip(layers, style.labels(layers, 18), strict=True))
+    names, sums, counts = _sums(
+        records, table, lambda row: f"{called[row['layer']]}, {style.short_part(row['part'])}", [*PARTS]
+    )
+    times = table.whole(["start_ps", "end_ps"])
+    took = times["end_ps"] - times["start_ps"]
+    slow = took >= np.quantile(took, 1 - _SLOWEST)
+    slowest, done = np.zeros(len(PARTS)), 0
+    for batch in table.batches([*PARTS]):
+        rows = slow[done : done + len(batch["turn_ps"])]
+        slowest += [batch[part][rows].sum() for part in PARTS]
+        done += len(rows)
+    foremost = np.argsort(-sums.sum(axis=1), kind="stable")[: 0 if is_of_flows(records) else MOST_GROUPS]
+    found = [("all messages", sums.sum(axis=0), int(counts.sum())), ("slowest 1%", slowest, int(slow.sum()))]
+    return found + [(names[group], sums[group], int(counts[group])) for group in foremost if counts[group]]
+
+
+def _on_page(runs: Sequence[Shown], detail: int) -> Figure | Missing:
+    """Return a bar per layer, pass and kind of collective: the mean over its messages."""
+    found = having(runs, "accounts", "no message arrived")
+    if isinstance(found, Missing):
+        return found
+    tables, notes = found
+    bars = []
+    for shown, table in tables:
+        parts = [part for part in PARTS if part in table.columns]
+        names, sums, counts = _sums(
+            shown.run, table, lambda row: " ".join(filter(None, (row["layer"], row["part"], row["kind"]))), parts
+        )
+        ranked = [int(place) for place in np.argsort(-sums.sum(axis=1), kind="stable") if counts[place]]
+        if len(ranked) > min(_MOST_BARS, detail):
+            notes.append(f"{shown.name}: the {min(_MOST_BARS, detail)} with the most time of {len(ranked)}.")
+        kept = sorted(ranked[: min(_MOST_BARS, detail)])
+        means = sums[kept] / counts[kept, None]
+        bars.append(
+            (shown, [names[place] for place in kept], dict(zip(parts, means.T, strict=True)), means.sum(axis=1))
+        )
+    longest = max((float(totals.max()) for *_, totals in bars), default=1.0)
+    factor, unit = style.time_unit(longest, 1)
+    x = Axis("mean time of a message", unit, 0, 1.04 * longest / factor)
+    panels = []
+    for shown, kept_names, by_part, _ in bars:
+        series = [
+            Bars(values / factor, notes=kept_names, name=WORDS[part], colour=PARTS[part][3])
+            for part, values in by_part.items()
+            if values.any()
+        ]
+        y, height = Axis(names=style.cut(kept_names, 40)), 1.3 + 0.13 * len(series) + 0.19 * len(kept_names)
+        panels.append(Panel(x, y, series, shown.name, stacked=True, of_run=True, height=height))
+    return Figure(panels, notes)
+
+
+def _sums(
+    records: Records, table: Recorded, name: Callable[[Mapping[str, str]], str], parts: Sequence[str]
+) -> tuple[list[str], Real, Numbers]:
+    """Return names of groups of collectives; picoseconds of each part, ``(groups, parts)``, and messages of each."""
+    places: dict[str, int] = {}
+    of = {int(row["collective"]): places.setdefault(name(row), len(places)) for row in records.rows(COLLECTIVES)}
+    other = places.setdefault("flows" if is_of_flows(records) else "other messages", len(places))
+    most = max(of, default=-1) + 1  # what had nothing to do has a number and no row
+    sums, counts = np.zeros((len(places), len(parts))), np.zeros(len(places), dtype=np.int64)
+    lookup = np.array([*(of.get(number, other) for number in range(most)), other])
+    for batch in table.batches(["collective", *parts]):
+        numbers = batch["collective"]
+        group = lookup[np.where((numbers >= 0) & (numbers < most), numbers, most)]
+        counts += np.bincount(group, minlength=len(places))
+        for column, part in enumerate(parts):
+            sums[:, column] += np.bincount(group, weights=batch[part], minlength=len(places))
+    return list(places), sums, counts
+
+
+KIND = Kind(
+    "accounts",
+    "where the time of messages goes",
+    _in_file,
+    Section("Where message time goes", "From being handed over to being complete, in parts that add up.", _on_page),
+    any_of=("accounts",),
+)

@@ -1,0 +1,103 @@
+"""Bus bandwidth of collectives by their size, as NVIDIA's nccl-tests define it, of one run or of several."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from statistics import fmean, median
+
+from astra_ns3.errors import InputError, nearest
+from astra_ns3.report.figures.curves import evenly
+from astra_ns3.report.figures.figure import Axis, Curve, Figure, Panel
+from astra_ns3.report.figures.style import COLOURS, ON_PAGES, shortened
+from astra_ns3.report.pictures.kind import Choice, Kind, Section
+from astra_ns3.report.pictures.shown import Missing, Shown
+from astra_ns3.report.records import COLLECTIVES
+from astra_ns3.report.tables import Records, names_of
+from astra_ns3.units import format_bytes
+
+_WORDS = {"ALLREDUCE": "all-reduce", "ALLTOALL": "all-to-all", "ALLGATHER": "all-gather",
+          "REDUCESCATTER": "reduce-scatter", "POINTTOPOINT": "message"}  # fmt: skip
+
+Found = dict[tuple[str, str], dict[int, list[float]]]
+"""Kind and algorithm -> bytes -> bandwidths in 10**9 bytes a second."""
+
+
+def _in_file(records: Records, choice: Choice) -> Figure:
+    """Return a point per collective, a line through the medians of each kind and run."""
+    every = (records, *choice.beside)
+    runs = [(name, _by_kind(bandwidths(each))) for name, each in zip(names_of(every), every, strict=True)]
+    kinds = list(dict.fromkeys(kind for _, found in runs for kind in found))
+    for word in choice.select:
+        if word not in kinds:
+            raise InputError(f"collective '{word}' is not one of {', '.join(kinds)}{nearest(word, kinds)}")
+    several = len(runs) > 1
+    series = []
+    for place, (run, found) in enumerate(runs):
+        for number, kind in enumerate(choice.select or kinds):
+            by_size = dict(sorted(found.get(kind, {}).items()))
+            points = [(size, value) for size, values in by_size.items() for value in values]
+            if points:
+                colour = COLOURS[(place if several else number) % len(COLOURS)]
+                x, y = zip(*points, strict=True)
+                series.append(Curve(x, y, dash=None, mark=number, size=2.2, faint=True, colour=colour))
+                name = " ".join(([shortened(run, 16)] if several else []) + [_WORDS.get(kind, kind.lower())])
+                medians = [median(values) for values in by_size.values()]
+                series.append(Curve([*by_size], medians, dash=number * several, mark=number, name=name, colour=colour))
+    x_axis = Axis("size that each NPU brings", log=True, sizes=True)
+    panel = Panel(
+        x_axis, Axis("bus bandwidth", "GB/s", low=0, grid=True), series, empty="no collective has ended", height=2.2
+    )
+    return Figure([panel], around=0)
+
+
+def _on_page(runs: Sequence[Shown], detail: int) -> Figure | Missing:
+    """Return a point per kind, algorithm and size: the mean, with the least and the most."""
+    series, notes = [], []
+    colours: dict[tuple[str, str], str] = {}
+    for shown in runs:
+        for kind, by_size in bandwidths(shown.run).items():
+            colour = colours.setdefault(kind, ON_PAGES[len(colours) % len(ON_PAGES)])
+            sizes = evenly(sorted(by_size), detail)
+            if len(sizes) < len(by_size):
+                notes.append(f"{shown.name}, {kind[0]}: {len(sizes)} of {len(by_size)} sizes.")
+            rates = [by_size[size] for size in sizes]
+            series.append(
+                Curve(sizes, [fmean(each) for each in rates], dash=2 if shown.place else 0, mark=shown.place, size=9,
+                      least=[min(each) for each in rates], most=[max(each) for each in rates],
+                      notes=[f"{format_bytes(size)}, {len(by_size[size])} collectives" for size in sizes],
+                      name=" ".join(kind) + (f", {shown.name}" if len(runs) > 1 else ""), colour=colour)
+            )  # fmt: skip
+    if not series:
+        return Missing("no collective ended: run a workload that has some, to its end")
+    x, y = Axis("bytes of each NPU", log=True, sizes=True), Axis("bus bandwidth", "GB/s", low=0)
+    return Figure([Panel(x, y, series, "all collectives that ended", height=3.8)], notes)
+
+
+def bandwidths(records: Records) -> Found:
+    """Return those of all collectives that ended, and took time."""
+    found: Found = defaultdict(lambda: defaultdict(list))
+    for row in records.rows(COLLECTIVES):
+        if row["bus_bandwidth_gbytes_per_s"]:
+            found[row["kind"], row["algorithm"]][int(row["bytes"])].append(float(row["bus_bandwidth_gbytes_per_s"]))
+    return found
+
+
+def _by_kind(found: Found) -> dict[str, dict[int, list[float]]]:
+    """Return the same of all algorithms of a kind together."""
+    kinds: dict[str, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for (kind, _), by_size in found.items():
+        for size, values in by_size.items():
+            kinds[kind][size] += values
+    return kinds
+
+
+KIND = Kind(
+    "bandwidth",
+    "bus bandwidth of collectives by size",
+    _in_file,
+    Section("Bus bandwidth by size", "Means over collectives of one size, with least and most.", _on_page),
+    selects="kinds of collectives, as ALLREDUCE",
+    compares=True,
+    of_flows=False,
+)

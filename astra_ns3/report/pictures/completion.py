@@ -1,0 +1,162 @@
+"""How long messages took: their distribution by size, and how many times as long as alone on the network."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from astra_ns3.report.figures.curves import MOST_POINTS, Real, shares
+from astra_ns3.report.figures.figure import Axis, Curve, Figure, Panel
+from astra_ns3.report.figures.style import COLOURS, ON_PAGES, shortened, time_unit
+from astra_ns3.report.pictures.kind import Choice, Kind, Section
+from astra_ns3.report.pictures.shown import Having, Missing, Shown, having
+from astra_ns3.report.records import needed
+from astra_ns3.report.tables import Numbers, Records, is_of_flows, names_of, recorded
+from astra_ns3.units import format_bytes
+
+MOST_CLASSES = 4
+"""Of sizes; messages of more sizes than this are put into classes of about as many sizes each."""
+ALIKE = 1.01
+"""Sizes within this factor are one: equal chunks differ by a byte."""
+_MOST_ROWS = 200_000
+"""On a page."""
+_COLUMNS = ("bytes", "start_ps", "end_ps", "ideal_ps")
+_PERCENTILES = {"median": 50, "99th percentile": 99}
+
+Flows = dict[str, Numbers]
+
+
+def _in_file(records: Records, choice: Choice) -> Figure:
+    """Return the share of messages that had come by a time; below, if an ideal is known, the slowdown."""
+    every = (records, *choice.beside)
+    found = [needed(each, _table_of(each)).whole(_COLUMNS) for each in every]
+    sizes = np.unique(np.concatenate([flows["bytes"] for flows in found]))
+    factor, unit = time_unit(max((float(_took(flows).max()) for flows in found if len(flows["bytes"])), default=0))
+    times, slowdowns = list[Curve](), list[Curve]()
+    for place, (run, flows) in enumerate(zip(names_of(every), found, strict=True)):
+        for number, (label, inside) in enumerate(classes(flows["bytes"], sizes) if len(sizes) else ()):
+            of = {name: column[inside] for name, column in flows.items()}
+            known = _with_ideal(of)
+            named = f"{shortened(run, 14)}: {label}" if len(every) > 1 else f"{label} ({len(of['bytes']):,})"
+            for curves, values in ((times, _took(of) / factor), (slowdowns, _took(known) / known["ideal_ps"])):
+                if len(values):
+                    curves.append(_share(values, place, named, COLOURS[number % len(COLOURS)]))
+    panels = [_panel("completion of a message", unit, times, "no message was sent")]
+    if slowdowns:
+        panels.append(_panel("slowdown: time over that alone on an idle network", "", slowdowns))
+    return Figure(panels, around=0.6)
+
+
+def _table_of(records: Records) -> str:
+    """Return the table of flows of a list, which have an ideal over any transport; else that of messages."""
+    return "completions" if recorded(records, "completions") else "flows"
+
+
+def classes(sizes: Numbers, every: Numbers) -> list[tuple[str, npt.NDArray[np.bool_]]]:
+    """Return names of classes of sizes, and which messages are in each; ``every``: the sizes there are, ascending."""
+    alike = np.split(every, np.flatnonzero(every[1:] > ALIKE * every[:-1]) + 1)
+    groups = np.array_split(np.arange(len(alike)), min(len(alike), MOST_CLASSES))
+    found = []
+    for group in groups:
+        low, high = int(alike[group[0]][0]), int(alike[group[-1]][-1])
+        name = f"{format_bytes(low)} to {format_bytes(high)}" if high > ALIKE * low else format_bytes(high)
+        found.append((name, (sizes >= low) & (sizes <= high)))
+    return found
+
+
+def _share(values: Real, place: int, name: str, colour: str) -> Curve:
+    ordered = np.sort(values)
+    share = np.arange(1, len(ordered) + 1) / len(ordered)
+    kept = np.unique(np.linspace(0, len(ordered) - 1, min(len(ordered), MOST_POINTS)).astype(np.int64))
+    x, y = np.append(ordered[0], ordered[kept]), np.append(0, share[kept])
+    return Curve(x, y, step=True, dash=place, name=name, colour=colour)
+
+
+def _panel(name: str, unit: str, curves: Sequence[Curve], empty: str = "") -> Panel:
+    values = np.concatenate([np.zeros(0), *(np.asarray(each.x) for each in curves)])
+    log = bool(len(values)) and float(values.max()) > 3 * max(float(values.min()), 1e-9)
+    x = Axis(name, unit, log=log, grid=True)
+    return Panel(x, Axis("share of messages", low=0, high=1.02, grid=True), curves, empty=empty, height=1.4)
+
+
+def _on_page(runs: Sequence[Shown], detail: int) -> Figure | Missing:
+    """Return distributions of completion time and slowdown, and the slowdown by size; all runs in one plot."""
+    tables: Having = []
+    notes: list[str] = []
+    of_flows = [shown for shown in runs if is_of_flows(shown.run)]
+    for name, some in (("completions", of_flows), ("flows", [shown for shown in runs if shown not in of_flows])):
+        having_rows = having(some, name, "no message arrived") if some else ([], [])
+        if isinstance(having_rows, Missing):
+            if len(some) == len(runs):
+                return having_rows
+            notes.append(f"{', '.join(shown.name for shown in some)}: not recorded; {having_rows.remedy}.")
+            continue
+        tables += having_rows[0]
+        notes += having_rows[1]
+    found = [(shown, table.whole(_COLUMNS, _MOST_ROWS)) for shown, table in tables]
+    for (shown, flows), (_, table) in zip(found, tables, strict=True):
+        if len(flows["bytes"]) < table.rows:
+            notes.append(f"{shown.name}: every {-(-table.rows // _MOST_ROWS)}th of {table.rows:,} messages.")
+    if not found:
+        return Figure([], notes)
+    times = [(shown, _took(flows).astype(np.float64)) for shown, flows in found]
+    factor, unit = time_unit(float(np.median(np.concatenate([each for _, each in times]))), 1)
+    panels = [
+        _shares("completion time", Axis("time", unit, log=True), [(s, each / factor) for s, each in times], detail)
+    ]
+    known = [(shown, ideal) for shown, flows in found if len((ideal := _with_ideal(flows))["bytes"])]
+    if known:
+        slowdowns = [(shown, _took(flows) / flows["ideal_ps"]) for shown, flows in known]
+        axis = Axis("time / time alone on the network", log=True)
+        panels += [_shares("slowdown", axis, slowdowns, detail), _by_size(known)]
+    else:
+        notes.append("Slowdown needs RoCE: of other transports the time alone on the network is not known.")
+    return Figure(panels, notes)
+
+
+def _shares(title: str, x: Axis, values: Sequence[tuple[Shown, Real]], detail: int) -> Panel:
+    curves = [
+        Curve(*shares(each, min(200, detail)), step=True, dash=place, name=shown.name,
+              colour=ON_PAGES[place % len(ON_PAGES)])
+        for place, (shown, each) in enumerate(values)
+    ]  # fmt: skip
+    return Panel(x, Axis("share of messages", low=0, high=1.01), curves, title)
+
+
+def _by_size(found: Sequence[tuple[Shown, Flows]]) -> Panel:
+    """Return percentiles of the slowdown in classes of sizes, each up to twice as large as the one before."""
+    curves = []
+    for place, (shown, flows) in enumerate(found):
+        slowdown, doublings = _took(flows) / flows["ideal_ps"], np.floor(np.log2(flows["bytes"].astype(np.float64)))
+        inside = [doublings == each for each in np.unique(doublings)]
+        x = [float(np.median(flows["bytes"][each])) for each in inside]
+        for number, (name, percent) in enumerate(_PERCENTILES.items()):
+            y = [float(np.percentile(slowdown[each], percent)) for each in inside]
+            curves.append(
+                Curve(x, y, dash=number, mark=0, size=7, notes=[format_bytes(int(size)) for size in x],
+                      name=f"{shown.name}, {name}", colour=ON_PAGES[place % len(ON_PAGES)])
+            )  # fmt: skip
+    return Panel(
+        Axis("message", "bytes", log=True, sizes=True), Axis("time / time alone", low=0), curves, "slowdown by size"
+    )
+
+
+def _took(flows: Flows) -> Numbers:
+    return flows["end_ps"] - flows["start_ps"]
+
+
+def _with_ideal(flows: Flows) -> Flows:
+    known = flows["ideal_ps"] > 0
+    return {name: column[known] for name, column in flows.items()}
+
+
+KIND = Kind(
+    "completion",
+    "how long messages took, by size, and their slowdown",
+    _in_file,
+    Section("Message completion", "How long messages took; slowdown 1 is a message alone.", _on_page),
+    any_of=("completions", "flows"),
+    compares=True,
+)

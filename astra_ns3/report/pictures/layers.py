@@ -1,0 +1,163 @@
+"""What each layer took: computing and exposed communication of each of its parts, on one NPU of every role."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from astra_ns3.errors import InputError, nearest
+from astra_ns3.report.figures import style
+from astra_ns3.report.figures.figure import Axis, Bars, Figure, Panel
+from astra_ns3.report.pictures.kind import Choice, Kind, Section
+from astra_ns3.report.pictures.shown import Shown
+from astra_ns3.report.records import END_TO_END, ps_of, table_of
+from astra_ns3.report.tables import Records
+
+MOST_LAYERS = 60
+"""In a panel; of a file the others, which took least, are drawn as one bar."""
+_COLOURS = {"forward": style.BLUE, "weight gradient": style.ORANGE, "input gradient": style.GREEN, "tail": style.GREY}
+_OTHER_COLOURS = (style.PURPLE, style.SKY)
+_PARTS = ("forward", "weight gradient", "input gradient")
+"""Those that ``EndToEnd.csv`` has."""
+_TAIL = "tail"
+_ON_PAGE = (
+    ("forward", 0, "compute, forward", style.BLUE),
+    ("input gradient", 0, "compute, input gradient", style.SKY),
+    ("weight gradient", 0, "compute, weight gradient", "#004B76"),
+    ("forward", 1, "exposed, forward", style.VERMILION),
+    ("input gradient", 1, "exposed, input gradient", style.ORANGE),
+    ("weight gradient", 1, "exposed, weight gradient", "#8F3F00"),
+    (_TAIL, 1, "exposed, after the last pass", style.YELLOW),
+)
+"""Part, whether it is exposed, its name and its colour."""
+_NONE = (0, 0)
+
+Spent = Mapping[str, tuple[int, int]]
+"""Part -> picoseconds of computing, and exposed."""
+Times = Sequence[tuple[str, Spent]]
+"""Layers and their parts."""
+
+
+def _in_file(records: Records, choice: Choice) -> Figure:
+    """Return a bar per layer, a panel per role."""
+    roles = layer_times(records)
+    for name in choice.select:
+        if name not in roles:
+            raise InputError(f"role '{name}' is not one of {', '.join(roles)}{nearest(name, roles)}")
+    shown = {role: _with_rest(roles[role]) for role in choice.select or roles}
+    every = [spent for times in shown.values() for _, spent in times]
+    parts = list(dict.fromkeys(part for spent in every for part in spent))
+    others = [part for part in parts if part not in _COLOURS]
+    colours = {**_COLOURS, **{part: _OTHER_COLOURS[place % 2] for place, part in enumerate(others)}}
+    looks = [
+        (part, place, f"{part}, {word}", colours[part])
+        for place, word in enumerate(("compute", "exposed"))
+        for part in parts
+    ]
+    each = 0.13 if max((len(times) for times in shown.values()), default=0) <= 20 else 0.105
+    unit = style.time_unit(max(map(_whole, every), default=0))
+    axis = Axis("time of an NPU, all passes", unit[1], low=0, grid=True)
+    panels = [
+        Panel(axis, Axis(names=style.labels([layer for layer, _ in times])), _bars(times, looks, unit),
+              height=each * max(len(times), 2) + 0.22, title=role if len(shown) > 1 else "", stacked=True,
+              empty="no layer took any time" if times else "the workload has no layers")
+        for role, times in shown.items()
+    ]  # fmt: skip
+    return Figure(panels, around=0.75 + 0.12 * -(-len(parts) // 2))
+
+
+def _on_page(runs: Sequence[Shown], detail: int) -> Figure:
+    """Return a bar per layer and run, of the NPU that the run reports."""
+    found = [_end_to_end(shown.run) for shown in runs]
+    longest = max((_whole(spent) for times in found for _, spent in times), default=1)
+    unit, most = style.time_unit(longest, 1), min(MOST_LAYERS, detail)
+    notes, panels = [], []
+    for shown, times in zip(runs, found, strict=True):
+        kept = [times[place] for place in sorted(_ranked(times)[:most])]
+        if len(kept) < len(times):
+            notes.append(f"{shown.name}: the {len(kept)} layers that took longest, of {len(times)}.")
+        bars = _bars(kept, _ON_PAGE, unit)
+        x = Axis(f"time of NPU {shown.run.metadata['report_npu']}", unit[1], 0, 1.04 * longest / unit[0])
+        y = Axis(names=style.cut(layer for layer, _ in kept))
+        height = 1.2 + 0.13 * len(bars) + 0.19 * len(kept)
+        panels.append(Panel(x, y, bars, shown.name, stacked=True, of_run=True, height=height))
+    return Figure(panels, notes)
+
+
+def layer_times(records: Records) -> dict[str, Times]:
+    """Return each role's layers: of ``layers.parquet``, or of ``EndToEnd.csv``, which has one NPU."""
+    table = table_of(records, "layers")
+    if table is None:
+        return {"all": [(layer, {part: spent[part] for part in _PARTS}) for layer, spent in _end_to_end(records)]}
+    found: dict[str, dict[str, dict[str, tuple[int, int]]]] = {}
+    for role, layer, part, *spent in table.tuples("role", "layer", "part", "compute_ps", "exposed_ps"):
+        found.setdefault(role, {}).setdefault(layer, {})[part] = (spent[0], spent[1])
+    return {role: _without_empty_parts(list(times.items())) for role, times in found.items()}
+
+
+def _end_to_end(records: Records) -> Times:
+    """Return the layers of the reported NPU, with what was exposed after the last pass."""
+    tails: dict[str, int] = {}
+    for each in records.metadata["exposed_by_layer"]:
+        tails[each["layer"]] = tails.get(each["layer"], 0) + each["exposed_ps"]
+    found = []
+    for row in records.rows(END_TO_END):
+        spent = {part: _cells(row, style.short_part(part)) for part in _PARTS}
+        found.append((row["layer name"], spent))
+        tails[row["layer name"]] = tails.get(row["layer name"], 0) - sum(exposed for _, exposed in spent.values())
+    return [(layer, {**spent, _TAIL: (0, max(0, tails.pop(layer, 0)))}) for layer, spent in found]
+
+
+def _cells(row: Mapping[str, str], part: str) -> tuple[int, int]:
+    return ps_of(row[f"{part} compute"]) or 0, ps_of(row[f"{part} exposed comm"]) or 0
+
+
+def _without_empty_parts(times: Times) -> Times:
+    """Return layers without parts that none has spent time on."""
+    used = {part for _, spent in times for part, pair in spent.items() if any(pair)}
+    return [(layer, {part: pair for part, pair in spent.items() if part in used}) for layer, spent in times]
+
+
+def _whole(spent: Spent) -> int:
+    return sum(map(sum, spent.values()))
+
+
+def _ranked(times: Times) -> list[int]:
+    """Return the places of layers, of those first that took most."""
+    return sorted(range(len(times)), key=lambda place: -_whole(times[place][1]))
+
+
+def _with_rest(times: Times) -> Times:
+    """Return the layers that took most, in their order, and what the others took together."""
+    if len(times) <= MOST_LAYERS:
+        return times
+    ranked = _ranked(times)
+    kept, others = sorted(ranked[: MOST_LAYERS - 1]), ranked[MOST_LAYERS - 1 :]
+    rest: dict[str, tuple[int, int]] = {}
+    for place in others:
+        for part, (compute, exposed) in times[place][1].items():
+            before = rest.get(part, _NONE)
+            rest[part] = (before[0] + compute, before[1] + exposed)
+    return [*(times[place] for place in kept), (f"{len(others)} other layers", rest)]
+
+
+def _bars(times: Times, looks: Sequence[tuple[str, int, str, str]], unit: style.Unit) -> list[Bars]:
+    """Return a piece of each bar for each part that took time."""
+    names, bars = [layer for layer, _ in times], []
+    for part, exposed, name, colour in looks:
+        values = [spent.get(part, _NONE)[exposed] / unit[0] for _, spent in times]
+        if any(values):
+            bars.append(
+                Bars(values, thick=0.78, hatched=bool(exposed), outlined=True, notes=names, name=name, colour=colour)
+            )
+    return bars
+
+
+KIND = Kind(
+    "layers",
+    "computing and exposed communication of each layer",
+    _in_file,
+    Section("Layers", "What the reported NPU computed, and what it could only wait, by layer and pass.", _on_page),
+    more=("layers",),
+    selects="roles",
+    of_flows=False,
+)

@@ -1,0 +1,173 @@
+"""Queues of ports over time, and when PFC stopped them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+
+from astra_ns3.errors import InputError
+from astra_ns3.report.figures.curves import Steps, gathered, merged, steps
+from astra_ns3.report.figures.figure import Axis, Curve, Figure, Panel, Spans
+from astra_ns3.report.figures.style import COLOURS, ON_PAGES, VERMILION, Unit, listed, size_unit, time_unit
+from astra_ns3.report.pictures.kind import Choice, Kind, Section
+from astra_ns3.report.pictures.shown import Missing, Shown, having
+from astra_ns3.report.ports import chosen
+from astra_ns3.report.records import Recorded, by_value, table_of
+from astra_ns3.report.tables import Numbers, Records
+
+MOST_PORTS = 6
+"""Without ``select``: those with the longest queues, and in a file those that were stopped longest."""
+_MOST_PAUSED = 24
+_MOST_BINS = 400
+"""On a page."""
+
+Port = tuple[Numbers, Numbers]
+"""Times in picoseconds, and the values from then on; of pauses when they start, and when they end."""
+
+
+def _in_file(records: Records, choice: Choice) -> Figure:
+    """Return lengths of queues above, pauses below, as far as they were recorded."""
+    until_ps = int(records.metadata["finish_ps"])
+    unit = time_unit(until_ps)
+    panels = []
+    queues, pauses = table_of(records, "queues"), table_of(records, "pauses")
+    if queues is not None:
+        found = _selected(queues, "queue_bytes", choice)
+        shown = _foremost({port: int(values.max()) for port, (_, values) in found.items()}, choice)
+        note = f"{len(shown)} of {len(found)} ports that queued" if len(shown) < len(found) else ""
+        panels.append(_lengths({port: found[port] for port in shown}, until_ps, unit, note))
+    if pauses is not None:
+        found = {port: stops(*each, until_ps) for port, each in _selected(pauses, "paused_priorities", choice).items()}
+        shown = _foremost(_stopped(found), choice)
+        note = f"{len(shown)} of {len(found)} ports that were stopped" if len(shown) < len(found) else ""
+        panels.append(_stops({port: found[port] for port in shown}, until_ps, unit, note))
+    return Figure(panels, around=0.7 + 0.25 * len(panels), legend=(3, 6))
+
+
+def _rows(table: Recorded, column: str) -> Iterator[tuple[str, Numbers, Numbers]]:
+    """Yield ports, and some of their times and values in order."""
+    for batch in table.batches(["time_ps", "port", column]):
+        for port, rows in by_value(batch["port"]):
+            yield port, batch["time_ps"][rows], batch[column][rows]
+
+
+def _selected(table: Recorded, column: str, choice: Choice) -> dict[str, Port]:
+    ports, wanted = gathered(_rows(table, column)), chosen(table.texts("port"), choice.select)
+    found = {port: ports[port] for port in wanted if port in ports}
+    if choice.select and len(found) > len(COLOURS):
+        raise InputError(f"{len(found)} ports are selected ({listed(found)}), expected at most {len(COLOURS)}")
+    return found
+
+
+def _foremost(weights: Mapping[str, int], choice: Choice) -> list[str]:
+    return list(weights) if choice.select else sorted(weights, key=lambda name: (-weights[name], name))[:MOST_PORTS]
+
+
+def _lengths(ports: Mapping[str, Port], until_ps: int, unit: Unit, note: str) -> Panel:
+    factor, name = size_unit(max((int(values.max()) for _, values in ports.values()), default=0))
+    curves = []
+    for (port, (times, values)), colour in zip(ports.items(), COLOURS, strict=False):
+        x, y = steps(np.append(0, times), np.append(0, values), until_ps)
+        curves.append(Curve(x / unit[0], y / factor, step=True, width=0.8, name=port, colour=colour))
+    x_axis = Axis("time", unit[1], 0, until_ps / unit[0], grid=True)
+    empty = "no observed port had a queue when it was sampled"
+    return Panel(x_axis, Axis("queue", name, 0, grid=True), curves, note=note, empty=empty, height=1.5)
+
+
+def stops(times: Numbers, priorities: Numbers, until_ps: int) -> Port:
+    """Return from when to when a port was stopped, in any priority; one that is stopped at the end is so until then."""
+    stopped = priorities != 0
+    ends = np.append(times[1:], max(until_ps, int(times[-1]) if len(times) else 0))
+    return merged(times[stopped], ends[: len(times)][stopped], 0)
+
+
+def _stopped(ports: Mapping[str, Port]) -> dict[str, int]:
+    """Return for how long each port was stopped."""
+    return {port: int((ends - starts).sum()) for port, (starts, ends) in ports.items()}
+
+
+def _stops(ports: Mapping[str, Port], until_ps: int, unit: Unit, note: str) -> Panel:
+    pixel = until_ps / 1_000
+    wide = {}
+    for port, spans in ports.items():
+        starts, ends = merged(*spans, pixel / 4)
+        wide[port] = starts, starts + np.maximum(ends - starts, pixel / 2)
+    x = Axis("time stopped by PFC", unit[1], 0, until_ps / unit[0], grid=True)
+    return Panel(x, Axis(names=list(wide)), _lanes(wide, unit, 0.72), note=note, empty="no port was stopped by PFC",
+                 height=max(0.13 * len(wide), 0.4))  # fmt: skip
+
+
+def _lanes(ports: Mapping[str, Port], unit: Unit, thick: float) -> list[Spans]:
+    """Return the intervals of each port in a lane of its own; nothing of no port."""
+    if not ports:
+        return []
+    lanes = np.repeat(np.arange(len(ports)), [len(starts) for starts, _ in ports.values()])
+    starts, ends = (np.concatenate(each) for each in zip(*ports.values(), strict=True))
+    return [Spans(starts / unit[0], (ends - starts) / unit[0], lanes, thick, outlined=True, colour=VERMILION)]
+
+
+def _queues_on_page(runs: Sequence[Shown], detail: int) -> Figure | Missing:
+    """Return a line for each of the ports with the longest queues."""
+    having_rows = having(runs, "queues", "no queue was ever seen")
+    if isinstance(having_rows, Missing):
+        return having_rows
+    tables, notes = having_rows
+    end_ps = max(shown.finish_ps for shown in runs)
+    unit = time_unit(end_ps, 1)
+    found: list[tuple[Shown, Steps[str]]] = []
+    for shown, table in tables:
+        bins = Steps[str](end_ps, min(_MOST_BINS, 2 * detail))
+        for port, times, values in _rows(table, "queue_bytes"):
+            bins.add(port, times, values.astype(np.float64))
+        if len(bins.keys()) > MOST_PORTS:
+            notes.append(f"{shown.name}: the {MOST_PORTS} ports with the longest queues of {len(bins.keys())}.")
+        found.append((shown, bins))
+    highest = max((bins.top(bins.keys()[:1]) for _, bins in found), default=1.0)
+    if found:
+        notes.append(f"The longest that a queue was in each {found[0][1].bins}th of the time.")
+    x, y = Axis("time", unit[1], 0, end_ps / unit[0]), Axis("waiting", "KB", 0, 1.05 * max(highest, 1) / 1000)
+    panels = []
+    for shown, bins in found:
+        curves = [
+            Curve(bins.edges_ps / unit[0], bins.curve(port) / 1000, step=True, name=port, colour=ON_PAGES[place])
+            for place, port in enumerate(bins.keys()[:MOST_PORTS])
+        ]
+        panels.append(Panel(x, y, curves, shown.name, of_run=True))
+    return Figure(panels, notes)
+
+
+def _pauses_on_page(runs: Sequence[Shown], detail: int) -> Figure | Missing:
+    """Return when ports were stopped: a lane for each of those that were stopped longest."""
+    having_rows = having(runs, "pauses", "no port was ever stopped")
+    if isinstance(having_rows, Missing):
+        return having_rows
+    tables, notes = having_rows
+    end_ps = max(shown.finish_ps for shown in runs)
+    unit = time_unit(end_ps, 1)
+    x = Axis("time", unit[1], 0, end_ps / unit[0])
+    panels = []
+    for shown, table in tables:
+        found = {
+            port: stops(*each, shown.finish_ps) for port, each in gathered(_rows(table, "paused_priorities")).items()
+        }
+        stopped = _stopped(found)
+        ports = sorted(found, key=lambda port: -stopped[port])
+        if len(ports) > _MOST_PAUSED:
+            notes.append(f"{shown.name}: the {_MOST_PAUSED} ports that were stopped longest of {len(ports)}.")
+        wide = {port: merged(*found[port], end_ps // (2 * detail)) for port in ports[:_MOST_PAUSED]}
+        lanes = _lanes(wide, unit, 0.8)
+        panels.append(Panel(x, Axis(names=list(wide)), lanes, shown.name, of_run=True, height=1.3 + 0.17 * len(wide)))
+    return Figure(panels, notes)
+
+
+KIND = Kind(
+    "queues",
+    "queues and pauses of ports, over time",
+    _in_file,
+    Section("Queues", "What waited at ports, all priorities together.", _queues_on_page),
+    any_of=("queues", "pauses"),
+    more=("queues", "pauses"),
+    selects="ports",
+)
+PAUSES = Kind("pauses", section=Section("Pauses", "When PFC stopped a priority of a port.", _pauses_on_page))

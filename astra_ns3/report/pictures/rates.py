@@ -1,0 +1,159 @@
+"""What congestion control did: rates and windows of queue pairs, windows and round trips of connections."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+
+from astra_ns3.errors import InputError
+from astra_ns3.report.figures.curves import Steps, gathered, steps
+from astra_ns3.report.figures.figure import Axis, Curve, Figure, Panel
+from astra_ns3.report.figures.style import COLOURS, ON_PAGES, Unit, size_unit, time_unit
+from astra_ns3.report.pictures.kind import Choice, Kind, Section
+from astra_ns3.report.pictures.shown import Missing, Shown, remedy_of
+from astra_ns3.report.records import Recorded, table_of
+from astra_ns3.report.tables import Numbers, Records, how_to_record
+
+MOST_PAIRS = 6
+"""Without ``select``: those whose rate, or window, was changed most often."""
+_TABLES = ("queue_pairs", "connections")
+_MOST_BINS = 300
+"""On a page."""
+_QUANTITIES = {
+    "rate_bps": ("rate", "rate", (10**9, "Gb/s")),
+    "window_bytes": ("window", "window", (10**3, "KB")),
+    "congestion_window_bytes": ("window", "congestion window", (10**3, "KB")),
+    "rtt_ps": ("round trip", "round trip", (10**6, "us")),
+}
+"""Name in a file, name on a page, and there its unit."""
+_PAIR = re.compile(r"(\d+)[->,](\d+)")
+
+Pair = tuple[int, int, int]
+"""Sender, receiver, and which of their queue pairs; 0 where there is one, or a connection."""
+Lines = Mapping[Pair, tuple[Numbers, Numbers]]
+
+
+def _in_file(records: Records, choice: Choice) -> Figure:
+    """Return a panel per quantity that was recorded, a line per queue pair or connection."""
+    table = next(found for name in _TABLES if (found := table_of(records, name)) is not None)
+    lines = gathered(((quantity, pair), times, values) for quantity, pair, times, values in _rows(table))
+    counts: dict[Pair, int] = {}
+    for (_, pair), (times, _) in lines.items():
+        counts[pair] = counts.get(pair, 0) + len(times)
+    foremost = sorted(counts, key=lambda pair: (-counts[pair], pair))[:MOST_PAIRS]
+    pairs = _chosen(counts, choice.select) or sorted(foremost)
+    until_ps = int(records.metadata["finish_ps"])
+    time = time_unit(until_ps)
+    panels = []
+    for name in _QUANTITIES:
+        own = {pair: lines[name, pair] for pair in pairs if (name, pair) in lines}
+        if any(values.any() for _, values in own.values()):  # a window of 0 throughout means that there is none
+            panels.append(_panel(name, own, pairs, until_ps, time))
+    if not panels:
+        panels = [Panel(Axis(), Axis(), (), empty="no rate or window was recorded of these pairs", height=1.2)]
+    return Figure(panels, around=0.7, legend=(3, 6), share_x=True)
+
+
+def _panel(name: str, lines: Lines, pairs: Sequence[Pair], until_ps: int, time: Unit) -> Panel:
+    most = max(int(values.max()) for _, values in lines.values())
+    word, _, unit = _QUANTITIES[name]
+    scale, unit_name = {"rate_bps": unit, "rtt_ps": time_unit(most)}.get(name) or size_unit(most)
+    curves = []
+    for pair, (times, values) in lines.items():
+        x, y = steps(times, values, until_ps)
+        named = f"NPU {pair[0]} to {pair[1]}" + (f", queue pair {pair[2]}" if pair[2] else "")
+        curves.append(
+            Curve(x / time[0], y / scale, step=True, width=0.8, name=named, colour=COLOURS[pairs.index(pair)])
+        )
+    x_axis = Axis("time", time[1], 0, until_ps / time[0], grid=True)
+    return Panel(x_axis, Axis(word, unit_name, 0, 1.06 * most / scale, grid=True), curves, height=1.2)
+
+
+def _chosen(known: dict[Pair, int], select: Sequence[str]) -> list[Pair]:
+    """Return the pairs named, as 0-1, with all their queue pairs."""
+    found: list[Pair] = []
+    for word in select:
+        match = _PAIR.fullmatch(word)
+        if match is None:
+            raise InputError(f"pair '{word}' is not two NPUs: write 0-1 for what NPU 0 sends to NPU 1")
+        ends = int(match[1]), int(match[2])
+        own = sorted(pair for pair in known if pair[:2] == ends)
+        if not own:
+            raise InputError(f"pair '{word}': nothing was recorded from NPU {ends[0]} to NPU {ends[1]}")
+        found += own
+    if len(found) > len(COLOURS):
+        raise InputError(f"{len(found)} pairs are selected, expected at most {len(COLOURS)}")
+    return found
+
+
+def _on_page(runs: Sequence[Shown], detail: int) -> Figure | Missing:
+    """Return a plot for each quantity of each run, a line for each of the pairs with most changes."""
+    end_ps = max(shown.finish_ps for shown in runs)
+    time = time_unit(end_ps, 1)
+    bins = min(_MOST_BINS, detail)
+    found = [_curves(shown, end_ps, bins) for shown in runs]
+    x = Axis("time", time[1], 0, end_ps / time[0])
+    panels: list[Panel] = []
+    notes: list[str] = []
+    for quantity, (_, name, (factor, unit)) in _QUANTITIES.items():
+        own = [each.get(quantity, (Steps[Pair](end_ps, bins), [])) for each in found]
+        highest = max(curves.top(pairs) for curves, pairs in own)
+        for shown, (curves, pairs) in zip(runs, own, strict=True):
+            if pairs and not curves.top(pairs):
+                notes.append(f"{shown.name}: no {name} was ever limited.")
+            elif pairs:
+                y = Axis(name, unit, 0, 1.05 * highest / factor)
+                lines = [
+                    Curve(curves.edges_ps / time[0], curves.curve(pair) / factor, step=True, colour=ON_PAGES[place],
+                          name=f"{pair[0]} → {pair[1]}" + (f", queue pair {pair[2]}" if pair[2] else ""))
+                    for place, pair in enumerate(pairs[:MOST_PAIRS])
+                ]  # fmt: skip
+                panels.append(Panel(x, y, lines, f"{shown.name}: {name}", height=3))
+                if len(pairs) > MOST_PAIRS:
+                    notes.append(f"{shown.name}, {name}: {MOST_PAIRS} pairs of {len(pairs)}, those with most changes.")
+    if not panels and not any(table_of(shown.run, name) for shown in runs for name in _TABLES):
+        over_tcp = how_to_record(runs[0].run, "connections")
+        return Missing(f"{remedy_of(runs[0], 'queue_pairs')} (RoCE), or {over_tcp} (TCP)")
+    if not panels:
+        return Figure([], notes or ["No rate or window was ever seen."])
+    return Figure(panels, [*notes, f"The highest value in each {bins}th of the time."])
+
+
+def _curves(shown: Shown, end_ps: int, bins: int) -> dict[str, tuple[Steps[Pair], list[Pair]]]:
+    """Return of each quantity the values of each pair, and the pairs, those with most of them first."""
+    curves: dict[str, Steps[Pair]] = {}
+    counts: dict[str, dict[Pair, int]] = {}
+    for table in filter(None, (table_of(shown.run, name) for name in _TABLES)):
+        for quantity, pair, times, values in _rows(table):
+            curves.setdefault(quantity, Steps[Pair](end_ps, bins)).add(pair, times, values.astype(np.float64))
+            own = counts.setdefault(quantity, {})
+            own[pair] = own.get(pair, 0) + len(times)
+    return {name: (curves[name], sorted(own, key=lambda pair: (-own[pair], pair))) for name, own in counts.items()}
+
+
+def _rows(table: Recorded) -> Iterator[tuple[str, Pair, Numbers, Numbers]]:
+    """Yield quantities, pairs, and some of the times and values of these in order."""
+    ends = ["source", "destination", *(["queue_pair"] if "queue_pair" in table.columns else [])]
+    for batch in table.batches(["time_ps", *ends, "quantity", "value"]):
+        for quantity in dict.fromkeys(batch["quantity"].tolist()):
+            rows = np.flatnonzero(batch["quantity"] == quantity)
+            pairs = np.zeros((3, len(rows)), dtype=np.int64)
+            for place, name in enumerate(ends):
+                pairs[place] = batch[name][rows]
+            order = np.lexsort((rows, *pairs[::-1]))
+            edges = np.flatnonzero(np.diff(pairs[:, order]).any(axis=0)) + 1
+            for part in np.split(order, edges):
+                source, destination, number = pairs[:, part[0]].tolist()
+                yield quantity, (source, destination, number), batch["time_ps"][rows[part]], batch["value"][rows[part]]
+
+
+KIND = Kind(
+    "rates",
+    "rates and windows of queue pairs or connections, over time",
+    _in_file,
+    Section("Rates and windows", "What congestion control let senders do, by pair of NPUs.", _on_page),
+    any_of=_TABLES,
+    selects="pairs of NPUs, as 0-1",
+)

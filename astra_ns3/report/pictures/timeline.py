@@ -1,0 +1,212 @@
+"""What each NPU did when: computing, waiting, and the phases of collectives in flight."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import cycle
+
+import numpy as np
+
+from astra_ns3.errors import InputError
+from astra_ns3.report.figures import style
+from astra_ns3.report.figures.curves import covered, evenly, gathered, in_flight, merged, steps
+from astra_ns3.report.figures.figure import Axis, Band, Figure, Panel, Series, Spans
+from astra_ns3.report.pictures.kind import Choice, Kind, Section
+from astra_ns3.report.pictures.shown import Missing, Shown, remedy_of
+from astra_ns3.report.records import COLLECTIVES, Recorded, by_value, ps_of, table_of
+from astra_ns3.report.tables import Numbers, Records
+
+MOST_NPUS = 8
+"""Of a file, without ``select``: evenly apart."""
+MOST_BARS = 600
+"""Of an NPU's program."""
+MOST_COLLECTIVES = 40
+_MOST_ON_PAGE = 12
+_WIDTH = 1000
+"""Gaps below this part of the run's time are not drawn on a page."""
+_PROGRAM = {"compute": ("computing", style.BLUE), "wait": ("waiting", style.VERMILION)}
+_PROGRAM_ON_PAGE = {"compute": style.BLUE, "wait": style.ORANGE}
+_NO_SPANS = (np.zeros(0, np.int64),) * 3
+_DIMENSIONS = (style.GREEN, style.ORANGE, style.PURPLE, style.SKY)
+_DIMENSIONS_ON_PAGE = (style.GREEN, style.PURPLE, style.SKY, style.YELLOW)
+
+Track = tuple[int, str | int]
+"""NPU, and what of it: compute, wait, or the number of a dimension, which is -1 of messages between NPUs."""
+Tracks = Mapping[Track, tuple[Numbers, Numbers]]
+
+
+def _in_file(records: Records, choice: Choice) -> Figure:
+    """Return a strip per NPU: its program above, the phases in flight in each dimension below."""
+    operations, phases = table_of(records, "operations"), table_of(records, "phases")
+    if operations is None and phases is None:
+        return _collectives(records, choice)
+    count, finish_ps = int(records.metadata["npus"]), int(records.metadata["finish_ps"])
+    for word in choice.select:
+        if not word.isdecimal() or int(word) >= count:
+            raise InputError(f"NPU '{word}' is not one of 0 to {count - 1}")
+    npus = [int(word) for word in choice.select] or evenly(range(count), MOST_NPUS)
+    tracks = _tracks(operations, phases, npus)
+    most: dict[int, int] = {}
+    for (_, what), spans in tracks.items():
+        if isinstance(what, int):
+            most[what] = max(most.get(what, 1), int(in_flight(*spans)[1].max(initial=0)))
+    most = dict(sorted(most.items()))
+    program = 0 if operations is None else 1
+    unit = style.time_unit(finish_ps)
+    x = Axis("time", unit[1], 0, finish_ps / unit[0])
+    panels = [
+        Panel(x, Axis(f"NPU {npu}", low=-0.1, high=program + len(most), bare=True),
+              _strip(tracks, npu, most, program, finish_ps, unit),
+              note=f"{len(npus)} of {count} NPUs" if npu == npus[0] and len(npus) < count else "",
+              height=0.12 * (program + 1.4 * len(most)) + 0.05)
+        for npu in npus
+    ]  # fmt: skip
+    return Figure(panels, share_x=True)
+
+
+def _strip(
+    tracks: Tracks, npu: int, most: Mapping[int, int], program: int, finish_ps: int, unit: style.Unit
+) -> list[Series]:
+    """Return the strip of an NPU; lanes from top to bottom."""
+    series: list[Series] = _program(tracks, npu, len(most), finish_ps, unit) if program else []
+    for place, (dimension, highest) in enumerate(most.items()):
+        name = f"{'messages' if dimension < 0 else f'phases, dimension {dimension}'} (at most {highest})"
+        bottom = len(most) - 1 - place
+        times, counts = in_flight(*tracks.get((npu, dimension), _NO_SPANS[:2]))
+        x, y = steps(times, counts, int(times[-1]) if len(times) else 0)
+        height = bottom + 0.9 * y[:-1] / highest
+        colour = _DIMENSIONS[dimension % len(_DIMENSIONS)]
+        series.append(Band(x / unit[0], np.full(len(height), bottom), height, name=name, colour=colour))
+    return series
+
+
+def _program(tracks: Tracks, npu: int, bottom: int, finish_ps: int, unit: style.Unit) -> list[Series]:
+    """Return bars, or where there are too many for the width, which share of each moment went into what."""
+    spans = {kind: tracks.get((npu, kind), _NO_SPANS[:2]) for kind in _PROGRAM}
+    if sum(len(starts) for starts, _ in spans.values()) <= MOST_BARS:
+        return [
+            Spans(starts / unit[0], (ends - starts) / unit[0], np.full(len(starts), bottom + 0.45), 0.9,
+                  name=name, colour=colour)
+            for (starts, ends), (name, colour) in zip(spans.values(), _PROGRAM.values(), strict=True)
+        ]  # fmt: skip
+    edges = np.linspace(0, finish_ps, MOST_BARS + 1)
+    below, series = np.full(MOST_BARS, float(bottom)), list[Series]()
+    for (starts, ends), (name, colour) in zip(spans.values(), _PROGRAM.values(), strict=True):
+        above = below + 0.9 * covered(starts, ends, edges)
+        series.append(Band(edges / unit[0], below, above, name=name, colour=colour))
+        below = above
+    return series
+
+
+def _collectives(records: Records, choice: Choice) -> Figure:
+    """Return a bar per collective, from its first issue to its end, of a run without what its NPUs did."""
+    if choice.select:
+        raise InputError("NPUs can be selected only with --record timeline; without it this shows collectives of all")
+    rows = records.rows(COLLECTIVES)
+    shown, finish_ps = rows[:MOST_COLLECTIVES], int(records.metadata["finish_ps"])
+    unit = style.time_unit(finish_ps)
+    passes = len({row["iteration"] for row in shown}) > 1
+    layers = list(dict.fromkeys(row["layer"] for row in rows))
+    called = dict(zip(layers, style.labels(layers, 16), strict=True))
+    names = [
+        f"{called[row['layer']]}, {style.short_part(row['part'])}" + (f" {row['iteration']}" if passes else "")
+        for row in shown
+    ]
+    kinds = list(dict.fromkeys(row["kind"] for row in shown))
+    start = np.array([ps_of(row["start_us"]) or 0 for row in shown])
+    end = np.array([ps_of(row["end_us"]) or finish_ps for row in shown])
+    series = []
+    for kind, colour in zip(kinds, cycle(style.COLOURS), strict=False):
+        own = np.flatnonzero([row["kind"] == kind for row in shown])
+        series.append(Spans(start[own] / unit[0], (end - start)[own] / unit[0], own, name=kind, colour=colour))
+    note = f"the first {len(shown)} of {len(rows)} collectives" if len(shown) < len(rows) else ""
+    x = Axis("time", unit[1], 0, finish_ps / unit[0], grid=True)
+    panel = Panel(x, Axis(names=names, letters=5), series, note=note, empty="no collective was issued",
+                  height=0.11 * max(len(shown), 4))  # fmt: skip
+    return Figure([panel], legend=(3, 3))
+
+
+def _on_page(runs: Sequence[Shown], detail: int) -> Figure | Missing:
+    """Return bars on a lane for each NPU and each of its dimensions."""
+    resolution = min(_WIDTH, 2 * detail)
+    end_ps = max(shown.finish_ps for shown in runs)
+    unit = style.time_unit(end_ps, 1)
+    notes, panels = [], []
+    for shown in runs:
+        operations, phases = table_of(shown.run, "operations"), table_of(shown.run, "phases")
+        if operations is None and phases is None:
+            notes.append(f"{shown.name}: not recorded; {remedy_of(shown, 'operations')}.")
+            continue
+        count = shown.run.metadata["npus"]
+        npus = {*evenly(range(count), max(2, min(_MOST_ON_PAGE, detail // 16))), shown.run.metadata["report_npu"]}
+        tracks = _tracks(operations, phases, sorted(npus), shown.finish_ps // resolution)
+        there = len({npu for npu, _ in tracks})
+        if there < count:
+            notes.append(f"{shown.name}: {there} of {count} NPUs.")
+        panels.append(_lanes(shown, tracks, end_ps, unit))
+    if not panels:
+        return Missing(remedy_of(runs[0], "operations"))
+    return Figure(
+        panels, [*notes, f"Intervals of one kind less than 1/{resolution} of the run apart are drawn as one."]
+    )
+
+
+def _lanes(shown: Shown, tracks: Tracks, end_ps: int, unit: style.Unit) -> Panel:
+    dimensions = sorted({what for _, what in tracks if isinstance(what, int)})
+    lanes: dict[Track, int] = {}
+    names: list[str] = []
+    for npu in sorted({npu for npu, _ in tracks}):
+        lanes |= {(npu, kind): len(names) for kind in _PROGRAM_ON_PAGE}
+        names.append(f"NPU {npu}")
+        for each in dimensions:
+            if (npu, each) in tracks:
+                lanes[npu, each] = len(names)
+                names.append(f"{npu}, dimension {each}")
+    looks: list[tuple[str | int, str, float, str]] = [
+        (kind, kind, 0.8, colour) for kind, colour in _PROGRAM_ON_PAGE.items()
+    ]
+    for place, each in enumerate(dimensions):
+        looks.append((each, f"dimension {each}", 0.5, _DIMENSIONS_ON_PAGE[place % len(_DIMENSIONS_ON_PAGE)]))
+    series = []
+    for what, name, thick, colour in looks:
+        found = [(np.full(len(spans[0]), lanes[track]), *spans) for track, spans in tracks.items() if track[1] == what]
+        lane, starts, ends = (np.concatenate(each) for each in zip(*(found or [_NO_SPANS]), strict=True))
+        series.append(Spans(starts / unit[0], (ends - starts) / unit[0], lane, thick, name=name, colour=colour))
+    x = Axis("time", unit[1], 0, end_ps / unit[0], grid=True)
+    return Panel(x, Axis(names=names), series, shown.name, of_run=True, height=1.5 + 0.17 * len(names))
+
+
+def _tracks(
+    operations: Recorded | None, phases: Recorded | None, npus: Sequence[int], gap_ps: int | None = None
+) -> Tracks:
+    """Return the intervals of some NPUs, by NPU; those no further apart than the gap as one, if there is one."""
+    found = gathered((*_rows(operations, "kind", npus, gap_ps), *_rows(phases, "dimension", npus, gap_ps)))
+    ordered = sorted(found, key=lambda track: (track[0], str(track[1])))
+    return {track: _joined(*found[track], gap_ps) for track in ordered}
+
+
+def _rows(
+    table: Recorded | None, column: str, npus: Sequence[int], gap_ps: int | None
+) -> Iterator[tuple[Track, Numbers, Numbers]]:
+    for batch in table.batches(["npu", column, "start_ps", "end_ps"]) if table else ():
+        inside = np.isin(batch["npu"], npus) & (batch["end_ps"] > batch["start_ps"])
+        npu, starts, ends = (batch[name][inside] for name in ("npu", "start_ps", "end_ps"))
+        for what, rows in by_value(batch[column][inside]):
+            if isinstance(what, int) or what in _PROGRAM:
+                for of, own in by_value(npu[rows]):
+                    yield (of, what), *_joined(starts[rows][own], ends[rows][own], gap_ps)
+
+
+def _joined(starts: Numbers, ends: Numbers, gap_ps: int | None) -> tuple[Numbers, Numbers]:
+    return (starts, ends) if gap_ps is None else merged(starts, ends, gap_ps)
+
+
+KIND = Kind(
+    "timeline",
+    "what each NPU did when",
+    _in_file,
+    Section("Timeline", "What NPUs did when, and the phases of collectives that ran in each dimension.", _on_page),
+    more=("operations", "phases"),
+    selects="NPUs",
+    of_flows=False,
+)

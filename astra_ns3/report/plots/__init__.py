@@ -1,1 +1,0 @@
-"""Pictures of runs, from their records only: a kind is a file here and a line in ``registry.py``."""

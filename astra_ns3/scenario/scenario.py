@@ -1,0 +1,181 @@
+"""A scenario: a network, what changes in it, and the tenants that share it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from astra_ns3.errors import InputError
+from astra_ns3.network.api import NetworkBackend
+from astra_ns3.network.backends import Ideal
+from astra_ns3.network.instance import TenantBits
+from astra_ns3.network.plan import AnyPlan
+from astra_ns3.network.recorded import TableSink
+from astra_ns3.scenario.tenant_network import TenantNetwork
+from astra_ns3.scenario.tenant_tables import NetworkTables, TenantTables
+from astra_ns3.topology.changes import Change
+
+
+@dataclass(frozen=True)
+class Tenancy:
+    """Where and when a tenant plays: ``npus[i]`` is the NPU of rank i; ``dimensions``: its logical grid.
+
+    ``bandwidths``: of each dimension, in the network's own unit; None: nobody knows.
+    """
+
+    name: str
+    npus: tuple[int, ...]
+    start_ps: int
+    dimensions: tuple[int, ...]
+    bandwidths: tuple[float, ...] | None
+
+    def document(self) -> dict[str, Any]:
+        """Return the same as plain data."""
+        return {
+            "name": self.name,
+            "npus": list(self.npus),
+            "start_ps": self.start_ps,
+            "dimensions": list(self.dimensions),
+        }
+
+    def whole(self, npus: int) -> bool:
+        """Whether it is all of a network of ``npus`` NPUs, in their order, from the begin on."""
+        return self.npus == tuple(range(npus)) and not self.start_ps
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """Tenants on the network of ``plan``, each with its NPUs; raises InputError if two have an NPU in common."""
+
+    plan: AnyPlan
+    tenants: tuple[Tenancy, ...]
+
+    def __post_init__(self) -> None:
+        check_apart(self.tenants)
+
+    @property
+    def changes(self) -> tuple[Change, ...]:
+        """What changes in the network while it is played, and when."""
+        packets = self.plan.of_packets
+        return () if packets is None else packets.changes
+
+    @property
+    def bits(self) -> TenantBits:
+        """How instance numbers name the tenants."""
+        return TenantBits(len(self.tenants))
+
+    @property
+    def is_a_run(self) -> bool:
+        """Whether one tenant has all of the network: nothing has to be translated."""
+        return len(self.tenants) == 1 and self.tenants[0].whole(len(self.plan.graph.npu_host))
+
+    def views(self, network: NetworkBackend, tables: TableSink | None = None) -> list[NetworkBackend]:
+        """Return the network as each tenant sees it; ``tables``: what takes the network's rows."""
+        if self.is_a_run:
+            return [network]
+        views = [
+            TenantNetwork(network, number, tenant.npus, tenant.start_ps, self.bits)
+            for number, tenant in enumerate(self.tenants)
+        ]
+        if isinstance(tables, NetworkTables):
+            tables.end_ps = lambda tenant: views[tenant].end_ps
+        return [*views]
+
+    def network_tables(self, sink: TableSink | None) -> TableSink | None:
+        """Return what takes the rows of the network's tables and hands them to ``sink``, split by tenant."""
+        if sink is None or self.is_a_run:
+            return sink
+        return NetworkTables(sink, self.bits, [(each.name, each.npus, each.start_ps) for each in self.tenants])
+
+    def tenant_tables(self, tenant: int, sink: TableSink | None) -> TableSink | None:
+        """Return what takes the rows that a tenant's driver records and hands them to ``sink``."""
+        return sink if sink is None or self.is_a_run else TenantTables(sink, self.tenants[tenant].name)
+
+    def finish_ps(self, finishes_ps: Sequence[int]) -> int:
+        """Return when the last tenant had finished, of the time that each took from its start."""
+        return max(each.start_ps + finish_ps for each, finish_ps in zip(self.tenants, finishes_ps, strict=True))
+
+    def ideal_of(self, tenant: int, ideal: Ideal | None) -> Ideal | None:
+        """Return the network's ``ideal`` as a tenant asks for it, by ranks."""
+        if ideal is None or self.is_a_run:
+            return ideal
+        npus = np.array(self.tenants[tenant].npus, dtype=np.int32)
+        return lambda sources, destinations, sizes: ideal(npus[sources], npus[destinations], sizes)
+
+
+def check_apart(tenants: Sequence[Tenancy]) -> None:
+    """Raise InputError if two tenants have a name or an NPU in common."""
+    owner: dict[int, str] = {}
+    names: set[str] = set()
+    for tenant in tenants:
+        if tenant.name in names:
+            raise InputError(f"two tenants are called '{tenant.name}', expected a name of its own for each")
+        names.add(tenant.name)
+        for npu in tenant.npus:
+            if npu in owner:
+                raise InputError(
+                    f"tenants '{owner[npu]}' and '{tenant.name}' both have NPU {npu}, expected one of them"
+                )
+        owner.update(dict.fromkeys(tenant.npus, tenant.name))
+
+
+def tenancy_of(
+    name: str,
+    npus: Sequence[int] | None,
+    start_ps: int,
+    dimensions: Sequence[int] | None,
+    grid: Sequence[int],
+    bandwidths: Sequence[float] | None,
+) -> Tenancy:
+    """Return where and when a tenant plays on a network with ``grid`` NPUs along its dimensions. Raises InputError."""
+    there = prod(grid)
+    if npus is None:
+        npus = range(there)
+        dimensions = grid if dimensions is None else dimensions
+    _check_npus(name, npus, there)
+    if isinstance(start_ps, bool) or not isinstance(start_ps, int) or start_ps < 0:
+        raise InputError(f"tenant '{name}': start_ps is {start_ps!r}, expected a number of picoseconds, from 0 on")
+    if dimensions is None:
+        cut, kept = _cut(npus, grid)
+        known = None if bandwidths is None or kept is None else tuple(bandwidths[number] for number in kept)
+        return Tenancy(name, tuple(npus), start_ps, cut, known)
+    if prod(dimensions) != len(npus):
+        raise InputError(
+            f"tenant '{name}': dimensions {tuple(dimensions)} make {prod(dimensions)} NPUs, it has {len(npus)}"
+        )
+    known = None if bandwidths is None or tuple(dimensions) != tuple(grid) else tuple(bandwidths)
+    return Tenancy(name, tuple(npus), start_ps, tuple(dimensions), known)
+
+
+def _check_npus(name: str, npus: Sequence[int], there: int) -> None:
+    for npu in npus:
+        if isinstance(npu, bool) or not isinstance(npu, int) or not 0 <= npu < there:
+            raise InputError(f"tenant '{name}': NPU {npu!r} is not one of the network's {there}, 0 to {there - 1}")
+    if not npus:
+        raise InputError(f"tenant '{name}' has no NPUs, expected at least one")
+    if len(set(npus)) < len(npus):
+        raise InputError(f"tenant '{name}' has an NPU twice, expected each once")
+
+
+def _cut(npus: Sequence[int], grid: Sequence[int]) -> tuple[tuple[int, ...], list[int] | None]:
+    """Return the grid that NPUs are within the network's, without dimensions of one, and which dimensions are left.
+
+    NPUs that are no grid, or not in its order, have one dimension that is none of the network's.
+    """
+    coordinates = np.unravel_index(np.array(npus), tuple(grid)[::-1])[::-1]
+    values = [np.unique(along) for along in coordinates]
+    sizes = [len(each) for each in values]
+    strides = np.cumprod([1, *grid[:-1]])
+    in_order = np.zeros(1, dtype=np.int64)
+    for each, stride in zip(values, strides, strict=True):
+        in_order = (in_order[None, :] + (each * stride)[:, None]).reshape(-1)
+    if not np.array_equal(in_order, npus):
+        return (len(npus),), None
+    kept = [number for number, size in enumerate(sizes) if size > 1]
+    if not kept:
+        return (1,), [0]
+    return tuple(sizes[number] for number in kept), kept

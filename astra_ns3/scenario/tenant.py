@@ -1,0 +1,46 @@
+"""A tenant: who plays a workload of its own on some NPUs of a network."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from astra_ns3.config.compute_slowdown import ComputeSlowdown
+from astra_ns3.config.system import SystemConfig
+from astra_ns3.workload.files.workload_formats import AnyWorkload
+
+FilePath = str | os.PathLike[str]
+LARGEST_SEED = 2**32 - 1
+"""ns-3's seeds have 32 bits, and 0 is not one."""
+
+
+@dataclass(frozen=True)
+class Tenant:
+    """A workload and a system on some NPUs of a network.
+
+    ``npus``: rank i of the tenant is NPU ``npus[i]`` of the network (None: all NPUs, in order). ``workload`` and
+    ``system``: paths or models, as :func:`astra_ns3.run` takes them. ``start_ps``: when the tenant's programs begin.
+    ``dimensions``: the tenant's logical grid, the innermost first (None: cut from the network's). ``seed``: of the
+    tenant's random numbers (None: made of the run's seed and the name). ``report_npu``: the rank whose layers tables
+    tell of. ``compute_slowdown``: what makes ranks compute slower.
+    """
+
+    name: str
+    npus: Sequence[int] | None
+    workload: FilePath | AnyWorkload
+    system: FilePath | SystemConfig
+    start_ps: int = 0
+    passes: int = 1
+    dimensions: Sequence[int] | None = None
+    seed: int | None = None
+    report_npu: int = 0
+    compute_slowdown: FilePath | ComputeSlowdown | Mapping[str, object] | None = None
+
+    def seed_in(self, seed: int) -> int:
+        """Return the tenant's seed in a run with ``seed``: one of its own, or that of the run mixed with the name."""
+        if self.seed is not None:
+            return self.seed
+        digest = hashlib.sha256(f"{seed} {self.name}".encode()).digest()
+        return int.from_bytes(digest[:8], "big") % LARGEST_SEED + 1

@@ -1,0 +1,141 @@
+"""A network as one of its tenants sees it: ranks, instance numbers and time are the tenant's own.
+
+This is the one place that translates: ranks of the tenant to NPUs of the network, the tenant's instance numbers to
+those of the run, and the tenant's time, which begins at its start, to simulated time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from astra_ns3.collectives.schedule import Schedule
+from astra_ns3.network.api import Limits, NetworkBackend, NetworkListener, PendingMessage
+from astra_ns3.network.instance import TenantBits
+
+Stop = Callable[[], None]
+
+
+class TenantNetwork(NetworkBackend):
+    """``network`` as the tenant of number ``tenant`` sees it, on ``npus`` and from ``start_ps`` on.
+
+    A tenant that has stopped hears no more, and its clock stands still: what others do later leaves its records as they
+    are. ``on_stop`` is called when it stops.
+    """
+
+    npus = 0
+
+    def __init__(
+        self, network: NetworkBackend, tenant: int, npus: Sequence[int], start_ps: int, bits: TenantBits
+    ) -> None:
+        self.npus = len(npus)
+        self.on_stop: Stop = network.stop
+        self._network = network
+        self._tenant = tenant
+        self._npus = list(npus)
+        self._rank = {npu: rank for rank, npu in enumerate(npus)}
+        self._start_ps = start_ps
+        self._bits = bits
+        self._stopped_ps: int | None = None
+        self._listener: NetworkListener | None = None
+
+    def register_schedule(self, schedule: Schedule) -> int:
+        """Hand a schedule to the network."""
+        return self._network.register_schedule(schedule)
+
+    def register_group(self, npus: Sequence[int]) -> int:
+        """Name a group of the tenant's ranks."""
+        return self._network.register_group([self._npus[rank] for rank in npus])
+
+    def register_delayed_group(self, npus: Sequence[int], delay_ps: int) -> int:
+        """Name a group of the tenant's ranks, with an endpoint delay of its own."""
+        return self._network.register_delayed_group([self._npus[rank] for rank in npus], delay_ps)
+
+    def launch(self, npu: int, schedule: int, group: int, instance: int, bytes: int) -> None:
+        """Start a rank's part of a phase now."""
+        self._network.launch(self._npus[npu], schedule, group, self._bits.of(self._tenant, instance), bytes)
+
+    def launch_all(self, rows: Sequence[tuple[int, int, int, int, int]]) -> None:
+        """Start many ranks' parts, in their order."""
+        npus, tenant, of = self._npus, self._tenant, self._bits.of
+        self._network.launch_all(
+            [(npus[rank], schedule, group, of(tenant, own), bytes) for rank, schedule, group, own, bytes in rows]
+        )
+
+    def call_later(self, npu: int, delay_ps: int, callback: Callable[[int], None]) -> None:
+        """Call ``callback`` with the tenant's time after a delay."""
+        self._network.call_later(self._npus[npu], delay_ps, lambda time_ps: self._call(callback, time_ps))
+
+    def now_ps(self) -> int:
+        """Return the time since the tenant's start, at most that of its end."""
+        if self._stopped_ps is not None:
+            return self._stopped_ps
+        return max(self._network.now_ps() - self._start_ps, 0)
+
+    @property
+    def end_ps(self) -> int | None:
+        """The simulated time at which the tenant has stopped; None: it goes on."""
+        return None if self._stopped_ps is None else self._start_ps + self._stopped_ps
+
+    def stop(self) -> None:
+        """Take the tenant's end down; the network goes on for the others."""
+        self._stopped_ps = self.now_ps()
+        self.on_stop()
+
+    def pending(self, npu: int, instance: int) -> list[PendingMessage]:
+        """Return what a rank still has to send or receive in an instance."""
+        rank = self._rank
+        found = self._network.pending(self._npus[npu], self._bits.of(self._tenant, instance))
+        return [PendingMessage(rank[m.sender], rank[m.receiver], m.bytes, m.step, m.sent) for m in found]
+
+    def hand_over_rows(self) -> None:
+        """Hand on what the network has recorded so far."""
+        self._network.hand_over_rows()
+
+    def run(self, listener: NetworkListener, limits: Limits) -> None:
+        """Play the network until this tenant stops, or until no event is left."""
+        self.listen(listener)
+        self._network.run(self, limits)
+
+    def close(self, *, process_ends: bool = False) -> None:
+        """Close the network, for all tenants."""
+        self._network.close(process_ends=process_ends)
+
+    def listen(self, listener: NetworkListener) -> None:
+        """From now on tell ``listener`` of what concerns this tenant."""
+        self._listener = listener
+
+    def start(self, start: Callable[[], None]) -> None:
+        """Call ``start()`` at the tenant's start."""
+        if self._start_ps:
+            self._network.call_later(self._npus[0], self._start_ps, lambda _: start())
+        else:
+            start()
+
+    def phase_done(self, npu: int, instance: int, time_ps: int) -> None:
+        """From the network: one of the tenant's NPUs has finished a phase."""
+        assert self._listener is not None
+        if self._hears(time_ps):
+            self._listener.phase_done(self._rank[npu], self._bits.own(instance), time_ps - self._start_ps)
+
+    def phases_done(self, npus: Sequence[int], instances: Sequence[int], time_ps: int) -> None:
+        """From the network: some of the tenant's NPUs have finished phases, at one moment and in this order."""
+        together = getattr(self._listener, "phases_done", None)
+        if together is None:
+            for npu, instance in zip(npus, instances, strict=True):
+                self.phase_done(npu, instance, time_ps)
+        elif self._hears(time_ps):
+            own = self._bits.own
+            together([self._rank[npu] for npu in npus], list(map(own, instances)), time_ps - self._start_ps)
+
+    def heartbeat(self, time_ps: int, events: int) -> None:
+        """From the network: a tenth of a second has passed."""
+        assert self._listener is not None
+        self._listener.heartbeat(time_ps, events)
+
+    def _hears(self, time_ps: int) -> bool:
+        """Whether the tenant has not stopped before a simulated time."""
+        return self._stopped_ps is None or time_ps - self._start_ps <= self._stopped_ps
+
+    def _call(self, callback: Callable[[int], None], time_ps: int) -> None:
+        if self._hears(time_ps):
+            callback(time_ps - self._start_ps)

@@ -1,0 +1,231 @@
+"""Tables of a run with several tenants: each row goes to the tenant it tells of, in the tenant's own numbers.
+
+A tenant's table is called ``NAME/TABLE`` on its way to the files; tables without a tenant keep their name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from astra_ns3.network.instance import TenantBits
+from astra_ns3.network.recorded import (
+    ACCOUNT_HOPS,
+    ACCOUNTS,
+    CONNECTIONS,
+    FLOWS,
+    QUEUE_PAIRS,
+    Columns,
+    Numbers,
+    RecordedTable,
+    TableSink,
+)
+
+_BETWEEN = "/"
+_OF_TENANTS = (FLOWS, ACCOUNTS, ACCOUNT_HOPS, CONNECTIONS, QUEUE_PAIRS)
+"""Tables whose rows are about two NPUs of one tenant."""
+NOBODY = -1
+"""Whose a row is that no tenant gets."""
+_MOMENTS = ("time_ps", "start_ps", "end_ps", "arrival_ps")
+"""Their columns that are points in time."""
+
+
+class TenantTables:
+    """A TableSink for what one tenant records; hands all on to ``sink`` under the tenant's ``name``."""
+
+    def __init__(self, sink: TableSink, name: str) -> None:
+        self._sink = sink
+        self._name = name
+
+    def open(self, table: RecordedTable) -> None:
+        """Rows of ``table`` will come."""
+        self._sink.open(replace(table, name=self._of(table.name)))
+
+    def label(self, name: str, column: str, number: int, text: str) -> None:
+        """Hand on a text."""
+        self._sink.label(self._of(name), column, number, text)
+
+    def write(self, name: str, columns: Columns) -> None:
+        """Hand on rows."""
+        self._sink.write(self._of(name), columns)
+
+    def failed(self, file: str, reason: str) -> None:
+        """A file could not be written whole."""
+        self._sink.failed(self._of(file), reason)
+
+    def close(self) -> None:
+        """Whoever made ``sink`` closes it, for all tenants."""
+
+    def _of(self, name: str) -> str:
+        return f"{self._name}{_BETWEEN}{name}"
+
+
+class SplitTables:
+    """A TableSink that hands the rows of tables called ``NAME/TABLE`` to a tenant's own sink, all others to the
+    network's; it closes all."""
+
+    def __init__(self, network: TableSink, tenants: Mapping[str, TableSink]) -> None:
+        self._network = network
+        self._tenants = tenants
+
+    def open(self, table: RecordedTable) -> None:
+        """Rows of ``table`` will come."""
+        sink, name = self._of(table.name)
+        sink.open(replace(table, name=name))
+
+    def label(self, name: str, column: str, number: int, text: str) -> None:
+        """Hand on a text."""
+        sink, own = self._of(name)
+        sink.label(own, column, number, text)
+
+    def write(self, name: str, columns: Columns) -> None:
+        """Hand on rows."""
+        sink, own = self._of(name)
+        sink.write(own, columns)
+
+    def failed(self, file: str, reason: str) -> None:
+        """A file could not be written whole."""
+        sink, own = self._of(file)
+        sink.failed(own, reason)
+
+    def close(self) -> None:
+        """No more rows will come."""
+        for sink in (*self._tenants.values(), self._network):
+            sink.close()
+
+    def _of(self, name: str) -> tuple[TableSink, str]:
+        """The sink of a table, and what the table is called there."""
+        tenant, between, own = name.rpartition(_BETWEEN)
+        return (self._tenants[tenant], own) if between else (self._network, name)
+
+
+class NetworkTables:
+    """A TableSink for what the network records; what is about two NPUs goes to their tenant, all else on to ``sink``.
+
+    ``tenants``: of each its name, its NPUs and its start. A tenant that has ended, by ``end_ps(tenant)``, gets no rows
+    of what its transports still do: alone, the run ends with the tenant.
+    """
+
+    def __init__(self, sink: TableSink, bits: TenantBits, tenants: Sequence[tuple[str, Sequence[int], int]]) -> None:
+        self.end_ps: Callable[[int], int | None] = lambda _: None
+        self._sink = sink
+        self._bits = bits
+        self._own = [TenantTables(sink, name) for name, _, _ in tenants]
+        self._starts_ps = [start_ps for _, _, start_ps in tenants]
+        self._rank_of, self._tenant_of = np.zeros((2, 1 + max(max(npus) for _, npus, _ in tenants)), dtype=np.int64)
+        for tenant, (_, npus, _) in enumerate(tenants):
+            self._rank_of[list(npus)] = np.arange(len(npus))
+            self._tenant_of[list(npus)] = tenant
+        self._opened: dict[str, RecordedTable] = {}
+        self._messages = _Messages(len(tenants))
+        self._hops: list[Columns] = []
+
+    def open(self, table: RecordedTable) -> None:
+        """Rows of ``table`` will come."""
+        if table.name not in {each.name for each in _OF_TENANTS}:
+            self._sink.open(table)
+            return
+        self._opened[table.name] = table
+        for own in self._own:
+            own.open(table)
+
+    def label(self, name: str, column: str, number: int, text: str) -> None:
+        """Hand on a text."""
+        self._sink.label(name, column, number, text)
+
+    def write(self, name: str, columns: Columns) -> None:
+        """Hand on rows, each to its tenant."""
+        if name not in self._opened:
+            self._sink.write(name, columns)
+        elif name == ACCOUNT_HOPS.name:
+            self._hops.append(columns)
+            self._write_hops()
+        else:
+            self._write_pairs(name, columns)
+            if self._hops:
+                self._write_hops()
+
+    def failed(self, file: str, reason: str) -> None:
+        """A file could not be written whole."""
+        self._sink.failed(file, reason)
+
+    def close(self) -> None:
+        """No more rows will come."""
+        self._sink.close()
+
+    def _write_pairs(self, name: str, columns: Columns) -> None:
+        """Hand on rows about messages, connections or queue pairs."""
+        found = dict(zip(self._opened[name].recorded, columns, strict=True))
+        if "instance" in found:
+            tenants = found["instance"] >> self._bits.shift
+            found["instance"] = found["instance"] & ((1 << self._bits.shift) - 1)
+        else:
+            tenants = self._tenant_of[found["source"]]
+        for end in ("source", "destination"):
+            found[end] = self._rank_of[found[end]]
+        moments = found["end_ps" if "end_ps" in found else "time_ps"]
+        for tenant in range(len(self._own)):
+            end_ps = self.end_ps(tenant)
+            if end_ps is not None:
+                tenants = np.where((tenants == tenant) & (moments > end_ps), NOBODY, tenants)
+        if name == ACCOUNTS.name:
+            self._messages.add(tenants)
+        self._hand_on(name, found, tenants)
+
+    def _write_hops(self) -> None:
+        """Hand on the hops of messages whose rows have come; the network may hand over the hops first."""
+        hops = [np.concatenate(parts) for parts in zip(*self._hops, strict=True)]
+        found = dict(zip(self._opened[ACCOUNT_HOPS.name].recorded, hops, strict=True))
+        known = int(np.searchsorted(found["message"], self._messages.known))
+        self._hops = [[column[known:] for column in hops]]
+        if known:
+            found = {column: numbers[:known] for column, numbers in found.items()}
+            tenants, found["message"] = self._messages.taken(found["message"])
+            self._hand_on(ACCOUNT_HOPS.name, found, tenants)
+
+    def _hand_on(self, name: str, found: Mapping[str, Numbers], tenants: Numbers) -> None:
+        """Hand the rows of each tenant to it, in its own time."""
+        for tenant in np.unique(tenants[tenants != NOBODY]):
+            own = {column: numbers[tenants == tenant] for column, numbers in found.items()}
+            for moment in own.keys() & _MOMENTS:
+                own[moment] = own[moment] - self._starts_ps[tenant]
+            self._own[tenant].write(name, list(own.values()))
+
+
+class _Messages:
+    """Whose each message of the run is, by its row in accounts, and its row among those of its tenant.
+
+    Messages are asked for in their order, and forgotten once a later one is.
+    """
+
+    def __init__(self, tenants: int) -> None:
+        self._counts = np.zeros(tenants, dtype=np.int64)
+        self._first = 0
+        self._tenants = np.zeros(0, dtype=np.int64)
+        self._numbers = np.zeros(0, dtype=np.int64)
+
+    @property
+    def known(self) -> int:
+        """How many messages have come."""
+        return self._first + len(self._tenants)
+
+    def add(self, tenants: Numbers) -> None:
+        """Take down whose the next messages are."""
+        numbers = np.zeros(len(tenants), dtype=np.int64)
+        for tenant in np.unique(tenants[tenants != NOBODY]):
+            own = tenants == tenant
+            numbers[own] = self._counts[tenant] + np.arange(own.sum())
+            self._counts[tenant] += own.sum()
+        self._tenants = np.concatenate([self._tenants, tenants])
+        self._numbers = np.concatenate([self._numbers, numbers])
+
+    def taken(self, messages: Numbers) -> tuple[Numbers, Numbers]:
+        """Return the tenant of each of some messages, ascending, and its row there."""
+        rows = messages - self._first
+        found = self._tenants[rows], self._numbers[rows]
+        gone = int(rows[-1])
+        self._first += gone
+        self._tenants, self._numbers = self._tenants[gone:], self._numbers[gone:]
+        return found

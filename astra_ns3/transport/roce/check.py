@@ -1,0 +1,140 @@
+"""RoCE against its network: what cannot work is refused, what can hardly be meant is warned of."""
+
+from __future__ import annotations
+
+from astra_ns3.config.transports.roce import Reliability, RoceTransport
+from astra_ns3.errors import InputError
+from astra_ns3.transport.network_outline import NetworkShape, SwitchShape
+from astra_ns3.transport.roce.control_check import control_warnings, marking_warnings
+from astra_ns3.transport.roce.parameters import (
+    RoceParameters,
+    base_round_trip_ps,
+    window_bytes,
+)
+from astra_ns3.transport.wire import transmission_ps
+from astra_ns3.units import format_bytes, format_rate, format_time
+
+_OVERTAKING = ("spray", "adaptive", "flowlet")
+
+
+def check_roce(
+    transport: RoceTransport, parameters: RoceParameters, shape: NetworkShape, largest_wire_bytes: int
+) -> list[str]:
+    """Warnings about numbers that can't be meant, each one line; ``largest_wire_bytes``: of any frame on the network.
+
+    Raises InputError for combinations that are impossible. Model limits: the round trip is that of the longest path on
+    an idle network; the longest queue is that of all windows towards one NPU, or the buffer.
+    """
+    slowest = min(shape.host_ports).rate_bps
+    if parameters.minimum_rate_bps > slowest:
+        raise InputError(
+            f"key 'transport.minimum_rate': {format_rate(parameters.minimum_rate_bps)} is above the "
+            f"{format_rate(slowest)} of a host's link"
+        )
+    _check_rounding(parameters, shape)
+    warnings: list[str] = []
+    for switch in shape.switches:
+        _check_buffer(switch, parameters)
+        warnings += _lossless_warnings(switch, parameters)
+        warnings += marking_warnings(switch, largest_wire_bytes, parameters.priority, transport.congestion_control)
+    warnings += [*_window_warnings(parameters, shape), *_timer_warnings(parameters, shape)]
+    warnings += control_warnings(parameters, shape)
+    return list(dict.fromkeys(warnings))
+
+
+def _check_rounding(parameters: RoceParameters, shape: NetworkShape) -> None:
+    fastest = max(port.rate_bps for port in (*shape.host_ports, *shape.path))
+    packet_ps = transmission_ps(parameters.largest_wire_bytes, fastest)
+    if parameters.time_rounding_ps > packet_ps:
+        raise InputError(
+            f"key 'transport.time_rounding': {format_time(parameters.time_rounding_ps)} is above the "
+            f"{format_time(packet_ps)} of a full packet at {format_rate(fastest)}, which would take no time or far too "
+            "long; expected a small part of it"
+        )
+
+
+def _check_buffer(switch: SwitchShape, parameters: RoceParameters) -> None:
+    size, largest = switch.config.buffer_bytes, parameters.largest_frame_bytes
+    if size < largest:
+        raise InputError(
+            f"key 'topology.switch.buffer': {size} bytes do not hold one frame of {largest} (payload and headers)"
+        )
+    for port in switch.ports:
+        switch.config.ecn_of(port.rate_bps)
+
+
+def _lossless_warnings(switch: SwitchShape, parameters: RoceParameters) -> list[str]:
+    pfc = switch.config.pfc
+    if pfc is not None and parameters.priority in pfc.priorities:
+        return []
+    if parameters.reliability == "selective-repeat":
+        return []
+    if pfc is None:
+        why = "a switch has no pfc"
+    else:
+        listed = ", ".join(map(str, pfc.priorities))
+        why = f"pfc of a switch holds for priority {listed}, data have {parameters.priority}"
+    return [
+        f"{why}, so packets can be lost, and {parameters.reliability} sends all that followed a lost one again: "
+        "add pfc, or use reliability selective-repeat"
+    ]
+
+
+def _window_warnings(parameters: RoceParameters, shape: NetworkShape) -> list[str]:
+    if parameters.window_of_path:
+        return []
+    if parameters.window_bytes == 0:
+        if not parameters.congestion_control.startswith("hpcc"):
+            return []
+        return [
+            f"congestion_control {parameters.congestion_control} without a window does not bound what is in flight "
+            "while its telemetry is under way: set window: bdp"
+        ]
+    round_trip_ps = base_round_trip_ps(parameters, shape)
+    packets = max(1, parameters.window_bytes // parameters.payload_bytes)
+    window_ps = packets * transmission_ps(parameters.largest_wire_bytes, shape.slowest_bps)
+    queue_pairs = parameters.queue_pairs_per_pair
+    if queue_pairs * window_ps >= round_trip_ps:
+        return []
+    together = "one queue pair reaches" if queue_pairs == 1 else f"the {queue_pairs} queue pairs of two NPUs reach"
+    return [
+        f"window {format_bytes(parameters.window_bytes)} cannot fill the link: it is sent in {format_time(window_ps)} "
+        f"and acknowledged after {format_time(round_trip_ps)}, so {together} "
+        f"{100 * queue_pairs * window_ps // round_trip_ps}% of the rate"
+    ]
+
+
+def _timer_warnings(parameters: RoceParameters, shape: NetworkShape) -> list[str]:
+    round_trip_ps = base_round_trip_ps(parameters, shape)
+    if parameters.timeout_ps <= round_trip_ps:
+        raise InputError(
+            f"key 'transport.reliability.timeout': {format_time(parameters.timeout_ps)} is not above the "
+            f"{format_time(round_trip_ps)} in which a packet is acknowledged on the idle network"
+        )
+    longest_ps = round_trip_ps + longest_drain_ps(parameters, shape)
+    if parameters.timeout_ps >= longest_ps:
+        return []
+    return [
+        f"timeout {format_time(parameters.timeout_ps)} is shorter than the {format_time(longest_ps)} of a round trip "
+        "behind a full queue: packets that only wait will be sent again; raise reliability.timeout or set a window"
+    ]
+
+
+def longest_drain_ps(parameters: RoceParameters, shape: NetworkShape) -> int:
+    """The time a port needs for the longest queue it can have: every window towards one NPU, or the buffer."""
+    largest = shape.largest_buffer_bytes
+    window = parameters.queue_pairs_per_pair * window_bytes(parameters, shape)
+    queue = largest if window == 0 else min(largest, window * (shape.npus - shape.npus_per_host))
+    return transmission_ps(queue, shape.slowest_bps)
+
+
+def reordering_warnings(reliability: Reliability, routing: str) -> list[str]:
+    """Routing that lets packets overtake each other, with a reliability that takes that for loss."""
+    if routing not in _OVERTAKING:
+        return []
+    if reliability.kind == "selective-repeat" and (reliability.reordering_packets or routing == "flowlet"):
+        return []
+    return [
+        f"routing {routing} lets packets overtake each other, which {reliability.kind} takes for losses: use "
+        "reliability {kind: selective-repeat, reordering_packets: 64}"
+    ]

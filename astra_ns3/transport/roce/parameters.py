@@ -1,0 +1,193 @@
+"""RoCE: the numbers that follow from its configuration, for the native side."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from astra_ns3.config.transports.roce import RoceTransport
+from astra_ns3.errors import InputError
+from astra_ns3.transport.network_outline import NetworkShape
+from astra_ns3.transport.roce.control_sets import InForce, Line, in_force
+from astra_ns3.units import PS_PER_SECOND
+
+
+@dataclass(frozen=True)
+class RoceFrames:
+    """Sizes of the transport's frames, whatever network they travel; ``header_bytes`` and ``ack_bytes`` are without
+    telemetry. ``payload_round_trip``: a base round trip counts one way's payload alone."""
+
+    payload_bytes: int
+    header_bytes: int
+    ack_bytes: int
+    cnp_bytes: int
+    minimum_frame_bytes: int
+    line_gap_bytes: int
+    telemetry_bytes: int
+    ack_telemetry_bytes: int
+    payload_round_trip: bool
+
+    @property
+    def largest_frame_bytes(self) -> int:
+        """A full data packet in a buffer."""
+        return max(self.minimum_frame_bytes, self.payload_bytes + self.header_bytes + self.telemetry_bytes)
+
+    @property
+    def largest_wire_bytes(self) -> int:
+        """A full data packet on the line."""
+        return self.largest_frame_bytes + self.line_gap_bytes
+
+    @property
+    def ack_wire_bytes(self) -> int:
+        """An ACK on the line."""
+        return max(self.minimum_frame_bytes, self.ack_bytes + self.ack_telemetry_bytes) + self.line_gap_bytes
+
+
+@dataclass(frozen=True)
+class RoceParameters(RoceFrames):
+    """Every number of the transport; nothing is left to defaults. Most are those of C++'s ``RoceParameters``.
+
+    ``window_bytes`` 0: none, or the path's bandwidth-delay product if ``window_of_path``. ``own_file`` and
+    ``own_class``: a user's own control, empty for ours, which ``congestion_control`` names. ``control_parameters``: the
+    control's numbers by name, and ``minimum_rate``.
+    """
+
+    per_message: bool
+    queue_pairs_per_pair: int
+    split_messages: bool
+    acknowledged: bool
+    priority: int
+    ack_priority: int
+    cnp_priority: int
+    ack_every: int
+    reliability: str
+    timeout_ps: int
+    retries: int
+    nack_interval_ps: int
+    reordering_packets: int
+    chunk_bytes: int
+    window_bytes: int
+    window_of_path: bool
+    window_scales: bool
+    paced: bool
+    minimum_rate_bps: int
+    cnp_interval_ps: int
+    cnp_on_ack: bool
+    port_of_message: bool
+    longest_round_trip: bool
+    utilisation_log_base: float
+    utilisation_probability: float
+    time_rounding_ps: int
+    congestion_control: str
+    own_file: str
+    own_class: str
+    control_parameters: Mapping[str, float]
+
+
+def roce_frames(transport: RoceTransport) -> RoceFrames:
+    """The sizes of frames, with the telemetry that the control needs."""
+    control = transport.congestion_control
+    return RoceFrames(
+        payload_bytes=transport.payload_bytes,
+        header_bytes=transport.header_bytes,
+        ack_bytes=transport.ack_bytes,
+        cnp_bytes=transport.cnp_bytes,
+        minimum_frame_bytes=transport.minimum_frame_bytes,
+        line_gap_bytes=transport.line_gap_bytes,
+        telemetry_bytes=_given(transport.telemetry_bytes, control.telemetry_bytes),
+        ack_telemetry_bytes=_given(transport.ack_telemetry_bytes, control.ack_telemetry_bytes),
+        payload_round_trip=transport.base_rtt == "payload",
+    )
+
+
+def roce_line(transport: RoceTransport, shape: NetworkShape) -> Line:
+    """What the control's numbers are scaled by on the network that ``shape`` outlines."""
+    return Line(
+        rate_bps=min(port.rate_bps for port in shape.host_ports),
+        round_trip_ps=base_round_trip_ps(roce_frames(transport), shape),
+        payload_bytes=transport.payload_bytes,
+    )
+
+
+def roce_parameters(transport: RoceTransport, line: Line) -> RoceParameters:
+    """The configuration with what was left open filled in: windows, telemetry and numbers as the control needs them.
+
+    Raises InputError for combinations that contradict each other.
+    """
+    control, reliability = transport.congestion_control, transport.reliability
+    window = _window(transport)
+    own = transport.own_control
+    found = _in_force(transport, line)
+    numbers, minimum_rate_bps = found.numbers, _given(transport.minimum_rate_bps, found.minimum_rate_bps)
+    of_the_control = {name: value for name, value in numbers.items() if name not in control.of_the_fabric}
+    return RoceParameters(
+        **vars(roce_frames(transport)),
+        per_message=transport.queue_pairs == "per-message",
+        queue_pairs_per_pair=transport.queue_pairs_per_pair,
+        split_messages=transport.queue_pair_use == "split",
+        acknowledged=transport.completion == "acknowledged",
+        priority=transport.priority,
+        ack_priority=_given(transport.ack_priority, transport.priority),
+        cnp_priority=transport.cnp_priority,
+        ack_every=transport.ack_every,
+        reliability=reliability.kind,
+        timeout_ps=reliability.timeout_in_use_ps,
+        retries=reliability.retries,
+        nack_interval_ps=reliability.nack_interval_ps,
+        reordering_packets=reliability.reordering_packets,
+        chunk_bytes=reliability.go_back_0_chunk_bytes,
+        window_bytes=window if isinstance(window, int) else 0,
+        window_of_path=window == "bdp",
+        window_scales=_on(transport.window_scales_with_rate, control.window_scales),
+        paced=transport.rate_limited,
+        minimum_rate_bps=minimum_rate_bps,
+        cnp_interval_ps=_given(transport.cnp_interval_ps, found.cnp_interval_ps),
+        cnp_on_ack=transport.cnp == "on-ack",
+        port_of_message=transport.ecmp == "per-message-port",
+        longest_round_trip=transport.base_rtt_of == "longest",
+        utilisation_log_base=numbers.get("log_base", 1.05),
+        utilisation_probability=numbers.get("sampling", 1.0),
+        time_rounding_ps=transport.time_rounding_ps,
+        congestion_control=control.kind,
+        own_file=own.path if own else "",
+        own_class=own.class_name if own else "",
+        control_parameters={"minimum_rate": float(minimum_rate_bps), **of_the_control},
+    )
+
+
+def _in_force(transport: RoceTransport, line: Line) -> InForce:
+    try:
+        return in_force(transport.congestion_control, line)
+    except ValueError as error:
+        raise InputError(str(error)) from error
+
+
+def _window(transport: RoceTransport) -> int | str:
+    control = transport.congestion_control
+    window = control.default_window if transport.window is None else transport.window
+    if control.kind == "static-window" and window == "none":
+        raise InputError("key 'transport.window': found 'none', expected a size or 'bdp': static-window is that window")
+    return window
+
+
+def _on(value: bool | None, otherwise: bool) -> bool:
+    return otherwise if value is None else value
+
+
+def _given(value: int | None, otherwise: int) -> int:
+    return otherwise if value is None else value
+
+
+def base_round_trip_ps(parameters: RoceFrames, shape: NetworkShape) -> int:
+    """From the first bit of a full packet sent to the last of its ACK received, on the idle, longest path."""
+    sizes: tuple[int, ...] = (parameters.largest_wire_bytes, parameters.ack_wire_bytes)
+    if parameters.payload_round_trip:
+        sizes = (parameters.payload_bytes,)
+    return shape.idle_round_trip_ps(*sizes)
+
+
+def window_bytes(parameters: RoceParameters, shape: NetworkShape) -> int:
+    """The window of a queue pair on the longest path; 0: none."""
+    if not parameters.window_of_path or not shape.path:
+        return parameters.window_bytes
+    return max(1, base_round_trip_ps(parameters, shape) * shape.slowest_bps // (8 * PS_PER_SECOND))

@@ -1,0 +1,150 @@
+"""RoCE, as the rest of the program asks for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from astra_ns3.config.network.packet_network import NetworkConfig
+from astra_ns3.config.transports.base import TransportKeys
+from astra_ns3.config.transports.roce import RoceTransport
+from astra_ns3.transport.network_outline import NetworkShape
+from astra_ns3.transport.roce.check import check_roce, reordering_warnings
+from astra_ns3.transport.roce.parameters import (
+    RoceParameters,
+    base_round_trip_ps,
+    roce_line,
+    roce_parameters,
+    window_bytes,
+)
+from astra_ns3.transport.transport import (
+    Frames,
+    SharedByFlows,
+    Sizes,
+    Told,
+    Transport,
+    TransportCosts,
+    WaysOfMessages,
+)
+
+BYTES_PER_MET_PAIR = 550
+"""With a queue pair for each message: what stays of two NPUs that had one, the queue pair being used again."""
+
+_ELSEWHERE = {"time_rounding_ps", "congestion_control", "own_file", "own_class", "control_parameters"}
+"""What the native transport is told otherwise."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Roce(Transport):
+    """RoCE's queue pairs."""
+
+    kind: ClassVar[str] = "roce"
+    costs: ClassVar[TransportCosts] = TransportCosts(
+        seconds_per_packet=0.0,
+        seconds_per_link=0.4e-6,
+        seconds_per_pair=5e-6,
+        seconds_per_message=0.1e-6,
+        slowdown=0.7,
+        pairs_in_cache=4_000,
+        messages_that_share=1,
+        bytes_per_pair=1_000,
+        bytes_in_flight=50,  # of those that wait: a frame of the fabric is 200, and few are on their way at once
+    )
+
+    keys: RoceTransport
+    parameters: RoceParameters
+
+    @classmethod
+    def on(cls, keys: TransportKeys, shape: NetworkShape) -> Roce:
+        """Return RoCE with these keys on a network; raises InputError for keys that contradict each other."""
+        assert isinstance(keys, RoceTransport)
+        parameters = roce_parameters(keys, roce_line(keys, shape))
+        return cls(
+            keys=keys,
+            shape=shape,
+            parameters=parameters,
+            base_round_trip_ps=base_round_trip_ps(parameters, shape),
+            largest_frame_bytes=parameters.largest_frame_bytes,
+            largest_wire_bytes=parameters.largest_wire_bytes,
+            packet_wire_bytes=parameters.largest_wire_bytes,
+            answer_wire_bytes=parameters.ack_wire_bytes,
+            payload_bytes=parameters.payload_bytes,
+            window_bytes=window_bytes(parameters, shape),
+            acknowledged=parameters.acknowledged,
+            priority=parameters.priority,
+            queue_pairs=parameters.queue_pairs_per_pair,
+            message_parts=parameters.queue_pairs_per_pair if parameters.split_messages else 1,
+            time_rounding_ps=parameters.time_rounding_ps,
+            port_of_message=parameters.port_of_message,
+            needs_marks=keys.congestion_control.needs_ecn,
+            marks_at_a_step=keys.congestion_control.kind == "dctcp",
+        )
+
+    @property
+    def bytes_per_pair(self) -> int:
+        """Memory of two NPUs that met."""
+        return BYTES_PER_MET_PAIR if self.parameters.per_message else self.costs.bytes_per_pair * self.queue_pairs
+
+    def frames(self, sizes: Sizes) -> Frames:
+        """Full packets, then what is left; of a message in parts, whose packets take turns, what is left of each."""
+        roce, payload = self.parameters, self.payload_bytes
+        around = roce.header_bytes + roce.telemetry_bytes
+
+        def on_line(data: Sizes) -> Sizes:
+            return np.maximum(data + around, roce.minimum_frame_bytes) + roce.line_gap_bytes
+
+        parts = np.minimum(sizes, self.message_parts)
+        shorter, longer = sizes // parts, sizes % parts
+        full = longer * ((shorter + 1) // payload) + (parts - longer) * (shorter // payload)
+        frames = [(full, on_line(np.full_like(sizes, payload)))]
+        for count, data in ((longer, (shorter + 1) % payload), (parts - longer, shorter % payload)):
+            frames.append((np.where(data > 0, count, 0), on_line(data)))
+        return frames
+
+    def check(self, network: NetworkConfig, largest_wire_bytes: int) -> list[str]:
+        """Return warnings about numbers that can't be meant; raises InputError for what is impossible."""
+        return [
+            *check_roce(self.keys, self.parameters, self.shape, largest_wire_bytes),
+            *reordering_warnings(self.keys.reliability, network.topology.routing.kind),
+        ]
+
+    def native(self, posting_ps: int, ways: WaysOfMessages) -> Mapping[str, bool | int | float | str]:
+        """Return all numbers, those of the congestion control behind ``control.``."""
+        numbers = {name: value for name, value in vars(self.parameters).items() if name not in _ELSEWHERE}
+        numbers |= {f"control.{name}": value for name, value in self.parameters.control_parameters.items()}
+        if self.keys.own_control is None:
+            numbers["control"] = self.parameters.congestion_control
+        return {**numbers, "posting_ps": posting_ps, **ways._asdict()}
+
+    def in_force(self) -> dict[str, Any]:
+        """Return every number as plain data; those of the congestion control with their set."""
+        numbers = asdict(self.parameters)
+        del numbers["control_parameters"], numbers["own_file"], numbers["own_class"]
+        name = "own" if self.keys.own_control else self.keys.congestion_control.set_name
+        return {**numbers, "parameters": name, "control": self._control()}
+
+    def _control(self) -> dict[str, float | int]:
+        """The control's numbers, with the unit in the name; whole ones as integers."""
+        names = self.keys.congestion_control.names_with_units()
+        given = self.parameters.control_parameters
+        found = {names.get(key, key): value for key, value in given.items() if key in names}
+        return {name: int(value) if float(value).is_integer() else value for name, value in found.items()}
+
+    @staticmethod
+    def told(numbers: Mapping[str, Any]) -> Told:
+        """Return the congestion control, and its numbers."""
+        others = {name: numbers[name] for name in ("cnp_interval_ps", "minimum_rate_bps")}
+        title = "congestion control", f"{numbers['congestion_control']}, parameters {numbers['parameters']}"
+        return title, {**numbers["control"], **others}
+
+    def shared_by_flows(self) -> SharedByFlows | None:
+        """Return the queue pair of two NPUs, unless each flow has its own."""
+        in_turns = self.queue_pairs > 1 and self.message_parts == 1
+        if self.parameters.per_message or in_turns:
+            return None
+        return SharedByFlows(
+            "queue pair", "queue_pairs: per-message in the network file's transport gives each its own"
+        )

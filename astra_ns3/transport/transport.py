@@ -1,0 +1,147 @@
+"""What a transport tells the rest of the program, whichever transport it is."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from astra_ns3.config.network.packet_network import NetworkConfig
+from astra_ns3.config.topology.switch import SwitchConfig
+from astra_ns3.config.transports.base import TransportKeys
+from astra_ns3.transport.network_outline import NetworkShape
+
+Sizes = npt.NDArray[np.int64]
+Frames = list[tuple[Sizes, Sizes]]
+"""Groups of frames, one behind the other: of each message how many there are, and their size on the line."""
+Told = tuple[tuple[str, str], Mapping[str, float]]
+"""A line for people, and numbers below it, with their units in their names."""
+
+
+@dataclass(frozen=True)
+class TransportCosts:
+    """CPU time and memory of a transport over ns-3's events.
+
+    A packet, its acknowledgement counted, takes ``seconds_per_packet`` at its ends and ``seconds_per_link`` on the way;
+    with more pairs than ``pairs_in_cache`` up to ``slowdown`` times more. Up to ``messages_that_share`` messages of
+    chunks that run together share a packet.
+    """
+
+    seconds_per_packet: float
+    seconds_per_link: float
+    seconds_per_pair: float
+    seconds_per_message: float
+    slowdown: float
+    pairs_in_cache: int
+    messages_that_share: int
+    bytes_per_pair: int
+    bytes_in_flight: int
+
+
+@dataclass(frozen=True)
+class SharedByFlows:
+    """What the flows of two NPUs wait for each other on, and how each of them gets its own."""
+
+    shared: str
+    remedy: str
+
+
+class WaysOfMessages(NamedTuple):
+    """How messages use the equal ways of a network."""
+
+    packets_part: bool
+    """Packets of a message may take different ways."""
+    ways_differ: bool
+    """Equal ways between two hosts may have unlike lines."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Transport(ABC):
+    """A transport with the keys of a network file, on the network of ``shape``, which is all that it travels over.
+
+    ``largest_frame_bytes`` and ``largest_wire_bytes``: of any of its frames, in a buffer and on the line.
+    ``packet_wire_bytes``: of a full packet, whose answer has ``answer_wire_bytes``. ``window_bytes``: 0 is no limit.
+    ``acknowledged``: a message is there when its answer is. ``queue_pairs``: between two NPUs, at most.
+    ``message_parts``: each of which is cut into packets by itself. ``pauses_watched``: a switch's ``pfc.watchdog``
+    holds for it.
+    ``port_of_message``: each message has a source port of its own, by which switches choose. ``needs_marks``: it waits
+    for ECN marks; ``marks_at_a_step``: whose thresholds are equal.
+    """
+
+    kind: ClassVar[str]
+    costs: ClassVar[TransportCosts]
+    marks_at_enqueue: ClassVar[bool] = False
+    """When frames are marked unless the file says."""
+    pauses_watched: ClassVar[bool] = True
+
+    keys: TransportKeys
+    shape: NetworkShape
+    base_round_trip_ps: int
+    largest_frame_bytes: int
+    largest_wire_bytes: int
+    packet_wire_bytes: int
+    answer_wire_bytes: int
+    payload_bytes: int
+    window_bytes: int
+    acknowledged: bool
+    priority: int = 0
+    queue_pairs: int = 1
+    message_parts: int = 1
+    time_rounding_ps: int = 0
+    port_of_message: bool = False
+    needs_marks: bool = False
+    marks_at_a_step: bool = False
+
+    @classmethod
+    @abstractmethod
+    def on(cls, keys: TransportKeys, shape: NetworkShape) -> Transport:
+        """Return the transport of these keys on a network; raises InputError for what no network could carry."""
+
+    @property
+    def wire_sizes(self) -> tuple[int, int]:
+        """Bytes on the line of a full packet and of its answer."""
+        return self.packet_wire_bytes, self.answer_wire_bytes
+
+    @property
+    def bytes_per_pair(self) -> int:
+        """Memory of two NPUs that met."""
+        return self.costs.bytes_per_pair
+
+    @abstractmethod
+    def frames(self, sizes: Sizes) -> Frames:
+        """Return the frames of messages of these sizes, shape ``(messages,)``."""
+
+    @abstractmethod
+    def check(self, network: NetworkConfig, largest_wire_bytes: int) -> list[str]:
+        """Return warnings about numbers that can't be meant, each one line; raises InputError for what is impossible.
+
+        ``largest_wire_bytes``: of any frame on the network.
+        """
+
+    @abstractmethod
+    def in_force(self) -> dict[str, Any]:
+        """Return every number as plain data, as run.json has them."""
+
+    @staticmethod
+    @abstractmethod
+    def told(numbers: Mapping[str, Any]) -> Told:
+        """Return what people are told of numbers as :meth:`in_force` gives them."""
+
+    def shared_by_flows(self) -> SharedByFlows | None:
+        """Return what flows of two NPUs share; None if nothing."""
+        return None
+
+    @abstractmethod
+    def native(self, posting_ps: int, ways: WaysOfMessages) -> Mapping[str, bool | int | float | str]:
+        """Return what the native transport of this kind is made from, by the names that it reads.
+
+        ``posting_ps``: what an NPU spends before it sends a message.
+        """
+
+    def chooses_marking(self, switch: SwitchConfig) -> bool:
+        """Return whether the program chooses the thresholds of a switch that this transport passes."""
+        return self.needs_marks if switch.ecn is None else switch.ecn == "scaled"

@@ -1,1 +1,0 @@
-"""Plays lists of flows."""

@@ -1,0 +1,76 @@
+"""Keys of a model file that say something and change nothing, for what they depend on isn't there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from astra_ns3.config.model.file import ModelFile
+from astra_ns3.config.model.routing import UNIFORM
+from astra_ns3.config.model.transformer import Experts, TransformerFile
+from astra_ns3.config.training_plan import Degrees
+
+_LAST_STAGE_OF_ZERO = 3
+_RECOMPUTE = "training.recompute"
+
+
+def keys_without_effect(file: ModelFile, degrees: Degrees) -> tuple[str, ...]:
+    """Each such key with the reason, of those that the file gives."""
+    found = []
+    for key, reason in reasons_without_effect(file, degrees).items():
+        group: object = file
+        *groups, last = key.split(".")
+        for name in groups:
+            group = getattr(group, name)
+        if {last, f"{last}_bytes"} & group.model_fields_set:  # type: ignore[attr-defined]
+            found.append(f"{key}{': selective' * (key == _RECOMPUTE)} ({reason})")
+    return tuple(found)
+
+
+def reasons_without_effect(file: ModelFile, degrees: Degrees) -> Mapping[str, str]:
+    """Why keys change nothing, of those that have a value, be it a default."""
+    parallel = file.parallel
+    alone = degrees.gradient == 1
+    reasons: dict[str, str | bool] = {
+        "parallel.sequence": parallel.sequence and degrees.tensor == 1 and "tensor is 1",
+        "parallel.gather_inputs_again": parallel.gather_inputs_again
+        and ((degrees.tensor == 1 and "tensor is 1") or (not parallel.sequence and "sequence is off")),
+        "parallel.overlap_tensor": parallel.overlap_tensor and degrees.tensor == 1 and "tensor is 1",
+        "parallel.context_by": degrees.context == 1 and "context is 1",
+        "parallel.bucket": alone and "nobody else has the same weights",
+        "parallel.overlap": not parallel.overlap and alone and "nobody else has the same weights",
+        "parallel.prefetch": parallel.zero < _LAST_STAGE_OF_ZERO and f"zero is {parallel.zero}",
+        "parallel.keep_gathered": parallel.keep_gathered
+        and parallel.zero < _LAST_STAGE_OF_ZERO
+        and f"zero is {parallel.zero}",
+    }
+    if isinstance(file, TransformerFile):
+        if file.training.recompute == "selective" and file.model.fused_attention:
+            reasons[_RECOMPUTE] = "with fused_attention no scores are kept"
+        if file.model.experts is not None:
+            reasons |= {f"model.experts.{key}": why for key, why in _of_experts(file.model.experts, degrees).items()}
+    return {key: str(reason) for key, reason in reasons.items() if reason}
+
+
+def without_effect_on_any(file: ModelFile) -> Mapping[str, str]:
+    """Those that change nothing on any number of NPUs that the file leaves open."""
+    parallel = file.parallel
+    open_data = parallel.data == "auto" or parallel.context * parallel.data % parallel.expert
+    data = 2 * parallel.expert if open_data else int(parallel.data)
+    return reasons_without_effect(
+        file, Degrees(parallel.tensor, parallel.context, data, parallel.pipeline, parallel.expert)
+    )
+
+
+def _of_experts(experts: Experts, degrees: Degrees) -> Mapping[str, str]:
+    """Keys of routing: one place computes all rows whoever chose what, but those above a capacity."""
+    drops = experts.capacity is not None
+    if degrees.expert == 1 and not drops:
+        routing = "" if experts.routing == UNIFORM else "expert is 1"
+        skew = "" if experts.skew is None else "expert is 1"
+        limit = "" if experts.node_limit is None else "expert is 1"
+        return {"routing": routing, "skew": skew, "seed": "expert is 1", "node_limit": limit, "npus_per_node": limit}
+    unpopular = not experts.exponent and experts.node_limit is None
+    seed = "nothing is drawn" if unpopular else ""
+    even = experts.file is None and not experts.exponent
+    capacity = "all experts are chosen alike" if even and (experts.capacity or 0) >= 1 else ""
+    return {"seed": seed, "capacity": capacity}

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#pragma once
+
+#include "numbers-view.h"
+
+#include <cstdint>
+#include <list>
+#include <string>
+
+namespace astra_ns3
+{
+
+/**
+ * What a transport is made from: numbers, words and arrays by name. Which there are is the
+ * transport's affair; it reads them by a PartReader.
+ */
+struct PartDescription
+{
+    /// What kind of value stands under a name.
+    enum class Kind : uint32_t
+    {
+        WHOLE,   //!< a whole number; 0 or 1 where something is off or on
+        REAL,    //!< a number with a fraction
+        WORD,    //!< a word
+        NUMBERS, //!< whole numbers
+        REALS    //!< numbers with a fraction
+    };
+
+    /// A value; only what its kind says has a meaning.
+    struct Value
+    {
+        std::string name;       //!< its name
+        Kind kind{Kind::WHOLE}; //!< what it is
+        int64_t whole{0};       //!< a whole number
+        double real{0.0};       //!< a number
+        std::string word;       //!< a word
+        Numbers numbers;        //!< whole numbers
+        Reals reals;            //!< numbers
+    };
+
+    // In the library: the bridge compiles, in each process, what stands in a header.
+    PartDescription();
+    ~PartDescription();
+    PartDescription(const PartDescription& other);
+    PartDescription& operator=(const PartDescription& other);
+
+    std::string name;        //!< of the transport
+    std::list<Value> values; //!< all that it is made from
+
+    /// \param key a name \param value a whole number
+    void SetWhole(const std::string& key, int64_t value);
+    /// \param key a name \param value a number
+    void SetReal(const std::string& key, double value);
+    /// \param key a name \param value a word
+    void SetWord(const std::string& key, const std::string& value);
+    /// \param key a name \return what is to view whole numbers
+    Numbers& AddNumbers(const std::string& key);
+    /// \param key a name \return what is to view numbers
+    Reals& AddReals(const std::string& key);
+
+  private:
+    /// \return the value of a name, a new one if there is none
+    Value& Find(const std::string& key, Kind kind);
+};
+
+} // namespace astra_ns3

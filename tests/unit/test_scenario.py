@@ -1,0 +1,260 @@
+"""Tenants of a network: their NPUs, numbers, times and tables are their own, and one place translates them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from support.fake_backend import FakeBackend
+from support.small_run import small_network, small_system, small_workload
+
+import astra_ns3
+from astra_ns3 import Result, ScenarioResult, Tenant
+from astra_ns3.config.core.compatibility import OURS
+from astra_ns3.errors import InputError, SimulationStalled
+from astra_ns3.network.instance import MOST_TENANT_BITS, TenantBits, pack_instance
+from astra_ns3.network.recorded import ACCOUNT_HOPS, ACCOUNTS, Columns, RecordedTable
+from astra_ns3.playing.loops.training_driver import TrainingDriver
+from astra_ns3.scenario.scenario import tenancy_of
+from astra_ns3.scenario.tenant_network import TenantNetwork
+from astra_ns3.scenario.tenant_tables import NetworkTables
+
+NPUS = 8
+US = 1_000_000
+"""Picoseconds."""
+
+
+def tenant(name: str, npus: Any, **more: Any) -> Tenant:
+    return Tenant(name, npus, small_workload(), small_system(), **more)
+
+
+def play(*tenants: Tenant, **options: Any) -> ScenarioResult:
+    return astra_ns3.run_scenario(
+        network=small_network(npus=NPUS), tenants=tenants, **{"backend": FakeBackend(NPUS), **options}
+    )
+
+
+def alone(name: str, **options: Any) -> Result:
+    """The run of a tenant of four NPUs on a network of its own."""
+    own = {"workload": small_workload(), "system": small_system(), "network": small_network()}
+    return astra_ns3.run(**{**own, "run_name": name, "backend": FakeBackend(4), **options})
+
+
+@pytest.mark.parametrize(("tenants", "bits"), [(1, 0), (2, 1), (3, 2), (4, 2), (5, 3), (1 << MOST_TENANT_BITS, 16)])
+def test_a_tenant_s_number_takes_as_many_bits_as_the_tenants_need(tenants: int, bits: int) -> None:
+    numbers = TenantBits(tenants)
+    own = pack_instance(12_345, 678, 9)
+    last = numbers.of(tenants - 1, own)
+    assert numbers.shift == 63 - bits
+    assert (numbers.tenant(last), numbers.own(last)) == (tenants - 1, own)
+    assert last < 1 << 63
+    assert numbers.of(0, own) == own
+
+
+def test_a_collective_s_number_that_runs_into_the_tenant_s_is_refused() -> None:
+    largest = (1 << (63 - 1 - 32)) - 1
+    assert TenantBits(2).own(TenantBits(2).of(1, pack_instance(largest, 0, 0))) == pack_instance(largest, 0, 0)
+    with pytest.raises(InputError, match=rf"collective {largest + 1} has too large a number beside 2 tenants"):
+        TenantBits(2).of(1, pack_instance(largest + 1, 0, 0))
+    with pytest.raises(InputError, match="found 65537 tenants, expected 1 to 65536"):
+        TenantBits(65_537)
+
+
+@pytest.mark.parametrize(
+    ("npus", "grid", "expected"),
+    [
+        ([0, 1, 2, 3], (4, 2), ((4,), (10.0,))),
+        ([0, 4], (4, 2), ((2,), (20.0,))),
+        ([1, 2, 5, 6], (4, 2), ((2, 2), (10.0, 20.0))),
+        ([2, 1, 6, 5], (4, 2), ((4,), None)),
+        ([0, 1, 6], (4, 2), ((3,), None)),
+        ([5], (4, 2), ((1,), (10.0,))),
+        ([0, 3, 16, 19], (4, 4, 2), ((2, 2), (10.0, 30.0))),
+        (None, (4, 1), ((4, 1), (10.0, 20.0))),
+    ],
+)
+def test_a_tenant_s_grid_is_cut_from_the_network_s(
+    npus: list[int] | None, grid: tuple[int, ...], expected: tuple[tuple[int, ...], tuple[float, ...] | None]
+) -> None:
+    found = tenancy_of("a", npus, 0, None, grid, (10.0, 20.0, 30.0)[: len(grid)])
+    assert (found.dimensions, found.bandwidths) == expected
+
+
+def test_a_grid_that_is_given_goes_first() -> None:
+    assert tenancy_of("a", range(8), 0, (2, 4), (8,), (10.0,)).dimensions == (2, 4)
+    with pytest.raises(InputError, match=r"tenant 'a': dimensions \(3, 2\) make 6 NPUs, it has 8"):
+        tenancy_of("a", range(8), 0, (3, 2), (8,), (10.0,))
+
+
+@pytest.mark.parametrize(
+    ("tenants", "message"),
+    [
+        ([tenant("a", [0, 1]), tenant("b", [1, 2])], "tenants 'a' and 'b' both have NPU 1, expected one of them"),
+        ([tenant("a", [0, 1]), tenant("a", [2, 3])], "two tenants are called 'a', expected a name of its own for each"),
+        ([tenant("a", [0, 8])], "tenant 'a': NPU 8 is not one of the network's 8, 0 to 7"),
+        ([tenant("a", [0, True])], "tenant 'a': NPU True is not one of the network's 8, 0 to 7"),
+        ([tenant("a", [])], "tenant 'a' has no NPUs, expected at least one"),
+        ([tenant("a", [2, 2])], "tenant 'a' has an NPU twice, expected each once"),
+        ([tenant("a", [0, 1], start_ps=-1)], "tenant 'a': start_ps is -1, expected a number of picoseconds, from 0 on"),
+        ([tenant("a", [0, 1], report_npu=2)], "report-npu is 2, expected one of 2 NPUs, 0 to 1"),
+        ([tenant("a", [0, 1], passes=0)], "tenant 'a': passes is 0, expected a whole number, at least 1"),
+        ([tenant("a/b", [0, 1])], "run name 'a/b' is not 1 to 100 printable characters without '/' and without"),
+        (["a"], "tenants is ('a',), expected at least one Tenant in a list"),
+        ([], "tenants is (), expected at least one Tenant in a list"),
+        (
+            [tenant("a", [0, 1]), Tenant("b", [2, 3], small_workload(), small_system(**{"endpoint-delay": 11}))],
+            "tenant 'b': its system has another endpoint delay, reduction or rendezvous than that of 'a', expected the "
+            "same: NPUs are alike",
+        ),
+    ],
+)
+def test_tenants_that_do_not_go_together_are_refused_in_one_line(
+    tenants: list[Any], message: str, tmp_path: Path
+) -> None:
+    with pytest.raises(InputError) as raised:
+        play(*tenants, output=tmp_path / "out")
+    assert message in str(raised.value)
+    assert "\n" not in str(raised.value)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_tenant_on_some_npus_plays_as_on_a_network_of_its_own() -> None:
+    result = play(tenant("a", [6, 2, 5, 0]), record=("timeline", "layers"))
+    own = alone("a", record=("timeline", "layers"))
+    assert result.tenants["a"].operations.equals(own.operations)
+    assert result.tenants["a"].phases.equals(own.phases)
+    assert result.tenants["a"].rows("collectives.csv") == own.rows("collectives.csv")
+
+
+def test_a_tenant_s_times_count_from_its_start_and_the_run_s_from_its_own() -> None:
+    own = alone("late")
+    result = play(tenant("early", [0, 1, 2, 3]), tenant("late", [4, 5, 6, 7], start_ps=70 * US))
+    assert result.tenants["late"].rows("npus.csv") == own.rows("npus.csv")
+    assert result.tenants["late"].rows("EndToEnd.csv") == own.rows("EndToEnd.csv")
+    assert result.finish_ps == 70 * US + own.finish_ps
+    assert [(row["tenant"], row["start_us"]) for row in result.rows("tenants.csv")] == [
+        ("early", "0.000000"),
+        ("late", "70.000000"),
+    ]
+
+
+def test_what_others_do_after_its_end_leaves_a_tenant_s_records_as_they_are() -> None:
+    result = play(tenant("short", [0, 1, 2, 3]), tenant("long", [4, 5, 6, 7], passes=5))
+    short, own = result.tenants["short"], alone("short")
+    assert short.finish_ps < result.tenants["long"].finish_ps
+    assert short.rows("short_dimension_utilization.csv") == own.rows("short_dimension_utilization.csv")
+
+
+def test_a_tenant_s_network_speaks_in_ranks_and_a_stall_names_the_tenant() -> None:
+    lost = FakeBackend(NPUS, lost=lambda schedule, row: schedule.sender[row] == 2)
+    with pytest.raises(SimulationStalled, match=r"^tenant 'a': .*NPU [0-3] ") as raised:
+        play(tenant("a", [4, 5, 6, 7]), backend=lost)
+    assert all(f"NPU {npu}" not in str(raised.value) for npu in range(4, 8))
+
+
+def test_a_run_that_stalls_keeps_the_tables_of_who_had_ended() -> None:
+    backend = FakeBackend(NPUS, lost=lambda schedule, row: schedule.ranks == 2)
+    with pytest.raises(SimulationStalled, match=r"^tenant 'b': ") as raised:
+        play(tenant("a", [0, 1, 2, 3]), tenant("b", [4, 5]), backend=backend)
+    result = raised.value.result
+    assert not result.complete
+    assert result.tenants["a"].complete
+    assert result.tenants["a"].metadata["stopped"] is None
+    assert not result.tenants["b"].complete
+    assert result.tenants["a"].rows("npus.csv") == alone("a").rows("npus.csv")
+
+
+def test_seeds_of_tenants_differ_and_one_that_is_given_counts() -> None:
+    jittery = small_system(**{"start-jitter": 900})
+
+    def finishes(*seeds: int | None, seed: int = 1) -> list[int]:
+        npus = [[0, 1, 2, 3], [4, 5, 6, 7]]
+        each = zip("ab", npus, seeds, strict=True)
+        tenants = [Tenant(name, own, small_workload(), jittery, seed=given) for name, own, given in each]
+        return [result.finish_ps for result in play(*tenants, seed=seed).tenants.values()]
+
+    one, other = finishes(None, None)
+    assert one != other
+    assert finishes(None, None) == [one, other]
+    assert finishes(None, None, seed=2) != [one, other]
+    assert finishes(7, 7) == [alone("a", seed=7, system=jittery).finish_ps] * 2
+
+
+def test_a_driver_plays_on_a_view_of_a_larger_network() -> None:
+    network = FakeBackend(NPUS)
+    view = TenantNetwork(network, 1, [7, 1, 3, 5], 5 * US, TenantBits(2))
+    driver = TrainingDriver(view, small_system(), small_workload(), compatibility=OURS)
+    driver.run()
+    assert driver.finished
+    assert {npu for _, npu, _ in network.launched} == {1, 3, 5, 7}
+    assert {instance >> 62 for _, _, instance in network.launched} == {1}
+    assert view.now_ps() == driver.records().finish_ps
+
+
+def test_results_are_saved_by_tenant_and_read_back(tmp_path: Path) -> None:
+    tenants = tenant("a", [0, 1, 2, 3]), tenant("b", [4, 5, 6, 7], start_ps=US)
+    saved = play(*tenants, output=tmp_path / "out")
+    loaded = ScenarioResult.load(tmp_path / "out")
+    assert (loaded.finish_ps, [*loaded.tenants]) == (saved.finish_ps, ["a", "b"])
+    assert loaded.metadata["tenants"][1]["npus"] == [4, 5, 6, 7]
+    of_b = Result.load(tmp_path / "out" / "tenant-b")
+    assert of_b.metadata["tenant"] == {"name": "b", "npus": [4, 5, 6, 7], "start_ps": US, "dimensions": [4]}
+    assert of_b.rows("npus.csv") == saved.tenants["b"].rows("npus.csv")
+    assert of_b.rows("switch.csv") == loaded.rows("switch.csv")
+    with pytest.raises(InputError, match="holds the results of several tenants; name one of its folders: tenant-a"):
+        Result.load(tmp_path / "out")
+    with pytest.raises(InputError, match="holds a run"):
+        play(*tenants, output=tmp_path / "out")
+    again = play(*tenants, output=tmp_path / "out", overwrite=True, backend=FakeBackend(NPUS))
+    assert again.finish_ps == saved.finish_ps
+
+
+class _Kept:
+    """A TableSink that keeps rows by table."""
+
+    def __init__(self) -> None:
+        self.rows: dict[str, list[Columns]] = {}
+
+    def open(self, table: RecordedTable) -> None:
+        self.rows[table.name] = []
+
+    def label(self, name: str, column: str, number: int, text: str) -> None: ...
+
+    def write(self, name: str, columns: Columns) -> None:
+        self.rows[name].append(columns)
+
+    def failed(self, file: str, reason: str) -> None: ...
+
+    def close(self) -> None: ...
+
+    def column(self, name: str, table: RecordedTable, column: str) -> list[int]:
+        place = table.recorded.index(column)
+        return [int(number) for columns in self.rows[name] for number in columns[place]]
+
+
+def _columns(table: RecordedTable, rows: int, **given: list[int]) -> Columns:
+    return [np.array(given.get(column, [0] * rows), dtype=np.int64) for column in table.recorded]
+
+
+def test_hops_find_their_message_s_tenant_whichever_comes_first() -> None:
+    kept, bits = _Kept(), TenantBits(2)
+    tables = NetworkTables(kept, bits, [("a", [0, 1], 0), ("b", [5, 4], 100)])
+    for table in (ACCOUNTS, ACCOUNT_HOPS):
+        tables.open(table)
+    instances = [bits.of(1, 7), bits.of(0, 8), bits.of(1, 9)]
+    tables.write("account_hops", _columns(ACCOUNT_HOPS, 3, message=[0, 0, 1], arrival_ps=[110, 120, 130]))
+    assert kept.rows["b/account_hops"] == []
+    tables.write(
+        "accounts",
+        _columns(ACCOUNTS, 3, source=[5, 0, 4], destination=[4, 1, 5], instance=instances, start_ps=[100, 90, 130]),
+    )
+    tables.write("account_hops", _columns(ACCOUNT_HOPS, 1, message=[2], arrival_ps=[140]))
+    assert kept.column("a/account_hops", ACCOUNT_HOPS, "message") == [0]
+    assert kept.column("b/account_hops", ACCOUNT_HOPS, "message") == [0, 0, 1]
+    assert kept.column("b/account_hops", ACCOUNT_HOPS, "arrival_ps") == [10, 20, 40]
+    assert kept.column("b/accounts", ACCOUNTS, "source") == [0, 1]
+    assert kept.column("b/accounts", ACCOUNTS, "instance") == [7, 9]
+    assert kept.column("b/accounts", ACCOUNTS, "start_ps") == [0, 30]
+    assert kept.column("a/accounts", ACCOUNTS, "start_ps") == [90]
