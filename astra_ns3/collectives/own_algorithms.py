@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from astra_ns3.collectives.columns import empty
 from astra_ns3.collectives.proof import ScheduleError, prove
@@ -17,6 +18,7 @@ from astra_ns3.errors import InputError
 from astra_ns3.memory import require_memory
 from astra_ns3.user_code import UserPart, a_kind_of, load_pure_part
 
+_Whole = TypeVar("_Whole", bound=np.signedinteger)
 _INT32 = "sender", "receiver", "step", "first_block", "block_count", "wait_step", "wait_count"
 _LARGEST = np.iinfo(np.int32).max
 _BYTES_PER_BLOCK = 100
@@ -51,7 +53,7 @@ def first_own_kind(part: UserPart, ranks: int) -> CollectiveKind:
 
 
 @lru_cache(maxsize=64)
-def _proved(function: Callable[..., Any], part: UserPart, kind: CollectiveKind, ranks: int) -> Schedule:
+def _proved(function: Callable[[int], Schedule], part: UserPart, kind: CollectiveKind, ranks: int) -> Schedule:
     schedule = _made(function, part, ranks)
     try:
         prove(schedule, kind)
@@ -61,7 +63,7 @@ def _proved(function: Callable[..., Any], part: UserPart, kind: CollectiveKind, 
 
 
 @lru_cache(maxsize=8)
-def _made(function: Callable[..., Any], part: UserPart, ranks: int) -> Schedule:
+def _made(function: Callable[[int], Schedule], part: UserPart, ranks: int) -> Schedule:
     """The schedule with columns as the proof and every backend expect them; not proved yet."""
     schedule = function(ranks)
     if not isinstance(schedule, Schedule):
@@ -72,8 +74,8 @@ def _made(function: Callable[..., Any], part: UserPart, ranks: int) -> Schedule:
         _check_count(part, name, getattr(schedule, name))
     size = schedule.blocks * ranks * _BYTES_PER_BLOCK
     require_memory(f"{part}: the proof of {schedule.blocks} blocks on {ranks} ranks", size, "use fewer blocks or ranks")
-    columns = {name: _column(part, name, getattr(schedule, name)) for name in _INT32}
-    columns["reduces"] = _column(part, "reduces", schedule.reduces).astype(np.bool_)
+    columns: dict[str, Any] = {name: _column(part, name, getattr(schedule, name), np.int32) for name in _INT32}
+    columns["reduces"] = _column(part, "reduces", schedule.reduces, np.int32).astype(np.bool_)
     rows = {name: len(column) for name, column in columns.items()}
     if len(set(rows.values())) > 1:
         least, most = min(rows, key=rows.__getitem__), max(rows, key=rows.__getitem__)
@@ -86,7 +88,7 @@ def _check_count(part: UserPart, name: str, value: object) -> None:
         raise InputError(f"{part}: {name} is {value!r}, expected a whole number from 1 to {_LARGEST}")
 
 
-def _column(part: UserPart, name: str, values: object, dtype: Any = np.int32) -> Any:
+def _column(part: UserPart, name: str, values: object, dtype: type[_Whole]) -> npt.NDArray[_Whole]:
     """The values as an array of one dimension; whole numbers that fit."""
     try:
         found = np.asarray(values)
@@ -110,4 +112,4 @@ def _content(part: UserPart, content: object) -> Content | None:
             raise InputError(f"{part}: content.contributors has something else than whole numbers, a bit for each rank")
         contributors = tuple(contributors)
     offsets = _column(part, "content.offsets", content.offsets, np.int64)
-    return Content(offsets, _column(part, "content.blocks", content.blocks), contributors)
+    return Content(offsets, _column(part, "content.blocks", content.blocks, np.int32), contributors)

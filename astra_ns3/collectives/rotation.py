@@ -12,11 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+Column = npt.NDArray[np.int32 | np.bool_]
+"""Numbers of a schedule's rows, or whether each is reduced."""
 _Numbers = npt.NDArray[np.int64]
 
 
@@ -27,23 +28,23 @@ class Rotation:
     ranks: int
     blocks: int
     digits: int
-    first: Mapping[str, npt.NDArray[Any]]
+    first: Mapping[str, Column]
 
     @property
     def rows(self) -> int:
         """How many rows each rank has."""
         return len(self.first["sender"])
 
-    def column(self, name: str) -> npt.NDArray[Any]:
+    def column(self, name: str) -> Column:
         """A column of all ranks, shape ``(ranks * rows,)``."""
         turned = self._turned(name, slice(None), np.arange(self.ranks)[:, None])
         return np.ascontiguousarray(np.broadcast_to(turned, (self.ranks, self.rows))).reshape(-1)
 
-    def sent_by(self, rank: int) -> dict[str, npt.NDArray[Any]]:
+    def sent_by(self, rank: int) -> dict[str, Column]:
         """The columns of the rows that a rank sends."""
         return self._columns(np.arange(self.rows), np.full(self.rows, rank))
 
-    def received_by(self, rank: int) -> dict[str, npt.NDArray[Any]]:
+    def received_by(self, rank: int) -> dict[str, Column]:
         """The columns of the rows that a rank receives, in the order of their numbers."""
         senders = (rank - self.first["receiver"].astype(np.int64)) % self.ranks
         order = np.argsort(senders, kind="stable")
@@ -69,14 +70,14 @@ class Rotation:
         begins, counts, times = (np.broadcast_to(each, shape) for each in (begins, counts[:, None], times[:, None]))
         return begins.reshape(-1), counts.reshape(-1), times.reshape(-1)
 
-    def _columns(self, places: _Numbers, turns: _Numbers) -> dict[str, npt.NDArray[Any]]:
+    def _columns(self, places: _Numbers, turns: _Numbers) -> dict[str, Column]:
         """Some of rank 0's rows, each turned by a number of its own."""
         return {
             name: np.ascontiguousarray(np.broadcast_to(self._turned(name, places, turns), places.shape))
             for name in self.first
         }
 
-    def _turned(self, name: str, places: _Numbers | slice, turns: _Numbers) -> npt.NDArray[Any]:
+    def _turned(self, name: str, places: _Numbers | slice, turns: _Numbers) -> Column:
         """Cells of a column, turned; of no more dimensions than they need."""
         values = self.first[name][places]
         if name in ("sender", "receiver"):
@@ -85,7 +86,7 @@ class Rotation:
             return self._turned_blocks(values, turns).astype(values.dtype)
         return values
 
-    def _turned_blocks(self, blocks: npt.NDArray[Any], turns: _Numbers) -> _Numbers:
+    def _turned_blocks(self, blocks: Column | _Numbers, turns: _Numbers) -> _Numbers:
         number, turned = np.divmod(blocks, self._width)
         scale = self._width
         for _ in range(self.digits):

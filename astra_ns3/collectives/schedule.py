@@ -34,10 +34,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from astra_ns3.collectives.rotation import Rotation
+from astra_ns3.collectives.rotation import Column, Rotation
 from astra_ns3.errors import AstraNs3Error
 
 Int32Column = npt.NDArray[np.int32]
+_Numbers = npt.NDArray[np.int32] | npt.NDArray[np.int64]
 COLUMNS = ("sender", "receiver", "step", "first_block", "block_count", "reduces", "wait_step", "wait_count")
 """The columns of a schedule, in the order in which backends take them."""
 
@@ -106,7 +107,7 @@ class Schedule:
         return len(self.sender) if self.rotation is None else self.ranks * self.rotation.rows
 
     @property
-    def kept(self) -> Mapping[str, npt.NDArray[Any]]:
+    def kept(self) -> Mapping[str, Column]:
         """The columns by name; of rank 0's rows where these stand for all."""
         return {name: getattr(self, name) for name in COLUMNS} if self.rotation is None else self.rotation.first
 
@@ -130,12 +131,12 @@ class Schedule:
     def _rows(self, rows: npt.NDArray[np.int64]) -> Schedule:
         return self._of({name: getattr(self, name)[rows] for name in COLUMNS})
 
-    def _of(self, columns: dict[str, Any]) -> Schedule:
+    def _of(self, columns: Mapping[str, Any]) -> Schedule:
         return replace(self, content=None, **columns)
 
     def reducing_all(self) -> Schedule:
         """The same messages, each of which is reduced where it arrives."""
-        columns: dict[str, Any] = {name: getattr(self, name) for name in COLUMNS}
+        columns: dict[str, Column] = {name: getattr(self, name) for name in COLUMNS}
         return self._of({**columns, "reduces": np.ones(self.messages, dtype=np.bool_)})
 
     def message_bytes(self, bytes: int) -> npt.NDArray[np.int64]:
@@ -155,7 +156,7 @@ class Schedule:
         repeats = 1 if self.rotation is None else self.ranks
         return int(counts.max(initial=0)), repeats * int(counts.sum(dtype=np.int64))
 
-    def _sizes(self, bytes: int, starts: npt.NDArray[Any], counts: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+    def _sizes(self, bytes: int, starts: _Numbers, counts: _Numbers) -> npt.NDArray[np.int64]:
         whole = bytes * self.expansion
         ends = starts.astype(np.int64) + counts
         if self.blocks <= len(starts):

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from annotated_types import Ge, Gt, Le, Lt
 from pydantic import BeforeValidator, Field, Strict, WithJsonSchema, model_validator
+from pydantic.json_schema import JsonSchemaValue
 
 from astra_ns3.config.core.document import Document
 from astra_ns3.config.core.model import ConfigModel, TimePs, as_value_error, key_error, validated
@@ -128,6 +129,6 @@ def slowdown_of(given: object, source: str = "compute_slowdown") -> ComputeSlowd
     )
 
 
-def json_schema() -> dict[str, Any]:
+def json_schema() -> JsonSchemaValue:
     """JSON schema of the file."""
     return ComputeSlowdown.model_json_schema(by_alias=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 from astra_ns3.collectives.schedule import Schedule
 from astra_ns3.network.floor.carried import CarriedBytes
@@ -142,11 +142,11 @@ class NetworkBackend(Protocol):
         """Counters of the run so far, by name; which there are is the backend's affair."""
         return {}
 
-    def switch_table(self) -> Sequence[Mapping[str, Any]]:
+    def switch_table(self) -> Sequence[Mapping[str, str | int]]:
         """One row per port of the network, with what it has done; none without ports."""
         return ()
 
-    def peek(self) -> tuple[Mapping[str, int | float], Sequence[Mapping[str, Any]]]:
+    def peek(self) -> tuple[Mapping[str, int | float], Sequence[Mapping[str, str | int]]]:
         """As :meth:`statistics` and :meth:`switch_table`, cheaply, in the midst of the run, without touching it."""
         return {}, ()
 

@@ -6,7 +6,7 @@ import logging
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -139,7 +139,7 @@ class TableWriter:
         }
         self._writer.write_table(pa.table(cells, schema=self._schema))
 
-    def _cells(self, column: Column, sources: Columns) -> Any:
+    def _cells(self, column: Column, sources: Columns) -> pa.DictionaryArray | Numbers:
         if column.labelled:
             return self._labels[column.name].array(sources, column.kind)
         (numbers,) = sources
@@ -188,7 +188,7 @@ def schema_of(table: RecordedTable) -> pa.Schema:
     """Names and types of a table's columns."""
     import pyarrow as pa
 
-    def kind(column: Column) -> Any:
+    def kind(column: Column) -> pa.DataType:
         plain = pa.type_for_alias(column.kind)
         return pa.dictionary(plain, pa.string()) if column.labelled else plain
 

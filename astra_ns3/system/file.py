@@ -6,7 +6,8 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+
+from pydantic.json_schema import JsonSchemaValue
 
 from astra_ns3.collectives.registry import algorithm_names
 from astra_ns3.config.core.document import Document, KeyPath
@@ -44,7 +45,7 @@ def parse_system(
     return _system(Document(source, data, lines))
 
 
-def json_schema() -> dict[str, Any]:
+def json_schema() -> JsonSchemaValue:
     """JSON schema of a system file in YAML."""
     return SystemConfig.model_json_schema(by_alias=True)
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, TypeVar, cast
+from collections.abc import Mapping
+from typing import TypeVar, cast
 
 from astra_ns3.errors import InputError, nearest
 from astra_ns3.user_code import FORM, guarded, load_part, user_part
 
-_Policy = TypeVar("_Policy", bound=Callable[..., Any])
+_Policy = TypeVar("_Policy")
 
 
 def is_own(name: str) -> bool:

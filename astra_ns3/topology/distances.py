@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +17,7 @@ UNREACHED = 2**30
 LINKS = 2**20
 """More links than any path has."""
 
-_Integers = npt.NDArray[np.signedinteger[Any]]
+_Integers = npt.NDArray[np.signedinteger]
 _Bits = npt.NDArray[np.uint64]
 _WORD_BITS = 64
 _ROWS_AT_ONCE = 256

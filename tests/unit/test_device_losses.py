@@ -24,7 +24,7 @@ NOTHING = {"compute.launch_overhead": 0, "compute.scale_up_efficiency": 1, "comp
 NODES = INPUTS / "network" / "roce-nvswitch-clos-128.yaml"
 
 
-def on(**keys: object) -> ModelWorkload:
+def on(**keys: float | str) -> ModelWorkload:
     return changed(LLAMA, {f"compute.{key}": value for key, value in keys.items()})
 
 

@@ -80,7 +80,7 @@ def test_a_changed_key_changes_nothing_else() -> None:
         ("parallel.schedule", "1f1bb", r"found '1f1bb', allowed: gpipe, 1f1b.*did you mean '1f1b'"),
     ],
 )
-def test_a_change_that_can_t_be_is_told(key: str, value: object, message: str) -> None:
+def test_a_change_that_can_t_be_is_told(key: str, value: str | int, message: str) -> None:
     with pytest.raises(InputError, match=message):
         changed(read_model(FOLDER / "llama-3-8b.yaml"), {key: value})
 

@@ -8,7 +8,9 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
+
+from pydantic import JsonValue
 
 from astra_ns3.config.core.document import KeyPath
 from astra_ns3.config.core.placing import placed
@@ -18,13 +20,14 @@ from astra_ns3.errors import InputError, nearest
 EVERY = "*"
 """Instead of a layer, or of another entry of a list: all of them."""
 _LONGEST_SHOWN = 40
+_Group = dict[str, JsonValue] | list[JsonValue]
 
 
 class Setting(NamedTuple):
     """A value for what ``keys`` lead to from the top of a file; ``line`` of the file that says so, 0: unknown."""
 
     keys: tuple[str, ...]
-    value: Any
+    value: JsonValue
     line: int = 0
 
     @property
@@ -33,12 +36,12 @@ class Setting(NamedTuple):
         return ".".join(self.keys).replace("-", "_")
 
 
-def settings_of(texts: Iterable[str]) -> dict[str, Any]:
+def settings_of(texts: Iterable[str]) -> dict[str, JsonValue]:
     """Return the values, as YAML reads them, of words ``KEY=VALUE``, by key.
 
     Raises InputError if one has another form, or a key stands twice.
     """
-    found: dict[str, Any] = {}
+    found: dict[str, JsonValue] = {}
     for text in texts:
         key, equals, value = text.partition("=")
         if not equals or not key.strip():
@@ -55,14 +58,14 @@ def settings_of(texts: Iterable[str]) -> dict[str, Any]:
 
 
 def changed(
-    given: Mapping[str, Any], full: Mapping[str, Any], settings: Iterable[Setting], folder: Path
-) -> tuple[dict[str, Any], dict[KeyPath, int]]:
+    given: Mapping[str, JsonValue], full: dict[str, JsonValue], settings: Iterable[Setting], folder: Path
+) -> tuple[dict[str, JsonValue], dict[KeyPath, int]]:
     """Return ``given`` with other values of some keys, and on which line each changed key stands.
 
     ``full``: the same with all defaults, for the names and kinds of groups that ``given`` leaves out. ``folder``: where
     paths begin. Short keys are changed first, so a group may be replaced and then changed. Raises InputError.
     """
-    data: dict[str, Any] = copy.deepcopy(dict(given))
+    data: dict[str, JsonValue] = copy.deepcopy(dict(given))
     lines: dict[KeyPath, int] = {}
     for setting in sorted(settings, key=lambda setting: (len(setting.keys), setting.meaning)):
         for path in _set(data, full, list(setting.keys), (), setting.value, folder):
@@ -70,7 +73,9 @@ def changed(
     return data, lines
 
 
-def _set(data: Any, full: Any, keys: list[str], path: KeyPath, value: Any, folder: Path) -> list[KeyPath]:
+def _set(
+    data: _Group, full: JsonValue, keys: list[str], path: KeyPath, value: JsonValue, folder: Path
+) -> list[KeyPath]:
     """Set what ``keys`` lead to from ``data``, which stands at ``path``; the paths that were set."""
     if isinstance(data, list):
         return _set_in_list(data, full, keys, path, value, folder)
@@ -79,39 +84,42 @@ def _set(data: Any, full: Any, keys: list[str], path: KeyPath, value: Any, folde
     if not rest:
         data[name] = placed(value, folder, here)
         return [here]
-    below = full.get(name) if isinstance(full, Mapping) else None
-    if not isinstance(data.get(name), (dict, list)):
-        _check_may_be_a_group(data.get(name), below, here, rest)
-        data[name] = _group(data.get(name), below)
-    return _set(data[name], below, rest, here, value, folder)
+    below = full.get(name) if isinstance(full, dict) else None
+    inner = data.get(name)
+    if not isinstance(inner, (dict, list)):
+        _check_may_be_a_group(inner, below, here, rest)
+        inner = data[name] = _group(inner, below)
+    return _set(inner, below, rest, here, value, folder)
 
 
-def _name(key: str, data: Mapping[str, Any], full: Any) -> str:
+def _name(key: str, data: Mapping[str, JsonValue], full: JsonValue) -> str:
     """The key as the file spells it, ``-`` and ``_`` alike."""
-    names = (*data, *(full if isinstance(full, Mapping) else ()))
+    names = (*data, *(full if isinstance(full, dict) else ()))
     plain = key.replace("-", "_")
     return key if key in names else next((name for name in names if name.replace("-", "_") == plain), key)
 
 
-def _check_may_be_a_group(value: Any, full: Any, path: KeyPath, keys: list[str]) -> None:
+def _check_may_be_a_group(value: JsonValue, full: JsonValue, path: KeyPath, keys: list[str]) -> None:
     """Raise InputError for keys below a word or a number that stands for no group."""
     plain = isinstance(value, (str, int, float)) and not isinstance(value, bool)
-    if plain and not isinstance(full, (Mapping, list)):
+    if plain and not isinstance(full, (dict, list)):
         dotted = ".".join(map(str, path))
         message = f"key '{'.'.join((dotted, *keys))}': '{dotted}' is {value!r}, expected a group of keys"
         raise InputError(message)
 
 
-def _group(value: Any, full: Any) -> Any:
+def _group(value: JsonValue, full: JsonValue) -> _Group:
     """A group for keys to be set in, where the file has none: of the kind that is in force."""
     if isinstance(full, list):
         return copy.deepcopy(full)
-    if isinstance(value, str) and isinstance(full, Mapping):
+    if isinstance(value, str) and isinstance(full, dict):
         return {"kind": value}
-    return {"kind": full["kind"]} if isinstance(full, Mapping) and "kind" in full else {}
+    return {"kind": full["kind"]} if isinstance(full, dict) and "kind" in full else {}
 
 
-def _set_in_list(data: list[Any], full: Any, keys: list[str], path: KeyPath, value: Any, folder: Path) -> list[KeyPath]:
+def _set_in_list(
+    data: list[JsonValue], full: JsonValue, keys: list[str], path: KeyPath, value: JsonValue, folder: Path
+) -> list[KeyPath]:
     places, rest = _entries(data, keys, path)
     found: list[KeyPath] = []
     for place in places:
@@ -121,26 +129,27 @@ def _set_in_list(data: list[Any], full: Any, keys: list[str], path: KeyPath, val
             found.append(here)
             continue
         below = full[place] if isinstance(full, list) and place < len(full) else None
-        if not isinstance(data[place], (dict, list)):
-            data[place] = _group(data[place], below)
-        if len(places) == 1 or _has(data[place], rest):
-            found += _set(data[place], below, rest, here, value, folder)
+        inner = data[place]
+        if not isinstance(inner, (dict, list)):
+            inner = data[place] = _group(inner, below)
+        if len(places) == 1 or _has(inner, rest):
+            found += _set(inner, below, rest, here, value, folder)
     return found
 
 
-def _has(entry: Any, keys: list[str]) -> bool:
+def _has(entry: JsonValue, keys: list[str]) -> bool:
     """Whether a size for all layers means this one: only passes with a collective have one."""
-    if keys[-1] != "bytes" or len(keys) != 2 or not isinstance(entry, Mapping):
+    if keys[-1] != "bytes" or len(keys) != 2 or not isinstance(entry, dict):
         return True
     part = entry.get(keys[0])
-    return not isinstance(part, Mapping) or part.get("collective") is not None
+    return not isinstance(part, dict) or part.get("collective") is not None
 
 
-def _entries(data: list[Any], keys: list[str], path: KeyPath) -> tuple[list[int], list[str]]:
+def _entries(data: list[JsonValue], keys: list[str], path: KeyPath) -> tuple[list[int], list[str]]:
     """The entries of a list that the first keys name: all, one by its number, or by its name, which may have dots."""
     if keys[0] == EVERY:
         return list(range(len(data))), keys[1:]
-    names = [str(entry["name"]) if isinstance(entry, Mapping) and "name" in entry else "" for entry in data]
+    names = [str(entry["name"]) if isinstance(entry, dict) and "name" in entry else "" for entry in data]
     for count in range(len(keys), 0, -1):
         name = ".".join(keys[:count])
         if name in names:

@@ -21,6 +21,7 @@ from pydantic import (
     WithJsonSchema,
     model_validator,
 )
+from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, ErrorDetails, PydanticCustomError, core_schema
 
 from astra_ns3.config.core.document import Document
@@ -84,6 +85,8 @@ def _nearest_of(unknown: Sequence[str], allowed: Sequence[str]) -> str:
 
 
 Model = TypeVar("Model", bound=ConfigModel)
+_Given = TypeVar("_Given")
+_Parsed = TypeVar("_Parsed")
 
 
 def key_error(key: str | tuple[str, ...], message: str) -> PydanticCustomError:
@@ -146,17 +149,17 @@ def _explanation(details: ErrorDetails) -> str:
     return f"found {found}, {expected}"
 
 
-def _entries(kind: str, context: Mapping[str, Any]) -> str:
+def _entries(kind: str, context: Mapping[str, int]) -> str:
     """How many a list may have, in words."""
     most = kind == "too_long"
-    count = int(context["max_length" if most else "min_length"])
+    count = context["max_length" if most else "min_length"]
     return f"at {'most' if most else 'least'} {'one entry' if count == 1 else f'{count} entries'}"
 
 
-def as_value_error(parse: Callable[[Any], Any]) -> Callable[[Any], Any]:
+def as_value_error(parse: Callable[[_Given], _Parsed]) -> Callable[[_Given], _Parsed]:
     """``parse`` whose InputError pydantic sees as a ValueError, so that it adds the key."""
 
-    def checked(value: Any) -> Any:
+    def checked(value: _Given) -> _Parsed:
         try:
             return parse(value)
         except InputError as error:
@@ -168,10 +171,10 @@ def as_value_error(parse: Callable[[Any], Any]) -> Callable[[Any], Any]:
 class OrName:
     """Annotation of a group that may stand as one word too: ``transport: roce`` is ``transport: {kind: roce}``."""
 
-    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+    def __get_pydantic_core_schema__(self, source: type, handler: GetCoreSchemaHandler) -> CoreSchema:
         return core_schema.no_info_before_validator_function(self._expanded, handler(source))
 
-    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
         return {"anyOf": [{"type": "string"}, handler(schema)]}
 
     @staticmethod

@@ -7,7 +7,7 @@ source).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from annotated_types import Ge, Gt, Le
 from pydantic import BeforeValidator, Field, model_validator
@@ -97,7 +97,7 @@ class _Version1(ConfigModel):
     @model_validator(mode="after")
     def _lengths(self) -> _Version1:
         for name, field in type(self).model_fields.items():
-            value: Any = getattr(self, name)
+            value: object = getattr(self, name)
             left_out = name not in self.model_fields_set
             if isinstance(value, tuple) and name != "dimension_types" and not left_out and len(value) != self.count:
                 raise key_error(

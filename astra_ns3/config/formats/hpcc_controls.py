@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Any
+
+from pydantic import JsonValue
 
 from astra_ns3.config.formats.hpcc_keys import HpccValues
 
@@ -17,7 +18,7 @@ from astra_ns3.config.formats.hpcc_keys import HpccValues
 class Control:
     """``keys`` of ``congestion_control`` in our file; bytes that it adds to data packets and to ACKs there."""
 
-    keys: Mapping[str, Any]
+    keys: dict[str, JsonValue]
     telemetry_bytes: int = 0
     ack_telemetry_bytes: int = 0
 
@@ -34,13 +35,13 @@ def congestion_control(values: HpccValues) -> Control:
     return replace(control, keys={**papers, **control.keys})
 
 
-def _rates(values: HpccValues) -> dict[str, Any]:
+def _rates(values: HpccValues) -> dict[str, JsonValue]:
     because = f"; CC_MODE {values.get('CC_MODE', 1)} needs it"
-    return {"rate_ai": values.need("RATE_AI", because), "rate_hai": values.need("RATE_HAI", because)}
+    return {"rate_ai": values.need("RATE_AI", int, because), "rate_hai": values.need("RATE_HAI", int, because)}
 
 
 def _gain(values: HpccValues) -> float:
-    gain: float = values.need("EWMA_GAIN", f"; CC_MODE {values.get('CC_MODE', 1)} needs it")
+    gain = values.need("EWMA_GAIN", float, f"; CC_MODE {values.get('CC_MODE', 1)} needs it")
     if not 0 < gain <= 1:
         raise values.error("EWMA_GAIN", f"is {gain:g}, expected above 0 and at most 1")
     return gain
@@ -48,7 +49,7 @@ def _gain(values: HpccValues) -> float:
 
 def _microseconds(values: HpccValues, key: str, default: int | None) -> str:
     because = "; CC_MODE 1 needs it"
-    number = values.need(key, because) if default is None else values.get(key, default)
+    number = values.need(key, int, because) if default is None else values.get(key, default)
     if number == 0:
         raise values.error(key, "is 0, expected 1 or more (microseconds)")
     return f"{number}us"
@@ -72,7 +73,7 @@ def _dcqcn(values: HpccValues) -> Control:
     )
 
 
-def _utilisation(values: HpccValues, kind: str) -> dict[str, Any]:
+def _utilisation(values: HpccValues, kind: str) -> dict[str, JsonValue]:
     if not values.get("HAS_WIN", True):
         raise values.error("HAS_WIN", f"is 0, but {kind} divides by the window; expected 1")
     eta = values.get("U_TARGET", 0.95)
@@ -104,13 +105,13 @@ def _pint(values: HpccValues) -> Control:
 
 
 def _timely(values: HpccValues) -> Control:
-    keys = {"kind": "timely", **_rates(values), "ewma": 0.875, "beta": 0.8, "t_low": "50us", "t_high": "500us"}
+    keys = {**_rates(values), "kind": "timely", "ewma": 0.875, "beta": 0.8, "t_low": "50us", "t_high": "500us"}
     # One update a round trip, not a segment; increases below t_low count towards the hyperactive ones.
     return Control({**keys, "minimum_rtt": "20us", "segment": 0, "hai_below_t_low": True}, telemetry_bytes=8)
 
 
 def _dctcp(values: HpccValues) -> Control:
-    keys = {"kind": "dctcp", "window": False, "g": _gain(values)}
+    keys: dict[str, JsonValue] = {"kind": "dctcp", "window": False, "g": _gain(values)}
     return Control({**keys, "rate_ai": values.get("DCTCP_RATE_AI", 1_000_000_000)})
 
 

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any
+from typing import TypeVar
 
 from astra_ns3.config.core.reading import read_text
 from astra_ns3.config.core.rows import Row, rows_of
@@ -20,7 +20,9 @@ from astra_ns3.units import LARGEST_INTEGER, parse_rate
 
 _DECIMAL = re.compile(r"[0-9]{1,30}(\.[0-9]{0,30})?([eE][-+]?[0-9]{1,3})?", re.ASCII)
 _LIKE_A_KEY = re.compile(r"([A-Z][A-Z0-9_]*)(?:\s+[^\s:]|\s*$)", re.ASCII)
-Parse = Callable[[Row], Any]
+Value = bool | int | float | str | tuple[int, ...] | dict[int, float]
+Parse = Callable[[Row], Value]
+_Kind = TypeVar("_Kind")
 
 
 def _number(row: Row, column: int) -> float:
@@ -159,18 +161,22 @@ class HpccValues:
     """What a file says: ``values`` by key, ``rows`` where each stood."""
 
     source: str
-    values: Mapping[str, Any]
+    values: Mapping[str, Value]
     rows: Mapping[str, Row]
 
-    def get(self, key: str, default: Any) -> Any:
-        """The value of a key, or ``default`` if the file hasn't it."""
-        return self.values.get(key, default)
+    def get(self, key: str, default: _Kind) -> _Kind:
+        """Return the value of a key, or ``default``, which is of its type, if the file hasn't it."""
+        found = self.values.get(key, default)
+        assert isinstance(found, type(default))
+        return found
 
-    def need(self, key: str, why: str) -> Any:
-        """The value of a key that can't be left out."""
+    def need(self, key: str, kind: type[_Kind], why: str) -> _Kind:
+        """Return the value, of type ``kind``, of a key that can't be left out."""
         if key not in self.values:
             raise InputError(f"{self.source}: key '{key}' is missing{why}")
-        return self.values[key]
+        found = self.values[key]
+        assert isinstance(found, kind)
+        return found
 
     def error(self, key: str, message: str) -> InputError:
         """What is wrong with the value of a key, behind file and line."""
@@ -188,7 +194,7 @@ def looks_like_hpcc(text: str) -> bool:
 
 def read_values(path: str) -> HpccValues:
     """All keys of a file; raises InputError with file and line for what is unknown, doubled or malformed."""
-    values: dict[str, Any] = {}
+    values: dict[str, Value] = {}
     rows: dict[str, Row] = {}
     for row in rows_of(read_text(path), path):
         name = row.words[0]

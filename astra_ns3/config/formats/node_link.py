@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+
+from pydantic import JsonValue
 
 from astra_ns3.config.formats.graphs.raw import GRAPH_KEYS, RawGraph, RawLink, RawNode
 from astra_ns3.config.formats.plain_graph import known_only
@@ -36,13 +37,13 @@ def parse_node_link(text: str, source: str) -> RawGraph:
     )
 
 
-def _node(where: str, node: Mapping[str, Any]) -> RawNode:
+def _node(where: str, node: Mapping[str, JsonValue]) -> RawNode:
     if "id" not in node:
         raise InputError(f"{where}: key 'id' is missing")
     return RawNode(where, _name(node["id"], where), {key: value for key, value in node.items() if key != "id"})
 
 
-def _link(where: str, link: Mapping[str, Any], directed: bool) -> RawLink:
+def _link(where: str, link: Mapping[str, JsonValue], directed: bool) -> RawLink:
     for key in ("source", "target"):
         if key not in link:
             raise InputError(f"{where}: key '{key}' is missing")
@@ -63,11 +64,12 @@ def _check_once(links: Sequence[RawLink]) -> None:
             )
 
 
-def _entries(document: Mapping[str, Any], key: str, source: str) -> list[tuple[str, Mapping[str, Any]]]:
+def _entries(document: Mapping[str, JsonValue], key: str, source: str) -> list[tuple[str, Mapping[str, JsonValue]]]:
     entries = document[key]
-    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+    objects = [entry for entry in entries if isinstance(entry, dict)] if isinstance(entries, list) else []
+    if objects != entries:
         raise InputError(f"{source}: {key} is not a list of objects")
-    return [(f"{source}: {key}[{place}]", entry) for place, entry in enumerate(entries)]
+    return [(f"{source}: {key}[{place}]", entry) for place, entry in enumerate(objects)]
 
 
 def _name(value: object, where: str) -> str:
@@ -79,7 +81,7 @@ def _name(value: object, where: str) -> str:
     return str(value)
 
 
-def load_json(text: str, source: str) -> dict[str, Any]:
+def load_json(text: str, source: str) -> dict[str, JsonValue]:
     """A JSON object whose keys stand once each; raises InputError with file and line."""
     try:
         document = json.loads(text, object_pairs_hook=lambda pairs: _once(pairs, source), parse_constant=_no_constant)
@@ -92,7 +94,7 @@ def load_json(text: str, source: str) -> dict[str, Any]:
     return document
 
 
-def _once(pairs: list[tuple[str, Any]], source: str) -> dict[str, Any]:
+def _once(pairs: list[tuple[str, JsonValue]], source: str) -> dict[str, JsonValue]:
     found = dict(pairs)
     if len(found) < len(pairs):
         keys = [key for key, _ in pairs]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, ValidationInfo, field_validator, model_validator
+from pydantic.json_schema import JsonSchemaValue
 
 from astra_ns3.config.core.model import ConfigModel, Count, OnOff, TimePs, key_error, kind_of
 from astra_ns3.config.model.devices import Frequency, NamedDevice, Share, Slowdown, device_named
@@ -193,6 +194,6 @@ class _Section(ConfigModel):
     compute: Compute
 
 
-def json_schema() -> dict[str, Any]:
+def json_schema() -> JsonSchemaValue:
     """JSON schema of the group."""
     return _Section.model_json_schema(by_alias=True)

@@ -6,9 +6,10 @@ import os
 import re
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Any, get_args
+from typing import Annotated, get_args
 
 from pydantic import Field, RootModel
+from pydantic.json_schema import JsonSchemaValue
 
 from astra_ns3.config.core.document import Document
 from astra_ns3.config.core.model import shown, validated
@@ -61,6 +62,6 @@ def parse_model_file(document: Document, schedules: Iterable[str] | None = None)
     return validated(KINDS[kind], document, {SCHEDULES: known})
 
 
-def json_schema() -> dict[str, Any]:
+def json_schema() -> JsonSchemaValue:
     """JSON schema of a model file."""
     return RootModel[Annotated[ModelFile, Field(discriminator="kind")]].model_json_schema(by_alias=True)

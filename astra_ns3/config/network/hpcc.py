@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+
+from pydantic import JsonValue
 
 from astra_ns3.config.formats.hpcc_controls import congestion_control
 from astra_ns3.config.formats.hpcc_keys import WITHOUT_EFFECT, HpccValues, read_values
@@ -45,7 +46,7 @@ def read_hpcc_config(path: str, topology_path: str | None = None, source: str | 
     values = read_values(path)
     passed_over = []
     if topology_path is None:
-        topology_path = _topology_path(path, values.need("TOPOLOGY_FILE", _TOPOLOGY_BESIDE.format(path=path)))
+        topology_path = _topology_path(path, values.need("TOPOLOGY_FILE", str, _TOPOLOGY_BESIDE.format(path=path)))
     elif values.get("TOPOLOGY_FILE", topology_path) != topology_path:
         named = values.get("TOPOLOGY_FILE", "")
         passed_over.append(f"{path}: TOPOLOGY_FILE {named} is passed over, {source} says topology: {topology_path}")
@@ -58,7 +59,7 @@ def read_hpcc_config(path: str, topology_path: str | None = None, source: str | 
             "format": "hpcc",
             "path": topology_path,
             **_switches(values, topology),
-            "error_rate": values.get("ERROR_RATE_PER_LINK", 0),
+            "error_rate": values.get("ERROR_RATE_PER_LINK", 0.0),
         },
         "transport": _transport(values),
         "observe": _observe(values),
@@ -79,7 +80,7 @@ def _refuse(values: HpccValues) -> None:
     """Raise InputError for what would change results and isn't modelled."""
     if values.get("LINK_DOWN", (0, 0, 0))[0]:
         raise values.error("LINK_DOWN", "takes a link down, which is not supported yet; supported: 0 0 0")
-    if values.get("ERROR_RATE_PER_LINK", 0) >= 1:
+    if values.get("ERROR_RATE_PER_LINK", 0.0) >= 1:
         raise values.error("ERROR_RATE_PER_LINK", "is 1 or more, expected below 1")
     if values.get("NIC_TOTAL_PAUSE_TIME", 0):
         raise values.error(
@@ -96,7 +97,7 @@ def _refuse(values: HpccValues) -> None:
             raise values.error(key, f"is 0, expected {least} or more")
 
 
-def _transport(values: HpccValues) -> dict[str, Any]:
+def _transport(values: HpccValues) -> dict[str, JsonValue]:
     control = congestion_control(values)
     payload = values.get("PACKET_PAYLOAD_SIZE", 1000)
     has_window = values.get("HAS_WIN", True)
@@ -138,14 +139,14 @@ def _transport(values: HpccValues) -> dict[str, Any]:
     }
 
 
-def _switches(values: HpccValues, topology: HpccTopology) -> dict[str, Any]:
+def _switches(values: HpccValues, topology: HpccTopology) -> dict[str, JsonValue]:
     """Keys of all switches; NVSwitches, which only SimAI tells apart, never mark."""
-    switch = {"buffer": values.get("BUFFER_SIZE", 16) * _MIB, "ecn": "off", "pfc": _pfc(topology)}
-    marking = (_ecn(values, topology) or "off") if values.get("ENABLE_QCN", True) else "off"
+    switch: dict[str, JsonValue] = {"buffer": values.get("BUFFER_SIZE", 16) * _MIB, "ecn": "off", "pfc": _pfc(topology)}
+    marking: JsonValue = (_ecn(values, topology) or "off") if values.get("ENABLE_QCN", True) else "off"
     return {"switch": {**switch, "ecn": marking}, **({"scale_up_switch": switch} if topology.nvswitch_ids else {})}
 
 
-def _pfc(topology: HpccTopology) -> dict[str, Any]:
+def _pfc(topology: HpccTopology) -> dict[str, JsonValue]:
     """1/8 of what is free for ports as fast as the first NIC, more for faster ones."""
     first = topology.host_ids[0]
     nic_bps = next((link.rate_bps for link in topology.links if first in (link.a, link.b)), None)
@@ -159,15 +160,15 @@ def _pfc(topology: HpccTopology) -> dict[str, Any]:
     }
 
 
-def _ecn(values: HpccValues, topology: HpccTopology) -> list[dict[str, Any]]:
+def _ecn(values: HpccValues, topology: HpccTopology) -> list[JsonValue]:
     """An entry for each rate that ports of switches have, but for NVSwitches."""
     switches = set(topology.switch_ids) - set(topology.nvswitch_ids)
     rates = sorted({link.rate_bps for link in topology.links if link.a in switches or link.b in switches})
-    entries: list[dict[str, Any]] = []
+    entries: list[JsonValue] = []
     for rate_bps in rates:
         numbers = []
         for key in ("KMIN_MAP", "KMAX_MAP", "PMAX_MAP"):
-            listed = values.need(key, "; ENABLE_QCN needs it")
+            listed = values.need(key, dict, "; ENABLE_QCN needs it")
             if rate_bps not in listed:
                 raise values.error(key, f"has no entry for {rate_bps}, a rate of {topology.source}")
             numbers.append(listed[rate_bps])
@@ -190,9 +191,9 @@ def _ecn(values: HpccValues, topology: HpccTopology) -> list[dict[str, Any]]:
     return entries
 
 
-def _observe(values: HpccValues) -> dict[str, Any]:
+def _observe(values: HpccValues) -> dict[str, JsonValue]:
     """Queues and pauses, if their files are asked for."""
-    observe: dict[str, Any] = {"pauses": "PFC_OUTPUT_FILE" in values.values}
+    observe: dict[str, JsonValue] = {"pauses": "PFC_OUTPUT_FILE" in values.values}
     simai = "MON_START" in values.values
     if "QLEN_MON_FILE" in values.values and not simai and values.get("QLEN_MON_START", 0) < _NEVER_NS:
         observe |= {"queues": ["all"], "queue_interval": "100ns"}

@@ -7,6 +7,7 @@ import re
 from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import AfterValidator, Field, model_validator
+from pydantic.json_schema import JsonSchemaValue
 
 from astra_ns3.config.core.document import Document
 from astra_ns3.config.core.link import LinkConfig
@@ -170,6 +171,6 @@ def parse_network(data: object, source: str = "network") -> NetworkConfig:
     return validated(NetworkConfig, Document(source, data))
 
 
-def json_schema() -> dict[str, Any]:
+def json_schema() -> JsonSchemaValue:
     """JSON schema of a network file."""
     return NetworkConfig.model_json_schema(by_alias=True)

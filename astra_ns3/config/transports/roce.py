@@ -42,7 +42,7 @@ MOST_QUEUE_PAIRS = 256
 WINDOW_WORDS = ("bdp", "none")
 
 
-def _window(value: object) -> object:
+def _window(value: str | int) -> str | int:
     size = value if value in WINDOW_WORDS else as_value_error(parse_bytes)(value)
     if size == 0:
         raise ValueError("found 0, expected a size above 0, or one of bdp, none")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property, partial
-from typing import Any
 
 from astra_ns3.network.door import hooking
+from astra_ns3.network.door.library import Native
 from astra_ns3.network.door.session import Session
 from astra_ns3.topology.graph import Graph
 from astra_ns3.topology.ports import resolve_port
@@ -20,7 +20,7 @@ class HookContext:
     hook must keep a reference.
     """
 
-    def __init__(self, ns: Any, session: Session, graph: Graph, call: Callable[..., None]) -> None:
+    def __init__(self, ns: Native, session: Session, graph: Graph, call: Callable[..., None]) -> None:
         """``call(function, *arguments)`` calls Python from the simulation and sees to what it raises."""
         self.ns = ns
         self.graph = graph
@@ -36,7 +36,7 @@ class HookContext:
         """Call ``function()`` after ``delay_ps``. A hook that never stops scheduling hides a stalled simulation."""
         self._kept.append(hooking.schedule(delay_ps, partial(self._call, function)))
 
-    def trace(self, source: Any, name: str, signature: str, function: Callable[..., object]) -> None:
+    def trace(self, source: Native, name: str, signature: str, function: Callable[..., object]) -> None:
         """Call ``function`` whenever the trace source ``name`` of an ns-3 object fires.
 
         ``signature`` is its C++ signature, such as ``"void(uint32_t, uint32_t)"``. Raises InputError if there is no
@@ -45,26 +45,26 @@ class HookContext:
         self._kept.append(hooking.trace(source, name, signature, partial(self._call, function)))
 
     @cached_property
-    def nodes(self) -> list[Any]:
+    def nodes(self) -> list[Native]:
         """``ns3::Node`` of every host, then of every switch."""
         return [self.ns.NodeList.GetNode(self._session.GetNs3NodeId(node)) for node in range(self.graph.nodes)]
 
     @cached_property
-    def devices(self) -> list[Any]:
+    def devices(self) -> list[Native]:
         """``ns3::FabricNetDevice`` of every host."""
         kind = self.ns.FabricNetDevice
         return [self.ns.DynamicCast[kind](self.nodes[host].GetDevice(0)) for host in range(self.graph.hosts)]
 
     @cached_property
-    def switches(self) -> list[Any]:
+    def switches(self) -> list[Native]:
         """``ns3::FabricSwitch`` of every switch."""
         return [node.GetObject[self.ns.FabricSwitch]() for node in self.nodes[self.graph.hosts :]]
 
     @cached_property
-    def applications(self) -> list[Any]:
+    def applications(self) -> list[Native]:
         """``ns3::CollectiveApplication`` of every NPU."""
         kind = self.ns.CollectiveApplication
-        found: list[Any] = []
+        found: list[Native] = []
         first: dict[int, int] = {}
         for host in self.graph.npu_host:
             index = first.get(host, 0)
@@ -72,7 +72,7 @@ class HookContext:
             found.append(self.ns.DynamicCast[kind](self.nodes[host].GetApplication(index)))
         return found
 
-    def port(self, name: str) -> Any:
+    def port(self, name: str) -> Native:
         """``ns3::FabricPort`` by its name: ``host3`` or ``switch0:3``; raises InputError if there is none."""
         node, port = resolve_port(self.graph, name)
         if node < self.graph.hosts:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import cache, lru_cache
-from typing import Any
 
 from astra_ns3.errors import InputError
 from astra_ns3.network.door.installed import NS3_SERIES, ns3_root
-from astra_ns3.network.door.library import load, load_library
+from astra_ns3.network.door.library import Native, load, load_library
 
 HOOK_MODULES = ("core", "network", "internet", "applications", "point-to-point")
 HOOK_HEADERS = (
@@ -32,7 +31,7 @@ template <typename R, typename... A> struct Sink<R(A...)> {
 
 
 @lru_cache(maxsize=1)
-def load_namespace() -> Any:
+def load_namespace() -> Native:
     """ns-3's own C++ namespace ``ns3``, with its headers and those of our models, for a user's hook."""
     load()
     import cppyy
@@ -93,7 +92,7 @@ def _readable(wanted: str) -> str:
     return wanted if said is None else said[1].replace(" (", "(", 1)
 
 
-def trace(source: Any, name: str, signature: str, function: Callable[..., object]) -> object:
+def trace(source: Native, name: str, signature: str, function: Callable[..., object]) -> object:
     """Connect ``function`` to a trace source; keep what is returned as long as it may fire.
 
     Raises InputError if ``source`` has no trace source of that name and signature.

@@ -12,14 +12,18 @@ import threading
 from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from astra_ns3.errors import BackendError
 from astra_ns3.network.door.installed import LIBRARY, NS3_SERIES, NS3_VERSION, installed, ns3_root
 
+Native = Any
+"""A namespace, a class or an object of C++'s: cppyy learns its type when it is first used."""
+
 
 @lru_cache(maxsize=1)
-def load() -> Any:
+def load() -> Native:
     """The C++ namespace ``astra_ns3``; raises BackendError if something is missing or of another version."""
     root = ns3_root()
     library = installed(f"lib/{LIBRARY}")
@@ -54,7 +58,7 @@ def _restore_fatal_signals() -> None:
         faulthandler.enable()
 
 
-def load_library(cppyy: Any, path: Path) -> None:
+def load_library(cppyy: ModuleType, path: Path) -> None:
     """Load a shared library; raises BackendError if that fails."""
     try:
         cppyy.load_library(str(path))

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Any, Protocol
+from typing import Protocol
 
-from astra_ns3.network.door.library import load
+from astra_ns3.network.door.library import Native, load
 
 _PhaseDone = ctypes.CFUNCTYPE(None, ctypes.c_uint32, ctypes.c_uint64, ctypes.c_int64)
 _TimerDue = ctypes.CFUNCTYPE(None, ctypes.c_uint64, ctypes.c_int64)
@@ -59,4 +59,4 @@ class Listener:
             _RecordsReady(receiver.records_ready),
         )
         addresses = (ctypes.cast(function, ctypes.c_void_p).value for function in self._functions)
-        self.native: Any = load().CallbackListener(*addresses)
+        self.native: Native = load().CallbackListener(*addresses)

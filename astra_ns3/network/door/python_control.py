@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
-from astra_ns3.network.door.library import load
+from astra_ns3.network.door.library import Native, load
 
 _PYTHON_CONTROLS = """
 #pragma cling optimize(2)
@@ -99,7 +99,7 @@ _CALLED_METHODS: tuple[tuple[str, tuple[type, ...]], ...] = (
 
 
 @lru_cache(maxsize=1)
-def control_functions() -> Any:
+def control_functions() -> Native:
     """C++ functions on a sender or an acknowledgement, which are named by their addresses."""
     load()
     import cppyy

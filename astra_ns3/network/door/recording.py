@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from astra_ns3.config.network.packet_network import Observe
 from astra_ns3.errors import BackendError, InputError, ResultsNotSaved
-from astra_ns3.network.door.library import load
-from astra_ns3.network.door.session import Description, Session, Struct, numbers_of
+from astra_ns3.network.door.library import Native, load
+from astra_ns3.network.door.session import Description, Session, numbers_of
 from astra_ns3.network.parquet import ParquetTables
 from astra_ns3.network.recorded import (
     ACCOUNT_HOPS,
@@ -89,7 +89,7 @@ class Recording:
             self._open_ports(UTILISATION, busy)
         self._capture(captures, directory)
 
-    def _observe(self, **values: object) -> Struct:
+    def _observe(self, **values: object) -> Native:
         return self._description.part("observation", values)
 
     def _observe_pairs(self, observe: Observe) -> None:

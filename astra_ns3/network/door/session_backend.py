@@ -200,7 +200,7 @@ class SessionBackend:
         """
         return self._statistics(self._port_numbers(exact=True))
 
-    def peek(self) -> tuple[dict[str, int | float], list[dict[str, object]]]:
+    def peek(self) -> tuple[dict[str, int | float], list[dict[str, str | int]]]:
         """As :meth:`statistics` and :meth:`switch_table`, while the simulation goes on, without touching it.
 
         A port counts what it has settled so far, which may be a few frames less than what it has sent by now.
@@ -254,11 +254,11 @@ class SessionBackend:
         longest = str(self._session.DescribeLongestPause())
         return [f"PFC held ports longer than pfc.watchdog {storms} times, at most {longest}"]
 
-    def switch_table(self) -> list[dict[str, object]]:
+    def switch_table(self) -> list[dict[str, str | int]]:
         """One row per port, NICs included: what it sent, dropped and marked, and its longest queue."""
         return self._switch_table(self._port_numbers(exact=True))
 
-    def _switch_table(self, numbers: _Numbers) -> list[dict[str, object]]:
+    def _switch_table(self, numbers: _Numbers) -> list[dict[str, str | int]]:
         return [
             {**names, **dict(zip(self._counters, counters, strict=True))}
             for names, counters in zip(self._ports, numbers.tolist(), strict=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass
-from typing import Any
 
 import numpy as np
 
@@ -31,7 +30,7 @@ class Floor:
         """Return how many times the floor a run took; below 1 no network with these lines can be so fast."""
         return finish_ps / self.time_ps if self.time_ps else math.inf
 
-    def document(self, finish_ps: int) -> dict[str, Any]:
+    def document(self, finish_ps: int) -> dict[str, str | int | float | None]:
         """Return the floor and what was reached of it as plain data."""
         share = round(self.share(finish_ps), _DIGITS) if self.time_ps else None
         return {**asdict(self), "share": share}

@@ -7,7 +7,6 @@ so a time may be off by a picosecond.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +18,7 @@ from astra_ns3.units import PS_PER_NS
 Numbers = npt.NDArray[np.int64]
 _LONGEST_PS = 2.0**62
 """53 days, to which delays may be added; a run with longer messages is refused when it gets there."""
-_Nanoseconds = npt.NDArray[np.floating[Any]]
+_Nanoseconds = npt.NDArray[np.floating]
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any
 
 from astra_ns3.config.transports.roce_control import OwnControl
 from astra_ns3.errors import InputError
@@ -19,6 +18,8 @@ METHODS = ("start", "ack_received", "cnp_received", "packet_sent", "loss_detecte
 """What a Python class may have; what it lacks is not called."""
 TELEMETRY = ("NONE", "HOPS", "PATH")
 """By number, as in ``roce-congestion-control.h``."""
+Made = Callable[[Mapping[str, float]], object]
+"""A Python class, which is called with the control's parameters."""
 _LAST_TIMER = 3
 _MOST = 2**63 - 1
 """Of bytes and picoseconds, in 64 bits with a sign."""
@@ -57,7 +58,7 @@ def check_own_control(control: OwnControl) -> None:
         compiled_control_factory(path, control.class_name)
 
 
-def control_class(path: Path, name: str) -> Callable[[Mapping[str, float]], Any]:
+def control_class(path: Path, name: str) -> Made:
     """The class ``name`` of the Python file ``path``; raises InputError if there is none that can be a control."""
     found = load_part(UserPart(str(path), name), "congestion control", a_class=True)
     telemetry = getattr(found, "telemetry", "none")
@@ -220,13 +221,13 @@ class PythonControl:
     def __init__(
         self,
         part: UserPart,
-        made: Callable[[Mapping[str, float]], Any],
+        made: Made,
         parameters: Mapping[str, float],
         call: Callable[..., None],
     ) -> None:
         """``part`` names the class ``made`` in messages about what it raises."""
         self._part = part
-        self._object: Any = None
+        self._object: object = None
         self._call = call
         self._methods: dict[str, Callable[..., object]] = {}
         self._sender: Sender | None = None
@@ -234,7 +235,7 @@ class PythonControl:
         self._telemetry = 0
         call(self._make, made, dict(parameters))
 
-    def _make(self, made: Callable[[Mapping[str, float]], Any], parameters: Mapping[str, float]) -> None:
+    def _make(self, made: Made, parameters: Mapping[str, float]) -> None:
         self._object = guarded(made, self._part)(parameters)
         attribute = guarded(getattr, self._part)  # a property of the user's may raise
         for name in METHODS:

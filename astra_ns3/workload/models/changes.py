@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from pydantic import JsonValue
 
 from astra_ns3.config.core.changing import Setting
 from astra_ns3.config.core.changing import changed as made
@@ -24,7 +25,7 @@ _FIRST = ("kind", "name", "model", "training")
 _CHANGED = "(changed)"
 
 
-def changed(workload: ModelWorkload, values: Mapping[str, object]) -> ModelWorkload:
+def changed(workload: ModelWorkload, values: Mapping[str, JsonValue]) -> ModelWorkload:
     """With ``values`` of keys like ``parallel.tensor``; raises InputError for keys or values that can't be."""
     given: dict[str, Any] = workload.file.model_dump(mode="json", by_alias=True, exclude_unset=True)
     settings = [Setting(tuple(key.split(".")), value) for key, value in values.items()]

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from fractions import Fraction
-from typing import Any
 
 from astra_ns3.config.core.model import shown
 from astra_ns3.config.formats.graphs.completion import AttributeName, Completion, LinkDefaults
@@ -77,7 +76,7 @@ class _Translation:
         return node._replace(attributes=found)
 
     def _link(self, link: RawLink) -> RawLink:
-        found: dict[str, Any] = {}
+        found: dict[str, object] = {}
         for key in _LINK_KEYS:
             value = self._value(key, link.attributes)
             if value is not None:
@@ -88,7 +87,7 @@ class _Translation:
                 self._fill(found, defaults, link)
         return link._replace(attributes=found)
 
-    def _fill(self, found: dict[str, Any], defaults: LinkDefaults, link: RawLink) -> None:
+    def _fill(self, found: dict[str, object], defaults: LinkDefaults, link: RawLink) -> None:
         if "rate" not in found and defaults.rate_bps is not None:
             found["rate"] = defaults.rate_bps
         if "cost" not in found and defaults.cost is not None:

@@ -7,12 +7,13 @@ that it builds of them: which products have biases, which vectors are normalised
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+
+from pydantic import JsonValue
 
 from astra_ns3.config.core.model import shown
 from astra_ns3.config.formats.hugging_face.keys import Keys
 
-Shape = dict[str, Any]
+Shape = dict[str, JsonValue]
 _QUERY_KEY_VALUE = "query_key_value"
 _ROTARY_HEAD_SIZE = 128
 """What Qwen3's configuration has where ``head_dim`` is absent."""
@@ -49,7 +50,7 @@ def _mistral(keys: Keys) -> Shape:
 
 def _mixtral(keys: Keys) -> Shape:
     width = keys.count("intermediate_size")
-    experts = {
+    experts: Shape = {
         "count": keys.count("num_local_experts", 8),
         "active": keys.count("num_experts_per_tok", 2),
         "feed_forward": width,
@@ -74,7 +75,7 @@ def _qwen2_experts(keys: Keys) -> Shape:
     if shared % width:
         words = f"found {shared}, which is no multiple of moe_intermediate_size, {width}, as a model file needs"
         raise keys.error("shared_expert_intermediate_size", words)
-    experts = {**_chosen(keys, width), "shared": shared // width, "shared_gate": shared > 0}
+    experts: Shape = {**_chosen(keys, width), "shared": shared // width, "shared_gate": shared > 0}
     return {**_rotary(keys), "biases": _QUERY_KEY_VALUE if biased else False, "experts": experts}
 
 
@@ -85,7 +86,7 @@ def _qwen3_experts(keys: Keys) -> Shape:
 def _chosen(keys: Keys, width: int) -> Shape:
     """Qwen's experts: of each so many layers, but for some at the beginning."""
     every, dense = keys.count("decoder_sparse_step", 1), keys.data.get("mlp_only_layers") or []
-    if dense != list(range(len(dense))) or (dense and every > 1):
+    if not isinstance(dense, list) or dense != list(range(len(dense))) or (dense and every > 1):
         raise keys.error("mlp_only_layers", f"found {shown(dense)}, expected the first layers, or none")
     return {
         "count": keys.count("num_experts"),
@@ -104,14 +105,14 @@ def _deepseek(keys: Keys, *, router_biases: bool) -> Shape:
     shape = _rotary(keys)
     for replaced in ("kv_heads", "head_size"):
         shape.pop(replaced, None)
-    latent = {
+    latent: Shape = {
         "query_rank": keys.number("q_lora_rank", 0),
         "key_value_rank": keys.count("kv_lora_rank"),
         "plain_size": keys.count("qk_nope_head_dim"),
         "rotary_size": keys.count("qk_rope_head_dim"),
         "value_size": keys.count("v_head_dim"),
     }
-    experts = {
+    experts: Shape = {
         "count": keys.count("n_routed_experts"),
         "active": keys.count("num_experts_per_tok"),
         "feed_forward": keys.count("moe_intermediate_size"),

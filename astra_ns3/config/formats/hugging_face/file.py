@@ -7,7 +7,9 @@ import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
+
+from pydantic import JsonValue
 
 from astra_ns3.config.core.model import shown
 from astra_ns3.config.core.reading import read_text
@@ -25,7 +27,7 @@ _SIGN = re.compile(r'"(model_type|architectures)"\s*:')
 class Imported(NamedTuple):
     """A model file as plain data, and what its reader should know."""
 
-    data: dict[str, Any]
+    data: dict[str, JsonValue]
     notes: tuple[str, ...]
 
 
@@ -66,12 +68,14 @@ def _imported(keys: Keys) -> Imported:
     shape = FAMILIES[family](keys)
     positions = keys.count("n_positions" if family == "gpt2" else "max_position_embeddings", USUAL_SEQUENCE)
     sequence = min(USUAL_SEQUENCE, positions)
-    training: dict[str, Any] = {"sequence": sequence}
+    training: dict[str, JsonValue] = {"sequence": sequence}
     datatype = keys.data.get("torch_dtype", keys.data.get("dtype"))
     if datatype in _DATATYPES:
         training["datatype"] = datatype
-    data = {"kind": "transformer", "name": _name(keys, family), "model": shape, "training": training}
-    return Imported(data, tuple(_left_out(keys, positions)))
+    return Imported(
+        {"kind": "transformer", "name": _name(keys, family), "model": shape, "training": training},
+        tuple(_left_out(keys, positions)),
+    )
 
 
 def _name(keys: Keys, family: str) -> str:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+
+from pydantic import JsonValue
 
 from astra_ns3.config.core.model import shown
 from astra_ns3.errors import InputError
@@ -15,7 +16,7 @@ class Keys:
     """``data`` of the file ``source``. A key that is null is taken as absent, as Hugging Face does."""
 
     source: str
-    data: Mapping[str, Any]
+    data: Mapping[str, JsonValue]
 
     def has(self, key: str) -> bool:
         """Whether the key stands there and isn't null."""
@@ -53,7 +54,7 @@ class Keys:
         """An error about a key."""
         return InputError(f"{self.source}: key '{key}': {words}")
 
-    def _value(self, key: str, default: object) -> Any:
+    def _value(self, key: str, default: JsonValue) -> JsonValue:
         value = self.data.get(key)
         if value is not None:
             return value

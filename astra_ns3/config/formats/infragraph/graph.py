@@ -9,7 +9,7 @@ are switches. A link's class is its name in the file.
 from __future__ import annotations
 
 import re
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from astra_ns3.config.core.document import Document
 from astra_ns3.config.core.model import validated
@@ -138,8 +138,8 @@ def _wire(link: Link) -> _Wire:
     )
 
 
-def _attributes(wire: _Wire) -> dict[str, Any]:
-    found: dict[str, Any] = {"kind": wire.name}
+def _attributes(wire: _Wire) -> dict[str, str | int]:
+    found: dict[str, str | int] = {"kind": wire.name}
     if wire.rate_bps is not None:
         found["rate"] = wire.rate_bps
     if wire.delay_ps is not None:
