@@ -3,7 +3,7 @@
 Graph, routes and schedules are refused where they are built (``topology/counts.py``, ``collectives/columns.py``); here
 is what the driver and the backend add, and connections. The estimate leaves out what else grows while the run goes on,
 such as packets in flight and records, so that nothing is refused that may fit. The bytes were measured as resident
-memory, Python 3.11 on x86-64; ``tests/unit/test_results_capacity.py`` measures them again.
+memory, Python 3.11 on x86-64; ``tests/unit/experiments/test_results_capacity.py`` measures them again.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from astra_ns3.workload.files.astra_sim import parse_workload
 from validation.comparison import Comparison, Found, Group, against
 
 NPUS, SIZE = 8, 1 << 20
-VOLUMES = "tests/unit/test_collectives_cost.py"
+VOLUMES = "tests/unit/collectives/test_collectives_cost.py"
 LINE_GBYTES = 12.5
 
 
@@ -78,7 +78,7 @@ GROUPS = [
                 "definition of NVIDIA's nccl-tests, from size and time",
                 "size / time x 14 / 8",
                 _bandwidth,
-                "tests/unit/test_results_own_tables.py",
+                "tests/unit/experiments/test_results_own_tables.py",
             ),
             Comparison(
                 "bus-bandwidth-line",

@@ -71,7 +71,7 @@ GROUPS = [
                 "symbolic proof",
                 "all",
                 recorded("all", "equal"),
-                "tests/unit/test_collectives_proof.py",
+                "tests/unit/collectives/test_collectives_proof.py",
                 note="by its test",
             ),
         ],

@@ -13,8 +13,8 @@ from validation.comparison import Group as Rows
 STAGES, BATCHES, NPUS = 4, 8, 8
 FORWARD_PS, INPUT_PS, WEIGHT_PS = 5_000_000, 7_000_000, 3_000_000
 PARAMETERS = 1 << 16
-ORDERS = "tests/unit/test_training_schedules.py"
-SENT = "tests/unit/test_training_playing.py"
+ORDERS = "tests/unit/playing/test_training_schedules.py"
+SENT = "tests/unit/playing/test_training_playing.py"
 NARAYANAN = "D. Narayanan et al., SC 2021"
 RAJBHANDARI = "S. Rajbhandari et al., SC 2020"
 

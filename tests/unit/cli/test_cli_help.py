@@ -1,0 +1,100 @@
+"""The help of every command opens with two examples that it takes, and has its options in groups."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+
+from astra_ns3.cli.commands import COMMANDS, load_command
+from astra_ns3.cli.help import Command, CommandGroup
+from astra_ns3.cli.main import cli
+from astra_ns3.report.pictures.kinds import IN_FILES
+
+ROOT = Path(__file__).resolve().parents[3]
+MOST_IN_A_GROUP = 10
+
+
+def commands(name: str, command: click.Command) -> Iterator[tuple[str, click.Command]]:
+    """A command and all below it, each with its words."""
+    yield name, command
+    for below, each in getattr(command, "commands", {}).items():
+        yield from commands(f"{name} {below}", each)
+
+
+ALL = {"astra-ns3": cli} | {
+    words: command
+    for name, (place, _) in COMMANDS.items()
+    for words, command in commands(f"astra-ns3 {name}", load_command(place))
+}
+
+
+def help_of(words: str) -> str:
+    command = ALL[words]
+    return command.get_help(click.Context(command, info_name=words))
+
+
+def parsed(example: str) -> click.Command:
+    """The command that an example calls, once its options are read; nothing is done."""
+    program, *words = shlex.split(example)
+    assert program == "astra-ns3"
+    context, command = click.Context(cli), load_command(COMMANDS[words[0]][0])
+    words = words[1:]
+    while isinstance(command, click.Group):
+        command = command.commands[words.pop(0)]
+    command.make_context("x", words, parent=context)
+    return command
+
+
+@pytest.mark.parametrize("words", ALL)
+def test_help_opens_with_two_examples_that_the_command_takes(words: str) -> None:
+    command = ALL[words]
+    assert isinstance(command, (Command, CommandGroup))
+    assert len(command.examples) == 2
+    lines = help_of(words).splitlines()
+    assert lines[0] == "Examples:"
+    shown = " ".join(line.removesuffix("\\").strip() for line in lines[1 : lines.index("")])
+    assert shlex.split(shown) == [word for example in command.examples for word in shlex.split(example)]
+    for example in command.examples:
+        called = parsed(example)
+        assert isinstance(command, click.Group) or called is command
+        files = [word for word in shlex.split(example) if word.startswith("inputs/")]
+        assert [file for file in files if not (ROOT / file).exists()] == []
+
+
+@pytest.mark.parametrize("words", ALL)
+def test_no_line_of_help_is_wider_than_a_terminal(words: str) -> None:
+    assert [line for line in help_of(words).splitlines() if len(line) > 80] == []
+
+
+@pytest.mark.parametrize("words", [words for words, command in ALL.items() if not isinstance(command, click.Group)])
+def test_a_long_list_of_options_is_in_groups_and_none_is_left_out(words: str) -> None:
+    command = ALL[words]
+    assert isinstance(command, Command)
+    options = [each for each in command.get_params(click.Context(command)) if isinstance(each, click.Option)]
+    shown = [each for each in options if not each.hidden]
+    text = help_of(words)
+    assert [each.opts[-1] for each in shown if each.opts[-1] not in text] == []
+    if len(shown) > MOST_IN_A_GROUP:
+        assert len(command.groups) > 1
+    if command.groups:
+        names = {str(each.name) for each in shown}
+        assert max(len(names & set(group)) for group in command.groups.values()) <= MOST_IN_A_GROUP
+        of_groups = [name for group in command.groups.values() for name in group]
+        assert len(of_groups) == len(set(of_groups))
+        rest = {str(each.name) for each in shown if "--help" not in each.opts} - set(of_groups)
+        assert rest <= {"as_json", "quiet", "live", "log_level"}
+
+
+def test_help_of_plot_names_every_kind() -> None:
+    words = help_of("astra-ns3 plot").split("KIND is ")[1].split(".")[0]
+    assert set(words.replace(",", "").replace(" or ", " ").split()) == {kind.name for kind in IN_FILES}
+
+
+def test_run_has_the_headings_that_one_looks_for() -> None:
+    headings = [line[:-1] for line in help_of("astra-ns3 run").splitlines() if line.endswith(":") and line[0] != " "]
+    expected = ["Inputs", "Size of the run", "Rules", "Seeds", "Output", "Records", "Limits"]
+    assert headings == ["Examples", *expected, "Messages and help"]
