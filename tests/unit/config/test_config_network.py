@@ -163,8 +163,8 @@ def test_an_unknown_key_hides_no_other_mistake(tmp_path: Path) -> None:
 
 def test_plain_data_is_refused_by_key() -> None:
     data = minimal()
-    data["topology"]["link"]["rate"] = "100"
-    assert parts(parse_network(data))[0].link.rate_bps == 100
+    data["topology"]["link"]["rate"] = "100000000"
+    assert parts(parse_network(data))[0].link.rate_bps == 100_000_000
     for nothing in (1, [1], "x"):
         with pytest.raises(InputError, match=r"^network: key 'topology': found .*, expected keys and values$"):
             parse_network({**data, "topology": nothing})
