@@ -47,6 +47,12 @@ def ring(topology: Mapping[str, Any], npus: int, size: int, chunks: int) -> Case
     return lambda control, recorder: measure(topology, schedule, size // chunks, chunks, control, recorder)
 
 
+def all_to_all(topology: Mapping[str, Any], npus: int, pair_bytes: int) -> Case:
+    """Every NPU sends to every other, all at once."""
+    schedule = lookup(CollectiveKind.ALL_TO_ALL, "direct", npus)
+    return lambda control, recorder: measure(topology, schedule, pair_bytes * npus, 1, control, recorder)
+
+
 def permutation(topology: Mapping[str, Any], npus: int, size: int) -> Case:
     """Every host sends one message to another, as far away as can be, and receives one."""
     ranks = np.arange(npus, dtype=np.int32)
@@ -73,11 +79,18 @@ def single_switch(npus: int) -> dict[str, Any]:
 
 CLOS = {"kind": "leaf-spine", "leaves": 16, "spines": 8, "hosts_per_leaf": 8, "link": LINK, "switch": SWITCH}
 FAT_TREE = {"kind": "fat-tree", "k": 8, "link": LINK, "switch": SWITCH}
+FAT_TREE_1024 = {"kind": "fat-tree", "k": 16, "link": LINK, "switch": SWITCH}
 CASES = {
     "ring-8": ring(single_switch(8), 8, 16 * MIB, 4),
     "ring-128": ring(single_switch(128), 128, MIB, 4),
     "ring-128-clos": ring(CLOS, 128, MIB, 4),
+    "ring-8-small": ring(single_switch(8), 8, 16 * MIB, 2048),
+    "ring-1024": ring(FAT_TREE_1024, 1024, 8 * MIB, 2),
+    "ring-1024-small": ring(FAT_TREE_1024, 1024, MIB, 2),
     "permutation-128-three-tiers": permutation(FAT_TREE, 128, 16_000_000),
+    "permutation-1024": permutation(FAT_TREE_1024, 1024, 1_000_000),
+    "all-to-all-128": all_to_all(FAT_TREE, 128, 64_000),
+    "all-to-all-256": all_to_all(FAT_TREE_1024 | {"npus": 256}, 256, 32_000),
 }
 
 

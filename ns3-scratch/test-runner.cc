@@ -14,6 +14,7 @@
 #include "ns3/test.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <filesystem>
@@ -23,9 +24,12 @@
 #include <string>
 #include <vector>
 
+#include <unistd.h>
+
 namespace
 {
 const std::string SUITE_PREFIX = "astra-";
+constexpr const char* STARTED = "ASTRA_NS3_TEST_RUNNER_STARTED"; // in the environment
 // With every call: ns-3's runner forgets for good what the first call leaves out as too long.
 const std::string ALL_LENGTHS = "--fullness=EXTENSIVE";
 
@@ -121,6 +125,14 @@ RunSuite(const std::string& name, std::vector<std::string> options)
 int
 main(int argc, char* argv[])
 {
+    // Ports need our simulator. ns-3's runner resets what is set later than the start of the
+    // process.
+    if (setenv("NS_GLOBAL_VALUE", "SimulatorImplementationType=ns3::FabricSimulator", 0) != 0 ||
+        (!std::getenv(STARTED) && (setenv(STARTED, "1", 1) != 0 || execv(argv[0], argv) != 0)))
+    {
+        std::perror("astra-ns3-test-runner");
+        return EXIT_FAILURE;
+    }
     ns3::Time::SetResolution(ns3::Time::PS);
     const std::vector<std::string> known = ListSuites();
     const TemporaryFolder folder;

@@ -6,6 +6,7 @@
 #include "fabric-net-device.h"
 #include "fabric-pinned-choice.h"
 #include "fabric-port.h"
+#include "fabric-simulator.h"
 #include "fabric-switch.h"
 #include "session-parameters.h"
 
@@ -71,6 +72,12 @@ class FabricNetwork
     void RequireLinks() const;
     /// \return number of hosts
     uint32_t GetNHosts() const;
+    /**
+     * Have switches played in windows, each by itself, where that pays and nobody traces one.
+     * \param simulator plays them; nothing has been played yet
+     * \param shortestPs no link is ever shorter than it is now, or than this
+     */
+    void PlayInWindows(ns3::FabricSimulator& simulator, int64_t shortestPs) const;
     /// \return number of nodes
     uint32_t GetNNodes() const;
     /// \return a node
@@ -99,6 +106,9 @@ class FabricNetwork
         uint32_t number;                //!< its number on the node
     };
 
+    /// \return group of each node if windows are so long: 0 for the hosts and what is nearer to
+    /// them, numbers for all others; \param shortestPs see PlayInWindows
+    std::vector<uint32_t> GroupNodes(int64_t windowPs, int64_t shortestPs) const;
     /// Let a port tell a switch at its far end of heads, if that cuts through.
     void AnnounceHeads(ns3::FabricPort& port, uint32_t farNode) const;
     /// Make a port on a node.

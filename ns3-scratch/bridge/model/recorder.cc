@@ -169,6 +169,7 @@ Recorder::GetAccountant()
 uint32_t
 Recorder::CountPorts(bool exact)
 {
+    FabricSimulator::Get().CatchUp();
     const int64_t nowPs = Simulator::Now().GetTimeStep();
     m_portNumbers.clear();
     for (uint32_t node = 0; node < m_fabric.GetNNodes(); ++node)
@@ -215,6 +216,7 @@ Recorder::GetTable(uint32_t table) const
 void
 Recorder::Flush()
 {
+    FabricSimulator::Get().CatchUp();
     const int64_t nowPs = Simulator::Now().GetTimeStep();
     for (uint32_t node = 0; node < m_fabric.GetNNodes(); ++node)
     {

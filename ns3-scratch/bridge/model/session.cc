@@ -12,6 +12,7 @@
 #include "ns3/simulator.h"
 
 #include <algorithm>
+#include <limits>
 #include <memory>
 #include <stdexcept>
 
@@ -49,6 +50,8 @@ struct Session::Parts
     std::unique_ptr<FabricPauseWatchdog> watchdog; //!< of pauses, if asked for
     std::unique_ptr<FabricChanges> changes;        //!< of the network, if there are any
     std::vector<TransportCounter> counters;        //!< taken down last
+    int64_t shortestPs{std::numeric_limits<int64_t>::max()}; //!< delay that links will have
+    bool begun{false};                                       //!< Run was called
 };
 
 SessionListener::~SessionListener() = default;
@@ -128,6 +131,13 @@ Session::Build(const NetworkDescription& description, SessionListener& listener)
     m_parts->fabric = std::make_unique<FabricNetwork>();
     BuildFabric(description, *m_parts->fabric);
     m_parts->changes = ScheduleChanges(description, *m_parts->fabric);
+    for (const ChangeDescription& change : description.changes)
+    {
+        for (uint64_t place = 0; place < change.links.count; ++place)
+        {
+            m_parts->shortestPs = std::min<int64_t>(m_parts->shortestPs, change.delaysPs[place]);
+        }
+    }
     m_parts->recorder =
         std::make_unique<Recorder>(description.observation,
                                    ethernet,
@@ -234,6 +244,11 @@ Session::SetTimer(uint32_t npu, int64_t delayPs, uint64_t token)
 uint32_t
 Session::Run(int64_t limitPs)
 {
+    if (!m_parts->begun && !getenv("NOWIN"))
+    {
+        m_parts->fabric->PlayInWindows(m_parts->simulation->GetSimulator(), m_parts->shortestPs);
+    }
+    m_parts->begun = true;
     return m_parts->simulation->Run(limitPs);
 }
 

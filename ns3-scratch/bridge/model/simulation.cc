@@ -5,8 +5,6 @@
 
 #include "ns3/config.h"
 #include "ns3/names.h"
-#include "ns3/object-factory.h"
-#include "ns3/pointer.h"
 #include "ns3/rng-seed-manager.h"
 #include "ns3/simulator.h"
 
@@ -38,7 +36,7 @@ bool g_live = false; //!< a simulation exists: ns-3 has one simulator per proces
 
 Simulation::Simulation(uint32_t seed, Beat beat)
     : m_beat(std::move(beat)),
-      m_eventList(CreateObject<FabricSchedulerMonitor>())
+      m_simulator(CreateObject<FabricSimulator>())
 {
     if (g_live)
     {
@@ -56,10 +54,8 @@ Simulation::Simulation(uint32_t seed, Beat beat)
         // ns-3 allows it once per process, before its first simulation
         Time::SetResolution(Time::PS);
     }
-    ObjectFactory scheduler;
-    scheduler.SetTypeId(FabricScheduler::GetTypeId());
-    scheduler.Set("Monitor", PointerValue(m_eventList));
-    Simulator::SetScheduler(scheduler);
+    Simulator::Destroy(); // whoever asked ns-3 for the time before has had it make another one
+    Simulator::SetImplementation(m_simulator);
     RngSeedManager::SetSeed(seed);
     RngSeedManager::SetRun(1);
 }
@@ -107,7 +103,7 @@ Simulation::Run(int64_t limitPs)
     {
         return RUN_STOPPED;
     }
-    return m_eventList->HasLiveEvents() ? RUN_HALTED : RUN_DRAINED;
+    return m_simulator->HasLiveEvents() ? RUN_HALTED : RUN_DRAINED;
 }
 
 void
@@ -142,20 +138,25 @@ Simulation::GetFailure() const
 bool
 Simulation::NextOnlyTells() const
 {
-    return m_eventList->NextOnlyTells();
+    return m_simulator->NextOnlyTells();
 }
 
 uint64_t
 Simulation::GetEvents() const
 {
-    return Simulator::GetEventCount() - m_eventList->GetPlaceholders() -
-           (m_heartbeat ? m_heartbeat->GetPlayed() : 0);
+    return m_simulator->GetEventCount() - (m_heartbeat ? m_heartbeat->GetPlayed() : 0);
+}
+
+FabricSimulator&
+Simulation::GetSimulator()
+{
+    return *m_simulator;
 }
 
 void
 Simulation::ShowTime(int64_t* time)
 {
-    m_eventList->ShowTime(time);
+    m_simulator->ShowTime(time);
 }
 
 void
@@ -166,7 +167,7 @@ Simulation::ReachLimit()
         m_limit = Simulator::ScheduleNow(&Simulation::ReachLimit, this);
         return;
     }
-    if (m_eventList->HasLiveEvents())
+    if (m_simulator->HasLiveEvents())
     {
         m_limitReached = true;
         Simulator::Stop();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #pragma once
 
-#include "fabric-scheduler.h"
+#include "fabric-simulator.h"
 #include "heartbeat.h"
 #include "session-parameters.h"
 
@@ -43,10 +43,12 @@ class Simulation
     void Quieten();
     /// \return why Run returned RUN_FAILED
     const std::string& GetFailure() const;
-    /// \return see FabricSchedulerMonitor
+    /// \return see FabricSimulator
     bool NextOnlyTells() const;
     /// \return events played, without heartbeats
     uint64_t GetEvents() const;
+    /// \return ns-3's simulator of this run
+    ns3::FabricSimulator& GetSimulator();
     /// \param time where the time of each event is written as it begins
     void ShowTime(int64_t* time);
 
@@ -54,14 +56,14 @@ class Simulation
     /// The limit on simulated time is reached, unless nothing else was left to happen.
     void ReachLimit();
 
-    Beat m_beat;                                       //!< called while it runs
-    ns3::Ptr<ns3::FabricSchedulerMonitor> m_eventList; //!< watches ns-3's event list
-    std::terminate_handler m_oldTerminate{nullptr};    //!< in force before
-    std::unique_ptr<Heartbeat> m_heartbeat;            //!< from the first Run on
-    std::string m_failure;                             //!< why it can't go on
-    ns3::EventId m_limit;                              //!< event of the limit
-    bool m_limitReached{false};                        //!< it was
-    bool m_stopped{false};                             //!< Stop was called
+    Beat m_beat;                                    //!< called while it runs
+    ns3::Ptr<ns3::FabricSimulator> m_simulator;     //!< ns-3's simulator of this run
+    std::terminate_handler m_oldTerminate{nullptr}; //!< in force before
+    std::unique_ptr<Heartbeat> m_heartbeat;         //!< from the first Run on
+    std::string m_failure;                          //!< why it can't go on
+    ns3::EventId m_limit;                           //!< event of the limit
+    bool m_limitReached{false};                     //!< it was
+    bool m_stopped{false};                          //!< Stop was called
 };
 
 } // namespace astra_ns3

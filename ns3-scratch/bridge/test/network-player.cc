@@ -3,7 +3,7 @@
 
 #include "fabric-changes.h"
 #include "fabric-network.h"
-#include "fabric-scheduler.h"
+#include "fabric-simulator.h"
 #include "roce-control-registry.h"
 #include "roce-path.h"
 #include "roce-queue-pair.h"
@@ -190,9 +190,7 @@ class NetworkPlayer : public MessageListener,
           m_up(networkCase.links.size(), true)
     {
         g_log = &m_log;
-        ObjectFactory scheduler;
-        scheduler.SetTypeId(FabricScheduler::GetTypeId());
-        Simulator::SetScheduler(scheduler);
+        Simulator::SetImplementation(CreateObject<FabricSimulator>());
         RngSeedManager::SetSeed(m_case.number + 1);
         RngSeedManager::SetRun(1);
         MakeNetwork();

@@ -129,6 +129,7 @@ FabricChanges::Schedule(const FabricChange& change)
 void
 FabricChanges::Apply(const FabricChange& change)
 {
+    FabricSimulator::Get().CatchUp();
     TakeDown(change.links);
     for (const FabricLinkState& state : change.links)
     {

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <set>
 #include <sstream>
+#include <tuple>
 #include <utility>
 
 namespace ns3
@@ -21,6 +22,10 @@ FabricPauseWatchdog::FabricPauseWatchdog(int64_t limitPs, DeadlockCallback deadl
 
 FabricPauseWatchdog::~FabricPauseWatchdog()
 {
+    for (const Watched& watched : m_ports)
+    {
+        watched.port->SetPauseListener(nullptr);
+    }
     m_check.Cancel();
 }
 
@@ -29,17 +34,14 @@ FabricPauseWatchdog::AddPort(Ptr<FabricPort> port, std::string name)
 {
     const std::size_t place = m_ports.size();
     m_places[PeekPointer(port)] = place;
-    port->TraceConnectWithoutContext(
-        "Pause",
-        Callback<void, Time, uint8_t>([this, place](Time time, uint8_t pausedPriorities) {
-            PauseChanged(place, time, pausedPriorities);
-        }));
+    port->SetPauseListener(this);
     m_ports.push_back({port, std::move(name)});
 }
 
 uint64_t
 FabricPauseWatchdog::GetStorms()
 {
+    FabricSimulator::Get().CatchUp();
     Count(Simulator::Now().GetTimeStep());
     return m_storms;
 }
@@ -60,9 +62,11 @@ FabricPauseWatchdog::DescribeLongest()
 void
 FabricPauseWatchdog::NoteLength(const Pause& pause, int64_t endPs)
 {
-    if (endPs - pause.sincePs > m_longestPs)
+    // Ports are heard in no order of time, so equal ones go by their numbers.
+    const int64_t lengthPs = endPs - pause.sincePs;
+    if (lengthPs > m_longestPs || (lengthPs == m_longestPs && pause.stop.port < m_longest.port))
     {
-        m_longestPs = endPs - pause.sincePs;
+        m_longestPs = lengthPs;
         m_longest = pause.stop;
     }
 }
@@ -72,43 +76,61 @@ FabricPauseWatchdog::Count(int64_t nowPs)
 {
     for (Pause& pause : m_pauses)
     {
-        NoteLength(pause, nowPs);
-        if (!pause.counted && nowPs - pause.sincePs >= m_limitPs)
-        {
-            pause.counted = true;
-            m_storms++;
-        }
+        CountOne(pause, nowPs);
     }
 }
 
 void
-FabricPauseWatchdog::PauseChanged(std::size_t place, Time time, uint8_t pausedPriorities)
+FabricPauseWatchdog::CountOne(Pause& pause, int64_t nowPs)
 {
-    const int64_t nowPs = time.GetTimeStep();
+    NoteLength(pause, nowPs);
+    if (!pause.counted && nowPs - pause.sincePs >= m_limitPs)
+    {
+        pause.counted = true;
+        m_storms++;
+    }
+}
+
+void
+FabricPauseWatchdog::PauseChanged(const FabricPort& port, int64_t nowPs, uint8_t pausedPriorities)
+{
+    const std::size_t place = m_places.at(&port);
     const uint8_t before = m_ports[place].stopped;
     m_ports[place].stopped = pausedPriorities;
-    if (before & ~pausedPriorities)
-    {
-        Count(nowPs);
-        m_pauses.erase(std::remove_if(m_pauses.begin(),
-                                      m_pauses.end(),
-                                      [place, pausedPriorities](const Pause& pause) {
-                                          return pause.stop.port == place &&
-                                                 (pausedPriorities >> pause.stop.priority & 1) == 0;
-                                      }),
-                       m_pauses.end());
-    }
+    std::erase_if(m_pauses, [this, place, pausedPriorities, nowPs](Pause& pause) {
+        const bool ends =
+            pause.stop.port == place && (pausedPriorities >> pause.stop.priority & 1) == 0;
+        if (ends)
+        {
+            CountOne(pause, nowPs);
+        }
+        return ends;
+    });
     for (uint32_t priority = 0; priority < FABRIC_PRIORITIES; ++priority)
     {
         if ((pausedPriorities & ~before) >> priority & 1)
         {
             m_pauses.push_back({{place, priority}, nowPs, false});
+            CheckAt(nowPs + m_limitPs);
         }
     }
-    if (!m_check.IsPending())
+}
+
+void
+FabricPauseWatchdog::CheckAt(int64_t timePs)
+{
+    if (m_check.IsPending())
     {
-        ScheduleCheck(nowPs);
+        if (static_cast<int64_t>(m_check.GetTs()) <= timePs)
+        {
+            return;
+        }
+        m_check.Cancel();
     }
+    const int64_t nowPs = Simulator::Now().GetTimeStep();
+    m_check = Simulator::Schedule(TimeStep(std::max<int64_t>(timePs - nowPs, 0)),
+                                  &FabricPauseWatchdog::Check,
+                                  this);
 }
 
 void
@@ -119,24 +141,27 @@ FabricPauseWatchdog::ScheduleCheck(int64_t nowPs)
         return;
     }
     // Old ones again after a while too: others may yet close a circle with them.
-    int64_t dueInPs = m_limitPs;
+    int64_t duePs = nowPs + m_limitPs;
     for (const Pause& pause : m_pauses)
     {
         if (!pause.counted)
         {
-            dueInPs = std::min(dueInPs, pause.sincePs + m_limitPs - nowPs);
+            duePs = std::min(duePs, pause.sincePs + m_limitPs);
         }
     }
-    m_check = Simulator::Schedule(TimeStep(std::max<int64_t>(dueInPs, 0)),
-                                  &FabricPauseWatchdog::Check,
-                                  this);
+    CheckAt(duePs);
 }
 
 void
 FabricPauseWatchdog::Check()
 {
+    FabricSimulator::Get().CatchUp();
     const int64_t nowPs = Simulator::Now().GetTimeStep();
     Count(nowPs);
+    std::sort(m_pauses.begin(), m_pauses.end(), [](const Pause& a, const Pause& b) {
+        return std::tie(a.sincePs, a.stop.port, a.stop.priority) <
+               std::tie(b.sincePs, b.stop.port, b.stop.priority);
+    });
     for (const Pause& pause : m_pauses)
     {
         const std::vector<Stop> circle =

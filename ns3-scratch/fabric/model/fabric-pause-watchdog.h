@@ -22,7 +22,7 @@ namespace ns3
  * A stopped port waits for the ingress queue that stopped it. That waits for the ports that hold
  * its frames. If these are stopped too, and so on back to the first, nothing moves any more.
  */
-class FabricPauseWatchdog
+class FabricPauseWatchdog : public FabricPauseListener
 {
   public:
     /// Called with one line on a deadlock.
@@ -30,13 +30,16 @@ class FabricPauseWatchdog
 
     /// \param limitPs stopped for so long is too long \param deadlock told of a deadlock
     FabricPauseWatchdog(int64_t limitPs, DeadlockCallback deadlock);
-    ~FabricPauseWatchdog();
+    ~FabricPauseWatchdog() override;
     /// \param port a port to watch \param name its name in reports
     void AddPort(Ptr<FabricPort> port, std::string name);
     /// \return pauses that lasted too long, each of a port and a priority counted once, as of now
     uint64_t GetStorms();
     /// \return the longest of them in words, or nothing if there was none
     std::string DescribeLongest();
+
+    /// A port was stopped or let go on. Ports tell in no order of time.
+    void PauseChanged(const FabricPort& port, int64_t nowPs, uint8_t pausedPriorities) override;
 
   private:
     /// A port in one priority.
@@ -62,8 +65,10 @@ class FabricPauseWatchdog
         bool counted;    //!< it has lasted too long, and is counted
     };
 
-    /// A port was stopped or let go on. \param place its place in m_ports
-    void PauseChanged(std::size_t place, Time time, uint8_t pausedPriorities);
+    /// Have Check called at a time, or before.
+    void CheckAt(int64_t timePs);
+    /// Count a pause if it has lasted too long by now.
+    void CountOne(Pause& pause, int64_t nowPs);
     /// Some pause has lasted too long.
     void Check();
     /// Look again when the next can have lasted too long.

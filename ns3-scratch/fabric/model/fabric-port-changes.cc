@@ -41,13 +41,7 @@ void
 FabricPort::LoseContents()
 {
     const int64_t nowPs = Simulator::Now().GetTimeStep();
-    if (m_arrivalPending)
-    {
-        m_arrival->Cancel();
-        m_arrival->Unref();
-        m_arrival = new PortEvent<&FabricPort::Arrive>(this);
-        m_arrivalPending = false;
-    }
+    m_arrivalPending = false;
     m_headArrived = false;
     m_earlierErrors.clear();
     m_losesFrames = m_errorRate > 0.0;

@@ -94,23 +94,21 @@ FabricPort::GetTypeId()
     return tid;
 }
 
-FabricPort::FabricPort()
-    : m_arrival(new PortEvent<&FabricPort::Arrive>(this)),
-      m_wake(new PortEvent<&FabricPort::Wake>(this))
-{
-}
+FabricPort::FabricPort() = default;
 
 FabricPort::~FabricPort()
 {
-    m_arrival->Unref();
-    m_wake->Unref();
+    if (FabricSimulator* simulator = FabricSimulator::Find())
+    {
+        simulator->Forget(this);
+    }
 }
 
 void
 FabricPort::DoDispose()
 {
-    m_arrival->Cancel();
-    m_wake->Cancel();
+    m_arrivalPending = false;
+    m_wakePs = NO_WAKE;
     const auto free = [](FabricFrameList& list) {
         while (!list.IsEmpty())
         {
@@ -231,6 +229,35 @@ FabricPort::Connect(FabricReceiver* receiver, uint32_t receiverPort, uint32_t co
 }
 
 void
+FabricPort::CatchUp() const
+{
+    if (m_group != 0)
+    {
+        FabricSimulator::Get().CatchUp();
+    }
+}
+
+void
+FabricPort::SetGroups(uint32_t group, uint32_t farGroup)
+{
+    m_group = group;
+    m_farGroup = farGroup;
+}
+
+void
+FabricPort::SetPauseListener(FabricPauseListener* listener)
+{
+    m_pauseListener = listener;
+}
+
+bool
+FabricPort::IsTraced() const
+{
+    return !m_queueTrace.IsEmpty() || !m_transmitTrace.IsEmpty() || !m_lineTrace.IsEmpty() ||
+           !m_dropTrace.IsEmpty() || !m_markTrace.IsEmpty() || !m_pauseTrace.IsEmpty();
+}
+
+void
 FabricPort::AnnounceHeads(uint32_t headerBytes)
 {
     m_headWireBytes = headerBytes + FABRIC_LINE_GAP_BYTES;
@@ -343,6 +370,7 @@ FabricPort::GetQueue(uint32_t priority) const
 uint64_t
 FabricPort::GetQueueBytes()
 {
+    CatchUp();
     Settle(Simulator::Now().GetTimeStep());
     return m_queueBytes;
 }
@@ -362,6 +390,7 @@ FabricPort::GetSettledCounters() const
 const FabricPortCounters&
 FabricPort::GetCounters()
 {
+    CatchUp();
     const int64_t nowPs = Simulator::Now().GetTimeStep();
     Settle(nowPs);
     if (m_paused != 0)
@@ -375,6 +404,7 @@ FabricPort::GetCounters()
 FabricPortContents
 FabricPort::CountContents()
 {
+    CatchUp();
     Settle(Simulator::Now().GetTimeStep());
     FabricPortContents contents;
     for (uint32_t queue = 0; queue < QUEUES; ++queue)

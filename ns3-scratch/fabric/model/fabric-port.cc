@@ -3,7 +3,6 @@
 
 #include "fabric-delay.h"
 
-#include "ns3/simulator-impl.h"
 #include "ns3/simulator.h"
 
 #include <algorithm>
@@ -119,6 +118,10 @@ FabricPort::StopPriorities(uint8_t pausedPriorities, int64_t nowPs)
     if (changed)
     {
         m_pauseTrace(TimeStep(nowPs), m_paused);
+        if (m_pauseListener)
+        {
+            m_pauseListener->PauseChanged(*this, nowPs, m_paused);
+        }
     }
 }
 
@@ -331,9 +334,11 @@ void
 FabricPort::ScheduleArrival(int64_t nowPs)
 {
     m_arrivalPending = true;
-    const Time delay = FabricDelay(m_nextArrivalPs - nowPs, m_name);
-    m_arrival->Ref(); // the simulator gives back one reference when the event has run
-    Simulator::GetImplementation()->ScheduleWithContext(m_context, delay, m_arrival);
+    if (m_nextArrivalPs < nowPs) [[unlikely]]
+    {
+        FabricRefuseThePast(m_nextArrivalPs - nowPs, m_name);
+    }
+    FabricSimulator::Get().Post(this, FabricSimulator::Call::ARRIVAL, m_nextArrivalPs);
 }
 
 void
@@ -344,29 +349,32 @@ FabricPort::ScheduleWake(int64_t timePs, int64_t nowPs)
         return; // an earlier one looks again
     }
     m_wakePs = timePs;
-    const Time delay = FabricDelay(timePs - nowPs, m_name);
-    m_wake->Ref();
-    Simulator::GetImplementation()->ScheduleWithContext(m_context, delay, m_wake);
+    if (timePs < nowPs) [[unlikely]]
+    {
+        FabricRefuseThePast(timePs - nowPs, m_name);
+    }
+    FabricSimulator::Get().Post(this, FabricSimulator::Call::WAKE, timePs);
+}
+
+bool
+FabricPort::IsDue(FabricSimulator::Call call, int64_t timePs) const
+{
+    return call == FabricSimulator::Call::WAKE ? m_wakePs == timePs
+                                               : m_arrivalPending && m_nextArrivalPs == timePs;
+}
+
+void
+FabricPort::WindowEnded(int64_t nowPs)
+{
+    Settle(nowPs);
+    SetEvents(nowPs);
 }
 
 void
 FabricPort::Wake()
 {
-    const int64_t nowPs = Simulator::Now().GetTimeStep();
-    if (nowPs >= m_wakePs)
-    {
-        m_wakePs = NO_WAKE;
-    }
-    if (m_oldestFirst && m_buffer)
-    {
-        // All that arrives in this picosecond comes first, and stands in the event list by now.
-        Simulator::ScheduleNow([port = Ptr<FabricPort>(this)] {
-            const int64_t wokenPs = Simulator::Now().GetTimeStep();
-            port->Settle(wokenPs);
-            port->SetEvents(wokenPs);
-        });
-        return;
-    }
+    const int64_t nowPs = m_wakePs;
+    m_wakePs = NO_WAKE;
     Settle(nowPs);
     SetEvents(nowPs);
 }
@@ -377,6 +385,19 @@ FabricPort::TakeOffLink(int64_t nowPs)
     FabricFrame* frame = m_wire.PopFront();
     m_nextArrivalPs = frame->successorPs;
     m_arrivalPending = false;
+    if (m_group != m_farGroup)
+    {
+        // Who receives may be ahead of this port, or behind it, by less than a window.
+        if (m_wire.IsEmpty())
+        {
+            FabricSimulator::Get().NoteEmptied(this);
+        }
+        else
+        {
+            ScheduleArrival(nowPs);
+        }
+        return frame;
+    }
     if (m_wire.IsEmpty())
     {
         // The line was free before all of this frame arrived, so its successor has left by now.

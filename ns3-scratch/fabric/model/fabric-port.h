@@ -5,10 +5,10 @@
 #include "fabric-frame.h"
 #include "fabric-port-scheduler.h"
 #include "fabric-shared-buffer.h"
+#include "fabric-simulator.h"
 #include "fabric-utilisation-meter.h"
 
 #include "ns3/data-rate.h"
-#include "ns3/event-impl.h"
 #include "ns3/nstime.h"
 #include "ns3/object.h"
 #include "ns3/random-variable-stream.h"
@@ -65,6 +65,20 @@ class FabricFrameSource
      * \return the frame
      */
     virtual FabricFrame* Take(int64_t startPs, uint32_t pausedPriorities) = 0;
+};
+
+class FabricPort;
+
+/// Told of each change of what a port is stopped for.
+class FabricPauseListener
+{
+  public:
+    virtual ~FabricPauseListener() = default;
+    /// \param port a port \param nowPs when it was stopped or let go on \param pausedPriorities
+    /// the priorities that are stopped from then on
+    virtual void PauseChanged(const FabricPort& port,
+                              int64_t nowPs,
+                              uint8_t pausedPriorities) = 0;
 };
 
 /// What a port has done so far.
@@ -211,6 +225,9 @@ class FabricPort : public Object
         return m_stoppedPs[priority] + (stopped ? timePs - m_pausedSincePs[priority] : 0);
     }
 
+    /// \param listener told of each change of what is stopped; it must outlive the port. Or none
+    void SetPauseListener(FabricPauseListener* listener);
+
     /// \param priority a priority \return what waits in it
     const FabricFrameList& GetQueue(uint32_t priority) const;
 
@@ -297,6 +314,57 @@ class FabricPort : public Object
 
     /// \param timePs a time \return the nearest that the port's Rounding allows
     int64_t RoundPs(int64_t timePs) const;
+    /**
+     * Tell which nodes are played together (FabricSimulator).
+     * \param group the group of its node
+     * \param farGroup the group of the far end
+     */
+    void SetGroups(uint32_t group, uint32_t farGroup);
+
+    /// \return the group of its node
+    uint32_t GetGroup() const
+    {
+        return m_group;
+    }
+
+    /// \return the group of the far end
+    uint32_t GetFarGroup() const
+    {
+        return m_farGroup;
+    }
+
+    /// \return id of the receiver's node
+    uint32_t GetFarContext() const
+    {
+        return m_context;
+    }
+
+    /// \return what arrives here comes in this order, if several frames arrive at one time
+    uint64_t GetArrivalOrder() const
+    {
+        return uint64_t{m_context} << PORT_BITS | m_receiverPort;
+    }
+
+    /// \return this port wakes in this order, if several wake at one time
+    uint64_t GetWakeOrder() const
+    {
+        return uint64_t{m_place.node} << PORT_BITS | m_place.port;
+    }
+
+    /// \param call what the simulator has been asked to call it for \param timePs at this time
+    /// \return whether it wants to be called still
+    bool IsDue(FabricSimulator::Call call, int64_t timePs) const;
+    /// The simulator's call: hand the first frame on the link to the far end.
+    void Arrive();
+    /// The simulator's call: a departure is due.
+    void Wake();
+    /// The simulator's call to a port that has told it of an empty link: a window has ended.
+    /// \param nowPs play all departures due up to this time
+    void WindowEnded(int64_t nowPs);
+    /// Before somebody looks: play what has happened to it by now.
+    void CatchUp() const;
+    /// \return whether somebody traces it
+    bool IsTraced() const;
     /// \return who receives
     FabricReceiver* GetReceiver() const;
     /// \return the receiver's number of its port
@@ -317,6 +385,7 @@ class FabricPort : public Object
   private:
     static constexpr uint32_t CONTROL = FABRIC_PRIORITIES; //!< queue of pause frames
     static constexpr uint32_t QUEUES = FABRIC_PRIORITIES + 1;
+    static constexpr uint32_t PORT_BITS = 20; //!< of a number of a port in an order
     static constexpr int64_t NO_WAKE = std::numeric_limits<int64_t>::max();
     static constexpr int64_t DOWN = std::numeric_limits<int64_t>::max(); //!< no line to get free
 
@@ -325,26 +394,6 @@ class FabricPort : public Object
     {
         const FabricFrame* last; //!< the last of them
         double rate;             //!< their error rate
-    };
-
-    /// An event of a port, used again and again.
-    template <void (FabricPort::*METHOD)()>
-    class PortEvent : public EventImpl
-    {
-      public:
-        /// \param port the port it belongs to
-        explicit PortEvent(FabricPort* port)
-            : m_port(port)
-        {
-        }
-
-      private:
-        void Notify() override
-        {
-            (m_port->*METHOD)();
-        }
-
-        FabricPort* m_port; //!< owner
     };
 
     /// \param rate rate of the line for what leaves from now on
@@ -387,8 +436,6 @@ class FabricPort : public Object
     void Mark(FabricFrame* frame, int64_t timePs);
     /// Put a frame into a queue.
     void Push(FabricFrame* frame, uint32_t queue, int64_t nowPs);
-    /// Hand the first frame on the link to the far end.
-    void Arrive();
     /// The same where the far end is told of heads: that of the frame has come, or all of it.
     void ArriveInParts();
     /// Take the first frame off the link. \param nowPs when it, or its head, has arrived
@@ -396,8 +443,6 @@ class FabricPort : public Object
     /// \param frame the newest on the link \param beforePs arrival of the one before it
     /// \return when its head arrives, or all of it if it has none
     int64_t PlanHead(FabricFrame* frame, int64_t beforePs) const;
-    /// A departure is due.
-    void Wake();
     /// Set the events that what waits now needs.
     void SetEvents(int64_t nowPs);
     /// Schedule the arrival of the first frame on the link.
@@ -435,8 +480,8 @@ class FabricPort : public Object
     uint32_t m_headWireBytes{0};      //!< bytes on the line up to the end of a head; 0: unannounced
     Time m_delay;                     //!< propagation delay
     Time m_rounding;                  //!< transmission times are multiples of it
-    EventImpl* m_arrival;             //!< counted reference
-    EventImpl* m_wake;                //!< counted reference
+    uint32_t m_group{0};              //!< of its node, see FabricSimulator
+    uint32_t m_farGroup{0};           //!< of the far end
     Ptr<FabricSharedBuffer> m_buffer; //!< memory of the queues
     Ptr<FabricEcnMarker> m_marker;    //!< congestion marker
     FabricPortCounters m_counters;    //!< what it has done
@@ -447,6 +492,7 @@ class FabricPort : public Object
     int64_t m_anyPausedSincePs{0};                            //!< start of the first stop
     std::unique_ptr<FabricPortScheduler> m_scheduler;         //!< chooses the queue
     std::unique_ptr<FabricUtilisationMeter> m_meter;          //!< utilisation of the line
+    FabricPauseListener* m_pauseListener{nullptr};            //!< told of stops
     std::string m_name{"a port"};                             //!< for errors
     FabricPortPlace m_place;                                  //!< for who records it
     double m_errorRate{0.0};                                  //!< of what leaves from now on

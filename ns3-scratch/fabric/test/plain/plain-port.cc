@@ -10,7 +10,6 @@
 #include "fabric-port.h"
 #include "plain-ties.h"
 
-#include "ns3/simulator-impl.h"
 #include "ns3/simulator.h"
 
 #include <algorithm>
@@ -55,15 +54,27 @@ Forget(const FabricFrame* frame, const Ptr<UniformRandomVariable>& random)
     return lost;
 }
 
-/// Have an event of a port played at a time.
+/// Have a port called at a time.
 void
-At(int64_t timePs, EventImpl* event, uint32_t context)
+At(int64_t timePs, FabricPort* port, FabricSimulator::Call call)
 {
     Demand(timePs >= NowPs(), "an event lies in the past");
-    event->Ref();
-    Simulator::GetImplementation()->ScheduleWithContext(context, TimeStep(timePs - NowPs()), event);
+    FabricSimulator::Get().Post(port, call, timePs);
 }
 } // namespace
+
+// Each call is of one frame; one for which nothing is due finds nothing.
+bool
+FabricPort::IsDue(FabricSimulator::Call, int64_t) const
+{
+    return true;
+}
+
+void
+FabricPort::WindowEnded(int64_t)
+{
+    Demand(false, m_name + " plays in windows");
+}
 
 // Called by Settle: the line is free and something may be due in this very picosecond.
 void
@@ -100,7 +111,7 @@ FabricPort::SetEvents(int64_t nowPs)
     else if (nextPs != FabricFrameSource::NEVER && nextPs != m_wakePs)
     {
         m_wakePs = nextPs;
-        At(nextPs, m_wake, m_context);
+        At(nextPs, this, FabricSimulator::Call::WAKE);
     }
 }
 
@@ -203,6 +214,10 @@ FabricPort::StopPriorities(uint8_t pausedPriorities, int64_t nowPs)
     {
         m_paused = pausedPriorities;
         m_pauseTrace(TimeStep(nowPs), m_paused);
+        if (m_pauseListener)
+        {
+            m_pauseListener->PauseChanged(*this, nowPs, m_paused);
+        }
     }
     List();
 }
@@ -321,7 +336,7 @@ FabricPort::Transmit(FabricFrame* frame, int64_t startPs)
         const auto headPs =
             static_cast<int64_t>((headBits * 1'000'000'000'000 + m_rateBps / 2) / m_rateBps);
         g_headsPs[frame] = std::max(beforePs, frame->tailPs - (RoundPs(linePs) - RoundPs(headPs)));
-        At(g_headsPs[frame], m_arrival, m_context);
+        At(g_headsPs[frame], this, FabricSimulator::Call::ARRIVAL);
     }
     if (frame->accounted)
     {
@@ -333,8 +348,8 @@ FabricPort::Transmit(FabricFrame* frame, int64_t startPs)
     }
     g_errorRates[frame] = m_errorRate;
     m_wire.PushBack(frame);
-    At(m_lineFreePs, m_wake, m_context);
-    At(frame->successorPs, m_arrival, m_context);
+    At(m_lineFreePs, this, FabricSimulator::Call::WAKE);
+    At(frame->successorPs, this, FabricSimulator::Call::ARRIVAL);
 }
 
 void

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/**
+ * \file
+ * Which nodes of a FabricNetwork are played together, and in how long windows.
+ */
+#include "fabric-network.h"
+#include "fabric-simulator.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <numeric>
+#include <set>
+#include <vector>
+
+namespace astra_ns3
+{
+
+using namespace ns3;
+
+namespace
+{
+constexpr uint32_t FEWEST_GROUPS = 4; // with fewer switches one event list is as fast
+
+/// Sets of nodes that grow together.
+class Unions
+{
+  public:
+    explicit Unions(uint32_t nodes)
+        : m_parent(nodes)
+    {
+        std::iota(m_parent.begin(), m_parent.end(), 0);
+    }
+
+    uint32_t Find(uint32_t node)
+    {
+        while (m_parent[node] != node)
+        {
+            m_parent[node] = m_parent[m_parent[node]];
+            node = m_parent[node];
+        }
+        return node;
+    }
+
+    // The lowest number stands for all: that of a host, where there is one.
+    void Join(uint32_t a, uint32_t b)
+    {
+        a = Find(a);
+        b = Find(b);
+        m_parent[std::max(a, b)] = std::min(a, b);
+    }
+
+  private:
+    std::vector<uint32_t> m_parent; //!< of each node, a lower one or itself
+};
+} // namespace
+
+std::vector<uint32_t>
+FabricNetwork::GroupNodes(int64_t windowPs, int64_t shortestPs) const
+{
+    Unions unions(GetNNodes());
+    for (uint32_t host = 1; host < m_hosts; ++host)
+    {
+        unions.Join(0, host);
+    }
+    for (const auto& [forth, back] : m_links)
+    {
+        const int64_t delayPs = std::min({forth->GetDelayPs(), back->GetDelayPs(), shortestPs});
+        if (delayPs < windowPs)
+        {
+            unions.Join(forth->GetPlace().node, back->GetPlace().node);
+        }
+    }
+    std::vector<uint32_t> groups(GetNNodes());
+    std::vector<uint32_t> numbers(GetNNodes());
+    uint32_t next = 1;
+    for (uint32_t node = 0; node < GetNNodes(); ++node)
+    {
+        const uint32_t lowest = unions.Find(node);
+        if (lowest == node && node > 0)
+        {
+            numbers[node] = next++;
+        }
+        groups[node] = numbers[lowest];
+    }
+    return groups;
+}
+
+void
+FabricNetwork::PlayInWindows(FabricSimulator& simulator, int64_t shortestPs) const
+{
+    std::set<int64_t> delays;
+    for (const auto& [forth, back] : m_links)
+    {
+        delays.insert(std::min({forth->GetDelayPs(), back->GetDelayPs(), shortestPs}));
+    }
+    delays.erase(0);
+    // Longer windows are better, unless they join most of the switches to the hosts.
+    std::vector<uint32_t> groups;
+    int64_t windowPs = 0;
+    uint32_t most = 0;
+    for (const int64_t delayPs : delays)
+    {
+        std::vector<uint32_t> found = GroupNodes(delayPs, shortestPs);
+        const uint32_t count = *std::max_element(found.begin(), found.end()) + 1;
+        most = std::max(most, count);
+        if (2 * count > most)
+        {
+            groups = std::move(found);
+            windowPs = delayPs;
+        }
+    }
+    if (most < FEWEST_GROUPS)
+    {
+        return;
+    }
+    for (uint32_t node = 0; node < GetNNodes(); ++node)
+    {
+        for (const auto& port : m_ports[node])
+        {
+            if (groups[node] != 0 && port->IsTraced())
+            {
+                return; // who listens is told in order of time
+            }
+        }
+    }
+    for (const auto& [forth, back] : m_links)
+    {
+        const uint32_t a = groups[forth->GetPlace().node];
+        const uint32_t b = groups[back->GetPlace().node];
+        forth->SetGroups(a, b);
+        back->SetGroups(b, a);
+    }
+    simulator.UseWindows(*std::max_element(groups.begin(), groups.end()) + 1, windowPs);
+}
+
+} // namespace astra_ns3
