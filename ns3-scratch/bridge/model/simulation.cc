@@ -35,8 +35,7 @@ bool g_live = false; //!< a simulation exists: ns-3 has one simulator per proces
 } // namespace
 
 Simulation::Simulation(uint32_t seed, Beat beat)
-    : m_beat(std::move(beat)),
-      m_simulator(CreateObject<FabricSimulator>())
+    : m_beat(std::move(beat))
 {
     if (g_live)
     {
@@ -55,6 +54,7 @@ Simulation::Simulation(uint32_t seed, Beat beat)
         Time::SetResolution(Time::PS);
     }
     Simulator::Destroy(); // whoever asked ns-3 for the time before has had it make another one
+    m_simulator = CreateObject<FabricSimulator>();
     Simulator::SetImplementation(m_simulator);
     RngSeedManager::SetSeed(seed);
     RngSeedManager::SetRun(1);

@@ -70,7 +70,6 @@ struct alignas(64) FabricFrame // what switches touch lies in the first cache li
 {
     FabricFrame* next{nullptr}; //!< next in the queue that owns this frame
     FabricFlow* flow{nullptr};  //!< who gets it; none: it carries an IP packet, or is a pause
-    int64_t successorPs{0};     //!< when the next on the link arrives, set by the port
     uint32_t bufferBytes{0};    //!< bytes it takes in a buffer
     uint32_t wireBytes{0};      //!< bytes it takes on the line
     uint32_t source{0};         //!< index of the host it comes from, of a flow's frame

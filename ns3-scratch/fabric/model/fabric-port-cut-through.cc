@@ -30,7 +30,7 @@ void
 FabricPort::ArriveInParts()
 {
     FabricFrame* frame = m_wire.Front();
-    const int64_t nowPs = m_nextArrivalPs;
+    const int64_t nowPs = m_wire.GetFrontPs();
     if (!m_headArrived)
     {
         m_headLost = m_losesFrames && IsLost(*frame);
@@ -44,7 +44,7 @@ FabricPort::ArriveInParts()
                 return;
             }
             m_headArrived = true;
-            m_nextArrivalPs = frame->tailPs;
+            m_wire.SetFrontPs(frame->tailPs);
             ScheduleArrival(nowPs);
             return;
         }

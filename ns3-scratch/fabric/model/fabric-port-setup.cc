@@ -116,7 +116,10 @@ FabricPort::DoDispose()
         }
     };
     std::for_each(m_queues.begin(), m_queues.end(), free);
-    free(m_wire);
+    while (!m_wire.IsEmpty())
+    {
+        FabricFramePool::Give(m_wire.PopFront());
+    }
     m_occupied = m_ready = 0;
     m_source = nullptr;
     m_receiver = nullptr;
@@ -322,7 +325,7 @@ FabricPort::SetErrorRate(double probability, Ptr<UniformRandomVariable> random)
     }
     NS_ABORT_MSG_IF(probability > 0.0 && !m_random, "FabricPort: nobody draws the losses");
     // A frame whose head has arrived has been drawn for.
-    const bool drawn = m_headArrived && m_wire.Front() == m_wire.Back();
+    const bool drawn = m_headArrived && m_wire.GetSize() == 1;
     if (!m_wire.IsEmpty() && !drawn && probability != m_errorRate)
     {
         m_earlierErrors.push_back({m_wire.Back(), m_errorRate});
@@ -420,10 +423,10 @@ FabricPort::CountContents()
             contents.waitingBytes += frame->bufferBytes;
         }
     }
-    for (const FabricFrame* frame = m_wire.GetFirst(); frame; frame = frame->next)
+    for (uint32_t number = 0; number < m_wire.GetSize(); ++number)
     {
         contents.wireFrames++;
-        contents.wirePauses += frame->isPause ? 1 : 0;
+        contents.wirePauses += m_wire.Get(number).isPause ? 1 : 0;
     }
     return contents;
 }

@@ -267,10 +267,7 @@ FabricPort::Transmit(FabricFrame* frame, int64_t startPs)
         const int64_t stoppedPs = GetStoppedPs(frame->priority, startPs);
         frame->trail->Leave(this, startPs, m_lineFreePs, m_lastArrivalPs, stoppedPs);
     }
-    // The predecessor is told, so that its arrival need not touch this frame, which waits in
-    // memory.
-    (m_wire.IsEmpty() ? m_nextArrivalPs : m_wire.Back()->successorPs) = nextPs;
-    m_wire.PushBack(frame);
+    m_wire.PushBack(frame, nextPs);
 }
 
 void
@@ -334,11 +331,12 @@ void
 FabricPort::ScheduleArrival(int64_t nowPs)
 {
     m_arrivalPending = true;
-    if (m_nextArrivalPs < nowPs) [[unlikely]]
+    const int64_t timePs = m_wire.GetFrontPs();
+    if (timePs < nowPs) [[unlikely]]
     {
-        FabricRefuseThePast(m_nextArrivalPs - nowPs, m_name);
+        FabricRefuseThePast(timePs - nowPs, m_name);
     }
-    FabricSimulator::Get().Post(this, FabricSimulator::Call::ARRIVAL, m_nextArrivalPs);
+    FabricSimulator::Get().Post(this, FabricSimulator::Call::ARRIVAL, timePs);
 }
 
 void
@@ -360,7 +358,7 @@ bool
 FabricPort::IsDue(FabricSimulator::Call call, int64_t timePs) const
 {
     return call == FabricSimulator::Call::WAKE ? m_wakePs == timePs
-                                               : m_arrivalPending && m_nextArrivalPs == timePs;
+                                               : m_arrivalPending && m_wire.GetFrontPs() == timePs;
 }
 
 void
@@ -383,7 +381,6 @@ FabricFrame*
 FabricPort::TakeOffLink(int64_t nowPs)
 {
     FabricFrame* frame = m_wire.PopFront();
-    m_nextArrivalPs = frame->successorPs;
     m_arrivalPending = false;
     if (m_group != m_farGroup)
     {
@@ -416,7 +413,7 @@ FabricPort::Arrive()
         ArriveInParts();
         return;
     }
-    const int64_t nowPs = m_nextArrivalPs;
+    const int64_t nowPs = m_wire.GetFrontPs();
     FabricFrame* frame = TakeOffLink(nowPs);
     if (m_losesFrames && IsLost(*frame))
     {

@@ -7,6 +7,7 @@
 #include "fabric-shared-buffer.h"
 #include "fabric-simulator.h"
 #include "fabric-utilisation-meter.h"
+#include "fabric-wire.h"
 
 #include "ns3/data-rate.h"
 #include "ns3/nstime.h"
@@ -339,16 +340,39 @@ class FabricPort : public Object
         return m_context;
     }
 
-    /// \return what arrives here comes in this order, if several frames arrive at one time
-    uint64_t GetArrivalOrder() const
+    /// \return of frames that arrive at one time those of the lowest rank come first
+    uint32_t GetArrivalRank() const
     {
-        return uint64_t{m_context} << PORT_BITS | m_receiverPort;
+        return m_context << PORT_BITS | m_receiverPort;
     }
 
-    /// \return this port wakes in this order, if several wake at one time
-    uint64_t GetWakeOrder() const
+    /// \return of ports that wake at one time those of the lowest rank come first
+    uint32_t GetWakeRank() const
     {
-        return uint64_t{m_place.node} << PORT_BITS | m_place.port;
+        return m_place.node << PORT_BITS | m_place.port;
+    }
+
+    /// \return with OldestFirst, when the frame that arrives next was sent; else 0
+    int64_t GetFirstSentPs() const
+    {
+        return m_oldestFirst ? m_wire.GetFrontPs() - m_delay.GetTimeStep() -
+                                   TransmissionPs(m_wire.Front()->wireBytes)
+                             : 0;
+    }
+
+    /// Have in cache what tells of the link.
+    void PrefetchLink() const
+    {
+        const auto* hot = reinterpret_cast<const char*>(&m_lineFreePs);
+        __builtin_prefetch(hot);
+        __builtin_prefetch(hot + CACHE_LINE_BYTES);
+        __builtin_prefetch(hot + 2 * CACHE_LINE_BYTES);
+    }
+
+    /// Have in cache the frames that arrive next.
+    void PrefetchFrames() const
+    {
+        m_wire.Prefetch();
     }
 
     /// \param call what the simulator has been asked to call it for \param timePs at this time
@@ -385,7 +409,8 @@ class FabricPort : public Object
   private:
     static constexpr uint32_t CONTROL = FABRIC_PRIORITIES; //!< queue of pause frames
     static constexpr uint32_t QUEUES = FABRIC_PRIORITIES + 1;
-    static constexpr uint32_t PORT_BITS = 20; //!< of a number of a port in an order
+    static constexpr std::ptrdiff_t CACHE_LINE_BYTES = 64;
+    static constexpr uint32_t PORT_BITS = 12; //!< of the number of a port in a rank
     static constexpr int64_t NO_WAKE = std::numeric_limits<int64_t>::max();
     static constexpr int64_t DOWN = std::numeric_limits<int64_t>::max(); //!< no line to get free
 
@@ -458,8 +483,7 @@ class FabricPort : public Object
     uint32_t m_ready{0};                  //!< bit q is set if queue q has a frame and may send
     uint32_t m_occupied{0};               //!< bit q is set if queue q has a frame
     FabricFrameSource* m_source{nullptr}; //!< further frames
-    FabricFrameList m_wire;               //!< on the line or on the way, in order of arrival
-    int64_t m_nextArrivalPs{0};           //!< arrival of the first of them
+    FabricWire m_wire;                    //!< on the line or on the way
     int64_t m_lineStartPs{0};             //!< when the frame on the line began
     bool m_oldestFirst{false};            //!< at equal times what was scheduled first comes first
     int64_t m_psPerByte{0};               //!< exact time of one byte, or 0 if it is no whole number

@@ -24,7 +24,6 @@ FabricSimulator* g_simulator = nullptr; //!< the one in use: ns-3 has one simula
 constexpr uintptr_t ARRIVAL_MARK = 1; // in the address of a port
 constexpr uintptr_t WAKE_MARK = 2;
 constexpr uintptr_t MARKS = 3;
-constexpr std::size_t AHEAD = 4; // ports to prefetch when a window begins
 
 /// \return the port that is due, or none: it is an event of ns-3
 FabricPort*
@@ -97,6 +96,13 @@ FabricSimulator::List::Push(const Due& due)
 {
     m_heap.push_back(due);
     SiftUp(m_heap.size() - 1);
+}
+
+void
+FabricSimulator::List::ReplaceFront(const Due& due)
+{
+    m_heap.front() = due;
+    SiftDown(0);
 }
 
 FabricSimulator::Due
@@ -192,12 +198,10 @@ FabricSimulator::Post(FabricPort* port, Call call, int64_t timePs)
 {
     const bool arrives = call == Call::ARRIVAL;
     const uint32_t group = arrives ? port->GetFarGroup() : port->GetGroup();
-    const uint64_t order =
-        arrives ? ARRIVALS + port->GetArrivalOrder() : WAKES + port->GetWakeOrder();
     const Due due{timePs,
-                  order,
+                  arrives ? ARRIVALS + static_cast<uint64_t>(port->GetFirstSentPs()) : WAKES,
                   reinterpret_cast<uintptr_t>(port) | (arrives ? ARRIVAL_MARK : WAKE_MARK),
-                  arrives ? port->GetFarContext() : Simulator::NO_CONTEXT,
+                  arrives ? port->GetArrivalRank() : port->GetWakeRank(),
                   group};
     // What comes from another group is put on its way when the window begins in which it arrives.
     const bool stays = group == 0 && !(arrives && port->GetGroup() != 0);
@@ -209,9 +213,20 @@ FabricSimulator::Post(FabricPort* port, Call call, int64_t timePs)
     {
         PutAside(due);
     }
-    else if (group == m_group || m_group == 0)
+    else if (m_group == 0)
     {
         HandOut(due);
+    }
+    else if (group == m_group)
+    {
+        List& dues = m_groups[group].dues;
+        if (m_frontPlayed)
+        {
+            m_frontPlayed = false;
+            dues.ReplaceFront(due);
+            return;
+        }
+        dues.Push(due);
     }
     else
     {
@@ -234,6 +249,7 @@ FabricSimulator::Forget(const FabricPort* port)
     for (Group& group : m_groups)
     {
         group.dues.EraseIf(isOfPort);
+        std::erase_if(group.handedOut, isOfPort);
     }
     for (auto& bucket : m_buckets)
     {
@@ -271,7 +287,7 @@ FabricSimulator::CatchUp()
     {
         const int64_t nowPs = m_nowPs;
         const uint32_t context = m_context;
-        PlayOtherGroups(nowPs, m_order);
+        PlayOtherGroups({nowPs, m_order, 0, m_rank, 0});
         m_nowPs = nowPs;
         m_context = context;
     }
@@ -287,7 +303,7 @@ FabricSimulator::HasLiveEvents() const
     return hasLive(m_first.GetAll()) || hasLive(m_far.GetAll()) ||
            std::any_of(m_buckets.begin(), m_buckets.end(), hasLive) ||
            std::any_of(m_groups.begin(), m_groups.end(), [&hasLive](const Group& group) {
-               return hasLive(group.dues.GetAll());
+               return hasLive(group.dues.GetAll()) || hasLive(group.handedOut);
            });
 }
 
@@ -416,10 +432,10 @@ void
 FabricSimulator::Play(const Due& due)
 {
     m_nowPs = due.timePs;
-    m_context = due.context;
     FabricPort* port = PortOf(due.target);
     if (!port)
     {
+        m_context = due.rank;
         const Ptr<EventImpl> event(EventOf(due.target), false);
         if (!event->IsCancelled())
         {
@@ -437,10 +453,12 @@ FabricSimulator::Play(const Due& due)
     m_events++;
     if (call == Call::ARRIVAL)
     {
+        m_context = port->GetFarContext();
         port->Arrive();
     }
     else
     {
+        m_context = Simulator::NO_CONTEXT;
         port->Wake();
     }
 }
@@ -460,25 +478,55 @@ FabricSimulator::PlayFirstGroup(int64_t endPs)
         }
         const Due due = m_first.Pop();
         m_order = due.order;
+        m_rank = due.rank;
         Play(due);
     }
     return false;
 }
 
 void
-FabricSimulator::PlayOtherGroups(int64_t timePs, uint64_t order)
+FabricSimulator::PlayOtherGroups(const Due& end)
 {
-    const Due end{timePs, order, 0, 0, 0};
     for (std::size_t place = 0; place < m_active.size(); ++place)
     {
         m_group = m_active[place];
-        List& dues = m_groups[m_group].dues;
-        while (!dues.IsEmpty() && IsBefore(dues.Front(), end))
+        Group& group = m_groups[m_group];
+        BeginTurn(group);
+        while (!group.dues.IsEmpty() && IsBefore(group.dues.Front(), end))
         {
-            Play(dues.Pop());
+            // What comes next on the same link takes its place, as a rule.
+            m_frontPlayed = true;
+            const Due due = group.dues.Front();
+            Play(due);
+            if (m_frontPlayed)
+            {
+                group.dues.Erase(0);
+            }
         }
     }
+    m_frontPlayed = false;
     m_group = 0;
+}
+
+void
+FabricSimulator::BeginTurn(Group& group)
+{
+    for (const Due& due : group.handedOut)
+    {
+        PortOf(due.target)->PrefetchLink();
+    }
+    for (const Due& due : group.handedOut)
+    {
+        FabricPort* port = PortOf(due.target);
+        if (CallOf(due.target) == Call::ARRIVAL)
+        {
+            // All that arrives in this window has left before it.
+            port->Settle(m_window * m_windowPs - 1);
+            port->PrefetchFrames();
+        }
+        group.dues.Push(due);
+    }
+    group.handedOut.clear();
 }
 
 void
@@ -519,7 +567,7 @@ FabricSimulator::HandOut(const Due& due)
         return;
     }
     Group& group = m_groups[due.group];
-    group.dues.Push(due);
+    group.handedOut.push_back(due);
     if (!group.listed)
     {
         group.listed = true;
@@ -553,14 +601,9 @@ FabricSimulator::BeginWindow()
     m_aside -= dues.size();
     m_inWindow = true;
     m_nowPs = std::max(m_nowPs, beginPs);
-    for (std::size_t place = 0; place < dues.size(); ++place)
+    for (const Due& due : dues)
     {
-        if (place + AHEAD < dues.size())
-        {
-            __builtin_prefetch(PortOf(dues[place + AHEAD].target));
-        }
-        const Due& due = dues[place];
-        if (CallOf(due.target) == Call::ARRIVAL)
+        if (due.group == 0)
         {
             PortOf(due.target)->Settle(beginPs - 1); // all that arrives in this window has left
         }
@@ -612,7 +655,7 @@ FabricSimulator::Run()
             return;
         }
         const int64_t nowPs = m_nowPs;
-        PlayOtherGroups(m_windowEndPs, 0);
+        PlayOtherGroups({m_windowEndPs, 0, 0, 0, 0});
         m_nowPs = std::max(nowPs, m_nowPs);
         EndWindow();
     }

@@ -27,8 +27,8 @@ class FabricPort;
  * then each switch that something arrives at. Time without events is jumped over.
  *
  * The order within a group does not depend on windows: by time; what was scheduled before the first
- * Run; then arrivals of frames, by node and port; then ports that wake; then all other events, in
- * the order of their scheduling. Without groups (none is set up) there is one event list for all,
+ * Run; then arrivals of frames, by node and port (where ports are OldestFirst, those first that
+ * were sent first); then ports that wake; then all other events, in the order of their scheduling. Without groups (none is set up) there is one event list for all,
  * in the same order.
  *
  * Whatever in group 0 looks at a switch or changes it calls CatchUp before: switches are then
@@ -127,7 +127,7 @@ class FabricSimulator : public SimulatorImpl
         int64_t timePs;   //!< when
         uint64_t order;   //!< smaller comes first at that time
         uintptr_t target; //!< an EventImpl, or a FabricPort with a mark in the lowest bits
-        uint32_t context; //!< of an event: its node
+        uint32_t rank;    //!< of a port: smaller comes first at that time; of an event: its node
         uint32_t group;   //!< who plays it
     };
 
@@ -161,6 +161,8 @@ class FabricSimulator : public SimulatorImpl
 
         /// Add one.
         void Push(const Due& due);
+        /// Put one in the place of the next.
+        void ReplaceFront(const Due& due);
         /// \return the next, taken out
         Due Pop();
         /// Take out the one at a place.
@@ -179,8 +181,9 @@ class FabricSimulator : public SimulatorImpl
     /// Nodes that are played together, group 0 excepted.
     struct Group
     {
-        List dues;            //!< of the present window
-        bool listed{false};   //!< it is among m_active
+        List dues;                  //!< of the present window, once its turn has begun
+        std::vector<Due> handedOut; //!< of the present window, until then
+        bool listed{false};         //!< it is among m_active
     };
 
     /// An event that another thread has scheduled.
@@ -202,7 +205,9 @@ class FabricSimulator : public SimulatorImpl
     /// \return whether a is due before b
     static bool IsBefore(const Due& a, const Due& b)
     {
-        return a.timePs != b.timePs ? a.timePs < b.timePs : a.order < b.order;
+        return a.timePs != b.timePs ? a.timePs < b.timePs
+               : a.order != b.order ? a.order < b.order
+                                    : a.rank < b.rank;
     }
 
     /// \return whether something is due no more: cancelled, or a port that has changed its mind
@@ -218,7 +223,9 @@ class FabricSimulator : public SimulatorImpl
     /// Play group 0 until a time. \return whether it got there: nobody said Stop
     bool PlayFirstGroup(int64_t endPs);
     /// Play all other groups up to a moment, which they do not play any more.
-    void PlayOtherGroups(int64_t timePs, uint64_t order);
+    void PlayOtherGroups(const Due& end);
+    /// What was handed out to a group goes into its list.
+    void BeginTurn(Group& group);
     /// Begin the next window. \return whether there is one
     bool BeginWindow();
     /// Hand out what is due in the window that begins.
@@ -246,8 +253,10 @@ class FabricSimulator : public SimulatorImpl
     bool m_inWindow{false};                   //!< a window is under way
     std::size_t m_aside{0};                   //!< in all buckets
     uint32_t m_group{0};                      //!< which is being played
+    bool m_frontPlayed{false};                //!< the first in its list is being played
     int64_t m_nowPs{0};                       //!< present time
     uint64_t m_order{0};                      //!< order of the present event of group 0
+    uint32_t m_rank{0};                       //!< its rank
     uint32_t m_context;                       //!< of the present event
     uint64_t m_uid;                           //!< number of the next event of ns-3
     uint32_t m_firstLaterUid;                 //!< of the first that was scheduled while it ran

@@ -323,10 +323,9 @@ FabricPort::Transmit(FabricFrame* frame, int64_t startPs)
     m_lineStartPs = startPs;
     m_lineFreePs = startPs + RoundPs(linePs);
     // Behind whatever is on the link already, though that may have left when it was longer.
-    frame->successorPs = m_lineFreePs + m_delay.GetTimeStep();
     const int64_t beforePs = m_lastArrivalPs;
-    frame->successorPs = m_lastArrivalPs = std::max(frame->successorPs, beforePs);
-    frame->tailPs = frame->successorPs;
+    m_lastArrivalPs = std::max(m_lineFreePs + m_delay.GetTimeStep(), beforePs);
+    frame->tailPs = m_lastArrivalPs;
     frame->egressPort = FABRIC_NO_PORT;
     g_headsPs.erase(frame); // of the case before, if it ended with the frame on a link
     g_losses.erase(frame);
@@ -343,13 +342,13 @@ FabricPort::Transmit(FabricFrame* frame, int64_t startPs)
         frame->trail->Leave(this,
                             startPs,
                             m_lineFreePs,
-                            frame->successorPs,
+                            m_lastArrivalPs,
                             GetStoppedPs(frame->priority, startPs));
     }
     g_errorRates[frame] = m_errorRate;
-    m_wire.PushBack(frame);
+    m_wire.PushBack(frame, m_lastArrivalPs);
     At(m_lineFreePs, this, FabricSimulator::Call::WAKE);
-    At(frame->successorPs, this, FabricSimulator::Call::ARRIVAL);
+    At(m_lastArrivalPs, this, FabricSimulator::Call::ARRIVAL);
 }
 
 void
@@ -430,7 +429,7 @@ FabricPort::Arrive()
         ArriveInParts();
         return;
     }
-    if (m_wire.IsEmpty() || m_wire.Front()->successorPs != NowPs())
+    if (m_wire.IsEmpty() || m_wire.GetFrontPs() != NowPs())
     {
         return;
     }
