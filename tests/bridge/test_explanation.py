@@ -266,3 +266,23 @@ def test_of_a_message_that_a_pass_cuts_only_its_time_counts_and_none_of_its_part
             assert all(sum(each.parts.values()) == each.time_ps for each in found.communications)
             cut += sum(not segment.whole and segment.message >= 0 for segment in found.segments)
     assert cut
+
+
+def test_a_wait_in_a_nic_of_roce_is_at_its_host(tmp_path: Path) -> None:
+    """Two messages leave a NIC in turns, each a frame behind the other."""
+    system = small_system(**{"all-to-all-implementation": ["direct"], "preferred-dataset-splits": 1})
+    workload = parse_workload("MICRO\n1\none -1 0 NONE 0 0 NONE 0 0 ALLTOALL 400000 0\n", "one")
+    network = parse_network({"topology": {**TOPOLOGIES["star"], "npus": 4}, "transport": {"kind": "roce"}})
+    result = astra_ns3.run(
+        workload=workload, system=system, network=network, record=["timeline", "accounts"], output=tmp_path / "out"
+    )
+    found = explain(result, top=100)
+    waited = dict(found.ports)
+    for host in range(4):
+        accounts = result.accounts[result.accounts["source"] == host]
+        waited_ps = int((accounts["nic_queue_ps"] + accounts["nic_paused_ps"]).sum())
+        assert waited_ps > 0
+        assert waited[f"host{host}"] == waited_ps
+    for message in found.slowest:
+        in_nic_ps = sum(message.parts.get(part, 0) for part in ("nic_queue_ps", "nic_paused_ps"))
+        assert message.path[0] == (f"host{message.source}", in_nic_ps)

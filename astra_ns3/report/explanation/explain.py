@@ -70,6 +70,7 @@ def explain(
     if not has_accounts(messages):
         remedy = how_to_record(run, "accounts")
         missing.append(f"what {'flows' if of_flows else 'messages'} waited for, and where: run with {remedy}")
+    hops = _hops(run, messages)
     communications = _communications(segments, tables, names) if tables is not None else ()
     kinds = Counter[str]()
     for segment in segments:
@@ -86,9 +87,9 @@ def explain(
         _what_ifs(kinds, communications),
         tuple((each["layer"], each["exposed_ps"]) for each in metadata["exposed_by_layer"]),
         tuple(exposed_times(metadata, "group")),
-        _slowest(run, messages, segments, names, top),
+        _slowest(run, messages, hops, segments, names, top),
         _by_npu(segments, top),
-        _by_port(run, top),
+        _by_port(hops, top),
         _congested(run, top),
         tuple(missing),
         metadata["flows"] if of_flows else None,
@@ -187,7 +188,12 @@ def _distinct(
 
 
 def _slowest(
-    run: Records, messages: Columns | None, segments: Sequence[Segment], names: Mapping[int, str], top: int
+    run: Records,
+    messages: Columns | None,
+    hops: Columns | None,
+    segments: Sequence[Segment],
+    names: Mapping[int, str],
+    top: int,
 ) -> tuple[Message, ...]:
     if messages is None or not len(messages["start_ps"]):
         return ()
@@ -200,8 +206,6 @@ def _slowest(
         known = bool((alone > 0).all())
     excess = took - alone if known else took
     critical = {segment.message for segment in segments if segment.message >= 0}
-    recorded = table_of(run, "account_hops")
-    hops = None if recorded is None else recorded.whole(["message", "port", *_WAITED])
     unnamed = "flow" if is_of_flows(run) else "collective"
     found = []
     for row, alike in _distinct(messages, excess, parts_of, top):
@@ -229,10 +233,23 @@ def _slowest(
     return tuple(found)
 
 
+def _hops(run: Records, messages: Columns | None) -> Columns | None:
+    """Return the ports on the way of each message, and what it waited there; None if they were not recorded.
+
+    RoCE's NICs keep packets in queue pairs, so the wait at a message's first port is in its account alone.
+    """
+    table = table_of(run, "account_hops")
+    if table is None or messages is None:
+        return None
+    hops = table.whole(["message", "hop", "port", *_WAITED])
+    at_nic = (messages["nic_queue_ps"] + messages["nic_paused_ps"])[hops["message"]]
+    waited = np.where(hops["hop"] == 0, at_nic, np.sum([hops[name] for name in _WAITED], axis=0))
+    return {"message": hops["message"], "port": hops["port"], "waited_ps": waited}
+
+
 def _path(hops: Columns, message: int) -> tuple[tuple[str, int], ...]:
     first, last = np.searchsorted(hops["message"], [message, message + 1])  # in the order of messages, then of hops
-    waited = np.sum([hops[name][first:last] for name in _WAITED], axis=0)
-    return tuple(zip(hops["port"][first:last].tolist(), waited.tolist(), strict=True))
+    return tuple(zip(hops["port"][first:last].tolist(), hops["waited_ps"][first:last].tolist(), strict=True))
 
 
 def _by_npu(segments: Sequence[Segment], top: int) -> tuple[tuple[int, int], ...]:
@@ -242,14 +259,10 @@ def _by_npu(segments: Sequence[Segment], top: int) -> tuple[tuple[int, int], ...
     return tuple(times.most_common(top))
 
 
-def _by_port(run: Records, top: int) -> tuple[tuple[str, int], ...]:
-    hops = table_of(run, "account_hops")
+def _by_port(hops: Columns | None, top: int) -> tuple[tuple[str, int], ...]:
     if hops is None:
         return ()
-    sums = Counter(dict.fromkeys(hops.texts("port"), 0))
-    for batch in hops.batches(["port", *_WAITED]):
-        for port, rows in by_value(batch["port"]):
-            sums[port] += sum(int(batch[name][rows].sum()) for name in _WAITED)
+    sums = Counter({port: int(hops["waited_ps"][rows].sum()) for port, rows in by_value(hops["port"])})
     return tuple(_most(sums)[:top])
 
 
