@@ -286,3 +286,29 @@ def test_a_wait_in_a_nic_of_roce_is_at_its_host(tmp_path: Path) -> None:
     for message in found.slowest:
         in_nic_ps = sum(message.parts.get(part, 0) for part in ("nic_queue_ps", "nic_paused_ps"))
         assert message.path[0] == (f"host{message.source}", in_nic_ps)
+
+
+def test_a_port_with_a_queue_of_few_frames_is_no_trouble() -> None:
+    """No two messages of a ring meet below one switch; some of an all-to-all share an uplink of a leaf."""
+
+    def explained(topology: str, kind: str) -> Explanation:
+        without_marks = {**TOPOLOGIES[topology], "switch": {"buffer": "64MB"}}
+        transport = {"kind": "roce", "congestion_control": "none", "reliability": {"kind": "selective-repeat"}}
+        workload = parse_workload(f"MICRO\n1\none -1 0 NONE 0 0 NONE 0 0 {kind} 400000 0\n", "one")
+        system = small_system(**{"all-reduce-implementation": ["ring"], "all-to-all-implementation": ["direct"]})
+        network = parse_network({"topology": without_marks, "transport": transport})
+        return explain(astra_ns3.run(workload=workload, system=system, network=network))
+
+    ring, crowd = explained("star", "ALLREDUCE"), explained("leaves", "ALLTOALL")
+    assert ring.congested == ()
+    assert "ports with most trouble: none" in ring.text()
+    assert crowd.congested
+    assert all(port["highest_queue_bytes"] > 10_000 for port in crowd.congested)
+
+
+def test_a_chain_without_accounts_says_how_to_learn_what_the_network_would_save(tmp_path: Path) -> None:
+    found = explain(run(tmp_path, 1, record=["timeline"]))
+    assert found.text().count("with another network") == 1
+    (line,) = [line for line in found.text().splitlines() if line.strip().startswith("with another network")]
+    assert line.endswith("not told: run with --record accounts")
+    assert "with another network" not in explain(run(tmp_path / "all", 1, record=["timeline", "accounts"])).text()

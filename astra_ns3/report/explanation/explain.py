@@ -31,6 +31,8 @@ TOP = 10
 _ALIKE = ("collective", "chunk", "phase", "bytes", "start_ps", "end_ps")
 """Messages with the same of these, and of the parts of their time, are one line."""
 _WAITED = ("queue_ps", "paused_ps")
+_FEW_FRAMES = 10
+"""A queue that never held more of a port's mean frames is no trouble."""
 _MOST_ALIKE = 1000
 """Of so many rows for each line asked for the distinct ones are told."""
 
@@ -67,8 +69,8 @@ def explain(
     messages = tables.messages if tables is not None else messages_of(run)
     if messages is None:
         missing.append(f"single {'flows' if of_flows else 'messages'}: run with --record flows")
-    if not has_accounts(messages):
-        remedy = how_to_record(run, "accounts")
+    remedy = "" if has_accounts(messages) else how_to_record(run, "accounts")
+    if remedy:
         missing.append(f"what {'flows' if of_flows else 'messages'} waited for, and where: run with {remedy}")
     hops = _hops(run, messages)
     communications = _communications(segments, tables, names) if tables is not None else ()
@@ -93,6 +95,8 @@ def explain(
         _congested(run, top),
         tuple(missing),
         metadata["flows"] if of_flows else None,
+        int(metadata["report_npu"]),
+        remedy,
     )
 
 
@@ -266,13 +270,15 @@ def _by_port(hops: Columns | None, top: int) -> tuple[tuple[str, int], ...]:
     return tuple(_most(sums)[:top])
 
 
-def _congested(run: Records, top: int) -> tuple[Mapping[str, str | int], ...]:
-    """Ports with drops, pauses, marks or queues, the worst first."""
+def _congested(run: Records, top: int) -> tuple[Mapping[str, str | int], ...] | None:
+    """Return ports with drops, pauses, marks or a long queue, the worst first; None if there are no ports."""
+    if SWITCH not in run.metadata["files"]:
+        return None
     order = ("dropped_frames", "paused_ps", "marked_frames", "highest_queue_bytes")
     found: list[tuple[list[int], dict[str, str]]] = []
-    for row in run.rows(SWITCH) if SWITCH in run.metadata["files"] else ():
+    for row in run.rows(SWITCH):
         counts = [int(row[name]) for name in order]
-        if any(counts):
+        if any(counts[:-1]) or counts[-1] * int(row["sent_frames"]) > _FEW_FRAMES * int(row["sent_bytes"]):
             found.append((counts, row))
     found.sort(key=lambda each: each[0], reverse=True)
     return tuple(
