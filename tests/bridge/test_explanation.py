@@ -178,6 +178,7 @@ _ACKNOWLEDGED = {"kind": "roce", "congestion_control": "none", "completion": "ac
         (_ACKNOWLEDGED, "5us", 4_000, 0.02),
         ({"kind": "tcp", "window": "0.5MB"}, "50us", 1_000_000, 0.05),
         ({"kind": "roce", "congestion_control": "none"}, "500ns", 1_000_000, 0.02),  # lines alone
+        ({"kind": "tcp", "window": "64KB"}, "500ns", 200_000, 0.03),  # held by segments of its own, in its NIC
     ],
 )
 def test_what_faster_lines_would_save_is_about_what_they_save(

@@ -160,16 +160,14 @@ def _what_ifs(kinds: Mapping[str, int], communications: Sequence[Communication])
 def _paced_by_lines_ps(parts: Mapping[str, int]) -> int:
     """Return the time of messages that lines set.
 
-    A sender that waits for round trips, the more so the less it sends meanwhile, goes on with them: faster lines take
+    A sender with a closed window waits for round trips, which hide its time on the line: the more so the less it sends
+    meanwhile. TCP's own part is round trips, too, but what else TCP's account has comes after them. Faster lines take
     queues out of a round trip and leave its propagation, to and fro.
     """
     paced, rounds = sum(parts[name] for name in PACED_BY_LINES), sum(parts[name] for name in ROUND_TRIPS)
-    if not rounds:
-        return paced
     queues, both_ways = sum(parts[name] for name in QUEUES), 2 * parts["propagation_ps"]
-    by_rounds = rounds / (rounds + parts["serialisation_ps"])
-    shorter = queues / max(queues + both_ways, 1)
-    return round(paced * (1 - by_rounds) + shorter * (paced * by_rounds + rounds))
+    hidden = paced * parts["window_ps"] / max(parts["window_ps"] + parts["serialisation_ps"], 1)
+    return round(paced - hidden + (hidden + rounds) * queues / max(queues + both_ways, 1))
 
 
 def _distinct(
