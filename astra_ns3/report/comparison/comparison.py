@@ -54,7 +54,11 @@ class Comparison:
         ]
         parts.append(part_text("settings", ("", "A", "B"), rows) or "settings: none differs")
         results = [
-            part_text(self._heading(group.name), ("", "A", "B", "change", ""), [difference_row(one) for one in group.differences])
+            part_text(
+                self._heading(group.name),
+                ("", "A", "B", "change", ""),
+                [difference_row(one) for one in group.differences],
+            )
             for group in self.groups
         ]
         parts += [part for part in results if part] or ["results: none differs"]

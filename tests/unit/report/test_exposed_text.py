@@ -122,7 +122,9 @@ def slow(phase: int, start_ps: int) -> Message:
 def test_slow_messages_that_look_alike_are_one_line_with_their_count() -> None:
     """Two steps start 1 ps apart, which no line shows; a later step has a line of its own."""
     slowest = (slow(0, 10**9), slow(0, 10**9 + 1), slow(0, 2 * 10**9))
-    lines = Explanation("run x", 21, 0, 21, slowest=slowest).text().split("messages that took longest\n")[1].splitlines()
+    lines = (
+        Explanation("run x", 21, 0, 21, slowest=slowest).text().split("messages that took longest\n")[1].splitlines()
+    )
     assert [line.count("(2 of them)") for line in lines] == [1, 0, 0, 0, 0, 0]
     assert [line.strip() for line in lines[1:3]] == ["on the line 1 us", "host0"]
 
@@ -137,6 +139,8 @@ def test_an_explanation_says_whose_computing_and_waiting_it_tells() -> None:
 def test_ports_without_trouble_are_left_out_and_none_is_said() -> None:
     found = Explanation("run x", 60, 5, 15)
     assert "ports" not in found.text()  # by formula there are none
-    assert replace(found, congested=()).text().endswith(
-        "ports with most trouble: none dropped, paused or marked a frame, or had a long queue"
+    assert (
+        replace(found, congested=())
+        .text()
+        .endswith("ports with most trouble: none dropped, paused or marked a frame, or had a long queue")
     )
