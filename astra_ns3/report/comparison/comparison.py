@@ -14,7 +14,8 @@ from astra_ns3.report.comparison.text import difference_row, part_text, value_te
 class Comparison:
     """Settings and results in which two runs differ; those that both runs have come first.
 
-    ``of_npu``: the reported NPU of each. ``notes``: how the runs ended, if not alike, and what only one of them recorded.
+    ``of_npu``: the reported NPU of each. ``notes``: how the runs ended, if not alike, and what only one of them
+    recorded.
     """
 
     a: str

@@ -60,10 +60,11 @@ class Explanation:
     ``kinds``: of the critical path that are no messages, by :data:`KINDS`; with ``communications`` they add up to
     ``time_ps``. ``what_ifs``: how much sooner the end would come, were all else the same. ``npus``: time of the
     path on each NPU, those with most first. ``ports``: what deciding packets waited there. ``congested``: ports with
-    pauses, marks, drops or long queues; None: the network has no ports. ``missing``: what would tell more. Without the tables of the timeline there is
-    no path: ``segments`` is empty, and ``exposed`` by layer all there is. ``groups``: exposed time by group of NPUs.
-    ``flows``: of a list of flows what run.json has of them. ``report_npu``: the NPU that ``compute_ps``, ``exposed_ps``,
-    ``exposed`` and ``groups`` are of. ``remedy``: what would record what messages waited for; empty if it was.
+    pauses, marks, drops or long queues; None: the network has no ports. ``missing``: what would tell more. Without the
+    tables of the timeline there is no path: ``segments`` is empty, and ``exposed`` by layer all there is. ``groups``:
+    exposed time by group of NPUs. ``flows``: of a list of flows what run.json has of them. ``report_npu``: the NPU that
+    ``compute_ps``, ``exposed_ps``, ``exposed`` and ``groups`` are of. ``remedy``: what would record what messages
+    waited for; empty if it was.
     """
 
     subject: str
