@@ -261,7 +261,7 @@ class Result:
 
     def frame(self, table: RecordedTable | str) -> pd.DataFrame:
         """A recorded table, or that of a CSV file; raises InputError if there is none."""
-        return self._frame(table) if isinstance(table, str) else self._parquet(table.file)
+        return self._frame(table) if isinstance(table, str) else self._parquet(table)
 
     def _having(self, name: str) -> Files:
         """The files in which ``name`` is: the tenant's own, or the network's, if their times are the tenant's."""
@@ -292,9 +292,14 @@ class Result:
             self._frames[name] = frame.drop(columns=unnamed).rename(columns=dict(rename or {}))
         return self._frames[name]
 
-    def _parquet(self, name: str) -> pd.DataFrame:
+    def _parquet(self, table: RecordedTable) -> pd.DataFrame:
+        name = table.file
         if name not in self._frames:
-            self._frames[name] = Recorded(self._having(name).path(name)).frame()
+            files = self._having(name)
+            if not files.has(name):
+                where = self._folder or f"run '{self._metadata['run_name']}'"
+                raise InputError(f"{where}: there is no {name}; was it recorded? expected {table.asked}")
+            self._frames[name] = Recorded(files.path(name)).frame()
         return self._frames[name]
 
 

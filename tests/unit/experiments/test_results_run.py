@@ -308,8 +308,17 @@ def test_progress_goes_forward_to_the_end() -> None:
 
 def test_tables_that_were_not_recorded_are_an_error() -> None:
     result = astra_ns3.run(**small_run())
-    with pytest.raises(InputError, match=r"flows\.parquet; was it recorded"):
-        _ = result.flows
+    asked = {
+        "flows": "--record flows",
+        "layers": "--record layers",
+        "queues": r"observe\.queues in the network file",
+        "completions": "a workload that is a list of flows",
+    }
+    for name, remedy in asked.items():
+        with pytest.raises(
+            InputError, match=rf"run '.*': there is no {name}\.parquet; was it recorded\? expected {remedy}"
+        ):
+            getattr(result, name)
 
 
 def test_flows_without_an_output_folder_live_as_long_as_the_result() -> None:
