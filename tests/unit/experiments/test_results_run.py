@@ -393,3 +393,12 @@ def test_an_argument_of_a_wrong_kind_is_one_line(argument: str, value: object, m
 def test_a_hook_that_takes_no_context_is_refused_before_anything_is_built() -> None:
     with pytest.raises(InputError, match=r"on_built is .* can't be called with one argument, the context"):
         astra_ns3.run(**{**small_run(), "backend": "ns3", "on_built": lambda: None})
+
+
+def test_a_folder_of_runs_says_what_to_name(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        astra_ns3.run(**small_run(), output=tmp_path / name)
+    with pytest.raises(
+        InputError, match=r"it has no run\.json; runs lie in it: name one, as .*/a \(astra-ns3 runs .* 2\)"
+    ):
+        astra_ns3.Result.load(tmp_path)
