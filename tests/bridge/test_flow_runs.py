@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -166,7 +167,29 @@ def test_a_flow_alone_on_an_analytical_network_has_slowdown_1(backend: str) -> N
     flows = FlowList.of(sources, destinations, [1_000_000] * 5, [number * 10**9 for number in range(5)])
     result = played(flows, AnalyticalNetwork(grid=grid), backend=backend)
     for start, end, ideal in rows(result):
-        assert end - start == pytest.approx(ideal, abs=1)
+        assert end - start == ideal
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("backend", ["analytical", "analytical-queues"])
+def test_a_drawn_flow_alone_takes_its_ideal_to_the_picosecond(backend: str, seed: int) -> None:
+    chance = random.Random(seed)
+    grid = tuple(
+        AnalyticalDimension(
+            topology=topology,
+            npus=4,
+            bytes_per_ns=chance.uniform(1, 90),
+            link_latency_ns=chance.uniform(0, 900),
+            nic_latency_ns=chance.uniform(0, 50),
+            router_latency_ns=chance.uniform(0, 50),
+        )
+        for topology in chance.sample(("ring", "switch", "fully_connected"), 3)
+    )
+    sources, destinations = zip(*(chance.sample(range(64), 2) for _ in range(40)), strict=True)
+    sizes = [chance.randrange(1, 1_000_000) for _ in sources]
+    flows = FlowList.of(sources, destinations, sizes, [number * 10**9 for number in range(40)])
+    for start, end, ideal in rows(played(flows, AnalyticalNetwork(grid=grid), backend=backend)):
+        assert end - start == ideal
 
 
 def test_flows_meet_at_links_of_the_analytical_network_with_queues() -> None:
