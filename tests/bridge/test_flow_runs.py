@@ -13,7 +13,7 @@ from support.small_run import small_system
 
 import astra_ns3
 from astra_ns3.config.flow_list import FlowList
-from astra_ns3.config.formats.analytical import AnalyticalDimension
+from astra_ns3.config.formats.analytical import AnalyticalDimension, TopologyName
 from astra_ns3.config.network.analytical_network import AnalyticalNetwork
 from astra_ns3.config.network.packet_network import NetworkConfig, parse_network
 from astra_ns3.errors import InputError, LimitReached
@@ -31,6 +31,7 @@ ENDPOINT_PS = 10_000
 PACKET_PS = (1000 + 62 + 20) * 80
 """A full packet of 1,000 bytes on a line of 100 Gb/s."""
 LINE_PS = 500_000
+TOPOLOGIES: tuple[TopologyName, ...] = ("ring", "switch", "fully-connected")
 
 
 def star(npus: int = 4, **transport: Any) -> NetworkConfig:
@@ -183,7 +184,7 @@ def test_a_drawn_flow_alone_takes_its_ideal_to_the_picosecond(backend: str, seed
             nic_latency_ns=chance.uniform(0, 50),
             router_latency_ns=chance.uniform(0, 50),
         )
-        for topology in chance.sample(("ring", "switch", "fully_connected"), 3)
+        for topology in chance.sample(TOPOLOGIES, 3)
     )
     sources, destinations = zip(*(chance.sample(range(64), 2) for _ in range(40)), strict=True)
     sizes = [chance.randrange(1, 1_000_000) for _ in sources]
