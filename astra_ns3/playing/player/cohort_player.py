@@ -153,11 +153,12 @@ class CohortPlayer:
         place, posted, account = cohort.place, cohort.posted, cohort.account
         while (operation := place.read()) is not None:
             if isinstance(operation, Compute):
-                if account is not None:
-                    account.reached(operation.label)
                 if operation.time_ps:
                     self._compute(cohort, operation, time_ps)
                     return
+                if account is not None:
+                    account.hold(operation, time_ps)
+                    account.release(time_ps)
             elif isinstance(operation, WrittenWait):
                 if self._waits(cohort, operation, time_ps):
                     return
