@@ -99,6 +99,7 @@ class ProgramsDriver(SystemDriver):
             self._ended,
             move_ps=self._tick_ps,
             computations=self._computations,
+            together=self._together,
         )
         self._left = len(self._npus)
         self._started = False
