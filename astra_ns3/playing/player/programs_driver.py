@@ -174,7 +174,9 @@ class ProgramsDriver(SystemDriver):
         """Of NPU 0: passes done, passes, steps done in this pass, steps of a pass."""
         programs = self._programs
         done = programs.passes, 0
-        passes_done, steps = done if self._npus[0].done else self._accounts[0].position(programs.step_of, self._network.now_ps())
+        passes_done, steps = (
+            done if self._npus[0].done else self._accounts[0].position(programs.step_of, self._network.now_ps())
+        )
         return passes_done, programs.passes, steps, programs.steps
 
     def computed_ps(self) -> int:
