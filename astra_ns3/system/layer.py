@@ -106,7 +106,7 @@ class SystemLayer:
 
     @property
     def plays_alike(self) -> bool:
-        """Whether nothing is decided of each NPU by itself but of those that are observed; a journal decides nothing."""
+        """Whether nothing is decided of each NPU by itself but of those that are observed; a journal only writes."""
         apart = self._mismatched, self._barrier, self._jitter, self._watcher
         return all(reason is None for reason in apart) and isinstance(self._messages, Messages)
 
