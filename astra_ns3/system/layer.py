@@ -106,8 +106,8 @@ class SystemLayer:
 
     @property
     def plays_alike(self) -> bool:
-        """Whether nothing is decided, and nobody asks, of each NPU by itself but of those that are observed."""
-        apart = self._mismatched, self._barrier, self._jitter, self._watcher, self._journal
+        """Whether nothing is decided of each NPU by itself but of those that are observed; a journal only writes."""
+        apart = self._mismatched, self._barrier, self._jitter, self._watcher
         return all(reason is None for reason in apart) and isinstance(self._messages, Messages)
 
     @property
