@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 
-from astra_ns3.errors import InputError, nearest
+from astra_ns3.errors import InputError, nearest, refuse
 
 PS_PER_NS = 1000
 PS_PER_US = 1000 * PS_PER_NS
@@ -65,8 +65,10 @@ def parse_rate(value: str | int) -> int:
     ``100`` means another unit.
     """
     rate_bps = _parse(value, "a rate", _RATE_UNITS, bare=1, shown=_RATE_WORDS)
-    if 0 < rate_bps < _LEAST_BARE_BPS and not any(letter.isalpha() for letter in str(value)):
-        raise InputError(f"{value!r} has no unit and would be {rate_bps} bits per second: write one of {_RATE_WORDS}")
+    refuse(
+        0 < rate_bps < _LEAST_BARE_BPS and not any(letter.isalpha() for letter in str(value)),
+        f"{value!r} has no unit and would be {rate_bps} bits per second: write one of {_RATE_WORDS}",
+    )
     return rate_bps
 
 

@@ -13,7 +13,7 @@ from traceback import walk_tb
 from types import ModuleType
 from typing import Any, NamedTuple, cast
 
-from astra_ns3.errors import AstraNs3Error, InputError, nearest
+from astra_ns3.errors import AstraNs3Error, InputError, nearest, refuse
 
 FORM = "FILE.py:name"
 """How a part is named, for messages."""
@@ -47,8 +47,7 @@ def load_part(part: UserPart, role: str, *, a_class: bool = False) -> Callable[.
     if callable(found) and (isinstance(found, type) or not a_class):
         return cast(Callable[..., Any], found)
     wanted = f"{part.file}: the {role} file must define a {'class' if a_class else 'function'} {part.name}"
-    if part.name in names:
-        raise InputError(f"{wanted}, found {a_kind_of(found)}")
+    refuse(part.name in names, f"{wanted}, found {a_kind_of(found)}")
     raise InputError(wanted + nearest(part.name, (name for name in names if not name.startswith("__"))))
 
 
@@ -96,8 +95,7 @@ def check_user_file(file: Path, role: str) -> None:
         there = file.is_file()
     except (OSError, ValueError):
         there = False
-    if not there:
-        raise InputError(f"{file}: no such {role} file")
+    refuse(not there, f"no such {role} file", file)
 
 
 def guarded(function: Callable[..., Any], part: UserPart) -> Callable[..., Any]:

@@ -7,13 +7,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from astra_ns3.errors import InputError
+from astra_ns3.errors import InputError, refuse
 
 
 def check_free(target: str | os.PathLike[str], *, overwrite: bool) -> None:
     """Raise InputError if there is a file, or a link, named ``target`` that isn't to be replaced."""
-    if os.path.lexists(target) and not overwrite:
-        raise InputError(f"{os.fspath(target)}: exists already; name another file or use --overwrite")
+    refuse(
+        bool(os.path.lexists(target) and not overwrite), "exists already; name another file or use --overwrite", target
+    )
 
 
 @contextmanager

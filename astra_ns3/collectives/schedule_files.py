@@ -15,7 +15,7 @@ from astra_ns3.collectives.schedule import Schedule
 from astra_ns3.collectives.schedule_columns import csv_schedule, csv_text, json_schedule, json_text
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.core.reading import read_text
-from astra_ns3.errors import InputError
+from astra_ns3.errors import InputError, refuse
 from astra_ns3.whole_file import whole_file
 
 _SUFFIXES = (".xml", ".csv", ".json")
@@ -69,8 +69,7 @@ def save_schedule(schedule: Schedule, kind: CollectiveKind, path: str | os.PathL
     """Write ``.csv`` or ``.json``, which :func:`load_schedule` reads again."""
     source = os.fspath(path)
     suffix = _suffix(source)
-    if suffix == ".xml":
-        raise InputError(f"{source}: schedules are written as .csv or .json")
+    refuse(suffix == ".xml", "schedules are written as .csv or .json", source)
     text = csv_text(schedule, kind) if suffix == ".csv" else json_text(schedule, kind)
     with whole_file(source) as partial:
         partial.write_text(text, encoding="utf-8")
@@ -93,6 +92,5 @@ def _load(version: _Version) -> tuple[Schedule, CollectiveKind]:
 
 def _suffix(source: str) -> str:
     suffix = Path(source).suffix.lower()
-    if suffix not in _SUFFIXES:
-        raise InputError(f"{source}: a schedule's file ends in {', '.join(_SUFFIXES)}, found '{suffix}'")
+    refuse(suffix not in _SUFFIXES, f"a schedule's file ends in {', '.join(_SUFFIXES)}, found '{suffix}'", source)
     return suffix

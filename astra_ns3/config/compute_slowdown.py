@@ -16,7 +16,7 @@ from astra_ns3.config.core.model import ConfigModel, TimePs, as_value_error, key
 from astra_ns3.config.core.reading import read_text
 from astra_ns3.config.core.yaml_document import parse_yaml
 from astra_ns3.config.formats.kinds import SLOWDOWN, told_apart
-from astra_ns3.errors import InputError
+from astra_ns3.errors import InputError, refuse
 
 _RANGE = re.compile(r"([0-9]{1,6})-([0-9]{1,6})", re.ASCII)
 
@@ -33,8 +33,7 @@ def _npus(value: object) -> tuple[int, ...]:
             found.add(entry)
         else:
             raise InputError(f"found {entry!r}, expected numbers of NPUs or ranges of them, as 8-15")
-    if not found:
-        raise InputError("names no NPU; left out, it is all of them")
+    refuse(not found, "names no NPU; left out, it is all of them")
     return tuple(sorted(found))
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import numpy.typing as npt
 
-from astra_ns3.errors import InputError
+from astra_ns3.errors import InputError, refuse
 from astra_ns3.units import LARGEST_INTEGER
 
 NO_GATE = -1
@@ -94,8 +94,7 @@ class FlowList:
     warnings: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        if not len(self.sizes_bytes):
-            raise InputError(f"{self.source}: has no flows")
+        refuse(not len(self.sizes_bytes), "has no flows", self.source)
         self._check_columns()
         needed = int(max(self.sources.max(), self.destinations.max())) + 1
         object.__setattr__(self, "npus", max(self.npus, needed))
@@ -151,10 +150,13 @@ class FlowList:
 
         Both alike keep the load that the flows put on the network.
         """
-        if not (_is_finite(comm_scale) and comm_scale > 0):
-            raise InputError(f"comm-scale is {comm_scale}, expected a number above 0")
-        if not (_is_finite(compute_scale) and compute_scale >= 0):
-            raise InputError(f"compute-scale is {compute_scale}, expected a number not below 0")
+        refuse(
+            not (_is_finite(comm_scale) and comm_scale > 0), f"comm-scale is {comm_scale}, expected a number above 0"
+        )
+        refuse(
+            not (_is_finite(compute_scale) and compute_scale >= 0),
+            f"compute-scale is {compute_scale}, expected a number not below 0",
+        )
         if comm_scale == 1 and compute_scale == 1:
             return self
         return replace(
@@ -190,8 +192,11 @@ class FlowList:
             if len(found):
                 more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
                 raise InputError(f"{self.place(int(found[0]))} {words}{more}")
-        if float(self.sizes_bytes.sum(dtype=np.float64)) > LARGEST_INTEGER:
-            raise InputError(f"{self.source}: its flows have more than {LARGEST_INTEGER} bytes, which can't be counted")
+        refuse(
+            float(self.sizes_bytes.sum(dtype=np.float64)) > LARGEST_INTEGER,
+            f"its flows have more than {LARGEST_INTEGER} bytes, which can't be counted",
+            self.source,
+        )
 
 
 def gates_of_parents(after: Sequence[Sequence[int]]) -> tuple[Places, FlowGates]:
@@ -274,8 +279,9 @@ def _started(flows: FlowList) -> npt.NDArray[np.bool_]:
 
 
 def _times(column: Numbers, scale: float, what: str) -> Numbers:
-    if float(column.max()) * scale > LARGEST_INTEGER:
-        raise InputError(f"a flow's {what} times {scale:g} is more than {LARGEST_INTEGER}")
+    refuse(
+        float(column.max()) * scale > LARGEST_INTEGER, f"a flow's {what} times {scale:g} is more than {LARGEST_INTEGER}"
+    )
     scaled: Numbers = (column * scale).astype(np.int64) if scale != 1 else column
     return scaled
 

@@ -19,7 +19,7 @@ from astra_ns3.config.network.packet_network import NetworkConfig, parse_network
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.config.transports.kinds import TRANSPORT_KEYS
 from astra_ns3.config.transports.roce_control import KINDS as CONTROLS
-from astra_ns3.errors import InputError
+from astra_ns3.errors import InputError, refuse
 from astra_ns3.experiments.changes.setting import check_changes
 from astra_ns3.experiments.option import INPUTS, OUTPUT, RULES, SIZE, Flag, option, options_of
 from astra_ns3.experiments.scaling import joint_scales
@@ -224,25 +224,35 @@ class Options:
         check_passes(self.passes)
         self._check_backend()
         for name, scale in (("comm-scale", self.comm_scale), ("compute-scale", self.compute_scale)):
-            if isinstance(scale, bool) or not isinstance(scale, (int, float)):
-                raise InputError(f"{name} is {scale!r}, expected a number")
+            refuse(
+                isinstance(scale, bool) or not isinstance(scale, (int, float)),
+                f"{name} is {scale!r}, expected a number",
+            )
         joint_scales(self.scale, self.comm_scale, self.compute_scale)
         for one in options_of(type(self)):
             value = getattr(self, one.name)
-            if one.kind is bool and not isinstance(value, bool) and not (value is None and one.default is None):
-                raise InputError(f"{one.name} is {value!r}, expected True or False")
+            refuse(
+                one.kind is bool and not isinstance(value, bool) and not (value is None and one.default is None),
+                f"{one.name} is {value!r}, expected True or False",
+            )
             if one.annotation in _NAMES and value is not None and not isinstance(value, str):
                 raise InputError(f"{one.name.replace('_', '-')} is {value!r}, expected a name")
         check_changes({} if self.changes is None else self.changes)
         preset(self.compat)
         queues, scale = self.num_queues_per_dimension, self.injection_scale
-        if queues is not None and (isinstance(queues, bool) or not isinstance(queues, int) or queues < 1):
-            raise InputError(f"num-queues-per-dim is {queues!r}, expected a whole number, at least 1")
-        if isinstance(self.report_npu, bool) or not isinstance(self.report_npu, int) or self.report_npu < 0:
-            raise InputError(f"report-npu is {self.report_npu!r}, expected the number of an NPU, from 0 on")
+        refuse(
+            queues is not None and (isinstance(queues, bool) or not isinstance(queues, int) or queues < 1),
+            f"num-queues-per-dim is {queues!r}, expected a whole number, at least 1",
+        )
+        refuse(
+            isinstance(self.report_npu, bool) or not isinstance(self.report_npu, int) or self.report_npu < 0,
+            f"report-npu is {self.report_npu!r}, expected the number of an NPU, from 0 on",
+        )
         number = isinstance(scale, (int, float)) and not isinstance(scale, bool)
-        if not number or not (isfinite(scale) and scale > 0):
-            raise InputError(f"injection-scale is {scale!r}, expected a number above 0")
+        refuse(
+            not number or not (isfinite(scale) and scale > 0),
+            f"injection-scale is {scale!r}, expected a number above 0",
+        )
 
     def _check_backend(self) -> None:
         if isinstance(self.backend, str):
@@ -262,10 +272,11 @@ USUAL = Options()
 
 def check_passes(passes: int) -> None:
     """Raise InputError unless ``passes`` is a whole number from 1."""
-    if isinstance(passes, bool) or not isinstance(passes, int) or passes < 1:
-        raise InputError(f"passes is {passes!r}, expected a whole number, at least 1")
-    if passes > LARGEST_INTEGER:
-        raise InputError(f"passes is too large, expected at most {LARGEST_INTEGER}")
+    refuse(
+        isinstance(passes, bool) or not isinstance(passes, int) or passes < 1,
+        f"passes is {passes!r}, expected a whole number, at least 1",
+    )
+    refuse(passes > LARGEST_INTEGER, f"passes is too large, expected at most {LARGEST_INTEGER}")
 
 
 def system_with_options(system: SystemConfig, options: Options) -> SystemConfig:

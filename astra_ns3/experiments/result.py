@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, overload
 
-from astra_ns3.errors import InputError
+from astra_ns3.errors import InputError, refuse
 from astra_ns3.experiments.astra_sim_tables import BACKEND_END_TO_END, DETAILED, END_TO_END, UTILIZATION_SUFFIX
 from astra_ns3.experiments.flow_tables import FLOW_COMPLETION, GOODPUT
 from astra_ns3.experiments.foreseen import EXPERTS, MEMORY
@@ -84,8 +84,7 @@ def saved(path: Path, expected: str) -> tuple[dict[str, Any], Files]:
     """Return run.json and the files of what is saved in a folder; raises InputError if that isn't of a format."""
     read_from = whole_run(path)  # what a kill in the middle of --overwrite left is read all the same
     file = read_from / RUN_FILE
-    if not file.is_file():
-        raise InputError(f"{path}: is not the folder of a run: it has no {RUN_FILE}")
+    refuse(not file.is_file(), f"is not the folder of a run: it has no {RUN_FILE}", path)
     try:
         metadata = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:

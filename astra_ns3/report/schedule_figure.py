@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from astra_ns3.collectives.rounds import message_rounds
 from astra_ns3.collectives.schedule import Schedule
-from astra_ns3.errors import InputError
+from astra_ns3.errors import InputError, refuse
 from astra_ns3.report.saving_figure import save_figure
 
 if TYPE_CHECKING:
@@ -30,13 +30,12 @@ def draw_schedule(schedule: Schedule, path: str | os.PathLike[str]) -> None:
     or if the file can't be written.
     """
     target = os.fspath(path)
-    if not target.endswith(SUFFIXES):
-        raise InputError(f"{target}: a figure's file ends in {', '.join(SUFFIXES)}")
-    if schedule.messages > MOST_MESSAGES:
-        raise InputError(
-            f"{schedule.name}: {schedule.messages} messages are too many for a picture (at most {MOST_MESSAGES}); "
-            "take fewer ranks"
-        )
+    refuse(not target.endswith(SUFFIXES), f"a figure's file ends in {', '.join(SUFFIXES)}", target)
+    refuse(
+        schedule.messages > MOST_MESSAGES,
+        f"{schedule.messages} messages are too many for a picture (at most {MOST_MESSAGES}); take fewer ranks",
+        schedule.name,
+    )
     try:
         import matplotlib as mpl
         from matplotlib.figure import Figure

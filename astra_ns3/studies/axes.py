@@ -10,7 +10,7 @@ from typing import Any
 
 from astra_ns3.config.core.document import KeyPath
 from astra_ns3.config.core.model import shown
-from astra_ns3.errors import InputError, nearest
+from astra_ns3.errors import InputError, nearest, refuse
 from astra_ns3.experiments.changes.files import FILES
 from astra_ns3.studies.changes import Change
 from astra_ns3.studies.columns import columns_of, short_key
@@ -99,10 +99,11 @@ def _axis(study: Study, key: str, column: str, values: Any, path: KeyPath) -> Ax
 def _labelled(study: Study, key: str, label: str, value: Any, path: KeyPath) -> AxisValue:
     """A label with changes; or, on an axis that is a key itself, with its value."""
     if not isinstance(value, Mapping):
-        if not is_key(key):
-            raise InputError(
-                f"{study.document.place(path)}: '{label}' of axis '{key}' is {shown(value)}, expected changes"
-            )
+        refuse(
+            not is_key(key),
+            f"'{label}' of axis '{key}' is {shown(value)}, expected changes",
+            study.document.place(path),
+        )
         return AxisValue(label, (Change(key, value, study.document.line(path)),))
     for changed in value:
         if not is_key(str(changed)):

@@ -8,7 +8,7 @@ from typing import Any
 
 from astra_ns3.config.compute_slowdown import slowdown_of
 from astra_ns3.config.core.placing import placed
-from astra_ns3.errors import InputError, nearest
+from astra_ns3.errors import InputError, nearest, refuse
 from astra_ns3.experiments.changes.files import FILES, file_of
 from astra_ns3.experiments.hooks import HookFile
 from astra_ns3.experiments.request import RunRequest
@@ -134,8 +134,7 @@ def expand(study: Study, preset: str = USUAL_PRESET, only: Iterable[str] = ()) -
     keys = {axis.key: axis.name for part in parts for axis in part.axes}
     wanted = chosen_by(only, [draft.coordinates for draft in drafts], keys)
     kept = [draft for draft in drafts if wanted(draft.coordinates)]
-    if not kept:
-        raise InputError(f"{study.document.source}: no point has all of {', '.join(only)}")
+    refuse(not kept, f"no point has all of {', '.join(only)}", study.document.source)
     played = tuple(part for part in parts if any(draft.part == part.name for draft in kept))
     points, warnings = _points(study, kept)
     for one in played:
@@ -200,8 +199,11 @@ def _check_apart(changes: list[Change], place: str, labels: Mapping[str, Label])
     said: dict[str, Change] = {}
     for change in changes:
         before = said.setdefault(change.meaning, change)
-        if before.value != change.value:
-            raise InputError(f"{place}: two of the axes {', '.join(labels)} set '{change.key}' to different values")
+        refuse(
+            before.value != change.value,
+            f"two of the axes {', '.join(labels)} set '{change.key}' to different values",
+            place,
+        )
 
 
 def _points(study: Study, drafts: list[_Draft]) -> tuple[list[Point], tuple[str, ...]]:
@@ -236,8 +238,9 @@ def _request(study: Study, sources: Sources, draft: _Draft) -> tuple[RunRequest,
     }
     warnings: list[str] = []
     for kind in FILES:
-        if kind not in options:
-            raise InputError(f"{study.document.place(('parts', draft.part))}: key '{kind}' is missing: name a file")
+        refuse(
+            kind not in options, f"key '{kind}' is missing: name a file", study.document.place(("parts", draft.part))
+        )
         changes = [change for change in draft.changes.values() if file_of(change.key) == kind]
         source = sources.get(kind, options[kind], changes)
         values[kind] = source.config

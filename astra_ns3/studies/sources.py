@@ -14,7 +14,7 @@ from astra_ns3.config.core.document import KeyPath
 from astra_ns3.config.core.placing import names_files, placed
 from astra_ns3.config.graph_workload import GraphWorkload
 from astra_ns3.config.network.file import read_network_file
-from astra_ns3.errors import InputError
+from astra_ns3.errors import InputError, refuse
 from astra_ns3.experiments.changes.documents import AnyConfig, document_of, given_of, parsed
 from astra_ns3.studies.changes import Change
 from astra_ns3.system.file import parse_system, read_system
@@ -92,12 +92,18 @@ class Sources:
         return self._read[key]
 
     def _file(self, kind: str, chosen: Change) -> Source:
-        if not isinstance(chosen.value, str):
-            raise InputError(f"{self._place(chosen)}: key '{chosen.key}' is {chosen.value!r}, expected a path")
+        refuse(
+            not isinstance(chosen.value, str),
+            f"key '{chosen.key}' is {chosen.value!r}, expected a path",
+            self._place(chosen),
+        )
         path = os.path.normpath(self._folder / chosen.value)
         is_prefix = kind == "workload" and is_chakra(Path(path))
-        if not os.path.lexists(path) and not is_prefix:
-            raise InputError(f"{self._place(chosen)}: key '{chosen.key}': {path}: no such file")
+        refuse(
+            not os.path.lexists(path) and not is_prefix,
+            f"key '{chosen.key}': {path}: no such file",
+            self._place(chosen),
+        )
         here = os.path.relpath(path)
         source = _READERS[kind](here if not here.startswith("..") else path)
         return self._absolute(source)

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 
-from astra_ns3.errors import InputError
+from astra_ns3.errors import InputError, refuse
 from astra_ns3.topology.distances import Groups, common_groups, distances_to_groups, host_groups, unreachable_hosts
 from astra_ns3.topology.graph import Graph, Link
 from astra_ns3.topology.routes import RouteTables, tables_by_groups
@@ -138,8 +138,7 @@ def check_changes(graph: Graph, changes: Sequence[Change]) -> None:
 
 
 def _check_target(graph: Graph, change: Change) -> None:
-    if change.time_ps < 0:
-        raise InputError(f"change of {change.target} at {change.time_ps} ps: a time is 0 or more")
+    refuse(change.time_ps < 0, f"change of {change.target} at {change.time_ps} ps: a time is 0 or more")
     match change.target:
         case LinkTarget(number):
             there = len(graph.links)

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable
 from math import ceil
 
 from astra_ns3.config.topology.switch import PfcConfig
-from astra_ns3.errors import InputError
+from astra_ns3.errors import InputError, refuse
 from astra_ns3.transport.network_outline import NetworkShape, PortShape, SwitchShape
 from astra_ns3.transport.transport import Transport
 from astra_ns3.units import PS_PER_SECOND, format_rate
@@ -61,11 +61,11 @@ def check_lossless(transports: Collection[Transport], shape: NetworkShape) -> No
     largest, on_line = largest_frame_bytes(transports), largest_wire_bytes(transports)
     for switch in shape.switches:
         size, needed = switch.config.buffer_bytes, lossless_bytes(switch, on_line)
-        if needed and needed + largest > size:
-            raise InputError(
-                f"key 'topology.switch.buffer': {size} bytes are less than the {needed} that headroom and reserve of "
-                f"{len(switch.ports)} ports take, and a frame of {largest}: raise buffer, or give pfc.headroom"
-            )
+        refuse(
+            bool(needed and needed + largest > size),
+            f"key 'topology.switch.buffer': {size} bytes are less than the {needed} that headroom and reserve of "
+            f"{len(switch.ports)} ports take, and a frame of {largest}: raise buffer, or give pfc.headroom",
+        )
         for each in transports:
             _check_entrance(switch, each.priority, each.largest_frame_bytes, on_line)
 

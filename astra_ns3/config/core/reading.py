@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from astra_ns3.errors import InputError
+from astra_ns3.errors import InputError, refuse
 
 LARGEST_FILE_BYTES = 64 * 1024 * 1024
 """A configuration file is small; this keeps a wrong path (a trace, a device) from filling the memory."""
@@ -27,8 +27,11 @@ def read_text(path: str | os.PathLike[str]) -> str:
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise InputError(f"{name}: cannot be read: {reason}") from error
-    if len(content) > LARGEST_FILE_BYTES:
-        raise InputError(f"{name}: is larger than {LARGEST_FILE_BYTES} bytes, so it is no configuration file")
+    refuse(
+        len(content) > LARGEST_FILE_BYTES,
+        f"is larger than {LARGEST_FILE_BYTES} bytes, so it is no configuration file",
+        name,
+    )
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -36,6 +39,5 @@ def read_text(path: str | os.PathLike[str]) -> str:
         raise InputError(f"{name}:{line}: is not UTF-8 text") from error
     if "\0" in text:
         raise InputError(f"{name}:{text.count(chr(10), 0, text.index(chr(0))) + 1}: is not text (a zero byte)")
-    if not text.strip():
-        raise InputError(f"{name}: is empty")
+    refuse(not text.strip(), "is empty", name)
     return text

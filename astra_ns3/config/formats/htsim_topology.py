@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from astra_ns3.config.core.rows import Row, rows_of
 from astra_ns3.config.formats.plain_graph import MOST_LINKS, MOST_NODES, PlainGraph, PlainLink, PlainNode
-from astra_ns3.errors import InputError, nearest
+from astra_ns3.errors import InputError, nearest, refuse
 from astra_ns3.units import PS_PER_NS
 
 MOST = 1_000_000
@@ -125,10 +125,14 @@ def _tiers(rows: list[Row], source: str) -> list[_Tier]:
 def _shape(header: dict[str, int], tiers: list[_Tier], source: str) -> _Shape:
     """Counts, from the lowest tier up; raises InputError where two numbers of the file contradict each other."""
     nodes, pod = header["nodes"], header["podsize"]
-    if nodes % pod or pod % tiers[0].get("radix_down"):
-        raise InputError(f"{source}: Podsize {pod} is no divisor of Nodes {nodes} and multiple of tier 0's Radix_Down")
-    if len(tiers) == 2 and pod != nodes:
-        raise InputError(f"{source}: Podsize is {pod}, expected all {nodes} Nodes: two tiers are one pod")
+    refuse(
+        bool(nodes % pod or pod % tiers[0].get("radix_down")),
+        f"Podsize {pod} is no divisor of Nodes {nodes} and multiple of tier 0's Radix_Down",
+        source,
+    )
+    refuse(
+        len(tiers) == 2 and pod != nodes, f"Podsize is {pod}, expected all {nodes} Nodes: two tiers are one pod", source
+    )
     if tiers[0].get("bundle", 1) != 1:
         raise tiers[0].error("Bundle is not 1, but each host has one link")
     tors = pod // tiers[0].get("radix_down")

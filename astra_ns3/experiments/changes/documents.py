@@ -21,7 +21,7 @@ from astra_ns3.config.network.file import AnyNetwork
 from astra_ns3.config.network.packet_network import NetworkConfig
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.config.workload import Layer, ParallelGroup, Pass, Workload
-from astra_ns3.errors import InputError, nearest
+from astra_ns3.errors import InputError, nearest, refuse, wrong
 from astra_ns3.system.file import parse_system
 from astra_ns3.units import PS_PER_NS, parse_bytes, parse_time_ps
 from astra_ns3.user_code import FORM, user_part
@@ -79,8 +79,7 @@ def parsed(config: AnyConfig, data: dict[str, Any], source: str, lines: Mapping[
     if isinstance(config, Workload):
         return _workload(data, Document(source, data, lines))
     if isinstance(config, (FlowList, GraphWorkload)):
-        if data != document_of(config):
-            raise InputError(f"{source}: {config.source} has no keys to change: it is no training loop")
+        refuse(data != document_of(config), f"{config.source} has no keys to change: it is no training loop", source)
         return config
     if isinstance(config, ModelWorkload):
         return ModelWorkload(parse_model_file(Document(source, data, lines), SCHEDULES), config.source)
@@ -100,7 +99,7 @@ def _workload(data: Mapping[str, Any], document: Document) -> Workload:
         allowed = f"allowed: {', '.join(LOOPS)}, {FORM}{nearest(loop, LOOPS)}"
         raise InputError(f"{document.place(('loop',))}: key 'loop': found {shown(loop)}, {allowed}")
     if not isinstance(layers, (list, tuple)) or not layers:
-        raise InputError(f"{document.place(('layers',))}: key 'layers': found {shown(layers)}, expected layers")
+        raise wrong(f"key 'layers': found {shown(layers)}, expected layers", document.place(("layers",)))
     made = tuple(_layer(layer, ("layers", place), document) for place, layer in enumerate(layers))
     lists = {name: tuple(data.get(name) or ()) for name in ("checkpoints", "checkpoint_initiates", "warnings")}
     return Workload(**{**data, **lists, "layers": made})
@@ -131,8 +130,7 @@ def _read(name: str, value: Any, path: KeyPath, document: Document) -> Any:
 
 def _nanoseconds(value: str) -> int:
     time_ps = parse_time_ps(value)
-    if time_ps % PS_PER_NS:
-        raise InputError(f"found {shown(value)}, expected whole nanoseconds")
+    refuse(bool(time_ps % PS_PER_NS), f"found {shown(value)}, expected whole nanoseconds")
     return time_ps // PS_PER_NS
 
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from astra_ns3.config.flow_list import FlowList
 from astra_ns3.config.graph_workload import GraphWorkload
 from astra_ns3.config.workload import Workload
-from astra_ns3.errors import InputError, nearest
+from astra_ns3.errors import InputError, nearest, refuse
 from astra_ns3.playing.converting.unrolled import UnrolledLoop
 from astra_ns3.playing.training.making import training_programs
 from astra_ns3.workload.files.astra_sim import format_workload, parse_workload
@@ -135,8 +135,11 @@ def _to_text(workload: AnyWorkload, output: str, unrolling: Unrolling) -> Conver
         lost = lost_as_loop(workload, npus)
         workload = model_as_loop(workload, npus)
     loop = _loop(workload, "ASTRA-sim's")
-    if loop.loop in SIMAI_LOOPS:
-        raise InputError(f"{loop.source}: is one of SimAI's, whose groups ASTRA-sim's text can't say; say --to simai")
+    refuse(
+        loop.loop in SIMAI_LOOPS,
+        "is one of SimAI's, whose groups ASTRA-sim's text can't say; say --to simai",
+        loop.source,
+    )
     return _written(loop, "ASTRA-sim's", format_workload, parse_workload, output)._replace(warnings=lost)
 
 
@@ -190,8 +193,7 @@ def _written(
         again = parse(text, workload.source)
     except InputError as error:
         raise InputError(f"{workload.source}: {whose} text can't say it: {error}") from error
-    if again != workload:
-        raise InputError(f"{workload.source}: {whose} text can't say all that it says")
+    refuse(again != workload, f"{whose} text can't say all that it says", workload.source)
     with Together() as target, target.open(output) as file:
         file.write(text.encode())
     return Converted((output,), f"{len(workload.layers)} layers")

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.workload import Workload
-from astra_ns3.errors import InputError, nearest
+from astra_ns3.errors import InputError, nearest, refuse
 from astra_ns3.playing.loops.own_loops import MOST_OWN_PASSES, own_program
 from astra_ns3.playing.loops.simai_loop import simai_transformer, stages
 from astra_ns3.playing.loops.steps import FORWARD, INPUT_GRADIENT, MOVE, WEIGHT_GRADIENT, Steps
@@ -143,13 +143,12 @@ def loop_of(workload: Workload, passes: int) -> Loop:
             f"{workload.source}: loop '{workload.loop}' is not one of {', '.join(LOOPS)}, {FORM}"
             f"{nearest(workload.loop, LOOPS)}"
         )
-    if passes < 1:
-        raise InputError(f"the number of passes must be at least 1, got {passes}")
-    if own is not None and passes > MOST_OWN_PASSES:
-        raise InputError(
-            f"the number of passes is {passes}, expected at most {MOST_OWN_PASSES} with a loop of your own, all of "
-            "which are played once beforehand"
-        )
+    refuse(passes < 1, f"the number of passes must be at least 1, got {passes}")
+    refuse(
+        own is not None and passes > MOST_OWN_PASSES,
+        f"the number of passes is {passes}, expected at most {MOST_OWN_PASSES} with a loop of your own, all of "
+        "which are played once beforehand",
+    )
     if own is None:
         check_loop(workload)
     return loop

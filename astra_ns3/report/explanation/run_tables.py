@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from astra_ns3.config.core.compatibility import preset
-from astra_ns3.errors import InputError
+from astra_ns3.errors import InputError, refuse
 from astra_ns3.network.instance import CHUNK_BITS, PHASE_BITS
 from astra_ns3.report.records import COLLECTIVES, table_of
 from astra_ns3.report.tables import Numbers, Records, is_of_flows
@@ -113,8 +113,7 @@ class Tables:
         self._posted = posted
         self._by_post = _Index(self.operation_collective[posted], self.operation_end[posted])
         ends = self.operation_end[self._blocking]
-        if not len(ends):
-            raise InputError("no NPU did anything that takes time: there is nothing to explain")
+        refuse(not len(ends), "no NPU did anything that takes time: there is nothing to explain")
 
     def _read_phases(self, table: Columns) -> None:
         self.phase_npu, self.phase_dimension = table["npu"], table["dimension"]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from astra_ns3.errors import InputError
+from astra_ns3.errors import InputError, refuse
 from astra_ns3.report.figures.figure import (
     Axis,
     Band,
@@ -133,8 +133,7 @@ def write(drawing: Drawing, path: str | os.PathLike[str]) -> None:
 
 def check_target(target: str) -> None:
     """Raise InputError if a picture can't have that name."""
-    if not target.endswith(SUFFIXES):
-        raise InputError(f"{target}: a picture's file ends in {', '.join(SUFFIXES)}")
+    refuse(not target.endswith(SUFFIXES), f"a picture's file ends in {', '.join(SUFFIXES)}", target)
 
 
 def _draw(axes: Axes, panel: Panel, across: int, *, last: bool) -> None:

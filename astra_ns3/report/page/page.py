@@ -8,7 +8,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import NamedTuple
 
-from astra_ns3.errors import InputError
+from astra_ns3.errors import InputError, refuse
 from astra_ns3.report.figures.figure import Figure
 from astra_ns3.report.figures.with_plotly import layout, traces
 from astra_ns3.report.page.configuration import Defaults
@@ -46,8 +46,10 @@ def report_page(runs: Sequence[Records], defaults: Defaults) -> str:
         content = _content(shown, told, defaults, detail)
         if len(content.encode()) <= MOST_DATA_BYTES:
             return _document(shown, content, script)
-        if detail <= LEAST_DETAIL:
-            raise InputError(f"{len(runs)} runs make more than {MOST_DATA_BYTES:,} bytes of figures; report fewer")
+        refuse(
+            detail <= LEAST_DETAIL,
+            f"{len(runs)} runs make more than {MOST_DATA_BYTES:,} bytes of figures; report fewer",
+        )
         detail //= 2
 
 

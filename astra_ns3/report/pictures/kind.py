@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from astra_ns3.errors import InputError
+from astra_ns3.errors import InputError, refuse
 from astra_ns3.report.figures.figure import Figure
 from astra_ns3.report.figures.with_matplotlib import drawn
 from astra_ns3.report.pictures.shown import Missing, Shown
@@ -109,10 +109,8 @@ class Kind:
             if missing := self.missing(each):
                 where = each.folder or "this run"
                 raise InputError(f"{where}: has nothing for '{self.name}': run again with {missing}")
-        if choice.select and not self.selects:
-            raise InputError(f"'{self.name}' has nothing to select")
-        if choice.beside and not self.compares:
-            raise InputError(f"'{self.name}' shows one run; none can stand beside it")
+        refuse(bool(choice.select and not self.selects), f"'{self.name}' has nothing to select")
+        refuse(bool(choice.beside and not self.compares), f"'{self.name}' shows one run; none can stand beside it")
 
 
 def width_of(word: str | float) -> float:

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from astra_ns3.config.core.reading import read_text
-from astra_ns3.errors import InputError, nearest
+from astra_ns3.errors import InputError, Where, nearest, refuse
 from astra_ns3.workload.experts.shares import Shares
 
 COLUMNS = ("layer", "source", "expert", "tokens")
@@ -52,8 +52,11 @@ class CountsFile:
         self._check_header(number, names)
         for number, line in lines:
             cells = [cell.strip() for cell in next(csv.reader([line]))]
-            if len(cells) != len(names):
-                raise InputError(f"{self._path}:{number}: found {len(cells)} columns, expected {', '.join(names)}")
+            refuse(
+                len(cells) != len(names),
+                f"found {len(cells)} columns, expected {', '.join(names)}",
+                Where(self._path, number),
+            )
             yield number, dict(zip(names, cells, strict=True))
 
     def _check_header(self, number: int, names: list[str]) -> None:
@@ -75,8 +78,7 @@ class CountsFile:
         layer = self._whole(number, "layer", cells["layer"], None) if "layer" in cells else -1
         place = self._whole(number, "source", cells["source"], self._places) if "source" in cells else -1
         known = self._tokens.setdefault((layer, place), np.full(self._experts, -1.0))
-        if known[expert] >= 0:
-            raise InputError(f"{self._path}:{number}: expert {expert} has been given before")
+        refuse(known[expert] >= 0, f"expert {expert} has been given before", Where(self._path, number))
         known[expert] = tokens
 
     def _whole(self, number: int, what: str, word: str, below: int | None) -> int:

@@ -21,7 +21,7 @@ from astra_ns3.config.core.collective_kind import TEXT_FORMAT_KINDS, CollectiveK
 from astra_ns3.config.core.reading import read_text
 from astra_ns3.config.core.rows import Row, rows_of
 from astra_ns3.config.workload import LARGEST_COMPUTE_NS, Layer, ParallelGroup, Pass, Workload
-from astra_ns3.errors import InputError, nearest
+from astra_ns3.errors import InputError, nearest, refuse
 from astra_ns3.units import LARGEST_INTEGER
 from astra_ns3.workload.files.astra_sim import COLUMNS, POLICY_COLUMN, layer_policy
 from astra_ns3.workload.files.astra_sim_header import check_layer_numbers, header_of, parse_header
@@ -68,8 +68,7 @@ def read_simai(path: str | os.PathLike[str]) -> Workload:
 def parse_simai(text: str, source: str = "workload") -> Workload:
     """The workload that ``text`` describes; ``source`` names it in messages. Raises InputError."""
     rows = rows_of(text, source)
-    if not rows:
-        raise InputError(f"{source}: is empty, expected a policy on its first line")
+    refuse(not rows, "is empty, expected a policy on its first line", source)
     loop, fields, keys = _header(rows[0])
     unknown: dict[str, list[int]] = {unknown_key(word): [rows[0].number] for word in keys}
     if len(rows) < 2:

@@ -13,7 +13,7 @@ from itertools import pairwise
 from math import prod
 
 from astra_ns3.config.training_plan import Degrees, Group
-from astra_ns3.errors import InputError
+from astra_ns3.errors import InputError, refuse
 
 
 @dataclass(frozen=True)
@@ -64,11 +64,12 @@ class TrainingGrid:
     """The dimensions that degrees of parallelism make of the network's. Raises InputError if they don't fit."""
 
     def __init__(self, degrees: Degrees, dimensions: Sequence[int], source: str) -> None:
-        if degrees.npus != prod(dimensions):
-            raise InputError(
-                f"{source}: tensor {degrees.tensor} x context {degrees.context} x data {degrees.data} x pipeline "
-                f"{degrees.pipeline} is {degrees.npus} NPUs, but the network has {prod(dimensions)}"
-            )
+        refuse(
+            degrees.npus != prod(dimensions),
+            f"tensor {degrees.tensor} x context {degrees.context} x data {degrees.data} x pipeline "
+            f"{degrees.pipeline} is {degrees.npus} NPUs, but the network has {prod(dimensions)}",
+            source,
+        )
         self._degrees = degrees
         self._shape = "x".join(map(str, dimensions))
         self._source = source

@@ -11,7 +11,7 @@ from astra_ns3.config.core.reading import read_text
 from astra_ns3.config.core.yaml_document import parse_yaml
 from astra_ns3.config.model.file import ModelFile, read_model_file
 from astra_ns3.config.training_plan import Elements, Sharding, TrainingPlan
-from astra_ns3.errors import InputError
+from astra_ns3.errors import InputError, refuse
 from astra_ns3.workload.computing.clock import Clock, named
 from astra_ns3.workload.computing.clocks import clock_of, guesses
 from astra_ns3.workload.models.cutting import boundary_bytes, cut, uneven_rest
@@ -113,10 +113,13 @@ class ModelWorkload:
 
     def scaled(self, comm_scale: float = 1.0, compute_scale: float = 1.0) -> ModelWorkload:
         """Sizes of what is exchanged times the one, times of computations times the other."""
-        if not (math.isfinite(comm_scale) and comm_scale > 0):
-            raise InputError(f"comm-scale is {comm_scale}, expected a number above 0")
-        if not (math.isfinite(compute_scale) and compute_scale >= 0):
-            raise InputError(f"compute-scale is {compute_scale}, expected a number not below 0")
+        refuse(
+            not (math.isfinite(comm_scale) and comm_scale > 0), f"comm-scale is {comm_scale}, expected a number above 0"
+        )
+        refuse(
+            not (math.isfinite(compute_scale) and compute_scale >= 0),
+            f"compute-scale is {compute_scale}, expected a number not below 0",
+        )
         return replace(self, comm_scale=self.comm_scale * comm_scale, compute_scale=self.compute_scale * compute_scale)
 
     def document(self) -> dict[str, Any]:
@@ -137,11 +140,12 @@ class ModelWorkload:
 def _check_weights_follow(plan: TrainingPlan) -> None:
     """Raise InputError if the schedule has gradients of weights apart, so that nothing hides behind them."""
     first = Position(0, plan.degrees.pipeline, plan.virtual_stages, plan.micro_batches)
-    if any(work.kind is WorkKind.WEIGHT for work in order_of(plan.schedule, first, plan.source)):
-        raise InputError(
-            f"{plan.source}: parallel.overlap_tensor is on, expected off: schedule {plan.schedule} computes gradients "
-            "of weights at other times"
-        )
+    refuse(
+        any(work.kind is WorkKind.WEIGHT for work in order_of(plan.schedule, first, plan.source)),
+        f"parallel.overlap_tensor is on, expected off: schedule {plan.schedule} computes gradients "
+        "of weights at other times",
+        plan.source,
+    )
 
 
 def _place(source: str, path: tuple[str, ...]) -> str:

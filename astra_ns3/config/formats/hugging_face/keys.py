@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pydantic import JsonValue
 
 from astra_ns3.config.core.model import shown
-from astra_ns3.errors import InputError
+from astra_ns3.errors import InputError, refuse
 
 
 @dataclass(frozen=True)
@@ -58,6 +58,5 @@ class Keys:
         value = self.data.get(key)
         if value is not None:
             return value
-        if default is None:
-            raise InputError(f"{self.source}: key '{key}' is missing")
+        refuse(default is None, f"key '{key}' is missing", self.source)
         return default
