@@ -3,12 +3,13 @@
 Each error knows the exit status that the command line gives it. An error of input is one line: where, what was found,
 what is allowed, the nearest valid word. The functions below give the forms; the special words stand where they are
 called. A function that only checks raises the error itself. ``where`` comes last: left out, a caller that knows the
-file adds it by :func:`placed`.
+file adds it by :func:`located`.
 """
 
 from __future__ import annotations
 
 import difflib
+import json
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -167,7 +168,7 @@ def ends_in(what: str, path: str, endings: Iterable[str]) -> None:
 
 
 @contextmanager
-def placed(where: Place) -> Iterator[None]:
+def located(where: Place) -> Iterator[None]:
     """Put ``where`` in front of errors of input that are raised inside."""
     try:
         yield
@@ -176,14 +177,25 @@ def placed(where: Place) -> Iterator[None]:
 
 
 @contextmanager
-def accessing(path: Place, failed: str = "cannot be read") -> Iterator[None]:
-    """Raise an error of the file for what the operating system says inside."""
+def failing(kinds: type[Exception] | tuple[type[Exception], ...], words: str, where: Place = "") -> Iterator[None]:
+    """Raise the error that says ``words`` and the reason for what is raised inside and is of ``kinds``."""
     try:
         yield
-    except FileNotFoundError as error:
-        raise wrong("no such file", path) from error
-    except (OSError, ValueError) as error:
-        raise wrong(f"{failed}: {getattr(error, 'strerror', None) or error}", path) from error
+    except kinds as error:
+        raise wrong(f"{words}: {getattr(error, 'strerror', None) or error}", where) from error
+
+
+@contextmanager
+def parsing_json(file: str) -> Iterator[None]:
+    """Raise the error of a text that is not JSON, or that Python can't read."""
+    try:
+        yield
+    except json.JSONDecodeError as error:
+        raise wrong(f"is not JSON: {error.msg}", Where(file, error.lineno)) from error
+    except RecursionError as error:
+        raise wrong("is nested too deeply", file) from error
+    except ValueError as error:
+        raise wrong(f"is not JSON that can be read: {str(error).split(':')[0]}", file) from error
 
 
 @contextmanager

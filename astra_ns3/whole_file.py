@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from astra_ns3.errors import InputError, refuse
+from astra_ns3.errors import failing, refuse
 
 
 def check_free(target: str | os.PathLike[str], *, overwrite: bool) -> None:
@@ -25,11 +25,9 @@ def whole_file(target: str | os.PathLike[str]) -> Iterator[Path]:
     """
     path = Path(target)
     partial = path.with_name(f".{os.getpid()}.partial.{path.name}")  # the ending tells writers the format
-    try:
+    with failing(OSError, "cannot be written", path):
         try:
             yield partial
             partial.replace(path)
         finally:
             partial.unlink(missing_ok=True)
-    except OSError as error:
-        raise InputError(f"{path}: cannot be written: {error.strerror or error}") from error

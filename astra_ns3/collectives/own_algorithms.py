@@ -14,7 +14,7 @@ from astra_ns3.collectives.columns import empty
 from astra_ns3.collectives.proof import ScheduleError, prove
 from astra_ns3.collectives.schedule import Content, Schedule
 from astra_ns3.config.core.collective_kind import CollectiveKind
-from astra_ns3.errors import InputError
+from astra_ns3.errors import InputError, failing
 from astra_ns3.memory import require_memory
 from astra_ns3.user_code import UserPart, a_kind_of, load_pure_part
 
@@ -55,10 +55,8 @@ def first_own_kind(part: UserPart, ranks: int) -> CollectiveKind:
 @lru_cache(maxsize=64)
 def _proved(function: Callable[[int], Schedule], part: UserPart, kind: CollectiveKind, ranks: int) -> Schedule:
     schedule = _made(function, part, ranks)
-    try:
+    with failing(ScheduleError, f"the schedule for {ranks} ranks is no {kind.name.lower()}", str(part)):
         prove(schedule, kind)
-    except ScheduleError as error:
-        raise InputError(f"{part}: the schedule for {ranks} ranks is no {kind.name.lower()}: {error}") from error
     return schedule
 
 

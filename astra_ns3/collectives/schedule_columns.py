@@ -19,7 +19,7 @@ from itertools import pairwise
 from astra_ns3.collectives.schedule import Schedule
 from astra_ns3.collectives.schedule_rows import COLUMNS, REQUIRED_KEYS, Table, table_schedule
 from astra_ns3.config.core.collective_kind import CollectiveKind
-from astra_ns3.errors import InputError, refuse
+from astra_ns3.errors import InputError, failing, refuse
 
 _SPARSE_COLUMNS = ("content", "contributors")
 
@@ -37,10 +37,8 @@ def csv_schedule(text: str, source: str) -> tuple[Schedule, CollectiveKind]:
                 keys[key.strip()] = (f"{source}:{number}", value.strip())
         elif line.strip():
             numbers.append(number)
-            try:
+            with failing(csv.Error, f"{source}:{number}: is not CSV"):
                 rows.append(next(csv.reader([line], skipinitialspace=True)))
-            except csv.Error as error:
-                raise InputError(f"{source}:{number}: is not CSV: {error}") from error
     refuse(not rows, "no line of column names", source)
     names = [name.strip() for name in rows[0]]
     for number, row in zip(numbers, rows, strict=True):

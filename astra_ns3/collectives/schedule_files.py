@@ -15,7 +15,7 @@ from astra_ns3.collectives.schedule import Schedule
 from astra_ns3.collectives.schedule_columns import csv_schedule, csv_text, json_schedule, json_text
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.core.reading import read_text
-from astra_ns3.errors import InputError, refuse
+from astra_ns3.errors import InputError, failing, refuse
 from astra_ns3.whole_file import whole_file
 
 _SUFFIXES = (".xml", ".csv", ".json")
@@ -49,10 +49,8 @@ def load_schedule(path: str | os.PathLike[str], tell: Tell = silent) -> tuple[Sc
         schedule, kind = csv_schedule(text, source)
     else:
         schedule, kind = json_schedule(text, source)
-    try:
+    with failing(ScheduleError, f"this is no {kind.name.lower()}", source):
         prove(schedule, kind, tell=lambda play, plays: tell(f"proving {source}, order {play} of {plays}"))
-    except ScheduleError as error:
-        raise InputError(f"{source}: this is no {kind.name.lower()}: {error}") from error
     return schedule, kind
 
 

@@ -7,7 +7,7 @@ from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
-from astra_ns3.errors import InputError, refuse
+from astra_ns3.errors import InputError, failing, refuse
 
 EXAMPLE = ("workload/DLRM_HybridParallel.txt", "system/flat.yaml", "network/roce-16.yaml")
 """A workload, a system and a network that go together."""
@@ -32,8 +32,6 @@ def copy_examples(folder: Path) -> list[Path]:
         folder,
     )
     source = examples_folder()
-    try:
+    with failing(OSError, "can't be written", folder):
         shutil.copytree(source, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
-    except OSError as error:
-        raise InputError(f"{folder}: can't be written: {error.strerror or error}") from error
     return sorted(path for path in folder.rglob("*") if path.is_file())

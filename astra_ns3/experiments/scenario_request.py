@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, fields, replace
 from astra_ns3.config.compute_slowdown import ComputeSlowdown
 from astra_ns3.config.core.model import shown
 from astra_ns3.config.system import SystemConfig
-from astra_ns3.errors import InputError, wrong
+from astra_ns3.errors import located, wrong
 from astra_ns3.experiments.option import INPUTS, needed
 from astra_ns3.experiments.request import RunRequest, check_run_name
 from astra_ns3.scenario.tenant import FilePath, Tenant
@@ -51,10 +51,8 @@ class ScenarioRequest(RunRequest):
         super().check()
         for tenant, (_, part) in zip(self.tenants, self.parts, strict=True):
             check_run_name(tenant.name)
-            try:
+            with located(f"tenant '{tenant.name}'"):
                 part.check()
-            except InputError as error:
-                raise InputError(f"tenant '{tenant.name}': {error}") from error
 
 
 def _of(tenant: Tenant, shared: RunRequest) -> RunRequest:

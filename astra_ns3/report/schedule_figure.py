@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from astra_ns3.collectives.rounds import message_rounds
 from astra_ns3.collectives.schedule import Schedule
-from astra_ns3.errors import InputError, refuse
+from astra_ns3.errors import needing, refuse
 from astra_ns3.report.saving_figure import save_figure
 
 if TYPE_CHECKING:
@@ -36,13 +36,9 @@ def draw_schedule(schedule: Schedule, path: str | os.PathLike[str]) -> None:
         f"{schedule.messages} messages are too many for a picture (at most {MOST_MESSAGES}); take fewer ranks",
         schedule.name,
     )
-    try:
+    with needing("matplotlib", "figures need"):
         import matplotlib as mpl
         from matplotlib.figure import Figure
-    except ImportError as error:
-        raise InputError(
-            "figures need matplotlib, which is not installed; 'pip install matplotlib' gives it"
-        ) from error
     rounds = message_rounds(schedule)
     last = int(rounds.max()) + 1 if schedule.messages else 1
     # A fixed salt and no date: the same schedule gives the same file.

@@ -14,7 +14,7 @@ from astra_ns3.config.core.document import KeyPath
 from astra_ns3.config.core.placing import names_files, placed
 from astra_ns3.config.graph_workload import GraphWorkload
 from astra_ns3.config.network.file import read_network_file
-from astra_ns3.errors import InputError, refuse
+from astra_ns3.errors import InputError, located, refuse
 from astra_ns3.experiments.changes.documents import AnyConfig, document_of, given_of, parsed
 from astra_ns3.studies.changes import Change
 from astra_ns3.system.file import parse_system, read_system
@@ -130,11 +130,9 @@ class Sources:
 
     def _made(self, read: Source, changes: list[Change]) -> Source:
         lines: dict[KeyPath, int]
-        try:
+        with located(self._place(changes[0])):
             settings = [change.setting for change in changes]
             data, lines = changed(given_of(read.config), document_of(read.config), settings, self._folder)
-        except InputError as error:
-            raise InputError(f"{self._place(changes[0])}: {error}") from error
         known = {path: line for path, line in lines.items() if line}
         for path, line in list(known.items()):  # what is wrong with a group is what was changed in it
             for length in range(len(path)):

@@ -22,7 +22,7 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
-from astra_ns3.errors import InputError
+from astra_ns3.errors import InputError, failing
 from astra_ns3.studies.journal import Journal
 from astra_ns3.studies.task import PointOutcome
 
@@ -103,11 +103,9 @@ class Store:
 
         Raises InputError if another one does, or if the store can't be written.
         """
-        try:
+        with failing(OSError, "cannot write here", self.folder):
             self.points.mkdir(parents=True, exist_ok=True)
             file = os.open(self.folder / _STUDY_FILE, os.O_RDWR | os.O_CREAT, 0o666)
-        except OSError as error:
-            raise InputError(f"{self.folder}: cannot write here: {error.strerror}") from error
         try:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -21,7 +21,7 @@ from astra_ns3.config.network.file import AnyNetwork
 from astra_ns3.config.network.packet_network import NetworkConfig
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.config.workload import Layer, ParallelGroup, Pass, Workload
-from astra_ns3.errors import InputError, nearest, refuse, wrong
+from astra_ns3.errors import InputError, located, nearest, refuse, wrong
 from astra_ns3.system.file import parse_system
 from astra_ns3.units import PS_PER_NS, parse_bytes, parse_time_ps
 from astra_ns3.user_code import FORM, user_part
@@ -121,10 +121,8 @@ def _pass(data: Any, path: KeyPath, document: Document) -> Pass:
 def _read(name: str, value: Any, path: KeyPath, document: Document) -> Any:
     """A size, a time or a collective of a workload's, with or without a unit."""
     if isinstance(value, str):
-        try:
+        with located(f"{document.place(path)}: key '{_dotted(path)}'"):
             return _READERS.get(name, str)(value)
-        except InputError as error:
-            raise InputError(f"{document.place(path)}: key '{_dotted(path)}': {error}") from error
     return value
 
 
@@ -171,10 +169,8 @@ def _check_keys(data: Any, model: type[Any], path: KeyPath, document: Document) 
 
 
 def _made(model: Callable[..., Made], values: Mapping[str, Any], path: KeyPath, document: Document) -> Made:
-    try:
+    with located(f"{document.place(path)}: key '{_dotted(path)}'"):
         return model(**values)
-    except InputError as error:
-        raise InputError(f"{document.place(path)}: key '{_dotted(path)}': {error}") from error
 
 
 def _dotted(path: KeyPath) -> str:

@@ -18,7 +18,7 @@ from astra_ns3.config.graph_workload import GraphWorkload
 from astra_ns3.config.network.analytical_network import AnalyticalNetwork, parse_version_1, parse_version_2
 from astra_ns3.config.network.file import NetworkFile
 from astra_ns3.config.system import SystemConfig
-from astra_ns3.errors import InputError, nearest, refuse
+from astra_ns3.errors import InputError, located, nearest, refuse
 from astra_ns3.experiments.changes.documents import AnyConfig, document_of, given_of, parsed
 from astra_ns3.experiments.changes.files import FILES, file_of
 from astra_ns3.workload.files.workload_formats import AnyWorkload
@@ -159,10 +159,8 @@ def _set(config: AnyConfig, settings: Iterable[Setting]) -> Any:
     if isinstance(config, (FlowList, GraphWorkload)):
         what = "list of flows" if isinstance(config, FlowList) else "workload of graphs"
         raise InputError(f"has no keys to change: it is a {what}")
-    try:
+    with located(_CHANGED):
         data, _ = changed(given_of(config), document_of(config), settings, Path())
-    except InputError as error:
-        raise InputError(f"{_CHANGED}: {error}") from error
     return parsed(config, data, _CHANGED, {})
 
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from astra_ns3.config.flow_list import FlowList
 from astra_ns3.config.graph_workload import GraphWorkload
 from astra_ns3.config.workload import Workload
-from astra_ns3.errors import InputError, nearest, refuse
+from astra_ns3.errors import InputError, located, nearest, refuse
 from astra_ns3.playing.converting.unrolled import UnrolledLoop
 from astra_ns3.playing.training.making import training_programs
 from astra_ns3.workload.files.astra_sim import format_workload, parse_workload
@@ -189,10 +189,8 @@ def _written(
 ) -> Converted:
     """Write a loop as text, if what is read of it again is the same."""
     text = text_of(workload)
-    try:
+    with located(f"{workload.source}: {whose} text can't say it"):
         again = parse(text, workload.source)
-    except InputError as error:
-        raise InputError(f"{workload.source}: {whose} text can't say it: {error}") from error
     refuse(again != workload, f"{whose} text can't say all that it says", workload.source)
     with Together() as target, target.open(output) as file:
         file.write(text.encode())

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from astra_ns3.errors import InputError, refuse
+from astra_ns3.errors import needing, refuse
 from astra_ns3.report.figures.figure import (
     Axis,
     Band,
@@ -86,13 +86,9 @@ SETTINGS: Any = {
 
 def drawn(figure: Figure, width_inches: float, title: str) -> Drawing:
     """Return the figure drawn; raises InputError if matplotlib is missing."""
-    try:
+    with needing("matplotlib", "pictures need"):
         import matplotlib as mpl
         from matplotlib.figure import Figure as Drawing
-    except ImportError as error:
-        raise InputError(
-            "pictures need matplotlib, which is not installed; 'pip install matplotlib' gives it"
-        ) from error
     down = -(-len(figure.panels) // figure.across)
     heights = [
         max(panel.height for panel in figure.panels[row * figure.across :][: figure.across]) for row in range(down)

@@ -6,7 +6,7 @@ import os
 from math import log2
 from typing import TYPE_CHECKING
 
-from astra_ns3.errors import InputError, refuse
+from astra_ns3.errors import needing, refuse
 from astra_ns3.report.network.layout import layout
 from astra_ns3.report.network.marks import Layout, Mark
 from astra_ns3.report.saving_figure import save_figure
@@ -35,13 +35,9 @@ def draw_network(graph: Graph, path: str | os.PathLike[str], title: str) -> None
     """
     target = os.fspath(path)
     refuse(not target.endswith(SUFFIXES), f"a figure's file ends in {', '.join(SUFFIXES)}", target)
-    try:
+    with needing("matplotlib", "figures need"):
         import matplotlib as mpl
         from matplotlib.figure import Figure
-    except ImportError as error:
-        raise InputError(
-            "figures need matplotlib, which is not installed; 'pip install matplotlib' gives it"
-        ) from error
     graph = with_whole_hosts(graph)
     drawn = layout(graph)
     refuse(len(drawn.wires) > MOST_WIRES, f"{len(drawn.wires)} lines are too many for a picture (at most {MOST_WIRES})")

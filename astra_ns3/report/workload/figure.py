@@ -6,7 +6,7 @@ import os
 
 import numpy as np
 
-from astra_ns3.errors import InputError, refuse
+from astra_ns3.errors import needing, refuse
 from astra_ns3.report.saving_figure import save_figure
 from astra_ns3.workload.graphs.overview import Overview
 
@@ -21,13 +21,9 @@ def draw_levels(found: Overview, path: str | os.PathLike[str], title: str) -> No
     target = os.fspath(path)
     refuse(not target.endswith(SUFFIXES), f"a figure's file ends in {', '.join(SUFFIXES)}", target)
     refuse(not found.levels, "has no nodes to draw", title)
-    try:
+    with needing("matplotlib", "figures need"):
         import matplotlib as mpl
         from matplotlib.figure import Figure
-    except ImportError as error:
-        raise InputError(
-            "figures need matplotlib, which is not installed; 'pip install matplotlib' gives it"
-        ) from error
     width = -(-len(found.levels) // _MOST_BARS)
     starts = np.arange(0, len(found.levels), width)
     with mpl.rc_context({"svg.hashsalt": "astra-ns3", "svg.fonttype": "none"}):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from astra_ns3.config.workload import Workload
-from astra_ns3.errors import InputError, nearest
+from astra_ns3.errors import InputError, located, nearest
 from astra_ns3.workload.grids.grid_cut import GridCut
 from astra_ns3.workload.grids.npu_groups import SplitDimensions, split_dimensions
 from astra_ns3.workload.loops.loop_kinds import LAYER_POLICIES, LOOPS, SIMAI_LOOPS
@@ -50,10 +50,8 @@ def parallelism_of(workload: Workload, dimensions: Sequence[int]) -> Parallelism
 
 
 def _split(workload: Workload, dimensions: Sequence[int], npus: int) -> SplitDimensions:
-    try:
+    with located(workload.source):
         return split_dimensions(dimensions, npus)
-    except InputError as error:
-        raise InputError(f"{workload.source}: {error}") from error
 
 
 def _layer_dimensions(workload: Workload, number: int, grid: SplitDimensions) -> PassDimensions:

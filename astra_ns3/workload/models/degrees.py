@@ -5,7 +5,7 @@ from __future__ import annotations
 from astra_ns3.config.model.parallel import Parallel
 from astra_ns3.config.model.training import Training
 from astra_ns3.config.training_plan import Degrees
-from astra_ns3.errors import InputError, refuse
+from astra_ns3.errors import located, refuse
 
 
 def degrees_of(parallel: Parallel, npus: int, source: str) -> Degrees:
@@ -33,10 +33,8 @@ def degrees_of(parallel: Parallel, npus: int, source: str) -> Degrees:
             f"parallel: {words} x data {data} are {copy * data} NPUs, expected the {npus} there are, or data: auto",
             source,
         )
-    try:
+    with located(f"{source}: parallel"):
         return Degrees(parallel.tensor, parallel.context, data, parallel.pipeline, parallel.expert)
-    except InputError as error:
-        raise InputError(f"{source}: parallel: {error}") from error
 
 
 def micro_batches_of(training: Training, data: int, source: str) -> int:

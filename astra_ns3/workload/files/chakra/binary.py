@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from astra_ns3.errors import InputError
+from astra_ns3.errors import InputError, failing
 
 PIECE_BYTES = 16_384
 """A few hundred nodes, of each file that is being read."""
@@ -86,17 +86,13 @@ def _length_bytes(length: int) -> int:
 
 
 def _size(path: str) -> int:
-    try:
+    with failing((OSError, ValueError), "cannot be read", path):
         return Path(path).stat().st_size
-    except (OSError, ValueError) as error:
-        raise InputError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
 
 
 def _read(path: str, offset: int, count: int) -> bytes:
-    try:
+    with failing((OSError, ValueError), "cannot be read", path):
         descriptor = os.open(path, os.O_RDONLY)
-    except (OSError, ValueError) as error:
-        raise InputError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
     try:
         return os.pread(descriptor, count, offset)
     except OSError as error:

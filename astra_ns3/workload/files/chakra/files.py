@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from astra_ns3.errors import InputError
+from astra_ns3.errors import InputError, failing
 
 _RANK_FILE = re.compile(r"(?P<prefix>.*)\.(?P<rank>0|[1-9][0-9]{0,8})\.(?P<suffix>et|json)", re.DOTALL)
 SUFFIXES = ("et", "json")
@@ -96,10 +96,8 @@ def _entries(folder: Path, prefix: str, suffix: str) -> dict[int, str]:
 
 
 def _names(folder: Path) -> Iterable[str]:
-    try:
+    with failing(OSError, "cannot be read", folder):
         return os.listdir(folder)  # noqa: PTH208 - names alone, of folders with thousands of files
-    except OSError as error:
-        raise InputError(f"{folder}: cannot be read: {error.strerror}") from error
 
 
 def _in_order(prefix: Path, files: dict[int, str]) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO
 
-from astra_ns3.errors import InputError
+from astra_ns3.errors import InputError, failing
 from astra_ns3.workload.files.chakra.files import SUFFIXES, rank_files
 from astra_ns3.workload.files.chakra.groups import GROUPS_SUFFIX
 
@@ -67,7 +67,5 @@ class Together:
 
 @contextmanager
 def _named(path: Path) -> Iterator[None]:
-    try:
+    with failing(OSError, "cannot be written", path):
         yield
-    except OSError as error:
-        raise InputError(f"{path}: cannot be written: {error.strerror or error}") from error

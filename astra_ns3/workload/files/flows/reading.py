@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from astra_ns3.config.flow_list import FlowList
-from astra_ns3.errors import InputError
+from astra_ns3.errors import InputError, failing
 from astra_ns3.workload.files.flows import csv_file, hpcc, htsim
 
 
@@ -53,8 +53,6 @@ def read_flows(path: str | os.PathLike[str]) -> FlowList:
 
 
 def _head(path: str) -> str:
-    try:
-        with open(path, "rb") as file:  # noqa: PTH123, as the readers' messages have the path as it was given
-            return file.read(4096).decode("utf-8", "replace")
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror or error}") from error
+    # open, as the readers' messages have the path as it was given
+    with failing(OSError, "cannot be read", path), open(path, "rb") as file:  # noqa: PTH123
+        return file.read(4096).decode("utf-8", "replace")
