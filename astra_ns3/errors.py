@@ -126,16 +126,28 @@ def refuse(condition: bool, words: str, where: Place = "") -> None:
         raise wrong(words, where)
 
 
+def required(value: _Value | None, words: str, where: Place = "") -> _Value:
+    """Return ``value``, which must be there; raise :func:`wrong` if it is None."""
+    if value is None:
+        raise wrong(words, where)
+    return value
+
+
 def unknown(what: str, word: str, allowed: Collection[str], where: Place = "") -> InputError:
     """Return the error of a word that is none of the allowed ones, with the nearest of these."""
     listed = f"{', '.join(allowed)}{nearest(word, allowed)}"
     return wrong(f"{what} '{word[:_LONGEST_WORD]}' is not one of {listed}", where)
 
 
-def one_of(what: str, word: str, allowed: Mapping[str, _Value], where: Place = "") -> _Value:
-    """Return the value that a table has for a word; raise :func:`unknown` if it has none."""
+def check_known(what: str, word: str, allowed: Collection[str], where: Place = "") -> None:
+    """Raise :func:`unknown` if a word is none of the allowed ones."""
     if word not in allowed:
         raise unknown(what, word, allowed, where)
+
+
+def one_of(what: str, word: str, allowed: Mapping[str, _Value], where: Place = "") -> _Value:
+    """Return the value that a table has for a word; raise :func:`unknown` if it has none."""
+    check_known(what, word, allowed, where)
     return allowed[word]
 
 

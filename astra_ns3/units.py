@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 
-from astra_ns3.errors import InputError, nearest, refuse
+from astra_ns3.errors import InputError, nearest, refuse, required
 
 PS_PER_NS = 1000
 PS_PER_US = 1000 * PS_PER_NS
@@ -115,9 +115,10 @@ def _parse(value: object, what: str, units: Mapping[str, int], *, bare: int | No
     """The integer that ``value`` stands for; ``bare`` is the factor of a number without a unit, None if not allowed."""
     if isinstance(value, bool) or not isinstance(value, (str, int, float)):
         raise InputError(f"{value!r} is not {what}: write a number and one of {shown}")
-    match = _NUMBER_AND_UNIT.fullmatch(str(value).strip())
-    if match is None:
-        raise InputError(f"{value!r} is not {what}: write a number that is not negative and one of {shown}")
+    match = required(
+        _NUMBER_AND_UNIT.fullmatch(str(value).strip()),
+        f"{value!r} is not {what}: write a number that is not negative and one of {shown}",
+    )
     number, unit = Fraction(match[1]), match[2]
     if unit:
         if unit not in units:

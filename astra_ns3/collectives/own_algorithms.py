@@ -14,7 +14,7 @@ from astra_ns3.collectives.columns import empty
 from astra_ns3.collectives.proof import ScheduleError, prove
 from astra_ns3.collectives.schedule import Content, Schedule
 from astra_ns3.config.core.collective_kind import CollectiveKind
-from astra_ns3.errors import InputError, failing
+from astra_ns3.errors import InputError, failing, refuse, whole_number
 from astra_ns3.memory import require_memory
 from astra_ns3.user_code import UserPart, a_kind_of, load_pure_part
 
@@ -66,10 +66,9 @@ def _made(function: Callable[[int], Schedule], part: UserPart, ranks: int) -> Sc
     schedule = function(ranks)
     if not isinstance(schedule, Schedule):
         raise InputError(f"{part}: gave {a_kind_of(schedule)}, expected a Schedule (astra_ns3.collectives.schedule)")
-    if schedule.ranks != ranks:
-        raise InputError(f"{part}: gave a schedule for {schedule.ranks} ranks when asked for {ranks}")
+    refuse(schedule.ranks != ranks, f"gave a schedule for {schedule.ranks} ranks when asked for {ranks}", str(part))
     for name in ("blocks", "expansion"):
-        _check_count(part, name, getattr(schedule, name))
+        whole_number(name, getattr(schedule, name), 1, _LARGEST, str(part))
     size = schedule.blocks * ranks * _BYTES_PER_BLOCK
     require_memory(f"{part}: the proof of {schedule.blocks} blocks on {ranks} ranks", size, "use fewer blocks or ranks")
     columns: dict[str, Any] = {name: _column(part, name, getattr(schedule, name), np.int32) for name in _INT32}
@@ -81,21 +80,22 @@ def _made(function: Callable[[int], Schedule], part: UserPart, ranks: int) -> Sc
     return replace(schedule, name=str(schedule.name), content=_content(part, schedule.content), **columns)
 
 
-def _check_count(part: UserPart, name: str, value: object) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= _LARGEST:
-        raise InputError(f"{part}: {name} is {value!r}, expected a whole number from 1 to {_LARGEST}")
-
-
 def _column(part: UserPart, name: str, values: object, dtype: type[_Whole]) -> npt.NDArray[_Whole]:
     """The values as an array of one dimension; whole numbers that fit."""
     try:
         found = np.asarray(values)
     except (TypeError, ValueError):
         found = np.zeros((0, 0))
-    if found.ndim != 1 or (len(found) and found.dtype.kind not in "iub"):
-        raise InputError(f"{part}: column '{name}' is no list of whole numbers, one for each message")
-    if len(found) and (int(found.min()) < -_LARGEST or int(found.max()) > _LARGEST):
-        raise InputError(f"{part}: column '{name}' has a number beyond {_LARGEST}")
+    refuse(
+        bool(found.ndim != 1 or (len(found) and found.dtype.kind not in "iub")),
+        f"column '{name}' is no list of whole numbers, one for each message",
+        str(part),
+    )
+    refuse(
+        bool(len(found) and (int(found.min()) < -_LARGEST or int(found.max()) > _LARGEST)),
+        f"column '{name}' has a number beyond {_LARGEST}",
+        str(part),
+    )
     return np.ascontiguousarray(found, dtype=dtype)
 
 

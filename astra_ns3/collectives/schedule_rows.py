@@ -10,7 +10,7 @@ import numpy as np
 from astra_ns3.collectives.columns import MOST_MESSAGES
 from astra_ns3.collectives.schedule import Content, Int32Column, Schedule
 from astra_ns3.config.core.collective_kind import CollectiveKind, parse_kind
-from astra_ns3.errors import InputError, nearest
+from astra_ns3.errors import InputError, check_known
 
 REQUIRED_KEYS = ("collective", "ranks", "blocks")
 _KEYS = (*REQUIRED_KEYS, "expansion", "name")
@@ -72,10 +72,7 @@ def table_schedule(table: Table) -> tuple[Schedule, CollectiveKind]:
 def _check_names(table: Table) -> None:
     for found, allowed, what in ((table.keys, _KEYS, "key"), (table.columns, _ALL_COLUMNS, "column")):
         for name in found:
-            if name not in allowed:
-                raise InputError(
-                    f"{table.source}: {what} '{name[:40]}' is not one of {', '.join(allowed)}{nearest(name, allowed)}"
-                )
+            check_known(f"{what}", name, allowed, table.source)
     for found, needed, what in ((table.keys, REQUIRED_KEYS, "key"), (table.columns, _REQUIRED, "column")):
         missing = [name for name in needed if name not in found]
         if missing:

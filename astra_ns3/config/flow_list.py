@@ -6,13 +6,13 @@ opens when others have been delivered; flows that wait for the same others share
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
 
+from astra_ns3.config.core.scales import check_scales
 from astra_ns3.errors import InputError, refuse
 from astra_ns3.units import LARGEST_INTEGER
 
@@ -150,13 +150,7 @@ class FlowList:
 
         Both alike keep the load that the flows put on the network.
         """
-        refuse(
-            not (_is_finite(comm_scale) and comm_scale > 0), f"comm-scale is {comm_scale}, expected a number above 0"
-        )
-        refuse(
-            not (_is_finite(compute_scale) and compute_scale >= 0),
-            f"compute-scale is {compute_scale}, expected a number not below 0",
-        )
+        check_scales(comm_scale, compute_scale)
         if comm_scale == 1 and compute_scale == 1:
             return self
         return replace(
@@ -180,8 +174,7 @@ class FlowList:
 
     def _check_columns(self) -> None:
         shapes = {len(column) for column in (self.sources, self.destinations, self.sizes_bytes, self.starts_ps)}
-        if len(shapes) > 1:
-            raise InputError(f"{self.source}: its columns have {sorted(shapes)} entries, expected as many in each")
+        refuse(len(shapes) > 1, f"its columns have {sorted(shapes)} entries, expected as many in each", self.source)
         for bad, words in (
             ((self.sources < 0) | (self.destinations < 0), "has an NPU below 0"),
             (self.sources == self.destinations, "goes from an NPU to itself"),
@@ -284,7 +277,3 @@ def _times(column: Numbers, scale: float, what: str) -> Numbers:
     )
     scaled: Numbers = (column * scale).astype(np.int64) if scale != 1 else column
     return scaled
-
-
-def _is_finite(value: object) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)

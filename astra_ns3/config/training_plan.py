@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from astra_ns3.config.core.collective_kind import CollectiveKind
-from astra_ns3.errors import InputError, refuse
+from astra_ns3.errors import in_range, refuse
 
 MOST_PASSES = 1_000_000
 """Of blocks forward on a stage in an iteration, each of which is worked out."""
@@ -50,8 +50,7 @@ class Degrees:
 
     def __post_init__(self) -> None:
         for name in ("tensor", "context", "data", "pipeline", "expert"):
-            if getattr(self, name) < 1:
-                raise InputError(f"{name} is {getattr(self, name)}, expected at least 1")
+            in_range(name, getattr(self, name), 1)
         refuse(
             bool(self.gradient % self.expert),
             f"expert is {self.expert}, expected a divisor of context times data, {self.context} x {self.data}",

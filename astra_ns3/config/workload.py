@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import Enum
 
 from astra_ns3.config.core.collective_kind import CollectiveKind
+from astra_ns3.config.core.scales import check_scales
 from astra_ns3.errors import refuse
 from astra_ns3.units import LARGEST_INTEGER, PS_PER_NS
 
@@ -135,13 +135,7 @@ class Workload:
 
     def scaled(self, comm_scale: float = 1.0, compute_scale: float = 1.0) -> Workload:
         """Every size times ``comm_scale``, every compute time times ``compute_scale``; update times stay."""
-        refuse(
-            not (_is_finite(comm_scale) and comm_scale > 0), f"comm-scale is {comm_scale}, expected a number above 0"
-        )
-        refuse(
-            not (_is_finite(compute_scale) and compute_scale >= 0),
-            f"compute-scale is {compute_scale}, expected a number not below 0",
-        )
+        check_scales(comm_scale, compute_scale)
         if comm_scale == 1 and compute_scale == 1:
             return self
         layers = tuple(layer.changed(lambda part: part.scaled(comm_scale, compute_scale)) for layer in self.layers)
@@ -154,7 +148,3 @@ def _check_range(what: str, value: int, largest: int) -> None:
         isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= largest,
         f"{what} {value!r} is not a whole number from 0 to {largest}",
     )
-
-
-def _is_finite(value: object) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)

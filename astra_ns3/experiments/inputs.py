@@ -15,7 +15,7 @@ from astra_ns3.config.network.analytical_network import AnalyticalNetwork
 from astra_ns3.config.network.file import AnyNetwork, NetworkFile, read_network_file
 from astra_ns3.config.network.packet_network import NetworkConfig, Observe
 from astra_ns3.config.system import SystemConfig
-from astra_ns3.errors import InputError, refuse
+from astra_ns3.errors import InputError, of_npus, refuse
 from astra_ns3.experiments.changes.files import FILES
 from astra_ns3.experiments.changes.setting import RunFiles, place_of
 from astra_ns3.experiments.costs import BYTES_PER_NPU
@@ -205,11 +205,11 @@ def _check_shares(
     tenant: Tenant, network: AnyNetwork, workload: AnyWorkload, system: SystemConfig, beside: Inputs | None
 ) -> None:
     """Raise InputError if a tenant asks of the network or its NPUs what others have otherwise."""
-    if network_as_reached(network, workload) != network:
-        raise InputError(
-            f"tenant '{tenant.name}': its model reaches a share of the rates inside nodes only, which tenants have in "
-            "common; expected scale_up_efficiency 1"
-        )
+    refuse(
+        network_as_reached(network, workload) != network,
+        f"tenant '{tenant.name}': its model reaches a share of the rates inside nodes only, which tenants have in "
+        "common; expected scale_up_efficiency 1",
+    )
     if beside is not None and endpoint_model(system) != beside.plan.endpoint:
         raise InputError(
             f"tenant '{tenant.name}': its system has another endpoint delay, reduction or rendezvous than that of "
@@ -266,9 +266,7 @@ def _check_grid(network: AnyNetwork) -> None:
 
 
 def _check_reported(npus: int, options: Options) -> None:
-    refuse(
-        options.report_npu >= npus, f"report-npu is {options.report_npu}, expected one of {npus} NPUs, 0 to {npus - 1}"
-    )
+    of_npus("report-npu", options.report_npu, npus)
 
 
 _FILES = ("groups", "remote_memory", "logical_topology")

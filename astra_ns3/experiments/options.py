@@ -19,7 +19,7 @@ from astra_ns3.config.network.packet_network import NetworkConfig, parse_network
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.config.transports.kinds import TRANSPORT_KEYS
 from astra_ns3.config.transports.roce_control import KINDS as CONTROLS
-from astra_ns3.errors import InputError, refuse
+from astra_ns3.errors import InputError, refuse, whole_number
 from astra_ns3.experiments.changes.setting import check_changes
 from astra_ns3.experiments.option import INPUTS, OUTPUT, RULES, SIZE, Flag, option, options_of
 from astra_ns3.experiments.scaling import joint_scales
@@ -240,10 +240,8 @@ class Options:
         check_changes({} if self.changes is None else self.changes)
         preset(self.compat)
         queues, scale = self.num_queues_per_dimension, self.injection_scale
-        refuse(
-            queues is not None and (isinstance(queues, bool) or not isinstance(queues, int) or queues < 1),
-            f"num-queues-per-dim is {queues!r}, expected a whole number, at least 1",
-        )
+        if queues is not None:
+            whole_number("num-queues-per-dim", queues, 1)
         refuse(
             isinstance(self.report_npu, bool) or not isinstance(self.report_npu, int) or self.report_npu < 0,
             f"report-npu is {self.report_npu!r}, expected the number of an NPU, from 0 on",
@@ -272,10 +270,7 @@ USUAL = Options()
 
 def check_passes(passes: int) -> None:
     """Raise InputError unless ``passes`` is a whole number from 1."""
-    refuse(
-        isinstance(passes, bool) or not isinstance(passes, int) or passes < 1,
-        f"passes is {passes!r}, expected a whole number, at least 1",
-    )
+    whole_number("passes", passes, 1)
     refuse(passes > LARGEST_INTEGER, f"passes is too large, expected at most {LARGEST_INTEGER}")
 
 
@@ -313,11 +308,11 @@ def _with_dimensions(network: AnyNetwork, file: str | os.PathLike[str]) -> AnyNe
         return network
     if not isinstance(network, NetworkConfig):
         raise InputError(f"{os.fspath(file)}: an analytical network has dimensions of its own: {network.dimensions}")
-    if prod(dimensions) != network.npus:
-        raise InputError(
-            f"{os.fspath(file)}: key 'logical-dims': {list(dimensions)} make {prod(dimensions)} NPUs, the network has "
-            f"{network.npus}"
-        )
+    refuse(
+        prod(dimensions) != network.npus,
+        f"key 'logical-dims': {list(dimensions)} make {prod(dimensions)} NPUs, the network has {network.npus}",
+        file,
+    )
     return network.model_copy(update={"topology": network.topology.model_copy(update={"dimensions": dimensions})})
 
 

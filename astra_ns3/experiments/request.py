@@ -11,7 +11,7 @@ from typing import Any
 from astra_ns3.config.core.model import shown
 from astra_ns3.config.network.file import AnyNetwork
 from astra_ns3.config.system import SystemConfig
-from astra_ns3.errors import InputError, nearest, refuse
+from astra_ns3.errors import InputError, nearest, refuse, whole_number
 from astra_ns3.experiments.hooks import HookFile
 from astra_ns3.experiments.inputs import FilePath
 from astra_ns3.experiments.option import INPUTS, LIMITS, OUTPUT, RECORDS, SEEDS, Flag, needed, option
@@ -179,10 +179,7 @@ class RunRequest(Options):
     def check(self) -> None:
         """Raise InputError for the first argument that is out of range."""
         super().check()
-        refuse(
-            isinstance(self.seed, bool) or not isinstance(self.seed, int) or not 1 <= self.seed <= LARGEST_SEED,
-            f"seed is {self.seed!r}, expected a whole number from 1 to {LARGEST_SEED}",
-        )
+        whole_number("seed", self.seed, 1, LARGEST_SEED)
         refuse(not isinstance(self.end, Limits), f"limits is {self.limits!r}, expected a Limits")
         refuse(
             self.on_built is not None and not callable(self.on_built),

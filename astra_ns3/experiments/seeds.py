@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from astra_ns3.errors import AstraNs3Error, InputError, Interrupted, ResultsNotSaved, refuse
+from astra_ns3.errors import AstraNs3Error, InputError, Interrupted, ResultsNotSaved, refuse, whole_number
 from astra_ns3.experiments.isolated.interruption import Interruption
 from astra_ns3.experiments.replacing import RUN_FILE
 from astra_ns3.experiments.request import RunRequest
@@ -82,10 +82,7 @@ def execute_seeds(request: RunRequest, count: int) -> SeedsOutcome:
 
 
 def _seeds(request: RunRequest, count: int) -> range:
-    refuse(
-        isinstance(count, bool) or not isinstance(count, int) or count < 1,
-        f"seeds is {count!r}, expected a whole number, at least 1",
-    )
+    whole_number("seeds", count, 1)
     request.check()
     refuse(
         request.seed + count - 1 > LARGEST_SEED,

@@ -8,7 +8,7 @@ from functools import partial
 
 from astra_ns3.config.core.compatibility import OURS, Compatibility
 from astra_ns3.config.core.model import shown
-from astra_ns3.errors import InputError, nearest, refuse
+from astra_ns3.errors import check_known, refuse
 from astra_ns3.network.api import NetworkBackend
 from astra_ns3.network.plan import AnyPlan
 from astra_ns3.network.records import RecorderOptions
@@ -46,8 +46,7 @@ def native_digest() -> str:
 
 def check_backend_name(name: str) -> None:
     """Raise InputError if no backend has that name."""
-    if name not in BACKENDS:
-        raise InputError(f"backend '{name}' is not one of {', '.join(BACKENDS)}{nearest(name, BACKENDS)}")
+    check_known("backend", name, BACKENDS)
 
 
 def check_backend(name: str, plan: AnyPlan) -> None:

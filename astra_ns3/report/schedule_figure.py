@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from astra_ns3.collectives.rounds import message_rounds
 from astra_ns3.collectives.schedule import Schedule
-from astra_ns3.errors import needing, refuse
+from astra_ns3.errors import ends_in, needing, refuse
 from astra_ns3.report.saving_figure import save_figure
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def draw_schedule(schedule: Schedule, path: str | os.PathLike[str]) -> None:
     or if the file can't be written.
     """
     target = os.fspath(path)
-    refuse(not target.endswith(SUFFIXES), f"a figure's file ends in {', '.join(SUFFIXES)}", target)
+    ends_in("a figure's file", target, SUFFIXES)
     refuse(
         schedule.messages > MOST_MESSAGES,
         f"{schedule.messages} messages are too many for a picture (at most {MOST_MESSAGES}); take fewer ranks",

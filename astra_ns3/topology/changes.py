@@ -133,8 +133,7 @@ def check_changes(graph: Graph, changes: Sequence[Change]) -> None:
         _check_state(change)
         for name, value in change.state.named().items():
             before = asked.setdefault((change.time_ps, change.target, name), value)
-            if before != value:
-                raise InputError(f"{change}: {name} is both {before} and {value}")
+            refuse(before != value, f"{name} is both {before} and {value}", str(change))
 
 
 def _check_target(graph: Graph, change: Change) -> None:

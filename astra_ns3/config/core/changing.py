@@ -15,7 +15,7 @@ from pydantic import JsonValue
 from astra_ns3.config.core.document import KeyPath
 from astra_ns3.config.core.placing import placed
 from astra_ns3.config.core.yaml_document import parse_yaml
-from astra_ns3.errors import InputError, nearest
+from astra_ns3.errors import InputError, nearest, refuse
 
 EVERY = "*"
 """Instead of a layer, or of another entry of a list: all of them."""
@@ -48,8 +48,10 @@ def settings_of(texts: Iterable[str]) -> dict[str, JsonValue]:
             shown = text[:_LONGEST_SHOWN]
             raise InputError(f"--set is '{shown}', expected KEY=VALUE, such as network.topology.link.rate=400Gbps")
         key = key.strip()
-        if key.replace("-", "_") in {known.replace("-", "_") for known in found}:
-            raise InputError(f"--set {key}: the key is given twice")
+        refuse(
+            key.replace("-", "_") in {known.replace("-", "_") for known in found},
+            f"--set {key}: the key is given twice",
+        )
         document = parse_yaml(f"value: {value}", f"--set {key}").data
         if not isinstance(document, dict) or set(document) != {"value"}:
             raise InputError(f"--set {key}: found more than one value")

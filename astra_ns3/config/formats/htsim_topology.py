@@ -86,8 +86,7 @@ def _header(rows: list[Row], source: str) -> dict[str, int]:
             raise row.error(f"'{row.words[0][:40]}' is not one of Nodes, Tiers, Podsize{nearest(key, _HEADER)}")
         found[key] = _number(row, found, 1)
     for key in _HEADER:
-        if key not in found:
-            raise InputError(f"{source}: '{key.capitalize()}' is missing")
+        refuse(key not in found, f"'{key.capitalize()}' is missing", source)
     return found
 
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from astra_ns3.config.flow_list import FlowList
 from astra_ns3.config.graph_workload import GraphWorkload
 from astra_ns3.config.workload import Workload
-from astra_ns3.errors import InputError, located, nearest, refuse
+from astra_ns3.errors import InputError, check_known, located, refuse, required
 from astra_ns3.playing.converting.unrolled import UnrolledLoop
 from astra_ns3.playing.training.making import training_programs
 from astra_ns3.workload.files.astra_sim import format_workload, parse_workload
@@ -50,8 +50,7 @@ _Write = Callable[[AnyWorkload, str, Unrolling], Converted]
 
 def convert(workload: AnyWorkload, target: str, output: str | os.PathLike[str], unrolling: Unrolling) -> Converted:
     """Write ``workload`` to ``output`` in the format ``target``, one of :data:`TARGETS`; raises InputError."""
-    if target not in TARGETS:
-        raise InputError(f"format '{target}' is not one of {', '.join(TARGETS)}{nearest(target, TARGETS)}")
+    check_known("format", target, TARGETS)
     converted = TARGETS[target](workload, os.fspath(output), unrolling)
     if not isinstance(workload, ModelWorkload) or target == "model":
         return converted
@@ -115,11 +114,11 @@ def as_graphs(workload: AnyWorkload, unrolling: Unrolling) -> GraphWorkload:
         raise InputError(f"{workload.source}: flows start at times, which no graph of ours can say")
     if not isinstance(workload, (Workload, ModelWorkload)):
         return workload
-    dimensions = unrolling.dimensions
-    if dimensions is None:
-        raise InputError(
-            f"{workload.source}: is a training loop, whose graph depends on the NPUs that play it; say --dimensions"
-        )
+    dimensions = required(
+        unrolling.dimensions,
+        "is a training loop, whose graph depends on the NPUs that play it; say --dimensions",
+        workload.source,
+    )
     if isinstance(workload, ModelWorkload):
         plan = workload.plan(prod(dimensions))
         programs = training_programs(plan, workload.clock(), unrolling.passes, dimensions)

@@ -16,7 +16,7 @@ from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.core.compatibility import OURS, Compatibility
 from astra_ns3.config.graph_workload import GraphNode, NodeKind
 from astra_ns3.config.system import SystemConfig
-from astra_ns3.errors import InputError
+from astra_ns3.errors import InputError, refuse
 from astra_ns3.playing.graphs.npu_player import NpuPlayer, Told
 from astra_ns3.playing.graphs.ready import ReadyNodes
 from astra_ns3.playing.graphs.slots import Slot
@@ -125,8 +125,7 @@ class CustomCollectives:
 
     def _read(self, kind: CollectiveKind, rank: int, ranks: int) -> list[GraphNode]:
         trace: ChakraTrace = self._traces[kind]
-        if trace.npus != ranks:
-            raise InputError(f"{trace.source}: has graphs for {trace.npus} ranks, and is asked to run on {ranks}")
+        refuse(trace.npus != ranks, f"has graphs for {trace.npus} ranks, and is asked to run on {ranks}", trace.source)
         return list(trace.nodes(rank))
 
 

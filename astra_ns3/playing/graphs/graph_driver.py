@@ -10,7 +10,7 @@ from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.core.compatibility import OURS, Compatibility
 from astra_ns3.config.graph_workload import GraphNode, GraphWorkload, NodeKind
 from astra_ns3.config.system import SystemConfig
-from astra_ns3.errors import InputError, SimulationStalled
+from astra_ns3.errors import InputError, SimulationStalled, of_npus
 from astra_ns3.network.api import NetworkBackend
 from astra_ns3.network.recorded import TableSink
 from astra_ns3.network.records import LayerTimes, RoleTimes
@@ -326,5 +326,4 @@ def _check_npus(network: NetworkBackend, workload: GraphWorkload, report_npu: in
     npus = network.npus
     if workload.npus != npus:
         raise InputError(f"{workload.source}: has graphs for {workload.npus} NPUs, the network has {npus}")
-    if not 0 <= report_npu < npus:
-        raise InputError(f"report-npu is {report_npu}, expected one of {npus} NPUs, 0 to {npus - 1}")
+    of_npus("report-npu", report_npu, npus)

@@ -158,8 +158,9 @@ def _own_loop(part: UserPart) -> Loop:
     """A loop of the user's: a function of ``(steps, role)``, with a Loop's ``roles`` and ``reactive`` as attributes."""
     program, function = own_program(part)
     roles, reactive = getattr(function, "roles", one_role), getattr(function, "reactive", False)
-    if not callable(roles):
-        raise InputError(f"{part}: its 'roles' is {a_kind_of(roles)}, expected a function of (workload, grid)")
+    refuse(
+        not callable(roles), f"its 'roles' is {a_kind_of(roles)}, expected a function of (workload, grid)", str(part)
+    )
     return Loop(program, roles, reactive=bool(reactive), passes_alike=False)
 
 

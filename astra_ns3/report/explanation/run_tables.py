@@ -74,8 +74,7 @@ class Tables:
 
     def __init__(self, run: Records) -> None:
         metadata = run.metadata
-        if is_of_flows(run):
-            raise InputError("a list of flows has no passes, collectives or critical path; explain all of it")
+        refuse(bool(is_of_flows(run)), "a list of flows has no passes, collectives or critical path; explain all of it")
         operations, phases = table_of(run, "operations"), table_of(run, "phases")
         if operations is None or phases is None:
             raise InputError("the critical path needs what every NPU did: run with --record timeline")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from astra_ns3.errors import needing, refuse
+from astra_ns3.errors import ends_in, needing
 from astra_ns3.report.figures.figure import (
     Axis,
     Band,
@@ -129,7 +129,7 @@ def write(drawing: Drawing, path: str | os.PathLike[str]) -> None:
 
 def check_target(target: str) -> None:
     """Raise InputError if a picture can't have that name."""
-    refuse(not target.endswith(SUFFIXES), f"a picture's file ends in {', '.join(SUFFIXES)}", target)
+    ends_in("a picture's file", target, SUFFIXES)
 
 
 def _draw(axes: Axes, panel: Panel, across: int, *, last: bool) -> None:

@@ -6,7 +6,7 @@ import os
 from math import log2
 from typing import TYPE_CHECKING
 
-from astra_ns3.errors import needing, refuse
+from astra_ns3.errors import ends_in, needing, refuse
 from astra_ns3.report.network.layout import layout
 from astra_ns3.report.network.marks import Layout, Mark
 from astra_ns3.report.saving_figure import save_figure
@@ -34,7 +34,7 @@ def draw_network(graph: Graph, path: str | os.PathLike[str], title: str) -> None
     Raises :class:`~astra_ns3.errors.InputError` if matplotlib is missing or the file can't be written.
     """
     target = os.fspath(path)
-    refuse(not target.endswith(SUFFIXES), f"a figure's file ends in {', '.join(SUFFIXES)}", target)
+    ends_in("a figure's file", target, SUFFIXES)
     with needing("matplotlib", "figures need"):
         import matplotlib as mpl
         from matplotlib.figure import Figure

@@ -6,7 +6,7 @@ import os
 
 import numpy as np
 
-from astra_ns3.errors import needing, refuse
+from astra_ns3.errors import ends_in, needing, refuse
 from astra_ns3.report.saving_figure import save_figure
 from astra_ns3.workload.graphs.overview import Overview
 
@@ -19,7 +19,7 @@ _COLOURS = ("#1d4ed8", "#c2410c", "#15803d", "#a21caf", "#0e7490", "#b45309", "#
 def draw_levels(found: Overview, path: str | os.PathLike[str], title: str) -> None:
     """Write it in the format of the file's ending. Raises InputError: no matplotlib, a file that can't be written."""
     target = os.fspath(path)
-    refuse(not target.endswith(SUFFIXES), f"a figure's file ends in {', '.join(SUFFIXES)}", target)
+    ends_in("a figure's file", target, SUFFIXES)
     refuse(not found.levels, "has no nodes to draw", title)
     with needing("matplotlib", "figures need"):
         import matplotlib as mpl

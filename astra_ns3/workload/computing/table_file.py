@@ -11,7 +11,7 @@ from io import StringIO
 
 from astra_ns3.config.core.reading import read_text
 from astra_ns3.config.training_plan import OperationKind
-from astra_ns3.errors import InputError, nearest, refuse
+from astra_ns3.errors import InputError, check_known, nearest, refuse
 from astra_ns3.units import LARGEST_INTEGER, PS_PER_MS, PS_PER_NS, PS_PER_US
 
 COORDINATES = ("m", "n", "k", "count", "flops", "bytes")
@@ -57,10 +57,7 @@ def _checked_header(place: str, header: Sequence[str]) -> str:
     """The column of times."""
     allowed = (_KIND, *COORDINATES, *TIMES)
     for name in header:
-        if name not in allowed:
-            raise InputError(
-                f"{place}: column '{name[:40]}' is not one of {', '.join(allowed)}{nearest(name, allowed)}"
-            )
+        check_known("column", name, allowed, place)
         refuse(header.count(name) > 1, f"column '{name}' is there twice", place)
     times = [name for name in header if name in TIMES]
     refuse(_KIND not in header or len(times) != 1, f"expected a column {_KIND} and one of {', '.join(TIMES)}", place)
@@ -99,12 +96,16 @@ def _add(
 
 
 def _whole(place: str, name: str, cell: str) -> int:
-    if not re.fullmatch(r"[0-9]{1,19}", cell, re.ASCII) or not 1 <= int(cell) <= LARGEST_INTEGER:
-        raise InputError(f"{place}: {name} is '{cell[:40]}', expected a whole number, at least 1")
+    refuse(
+        not re.fullmatch(r"[0-9]{1,19}", cell, re.ASCII) or not 1 <= int(cell) <= LARGEST_INTEGER,
+        f"{name} is '{cell[:40]}', expected a whole number, at least 1",
+        place,
+    )
     return int(cell)
 
 
 def _time_ps(place: str, name: str, cell: str) -> Fraction:
-    if not _NUMBER.fullmatch(cell) or not Fraction(cell):
-        raise InputError(f"{place}: {name} is '{cell[:40]}', expected a number above 0")
+    refuse(
+        not _NUMBER.fullmatch(cell) or not Fraction(cell), f"{name} is '{cell[:40]}', expected a number above 0", place
+    )
     return Fraction(cell) * TIMES[name]

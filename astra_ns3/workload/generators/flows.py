@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from astra_ns3.config.flow_list import FlowList, Numbers
-from astra_ns3.errors import refuse
+from astra_ns3.errors import in_range, refuse
 from astra_ns3.units import LARGEST_INTEGER, PS_PER_SECOND
 from astra_ns3.workload.generators.flow_sizes import FlowSizes
 
@@ -181,7 +181,7 @@ def _check_load(load: float) -> None:
 
 
 def _check_bursts(name: str, count: int) -> None:
-    refuse(count < 1, f"{name} is {count}, expected at least 1")
+    in_range(name, count, 1)
 
 
 def _check_count(expected: float) -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from astra_ns3.config.core.collective_kind import TEXT_FORMAT_KINDS, CollectiveKind
 from astra_ns3.config.graph_workload import GraphWorkload
 from astra_ns3.config.workload import Layer, ParallelGroup, Pass, Workload
-from astra_ns3.errors import InputError
+from astra_ns3.errors import InputError, required
 from astra_ns3.units import PS_PER_NS
 from astra_ns3.workload.graphs.chain import Step, chain
 
@@ -36,9 +36,11 @@ def rolled(workload: GraphWorkload) -> Workload:
     steps = [step if step.members > 1 else step._replace(collective=None) for step in steps]
     for step in steps:
         _check(step, f"{workload.file_of(0)}: node {step.number} '{step.name[:_LONGEST_NAME]}'")
-    groups = _Groups.fitting(steps, workload.npus)
-    if groups is None:
-        raise InputError(f"{workload.source}: its communicators are no tensor, data and expert groups{_IN_TEXT}")
+    groups = required(
+        _Groups.fitting(steps, workload.npus),
+        f"its communicators are no tensor, data and expert groups{_IN_TEXT}",
+        workload.source,
+    )
     layers = _layers(steps, groups)
     if not layers:
         raise InputError(f"{workload.source}: has nothing to do, and a text needs a row")

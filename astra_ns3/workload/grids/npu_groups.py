@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from math import prod
 from typing import NamedTuple
 
-from astra_ns3.errors import InputError, refuse
+from astra_ns3.errors import InputError, in_range
 
 
 class SplitDimensions(NamedTuple):
@@ -32,7 +32,7 @@ def split_dimensions(dimensions: Sequence[int], model_parallel_npus: int) -> Spl
     InputError if the group isn't a product of whole parts.
     """
     grid = tuple(dimensions)
-    refuse(model_parallel_npus < 1, f"model_parallel_NPU_group is {model_parallel_npus}, expected at least 1")
+    in_range("model_parallel_NPU_group", model_parallel_npus, 1)
     left = model_parallel_npus
     inside = 0
     while left > 1 and inside < len(grid):

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from astra_ns3.config.core.reading import read_text
+from astra_ns3.config.core.scales import check_scales
 from astra_ns3.config.core.yaml_document import parse_yaml
 from astra_ns3.config.model.file import ModelFile, read_model_file
 from astra_ns3.config.training_plan import Elements, Sharding, TrainingPlan
@@ -113,13 +114,7 @@ class ModelWorkload:
 
     def scaled(self, comm_scale: float = 1.0, compute_scale: float = 1.0) -> ModelWorkload:
         """Sizes of what is exchanged times the one, times of computations times the other."""
-        refuse(
-            not (math.isfinite(comm_scale) and comm_scale > 0), f"comm-scale is {comm_scale}, expected a number above 0"
-        )
-        refuse(
-            not (math.isfinite(compute_scale) and compute_scale >= 0),
-            f"compute-scale is {compute_scale}, expected a number not below 0",
-        )
+        check_scales(comm_scale, compute_scale)
         return replace(self, comm_scale=self.comm_scale * comm_scale, compute_scale=self.compute_scale * compute_scale)
 
     def document(self) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from itertools import product
 
 from astra_ns3.config.formats.infragraph.keys import Component, Device, Edge, Infrastructure, Link
 from astra_ns3.config.formats.plain_graph import MOST_LINKS, MOST_NODES
-from astra_ns3.errors import InputError, nearest
+from astra_ns3.errors import InputError, nearest, required
 
 _PART = re.compile(
     r"(?P<name>[^\[\].]+)(?:\[(?P<start>\d{0,7})(?P<slice>:(?P<stop>\d{0,7})(?::(?P<step>\d{1,7}))?)?\])?", re.ASCII
@@ -109,9 +109,9 @@ class Expansion:
         return paths
 
     def _part(self, where: str, text: str) -> tuple[str, re.Match[str]]:
-        match = _PART.fullmatch(text.strip())
-        if match is None:
-            raise InputError(f"{where}: found '{text[:40]}', expected a name and a slice, such as nic[0:4]")
+        match = required(
+            _PART.fullmatch(text.strip()), f"found '{text[:40]}', expected a name and a slice, such as nic[0:4]", where
+        )
         return match["name"], match
 
     def _chosen(self, where: str, text: str, match: re.Match[str], count: int) -> range:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import codecs
-import math
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -13,6 +12,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from astra_ns3.config.core.scales import check_scales
 from astra_ns3.config.graph_workload import GraphNode
 from astra_ns3.errors import InputError
 from astra_ns3.units import LARGEST_INTEGER
@@ -81,10 +81,7 @@ class ChakraTrace:
         That is durations, and for the roofline operations and bytes of tensors, each cut to a whole number; what was
         to be sent stays at least one byte.
         """
-        if not (math.isfinite(comm_scale) and comm_scale > 0):
-            raise InputError(f"comm-scale is {comm_scale}, expected a number above 0")
-        if not (math.isfinite(compute_scale) and compute_scale >= 0):
-            raise InputError(f"compute-scale is {compute_scale}, expected a number not below 0")
+        check_scales(comm_scale, compute_scale)
         return replace(self, comm_scale=self.comm_scale * comm_scale, compute_scale=self.compute_scale * compute_scale)
 
 

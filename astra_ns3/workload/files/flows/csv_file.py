@@ -11,7 +11,7 @@ import csv
 import re
 
 from astra_ns3.config.flow_list import MOST_FLOWS, FlowList, gates_of_parents
-from astra_ns3.errors import InputError, nearest
+from astra_ns3.errors import InputError, Where, nearest, refuse
 from astra_ns3.units import parse_bytes, parse_time_ps
 from astra_ns3.workload.files.flows.columns import FlowColumns, lines_of, whole_number
 
@@ -64,10 +64,11 @@ def _names(header: str) -> list[str]:
 
 def _places(path: str, number: int, header: str) -> dict[str, int]:
     """The place of each column; raises InputError."""
-    if "," not in header:
-        raise InputError(
-            f"{path}:{number}: the header has no commas, which separate columns; expected {','.join(COLUMNS)}"
-        )
+    refuse(
+        "," not in header,
+        f"the header has no commas, which separate columns; expected {','.join(COLUMNS)}",
+        Where(path, number),
+    )
     names = _names(header)
     unknown = [name for name in names if name not in COLUMNS]
     missing = [name for name in _NEEDED if name not in names]

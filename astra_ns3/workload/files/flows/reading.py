@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from astra_ns3.config.flow_list import FlowList
-from astra_ns3.errors import InputError, failing
+from astra_ns3.errors import InputError, failing, required
 from astra_ns3.workload.files.flows import csv_file, hpcc, htsim
 
 
@@ -46,9 +46,11 @@ def holds_flows(path: Path) -> bool:
 def read_flows(path: str | os.PathLike[str]) -> FlowList:
     """The flows of a file in any of the formats; raises InputError with file, lines and what was expected."""
     name = os.fspath(path)
-    found = flow_format(_head(name))
-    if found is None:
-        raise InputError(f"{name}: is no list of flows, expected one of: {', '.join(each.name for each in FORMATS)}")
+    found = required(
+        flow_format(_head(name)),
+        f"is no list of flows, expected one of: {', '.join(each.name for each in FORMATS)}",
+        name,
+    )
     return found.read(name)
 
 
