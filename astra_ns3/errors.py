@@ -9,7 +9,6 @@ file adds it by :func:`located`.
 from __future__ import annotations
 
 import difflib
-import json
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -107,6 +106,7 @@ class Where:
 
 
 Place = Where | str | os.PathLike[str]
+_Given = TypeVar("_Given")
 _Value = TypeVar("_Value")
 _LONGEST_WORD = 40
 
@@ -129,6 +129,13 @@ def refuse(condition: bool, words: str, where: Place = "") -> None:
 def required(value: _Value | None, words: str, where: Place = "") -> _Value:
     """Return ``value``, which must be there; raise :func:`wrong` if it is None."""
     if value is None:
+        raise wrong(words, where)
+    return value
+
+
+def of_type(value: _Given, kind: type[_Value], words: str, where: Place = "") -> _Value:
+    """Return ``value``, which must be of ``kind``; raise :func:`wrong` if it isn't."""
+    if not isinstance(value, kind):
         raise wrong(words, where)
     return value
 
@@ -195,19 +202,6 @@ def failing(kinds: type[Exception] | tuple[type[Exception], ...], words: str, wh
         yield
     except kinds as error:
         raise wrong(f"{words}: {getattr(error, 'strerror', None) or error}", where) from error
-
-
-@contextmanager
-def parsing_json(file: str) -> Iterator[None]:
-    """Raise the error of a text that is not JSON, or that Python can't read."""
-    try:
-        yield
-    except json.JSONDecodeError as error:
-        raise wrong(f"is not JSON: {error.msg}", Where(file, error.lineno)) from error
-    except RecursionError as error:
-        raise wrong("is nested too deeply", file) from error
-    except ValueError as error:
-        raise wrong(f"is not JSON that can be read: {str(error).split(':')[0]}", file) from error
 
 
 @contextmanager

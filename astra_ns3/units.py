@@ -131,8 +131,7 @@ def _parse(value: object, what: str, units: Mapping[str, int], *, bare: int | No
         number *= bare
     elif number != 0:
         raise InputError(f"{value!r} has no unit: write {what} as a number and one of {shown}")
-    if number.denominator != 1:
-        raise InputError(f"{value!r} is not a whole number of {_smallest(units)}")
+    refuse(number.denominator != 1, f"{value!r} is not a whole number of {_smallest(units)}")
     if number > LARGEST_INTEGER:
         raise InputError(f"{value!r} is too large: the most is {LARGEST_INTEGER} {_smallest(units)}")
     return int(number)

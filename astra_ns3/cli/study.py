@@ -112,8 +112,7 @@ def security_of(scheduler: str | None, ca_file: str | None, certificate: str | N
         raise InputError(f"{next(iter(given))} is for a scheduler with TLS: --scheduler tls://HOST:PORT")
     for name in options:
         refuse(name not in given, f"TLS needs all of {', '.join(options)}: {name} is missing")
-        if not os.access(given[name], os.R_OK):
-            raise InputError(f"{name} {given[name]}: cannot be read")
+        refuse(not os.access(given[name], os.R_OK), f"{name} {given[name]}: cannot be read")
     return tls_files(*given.values())
 
 

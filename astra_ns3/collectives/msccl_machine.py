@@ -17,7 +17,7 @@ from astra_ns3.collectives.msccl_xml import (
     MscclStep,
     ThreadBlock,
 )
-from astra_ns3.errors import InputError
+from astra_ns3.errors import InputError, Where, refuse
 
 _Place = tuple[int, int]  # GPU, thread block
 _Channel = tuple[int, int, int]  # sender, receiver, channel
@@ -210,8 +210,11 @@ class MscclMachine:
             for what, peer in (("send", block.send), ("recv", block.receive)):
                 if peer < 0:
                     continue
-                if peer >= len(self._memory):
-                    raise InputError(f"{self._source}:{block.line}: <tb>: {what} is {peer}, which is no GPU")
+                refuse(
+                    peer >= len(self._memory),
+                    f"<tb>: {what} is {peer}, which is no GPU",
+                    Where(self._source, block.line),
+                )
                 other = ends.setdefault((what, rank, peer, block.channel), block)
                 if other is not block:
                     raise InputError(

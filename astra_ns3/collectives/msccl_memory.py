@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from astra_ns3.collectives.msccl_xml import MscclProgram
 from astra_ns3.config.core.collective_kind import CollectiveKind
-from astra_ns3.errors import InputError, Where, refuse
+from astra_ns3.errors import Where, refuse
 
 Cell = tuple[str, int]
 #: Block, ranks whose parts are summed.
@@ -42,8 +42,7 @@ def chunks_per_part(program: MscclProgram, source: str) -> int:
             Where(source, gpu.line),
         )
         parts.add(size // split)
-    if len(parts) > 1:
-        raise InputError(f"{source}:{program.gpus[0].line}: <gpu>: GPUs differ in the number of chunks")
+    refuse(len(parts) > 1, "<gpu>: GPUs differ in the number of chunks", Where(source, program.gpus[0].line))
     return parts.pop()
 
 

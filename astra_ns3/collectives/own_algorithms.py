@@ -14,7 +14,7 @@ from astra_ns3.collectives.columns import empty
 from astra_ns3.collectives.proof import ScheduleError, prove
 from astra_ns3.collectives.schedule import Content, Schedule
 from astra_ns3.config.core.collective_kind import CollectiveKind
-from astra_ns3.errors import InputError, failing, refuse, whole_number
+from astra_ns3.errors import InputError, failing, of_type, refuse, whole_number
 from astra_ns3.memory import require_memory
 from astra_ns3.user_code import UserPart, a_kind_of, load_pure_part
 
@@ -64,8 +64,12 @@ def _proved(function: Callable[[int], Schedule], part: UserPart, kind: Collectiv
 def _made(function: Callable[[int], Schedule], part: UserPart, ranks: int) -> Schedule:
     """The schedule with columns as the proof and every backend expect them; not proved yet."""
     schedule = function(ranks)
-    if not isinstance(schedule, Schedule):
-        raise InputError(f"{part}: gave {a_kind_of(schedule)}, expected a Schedule (astra_ns3.collectives.schedule)")
+    schedule = of_type(
+        schedule,
+        Schedule,
+        f"gave {a_kind_of(schedule)}, expected a Schedule (astra_ns3.collectives.schedule)",
+        str(part),
+    )
     refuse(schedule.ranks != ranks, f"gave a schedule for {schedule.ranks} ranks when asked for {ranks}", str(part))
     for name in ("blocks", "expansion"):
         whole_number(name, getattr(schedule, name), 1, _LARGEST, str(part))
@@ -102,12 +106,14 @@ def _column(part: UserPart, name: str, values: object, dtype: type[_Whole]) -> n
 def _content(part: UserPart, content: object) -> Content | None:
     if content is None:
         return None
-    if not isinstance(content, Content):
-        raise InputError(f"{part}: content is {a_kind_of(content)}, expected a Content")
+    content = of_type(content, Content, f"content is {a_kind_of(content)}, expected a Content", str(part))
     contributors = content.contributors
     if contributors is not None:
-        if any(isinstance(each, bool) or not isinstance(each, int) or each < 0 for each in contributors):
-            raise InputError(f"{part}: content.contributors has something else than whole numbers, a bit for each rank")
+        refuse(
+            any(isinstance(each, bool) or not isinstance(each, int) or each < 0 for each in contributors),
+            "content.contributors has something else than whole numbers, a bit for each rank",
+            str(part),
+        )
         contributors = tuple(contributors)
     offsets = _column(part, "content.offsets", content.offsets, np.int64)
     return Content(offsets, _column(part, "content.blocks", content.blocks, np.int32), contributors)

@@ -10,7 +10,7 @@ import numpy as np
 from astra_ns3.collectives.columns import MOST_MESSAGES
 from astra_ns3.collectives.schedule import Content, Int32Column, Schedule
 from astra_ns3.config.core.collective_kind import CollectiveKind, parse_kind
-from astra_ns3.errors import InputError, check_known
+from astra_ns3.errors import InputError, check_known, refuse
 
 REQUIRED_KEYS = ("collective", "ranks", "blocks")
 _KEYS = (*REQUIRED_KEYS, "expansion", "name")
@@ -77,10 +77,16 @@ def _check_names(table: Table) -> None:
         missing = [name for name in needed if name not in found]
         if missing:
             raise InputError(f"{table.source}: {what} '{missing[0]}' is missing")
-    if "contributors" in table.columns and "content" not in table.columns:
-        raise InputError(f"{table.source}: column 'contributors' says nothing without column 'content'")
-    if len(table.columns["sender"]) > MOST_MESSAGES:
-        raise InputError(f"{table.source}: {len(table.columns['sender'])} messages, more than {MOST_MESSAGES}")
+    refuse(
+        "contributors" in table.columns and "content" not in table.columns,
+        "column 'contributors' says nothing without column 'content'",
+        table.source,
+    )
+    refuse(
+        len(table.columns["sender"]) > MOST_MESSAGES,
+        f"{len(table.columns['sender'])} messages, more than {MOST_MESSAGES}",
+        table.source,
+    )
 
 
 def _key(table: Table, key: str, largest: int) -> int:

@@ -90,8 +90,7 @@ def _axis(study: Study, key: str, column: str, values: Any, path: KeyPath) -> Ax
         ]
     known: set[Label] = set()
     for label in (value.label for value in found):
-        if label in known:
-            raise InputError(f"{study.document.place(path)}: axis '{key}' has two values '{as_text(label)}'")
+        refuse(label in known, f"axis '{key}' has two values '{as_text(label)}'", study.document.place(path))
         known.add(label)
     return Axis(column, key, tuple(found))
 

@@ -154,8 +154,7 @@ def _check_target(graph: Graph, change: Change) -> None:
 def _check_state(change: Change) -> None:
     state = change.state
     asked = state.named()
-    if not asked:
-        raise InputError(f"{change}: nothing changes, expected one of {', '.join(f.name for f in fields(State))}")
+    refuse(not asked, f"nothing changes, expected one of {', '.join(f.name for f in fields(State))}", str(change))
     if not isinstance(change.target, LinkTarget) and set(asked) != {"up"}:
         named = ", ".join(name for name in asked if name != "up")
         raise InputError(f"{change}: {named} is of links only, expected up")

@@ -7,7 +7,7 @@ from xml.etree.ElementTree import Element, TreeBuilder
 from xml.parsers import expat
 
 from astra_ns3.config.formats.graphs.raw import GRAPH_KEYS, RawGraph, RawLink, RawNode
-from astra_ns3.errors import InputError
+from astra_ns3.errors import InputError, refuse
 
 _NUMBERS: Mapping[str, Callable[[str], object]] = {"int": int, "long": int, "float": float, "double": float}
 _WHERE = " "
@@ -17,12 +17,10 @@ _WHERE = " "
 def parse_graphml(text: str, source: str) -> RawGraph:
     """Return the graph in ``text``; raises InputError with file and line."""
     top = _tree(text, source)
-    if top.tag != "graphml":
-        raise InputError(f"{top.get(_WHERE)}: found <{top.tag}>, expected <graphml>")
+    refuse(top.tag != "graphml", f"found <{top.tag}>, expected <graphml>", top.get(_WHERE, source))
     parts = list(_children(top, "key", "graph"))
     graphs = [part for part in parts if part.tag == "graph"]
-    if not graphs:
-        raise InputError(f"{source}: has no graph")
+    refuse(not graphs, "has no graph", source)
     if len(graphs) > 1:
         raise InputError(f"{graphs[1].get(_WHERE)}: a second graph; one file describes one network")
     return _graph(graphs[0], {_needed(part, "id"): part for part in parts if part.tag == "key"}, source)

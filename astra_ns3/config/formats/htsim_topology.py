@@ -61,10 +61,8 @@ def parse_htsim_topology(text: str, source: str) -> PlainGraph:
     """The graph that ``text`` describes; raises InputError with file and line."""
     rows = [row for row in rows_of(text, source) if not row.words[0].startswith("#")]
     header, tiers = _header(rows, source), _tiers(rows, source)
-    if header["tiers"] not in (2, 3):
-        raise InputError(f"{source}: has {header['tiers']} tiers, expected 2 or 3")
-    if len(tiers) != header["tiers"]:
-        raise InputError(f"{source}: says {header['tiers']} tiers, found {len(tiers)}")
+    refuse(header["tiers"] not in (2, 3), f"has {header['tiers']} tiers, expected 2 or 3", source)
+    refuse(len(tiers) != header["tiers"], f"says {header['tiers']} tiers, found {len(tiers)}", source)
     return _graph(source, header["nodes"], tiers, _shape(header, tiers, source))
 
 
@@ -175,8 +173,11 @@ def _check_ratio(tier: _Tier, upper: _Tier) -> None:
 def _graph(source: str, hosts: int, tiers: list[_Tier], shape: _Shape) -> PlainGraph:
     counts = (shape.pods * shape.tors, shape.pods * shape.aggregations, shape.cores)
     up = counts[0] * tiers[0].get("radix_up") + (counts[1] * tiers[1].get("radix_up") if shape.cores else 0)
-    if hosts + up > MOST_LINKS or sum(counts) > MOST_NODES:
-        raise InputError(f"{source}: makes {hosts + up} links and {sum(counts)} switches, which is too many")
+    refuse(
+        hosts + up > MOST_LINKS or sum(counts) > MOST_NODES,
+        f"makes {hosts + up} links and {sum(counts)} switches, which is too many",
+        source,
+    )
     names = [str(host) for host in range(hosts)]
     nodes = [PlainNode(kind="host")] * hosts
     for level, tier in enumerate(tiers):

@@ -14,7 +14,7 @@ from pydantic import Field, Strict
 from astra_ns3.config.core.document import Document
 from astra_ns3.config.core.link import LinkConfig
 from astra_ns3.config.core.model import ConfigModel, PositiveBytes, shown, validated
-from astra_ns3.errors import InputError
+from astra_ns3.errors import InputError, refuse
 
 MOST_NODES = 1_000_000
 MOST_LINKS = 2_000_000
@@ -106,8 +106,7 @@ class GraphMaker:
 
     def forwarding(self, where: str, found: object) -> None:
         """Set whether hosts forward: ``hosts``."""
-        if found != "hosts":
-            raise InputError(f"{where}: forwarding is {shown(found)}, allowed: hosts")
+        refuse(found != "hosts", f"forwarding is {shown(found)}, allowed: hosts", where)
         self._forwards = True
 
     def graph(self) -> PlainGraph:
@@ -121,13 +120,12 @@ class GraphMaker:
             self._dimensions,
             self._forwards,
         )
-        if not graph.hosts:
-            raise InputError(f"{self._source}: has no node of kind host")
-        if self._dimensions and prod(self._dimensions) != len(graph.hosts):
-            raise InputError(
-                f"{self._source}: dimensions {list(self._dimensions)} make {prod(self._dimensions)} NPUs, "
-                f"not {len(graph.hosts)}"
-            )
+        refuse(not graph.hosts, "has no node of kind host", self._source)
+        refuse(
+            bool(self._dimensions and prod(self._dimensions) != len(graph.hosts)),
+            f"dimensions {list(self._dimensions)} make {prod(self._dimensions)} NPUs, not {len(graph.hosts)}",
+            self._source,
+        )
         return graph
 
 

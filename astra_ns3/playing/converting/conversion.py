@@ -10,7 +10,7 @@ from typing import NamedTuple
 from astra_ns3.config.flow_list import FlowList
 from astra_ns3.config.graph_workload import GraphWorkload
 from astra_ns3.config.workload import Workload
-from astra_ns3.errors import InputError, check_known, located, refuse, required
+from astra_ns3.errors import InputError, check_known, located, of_type, refuse, required, wrong
 from astra_ns3.playing.converting.unrolled import UnrolledLoop
 from astra_ns3.playing.training.making import training_programs
 from astra_ns3.workload.files.astra_sim import format_workload, parse_workload
@@ -111,7 +111,7 @@ def _to_chakra_json(workload: AnyWorkload, output: str, unrolling: Unrolling) ->
 def as_graphs(workload: AnyWorkload, unrolling: Unrolling) -> GraphWorkload:
     """A workload as graphs; raises InputError for what can't be one."""
     if isinstance(workload, FlowList):
-        raise InputError(f"{workload.source}: flows start at times, which no graph of ours can say")
+        raise wrong("flows start at times, which no graph of ours can say", workload.source)
     if not isinstance(workload, (Workload, ModelWorkload)):
         return workload
     dimensions = required(
@@ -143,8 +143,7 @@ def _to_text(workload: AnyWorkload, output: str, unrolling: Unrolling) -> Conver
 
 
 def _to_model(workload: AnyWorkload, output: str, unrolling: Unrolling) -> Converted:
-    if not isinstance(workload, ModelWorkload):
-        raise InputError(f"{workload.source}: isn't a model file, and can't be written as one")
+    workload = of_type(workload, ModelWorkload, "isn't a model file, and can't be written as one", workload.source)
     write_model(workload, output)
     return Converted((output,), f"{workload.name}, {workload.layer_count} layers")
 
@@ -198,8 +197,7 @@ def _written(
 
 def _to_flows(target: str) -> _Write:
     def write(workload: AnyWorkload, output: str, unrolling: Unrolling) -> Converted:
-        if not isinstance(workload, FlowList):
-            raise InputError(f"{workload.source}: isn't a list of flows, and can't be written as one")
+        workload = of_type(workload, FlowList, "isn't a list of flows, and can't be written as one", workload.source)
         write_flows(workload, output, target)
         return Converted((output,), f"{len(workload):,} flows", workload.warnings)
 

@@ -10,7 +10,7 @@ from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.core.compatibility import OURS, Compatibility
 from astra_ns3.config.graph_workload import GraphNode, GraphWorkload, NodeKind
 from astra_ns3.config.system import SystemConfig
-from astra_ns3.errors import InputError, SimulationStalled, of_npus
+from astra_ns3.errors import InputError, SimulationStalled, of_npus, refuse
 from astra_ns3.network.api import NetworkBackend
 from astra_ns3.network.recorded import TableSink
 from astra_ns3.network.records import LayerTimes, RoleTimes
@@ -324,6 +324,5 @@ class GraphDriver(SystemDriver):
 
 def _check_npus(network: NetworkBackend, workload: GraphWorkload, report_npu: int) -> None:
     npus = network.npus
-    if workload.npus != npus:
-        raise InputError(f"{workload.source}: has graphs for {workload.npus} NPUs, the network has {npus}")
+    refuse(workload.npus != npus, f"has graphs for {workload.npus} NPUs, the network has {npus}", workload.source)
     of_npus("report-npu", report_npu, npus)

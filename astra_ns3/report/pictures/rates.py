@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from astra_ns3.errors import InputError, refuse, required
+from astra_ns3.errors import refuse, required
 from astra_ns3.report.figures.curves import Steps, gathered, steps
 from astra_ns3.report.figures.figure import Axis, Curve, Figure, Panel
 from astra_ns3.report.figures.style import COLOURS, ON_PAGES, Unit, size_unit, time_unit
@@ -80,8 +80,7 @@ def _chosen(known: dict[Pair, int], select: Sequence[str]) -> list[Pair]:
         )
         ends = int(match[1]), int(match[2])
         own = sorted(pair for pair in known if pair[:2] == ends)
-        if not own:
-            raise InputError(f"pair '{word}': nothing was recorded from NPU {ends[0]} to NPU {ends[1]}")
+        refuse(not own, f"pair '{word}': nothing was recorded from NPU {ends[0]} to NPU {ends[1]}")
         found += own
     refuse(len(found) > len(COLOURS), f"{len(found)} pairs are selected, expected at most {len(COLOURS)}")
     return found

@@ -11,7 +11,7 @@ from io import StringIO
 
 from astra_ns3.config.core.reading import read_text
 from astra_ns3.config.training_plan import OperationKind
-from astra_ns3.errors import InputError, check_known, nearest, refuse
+from astra_ns3.errors import check_known, refuse
 from astra_ns3.units import LARGEST_INTEGER, PS_PER_MS, PS_PER_NS, PS_PER_US
 
 COORDINATES = ("m", "n", "k", "count", "flops", "bytes")
@@ -76,8 +76,7 @@ def _add(
     place = f"{source}:{number}"
     kinds = [kind.value for kind in OperationKind]
     word = cells.get(_KIND, "")
-    if word not in kinds:
-        raise InputError(f"{place}: kind is '{word[:40]}', expected one of {', '.join(kinds)}{nearest(word, kinds)}")
+    check_known(_KIND, word, kinds, place)
     columns = tuple(name for name in COORDINATES if name in cells)
     refuse(
         bool(not columns or (_SHAPE & set(columns) and not set(columns) >= _SHAPE)),

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from astra_ns3.config.core.reading import read_text
-from astra_ns3.errors import InputError, Where, nearest, refuse
+from astra_ns3.errors import InputError, Where, check_known, refuse
 from astra_ns3.workload.experts.shares import Shares
 
 COLUMNS = ("layer", "source", "expert", "tokens")
@@ -61,11 +61,7 @@ class CountsFile:
 
     def _check_header(self, number: int, names: list[str]) -> None:
         for name in names:
-            if name not in COLUMNS:
-                raise InputError(
-                    f"{self._path}:{number}: column '{name[:_LONG]}' is unknown; allowed: {', '.join(COLUMNS)}"
-                    f"{nearest(name, COLUMNS)}"
-                )
+            check_known("column", name, COLUMNS, Where(self._path, number))
         missing = [name for name in _NEEDED if name not in names]
         if missing or len(set(names)) < len(names):
             what = f"lacks {', '.join(missing)}" if missing else "names a column twice"

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from astra_ns3.config.core.collective_kind import TEXT_FORMAT_KINDS, CollectiveKind
 from astra_ns3.config.graph_workload import GraphWorkload
 from astra_ns3.config.workload import Layer, ParallelGroup, Pass, Workload
-from astra_ns3.errors import InputError, required
+from astra_ns3.errors import InputError, refuse, required
 from astra_ns3.units import PS_PER_NS
 from astra_ns3.workload.graphs.chain import Step, chain
 
@@ -42,8 +42,7 @@ def rolled(workload: GraphWorkload) -> Workload:
         workload.source,
     )
     layers = _layers(steps, groups)
-    if not layers:
-        raise InputError(f"{workload.source}: has nothing to do, and a text needs a row")
+    refuse(not layers, "has nothing to do, and a text needs a row", workload.source)
     return Workload(
         _LOOP,
         tuple(layers),

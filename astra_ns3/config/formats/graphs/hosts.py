@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from astra_ns3.config.formats.graphs.completion import Hosts, HostsBeside, HostsByAttribute
 from astra_ns3.config.formats.graphs.raw import RawGraph, RawLink, RawNode
-from astra_ns3.errors import InputError, nearest
+from astra_ns3.errors import InputError, nearest, refuse
 from astra_ns3.units import exact_time
 
 HOST_LINKS = "host"
@@ -63,8 +63,7 @@ def _leaves(raw: RawGraph) -> frozenset[str]:
         neighbours.setdefault(link.a, set()).add(link.b)
         neighbours.setdefault(link.b, set()).add(link.a)
     found = frozenset(name for name, peers in neighbours.items() if len(peers) == 1)
-    if not found:
-        raise InputError(f"{raw.source}: hosts are leaves, but no node has exactly one neighbour")
+    refuse(not found, "hosts are leaves, but no node has exactly one neighbour", raw.source)
     return found
 
 

@@ -13,7 +13,7 @@ from itertools import product
 
 from astra_ns3.config.formats.infragraph.keys import Component, Device, Edge, Infrastructure, Link
 from astra_ns3.config.formats.plain_graph import MOST_LINKS, MOST_NODES
-from astra_ns3.errors import InputError, nearest, required
+from astra_ns3.errors import InputError, nearest, refuse, required
 
 _PART = re.compile(
     r"(?P<name>[^\[\].]+)(?:\[(?P<start>\d{0,7})(?P<slice>:(?P<stop>\d{0,7})(?::(?P<step>\d{1,7}))?)?\])?", re.ASCII
@@ -53,16 +53,14 @@ class Expansion:
     def _place(self, prefix: str, name: str, depth: int) -> None:
         """One device's components and edges, and those of devices in it."""
         device = self._device(self._source, name)
-        if depth > MOST_DEPTH:
-            raise InputError(f"{self._source}: device '{name}' stands in itself, or more than {MOST_DEPTH} deep")
+        refuse(depth > MOST_DEPTH, f"device '{name}' stands in itself, or more than {MOST_DEPTH} deep", self._source)
         for component in device.components:
             for number in range(component.count):
                 inner = f"{prefix}.{component.name}.{number}"
                 if component.choice == "device":
                     self._place(inner, component.name, depth + 1)
                     continue
-                if len(self._found.types) == MOST_NODES:
-                    raise InputError(f"{self._source}: has more than {MOST_NODES} components")
+                refuse(len(self._found.types) == MOST_NODES, f"has more than {MOST_NODES} components", self._source)
                 self._found.types[inner] = component.custom.type if component.custom else component.choice
         links = {link.name: link for link in device.links}
         for number, edge in enumerate(device.edges):
@@ -131,8 +129,7 @@ class Expansion:
         return self._devices[name]
 
     def _join(self, where: str, edge: Edge, ends: list[list[str]], links: Mapping[str, Link], *, inside: bool) -> None:
-        if edge.scheme == "ring":
-            raise InputError(f"{where}: scheme ring is not read, expected one2one or many2many")
+        refuse(edge.scheme == "ring", "scheme ring is not read, expected one2one or many2many", where)
         if edge.link not in links:
             raise InputError(f"{where}: there is no link '{edge.link}'{nearest(edge.link, links)}")
         one, other = ends
@@ -142,6 +139,5 @@ class Expansion:
         for a, b in pairs:
             if a == b:
                 continue
-            if len(self._found.edges) == MOST_LINKS:
-                raise InputError(f"{self._source}: has more than {MOST_LINKS} edges")
+            refuse(len(self._found.edges) == MOST_LINKS, f"has more than {MOST_LINKS} edges", self._source)
             self._found.edges[(a, b) if a < b else (b, a)] = links[edge.link], inside

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from astra_ns3.errors import InputError, failing
+from astra_ns3.errors import InputError, failing, refuse
 
 _RANK_FILE = re.compile(r"(?P<prefix>.*)\.(?P<rank>0|[1-9][0-9]{0,8})\.(?P<suffix>et|json)", re.DOTALL)
 SUFFIXES = ("et", "json")
@@ -39,11 +39,12 @@ def find_rank_files(path: str | os.PathLike[str]) -> RankFiles:
         siblings = len(_entries(place.parent, Path(parts["prefix"]).name, parts["suffix"])) - 1 if parts else 0
         return RankFiles((os.fspath(place),), alone=True, siblings=siblings)
     found = _with_prefix(place)
-    if not found:
-        raise InputError(
-            f"{place}: no such file or folder, and no {place.name}.0.et, {place.name}.1.et, ...: files of ranks "
-            "are named PREFIX.<rank>.et"
-        )
+    refuse(
+        not found,
+        f"no such file or folder, and no {place.name}.0.et, {place.name}.1.et, ...: files of ranks "
+        "are named PREFIX.<rank>.et",
+        place,
+    )
     return RankFiles(_in_order(place, found))
 
 
@@ -66,8 +67,7 @@ def _of_folder(folder: Path) -> tuple[str, ...]:
             key = (parts["prefix"], parts["suffix"])
             sets.setdefault(key, {})[int(parts["rank"])] = os.fspath(folder / name)
     binary = {key: files for key, files in sets.items() if key[1] == "et"} or sets
-    if not binary:
-        raise InputError(f"{folder}: is a folder without files named PREFIX.<rank>.et, as Chakra's traces are")
+    refuse(not binary, "is a folder without files named PREFIX.<rank>.et, as Chakra's traces are", folder)
     if len(binary) > 1:
         prefixes = sorted(str(folder / prefix) for prefix, _ in binary)
         raise InputError(f"{folder}: has traces of {len(prefixes)} workloads; name one: {', '.join(prefixes[:5])}")

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from astra_ns3.config.core.json_reading import each_once, reading_json
 from astra_ns3.errors import InputError, nearest
 from astra_ns3.workload.files.chakra import names
 from astra_ns3.workload.files.chakra.json_graph import GRAPH, graph_message, unread_keys
@@ -69,32 +70,16 @@ def _expect_end(objects: Iterator[tuple[int, Any]], path: str) -> None:
 
 def _objects(text: str, path: str) -> Iterator[tuple[int, Any]]:
     """One JSON value after the other, each with the line it begins in."""
-    decoder, place, line, counted = json.JSONDecoder(object_pairs_hook=_each_once), 0, 1, 0
+    decoder, place, line, counted = json.JSONDecoder(object_pairs_hook=each_once), 0, 1, 0
     while True:
         while place < len(text) and text[place] in " \t\r\n":
             place += 1
         if place >= len(text):
             return
         line, counted = line + text.count("\n", counted, place), place
-        try:
+        with reading_json(path, line):
             found, place = decoder.raw_decode(text, place)
-        except json.JSONDecodeError as error:
-            raise InputError(f"{path}:{error.lineno}: is not JSON: {error.msg}") from error
-        except InputError as error:
-            raise InputError(f"{path}:{line}: {error}") from error
-        except ValueError as error:
-            raise InputError(f"{path}:{line}: has a number of too many digits") from error
-        except RecursionError as error:
-            raise InputError(f"{path}:{line}: is nested too deeply to be a Chakra trace") from error
         yield line, found
-
-
-def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        twice = next(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
-        raise InputError(f"key '{twice[:40]}' stands there twice")
-    return found
 
 
 def _check_first(found: dict[str, Any], path: str) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 
 from astra_ns3.config.core.scales import check_scales
 from astra_ns3.config.graph_workload import GraphNode
-from astra_ns3.errors import InputError
+from astra_ns3.errors import InputError, refuse
 from astra_ns3.units import LARGEST_INTEGER
 from astra_ns3.workload.files.chakra.attributes import AttributeReader
 from astra_ns3.workload.files.chakra.binary import offset_of, read_first, read_pieces
@@ -215,8 +215,7 @@ def _times(node: GraphNode, number: int, scale: float) -> int:
 def _metadata(path: str) -> Any:
     """A file's first message; raises InputError if the file is none of Chakra's."""
     head = _head(path)
-    if not head:
-        raise InputError(f"{path}: is empty, expected a Chakra trace")
+    refuse(not head, "is empty, expected a Chakra trace", path)
     if _JSON.match(head):
         content = next(json_messages(path))
     elif _is_text(head):
