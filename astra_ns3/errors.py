@@ -210,4 +210,4 @@ def needing(package: str, what: str) -> Iterator[None]:
     try:
         yield
     except ImportError as error:
-        raise InputError(f"{what} {package}, which is not installed; 'pip install {package}' gives it") from error
+        raise wrong(f"{what} {package}, which is not installed; 'pip install {package}' gives it") from error

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 
-from astra_ns3.errors import InputError, nearest, refuse, required
+from astra_ns3.errors import InputError, nearest, refuse, required, wrong
 
 PS_PER_NS = 1000
 PS_PER_US = 1000 * PS_PER_NS
@@ -114,7 +114,7 @@ def parse_any(value: str) -> int | None:
 def _parse(value: object, what: str, units: Mapping[str, int], *, bare: int | None, shown: str) -> int:
     """The integer that ``value`` stands for; ``bare`` is the factor of a number without a unit, None if not allowed."""
     if isinstance(value, bool) or not isinstance(value, (str, int, float)):
-        raise InputError(f"{value!r} is not {what}: write a number and one of {shown}")
+        raise wrong(f"{value!r} is not {what}: write a number and one of {shown}")
     match = required(
         _NUMBER_AND_UNIT.fullmatch(str(value).strip()),
         f"{value!r} is not {what}: write a number that is not negative and one of {shown}",
@@ -123,17 +123,15 @@ def _parse(value: object, what: str, units: Mapping[str, int], *, bare: int | No
     if unit:
         if unit not in units:
             hint = _in_bits(number, unit) if units is _RATE_UNITS else ""
-            raise InputError(
-                f"{value!r} is not {what}: unit '{unit}' is not one of {shown}{hint or nearest(unit, units)}"
-            )
+            raise wrong(f"{value!r} is not {what}: unit '{unit}' is not one of {shown}{hint or nearest(unit, units)}")
         number *= units[unit]
     elif bare is not None:
         number *= bare
     elif number != 0:
-        raise InputError(f"{value!r} has no unit: write {what} as a number and one of {shown}")
+        raise wrong(f"{value!r} has no unit: write {what} as a number and one of {shown}")
     refuse(number.denominator != 1, f"{value!r} is not a whole number of {_smallest(units)}")
     if number > LARGEST_INTEGER:
-        raise InputError(f"{value!r} is too large: the most is {LARGEST_INTEGER} {_smallest(units)}")
+        raise wrong(f"{value!r} is too large: the most is {LARGEST_INTEGER} {_smallest(units)}")
     return int(number)
 
 

@@ -14,7 +14,7 @@ from astra_ns3.collectives.columns import empty
 from astra_ns3.collectives.proof import ScheduleError, prove
 from astra_ns3.collectives.schedule import Content, Schedule
 from astra_ns3.config.core.collective_kind import CollectiveKind
-from astra_ns3.errors import InputError, failing, of_type, refuse, whole_number
+from astra_ns3.errors import failing, of_type, refuse, whole_number, wrong
 from astra_ns3.memory import require_memory
 from astra_ns3.user_code import UserPart, a_kind_of, load_pure_part
 
@@ -46,9 +46,10 @@ def first_own_kind(part: UserPart, ranks: int) -> CollectiveKind:
             why[kind] = str(error)
         else:
             return kind
-    raise InputError(
-        f"{part}: the schedule for {ranks} ranks does no collective; as an all_reduce: "
-        f"{why[CollectiveKind.ALL_REDUCE]}; with --kind it says why it is not another one"
+    raise wrong(
+        f"the schedule for {ranks} ranks does no collective; as an all_reduce: "
+        f"{why[CollectiveKind.ALL_REDUCE]}; with --kind it says why it is not another one",
+        str(part),
     )
 
 
@@ -80,7 +81,7 @@ def _made(function: Callable[[int], Schedule], part: UserPart, ranks: int) -> Sc
     rows = {name: len(column) for name, column in columns.items()}
     if len(set(rows.values())) > 1:
         least, most = min(rows, key=rows.__getitem__), max(rows, key=rows.__getitem__)
-        raise InputError(f"{part}: column '{least}' has {rows[least]} rows, column '{most}' {rows[most]}")
+        raise wrong(f"column '{least}' has {rows[least]} rows, column '{most}' {rows[most]}", str(part))
     return replace(schedule, name=str(schedule.name), content=_content(part, schedule.content), **columns)
 
 

@@ -17,7 +17,7 @@ from astra_ns3.collectives.schedule_files import Tell, load_schedule_cached, sil
 from astra_ns3.config.core.algorithm_names import FILE_PREFIX, parse_name, split_names
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.core.model import shown
-from astra_ns3.errors import InputError, nearest, refuse
+from astra_ns3.errors import nearest, refuse, wrong
 from astra_ns3.user_code import FORM
 
 _TREE = "doubleBinaryTree"
@@ -101,8 +101,8 @@ def _build(kind: CollectiveKind, algorithm: str, ranks: int, turn: int, anticloc
         builders = ALGORITHMS[entry.anticlockwise].builders[kind]
     if entry.needs_power_of_two and ranks & (ranks - 1):
         others = [name for able, name in pairs() if able is kind and not ALGORITHMS[name].needs_power_of_two]
-        raise InputError(
-            f"{algorithm}: the number of ranks must be a power of two, got {ranks}; for any number: {', '.join(others)}"
+        raise wrong(
+            f"the number of ranks must be a power of two, got {ranks}; for any number: {', '.join(others)}", algorithm
         )
     refuse(
         window is not None and ranks > 1 and not 1 <= window <= ranks - 1,
@@ -126,14 +126,15 @@ def _find(kind: CollectiveKind, algorithm: str) -> tuple[Algorithm, tuple[Builde
     entry = ALGORITHMS.get(name)
     if entry is None or (window is not None and not entry.windowed):
         allowed = sorted(ALGORITHMS)
-        raise InputError(
-            f"{kind.name.lower()}: algorithm '{algorithm}' is not one of {', '.join(allowed)} "
-            f"(directN: a window of N; file:PATH, {FORM}: your own){nearest(name, allowed)}"
+        raise wrong(
+            f"algorithm '{algorithm}' is not one of {', '.join(allowed)} "
+            f"(directN: a window of N; file:PATH, {FORM}: your own){nearest(name, allowed)}",
+            kind.name.lower(),
         )
     builders = entry.builders.get(kind)
     if builders is None:
         able = sorted(other for other, candidate in ALGORITHMS.items() if kind in candidate.builders)
-        raise InputError(f"{kind.name.lower()}: algorithm '{algorithm}' can't do it; those that can: {', '.join(able)}")
+        raise wrong(f"algorithm '{algorithm}' can't do it; those that can: {', '.join(able)}", kind.name.lower())
     refuse(
         window is not None and kind not in entry.windowed,
         f"{kind.name.lower()} has no answers to fill a window with; use '{name}'",

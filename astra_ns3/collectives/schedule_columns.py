@@ -20,7 +20,7 @@ from astra_ns3.collectives.schedule import Schedule
 from astra_ns3.collectives.schedule_rows import COLUMNS, REQUIRED_KEYS, Table, table_schedule
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.core.json_reading import reading_json
-from astra_ns3.errors import InputError, Where, failing, refuse
+from astra_ns3.errors import Where, failing, refuse, wrong
 
 _SPARSE_COLUMNS = ("content", "contributors")
 
@@ -59,11 +59,11 @@ def json_schedule(text: str, source: str) -> tuple[Schedule, CollectiveKind]:
         document = json.loads(text)
     columns = document.get("columns") if isinstance(document, dict) else None
     if not isinstance(columns, dict) or not all(isinstance(cells, list) for cells in columns.values()):
-        raise InputError(f"{source}: expected an object with the keys {', '.join(REQUIRED_KEYS)}, columns (lists)")
+        raise wrong(f"expected an object with the keys {', '.join(REQUIRED_KEYS)}, columns (lists)", source)
     lengths = {name: len(cells) for name, cells in columns.items()}
     if len(set(lengths.values())) > 1:
         shown = ", ".join(f"{name} {length}" for name, length in lengths.items())
-        raise InputError(f"{source}: columns: not all of the same length: {shown}")
+        raise wrong(f"columns: not all of the same length: {shown}", source)
     keys = {key: (f"{source}: {key}", _cell(value)) for key, value in document.items() if key != "columns"}
     cells = {name: [_cell(value) for value in values] for name, values in columns.items()}
     return table_schedule(Table(source, keys, cells, lambda row: f"{source}: columns: row {row}"))

@@ -15,7 +15,7 @@ from astra_ns3.collectives.schedule import Schedule
 from astra_ns3.collectives.schedule_columns import csv_schedule, csv_text, json_schedule, json_text
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.core.reading import read_text
-from astra_ns3.errors import InputError, failing, refuse
+from astra_ns3.errors import failing, refuse, wrong
 from astra_ns3.whole_file import whole_file
 
 _SUFFIXES = (".xml", ".csv", ".json")
@@ -59,7 +59,7 @@ def load_schedule_cached(path: str, tell: Tell = silent) -> tuple[Schedule, Coll
     try:
         state = Path(path).stat()
     except OSError as error:
-        raise InputError(f"{path}: {error.strerror or error}") from error
+        raise wrong(f"{error.strerror or error}", path) from error
     return _load(_Version(path, state.st_mtime_ns, state.st_size, tell))
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from astra_ns3.config.core.scales import check_scales
-from astra_ns3.errors import InputError, refuse
+from astra_ns3.errors import refuse, wrong
 from astra_ns3.units import LARGEST_INTEGER
 
 NO_GATE = -1
@@ -167,10 +167,10 @@ class FlowList:
             beyond = np.flatnonzero(column >= npus)
             if len(beyond):
                 flow = int(beyond[0])
-                raise InputError(
+                raise wrong(
                     f"{self.place(flow)} {what} NPU {int(column[flow])}, the network has {npus}, 0 to {npus - 1}"
                 )
-        raise InputError(f"{self.source}: says it has {self.npus} nodes, the network has {npus} NPUs")
+        raise wrong(f"says it has {self.npus} nodes, the network has {npus} NPUs", self.source)
 
     def _check_columns(self) -> None:
         shapes = {len(column) for column in (self.sources, self.destinations, self.sizes_bytes, self.starts_ps)}
@@ -184,7 +184,7 @@ class FlowList:
             found = np.flatnonzero(bad)
             if len(found):
                 more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
-                raise InputError(f"{self.place(int(found[0]))} {words}{more}")
+                raise wrong(f"{self.place(int(found[0]))} {words}{more}")
         refuse(
             float(self.sizes_bytes.sum(dtype=np.float64)) > LARGEST_INTEGER,
             f"its flows have more than {LARGEST_INTEGER} bytes, which can't be counted",
@@ -218,9 +218,9 @@ def _whole_numbers(what: str, given: Iterable[int], most: int) -> Numbers:
         if not bool((found == column).all()):
             raise ValueError
     except (TypeError, ValueError, OverflowError) as error:
-        raise InputError(f"a {what} of the flows is no whole number of 64 bits") from error
+        raise wrong(f"a {what} of the flows is no whole number of 64 bits") from error
     if len(column) and int(column.max()) > most:
-        raise InputError(f"a {what} of the flows is {int(column.max())}, expected at most {most}")
+        raise wrong(f"a {what} of the flows is {int(column.max())}, expected at most {most}")
     return column
 
 
@@ -233,12 +233,12 @@ def _check_gates(flows: FlowList) -> None:
         gate = int(np.searchsorted(gates.offsets, beyond[0], side="right")) - 1
         flow = int(np.flatnonzero(waits_for == gate)[0]) if (waits_for == gate).any() else 0
         named = int(gates.members[beyond[0]])
-        raise InputError(f"{flows.place(flow)} waits for flow {named}, there are {len(flows)}, 0 to {len(flows) - 1}")
+        raise wrong(f"{flows.place(flow)} waits for flow {named}, there are {len(flows)}, 0 to {len(flows) - 1}")
     stuck = np.flatnonzero(~_started(flows))
     if len(stuck):
         listed = ", ".join(str(flow) for flow in stuck[:_MOST_NAMED].tolist())
         more = f" and {len(stuck) - _MOST_NAMED} more" if len(stuck) > _MOST_NAMED else ""
-        raise InputError(
+        raise wrong(
             f"{flows.place(int(stuck[0]))} can never start: what it waits for waits for it, or is not enough "
             f"(flows that never start: {listed}{more})"
         )

@@ -7,7 +7,7 @@ from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
-from astra_ns3.errors import InputError, failing, refuse
+from astra_ns3.errors import failing, refuse, wrong
 
 EXAMPLE = ("workload/DLRM_HybridParallel.txt", "system/flat.yaml", "network/roce-16.yaml")
 """A workload, a system and a network that go together."""
@@ -21,7 +21,7 @@ def examples_folder() -> Path:
     for place in places:
         if (place / EXAMPLE[0]).is_file():
             return place
-    raise InputError(f"the examples are missing, expected them in {places[-1]}: install the package again")
+    raise wrong(f"the examples are missing, expected them in {places[-1]}: install the package again")
 
 
 def copy_examples(folder: Path) -> list[Path]:

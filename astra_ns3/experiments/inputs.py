@@ -15,7 +15,7 @@ from astra_ns3.config.network.analytical_network import AnalyticalNetwork
 from astra_ns3.config.network.file import AnyNetwork, NetworkFile, read_network_file
 from astra_ns3.config.network.packet_network import NetworkConfig, Observe
 from astra_ns3.config.system import SystemConfig
-from astra_ns3.errors import InputError, of_npus, refuse
+from astra_ns3.errors import InputError, of_npus, refuse, wrong
 from astra_ns3.experiments.changes.files import FILES
 from astra_ns3.experiments.changes.setting import RunFiles, place_of
 from astra_ns3.experiments.costs import BYTES_PER_NPU
@@ -211,7 +211,7 @@ def _check_shares(
         "common; expected scale_up_efficiency 1",
     )
     if beside is not None and endpoint_model(system) != beside.plan.endpoint:
-        raise InputError(
+        raise wrong(
             f"tenant '{tenant.name}': its system has another endpoint delay, reduction or rendezvous than that of "
             f"'{beside.tenancy.name}', expected the same: NPUs are alike"
         )
@@ -338,7 +338,7 @@ def _given(value: object, models: tuple[type[Any], ...], read: Callable[[FilePat
         return read(value)
     if not isinstance(value, models):
         names = " or ".join(model.__name__ for model in models)
-        raise InputError(f"found a {type(value).__name__}, expected the path of a file or a {names}")
+        raise wrong(f"found a {type(value).__name__}, expected the path of a file or a {names}")
     return value
 
 
@@ -354,5 +354,5 @@ def _named(value: object, file: NetworkFile | None = None, *, of_its_own: tuple[
         names_another = str(error).startswith(of_its_own)
         if isinstance(value, (str, os.PathLike)) and not names_another:
             place = None if file is None else file.place_of(str(error))
-            raise InputError(f"{place or os.fspath(value)}: {error}") from error
+            raise wrong(str(error), place or os.fspath(value)) from error
         raise

@@ -19,7 +19,7 @@ from astra_ns3.config.network.packet_network import NetworkConfig, parse_network
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.config.transports.kinds import TRANSPORT_KEYS
 from astra_ns3.config.transports.roce_control import KINDS as CONTROLS
-from astra_ns3.errors import InputError, refuse, whole_number
+from astra_ns3.errors import refuse, whole_number, wrong
 from astra_ns3.experiments.changes.setting import check_changes
 from astra_ns3.experiments.option import INPUTS, OUTPUT, RULES, SIZE, Flag, option, options_of
 from astra_ns3.experiments.scaling import joint_scales
@@ -236,7 +236,7 @@ class Options:
                 f"{one.name} is {value!r}, expected True or False",
             )
             if one.annotation in _NAMES and value is not None and not isinstance(value, str):
-                raise InputError(f"{one.name.replace('_', '-')} is {value!r}, expected a name")
+                raise wrong(f"{one.name.replace('_', '-')} is {value!r}, expected a name")
         check_changes({} if self.changes is None else self.changes)
         preset(self.compat)
         queues, scale = self.num_queues_per_dimension, self.injection_scale
@@ -258,7 +258,7 @@ class Options:
         elif callable(self.backend):
             check_factory(self.backend)
         elif not hasattr(self.backend, "npus"):
-            raise InputError(
+            raise wrong(
                 f"backend is {shown(self.backend)}, expected a name, a NetworkBackend or a function that makes one"
             )
         else:
@@ -307,7 +307,7 @@ def _with_dimensions(network: AnyNetwork, file: str | os.PathLike[str]) -> AnyNe
     if dimensions == network.dimensions:
         return network
     if not isinstance(network, NetworkConfig):
-        raise InputError(f"{os.fspath(file)}: an analytical network has dimensions of its own: {network.dimensions}")
+        raise wrong(f"an analytical network has dimensions of its own: {network.dimensions}", file)
     refuse(
         prod(dimensions) != network.npus,
         f"key 'logical-dims': {list(dimensions)} make {prod(dimensions)} NPUs, the network has {network.npus}",
@@ -322,7 +322,7 @@ def _with_congestion_control(network: AnyNetwork, name: str | None) -> AnyNetwor
     if not any(each.takes_control for each in network.each_transport):
         needed = " or ".join(keys.model_fields["kind"].default for keys in TRANSPORT_KEYS if keys.takes_control)
         found = next((each.kind for each in network.each_transport[-1:]), "none: it is analytical")
-        raise InputError(f"congestion-control {name!r} needs transport {needed}; the network's transport is {found}")
+        raise wrong(f"congestion-control {name!r} needs transport {needed}; the network's transport is {found}")
     changes = {each.kind: each.control_keys(name) for each in network.each_transport}
     if not any(changes.values()) or not isinstance(network, NetworkConfig):
         return network

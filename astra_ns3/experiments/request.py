@@ -11,7 +11,7 @@ from typing import Any
 from astra_ns3.config.core.model import shown
 from astra_ns3.config.network.file import AnyNetwork
 from astra_ns3.config.system import SystemConfig
-from astra_ns3.errors import InputError, nearest, refuse, whole_number
+from astra_ns3.errors import nearest, refuse, whole_number, wrong
 from astra_ns3.experiments.hooks import HookFile
 from astra_ns3.experiments.inputs import FilePath
 from astra_ns3.experiments.option import INPUTS, LIMITS, OUTPUT, RECORDS, SEEDS, Flag, needed, option
@@ -147,7 +147,7 @@ class RunRequest(Options):
         elif isinstance(self.record, Iterable):
             names = tuple(self.record)
         else:
-            raise InputError(f"record is {self.record!r}, expected names of tables: {', '.join(RECORDABLE)}")
+            raise wrong(f"record is {self.record!r}, expected names of tables: {', '.join(RECORDABLE)}")
         if "all" in names:
             accounts = abilities_of(self.backend).accounts
             every = [name for name in RECORDED if accounts or name != "accounts"]
@@ -196,9 +196,7 @@ class RunRequest(Options):
             )
         for what in self.record:
             if not isinstance(what, str) or what not in RECORDABLE:
-                raise InputError(
-                    f"record '{what}' is not one of {', '.join(RECORDABLE)}{nearest(str(what), RECORDABLE)}"
-                )
+                raise wrong(f"record '{what}' is not one of {', '.join(RECORDABLE)}{nearest(str(what), RECORDABLE)}")
         _check_output(self.output)
         check_run_name(self.run_name)
         _check_limits(self.end)
@@ -216,7 +214,7 @@ def check_run_name(name: str) -> None:
     """It becomes part of a file's name and a cell of a table."""
     if isinstance(name, str) and len(os.fsencode(f"{name}{_LONGEST_ENDING}")) > _LONGEST_FILE_NAME_BYTES:
         most = _LONGEST_FILE_NAME_BYTES - len(_LONGEST_ENDING)
-        raise InputError(f"run name {name!r} has {len(os.fsencode(name))} bytes, more than {most}: it names a file")
+        raise wrong(f"run name {name!r} has {len(os.fsencode(name))} bytes, more than {most}: it names a file")
     plain = isinstance(name, str) and 0 < len(name) <= _LONGEST_NAME and name.isprintable()
     refuse(
         not plain or "/" in name or name.startswith("."),

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, overload
 
-from astra_ns3.errors import InputError, failing, refuse
+from astra_ns3.errors import failing, refuse, wrong
 from astra_ns3.experiments.astra_sim_tables import BACKEND_END_TO_END, DETAILED, END_TO_END, UTILIZATION_SUFFIX
 from astra_ns3.experiments.flow_tables import FLOW_COMPLETION, GOODPUT
 from astra_ns3.experiments.foreseen import EXPERTS, MEMORY
@@ -68,7 +68,7 @@ class Files:
     def path(self, name: str) -> Path:
         """Where the file ``name`` lies; raises InputError if the run has none."""
         if self.folder is None or not (self.folder / name).is_file():
-            raise InputError(f"{self.folder or 'this run'}: there is no {name}; was it recorded?")
+            raise wrong(f"there is no {name}; was it recorded?", self.folder or "this run")
         return self.folder / name
 
 
@@ -86,10 +86,10 @@ def saved(path: Path, expected: str) -> tuple[dict[str, Any], Files]:
     with failing((OSError, ValueError), "cannot be read", file):
         metadata = json.loads(file.read_text(encoding="utf-8"))
     if not isinstance(metadata, dict) or metadata.get("format") != expected:
-        raise InputError(_other_format(path, file, metadata, expected))
+        raise wrong(_other_format(path, file, metadata, expected))
     if metadata.get("format_version") != FORMAT_VERSION:
         found = metadata.get("format_version")
-        raise InputError(f"{file}: format_version is {found!r}, this program reads {FORMAT_VERSION}")
+        raise wrong(f"format_version is {found!r}, this program reads {FORMAT_VERSION}", file)
     return metadata, Files(folder=read_from)
 
 

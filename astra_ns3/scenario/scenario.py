@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from astra_ns3.errors import InputError, refuse
+from astra_ns3.errors import refuse, wrong
 from astra_ns3.network.api import NetworkBackend
 from astra_ns3.network.backends import Ideal
 from astra_ns3.network.instance import TenantBits
@@ -116,9 +116,7 @@ def check_apart(tenants: Sequence[Tenancy]) -> None:
         names.add(tenant.name)
         for npu in tenant.npus:
             if npu in owner:
-                raise InputError(
-                    f"tenants '{owner[npu]}' and '{tenant.name}' both have NPU {npu}, expected one of them"
-                )
+                raise wrong(f"tenants '{owner[npu]}' and '{tenant.name}' both have NPU {npu}, expected one of them")
         owner.update(dict.fromkeys(tenant.npus, tenant.name))
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from astra_ns3.config.compute_slowdown import slowdown_of
 from astra_ns3.config.core.placing import placed
-from astra_ns3.errors import InputError, nearest, refuse
+from astra_ns3.errors import InputError, nearest, refuse, wrong
 from astra_ns3.experiments.changes.files import FILES, file_of
 from astra_ns3.experiments.hooks import HookFile
 from astra_ns3.experiments.request import RunRequest
@@ -149,7 +149,7 @@ def _preset(study: Study, name: str) -> tuple[str, PresetConfig]:
         return name, presets[name]
     if name != USUAL_PRESET:
         allowed = ", ".join(presets) or "none: the file has no presets"
-        raise InputError(f"{study.document.source}: preset '{name}' is not one of {allowed}{nearest(name, presets)}")
+        raise wrong(f"preset '{name}' is not one of {allowed}{nearest(name, presets)}", study.document.source)
     return "", PresetConfig()
 
 
@@ -187,7 +187,7 @@ def _check_count(part: Part, seeds: int, place: str) -> None:
     if count > MOST_POINTS:
         sizes = ", ".join(f"{axis.name} {len(axis.values)}" for axis in part.axes)
         said = f"{sizes}, seed {seeds}" if sizes else f"seed {seeds}"
-        raise InputError(f"{place}: {count:,} points ({said}), expected at most {MOST_POINTS:,}; see 'combine'")
+        raise wrong(f"{count:,} points ({said}), expected at most {MOST_POINTS:,}; see 'combine'", place)
 
 
 def _changes(study: Study, base: Mapping[str, Any], path: tuple[str, ...]) -> list[Change]:
@@ -210,16 +210,16 @@ def _points(study: Study, drafts: list[_Draft]) -> tuple[list[Point], tuple[str,
     sources, addresses = Sources(study.document.source, study.folder), Addresses()
     points: list[Point] = []
     warnings: dict[str, None] = {}
-    wrong: dict[str, None] = {}
+    refused: dict[str, None] = {}
     for draft in drafts:
         try:
             request, said = _request(study, sources, draft)
             points.append(Point(draft.part, draft.labels, draft.seed, request, *addresses.of(request)))
             warnings.update(dict.fromkeys(said))
         except InputError as error:
-            wrong[str(error)] = None
-    if wrong:
-        raise all_of(list(wrong))
+            refused[str(error)] = None
+    if refused:
+        raise all_of(list(refused))
     return points, tuple(warnings)
 
 
@@ -227,7 +227,7 @@ def all_of(messages: list[str]) -> InputError:
     """One error of several, in one line."""
     told = messages[1:_MOST_TOLD]
     more = f" (and {len(messages) - 1} more: {'; '.join(told)})" if told else ""
-    return InputError(messages[0] + (more if len(messages) <= _MOST_TOLD else f"{more[:-1]}; ...)"))
+    return wrong(messages[0] + (more if len(messages) <= _MOST_TOLD else f"{more[:-1]}; ...)"))
 
 
 def _request(study: Study, sources: Sources, draft: _Draft) -> tuple[RunRequest, list[str]]:
@@ -251,7 +251,7 @@ def _request(study: Study, sources: Sources, draft: _Draft) -> tuple[RunRequest,
         request = RunRequest(**values, seed=draft.seed, limits=draft.limits.limits)
         request.check()
     except InputError as error:
-        raise InputError(f"{_blamed(study, str(error), options)}: {error}") from error
+        raise wrong(f"{error}", _blamed(study, str(error), options)) from error
     return request, warnings
 
 

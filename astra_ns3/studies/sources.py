@@ -14,7 +14,7 @@ from astra_ns3.config.core.document import KeyPath
 from astra_ns3.config.core.placing import names_files, placed
 from astra_ns3.config.graph_workload import GraphWorkload
 from astra_ns3.config.network.file import read_network_file
-from astra_ns3.errors import InputError, located, refuse
+from astra_ns3.errors import InputError, located, refuse, wrong
 from astra_ns3.experiments.changes.documents import AnyConfig, document_of, given_of, parsed
 from astra_ns3.studies.changes import Change
 from astra_ns3.system.file import parse_system, read_system
@@ -126,7 +126,7 @@ class Sources:
             from astra_ns3.config.network.packet_network import parse_network
 
             return Source(parse_network(data, source))
-        raise InputError(f"{source}: key '{chosen.key}': found a mapping, expected the path of a workload file")
+        raise wrong(f"key '{chosen.key}': found a mapping, expected the path of a workload file", source)
 
     def _made(self, read: Source, changes: list[Change]) -> Source:
         lines: dict[KeyPath, int]

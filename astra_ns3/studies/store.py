@@ -22,7 +22,7 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
-from astra_ns3.errors import InputError, failing
+from astra_ns3.errors import failing, wrong
 from astra_ns3.studies.journal import Journal
 from astra_ns3.studies.task import PointOutcome
 
@@ -113,9 +113,9 @@ class Store:
                 if error.errno in _WITHOUT_LOCKS:
                     _LOG.warning("%s: files can't be locked here: see that no two studies use this folder", self.folder)
                 elif isinstance(error, BlockingIOError):
-                    raise InputError(f"{self.folder}: another study is played here{_whose(file)}") from error
+                    raise wrong(f"another study is played here{_whose(file)}", self.folder) from error
                 else:
-                    raise InputError(f"{self.folder}: cannot be locked: {error.strerror}") from error
+                    raise wrong(f"cannot be locked: {error.strerror}", self.folder) from error
             mark = uuid.uuid4().hex
             text = json.dumps({"study": mark, "host": socket.gethostname(), "pid": os.getpid()})
             os.ftruncate(file, 0)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import TypeVar
 
-from astra_ns3.errors import InputError, refuse
+from astra_ns3.errors import refuse, wrong
 
 _T = TypeVar("_T")
 _MOST_SHOWN = 4
@@ -41,7 +41,7 @@ class Communicator:
         )
         if sizes is not None and prod(sizes) != len(ranks):
             grid = "x".join(map(str, sizes))
-            raise InputError(f"a communicator of {len(ranks)} NPUs: a grid of {grid} has {prod(sizes)}")
+            raise wrong(f"a communicator of {len(ranks)} NPUs: a grid of {grid} has {prod(sizes)}")
         object.__setattr__(self, "ranks", ranks)
         object.__setattr__(self, "name", name)
         object.__setattr__(self, "sizes", None if sizes is None else tuple(sizes))

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from astra_ns3.collectives.uneven import Parts, are_sent, check_parts, uneven_all_to_all
 from astra_ns3.config.core.algorithm_names import parse_name
 from astra_ns3.config.core.collective_kind import CollectiveKind
-from astra_ns3.errors import InputError, refuse
+from astra_ns3.errors import refuse, wrong
 from astra_ns3.system.chunking import chunk_sizes
 from astra_ns3.system.phases import Phase
 from astra_ns3.system.request import CollectiveRequest
@@ -62,7 +62,7 @@ def uneven_phases(
     )
     check_parts(counts, ranks)
     if request.bytes != most_bytes(counts):
-        raise InputError(
+        raise wrong(
             f"all_to_all of {request.bytes} bytes with counts: expected the {most_bytes(counts)} bytes of the place "
             "that has most, its own share included"
         )

@@ -11,7 +11,7 @@ import numpy as np
 from astra_ns3.config.network.packet_network import NetworkConfig
 from astra_ns3.config.transports.base import TransportKeys
 from astra_ns3.config.transports.tcp import TcpTransport
-from astra_ns3.errors import InputError, refuse
+from astra_ns3.errors import refuse, wrong
 from astra_ns3.transport.network_outline import NetworkShape, SwitchShape
 from astra_ns3.transport.transport import (
     Frames,
@@ -71,7 +71,7 @@ def tcp_parameters(transport: TcpTransport) -> TcpParameters:
     segment_bytes = transport.segment_bytes or transport.mtu_bytes - headers
     if segment_bytes + headers > transport.mtu_bytes:
         # IP would cut each packet in two without a word, and the second fragment costs as much as a packet.
-        raise InputError(
+        raise wrong(
             f"key 'transport.segment': {segment_bytes} bytes and {headers} of headers and options are more than "
             f"the MTU, {transport.mtu_bytes}; the largest segment is {transport.mtu_bytes - headers}"
         )

@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from astra_ns3.config.core.reading import read_text
 from astra_ns3.config.core.rows import Row, rows_of
-from astra_ns3.errors import InputError, nearest, refuse
+from astra_ns3.errors import InputError, nearest, refuse, wrong
 from astra_ns3.units import LARGEST_INTEGER, parse_rate
 
 _DECIMAL = re.compile(r"[0-9]{1,30}(\.[0-9]{0,30})?([eE][-+]?[0-9]{1,3})?", re.ASCII)
@@ -180,7 +180,7 @@ class HpccValues:
     def error(self, key: str, message: str) -> InputError:
         """What is wrong with the value of a key, behind file and line."""
         row = self.rows.get(key)
-        return row.error(f"{key} {message}") if row else InputError(f"{self.source}: {key} {message}")
+        return row.error(f"{key} {message}") if row else wrong(f"{key} {message}", self.source)
 
 
 def looks_like_hpcc(text: str) -> bool:

@@ -10,7 +10,7 @@ from pydantic import JsonValue
 from astra_ns3.config.core.json_reading import each_once, reading_json
 from astra_ns3.config.formats.graphs.raw import GRAPH_KEYS, RawGraph, RawLink, RawNode
 from astra_ns3.config.formats.plain_graph import known_only
-from astra_ns3.errors import InputError, of_type, refuse
+from astra_ns3.errors import of_type, refuse, wrong
 
 _TOP = ("directed", "multigraph", "graph", "nodes", "links", "edges")
 _NO_ATTRIBUTES = ("source", "target", "key")
@@ -38,14 +38,14 @@ def parse_node_link(text: str, source: str) -> RawGraph:
 
 def _node(where: str, node: Mapping[str, JsonValue]) -> RawNode:
     if "id" not in node:
-        raise InputError(f"{where}: key 'id' is missing")
+        raise wrong("key 'id' is missing", where)
     return RawNode(where, _name(node["id"], where), {key: value for key, value in node.items() if key != "id"})
 
 
 def _link(where: str, link: Mapping[str, JsonValue], directed: bool) -> RawLink:
     for key in ("source", "target"):
         if key not in link:
-            raise InputError(f"{where}: key '{key}' is missing")
+            raise wrong(f"key '{key}' is missing", where)
     attributes = {key: value for key, value in link.items() if key not in _NO_ATTRIBUTES}
     return RawLink(where, _name(link["source"], where), _name(link["target"], where), attributes, directed)
 
@@ -57,9 +57,10 @@ def _check_once(links: Sequence[RawLink]) -> None:
         ends = (link.a, link.b) if link.directed else tuple(sorted((link.a, link.b)))
         other = first.setdefault(ends, link)
         if other is not link:
-            raise InputError(
-                f"{link.where}: joins '{link.a}' and '{link.b}', as {other.where.split(': ')[-1]} does, and "
-                "multigraph is false; for parallel links say multigraph: true, else leave one out"
+            raise wrong(
+                f"joins '{link.a}' and '{link.b}', as {other.where.split(': ')[-1]} does, and "
+                "multigraph is false; for parallel links say multigraph: true, else leave one out",
+                link.where,
             )
 
 
@@ -75,7 +76,7 @@ def _name(value: object, where: str) -> str:
     if isinstance(value, list) and value:
         return f"({', '.join(_name(part, where) for part in value)})"
     if isinstance(value, bool) or not isinstance(value, (str, int)):
-        raise InputError(f"{where}: a node is named {value!r}, expected a text or a whole number")
+        raise wrong(f"a node is named {value!r}, expected a text or a whole number", where)
     return str(value)
 
 

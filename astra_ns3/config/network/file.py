@@ -24,7 +24,7 @@ from astra_ns3.config.network.analytical_network import (
 from astra_ns3.config.network.hpcc import PRESET, read_hpcc_config
 from astra_ns3.config.network.packet_network import NetworkConfig
 from astra_ns3.config.topology.file import format_of
-from astra_ns3.errors import InputError, refuse
+from astra_ns3.errors import InputError, refuse, wrong
 
 AnyNetwork = NetworkConfig | AnalyticalNetwork
 _GRAPHS = ("graphml", "hpcc", "htsim", "gml", "infragraph")
@@ -102,9 +102,10 @@ def _joined(document: Document, source: str) -> NetworkFile:
 
 
 def _only_a_graph(source: str) -> InputError:
-    return InputError(
-        f"{source}: is a graph alone; in a network file, 'topology: {{kind: file, path: {source}, switch: ...}}' "
-        "reads it, and the transport stands beside it"
+    return wrong(
+        f"is a graph alone; in a network file, 'topology: {{kind: file, path: {source}, switch: ...}}' "
+        "reads it, and the transport stands beside it",
+        source,
     )
 
 

@@ -21,7 +21,7 @@ from astra_ns3.config.network.file import AnyNetwork
 from astra_ns3.config.network.packet_network import NetworkConfig
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.config.workload import Layer, ParallelGroup, Pass, Workload
-from astra_ns3.errors import InputError, located, nearest, refuse, wrong
+from astra_ns3.errors import located, nearest, refuse, wrong
 from astra_ns3.system.file import parse_system
 from astra_ns3.units import PS_PER_NS, parse_bytes, parse_time_ps
 from astra_ns3.user_code import FORM, user_part
@@ -97,7 +97,7 @@ def _workload(data: Mapping[str, Any], document: Document) -> Workload:
     layers, loop = data["layers"], str(data["loop"])
     if loop not in LOOPS and user_part(loop) is None:
         allowed = f"allowed: {', '.join(LOOPS)}, {FORM}{nearest(loop, LOOPS)}"
-        raise InputError(f"{document.place(('loop',))}: key 'loop': found {shown(loop)}, {allowed}")
+        raise wrong(f"key 'loop': found {shown(loop)}, {allowed}", document.place(("loop",)))
     if not isinstance(layers, (list, tuple)) or not layers:
         raise wrong(f"key 'layers': found {shown(layers)}, expected layers", document.place(("layers",)))
     made = tuple(_layer(layer, ("layers", place), document) for place, layer in enumerate(layers))
@@ -137,14 +137,14 @@ def _collective(value: str) -> CollectiveKind | None:
     if value.upper() == "NONE":
         return None
     if value.upper() not in names:
-        raise InputError(f"found {shown(value)}, allowed: NONE, {', '.join(names)}{nearest(value, names)}")
+        raise wrong(f"found {shown(value)}, allowed: NONE, {', '.join(names)}{nearest(value, names)}")
     return names[value.upper()]
 
 
 def _group(value: str) -> ParallelGroup:
     names = {group.value: group for group in ParallelGroup}
     if value.upper() not in names:
-        raise InputError(f"found {shown(value)}, allowed: {', '.join(names)}{nearest(value, names)}")
+        raise wrong(f"found {shown(value)}, allowed: {', '.join(names)}{nearest(value, names)}")
     return names[value.upper()]
 
 
@@ -161,11 +161,11 @@ def _check_keys(data: Any, model: type[Any], path: KeyPath, document: Document) 
     names = [field.name for field in fields(model)]
     if not isinstance(data, Mapping):
         at = f"key '{_dotted(path)}'"
-        raise InputError(f"{document.place(path)}: {at}: found {shown(data)}, expected keys: {', '.join(names)}")
+        raise wrong(f"{at}: found {shown(data)}, expected keys: {', '.join(names)}", document.place(path))
     for key in data:
         if key not in names:
             where = f"{document.place((*path, key))}: key '{_dotted((*path, key))}'"
-            raise InputError(f"{where}: unknown key; allowed: {', '.join(names)}{nearest(str(key), names)}")
+            raise wrong(f"unknown key; allowed: {', '.join(names)}{nearest(str(key), names)}", where)
 
 
 def _made(model: Callable[..., Made], values: Mapping[str, Any], path: KeyPath, document: Document) -> Made:

@@ -18,7 +18,7 @@ from astra_ns3.config.graph_workload import GraphWorkload
 from astra_ns3.config.network.analytical_network import AnalyticalNetwork, parse_version_1, parse_version_2
 from astra_ns3.config.network.file import NetworkFile
 from astra_ns3.config.system import SystemConfig
-from astra_ns3.errors import InputError, located, nearest, refuse
+from astra_ns3.errors import InputError, located, nearest, refuse, wrong
 from astra_ns3.experiments.changes.documents import AnyConfig, document_of, given_of, parsed
 from astra_ns3.experiments.changes.files import FILES, file_of
 from astra_ns3.workload.files.workload_formats import AnyWorkload
@@ -57,7 +57,7 @@ class RunFiles:
                     _network(self.network, settings) if file == "network" else _set(self._config(file), settings)
                 )
             except InputError as error:
-                raise InputError(f"{place} {error}") from error
+                raise wrong(f"{place} {error}") from error
         return replace(self, **made)
 
     def _config(self, file: str) -> AnyConfig:
@@ -94,7 +94,7 @@ def check_changes(changes: object) -> None:
     """Raise InputError unless ``changes`` is a mapping from names of keys."""
     if not isinstance(changes, Mapping):
         expected = "expected a mapping from keys, as network.topology.npus, to values"
-        raise InputError(f"changes is {shown(changes)}, {expected}")
+        raise wrong(f"changes is {shown(changes)}, {expected}")
     for key in changes:
         refuse(
             not isinstance(key, str) or not all(key.split(".")),
@@ -123,7 +123,7 @@ def _only_file(files: RunFiles, key: str) -> str:
         return having[0]
     if having:
         meant = " or ".join(f"{file}.{key}" for file in having)
-        raise InputError(f"'{key}' is a key of the {' and the '.join(having)}; name the file: {meant}")
+        raise wrong(f"'{key}' is a key of the {' and the '.join(having)}; name the file: {meant}")
     flag = files.flags.get(key.replace("-", "_"))
     refuse(flag is not None, f"'{key}' is no key of a file but an option of its own: {flag}")
     refuse(
@@ -131,7 +131,7 @@ def _only_file(files: RunFiles, key: str) -> str:
         f"'{key}' is a key of a config.txt; set what it becomes, as network.transport.payload=4000",
     )
     told = key if len(key) <= _LONGEST_SHOWN else f"{key[:_LONGEST_SHOWN]}..."
-    raise InputError(f"'{told}' is no key of the workload, the system or the network{_meant(files, key)}")
+    raise wrong(f"'{told}' is no key of the workload, the system or the network{_meant(files, key)}")
 
 
 def _meant(files: RunFiles, key: str) -> str:
@@ -158,7 +158,7 @@ def _dotted(data: Mapping[str, Any], before: str = "") -> Iterator[str]:
 def _set(config: AnyConfig, settings: Iterable[Setting]) -> Any:
     if isinstance(config, (FlowList, GraphWorkload)):
         what = "list of flows" if isinstance(config, FlowList) else "workload of graphs"
-        raise InputError(f"has no keys to change: it is a {what}")
+        raise wrong(f"has no keys to change: it is a {what}")
     with located(_CHANGED):
         data, _ = changed(given_of(config), document_of(config), settings, Path())
     return parsed(config, data, _CHANGED, {})

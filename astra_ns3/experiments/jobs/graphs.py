@@ -8,7 +8,7 @@ from typing import Any
 
 from astra_ns3.collectives.schedule_files import Tell, silent
 from astra_ns3.config.graph_workload import GraphWorkload
-from astra_ns3.errors import InputError, refuse
+from astra_ns3.errors import refuse, wrong
 from astra_ns3.experiments.expected import ExpectedPlay, ExpectedRun, expected_plays
 from astra_ns3.experiments.foreseen import Foreseen
 from astra_ns3.experiments.jobs.job import Ground, Playing, Shape
@@ -138,9 +138,10 @@ class GraphJob:
             return self.workload
         if self.workload.npus == 1:
             return SameOnAll(self.workload, npus)
-        raise InputError(
-            f"{self.source}: has graphs for {self.workload.npus} NPUs, the network has {npus}; expected as many, or "
-            "the trace of one rank, which all NPUs play then"
+        raise wrong(
+            f"has graphs for {self.workload.npus} NPUs, the network has {npus}; expected as many, or "
+            "the trace of one rank, which all NPUs play then",
+            self.source,
         )
 
     def _counted(self, ground: Ground) -> GraphCounts:

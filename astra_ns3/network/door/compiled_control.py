@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 
 from astra_ns3.config.core.reading import read_text
-from astra_ns3.errors import InputError, refuse
+from astra_ns3.errors import refuse, wrong
 from astra_ns3.network.door.library import load
 
 _CONTROL_FACTORY = """
@@ -45,12 +45,12 @@ def _compile(path: Path, name: str, source: str) -> None:
     try:
         cppyy.cppdef(source)
     except SyntaxError as error:
-        wrong = next((line for line in str(error).splitlines() if "error:" in line), str(error).strip())
-        raise InputError(f"{path}: class {name} can't be compiled: {wrong.strip()}") from error
+        reason = next((line for line in str(error).splitlines() if "error:" in line), str(error).strip())
+        raise wrong(f"class {name} can't be compiled: {reason.strip()}", path) from error
     except Exception as error:
         # What it has at namespace scope is made at once, and that may throw.
-        wrong = str(error).strip().splitlines()[-1].strip()
-        raise InputError(f"{path}: class {name} can't be loaded: {wrong}") from error
+        reason = str(error).strip().splitlines()[-1].strip()
+        raise wrong(f"class {name} can't be loaded: {reason}", path) from error
 
 
 @cache

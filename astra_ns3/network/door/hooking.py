@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from functools import cache, lru_cache
 
-from astra_ns3.errors import InputError, refuse
+from astra_ns3.errors import refuse, wrong
 from astra_ns3.network.door.installed import NS3_SERIES, ns3_root
 from astra_ns3.network.door.library import Native, load, load_library
 
@@ -69,7 +69,7 @@ def _fits(signature: str, wanted: str) -> bool:
         cppyy.cppdef(scope.format(f"using {name} = std::function<{signature}>;"))
     except SyntaxError as error:
         example = "such as 'void(uint32_t, uint32_t)'"
-        raise InputError(f"hook: '{signature}' is no C++ function signature, {example}") from error
+        raise wrong(f"hook: '{signature}' is no C++ function signature, {example}") from error
     same = f"std::is_same_v<{signature}, std::remove_pointer_t<{wanted}>>"
     try:
         cppyy.cppdef(scope.format(f"bool fits_{name}() {{ return {same}; }}"))

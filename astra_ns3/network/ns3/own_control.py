@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from astra_ns3.config.transports.roce_control import OwnControl
-from astra_ns3.errors import InputError, refuse
+from astra_ns3.errors import refuse, wrong
 from astra_ns3.network.door.compiled_control import compiled_control_factory
 from astra_ns3.network.door.python_control import control_functions, python_control_factory
 from astra_ns3.network.door.session import Description
@@ -72,13 +72,13 @@ def control_class(path: Path, name: str) -> Made:
 
 def _number(value: object, name: str) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not value >= 0:
-        raise InputError(f"congestion control: sender.{name} is set to {value!r}, expected a number, 0 or more")
+        raise wrong(f"congestion control: sender.{name} is set to {value!r}, expected a number, 0 or more")
     return float(value)
 
 
 def _whole(value: object, name: str, most: int) -> int:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= most:
-        raise InputError(f"congestion control: {name} is {value!r}, expected a number from 0 to {most}")
+        raise wrong(f"congestion control: {name} is {value!r}, expected a number from 0 to {most}")
     return int(value)
 
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from astra_ns3.config.flow_list import FlowList
 from astra_ns3.config.graph_workload import GraphWorkload
 from astra_ns3.config.workload import Workload
-from astra_ns3.errors import InputError, check_known, located, of_type, refuse, required, wrong
+from astra_ns3.errors import check_known, located, of_type, refuse, required, wrong
 from astra_ns3.playing.converting.unrolled import UnrolledLoop
 from astra_ns3.playing.training.making import training_programs
 from astra_ns3.workload.files.astra_sim import format_workload, parse_workload
@@ -174,7 +174,7 @@ def _loop(workload: AnyWorkload, whose: str) -> Workload:
     if not isinstance(workload, Workload):
         what = "a model" if isinstance(workload, ModelWorkload) else "graphs"
         what = "a list of flows" if isinstance(workload, FlowList) else what
-        raise InputError(f"{workload.source}: is {what}, which {whose} text, layers and a loop, can't say")
+        raise wrong(f"is {what}, which {whose} text, layers and a loop, can't say", workload.source)
     return workload
 
 

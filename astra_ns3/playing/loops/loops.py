@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.workload import Workload
-from astra_ns3.errors import InputError, nearest, refuse
+from astra_ns3.errors import nearest, refuse, wrong
 from astra_ns3.playing.loops.own_loops import MOST_OWN_PASSES, own_program
 from astra_ns3.playing.loops.simai_loop import simai_transformer, stages
 from astra_ns3.playing.loops.steps import FORWARD, INPUT_GRADIENT, MOVE, WEIGHT_GRADIENT, Steps
@@ -139,9 +139,9 @@ def loop_of(workload: Workload, passes: int) -> Loop:
     own = user_part(workload.loop)
     loop = PLAYED_LOOPS.get(workload.loop) if own is None else _own_loop(own)
     if loop is None:
-        raise InputError(
-            f"{workload.source}: loop '{workload.loop}' is not one of {', '.join(LOOPS)}, {FORM}"
-            f"{nearest(workload.loop, LOOPS)}"
+        raise wrong(
+            f"loop '{workload.loop}' is not one of {', '.join(LOOPS)}, {FORM}{nearest(workload.loop, LOOPS)}",
+            workload.source,
         )
     refuse(passes < 1, f"the number of passes must be at least 1, got {passes}")
     refuse(

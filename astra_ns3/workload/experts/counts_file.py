@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from astra_ns3.config.core.reading import read_text
-from astra_ns3.errors import InputError, Where, check_known, refuse
+from astra_ns3.errors import Where, check_known, refuse, wrong
 from astra_ns3.workload.experts.shares import Shares
 
 COLUMNS = ("layer", "source", "expert", "tokens")
@@ -40,7 +40,7 @@ class CountsFile:
         found = self._tokens.get(key)
         if found is None or not found.any():
             words = [f"{name} {part}" for name, part in zip(("layer", "source"), key, strict=True) if part >= 0]
-            raise InputError(f"{self._path}: no tokens of {' and '.join(words) or 'any expert'}")
+            raise wrong(f"no tokens of {' and '.join(words) or 'any expert'}", self._path)
         shares: Shares = found / found.sum()
         return shares
 
@@ -65,7 +65,7 @@ class CountsFile:
         missing = [name for name in _NEEDED if name not in names]
         if missing or len(set(names)) < len(names):
             what = f"lacks {', '.join(missing)}" if missing else "names a column twice"
-            raise InputError(f"{self._path}:{number}: the header {what}; columns: {', '.join(COLUMNS)}")
+            raise wrong(f"the header {what}; columns: {', '.join(COLUMNS)}", Where(self._path, number))
         self._has = set(names)
 
     def _add(self, number: int, cells: dict[str, str]) -> None:
@@ -81,7 +81,7 @@ class CountsFile:
         if word.isascii() and word.isdigit() and len(word) <= _MOST_DIGITS and (below is None or int(word) < below):
             return int(word)
         most = "0" if below is None else f"0 to {below - 1}"
-        raise InputError(
-            f"{self._path}:{number}: {what} is '{word[:_LONG]}', expected a whole number from {most}"
-            f"{' on' if below is None else ''}"
+        raise wrong(
+            f"{what} is '{word[:_LONG]}', expected a whole number from {most}{' on' if below is None else ''}",
+            Where(self._path, number),
         )

@@ -21,7 +21,7 @@ from astra_ns3.config.core.collective_kind import TEXT_FORMAT_KINDS, CollectiveK
 from astra_ns3.config.core.reading import read_text
 from astra_ns3.config.core.rows import Row, rows_of
 from astra_ns3.config.workload import LARGEST_COMPUTE_NS, Layer, ParallelGroup, Pass, Workload
-from astra_ns3.errors import InputError, Where, nearest, refuse
+from astra_ns3.errors import InputError, Where, nearest, refuse, wrong
 from astra_ns3.units import LARGEST_INTEGER
 from astra_ns3.workload.files.astra_sim import COLUMNS, POLICY_COLUMN, layer_policy
 from astra_ns3.workload.files.astra_sim_header import check_layer_numbers, header_of, parse_header
@@ -161,7 +161,7 @@ def _unknown_words(source: str, unknown: Mapping[str, Sequence[int]]) -> InputEr
     found = "; ".join(f"{what} (line {_listed(lines)})" for what, lines in unknown.items())
     collectives = f"{', '.join(kind.value for kind in KINDS)} (alone or with _EP or _DP_EP), NONE"
     keys = ", ".join(("model_parallel_NPU_group:", *SIMAI_KEYS, "checkpoints:", "checkpoint_initiates:"))
-    return InputError(f"{source}: unknown words: {found}; expected keys: {keys}; collectives: {collectives}")
+    return wrong(f"unknown words: {found}; expected keys: {keys}; collectives: {collectives}", source)
 
 
 def _listed(lines: Sequence[int]) -> str:

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from astra_ns3.config.core.reading import read_text
 from astra_ns3.config.core.rows import Row, rows_of
-from astra_ns3.errors import InputError, nearest, refuse
+from astra_ns3.errors import nearest, refuse, wrong
 from astra_ns3.units import LARGEST_INTEGER, parse_bytes
 
 _WHOLE = 100.0
@@ -83,7 +83,7 @@ def flow_sizes(word: str) -> FlowSizes:
         return one_size(size_bytes)
     if os.path.exists(word):  # noqa: PTH110
         return read_sizes(word)
-    raise InputError(
+    raise wrong(
         f"sizes '{word}' is neither a size, such as 100KB, nor a file, nor one of {', '.join(DISTRIBUTIONS)}"
         f"{nearest(word, DISTRIBUTIONS)}"
     )

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from math import prod
 from typing import NamedTuple
 
-from astra_ns3.errors import InputError, in_range
+from astra_ns3.errors import in_range, wrong
 
 
 class SplitDimensions(NamedTuple):
@@ -46,7 +46,7 @@ def split_dimensions(dimensions: Sequence[int], model_parallel_npus: int) -> Spl
         inside += 1
     if left > 1:
         shape = "x".join(str(size) for size in dimensions)
-        raise InputError(
+        raise wrong(
             f"model_parallel_NPU_group is {model_parallel_npus}, which does not fit dimensions of {shape} = "
             f"{prod(dimensions)} NPUs: expected a product of the lowest ones, or of those and a factor of the next"
         )

@@ -13,7 +13,7 @@ from itertools import pairwise
 from math import prod
 
 from astra_ns3.config.training_plan import Degrees, Group
-from astra_ns3.errors import InputError, refuse
+from astra_ns3.errors import refuse, wrong
 
 
 @dataclass(frozen=True)
@@ -119,9 +119,10 @@ class TrainingGrid:
         for name, stride in self._ends():
             if lower < stride < upper and (stride % lower or upper % stride):
                 between = f"{lower} doesn't divide {stride}" if stride % lower else f"{stride} doesn't divide {upper}"
-                raise InputError(
-                    f"{self._source}: groups of {name} = {stride} NPUs don't fit dimensions of {self._shape}: {between}"
-                    f"{self._what_fits(prod(dimensions))}"
+                raise wrong(
+                    f"groups of {name} = {stride} NPUs don't fit dimensions of {self._shape}: {between}"
+                    f"{self._what_fits(prod(dimensions))}",
+                    self._source,
                 )
         return _Dimension(lower, upper, tuple(sorted(begins)))
 

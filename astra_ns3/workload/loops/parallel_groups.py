@@ -17,7 +17,7 @@ from itertools import pairwise
 from math import prod
 
 from astra_ns3.config.workload import ParallelGroup, Workload
-from astra_ns3.errors import InputError, refuse
+from astra_ns3.errors import refuse, wrong
 from astra_ns3.workload.loops.micro_batches import MicroBatches, find_micro_batches
 
 TENSOR, DATA = ParallelGroup.TENSOR, ParallelGroup.DATA
@@ -106,9 +106,10 @@ def _pieces(
     for before, after in pairwise(cuts):
         if after % before:
             shape = "x".join(map(str, dimensions))
-            raise InputError(
-                f"{workload.source}: groups of {', '.join(map(str, ends))} NPUs (model_parallel_NPU_group; times ep; "
-                f"a stage) don't fit dimensions of {shape}: {before} doesn't divide {after}"
+            raise wrong(
+                f"groups of {', '.join(map(str, ends))} NPUs (model_parallel_NPU_group; times ep; "
+                f"a stage) don't fit dimensions of {shape}: {before} doesn't divide {after}",
+                workload.source,
             )
     return list(pairwise(cuts))
 

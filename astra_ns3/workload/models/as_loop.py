@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.training_plan import Block, Exchange, Group, Item, Operation, TrainingPlan
 from astra_ns3.config.workload import Layer, Pass, Workload
-from astra_ns3.errors import InputError, refuse
+from astra_ns3.errors import InputError, refuse, wrong
 from astra_ns3.units import PS_PER_NS
 from astra_ns3.workload.computing.clock import Clock
 from astra_ns3.workload.models.workload import ModelWorkload
@@ -125,4 +125,4 @@ def _segments(items: tuple[Item, ...], block: Block, plan: TrainingPlan, clock: 
 
 
 def _unsaid(plan: TrainingPlan, block: Block, what: str) -> InputError:
-    return InputError(f"{plan.source}: {block.name}: ASTRA-sim's text can't say {what}; {_INSTEAD}")
+    return wrong(f"{block.name}: ASTRA-sim's text can't say {what}; {_INSTEAD}", plan.source)

@@ -14,7 +14,7 @@ from astra_ns3.config.core.changing import Setting
 from astra_ns3.config.core.changing import changed as made
 from astra_ns3.config.core.document import Document
 from astra_ns3.config.model.file import parse_model_file
-from astra_ns3.errors import InputError, located
+from astra_ns3.errors import InputError, located, wrong
 from astra_ns3.whole_file import whole_file
 from astra_ns3.workload.models.keys_without_effect import without_effect_on_any
 from astra_ns3.workload.models.workload import ModelWorkload
@@ -34,7 +34,7 @@ def changed(workload: ModelWorkload, values: Mapping[str, JsonValue]) -> ModelWo
     try:
         return ModelWorkload(parse_model_file(Document(_CHANGED, data), SCHEDULES), workload.source)
     except InputError as error:
-        raise InputError(f"{workload.source} {error}") from error
+        raise wrong(f"{workload.source} {error}") from error
 
 
 def model_yaml(workload: ModelWorkload) -> str:

@@ -12,7 +12,7 @@ from astra_ns3.config.core.scales import check_scales
 from astra_ns3.config.core.yaml_document import parse_yaml
 from astra_ns3.config.model.file import ModelFile, read_model_file
 from astra_ns3.config.training_plan import Elements, Sharding, TrainingPlan
-from astra_ns3.errors import InputError, refuse
+from astra_ns3.errors import InputError, refuse, wrong
 from astra_ns3.workload.computing.clock import Clock, named
 from astra_ns3.workload.computing.clocks import clock_of, guesses
 from astra_ns3.workload.models.cutting import boundary_bytes, cut, uneven_rest
@@ -92,7 +92,7 @@ class ModelWorkload:
             path = ("parallel", "virtual_stages" if plan.schedule in SCHEDULES else "schedule")
             if plan.schedule == "interleaved" and plan.virtual_stages > 1:
                 path = ("training", "micro_batches" if self.file.training.global_batch is None else "global_batch")
-            raise InputError(f"{_place(self.source, path)}: key '{'.'.join(path)}': {error}") from error
+            raise wrong(f"key '{'.'.join(path)}': {error}", _place(self.source, path)) from error
 
     def clock(self) -> Clock:
         """How long operations take; raises InputError if the file names a device or table that can't tell."""

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from enum import Enum
 from typing import NamedTuple
 
-from astra_ns3.errors import InputError, nearest, refuse
+from astra_ns3.errors import InputError, nearest, refuse, wrong
 
 
 class WorkKind(str, Enum):
@@ -122,8 +122,8 @@ def order_of(schedule: str, at: Position, source: str = "") -> tuple[Work, ...]:
     where = f"{source}: " if source else ""
     if schedule not in SCHEDULES:
         known = ", ".join(SCHEDULES)
-        raise InputError(f"{where}schedule '{schedule}' is not one of {known}{nearest(schedule, SCHEDULES)}")
+        raise wrong(f"{where}schedule '{schedule}' is not one of {known}{nearest(schedule, SCHEDULES)}")
     try:
         return tuple(SCHEDULES[schedule](at))
     except InputError as error:
-        raise InputError(f"{where}{error}") from error
+        raise wrong(f"{where}{error}") from error

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from astra_ns3.config.formats.graphs.raw import GRAPH_KEYS, RawGraph, RawLink, RawNode
-from astra_ns3.errors import InputError, refuse
+from astra_ns3.errors import InputError, Where, refuse, wrong
 
 MOST_DEPTH = 50
 _TOKENS = re.compile(
@@ -141,4 +141,4 @@ class _Reader:
                 yield _Token(kind, match[0], line)
 
     def _error(self, line: int, message: str) -> InputError:
-        return InputError(f"{self._source}:{line}: {message}")
+        return wrong(f"{message}", Where(self._source, line))

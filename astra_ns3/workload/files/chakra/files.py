@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from astra_ns3.errors import InputError, failing, refuse
+from astra_ns3.errors import failing, refuse, wrong
 
 _RANK_FILE = re.compile(r"(?P<prefix>.*)\.(?P<rank>0|[1-9][0-9]{0,8})\.(?P<suffix>et|json)", re.DOTALL)
 SUFFIXES = ("et", "json")
@@ -70,7 +70,7 @@ def _of_folder(folder: Path) -> tuple[str, ...]:
     refuse(not binary, "is a folder without files named PREFIX.<rank>.et, as Chakra's traces are", folder)
     if len(binary) > 1:
         prefixes = sorted(str(folder / prefix) for prefix, _ in binary)
-        raise InputError(f"{folder}: has traces of {len(prefixes)} workloads; name one: {', '.join(prefixes[:5])}")
+        raise wrong(f"has traces of {len(prefixes)} workloads; name one: {', '.join(prefixes[:5])}", folder)
     ((prefix, _), files) = next(iter(binary.items()))
     return _in_order(folder / prefix, files)
 
@@ -105,7 +105,7 @@ def _in_order(prefix: Path, files: dict[int, str]) -> tuple[str, ...]:
     if ranks != list(range(len(ranks))):
         missing = next(rank for rank in range(len(ranks)) if rank not in files)
         suffix = files[ranks[0]].rsplit(".", 1)[1]
-        raise InputError(
+        raise wrong(
             f"{prefix}.{missing}.{suffix}: no such file, but there is one of rank {ranks[-1]}; ranks count from 0"
         )
     return tuple(files[rank] for rank in ranks)

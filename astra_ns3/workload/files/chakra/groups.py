@@ -9,7 +9,7 @@ from typing import Any
 
 from astra_ns3.config.core.json_reading import each_once, reading_json
 from astra_ns3.config.core.reading import read_text
-from astra_ns3.errors import InputError, of_type
+from astra_ns3.errors import of_type, wrong
 from astra_ns3.workload.files.chakra.names import plain_name
 
 Groups = Mapping[str, tuple[int, ...]]
@@ -31,11 +31,11 @@ def read_groups(path: str | os.PathLike[str]) -> Groups:
 
 def _members(name: str, members: Any, source: str) -> tuple[int, ...]:
     if not isinstance(members, list) or not members:
-        raise InputError(f"{source}: communicator '{name}' is {str(members)[:40]}, expected a list of NPUs")
+        raise wrong(f"communicator '{name}' is {str(members)[:40]}, expected a list of NPUs", source)
     for member in members:
         if isinstance(member, bool) or not isinstance(member, int) or member < 0:
-            raise InputError(f"{source}: communicator '{name}' has member {member!r}, expected a number of an NPU")
+            raise wrong(f"communicator '{name}' has member {member!r}, expected a number of an NPU", source)
     if len(set(members)) < len(members):
         twice = next(member for member in members if members.count(member) > 1)
-        raise InputError(f"{source}: communicator '{name}' has NPU {twice} twice")
+        raise wrong(f"communicator '{name}' has NPU {twice} twice", source)
     return tuple(members)

@@ -7,7 +7,7 @@ import csv
 from astra_ns3.config.core.model import shown
 from astra_ns3.config.core.reading import read_text
 from astra_ns3.config.model.dlrm import DlrmShape
-from astra_ns3.errors import InputError, refuse
+from astra_ns3.errors import refuse, wrong
 
 _COLUMNS = ["table", "npu"]
 
@@ -22,15 +22,13 @@ def tables_of_npus(shape: DlrmShape, npus: int) -> tuple[int, ...]:
             found = (
                 "stands twice" if table in seen else f"isn't one of the {shape.tables} tables, 0 to {shape.tables - 1}"
             )
-            raise InputError(f"{place}: table {table} {found}")
+            raise wrong(f"table {table} {found}", place)
         refuse(npu >= npus, f"npu is {npu}, expected one of the {npus} NPUs, 0 to {npus - 1}", place)
         seen.add(table)
         counts[npu] += 1
     if len(seen) < shape.tables:
         missing = next(table for table in range(shape.tables) if table not in seen)
-        raise InputError(
-            f"{shape.tables_of_npus}: table {missing} is missing; expected a row for each of {shape.tables}"
-        )
+        raise wrong(f"table {missing} is missing; expected a row for each of {shape.tables}", shape.tables_of_npus)
     return tuple(counts)
 
 
