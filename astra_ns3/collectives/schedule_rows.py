@@ -72,7 +72,7 @@ def table_schedule(table: Table) -> tuple[Schedule, CollectiveKind]:
 def _check_names(table: Table) -> None:
     for found, allowed, what in ((table.keys, _KEYS, "key"), (table.columns, _ALL_COLUMNS, "column")):
         for name in found:
-            check_known(f"{what}", name, allowed, table.source)
+            check_known(what, name, allowed, table.source)
     for found, needed, what in ((table.keys, REQUIRED_KEYS, "key"), (table.columns, _REQUIRED, "column")):
         missing = [name for name in needed if name not in found]
         if missing:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-from astra_ns3.errors import check_known
+from astra_ns3.errors import one_of
 
 
 @dataclass(frozen=True)
@@ -177,5 +177,4 @@ PRESETS: Mapping[str, Compatibility] = MappingProxyType(
 
 def preset(name: str) -> Compatibility:
     """The options of a preset; raises InputError for an unknown name."""
-    check_known("compat", name, PRESETS)
-    return PRESETS[name]
+    return one_of("compat", name, PRESETS)

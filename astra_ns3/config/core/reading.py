@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from astra_ns3.errors import Where, refuse, wrong
@@ -11,22 +13,27 @@ LARGEST_FILE_BYTES = 64 * 1024 * 1024
 """A configuration file is small; this keeps a wrong path (a trace, a device) from filling the memory."""
 
 
+@contextmanager
+def reading_file(path: str) -> Iterator[None]:
+    """Raise InputError if the file is missing, no regular file, or can't be read inside."""
+    try:
+        if Path(path).exists() and not Path(path).is_file():
+            raise wrong(f"is {'a folder, ' if Path(path).is_dir() else ''}not a file", path)
+        yield
+    except FileNotFoundError as error:
+        raise wrong("no such file", path) from error
+    except (OSError, ValueError) as error:
+        raise wrong(f"cannot be read: {getattr(error, 'strerror', None) or error}", path) from error
+
+
 def read_text(path: str | os.PathLike[str]) -> str:
     """The text of a UTF-8 file (a byte order mark is dropped).
 
     Raises InputError naming the file if it is missing, unreadable, no regular file, too large, not text or empty.
     """
     name = os.fspath(path)
-    try:
-        if Path(name).exists() and not Path(name).is_file():
-            raise wrong(f"is {'a folder, ' if Path(name).is_dir() else ''}not a file", name)
-        with Path(name).open("rb") as file:
-            content = file.read(LARGEST_FILE_BYTES + 1)
-    except FileNotFoundError as error:
-        raise wrong("no such file", name) from error
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise wrong(f"cannot be read: {reason}", name) from error
+    with reading_file(name), Path(name).open("rb") as file:
+        content = file.read(LARGEST_FILE_BYTES + 1)
     refuse(
         len(content) > LARGEST_FILE_BYTES,
         f"is larger than {LARGEST_FILE_BYTES} bytes, so it is no configuration file",

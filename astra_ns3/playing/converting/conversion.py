@@ -10,7 +10,7 @@ from typing import NamedTuple
 from astra_ns3.config.flow_list import FlowList
 from astra_ns3.config.graph_workload import GraphWorkload
 from astra_ns3.config.workload import Workload
-from astra_ns3.errors import check_known, located, of_type, refuse, required, wrong
+from astra_ns3.errors import located, of_type, one_of, refuse, required, wrong
 from astra_ns3.playing.converting.unrolled import UnrolledLoop
 from astra_ns3.playing.training.making import training_programs
 from astra_ns3.workload.files.astra_sim import format_workload, parse_workload
@@ -50,8 +50,7 @@ _Write = Callable[[AnyWorkload, str, Unrolling], Converted]
 
 def convert(workload: AnyWorkload, target: str, output: str | os.PathLike[str], unrolling: Unrolling) -> Converted:
     """Write ``workload`` to ``output`` in the format ``target``, one of :data:`TARGETS`; raises InputError."""
-    check_known("format", target, TARGETS)
-    converted = TARGETS[target](workload, os.fspath(output), unrolling)
+    converted = one_of("format", target, TARGETS)(workload, os.fspath(output), unrolling)
     if not isinstance(workload, ModelWorkload) or target == "model":
         return converted
     return converted._replace(warnings=(*converted.warnings, *losses_left_out(workload)))

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from astra_ns3.config.core.reading import reading_file
 from astra_ns3.config.flow_list import MOST_FLOWS, FlowGates, FlowList, Places
 from astra_ns3.errors import Where, wrong
 from astra_ns3.units import LARGEST_INTEGER, PS_PER_SECOND
@@ -113,21 +114,16 @@ def lines_of(path: str) -> Iterator[tuple[int, str]]:
     Raises InputError naming the file.
     """
     number = 0
-    try:
-        if Path(path).exists() and not Path(path).is_file():
-            raise wrong(f"is {'a folder, ' if Path(path).is_dir() else ''}not a file", path)
-        with Path(path).open(encoding="utf-8-sig", newline=None) as file:
-            for number, line in enumerate(file, 1):
-                if "\0" in line:
-                    raise wrong("is not text (a zero byte)", Where(path, number))
-                if line.strip() and not line.lstrip().startswith("#"):
-                    yield number, line
-    except FileNotFoundError as error:
-        raise wrong("no such file", path) from error
-    except UnicodeDecodeError as error:
-        raise wrong("is not UTF-8 text", Where(path, number + 1)) from error
-    except (OSError, ValueError) as error:
-        raise wrong(f"cannot be read: {getattr(error, 'strerror', None) or error}", path) from error
+    with reading_file(path):
+        try:
+            with Path(path).open(encoding="utf-8-sig", newline=None) as file:
+                for number, line in enumerate(file, 1):
+                    if "\0" in line:
+                        raise wrong("is not text (a zero byte)", Where(path, number))
+                    if line.strip() and not line.lstrip().startswith("#"):
+                        yield number, line
+        except UnicodeDecodeError as error:
+            raise wrong("is not UTF-8 text", Where(path, number + 1)) from error
 
 
 def whole_number(word: str, what: str) -> int:
