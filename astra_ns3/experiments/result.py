@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, overload
 
-from astra_ns3.errors import failing, refuse, wrong
+from astra_ns3.errors import failing, wrong
 from astra_ns3.experiments.astra_sim_tables import BACKEND_END_TO_END, DETAILED, END_TO_END, UTILIZATION_SUFFIX
 from astra_ns3.experiments.flow_tables import FLOW_COMPLETION, GOODPUT
 from astra_ns3.experiments.foreseen import EXPERTS, MEMORY
@@ -82,7 +82,8 @@ def saved(path: Path, expected: str) -> tuple[dict[str, Any], Files]:
     """Return run.json and the files of what is saved in a folder; raises InputError if that isn't of a format."""
     read_from = whole_run(path)  # what a kill in the middle of --overwrite left is read all the same
     file = read_from / RUN_FILE
-    refuse(not file.is_file(), f"is not the folder of a run: it has no {RUN_FILE}", path)
+    if not file.is_file():
+        raise wrong(f"is not the folder of a run: it has no {RUN_FILE}{_runs_below(path)}", path)
     with failing((OSError, ValueError), "cannot be read", file):
         metadata = json.loads(file.read_text(encoding="utf-8"))
     if not isinstance(metadata, dict) or metadata.get("format") != expected:
@@ -91,6 +92,14 @@ def saved(path: Path, expected: str) -> tuple[dict[str, Any], Files]:
         found = metadata.get("format_version")
         raise wrong(f"format_version is {found!r}, this program reads {FORMAT_VERSION}", file)
     return metadata, Files(folder=read_from)
+
+
+def _runs_below(path: Path) -> str:
+    """Return which runs lie in a folder that is none itself, and what to do; nothing if there are none."""
+    names = sorted(file.parent.name for file in path.glob(f"*/{RUN_FILE}"))
+    if not names:
+        return ""
+    return f"; runs lie in it: name one, as {path / names[0]} (astra-ns3 runs {path} lists all {len(names)})"
 
 
 def _other_format(path: Path, file: Path, metadata: object, expected: str) -> str:
@@ -256,7 +265,7 @@ class Result:
 
     def frame(self, table: RecordedTable | str) -> pd.DataFrame:
         """A recorded table, or that of a CSV file; raises InputError if there is none."""
-        return self._frame(table) if isinstance(table, str) else self._parquet(table.file)
+        return self._frame(table) if isinstance(table, str) else self._parquet(table)
 
     def _having(self, name: str) -> Files:
         """The files in which ``name`` is: the tenant's own, or the network's, if their times are the tenant's."""
@@ -285,9 +294,14 @@ class Result:
             self._frames[name] = frame.drop(columns=unnamed).rename(columns=dict(rename or {}))
         return self._frames[name]
 
-    def _parquet(self, name: str) -> pd.DataFrame:
+    def _parquet(self, table: RecordedTable) -> pd.DataFrame:
+        name = table.file
         if name not in self._frames:
-            self._frames[name] = Recorded(self._having(name).path(name)).frame()
+            files = self._having(name)
+            if not files.has(name):
+                where = self._folder or f"run '{self._metadata['run_name']}'"
+                raise wrong(f"there is no {name}; was it recorded? expected {table.asked}", where)
+            self._frames[name] = Recorded(files.path(name)).frame()
         return self._frames[name]
 
 
