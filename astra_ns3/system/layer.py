@@ -15,7 +15,7 @@ from typing import Protocol
 
 from astra_ns3.config.core.compatibility import OURS, Compatibility
 from astra_ns3.config.system import SystemConfig
-from astra_ns3.errors import InputError
+from astra_ns3.errors import refuse
 from astra_ns3.network.api import NetworkBackend
 from astra_ns3.network.collective_records import CollectiveRecords
 from astra_ns3.network.records import LayerDetail
@@ -399,5 +399,7 @@ class SystemLayer:
 
 def _check(network: NetworkBackend, dimensions: Sequence[int]) -> None:
     """Raise InputError for what can't be run at all."""
-    if prod(dimensions) != network.npus:
-        raise InputError(f"dimensions {tuple(dimensions)} make {prod(dimensions)} NPUs, the network has {network.npus}")
+    refuse(
+        prod(dimensions) != network.npus,
+        f"dimensions {tuple(dimensions)} make {prod(dimensions)} NPUs, the network has {network.npus}",
+    )

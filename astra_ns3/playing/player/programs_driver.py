@@ -8,7 +8,7 @@ from functools import partial
 from astra_ns3.config.compute_slowdown import ComputeSlowdown
 from astra_ns3.config.core.compatibility import OURS, Compatibility
 from astra_ns3.config.system import SystemConfig
-from astra_ns3.errors import InputError, SimulationStalled
+from astra_ns3.errors import SimulationStalled, of_npus
 from astra_ns3.network.api import NetworkBackend
 from astra_ns3.network.recorded import TableSink
 from astra_ns3.network.records import LayerTimes, RoleTimes
@@ -241,8 +241,7 @@ class ProgramsDriver(SystemDriver):
 
 def _observed(roles: Sequence[Role], role_of: Sequence[Role], report_npu: int) -> list[int]:
     """The NPU that stands for each role: the one reported, or the first that has it. Raises InputError."""
-    if not 0 <= report_npu < len(role_of):
-        raise InputError(f"report-npu is {report_npu}, expected one of {len(role_of)} NPUs, 0 to {len(role_of) - 1}")
+    of_npus("report-npu", report_npu, len(role_of))
     return [report_npu if role_of[report_npu] is role else role.ranks[0] for role in roles]
 
 
