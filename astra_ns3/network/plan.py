@@ -15,11 +15,12 @@ from astra_ns3.config.network.analytical_network import AnalyticalNetwork
 from astra_ns3.config.network.file import AnyNetwork
 from astra_ns3.config.network.packet_network import NetworkConfig, Observe
 from astra_ns3.config.topology.switch import SwitchConfig
-from astra_ns3.errors import InputError
+from astra_ns3.errors import refuse
 from astra_ns3.network.api import EndpointModel
 from astra_ns3.network.grid import NpuGrid, npu_grid
 from astra_ns3.network.outline import network_shape, port_shape, transport_shapes, transport_switches
 from astra_ns3.topology.changes import Change, Epoch, epochs
+from astra_ns3.topology.equal_ways import ways_differ
 from astra_ns3.topology.graph import Graph, Link
 from astra_ns3.topology.paths import longest_path, slowest_path
 from astra_ns3.topology.registry import build_graph
@@ -85,6 +86,11 @@ class NetworkPlan:
         return epochs(self.graph, self.changes, weighted=self.config.topology.routing.weighted)
 
     @cached_property
+    def ways_differ(self) -> bool:
+        """Whether equal ways between two hosts may have unlike lines; True where that isn't known."""
+        return ways_differ(self.graph, self.tables, self.changes)
+
+    @cached_property
     def grid(self) -> NpuGrid:
         """What the analytical backends play instead; raises InputError for a topology that has no such grid."""
         return npu_grid(self.config, self.graph, self.longest)
@@ -131,8 +137,7 @@ def plan_network(config: AnyNetwork, endpoint: EndpointModel | None = None, chan
     Raises InputError if the topology, a number or a change is impossible.
     """
     if isinstance(config, AnalyticalNetwork):
-        if changes:
-            raise InputError("an analytical network doesn't change: expected no changes, or a network of packets")
+        refuse(bool(changes), "an analytical network doesn't change: expected no changes, or a network of packets")
         return AnalyticalPlan(config, endpoint or EndpointModel())
     graph = build_graph(config.topology)
     weighted = config.topology.routing.weighted

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, TypeVar, get_args, get_origin
 
 from annotated_types import Ge, Gt, Le
 from pydantic import (
@@ -26,7 +26,7 @@ from pydantic_core import CoreSchema, ErrorDetails, PydanticCustomError, core_sc
 
 from astra_ns3.config.core.document import Document
 from astra_ns3.config.core.mistakes import UNKNOWN_KEYS, document_path, every_error
-from astra_ns3.errors import InputError, nearest
+from astra_ns3.errors import InputError, nearest, wrong
 from astra_ns3.units import exact_time, parse_bytes, parse_rate, parse_time_ps
 
 _LONGEST_SHOWN = 60
@@ -60,11 +60,21 @@ class ConfigModel(BaseModel):
             words = f"unknown key{others}; allowed: {', '.join(allowed)}{_nearest_of(unknown, allowed)}"
             context = {"key": unknown[0], "message": words, UNKNOWN_KEYS: unknown}
             raise PydanticCustomError("key", "{message}", context)
+        for key, field in zip(allowed, cls.model_fields.values(), strict=True):
+            value = prepared.get(key)
+            if isinstance(value, bool) and _takes(field.annotation, float) and not _takes(field.annotation, bool):
+                raise key_error(key, f"found {shown(value)}, expected a number")
         return prepared
 
     def document(self) -> dict[str, Any]:
         """Plain data with the keys and units of a file; reading it back gives an equal model."""
         return self.model_dump(mode="json", by_alias=True)
+
+
+def _takes(annotation: object, kind: type) -> bool:
+    """Return whether a field's type is ``kind``, or has it among others; a list has not."""
+    parts = () if get_origin(annotation) is tuple else get_args(annotation)
+    return annotation is kind or any(_takes(part, kind) for part in parts)
 
 
 def _listed(keys: Sequence[str]) -> str:
@@ -115,7 +125,7 @@ def validated(model: type[Model], document: Document, context: Mapping[str, obje
     others = [text.removeprefix(f"{document.source}:").strip() for _, text in problems[1:]]
     told = "; ".join(other.split("; allowed")[0] for other in others[:_MOST_TOLD])
     left = "; ..." if others[_MOST_TOLD:] else ""
-    raise InputError(f"{problems[0][1]} (and {len(others)} more: {told}{left})" if others else problems[0][1])
+    raise wrong(f"{problems[0][1]} (and {len(others)} more: {told}{left})" if others else problems[0][1])
 
 
 def _problem(details: ErrorDetails, document: Document) -> tuple[int, str]:
