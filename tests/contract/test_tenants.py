@@ -18,8 +18,8 @@ from astra_ns3.workload.files.workload_formats import AnyWorkload, read_workload
 INPUTS = Path(__file__).resolve().parents[2] / "inputs" / "workload"
 OWN = 8
 NETWORKS = [("ns3", "tcp"), ("ns3", "roce"), ("analytical", "tcp"), ("analytical-queues", "tcp")]
-OTHERS = (15, 13, 14, 12, 8, 9, 11, 10)
-"""NPUs of the second tenant, in the order of its ranks."""
+NPUS = {"one": range(OWN), "other": range(OWN, 2 * OWN)}
+"""NPUs of each tenant, in the order of their ranks and of the hosts: rows of one moment stand in that of the hosts."""
 OF_THE_NETWORK = {"switch.csv"}
 RECORDS = {
     "loop": ("flows", "accounts", "layers", "timeline"),
@@ -83,8 +83,8 @@ def test_two_tenants_without_shared_links_play_as_each_does_alone(
     result = astra_ns3.run_scenario(
         network=_network(transport, 2 * OWN, backend),
         tenants=[
-            Tenant("one", range(OWN), workload, small_system(), seed=1),
-            Tenant("other", OTHERS, _other(), small_system(), passes=3, start_ps=3_000_017, seed=1),
+            Tenant("one", NPUS["one"], workload, small_system(), seed=1),
+            Tenant("other", NPUS["other"], _other(), small_system(), passes=3, start_ps=3_000_017, seed=1),
         ],
         output=tmp_path / "together",
         **options,
