@@ -14,6 +14,7 @@ from astra_ns3.cli.help import Command
 from astra_ns3.cli.output import print_failure, print_json, show, tell
 from astra_ns3.cli.signals import run_is_over
 from astra_ns3.cli.study_progress import StudyLine
+from astra_ns3.config.core.plain import JsonObject
 from astra_ns3.errors import InputError, PointsFailed
 from astra_ns3.studies.checking import forecasts
 from astra_ns3.studies.expansion import Expansion, expand
@@ -92,7 +93,7 @@ def study_command(
         show(study_text(result))
     failures = result.failures
     if failures:
-        names = "; ".join(f"{name}: {(outcome.error or {}).get('message')}" for name, outcome in failures[:3])
+        names = "; ".join(f"{name}: {outcome.message}" for name, outcome in failures[:3])
         more = f"; and {len(failures) - 3} more" if len(failures) > 3 else ""
         said = f"{len(failures)} of {len(result.outcomes)} runs failed: {names}{more}"
         print_failure(said, PointsFailed.__name__, PointsFailed.exit_status, as_json, _document(result))
@@ -118,7 +119,7 @@ def security_of(scheduler: str | None, ca_file: str | None, certificate: str | N
     return tls_files(*given.values())
 
 
-def _document(result: StudyResult) -> dict[str, Any]:
+def _document(result: StudyResult) -> JsonObject:
     """The whole table, as plain data."""
     expansion = result.expansion
     return {

@@ -187,7 +187,7 @@ class Options:
         ),
         group=INPUTS,
     )
-    changes: Mapping[str, object] | None = option(
+    changes: Mapping[str, Any] | None = option(
         None,
         'other values of keys of the files, as {"network.topology.link.rate": "400Gbps"}; the file\'s name in front '
         "may be left out if no other file has such a key.",

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
+from astra_ns3.network.run_document import SeedsDocument
 from astra_ns3.report.alignment import aligned, clock
 from astra_ns3.units import format_time
 
 
-def seeds_text(document: Mapping[str, Any], folder: Path | None) -> str:
+def seeds_text(document: SeedsDocument, folder: Path | None) -> str:
     """The table, for people."""
     first, last = document["seed"], document["seed"] + document["seeds"] - 1
     rows = [("run", str(document["run_name"]))]
@@ -49,5 +49,5 @@ def _spread_text(spread: Mapping[str, int | None] | None) -> str:
     return f"{mean} +- {deviation}  (from {least} to {most})"
 
 
-def _why(run: Mapping[str, Any]) -> str:
+def _why(run: SeedsDocument) -> str:
     return f"{run['stopped']['kind']}: {run['stopped']['message']}"

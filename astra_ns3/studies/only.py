@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from astra_ns3.config.core.plain import Json, JsonObject
 from astra_ns3.errors import InputError, nearest
 from astra_ns3.studies.keys import as_text
 
-Coordinates = Mapping[str, Any]
+Coordinates = Mapping[str, Json]
 """Of a point: its part, the label of each axis, its seed."""
 
 
@@ -17,7 +18,7 @@ def chosen_by(only: Iterable[str], points: Sequence[Coordinates], keys: Mapping[
 
     ``keys``: the column of an axis by its key. Raises InputError for an axis or a value that no point has.
     """
-    known: dict[str, dict[str, Any]] = {}
+    known: dict[str, JsonObject] = {}
     for point in points:
         for axis, value in point.items():
             known.setdefault(axis, {})[as_text(value)] = value
@@ -39,7 +40,7 @@ def _split(word: str, names: Iterable[str]) -> tuple[str, str, str]:
     return word.partition("=") if meant is None else (meant, "=", word[len(meant) + 1 :])
 
 
-def _value(word: str, axis: str, text: str, values: Mapping[str, Any]) -> Any:
+def _value(word: str, axis: str, text: str, values: Mapping[str, Json]) -> Json:
     if text in values:
         return values[text]
     for value in values.values():

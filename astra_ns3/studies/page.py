@@ -78,10 +78,7 @@ def _failures(result: StudyResult) -> Markup:
     failures = result.failures
     if not failures:
         return Markup("")
-    lines = [
-        tag("li", tag("b", name), f": {(outcome.error or {}).get('message', 'not complete')}")
-        for name, outcome in failures
-    ]
+    lines = [tag("li", tag("b", name), f": {outcome.message or 'not complete'}") for name, outcome in failures]
     return tag("div", tag("b", f"{counted(len(failures), 'run', 'runs')} failed"), tag("ul", *lines), class_="warnings")
 
 

@@ -7,11 +7,11 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from astra_ns3.config.core.changing import changed
 from astra_ns3.config.core.document import KeyPath
 from astra_ns3.config.core.placing import names_files, placed
+from astra_ns3.config.core.plain import Json
 from astra_ns3.config.graph_workload import GraphWorkload
 from astra_ns3.config.network.file import read_network_file
 from astra_ns3.errors import InputError
@@ -139,6 +139,6 @@ class Sources:
         return f"{self._study}:{change.line}" if change.line else self._study
 
 
-def summary_of(value: Any) -> str:
+def summary_of(value: Json) -> str:
     """A value of a file's key as a label: a path without folders and ending."""
     return Path(value).stem if isinstance(value, str) else str(value)

@@ -44,7 +44,7 @@ def study_rows(
                 "status": NOT_PLAYED if outcome is None else outcome.status,
                 **{name: measures.get(name) for name in MEASURES},
                 "address": point.address[:ADDRESS_LETTERS],
-                "error": None if outcome is None or outcome.error is None else outcome.error["message"],
+                "error": None if outcome is None else outcome.message,
             }
         )
     return rows

@@ -33,7 +33,7 @@ def study_text(result: StudyResult) -> str:
     rows.append(("played", f"{result.played} now, {there} were there, {len(failures)} failed"))
     parts = [aligned(rows), *(_part_text(result, part) for part in expansion.parts)]
     if failures:
-        lines = [(name, str((outcome.error or {}).get("message"))) for name, outcome in failures[:_MOST_FAILURES]]
+        lines = [(name, str(outcome.message)) for name, outcome in failures[:_MOST_FAILURES]]
         more = f"\n  and {len(failures) - _MOST_FAILURES} more" if len(failures) > _MOST_FAILURES else ""
         parts.append(f"failed\n{aligned(lines, indent='  ')}{more}")
     parts.append(aligned([("page", str(result.folder / "index.html")), ("table", str(result.folder / "study.csv"))]))

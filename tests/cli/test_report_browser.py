@@ -11,6 +11,7 @@ from support.recorded_run import US, recorded_run
 import astra_ns3
 from astra_ns3.experiments.metadata import usual_options
 from astra_ns3.experiments.result import Files
+from astra_ns3.network.run_document import MemoryDocument
 from astra_ns3.report.page.page import write_report
 
 pytestmark = pytest.mark.skipif(browser() is None, reason=f"no browser is installed: {', '.join(NAMES)}")
@@ -56,7 +57,12 @@ def with_memory(folder: Path, **options: int) -> astra_ns3.Result:
     result = recorded_run(folder, **options)
     parts = {"weights_bytes": 480_800_000, "gradients_bytes": 480_800_000, "optimizer_bytes": 180_300_000}
     stages = [{"stage": str(stage), "peak_bytes": 1_245_000_000, "when": "head", **parts} for stage in range(2)]
-    told = {"capacity_bytes": 80 * 10**9, "stages": stages}
+    told: MemoryDocument = {
+        "capacity_bytes": 80 * 10**9,
+        "peak_bytes": 1_245_000_000,
+        "fits": True,
+        "stages": stages,
+    }
     return astra_ns3.Result({**result.metadata, "memory_by_stage": told}, Files(folder=result.folder), result.folder)
 
 

@@ -11,6 +11,7 @@ from typing import Any
 from astra_ns3.config.core.changing import Setting, changed
 from astra_ns3.config.core.document import Document
 from astra_ns3.config.core.model import ConfigModel, shown
+from astra_ns3.config.core.plain import Json, JsonObject
 from astra_ns3.config.flow_list import FlowList
 from astra_ns3.config.formats.analytical import analytical_version
 from astra_ns3.config.formats.hpcc_keys import KEYS as CONFIG_TXT_KEYS
@@ -43,13 +44,13 @@ class RunFiles:
     places: Mapping[str, str]
     flags: Mapping[str, str] = field(default_factory=dict)
 
-    def with_changes(self, changes: Mapping[str, Any]) -> RunFiles:
+    def with_changes(self, changes: Mapping[str, Json]) -> RunFiles:
         """Return the files with other values of keys, each a key of one file or ``FILE.key``.
 
         Raises InputError for a key that no file or more than one has, one that is given twice, and a bad value.
         """
         of_files = _by_file(self, changes)
-        made: dict[str, Any] = {}
+        made: dict[str, Any] = {}  # what replace takes by name
         for file, settings in of_files.items():
             place = self.places[file]
             try:
@@ -65,7 +66,7 @@ class RunFiles:
             return self.network.network
         return self.workload if file == "workload" else self.system
 
-    def keys_of(self, file: str) -> dict[str, Any]:
+    def keys_of(self, file: str) -> JsonObject:
         """All that a file says as plain data, defaults written out; nothing of one that has no keys."""
         config = self._config(file)
         if isinstance(config, (FlowList, GraphWorkload)):
@@ -100,7 +101,7 @@ def check_changes(changes: object) -> None:
             raise InputError(f"changes has the key {shown(key)}, expected names with dots, as network.topology.npus")
 
 
-def _by_file(files: RunFiles, changes: Mapping[str, Any]) -> dict[str, list[Setting]]:
+def _by_file(files: RunFiles, changes: Mapping[str, Json]) -> dict[str, list[Setting]]:
     found: dict[str, list[Setting]] = {}
     said: dict[tuple[str, str], str] = {}
     for key, value in changes.items():
@@ -146,7 +147,7 @@ def _meant(files: RunFiles, key: str) -> str:
     return near
 
 
-def _dotted(data: Mapping[str, Any], before: str = "") -> Iterator[str]:
+def _dotted(data: Mapping[str, Json], before: str = "") -> Iterator[str]:
     for name, value in data.items():
         yield f"{before}{name}"
         if isinstance(value, Mapping):
@@ -176,5 +177,5 @@ def _network(file: NetworkFile, settings: list[Setting]) -> NetworkFile:
     return replace(file, network=_set(file.network, settings), document=None)
 
 
-def _plain(document: Document) -> dict[str, Any]:
+def _plain(document: Document) -> JsonObject:
     return dict(document.data) if isinstance(document.data, Mapping) else {}

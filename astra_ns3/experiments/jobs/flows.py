@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from astra_ns3.collectives.schedule_files import Tell, silent
+from astra_ns3.config.core.plain import JsonObject
 from astra_ns3.config.flow_list import FlowList, Numbers
 from astra_ns3.errors import InputError
 from astra_ns3.experiments.expected import ExpectedPlay, ExpectedRun
@@ -48,7 +49,7 @@ class FlowsJob:
         """What its reader had to say."""
         return list(self.workload.warnings)
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> JsonObject:
         """The list in a few numbers; the flows themselves are in its file."""
         flows = self.workload
         return {

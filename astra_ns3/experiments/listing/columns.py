@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any
 
+from astra_ns3.config.core.plain import Json
 from astra_ns3.errors import InputError, nearest
 from astra_ns3.experiments.listing.finding import FoundRun
 from astra_ns3.units import EXACT_BY_KEY, format_bytes, format_rate, format_time
@@ -50,7 +51,7 @@ def printable(text: str) -> str:
     return "".join(letter if letter.isprintable() else "?" for letter in text)
 
 
-def plain(value: Any) -> str:
+def plain(value: Json) -> str:
     """A value as a word: switches on and off, lists with blanks between their entries."""
     if value is None:
         return ""
@@ -61,7 +62,7 @@ def plain(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def at(data: Any, key: str) -> Any:
+def at(data: Json, key: str) -> Json:
     """What a dotted key of plain data leads to, ``-`` and ``_`` alike; entries of lists by number or name; or None."""
     for word in key.split("."):
         if isinstance(data, Mapping):
@@ -99,7 +100,7 @@ def _alike(name: object, word: str) -> bool:
     return str(name).replace("-", "_") == word.replace("-", "_")
 
 
-def _dotted(data: Mapping[str, Any], before: str = "") -> Iterator[str]:
+def _dotted(data: Mapping[str, Json], before: str = "") -> Iterator[str]:
     for name, value in data.items():
         yield f"{before}{name}"
         if isinstance(value, Mapping):

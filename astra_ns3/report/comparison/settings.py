@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from astra_ns3.network.run_document import RunDocument
+
 OPTIONS = (
     "backend",
     "seed",
@@ -25,7 +27,7 @@ PARTS = (*OPTIONS, *FILES, "in_force", "versions")
 _NAMES = ("name", "layer")
 
 
-def settings(metadata: Mapping[str, Any]) -> dict[str, Any]:
+def settings(metadata: RunDocument) -> dict[str, Any]:
     """Dotted key -> value. A list of groups that have names goes by these, ``workload.layers.Embedding.update_ns``."""
     return dict(entry for part in PARTS for entry in flat(part, metadata.get(part)))
 

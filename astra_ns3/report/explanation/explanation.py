@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from astra_ns3.network.run_document import FlowsDocument
 from astra_ns3.report.alignment import aligned, counted, percent
 from astra_ns3.report.explanation.parts import KINDS, PARTS, WHOLE
 from astra_ns3.report.explanation.segment import Segment
@@ -80,7 +81,7 @@ class Explanation:
     ports: tuple[tuple[str, int], ...] = ()
     congested: tuple[Mapping[str, Any], ...] = ()
     missing: tuple[str, ...] = ()
-    flows: Mapping[str, Any] | None = None
+    flows: FlowsDocument | None = None
 
     def text(self) -> str:
         """For people."""

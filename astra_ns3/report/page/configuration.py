@@ -8,6 +8,7 @@ from typing import Any
 
 from astra_ns3.config.core.model import ConfigModel
 from astra_ns3.config.system import SystemConfig
+from astra_ns3.network.run_document import RunDocument
 from astra_ns3.report.comparison.differences import ABSENT
 from astra_ns3.report.comparison.settings import OPTIONS, flat, settings
 from astra_ns3.report.network_of import network_of
@@ -44,7 +45,7 @@ def configuration(runs: Sequence[Shown], defaults: Defaults) -> dict[str, list[K
     return parts
 
 
-def _changed(metadata: Mapping[str, Any], defaults: Defaults) -> dict[str, set[str]]:
+def _changed(metadata: RunDocument, defaults: Defaults) -> dict[str, set[str]]:
     """Keys that differ from their default or have none, by part; a part of which that can't be told is left out."""
     found: dict[str, set[str]] = {}
     models: dict[str, ConfigModel | None] = {"network": network_of(metadata), "system": _system_of(metadata)}
@@ -60,7 +61,7 @@ def _changed(metadata: Mapping[str, Any], defaults: Defaults) -> dict[str, set[s
     return found
 
 
-def _system_of(metadata: Mapping[str, Any]) -> SystemConfig | None:
+def _system_of(metadata: RunDocument) -> SystemConfig | None:
     try:
         return SystemConfig.model_validate(metadata["system"])
     except ValueError:  # of another version of this program

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import pytest
 from support.small_run import NPUS, InterruptedBackend, small_run
@@ -11,13 +10,14 @@ from support.small_run import NPUS, InterruptedBackend, small_run
 from astra_ns3 import explain, run
 from astra_ns3.errors import Interrupted
 from astra_ns3.network.records import STEPS
+from astra_ns3.network.run_document import ExposedDocument, RunDocument
 from astra_ns3.report.explanation.explanation import Communication, Explanation
 from astra_ns3.report.explanation.segment import MESSAGE, Segment
 from astra_ns3.report.exposed_text import exposed_rows, exposed_times
 from astra_ns3.report.summary import run_text, summary
 
-LAYERS = [{"layer": f"layer {number}", "exposed_ps": 1000 * number} for number in range(9)]
-METADATA: dict[str, Any] = {
+LAYERS: list[ExposedDocument] = [{"layer": f"layer {number}", "exposed_ps": 1000 * number} for number in range(9)]
+METADATA: RunDocument = {
     "exposed_ps": 36_000,
     "exposed_by_layer": LAYERS,
     "exposed_by_group": [{"group": "tensor", "exposed_ps": 27_000}, {"group": "pipeline", "exposed_ps": 9_000}],
@@ -33,7 +33,7 @@ def test_five_layers_and_all_others_are_the_whole() -> None:
 
 def test_time_that_no_layer_exposed_has_a_row() -> None:
     """Ticks of the training loop, or a wait that wasn't over."""
-    two = {**METADATA, "exposed_by_layer": LAYERS[:3]}
+    two: RunDocument = {**METADATA, "exposed_by_layer": LAYERS[:3]}
     assert exposed_times(two, "layer") == [("layer 2", 2000), ("layer 1", 1000), ("of no layer", 33_000)]
 
 

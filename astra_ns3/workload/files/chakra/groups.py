@@ -7,6 +7,7 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
+from astra_ns3.config.core.plain import Json, JsonObject
 from astra_ns3.config.core.reading import read_text
 from astra_ns3.errors import InputError
 from astra_ns3.workload.files.chakra.names import plain_name
@@ -35,8 +36,8 @@ def read_groups(path: str | os.PathLike[str]) -> Groups:
     return {plain_name(name): _members(name, members, source) for name, members in document.items()}
 
 
-def _each_once(pairs: list[tuple[str, Any]], source: str) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+def _each_once(pairs: list[tuple[str, Any]], source: str) -> JsonObject:
+    found: JsonObject = {}
     for name, members in pairs:
         if name in found:
             raise InputError(f"{source}: communicator '{name}' stands there twice")
@@ -44,7 +45,7 @@ def _each_once(pairs: list[tuple[str, Any]], source: str) -> dict[str, Any]:
     return found
 
 
-def _members(name: str, members: Any, source: str) -> tuple[int, ...]:
+def _members(name: str, members: Json, source: str) -> tuple[int, ...]:
     if not isinstance(members, list) or not members:
         raise InputError(f"{source}: communicator '{name}' is {str(members)[:40]}, expected a list of NPUs")
     for member in members:
