@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Mapping
 from dataclasses import asdict
-from typing import Any
 
 import click
 
@@ -21,6 +21,7 @@ from astra_ns3.studies.expansion import Expansion, expand
 from astra_ns3.studies.file import USUAL_PRESET, read_study
 from astra_ns3.studies.result import StudyResult
 from astra_ns3.studies.run_study import folder_of, known_outcomes, play_study
+from astra_ns3.studies.task import PointOutcome
 from astra_ns3.studies.text import list_text, state_of, study_text
 from astra_ns3.studies.workers.cluster import Security, tls_files
 
@@ -134,7 +135,7 @@ def _document(result: StudyResult) -> JsonObject:
     }
 
 
-def _list(expansion: Expansion, outcomes: Any, as_json: bool) -> None:
+def _list(expansion: Expansion, outcomes: Mapping[str, PointOutcome], as_json: bool) -> None:
     left = [point for point in expansion.points if point.address not in outcomes]
     guesses = forecasts(left)
     if not as_json:

@@ -12,7 +12,6 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from astra_ns3.errors import AstraNs3Error, InputError
 from astra_ns3.experiments.replacing import RUN_FILE, whole_run
@@ -70,7 +69,7 @@ def _damage(folder: Path) -> str | None:
     return None
 
 
-def _own_digest(document: Mapping[str, Any]) -> str:
+def _own_digest(document: Mapping[str, object]) -> str:
     return hashlib.sha256(json.dumps(document, sort_keys=True).encode("utf-8")).hexdigest()
 
 

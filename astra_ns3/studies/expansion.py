@@ -8,7 +8,7 @@ from typing import Any
 
 from astra_ns3.config.compute_slowdown import slowdown_of
 from astra_ns3.config.core.placing import placed
-from astra_ns3.config.core.plain import Json, JsonObject
+from astra_ns3.config.core.plain import Json
 from astra_ns3.errors import InputError, nearest
 from astra_ns3.experiments.changes.files import FILES, file_of
 from astra_ns3.experiments.hooks import HookFile
@@ -17,7 +17,7 @@ from astra_ns3.studies.address import Addresses
 from astra_ns3.studies.axes import ONE_AT_A_TIME, TOGETHER, Axis, Label, axes_of, combined, count_of
 from astra_ns3.studies.changes import Change, in_force
 from astra_ns3.studies.figures.check import check_figure
-from astra_ns3.studies.figures.data import AxisView, View
+from astra_ns3.studies.figures.data import AxisView, Row, View
 from astra_ns3.studies.figures.records import check_records
 from astra_ns3.studies.file import MOST_POINTS, USUAL_PRESET, PartConfig, PresetConfig, PresetPart, Study, StudyLimits
 from astra_ns3.studies.keys import FILE_OPTIONS, as_text, option_named
@@ -42,7 +42,7 @@ class Point:
     """SHA-256 of each file of users' code that the address holds, by path."""
 
     @property
-    def coordinates(self) -> JsonObject:
+    def coordinates(self) -> dict[str, Label]:
         """Part, axes and seed."""
         return {"part": self.part, **self.labels, "seed": self.seed}
 
@@ -66,7 +66,7 @@ class Part:
         """Its title, or its name."""
         return self.config.title or self.name
 
-    def view(self, rows: Iterable[Mapping[str, Json]] = (), layers: Iterable[Mapping[str, Json]] = ()) -> View:
+    def view(self, rows: Iterable[Row] = (), layers: Iterable[Row] = ()) -> View:
         """The part as figures see it, with the rows of all parts' points and layers."""
         return View(
             self.name,
@@ -109,7 +109,7 @@ class _Draft:
     limits: StudyLimits
 
     @property
-    def coordinates(self) -> JsonObject:
+    def coordinates(self) -> dict[str, Label]:
         return {"part": self.part, **self.labels, "seed": self.seed}
 
 

@@ -21,7 +21,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, fields
 from pathlib import Path
 
-from astra_ns3.config.core.plain import Json
+from astra_ns3.config.core.plain import Json, JsonObject
 from astra_ns3.errors import InputError
 from astra_ns3.studies.journal import Journal
 from astra_ns3.studies.task import PointOutcome
@@ -206,7 +206,7 @@ def _locked(path: Path, while_waiting: Callable[[], object]) -> int:
         os.close(file)
 
 
-def _study_document(file: Path) -> dict[str, object]:
+def _study_document(file: Path) -> JsonObject:
     try:
         document = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from astra_ns3.collectives.schedule_files import Tell, silent
 from astra_ns3.config.core.plain import JsonObject
@@ -108,7 +108,7 @@ def _plays(flows: FlowList) -> Iterator[ExpectedPlay]:
     yield _play(int(sizes[largest]), ends[largest:])
 
 
-def _of_mean_size(sizes: Numbers, ends: Any) -> Iterator[ExpectedPlay]:
+def _of_mean_size(sizes: Numbers, ends: npt.NDArray[np.int32]) -> Iterator[ExpectedPlay]:
     mean, larger = divmod(int(sizes.sum()), len(sizes))
     if larger < len(sizes):
         yield _play(mean, ends[: len(sizes) - larger])
@@ -116,5 +116,5 @@ def _of_mean_size(sizes: Numbers, ends: Any) -> Iterator[ExpectedPlay]:
         yield _play(mean + 1, ends[len(sizes) - larger :])
 
 
-def _play(size_bytes: int, ends: Any) -> ExpectedPlay:
+def _play(size_bytes: int, ends: npt.NDArray[np.int32]) -> ExpectedPlay:
     return ExpectedPlay(message_schedule(), size_bytes, ends, 1)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
-from typing import Any
 
 from astra_ns3.config.core.plain import Json
 from astra_ns3.errors import InputError, nearest
@@ -24,7 +23,7 @@ class Column:
 
     heading: str
     key: str
-    value: Callable[[FoundRun], Any]
+    value: Callable[[FoundRun], Json]
 
     @property
     def in_seconds(self) -> bool:
@@ -96,7 +95,7 @@ def column_of(name: str, runs: Sequence[FoundRun]) -> Column:
     return Column(name, name, lambda run: at(run.metadata, name))
 
 
-def _alike(name: object, word: str) -> bool:
+def _alike(name: str, word: str) -> bool:
     return str(name).replace("-", "_") == word.replace("-", "_")
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from astra_ns3.config.core.plain import JsonObject
 from astra_ns3.network.run_document import FlowsDocument
 from astra_ns3.report.alignment import aligned, counted, percent
 from astra_ns3.report.explanation.parts import KINDS, PARTS, WHOLE
@@ -89,7 +90,7 @@ class Explanation:
         sections += [_congested(self), _missing(self)]
         return "\n\n".join(section for section in sections if section)
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> JsonObject:
         """For scripts."""
         document = asdict(self)
         document["kinds"] = [{"kind": kind, "words": KINDS[kind], "time_ps": ps} for kind, ps in self.kinds.items()]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 from dataclasses import replace
 
 import pytest
@@ -101,7 +103,7 @@ def test_links_that_words_can_t_tell_apart_are_one_with_their_count() -> None:
         "on the way 2 ps 9.5%",
         "behind other messages 1 ps 4.8%",
     ]
-    assert [each["collective"] for each in found.document()["communications"]] == [7, 3, 5]
+    assert [each["collective"] for each in json.loads(json.dumps(found.document()))["communications"]] == [7, 3, 5]
 
 
 def test_an_explanation_without_a_chain_has_eight_layers_and_all_others() -> None:

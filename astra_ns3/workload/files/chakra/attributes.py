@@ -20,6 +20,7 @@ REMEMBERED = 16_384
 Written = bool | int | float | str | bytes | tuple[bool | int | float | str | bytes, ...] | None
 """What protobuf has as the value of an attribute."""
 Read = bool | int | str | tuple[bool, ...] | None
+Values = dict[str, Any]  # of attributes by name, each of the kind that its reader in READ gives
 Attribute = tuple[str, Read]
 IGNORED: Attribute = ("", None)
 
@@ -100,9 +101,9 @@ class AttributeReader:
     def __reduce__(self) -> tuple[type[AttributeReader], tuple[()]]:
         return AttributeReader, ()
 
-    def read_all(self, attributes: tuple[bytes, ...]) -> Mapping[str, Any]:
+    def read_all(self, attributes: tuple[bytes, ...]) -> Values:
         """The values of a node's attributes, each name's first; raises InputError, Broken."""
-        values: dict[str, Any] = {}
+        values: Values = {}
         for content in attributes:
             name, value = self._known.get(content) or self.read(content)
             values.setdefault(name, value)

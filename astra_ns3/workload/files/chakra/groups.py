@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from typing import Any
 
 from astra_ns3.config.core.plain import Json, JsonObject
 from astra_ns3.config.core.reading import read_text
@@ -36,7 +35,7 @@ def read_groups(path: str | os.PathLike[str]) -> Groups:
     return {plain_name(name): _members(name, members, source) for name, members in document.items()}
 
 
-def _each_once(pairs: list[tuple[str, Any]], source: str) -> JsonObject:
+def _each_once(pairs: list[tuple[str, Json]], source: str) -> JsonObject:
     found: JsonObject = {}
     for name, members in pairs:
         if name in found:

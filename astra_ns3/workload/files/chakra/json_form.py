@@ -9,7 +9,6 @@ import json
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from astra_ns3.config.core.plain import Json, JsonObject
 from astra_ns3.errors import InputError, nearest
@@ -64,12 +63,12 @@ def _of_graph(document: JsonObject, path: str) -> Iterator[bytes]:
         yield graph_message(node, number, path)
 
 
-def _expect_end(objects: Iterator[tuple[int, Any]], path: str) -> None:
+def _expect_end(objects: Iterator[tuple[int, Json]], path: str) -> None:
     for line, _ in objects:
         raise InputError(f"{path}:{line}: something follows {GRAPH}, expected the end of the file")
 
 
-def _objects(text: str, path: str) -> Iterator[tuple[int, Any]]:
+def _objects(text: str, path: str) -> Iterator[tuple[int, Json]]:
     """One JSON value after the other, each with the line it begins in."""
     decoder, place, line, counted = json.JSONDecoder(object_pairs_hook=_each_once), 0, 1, 0
     while True:
@@ -91,7 +90,7 @@ def _objects(text: str, path: str) -> Iterator[tuple[int, Any]]:
         yield line, found
 
 
-def _each_once(pairs: list[tuple[str, Any]]) -> JsonObject:
+def _each_once(pairs: list[tuple[str, Json]]) -> JsonObject:
     found = dict(pairs)
     if len(found) < len(pairs):
         twice = next(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
