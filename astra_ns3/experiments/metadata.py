@@ -54,7 +54,7 @@ def run_document(
         "stopped": None if complete else stop_document(played.error),
         "finish_ps": max(records.finish_ps, played.reached_ps) if alone else records.finish_ps,
         "floor": None if played.floor is None or not alone else played.floor.document(records.finish_ps),
-        **_tenancy(description),
+        **({} if description.tenant is None else {"tenant": description.tenant}),
         **_totals(records),
         **flow_document(records.flows),
         **foreseen_document(description.foreseen),
@@ -108,10 +108,6 @@ def scenario_document(
         **_cost(played, watch),
         "versions": versions(),
     }
-
-
-def _tenancy(description: Description) -> RunDocument:
-    return {} if description.tenant is None else {"tenant": description.tenant}
 
 
 def _tenant_document(description: Description, records: RunRecords) -> TenantDocument:

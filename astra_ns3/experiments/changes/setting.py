@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ from typing import Any
 from astra_ns3.config.core.changing import Setting, changed
 from astra_ns3.config.core.document import Document
 from astra_ns3.config.core.model import ConfigModel, shown
-from astra_ns3.config.core.plain import Json, JsonObject
+from astra_ns3.config.core.plain import Json, JsonObject, dotted_keys
 from astra_ns3.config.flow_list import FlowList
 from astra_ns3.config.formats.analytical import analytical_version
 from astra_ns3.config.formats.hpcc_keys import KEYS as CONFIG_TXT_KEYS
@@ -135,7 +135,7 @@ def _only_file(files: RunFiles, key: str) -> str:
 
 def _meant(files: RunFiles, key: str) -> str:
     """The nearest key; of a word without dots those that end with it."""
-    known = {f"{file}.{name}": name for file in FILES for name in _dotted(files.keys_of(file))}
+    known = {f"{file}.{name}": name for file in FILES for name in dotted_keys(files.keys_of(file))}
     near = nearest(key, [*known, *known.values()])
     if near and "." in key:
         return near
@@ -145,13 +145,6 @@ def _meant(files: RunFiles, key: str) -> str:
         words = ", ".join(f"'{name}'" for name in alike[:_MOST_TOLD])
         return f"; did you mean {words}{', ...' if alike[_MOST_TOLD:] else ''}?"
     return near
-
-
-def _dotted(data: Mapping[str, Json], before: str = "") -> Iterator[str]:
-    for name, value in data.items():
-        yield f"{before}{name}"
-        if isinstance(value, Mapping):
-            yield from _dotted(value, f"{before}{name}.")
 
 
 def _set(config: AnyConfig, settings: Iterable[Setting]) -> Any:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 
-from astra_ns3.config.core.plain import Json
+from astra_ns3.config.core.plain import Json, dotted_keys
 from astra_ns3.errors import InputError, nearest
 from astra_ns3.experiments.listing.finding import FoundRun
 from astra_ns3.units import EXACT_BY_KEY, format_bytes, format_rate, format_time
@@ -86,7 +86,7 @@ def column_of(name: str, runs: Sequence[FoundRun]) -> Column:
     if short in COLUMNS:
         return COLUMNS[short]
     if runs and all(at(run.metadata, name) is None for run in runs):
-        known = list(dict.fromkeys(key for run in runs for key in _dotted(run.metadata)))
+        known = list(dict.fromkeys(key for run in runs for key in dotted_keys(run.metadata)))
         if not any(_alike(key, name) for key in known):
             raise InputError(
                 f"column '{name}' is none of {', '.join(COLUMNS)}, and no run has such a key"
@@ -97,13 +97,6 @@ def column_of(name: str, runs: Sequence[FoundRun]) -> Column:
 
 def _alike(name: str, word: str) -> bool:
     return str(name).replace("-", "_") == word.replace("-", "_")
-
-
-def _dotted(data: Mapping[str, Json], before: str = "") -> Iterator[str]:
-    for name, value in data.items():
-        yield f"{before}{name}"
-        if isinstance(value, Mapping):
-            yield from _dotted(value, f"{before}{name}.")
 
 
 def _key(heading: str, key: str, name: str | None = None) -> Column:

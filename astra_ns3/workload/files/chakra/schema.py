@@ -31,7 +31,8 @@ class MessageClass(Protocol):
     FromString: Callable[[bytes], Message]
     DESCRIPTOR: Message
 
-    def __call__(self, **fields: Any) -> Message: ...
+    def __call__(self, **fields: Any) -> Message:
+        """Make a message."""
 
 
 class Messages(NamedTuple):
