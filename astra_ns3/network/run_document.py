@@ -121,11 +121,12 @@ class ThroughputDocument(TypedDict):
 
 
 class ForeseenDocument(TypedDict, total=False):
-    """What is known of a model's training before it runs."""
+    """What is known of a model's training before it runs, and the network that it runs on."""
 
     memory_by_stage: MemoryDocument
     experts: ExpertsDocument
     device_losses: Mapping[str, float]
+    network: FileDocument
 
 
 class RunDocument(ForeseenDocument, total=False):
@@ -169,7 +170,6 @@ class RunDocument(ForeseenDocument, total=False):
     hook_result: Any  # what a user's hook returned
     workload: FileDocument
     system: FileDocument
-    network: FileDocument
     in_force: FileDocument | None
     started: str
     timing: Mapping[str, float]
