@@ -11,7 +11,7 @@ import numpy.typing as npt
 from astra_ns3.collectives.schedule_files import Tell, silent
 from astra_ns3.config.core.plain import JsonObject
 from astra_ns3.config.flow_list import FlowList, Numbers
-from astra_ns3.errors import InputError
+from astra_ns3.errors import refuse
 from astra_ns3.experiments.expected import ExpectedPlay, ExpectedRun
 from astra_ns3.experiments.foreseen import Foreseen
 from astra_ns3.experiments.jobs.job import Ground, Playing, Shape
@@ -71,8 +71,7 @@ class FlowsJob:
         """Every flow, those of about one size together; raises InputError if the network lacks an NPU."""
         npus = int(np.prod(ground.dimensions))
         self.workload.check_npus(npus)
-        if passes > 1:
-            raise InputError(f"passes is {passes}, expected 1: a list of flows is played once")
+        refuse(passes > 1, f"passes is {passes}, expected 1: a list of flows is played once")
         return ExpectedRun(0, tuple(_plays(self.workload)))
 
     def expected_computation(self, ground: Ground, passes: int) -> tuple[int, int]:

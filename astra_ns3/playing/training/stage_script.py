@@ -9,7 +9,7 @@ from itertools import accumulate
 
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.training_plan import Block, Group, TrainingPlan
-from astra_ns3.errors import InputError
+from astra_ns3.errors import refuse
 from astra_ns3.playing.programs.roles import Role
 from astra_ns3.playing.training.places import Among
 from astra_ns3.playing.training.sharding import Bucket, Shards
@@ -58,8 +58,11 @@ class StageScript:
     def __init__(
         self, plan: TrainingPlan, stage: int, roles: Sequence[Role], shards: Shards, ends: Among | None = None
     ) -> None:
-        if len(roles) > 1 and plan.boundary_bytes < 1:
-            raise InputError(f"{plan.source}: stages send each other {plan.boundary_bytes} bytes, expected at least 1")
+        refuse(
+            len(roles) > 1 and plan.boundary_bytes < 1,
+            f"stages send each other {plan.boundary_bytes} bytes, expected at least 1",
+            plan.source,
+        )
         self._plan = plan
         self._maker = shards.maker
         self._shards = shards
