@@ -21,6 +21,9 @@ _PYTHON = re.compile(r"(?:file:)?(?P<file>.+\.py):(?P<name>[A-Za-z_]\w*)", re.AS
 _EITHER = re.compile(r"(?:file:)?(?P<file>.+\.(?:hpp|hh|h|py)):(?P<name>[A-Za-z_]\w*(?:::[A-Za-z_]\w*)*)", re.ASCII)
 
 
+UserFunction = Callable[..., Any]  # what a user wrote: checked where it is called, for nobody can know its type
+
+
 class UserPart(NamedTuple):
     """A name in a file of the user's; a relative path begins at the working folder."""
 
@@ -37,7 +40,7 @@ def user_part(text: object, *, compiled: bool = False) -> UserPart | None:
     return UserPart(match["file"], match["name"]) if match else None
 
 
-def load_part(part: UserPart, role: str, *, a_class: bool = False) -> Callable[..., Any]:
+def load_part(part: UserPart, role: str, *, a_class: bool = False) -> UserFunction:
     """The function, or the class, that ``part`` names; ``role`` says what it is for: "hook", "policy", "topology".
 
     Raises InputError as :func:`load_user_module` does, and if there is no such function.
@@ -45,13 +48,13 @@ def load_part(part: UserPart, role: str, *, a_class: bool = False) -> Callable[.
     names = vars(load_user_module(Path(part.file), role))
     found = names.get(part.name)
     if callable(found) and (isinstance(found, type) or not a_class):
-        return cast(Callable[..., Any], found)
+        return cast(UserFunction, found)
     wanted = f"{part.file}: the {role} file must define a {'class' if a_class else 'function'} {part.name}"
     refuse(part.name in names, f"{wanted}, found {a_kind_of(found)}")
     raise wrong(wanted + nearest(part.name, (name for name in names if not name.startswith("__"))))
 
 
-def load_pure_part(part: UserPart, role: str) -> Callable[..., Any]:
+def load_pure_part(part: UserPart, role: str) -> UserFunction:
     """As :func:`load_part`, guarded, for a function of its arguments alone: loaded once for each state of the file."""
     try:
         state = Path(part.file).stat()
@@ -61,7 +64,7 @@ def load_pure_part(part: UserPart, role: str) -> Callable[..., Any]:
 
 
 @lru_cache(maxsize=64)
-def _load_pure_part(part: UserPart, role: str, _path: Path, _modified_ns: int, _bytes: int) -> Callable[..., Any]:
+def _load_pure_part(part: UserPart, role: str, _path: Path, _modified_ns: int, _bytes: int) -> UserFunction:
     return guarded(load_part(part, role), part)
 
 
@@ -98,7 +101,7 @@ def check_user_file(file: Path, role: str) -> None:
     refuse(not there, f"no such {role} file", file)
 
 
-def guarded(function: Callable[..., Any], part: UserPart) -> Callable[..., Any]:
+def guarded(function: UserFunction, part: UserPart) -> UserFunction:
     """``function`` such that whatever it raises is an InputError that names the file, the line and the function."""
 
     @wraps(function)

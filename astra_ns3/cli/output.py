@@ -6,10 +6,10 @@ import json
 import logging
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TextIO
 
 import click
 
@@ -19,7 +19,9 @@ _NAME = "astra-ns3"
 LOG_LEVELS = ("debug", "info", "warning", "error")
 
 
-def print_failure(message: str, kind: str, exit_status: int, as_json: bool, more: dict[str, Any] | None = None) -> None:
+def print_failure(
+    message: str, kind: str, exit_status: int, as_json: bool, more: Mapping[str, object] | None = None
+) -> None:
     """One line on standard error; with ``as_json`` also an object on standard output, holding ``more`` besides."""
     line = " ".join(message.split())
     tell(f"{_NAME}: error: {line}")
@@ -27,7 +29,7 @@ def print_failure(message: str, kind: str, exit_status: int, as_json: bool, more
         print_json({**(more or {}), "error": line, "kind": kind, "exit_status": exit_status})
 
 
-def print_json(document: dict[str, Any]) -> None:
+def print_json(document: Mapping[str, object]) -> None:
     """``document`` on standard output."""
     show(json.dumps(document, indent=2))
 

@@ -109,8 +109,8 @@ def _show_model(workload: ModelWorkload, dimensions: tuple[int, ...], output: st
     if as_json:
         print_json({**document, "warnings": warnings, "exit_status": 0})
         return 0
-    told = [f"{name:<17} {words}" for name, words in foreseen_rows(document)]
-    stages = stage_rows(document)
+    told = [f"{name:<17} {words}" for name, words in foreseen_rows(foreseen)]
+    stages = stage_rows(foreseen)
     told += [f"  {stage:<15} {peak}, {when}: {most}" for stage, peak, when, most in stages if len(stages) > 1]
     show("\n".join([model_text(document), *told]))
     if output:
@@ -125,12 +125,12 @@ def _show_flows(flows: FlowList, output: str | None, *, as_json: bool) -> int:
     if as_json:
         print_json({**document, "warnings": list(flows.warnings), "exit_status": 0})
         return 0
-    first, last = (format_time(document[key]) for key in ("first_start_ps", "last_start_ps"))
+    first, last = (format_time(int(time_ps)) for time_ps in (flows.starts_ps.min(), flows.starts_ps.max()))
     smallest, largest = (format_bytes(int(size)) for size in (flows.sizes_bytes.min(), flows.sizes_bytes.max()))
     show(
         f"workload  {document['source']}, {document['loop']}\n"
         f"flows     {document['flows']:,}, {document['waiting_for_others']:,} of them after others\n"
-        f"bytes     {format_bytes(document['bytes'])}, {smallest} to {largest} each\n"
+        f"bytes     {format_bytes(int(flows.sizes_bytes.sum()))}, {smallest} to {largest} each\n"
         f"starts    {first} to {last}"
     )
     return 0

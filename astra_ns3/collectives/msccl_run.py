@@ -68,7 +68,7 @@ def _rows(program: MscclProgram, messages: list[Message], source: str) -> Schedu
     counts = [len(message.carried) for message in messages]
     for message, count in zip(messages, counts, strict=True):
         refuse(not 1 <= count <= blocks, f"<step>: cnt is {count}, expected 1 to {blocks}", Where(source, message.line))
-    # Any range of as many blocks gives the size; the one that the message begins with is the nearest to the truth.
+    # Every range of as many blocks gives the size; the one that the message begins with is the nearest to the truth.
     firsts = [min(message.carried[0][0], blocks - len(message.carried)) for message in messages]
     content = Content(
         offsets=np.concatenate([[0], np.cumsum(counts, dtype=np.int64)]).astype(np.int64),

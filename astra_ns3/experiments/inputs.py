@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TypeVar
 
 from astra_ns3.collectives.schedule_files import Tell, silent
 from astra_ns3.config.compute_slowdown import ComputeSlowdown
@@ -51,6 +51,10 @@ __all__ = ["USUAL", "FilePath", "Inputs", "Options", "load_inputs"]
 
 RENDEZVOUS_BYTES = 8192
 """Size of a receiver's invitation in the rendezvous protocol (ASTRA-sim 1.0)."""
+
+
+Given = TypeVar("Given")
+Read = TypeVar("Read")
 
 
 @dataclass(frozen=True)
@@ -235,10 +239,9 @@ def _own_places(job: Job) -> tuple[str, ...]:
 
 def _network_file(network: FilePath | AnyNetwork) -> NetworkFile:
     """What a file says, or a network without anything beside it."""
-    if isinstance(network, (NetworkConfig, AnalyticalNetwork)):
-        return NetworkFile(network)
-    found: NetworkFile = _given(network, (NetworkConfig, AnalyticalNetwork), read_network_file)
-    return found
+    models: tuple[type[AnyNetwork], ...] = (NetworkConfig, AnalyticalNetwork)
+    found = _given(network, models, read_network_file)
+    return found if isinstance(found, NetworkFile) else NetworkFile(found)
 
 
 def _observed(network: AnyNetwork, options: Options) -> tuple[AnyNetwork, list[str]]:
@@ -332,7 +335,7 @@ def endpoint_model(system: SystemConfig) -> EndpointModel:
     )
 
 
-def _given(value: object, models: tuple[type[Any], ...], read: Callable[[FilePath], Any]) -> Any:
+def _given(value: object, models: tuple[type[Given], ...], read: Callable[[FilePath], Read]) -> Given | Read:
     """``value`` itself if it is one of ``models``, else what the file that it names holds."""
     if isinstance(value, (str, os.PathLike)):
         return read(value)

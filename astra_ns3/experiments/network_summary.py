@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import Any
 
+from astra_ns3.config.core.plain import JsonObject
 from astra_ns3.config.network.analytical_network import AnalyticalNetwork
 from astra_ns3.config.network.file import read_any_network
 from astra_ns3.config.network.packet_network import NetworkConfig
@@ -48,7 +48,7 @@ def load_network(path: str | os.PathLike[str]) -> LoadedNetwork:
         return LoadedNetwork(name, plan_network(config))
 
 
-def network_summary(network: LoadedNetwork) -> dict[str, Any]:
+def network_summary(network: LoadedNetwork) -> JsonObject:
     """The numbers of a network as plain data."""
     config, graph = network.config, network.graph
     found, slowest = measure(graph, network.plan.tables), network.plan.slowest
@@ -69,7 +69,7 @@ def network_summary(network: LoadedNetwork) -> dict[str, Any]:
     }
 
 
-def _links(found: Measures) -> list[dict[str, Any]]:
+def _links(found: Measures) -> list[JsonObject]:
     return [
         {"class": link.kind, "count": link.count, "rate_bps": link.rate_bps, "delay_ps": link.delay_ps}
         for link in found.links

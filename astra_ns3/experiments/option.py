@@ -122,7 +122,7 @@ def options_of(request: type) -> tuple[Option, ...]:
     return tuple(sorted(found, key=lambda found: not found.needed))
 
 
-def explain(function: Callable[..., Any], request: type, returns: str, before: str, after: str) -> None:
+def explain(function: Callable[..., object], request: type, returns: str, before: str, after: str) -> None:
     """Give ``function`` the signature of a request's fields, and a docstring of their words between two texts."""
     options = options_of(request)
     described: Any = function

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import isfinite, prod
 from pathlib import Path
+from typing import Any
 
 from astra_ns3.config.compute_slowdown import ComputeSlowdown
 from astra_ns3.config.core.changing import settings_of
@@ -187,7 +188,7 @@ class Options:
         ),
         group=INPUTS,
     )
-    changes: Mapping[str, object] | None = option(
+    changes: Mapping[str, Any] | None = option(
         None,
         'other values of keys of the files, as {"network.topology.link.rate": "400Gbps"}; the file\'s name in front '
         "may be left out if no other file has such a key.",

@@ -7,8 +7,9 @@ import traceback
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
+from astra_ns3.config.core.plain import Json
 from astra_ns3.errors import AstraNs3Error, HookFailed, InputError, Interrupted, refuse
 from astra_ns3.experiments.capacity import check_run_fits
 from astra_ns3.experiments.flow_tables import flow_warnings
@@ -34,8 +35,8 @@ class Played:
     """What a run left: each tenant's records, the backend's counters, and why it stopped early (None: it didn't)."""
 
     records: tuple[RunRecords, ...]
-    statistics: Mapping[str, Any]
-    switch_ports: Sequence[Mapping[str, Any]]
+    statistics: Mapping[str, int | float]
+    switch_ports: Sequence[Mapping[str, str | int]]
     setup_seconds: float
     start_bytes: int
     """Resident memory when the run began: the idle program."""
@@ -47,7 +48,7 @@ class Played:
     """Simulated time that is known to have been reached, if that is more than the records know."""
     floor: Floor | None = None
     """The least time that lines allow what was carried; None: not known, or the run was stopped."""
-    hook_result: Any = None
+    hook_result: Json = None
     """What the hook's end function returned, as plain data."""
 
 

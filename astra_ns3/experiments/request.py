@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from astra_ns3.config.core.model import shown
 from astra_ns3.config.network.file import AnyNetwork
@@ -22,6 +21,7 @@ from astra_ns3.network.backends import abilities_of
 from astra_ns3.network.registry import takes
 from astra_ns3.scenario.tenant import LARGEST_SEED, Tenant
 from astra_ns3.units import PS_PER_SECOND, parse_bytes, parse_time_ps
+from astra_ns3.user_code import UserFunction
 from astra_ns3.workload.files.workload_formats import AnyWorkload
 
 RECORDED = ("flows", "accounts", "layers", "timeline", "nodes")
@@ -105,7 +105,7 @@ class RunRequest(Options):
         ),
         group=RECORDS,
     )
-    on_built: Callable[..., Any] | None = option(
+    on_built: UserFunction | None = option(
         None,
         "called with what the backend built, before the first event.",
         Flag(

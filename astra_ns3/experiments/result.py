@@ -36,6 +36,7 @@ from astra_ns3.network.recorded import (
     UTILISATION,
     RecordedTable,
 )
+from astra_ns3.network.run_document import RunDocument
 from astra_ns3.report.records import Recorded
 from astra_ns3.units import PS_PER_NS
 
@@ -78,14 +79,14 @@ def explained(table: RecordedTable) -> str:
     return "\n".join([f"{table.file}: {table.words}.", "", *lines])
 
 
-def saved(path: Path, expected: str) -> tuple[dict[str, Any], Files]:
+def saved(path: Path, expected: str) -> tuple[RunDocument, Files]:
     """Return run.json and the files of what is saved in a folder; raises InputError if that isn't of a format."""
     read_from = whole_run(path)  # what a kill in the middle of --overwrite left is read all the same
     file = read_from / RUN_FILE
     if not file.is_file():
         raise wrong(f"is not the folder of a run: it has no {RUN_FILE}{_runs_below(path)}", path)
     with failing((OSError, ValueError), "cannot be read", file):
-        metadata = json.loads(file.read_text(encoding="utf-8"))
+        metadata: RunDocument = json.loads(file.read_text(encoding="utf-8"))
     if not isinstance(metadata, dict) or metadata.get("format") != expected:
         raise wrong(_other_format(path, file, metadata, expected))
     if metadata.get("format_version") != FORMAT_VERSION:
@@ -143,7 +144,7 @@ class Result:
     """
 
     def __init__(
-        self, metadata: Mapping[str, Any], files: Files, folder: Path | None = None, network: Result | None = None
+        self, metadata: RunDocument, files: Files, folder: Path | None = None, network: Result | None = None
     ) -> None:
         """``folder``: where the run was saved, if it was. ``network``: has the tables that all tenants share."""
         self._metadata = metadata
@@ -175,7 +176,7 @@ class Result:
         return f"<Result {self._metadata['run_name']!r}: {state}, finish {self.finish_ps} ps>"
 
     @property
-    def metadata(self) -> Mapping[str, Any]:
+    def metadata(self) -> RunDocument:
         """All of run.json: configuration, seed, versions, cost, warnings."""
         return self._metadata
 

@@ -5,15 +5,14 @@ Definitions and sources are those of :mod:`astra_ns3.workload.models.work`.
 
 from __future__ import annotations
 
-from typing import Any
-
+from astra_ns3.network.run_document import ThroughputDocument
 from astra_ns3.units import PS_PER_SECOND
 from astra_ns3.workload.models.work import IterationWork
 
 _DIGITS = 9
 
 
-def throughput_document(work: IterationWork, npus: int, finish_ps: int, passes: int) -> dict[str, Any]:
+def throughput_document(work: IterationWork, npus: int, finish_ps: int, passes: int) -> ThroughputDocument:
     """Return samples and tokens a second and model FLOP utilisation of a run of ``passes`` iterations on ``npus``.
 
     The time of an iteration is ``finish_ps`` over ``passes``. ``tokens_per_second`` is None where a sample has no

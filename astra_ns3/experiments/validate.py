@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from dataclasses import asdict, dataclass
 from functools import partial
-from typing import Any
 
+from astra_ns3.config.core.plain import JsonObject
 from astra_ns3.config.core.reading import read_text
 from astra_ns3.config.network.file import AnyNetwork
 from astra_ns3.config.system import SystemConfig
@@ -18,6 +18,7 @@ from astra_ns3.experiments.in_force import in_force_document
 from astra_ns3.experiments.inputs import USUAL, FilePath, Inputs, Options, load_inputs
 from astra_ns3.experiments.isolated.trial import try_in_child
 from astra_ns3.network.registry import check_own_control
+from astra_ns3.network.run_document import ForeseenDocument
 from astra_ns3.system.intra_dimension import join_rule
 from astra_ns3.system.own_policies import find_policy, is_own
 from astra_ns3.system.policies import USUAL_POLICIES
@@ -38,13 +39,13 @@ class Validation:
     switches: int
     links: int
     forecast: Forecast
-    in_force: dict[str, Any] | None
+    in_force: JsonObject | None
     """Every number of the transports and of marking, as run.json has them; None without packets."""
     warnings: tuple[str, ...]
-    foreseen: dict[str, Any]
+    foreseen: ForeseenDocument
     """Of a model, as run.json has it: memory by stage, how experts are chosen."""
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> JsonObject:
         """As plain data; numbers of packets only where there are packets."""
         found = asdict(self)
         found["forecast"] = {name: value for name, value in found["forecast"].items() if value is not None}

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Any
 
 import numpy as np
 
@@ -15,6 +14,7 @@ from astra_ns3.network.backends import Ideal
 from astra_ns3.network.instance import TenantBits
 from astra_ns3.network.plan import AnyPlan
 from astra_ns3.network.recorded import TableSink
+from astra_ns3.network.run_document import TenantDocument
 from astra_ns3.scenario.tenant_network import TenantNetwork
 from astra_ns3.scenario.tenant_tables import NetworkTables, TenantTables
 from astra_ns3.topology.changes import Change
@@ -33,7 +33,7 @@ class Tenancy:
     dimensions: tuple[int, ...]
     bandwidths: tuple[float, ...] | None
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> TenantDocument:
         """Return the same as plain data."""
         return {
             "name": self.name,

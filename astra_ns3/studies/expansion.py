@@ -8,6 +8,7 @@ from typing import Any
 
 from astra_ns3.config.compute_slowdown import slowdown_of
 from astra_ns3.config.core.placing import placed
+from astra_ns3.config.core.plain import Json
 from astra_ns3.errors import InputError, nearest, refuse, wrong
 from astra_ns3.experiments.changes.files import FILES, file_of
 from astra_ns3.experiments.hooks import HookFile
@@ -16,7 +17,7 @@ from astra_ns3.studies.address import Addresses
 from astra_ns3.studies.axes import ONE_AT_A_TIME, TOGETHER, Axis, Label, axes_of, combined, count_of
 from astra_ns3.studies.changes import Change, in_force
 from astra_ns3.studies.figures.check import check_figure
-from astra_ns3.studies.figures.data import AxisView, View
+from astra_ns3.studies.figures.data import AxisView, Row, View
 from astra_ns3.studies.figures.records import check_records
 from astra_ns3.studies.file import MOST_POINTS, USUAL_PRESET, PartConfig, PresetConfig, PresetPart, Study, StudyLimits
 from astra_ns3.studies.keys import FILE_OPTIONS, as_text, option_named
@@ -41,7 +42,7 @@ class Point:
     """SHA-256 of each file of users' code that the address holds, by path."""
 
     @property
-    def coordinates(self) -> dict[str, Any]:
+    def coordinates(self) -> dict[str, Label]:
         """Part, axes and seed."""
         return {"part": self.part, **self.labels, "seed": self.seed}
 
@@ -65,7 +66,7 @@ class Part:
         """Its title, or its name."""
         return self.config.title or self.name
 
-    def view(self, rows: Iterable[Mapping[str, Any]] = (), layers: Iterable[Mapping[str, Any]] = ()) -> View:
+    def view(self, rows: Iterable[Row] = (), layers: Iterable[Row] = ()) -> View:
         """The part as figures see it, with the rows of all parts' points and layers."""
         return View(
             self.name,
@@ -108,7 +109,7 @@ class _Draft:
     limits: StudyLimits
 
     @property
-    def coordinates(self) -> dict[str, Any]:
+    def coordinates(self) -> dict[str, Label]:
         return {"part": self.part, **self.labels, "seed": self.seed}
 
 
@@ -190,7 +191,7 @@ def _check_count(part: Part, seeds: int, place: str) -> None:
         raise wrong(f"{count:,} points ({said}), expected at most {MOST_POINTS:,}; see 'combine'", place)
 
 
-def _changes(study: Study, base: Mapping[str, Any], path: tuple[str, ...]) -> list[Change]:
+def _changes(study: Study, base: Mapping[str, Json], path: tuple[str, ...]) -> list[Change]:
     return [Change(key, value, study.document.line((*path, key))) for key, value in base.items()]
 
 
@@ -233,7 +234,7 @@ def all_of(messages: list[str]) -> InputError:
 def _request(study: Study, sources: Sources, draft: _Draft) -> tuple[RunRequest, list[str]]:
     """The run of a point, and what to warn of."""
     options = {meaning: change for meaning, change in draft.changes.items() if file_of(change.key) is None}
-    values: dict[str, Any] = {
+    values: dict[str, Any] = {  # what RunRequest takes by name
         name: _value(study, name, change) for name, change in options.items() if name not in FILES
     }
     warnings: list[str] = []

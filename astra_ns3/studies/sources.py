@@ -7,14 +7,14 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from astra_ns3.config.core.changing import changed
 from astra_ns3.config.core.document import KeyPath
 from astra_ns3.config.core.placing import names_files, placed
+from astra_ns3.config.core.plain import Json
 from astra_ns3.config.graph_workload import GraphWorkload
 from astra_ns3.config.network.file import read_network_file
-from astra_ns3.errors import InputError, located, refuse, wrong
+from astra_ns3.errors import InputError, located, of_type, refuse, wrong
 from astra_ns3.experiments.changes.documents import AnyConfig, document_of, given_of, parsed
 from astra_ns3.studies.changes import Change
 from astra_ns3.system.file import parse_system, read_system
@@ -92,12 +92,8 @@ class Sources:
         return self._read[key]
 
     def _file(self, kind: str, chosen: Change) -> Source:
-        refuse(
-            not isinstance(chosen.value, str),
-            f"key '{chosen.key}' is {chosen.value!r}, expected a path",
-            self._place(chosen),
-        )
-        path = os.path.normpath(self._folder / chosen.value)
+        words = f"key '{chosen.key}' is {chosen.value!r}, expected a path"
+        path = os.path.normpath(self._folder / of_type(chosen.value, str, words, self._place(chosen)))
         is_prefix = kind == "workload" and is_chakra(Path(path))
         refuse(
             not os.path.lexists(path) and not is_prefix,
@@ -143,6 +139,6 @@ class Sources:
         return f"{self._study}:{change.line}" if change.line else self._study
 
 
-def summary_of(value: Any) -> str:
+def summary_of(value: Json) -> str:
     """A value of a file's key as a label: a path without folders and ending."""
     return Path(value).stem if isinstance(value, str) else str(value)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
+from astra_ns3.config.core.plain import Json, JsonObject
 from astra_ns3.config.network.packet_network import NetworkConfig
 from astra_ns3.config.transports.base import TransportKeys
 from astra_ns3.config.transports.tcp import TcpTransport
@@ -265,19 +266,19 @@ class Tcp(Transport):
             warnings += _ecn_warnings(parameters, switch)
         return list(dict.fromkeys(warnings))
 
-    def in_force(self) -> dict[str, Any]:
+    def in_force(self) -> JsonObject:
         """Return every number as plain data."""
         return asdict(self.parameters)
 
     @staticmethod
-    def told(numbers: Mapping[str, Any]) -> Told:
+    def told(numbers: Mapping[str, Json]) -> Told:
         """Return the congestion control, and the numbers that decide most."""
-        control, ecn = numbers["type_id"].removeprefix("ns3::Tcp"), "on" if numbers["ecn"] else "off"
+        control, ecn = str(numbers["type_id"]).removeprefix("ns3::Tcp"), "on" if numbers["ecn"] else "off"
         return ("TCP", f"{control}, ECN {ecn}"), {name: numbers[name] for name in _TOLD}
 
     def native(self, posting_ps: int, ways: WaysOfMessages) -> Mapping[str, bool | int | float | str]:
         """Return all numbers."""
-        return self.in_force()
+        return asdict(self.parameters)
 
     def shared_by_flows(self) -> SharedByFlows | None:
         """Return the connection of two NPUs."""

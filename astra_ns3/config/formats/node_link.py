@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 
-from pydantic import JsonValue
-
 from astra_ns3.config.core.json_reading import each_once, reading_json
+from astra_ns3.config.core.plain import Json
 from astra_ns3.config.formats.graphs.raw import GRAPH_KEYS, RawGraph, RawLink, RawNode
 from astra_ns3.config.formats.plain_graph import known_only
 from astra_ns3.errors import of_type, refuse, wrong
@@ -36,13 +35,13 @@ def parse_node_link(text: str, source: str) -> RawGraph:
     )
 
 
-def _node(where: str, node: Mapping[str, JsonValue]) -> RawNode:
+def _node(where: str, node: Mapping[str, Json]) -> RawNode:
     if "id" not in node:
         raise wrong("key 'id' is missing", where)
     return RawNode(where, _name(node["id"], where), {key: value for key, value in node.items() if key != "id"})
 
 
-def _link(where: str, link: Mapping[str, JsonValue], directed: bool) -> RawLink:
+def _link(where: str, link: Mapping[str, Json], directed: bool) -> RawLink:
     for key in ("source", "target"):
         if key not in link:
             raise wrong(f"key '{key}' is missing", where)
@@ -64,7 +63,7 @@ def _check_once(links: Sequence[RawLink]) -> None:
             )
 
 
-def _entries(document: Mapping[str, JsonValue], key: str, source: str) -> list[tuple[str, Mapping[str, JsonValue]]]:
+def _entries(document: Mapping[str, Json], key: str, source: str) -> list[tuple[str, Mapping[str, Json]]]:
     entries = document[key]
     objects = [entry for entry in entries if isinstance(entry, dict)] if isinstance(entries, list) else []
     refuse(objects != entries, f"{key} is not a list of objects", source)
@@ -80,7 +79,7 @@ def _name(value: object, where: str) -> str:
     return str(value)
 
 
-def load_json(text: str, source: str) -> dict[str, JsonValue]:
+def load_json(text: str, source: str) -> dict[str, Json]:
     """A JSON object whose keys stand once each; raises InputError with file and line."""
     with reading_json(source):
         document = json.loads(text, object_pairs_hook=each_once, parse_constant=_no_constant)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 from astra_ns3.config.core.changing import Setting, changed
 from astra_ns3.config.core.document import Document
 from astra_ns3.config.core.model import ConfigModel, shown
+from astra_ns3.config.core.plain import Json, JsonObject, dotted_keys
 from astra_ns3.config.flow_list import FlowList
 from astra_ns3.config.formats.analytical import analytical_version
 from astra_ns3.config.formats.hpcc_keys import KEYS as CONFIG_TXT_KEYS
@@ -43,13 +44,13 @@ class RunFiles:
     places: Mapping[str, str]
     flags: Mapping[str, str] = field(default_factory=dict)
 
-    def with_changes(self, changes: Mapping[str, Any]) -> RunFiles:
+    def with_changes(self, changes: Mapping[str, Json]) -> RunFiles:
         """Return the files with other values of keys, each a key of one file or ``FILE.key``.
 
         Raises InputError for a key that no file or more than one has, one that is given twice, and a bad value.
         """
         of_files = _by_file(self, changes)
-        made: dict[str, Any] = {}
+        made: dict[str, Any] = {}  # what replace takes by name
         for file, settings in of_files.items():
             place = self.places[file]
             try:
@@ -65,7 +66,7 @@ class RunFiles:
             return self.network.network
         return self.workload if file == "workload" else self.system
 
-    def keys_of(self, file: str) -> dict[str, Any]:
+    def keys_of(self, file: str) -> JsonObject:
         """All that a file says as plain data, defaults written out; nothing of one that has no keys."""
         config = self._config(file)
         if isinstance(config, (FlowList, GraphWorkload)):
@@ -102,7 +103,7 @@ def check_changes(changes: object) -> None:
         )
 
 
-def _by_file(files: RunFiles, changes: Mapping[str, Any]) -> dict[str, list[Setting]]:
+def _by_file(files: RunFiles, changes: Mapping[str, Json]) -> dict[str, list[Setting]]:
     found: dict[str, list[Setting]] = {}
     said: dict[tuple[str, str], str] = {}
     for key, value in changes.items():
@@ -136,7 +137,7 @@ def _only_file(files: RunFiles, key: str) -> str:
 
 def _meant(files: RunFiles, key: str) -> str:
     """The nearest key; of a word without dots those that end with it."""
-    known = {f"{file}.{name}": name for file in FILES for name in _dotted(files.keys_of(file))}
+    known = {f"{file}.{name}": name for file in FILES for name in dotted_keys(files.keys_of(file))}
     near = nearest(key, [*known, *known.values()])
     if near and "." in key:
         return near
@@ -146,13 +147,6 @@ def _meant(files: RunFiles, key: str) -> str:
         words = ", ".join(f"'{name}'" for name in alike[:_MOST_TOLD])
         return f"; did you mean {words}{', ...' if alike[_MOST_TOLD:] else ''}?"
     return near
-
-
-def _dotted(data: Mapping[str, Any], before: str = "") -> Iterator[str]:
-    for name, value in data.items():
-        yield f"{before}{name}"
-        if isinstance(value, Mapping):
-            yield from _dotted(value, f"{before}{name}.")
 
 
 def _set(config: AnyConfig, settings: Iterable[Setting]) -> Any:
@@ -176,5 +170,5 @@ def _network(file: NetworkFile, settings: list[Setting]) -> NetworkFile:
     return replace(file, network=_set(file.network, settings), document=None)
 
 
-def _plain(document: Document) -> dict[str, Any]:
+def _plain(document: Document) -> JsonObject:
     return dict(document.data) if isinstance(document.data, Mapping) else {}

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from astra_ns3.collectives.schedule_files import Tell, silent
+from astra_ns3.config.core.plain import JsonObject
 from astra_ns3.config.flow_list import FlowList, Numbers
 from astra_ns3.errors import refuse
 from astra_ns3.experiments.expected import ExpectedPlay, ExpectedRun
@@ -48,7 +49,7 @@ class FlowsJob:
         """What its reader had to say."""
         return list(self.workload.warnings)
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> JsonObject:
         """The list in a few numbers; the flows themselves are in its file."""
         flows = self.workload
         return {
@@ -106,7 +107,7 @@ def _plays(flows: FlowList) -> Iterator[ExpectedPlay]:
     yield _play(int(sizes[largest]), ends[largest:])
 
 
-def _of_mean_size(sizes: Numbers, ends: Any) -> Iterator[ExpectedPlay]:
+def _of_mean_size(sizes: Numbers, ends: npt.NDArray[np.int32]) -> Iterator[ExpectedPlay]:
     mean, larger = divmod(int(sizes.sum()), len(sizes))
     if larger < len(sizes):
         yield _play(mean, ends[: len(sizes) - larger])
@@ -114,5 +115,5 @@ def _of_mean_size(sizes: Numbers, ends: Any) -> Iterator[ExpectedPlay]:
         yield _play(mean + 1, ends[len(sizes) - larger :])
 
 
-def _play(size_bytes: int, ends: Any) -> ExpectedPlay:
+def _play(size_bytes: int, ends: npt.NDArray[np.int32]) -> ExpectedPlay:
     return ExpectedPlay(message_schedule(), size_bytes, ends, 1)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from math import prod
-from typing import Any
 
 from astra_ns3.collectives.schedule_files import Tell, silent
+from astra_ns3.config.core.plain import JsonObject
 from astra_ns3.config.graph_workload import GraphWorkload
 from astra_ns3.errors import refuse, wrong
 from astra_ns3.experiments.expected import ExpectedPlay, ExpectedRun, expected_plays
@@ -77,7 +77,7 @@ class GraphJob:
         custom = check_custom(ground.system, ground.compatibility) if played else ()
         return [*workload.warnings, *found, *custom]
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> JsonObject:
         """Where it came from, and its groups; not its nodes."""
         workload = self.workload
         return {

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from astra_ns3.collectives.schedule_files import Tell, silent
 from astra_ns3.config.compute_slowdown import ComputeSlowdown
 from astra_ns3.config.core.compatibility import Compatibility
+from astra_ns3.config.core.plain import JsonObject
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.errors import wrong
 from astra_ns3.experiments.expected import ExpectedRun
@@ -80,7 +81,7 @@ class Job(Protocol):
     def warnings(self, ground: Ground) -> list[str]:
         """What its user should know before it is played."""
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> JsonObject:
         """As plain data for run.json; ``source`` is in it."""
 
     def foreseen(self, ground: Ground) -> Foreseen:

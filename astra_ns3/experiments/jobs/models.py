@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from math import prod
-from typing import Any
 
 from astra_ns3.collectives.schedule_files import Tell, silent
+from astra_ns3.config.core.plain import JsonObject
 from astra_ns3.config.training_plan import TrainingPlan
 from astra_ns3.experiments.expected import ExpectedRun, expected_run
 from astra_ns3.experiments.foreseen import Foreseen
@@ -65,7 +65,7 @@ class ModelJob:
             self._memory_of(ground), plan.memory_bytes, expert_skew(plan), work, self.workload.file.compute.losses
         )
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> JsonObject:
         """The model's file, and what it amounts to."""
         return self.workload.document()
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any
 
 from astra_ns3.collectives.schedule_files import Tell, silent
+from astra_ns3.config.core.plain import JsonObject
 from astra_ns3.config.workload import Pass, Workload
 from astra_ns3.experiments.expected import ExpectedRun, expected_run
 from astra_ns3.experiments.foreseen import Foreseen
@@ -52,7 +52,7 @@ class TrainingJob:
             *simai_warnings(self.workload, ground.dimensions, ground.compatibility),
         ]
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> JsonObject:
         """Loop, options and layers."""
         workload = self.workload
         batches = micro_batches_of(workload) if workload.loop in SIMAI_LOOPS else None
@@ -119,6 +119,6 @@ class TrainingJob:
         )
 
 
-def _pass_document(part: Pass) -> dict[str, Any]:
+def _pass_document(part: Pass) -> JsonObject:
     words = {"collective": part.collective, "group": part.group}
     return {**asdict(part), **{key: None if word is None else word.value for key, word in words.items()}}

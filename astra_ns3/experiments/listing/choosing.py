@@ -6,8 +6,8 @@ import operator
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
-from typing import Any
 
+from astra_ns3.config.core.plain import Json
 from astra_ns3.errors import required
 from astra_ns3.experiments.listing.columns import Column, column_of, plain
 from astra_ns3.experiments.listing.finding import FoundRun
@@ -87,7 +87,7 @@ def _rank(column: Column, run: FoundRun) -> tuple[int, float, str]:
     return (1, 0.0, plain(value)) if number is None else (0, number, "")
 
 
-def _number(value: Any, column: Column) -> float | None:
+def _number(value: Json, column: Column) -> float | None:
     """A number, or text of one with or without a unit, in the column's unit; None for anything else."""
     if isinstance(value, bool) or value is None:
         return None

@@ -7,8 +7,8 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+from astra_ns3.config.core.plain import Json
 from astra_ns3.errors import refuse
 from astra_ns3.experiments.metadata import FORMAT_VERSION
 from astra_ns3.experiments.replacing import RUN_FILE, whole_run
@@ -20,7 +20,7 @@ class FoundRun:
     """What a run.json says, and in which folder it stands, as seen from where the search began."""
 
     folder: str
-    metadata: Mapping[str, Any]
+    metadata: Mapping[str, Json]
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ def find_runs(root: str | os.PathLike[str]) -> Found:
     return Found(tuple(runs), tuple(sorted(damaged)))
 
 
-def _read(file: Path) -> Mapping[str, Any] | None:
+def _read(file: Path) -> Mapping[str, Json] | None:
     """What is in a run.json; None if it is that of several seeds or tenants, which have folders of their own.
 
     Raises OSError and ValueError for what is no run's.

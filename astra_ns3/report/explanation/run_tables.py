@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 import numpy as np
-import numpy.typing as npt
 
 from astra_ns3.config.core.compatibility import preset
 from astra_ns3.errors import refuse, wrong
 from astra_ns3.network.instance import CHUNK_BITS, PHASE_BITS
-from astra_ns3.report.records import COLLECTIVES, table_of
+from astra_ns3.network.run_document import FileDocument
+from astra_ns3.report.records import COLLECTIVES, Batch, table_of
 from astra_ns3.report.tables import Numbers, Records, is_of_flows
 from astra_ns3.units import PS_PER_NS
 
-Columns = Mapping[str, npt.NDArray[Any]]
+Columns = Batch
 _INSTANCE = ("collective", "chunk", "phase")
 _PHASE_COLUMNS = (*_INSTANCE, "npu", "dimension", "queued_ps", "start_ps", "end_ps")
 _OPERATION_COLUMNS = ("npu", "kind", "collective", "iteration", "start_ps", "end_ps")
@@ -89,7 +88,7 @@ class Tables:
         self.messages = messages_of(run)
         self._read_messages()
 
-    def _read_system(self, system: Mapping[str, Any]) -> None:
+    def _read_system(self, system: FileDocument) -> None:
         delay_ns = int(system.get("endpoint-delay", 0) * system.get("injection-scale", 1.0))
         group_ns = self.rules.group_endpoint_delay_ns
         self._delays_ps = {ns * PS_PER_NS for ns in (delay_ns, group_ns) if ns is not None}

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from pydantic import JsonValue
 
 from astra_ns3.config.core.changing import Setting
 from astra_ns3.config.core.changing import changed as made
 from astra_ns3.config.core.document import Document
+from astra_ns3.config.core.plain import Json, JsonObject
 from astra_ns3.config.model.file import parse_model_file
 from astra_ns3.errors import InputError, located, wrong
 from astra_ns3.whole_file import whole_file
@@ -25,9 +25,9 @@ _FIRST = ("kind", "name", "model", "training")
 _CHANGED = "(changed)"
 
 
-def changed(workload: ModelWorkload, values: Mapping[str, JsonValue]) -> ModelWorkload:
+def changed(workload: ModelWorkload, values: Mapping[str, Json]) -> ModelWorkload:
     """With ``values`` of keys like ``parallel.tensor``; raises InputError for keys or values that can't be."""
-    given: dict[str, Any] = workload.file.model_dump(mode="json", by_alias=True, exclude_unset=True)
+    given: JsonObject = workload.file.model_dump(mode="json", by_alias=True, exclude_unset=True)
     settings = [Setting(tuple(key.split(".")), value) for key, value in values.items()]
     with located(f"{workload.source} {_CHANGED}"):
         data, _ = made(given, workload.file.document(), settings, Path())

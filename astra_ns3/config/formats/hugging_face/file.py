@@ -9,9 +9,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from pydantic import JsonValue
-
 from astra_ns3.config.core.model import shown
+from astra_ns3.config.core.plain import Json
 from astra_ns3.config.core.reading import read_text
 from astra_ns3.config.formats.hugging_face.families import FAMILIES
 from astra_ns3.config.formats.hugging_face.keys import Keys
@@ -27,7 +26,7 @@ _SIGN = re.compile(r'"(model_type|architectures)"\s*:')
 class Imported(NamedTuple):
     """A model file as plain data, and what its reader should know."""
 
-    data: dict[str, JsonValue]
+    data: dict[str, Json]
     notes: tuple[str, ...]
 
 
@@ -67,7 +66,7 @@ def _imported(keys: Keys) -> Imported:
     shape = FAMILIES[family](keys)
     positions = keys.count("n_positions" if family == "gpt2" else "max_position_embeddings", USUAL_SEQUENCE)
     sequence = min(USUAL_SEQUENCE, positions)
-    training: dict[str, JsonValue] = {"sequence": sequence}
+    training: dict[str, Json] = {"sequence": sequence}
     datatype = keys.data.get("torch_dtype", keys.data.get("dtype"))
     if datatype in _DATATYPES:
         training["datatype"] = datatype

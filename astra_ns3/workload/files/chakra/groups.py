@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from typing import Any
 
 from astra_ns3.config.core.json_reading import each_once, reading_json
+from astra_ns3.config.core.plain import Json
 from astra_ns3.config.core.reading import read_text
 from astra_ns3.errors import of_type, wrong
 from astra_ns3.workload.files.chakra.names import plain_name
@@ -29,7 +29,7 @@ def read_groups(path: str | os.PathLike[str]) -> Groups:
     return {plain_name(name): _members(name, members, source) for name, members in document.items()}
 
 
-def _members(name: str, members: Any, source: str) -> tuple[int, ...]:
+def _members(name: str, members: Json, source: str) -> tuple[int, ...]:
     if not isinstance(members, list) or not members:
         raise wrong(f"communicator '{name}' is {str(members)[:40]}, expected a list of NPUs", source)
     for member in members:

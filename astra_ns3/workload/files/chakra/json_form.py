@@ -9,13 +9,13 @@ import json
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from astra_ns3.config.core.json_reading import each_once, reading_json
+from astra_ns3.config.core.plain import Json, JsonObject
 from astra_ns3.errors import InputError, Where, nearest, wrong
 from astra_ns3.workload.files.chakra import names
 from astra_ns3.workload.files.chakra.json_graph import GRAPH, graph_message, unread_keys
-from astra_ns3.workload.files.chakra.schema import messages
+from astra_ns3.workload.files.chakra.schema import Message, messages
 
 _MOST_SHOWN = 8
 
@@ -41,7 +41,8 @@ def json_messages(path: str) -> Iterator[bytes]:
 def json_warnings(path: str) -> list[str]:
     """What the user of such a file should know, each one line; raises InputError if it is none at all."""
     _, first = next(_objects(_text(path), path), (0, None))
-    keys = unread_keys(first) if isinstance(first, dict) and isinstance(first.get(GRAPH), list) else None
+    nodes = first.get(GRAPH) if isinstance(first, dict) else None
+    keys = unread_keys(nodes) if isinstance(nodes, list) else None
     return [] if keys is None else [f"{path}: {keys}"]
 
 
@@ -54,7 +55,7 @@ def _text(path: str) -> str:
         raise wrong(f"cannot be read: {error.strerror}", path) from error
 
 
-def _of_graph(document: dict[str, Any], path: str) -> Iterator[bytes]:
+def _of_graph(document: JsonObject, path: str) -> Iterator[bytes]:
     nodes = document[GRAPH]
     if not isinstance(nodes, list):
         raise wrong(f"{GRAPH} is {str(nodes)[:40]}, expected a list of nodes", path)
@@ -63,12 +64,12 @@ def _of_graph(document: dict[str, Any], path: str) -> Iterator[bytes]:
         yield graph_message(node, number, path)
 
 
-def _expect_end(objects: Iterator[tuple[int, Any]], path: str) -> None:
+def _expect_end(objects: Iterator[tuple[int, Json]], path: str) -> None:
     for line, _ in objects:
         raise wrong(f"something follows {GRAPH}, expected the end of the file", Where(path, line))
 
 
-def _objects(text: str, path: str) -> Iterator[tuple[int, Any]]:
+def _objects(text: str, path: str) -> Iterator[tuple[int, Json]]:
     """One JSON value after the other, each with the line it begins in."""
     decoder, place, line, counted = json.JSONDecoder(object_pairs_hook=each_once), 0, 1, 0
     while True:
@@ -82,7 +83,7 @@ def _objects(text: str, path: str) -> Iterator[tuple[int, Any]]:
         yield line, found
 
 
-def _check_first(found: dict[str, Any], path: str) -> None:
+def _check_first(found: JsonObject, path: str) -> None:
     if "schema" in found and "nodes" in found:
         raise wrong(
             f"is PyTorch's own execution trace (schema {str(found['schema'])[:30]}), which has no times; "
@@ -95,7 +96,7 @@ def _check_first(found: dict[str, Any], path: str) -> None:
         )
 
 
-def _numbered(found: dict[str, Any], place: str) -> dict[str, Any]:
+def _numbered(found: JsonObject, place: str) -> JsonObject:
     """A node with its type as a number."""
     word = found.get("type", 0)
     if not isinstance(word, str):
@@ -106,7 +107,7 @@ def _numbered(found: dict[str, Any], place: str) -> dict[str, Any]:
     return {**found, "type": names.NODE_TYPES.index(word)}
 
 
-def _parsed_node(found: dict[str, Any], place: str, path: str) -> bytes:
+def _parsed_node(found: JsonObject, place: str, path: str) -> bytes:
     try:
         return _parsed(messages().node(), _numbered(found, place), place)
     except InputError as error:
@@ -115,7 +116,7 @@ def _parsed_node(found: dict[str, Any], place: str, path: str) -> bytes:
         raise
 
 
-def _parsed(message: Any, found: dict[str, Any], place: str) -> bytes:
+def _parsed(message: Message, found: JsonObject, place: str) -> bytes:
     from google.protobuf import json_format
 
     try:
@@ -141,7 +142,7 @@ def _unknown_keys(path: str) -> InputError | None:
     return wrong(f"keys that no node of Chakra's has: {shown}", Where(path, first))
 
 
-def _unknown(found: Any, descriptor: Any, above: str = "") -> Iterator[tuple[str, str]]:
+def _unknown(found: Json, descriptor: Message, above: str = "") -> Iterator[tuple[str, str]]:
     """The unknown keys of an object and of those in it, each with the nearest that there is."""
     if not isinstance(found, dict):
         return

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from typing import Any
 
+from astra_ns3.config.core.plain import Json, JsonObject
 from astra_ns3.errors import InputError, nearest, wrong
 from astra_ns3.units import PS_PER_US
 from astra_ns3.workload.files.chakra import names
 from astra_ns3.workload.files.chakra.attributes import READ
-from astra_ns3.workload.files.chakra.schema import messages
+from astra_ns3.workload.files.chakra.schema import Message, messages
 
 GRAPH = "workload_graph"
 _NUMBER, _NAME, _TYPE, _RUNTIME = "Id", "Name", "NodeType", "runtime"
@@ -24,7 +24,7 @@ _TRUTHS = {"true": True, "false": False, "1": True, "0": False}
 _LARGEST_NUMBER = 2**64 - 1
 
 
-def graph_message(found: Any, number: int, path: str) -> bytes:
+def graph_message(found: Json, number: int, path: str) -> bytes:
     """Node ``number``, counted from 0, as a message of the binary form; raises InputError with file and node."""
     place = f"{path}: node {number + 1} of {GRAPH}"
     if not isinstance(found, dict) or found.get(_NUMBER) is None:
@@ -37,11 +37,11 @@ def graph_message(found: Any, number: int, path: str) -> bytes:
         raise wrong(f"{' '.join(str(error).split())[:160]}", place) from error
 
 
-def unread_keys(document: dict[str, Any]) -> str | None:
+def unread_keys(nodes: list[Json]) -> str | None:
     """The keys of a document's nodes that mean nothing, all in one line; None if there are none."""
     unread = Counter(
         key
-        for node in document[GRAPH]
+        for node in nodes
         if isinstance(node, dict)
         for key in node
         if key not in _KEYS and key not in _OF_NO_MEANING
@@ -52,7 +52,7 @@ def unread_keys(document: dict[str, Any]) -> str | None:
     return f"keys that mean nothing here: {shown[:400]}"
 
 
-def _message(found: dict[str, Any]) -> Any:
+def _message(found: JsonObject) -> Message:
     node = messages().node(id=_whole(_NUMBER, found[_NUMBER]), name=str(found.get(_NAME, "")))
     node.type = _type(found.get(_TYPE, 0))
     for key in _DATA:
@@ -66,7 +66,7 @@ def _message(found: dict[str, Any]) -> Any:
     return node
 
 
-def _add_runtime(node: Any, value: Any) -> None:
+def _add_runtime(node: Message, value: Json) -> None:
     """Microseconds; of one that isn't whole the rest counts too."""
     if isinstance(value, float) and 0 <= value < _LARGEST_NUMBER and not value.is_integer():
         node.attr.add(name="duration_ps", int64_val=round(value * PS_PER_US))
@@ -74,7 +74,7 @@ def _add_runtime(node: Any, value: Any) -> None:
     node.duration_micros = _whole(_RUNTIME, value)
 
 
-def _type(value: Any) -> int:
+def _type(value: Json) -> int:
     if isinstance(value, str) and not value.isdigit():
         if value not in names.NODE_TYPES:
             hint = nearest(value, names.NODE_TYPES)
@@ -86,20 +86,20 @@ def _type(value: Any) -> int:
     return number
 
 
-def _numbers(name: str, values: Any) -> Iterable[int]:
+def _numbers(name: str, values: Json) -> Iterable[int]:
     if not isinstance(values, (list, tuple)):
         raise wrong(f"{name} is {_shown(values)}, expected a list of numbers of nodes")
     return [_whole(name, value) for value in values]
 
 
-def _whole(name: str, value: Any) -> int:
+def _whole(name: str, value: Json) -> int:
     number = _number(value)
     if number is None or not 0 <= number <= _LARGEST_NUMBER:
         raise wrong(f"{name} is {_shown(value)}, expected a whole number from 0 to {_LARGEST_NUMBER}")
     return number
 
 
-def _number(value: Any) -> int | None:
+def _number(value: Json) -> int | None:
     """A whole number, also as text or as a float; None: it is none."""
     if isinstance(value, str) and len(value) <= 20 and value.isascii() and value.removeprefix("-").isdigit():
         return int(value)
@@ -108,7 +108,7 @@ def _number(value: Any) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
-def _add_attribute(node: Any, name: str, value: Any) -> None:
+def _add_attribute(node: Message, name: str, value: Json) -> None:
     """The value as it stands there: what it must be is said where attributes are read, for all formats alike."""
     attribute = node.attr.add(name=name)
     if name == "involved_dim":
@@ -124,7 +124,7 @@ def _add_attribute(node: Any, name: str, value: Any) -> None:
         attribute.int64_val = number
 
 
-def _flags(name: str, value: Any) -> list[bool]:
+def _flags(name: str, value: Json) -> list[bool]:
     """A list of true and false, or of 1 and 0, in whatever form; also the text of such a list."""
     flags = value.strip().strip("[]()").replace(",", " ").split() if isinstance(value, str) else value
     words = [str(flag).strip().lower() for flag in flags] if isinstance(flags, list) else [""]
@@ -133,5 +133,5 @@ def _flags(name: str, value: Any) -> list[bool]:
     return [_TRUTHS[word] for word in words]
 
 
-def _shown(value: Any) -> str:
+def _shown(value: Json) -> str:
     return repr(value)[:60]

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.graph_workload import GraphNode, NodeKind
 from astra_ns3.errors import InputError, wrong
 from astra_ns3.units import LARGEST_INTEGER, PS_PER_US
 from astra_ns3.workload.files.chakra import names
-from astra_ns3.workload.files.chakra.attributes import AttributeReader, Common
+from astra_ns3.workload.files.chakra.attributes import AttributeReader, Common, Values
 from astra_ns3.workload.files.chakra.columns import read_columns
 from astra_ns3.workload.files.chakra.schema import Broken, messages
 
 LONGEST_DURATION_US = LARGEST_INTEGER // PS_PER_US
-
-Values = Mapping[str, Any]
 
 
 class NodeReader:

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
-from typing import Any
 
 from astra_ns3.config.core.scales import check_scales
 from astra_ns3.config.graph_workload import GraphNode
@@ -23,7 +22,7 @@ from astra_ns3.workload.files.chakra.files import are_rank_files, find_rank_file
 from astra_ns3.workload.files.chakra.groups import GROUPS_SUFFIX, Groups, read_groups
 from astra_ns3.workload.files.chakra.json_form import json_messages, json_warnings
 from astra_ns3.workload.files.chakra.nodes import NodeReader
-from astra_ns3.workload.files.chakra.schema import Broken, messages
+from astra_ns3.workload.files.chakra.schema import Broken, Message, messages
 
 KNOWN_VERSIONS = ("", "0.0.4")
 _HEAD_BYTES = 512
@@ -212,7 +211,7 @@ def _times(node: GraphNode, number: int, scale: float) -> int:
     return int(product)
 
 
-def _metadata(path: str) -> Any:
+def _metadata(path: str) -> Message:
     """A file's first message; raises InputError if the file is none of Chakra's."""
     head = _head(path)
     refuse(not head, "is empty, expected a Chakra trace", path)
