@@ -115,9 +115,9 @@ def expected_plays(
         chunks = planner.chunks(request, time_ps=0)
         collectives += count if chunks else 0
         cuts[request_kind(request)] = len(chunks), sum(len(chunk) for chunk in chunks)
-        alike = Counter((planned.phase, planned.turn, planned.anticlockwise) for chunk in chunks for planned in chunk)
-        for (phase, turn, anticlockwise), times in alike.items():
-            schedule = schedule_of(phase, grid.ranks_in(phase.dimensions), turn, anticlockwise=anticlockwise, tell=tell)
+        alike = Counter(phase for chunk in chunks for phase in chunk)
+        for phase, times in alike.items():
+            schedule = schedule_of(phase, grid.ranks_in(phase.dimensions), tell)
             _check_bytes(schedule, phase.bytes)
             plays[schedule, phase.bytes, communicator, tuple(phase.dimensions)] += count * times
     groups = {(who, dims): tuple(map(tuple, planners[who][0].cosets(dims))) for _, _, who, dims in plays}
