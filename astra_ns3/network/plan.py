@@ -17,7 +17,7 @@ from astra_ns3.config.network.packet_network import NetworkConfig, Observe
 from astra_ns3.config.topology.switch import SwitchConfig
 from astra_ns3.errors import InputError
 from astra_ns3.network.api import EndpointModel
-from astra_ns3.network.grid import NpuGrid, npu_grid
+from astra_ns3.network.npu_grid import NpuGrid, npu_grid
 from astra_ns3.network.outline import network_shape, port_shape, transport_shapes, transport_switches
 from astra_ns3.topology.changes import Change, Epoch, epochs
 from astra_ns3.topology.equal_ways import ways_differ

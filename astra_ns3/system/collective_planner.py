@@ -29,7 +29,7 @@ from astra_ns3.system.uneven import uneven_phases
 Chunk = tuple[Phase, ...]
 
 
-def ground_of(
+def system_and_grid_of(
     config: SystemConfig, world: Grid, communicator: Communicator | None, rules: Compatibility
 ) -> tuple[SystemConfig, Grid]:
     """The system and the grid for a communicator's collectives; one with a grid of its own keeps it."""

@@ -10,7 +10,7 @@ from astra_ns3.config.system import SystemConfig
 from astra_ns3.errors import InputError
 from astra_ns3.network.api import NetworkBackend
 from astra_ns3.network.instance import pack_instance
-from astra_ns3.system.collective_planner import Chunk, CollectivePlanner, ground_of
+from astra_ns3.system.collective_planner import Chunk, CollectivePlanner, system_and_grid_of
 from astra_ns3.system.communicator import Communicator
 from astra_ns3.system.groups import Grid
 from astra_ns3.system.launches import LaunchTable, ScheduleNumbers
@@ -84,7 +84,7 @@ class CollectiveMaker:
     def _plans_of(self, communicator: Communicator | None) -> _Plans:
         if communicator not in self._plans:
             rules = self._compatibility
-            config, grid = ground_of(self._config, self._grid, communicator, rules)
+            config, grid = system_and_grid_of(self._config, self._grid, communicator, rules)
             is_part = grid.npus < self._grid.npus
             planner = CollectivePlanner(config, grid, rules, self._grid.npus)
             table = LaunchTable(self._network, config, grid, rules, self._schedules, is_part=is_part)

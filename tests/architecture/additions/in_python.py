@@ -132,7 +132,7 @@ class NapJob(TrainingJob):
 ''',
     },
     lines={
-        "astra_ns3/experiments/jobs/registry.py": (
+        "astra_ns3/experiments/jobs/job_kinds.py": (
             (
                 "from astra_ns3.experiments.jobs.training import",
                 "from astra_ns3.config.nap import Nap\nfrom astra_ns3.experiments.jobs.nap import NapJob\n"
@@ -143,7 +143,7 @@ class NapJob(TrainingJob):
     },
     check="""
 from astra_ns3.config.nap import Nap
-from astra_ns3.experiments.jobs.registry import job_of
+from astra_ns3.experiments.jobs.job_kinds import job_of
 
 assert job_of(Nap(70)).shape()[:2] == ("nap", 1)
 """,
