@@ -461,7 +461,7 @@ def bus(config: Bus) -> Graph:
             ),
             ("AnyTopology = FlatTopology |", "AnyTopology = Bus | FlatTopology |"),
         ),
-        "astra_ns3/topology/registry.py": (
+        "astra_ns3/topology/builders.py": (
             ("from astra_ns3.topology.clos", "from astra_ns3.topology.bus import bus\nfrom astra_ns3.topology.clos"),
             ('    "leaf-spine": leaf_spine,', '    "bus": bus,\n    "leaf-spine": leaf_spine,'),
         ),
