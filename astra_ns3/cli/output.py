@@ -13,7 +13,7 @@ from typing import Any, TextIO
 
 import click
 
-from astra_ns3.errors import InputError, ResultsNotSaved
+from astra_ns3.errors import ResultsNotSaved, wrong
 
 _NAME = "astra-ns3"
 LOG_LEVELS = ("debug", "info", "warning", "error")
@@ -69,7 +69,7 @@ def folder_for(output: str) -> Iterator[None]:
             with suppress(OSError):
                 folder.rmdir()
         if isinstance(error, OSError) and len(made) < len(missing):
-            raise InputError(f"{output}: cannot be written: {error.strerror or error}") from error
+            raise wrong(f"cannot be written: {error.strerror or error}", output) from error
         raise
 
 

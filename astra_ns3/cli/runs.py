@@ -10,7 +10,7 @@ import click
 from astra_ns3.cli.completion import folders, listed
 from astra_ns3.cli.help import Command
 from astra_ns3.cli.output import log_warning, print_json, show, show_logs
-from astra_ns3.errors import InputError
+from astra_ns3.errors import wrong
 from astra_ns3.experiments.listing.choosing import in_order, wanted
 from astra_ns3.experiments.listing.columns import COLUMNS, USUAL, Column, columns_of, plain, printable
 from astra_ns3.experiments.listing.finding import Found, FoundRun, find_runs
@@ -85,7 +85,7 @@ def _names(option: str, text: str) -> list[str]:
     names = [name.strip() for name in text.split(",")]
     if not all(name.removeprefix("-") for name in names):
         expected = f"expected names with commas between them, as {','.join(USUAL[:3])}"
-        raise InputError(f"--{option} is '{text[:_LONGEST_SHOWN]}', {expected}")
+        raise wrong(f"--{option} is '{text[:_LONGEST_SHOWN]}', {expected}")
     return names
 
 

@@ -11,7 +11,7 @@ from astra_ns3.cli.output import log_warning, print_json, show, show_logs
 from astra_ns3.cli.overwriting import overwrite_option
 from astra_ns3.config.flow_list import FlowList
 from astra_ns3.config.workload import Workload
-from astra_ns3.errors import InputError
+from astra_ns3.errors import refuse
 from astra_ns3.experiments.foreseen import Foreseen, foreseen_document
 from astra_ns3.experiments.jobs.flows import FlowsJob
 from astra_ns3.playing.converting.conversion import Unrolling, as_graphs
@@ -120,8 +120,7 @@ def _show_model(workload: ModelWorkload, dimensions: tuple[int, ...], output: st
 
 def _show_flows(flows: FlowList, output: str | None, *, as_json: bool) -> int:
     """A list of flows has neither nodes nor levels."""
-    if output:
-        raise InputError(f"{flows.source}: is a list of flows, which has no graph to draw; leave out --output")
+    refuse(bool(output), "is a list of flows, which has no graph to draw; leave out --output", flows.source)
     document = FlowsJob(flows).document()
     if as_json:
         print_json({**document, "warnings": list(flows.warnings), "exit_status": 0})

@@ -14,7 +14,7 @@ from astra_ns3.cli.help import Command
 from astra_ns3.cli.output import print_failure, print_json, show, tell
 from astra_ns3.cli.signals import run_is_over
 from astra_ns3.cli.study_progress import StudyLine
-from astra_ns3.errors import InputError, PointsFailed
+from astra_ns3.errors import PointsFailed, refuse, wrong
 from astra_ns3.studies.checking import forecasts
 from astra_ns3.studies.expansion import Expansion, expand
 from astra_ns3.studies.file import USUAL_PRESET, read_study
@@ -109,12 +109,10 @@ def security_of(scheduler: str | None, ca_file: str | None, certificate: str | N
     if not given:
         return None
     if scheduler is None or not scheduler.startswith("tls://"):
-        raise InputError(f"{next(iter(given))} is for a scheduler with TLS: --scheduler tls://HOST:PORT")
+        raise wrong(f"{next(iter(given))} is for a scheduler with TLS: --scheduler tls://HOST:PORT")
     for name in options:
-        if name not in given:
-            raise InputError(f"TLS needs all of {', '.join(options)}: {name} is missing")
-        if not os.access(given[name], os.R_OK):
-            raise InputError(f"{name} {given[name]}: cannot be read")
+        refuse(name not in given, f"TLS needs all of {', '.join(options)}: {name} is missing")
+        refuse(not os.access(given[name], os.R_OK), f"{name} {given[name]}: cannot be read")
     return tls_files(*given.values())
 
 

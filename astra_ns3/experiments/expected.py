@@ -13,7 +13,7 @@ from astra_ns3.collectives.schedule import Schedule
 from astra_ns3.collectives.schedule_files import Tell, silent
 from astra_ns3.config.core.compatibility import Compatibility
 from astra_ns3.config.system import SystemConfig
-from astra_ns3.errors import InputError
+from astra_ns3.errors import refuse
 from astra_ns3.playing.dry_run.counting import Counts, RequestKind, counted_messages, counted_requests, request_kind
 from astra_ns3.playing.dry_run.deadlock import check_programs
 from astra_ns3.playing.programs.role_programs import RolePrograms
@@ -148,8 +148,8 @@ def _rounded_up(schedule: Schedule, bytes: int, blocks: int) -> int:
 def _check_bytes(schedule: Schedule, bytes: int) -> None:
     """Raise InputError if the data of all ranks, or the messages of a schedule, are more than 64 bits can count."""
     sent = _rounded_up(schedule, bytes, schedule.sent_blocks()[1])
-    if max(sent, bytes * schedule.expansion) + schedule.messages > LARGEST_INTEGER:
-        raise InputError(
-            f"a collective of {format_bytes(bytes)} on {schedule.ranks} ranks sends {format_bytes(sent)}, and no more "
-            f"than {LARGEST_INTEGER} bytes can be counted"
-        )
+    refuse(
+        max(sent, bytes * schedule.expansion) + schedule.messages > LARGEST_INTEGER,
+        f"a collective of {format_bytes(bytes)} on {schedule.ranks} ranks sends {format_bytes(sent)}, and no more "
+        f"than {LARGEST_INTEGER} bytes can be counted",
+    )

@@ -15,7 +15,7 @@ from astra_ns3.config.network.analytical_network import AnalyticalNetwork
 from astra_ns3.config.network.file import AnyNetwork, NetworkFile, read_network_file
 from astra_ns3.config.network.packet_network import NetworkConfig, Observe
 from astra_ns3.config.system import SystemConfig
-from astra_ns3.errors import InputError
+from astra_ns3.errors import InputError, of_npus, refuse, wrong
 from astra_ns3.experiments.changes.files import FILES
 from astra_ns3.experiments.changes.setting import RunFiles, place_of
 from astra_ns3.experiments.costs import BYTES_PER_NPU
@@ -205,13 +205,13 @@ def _check_shares(
     tenant: Tenant, network: AnyNetwork, workload: AnyWorkload, system: SystemConfig, beside: Inputs | None
 ) -> None:
     """Raise InputError if a tenant asks of the network or its NPUs what others have otherwise."""
-    if network_as_reached(network, workload) != network:
-        raise InputError(
-            f"tenant '{tenant.name}': its model reaches a share of the rates inside nodes only, which tenants have in "
-            "common; expected scale_up_efficiency 1"
-        )
+    refuse(
+        network_as_reached(network, workload) != network,
+        f"tenant '{tenant.name}': its model reaches a share of the rates inside nodes only, which tenants have in "
+        "common; expected scale_up_efficiency 1",
+    )
     if beside is not None and endpoint_model(system) != beside.plan.endpoint:
-        raise InputError(
+        raise wrong(
             f"tenant '{tenant.name}': its system has another endpoint delay, reduction or rendezvous than that of "
             f"'{beside.tenancy.name}', expected the same: NPUs are alike"
         )
@@ -266,8 +266,7 @@ def _check_grid(network: AnyNetwork) -> None:
 
 
 def _check_reported(npus: int, options: Options) -> None:
-    if options.report_npu >= npus:
-        raise InputError(f"report-npu is {options.report_npu}, expected one of {npus} NPUs, 0 to {npus - 1}")
+    of_npus("report-npu", options.report_npu, npus)
 
 
 _FILES = ("groups", "remote_memory", "logical_topology")
@@ -278,8 +277,10 @@ def _check_paths(options: Options) -> None:
     """Raise InputError if an option that names a file is something else."""
     for name in _FILES:
         value = getattr(options, name)
-        if value is not None and not isinstance(value, (str, os.PathLike)):
-            raise InputError(f"{name} is a {type(value).__name__}, expected the path of a file")
+        refuse(
+            value is not None and not isinstance(value, (str, os.PathLike)),
+            f"{name} is a {type(value).__name__}, expected the path of a file",
+        )
 
 
 def _check_durations(network: AnyNetwork, expected: ExpectedRun) -> None:
@@ -291,26 +292,27 @@ def _check_durations(network: AnyNetwork, expected: ExpectedRun) -> None:
         return
     fastest = max(network.bandwidths)
     size = max((play.largest_bytes for play in expected.plays), default=0)
-    if size / fastest * PS_PER_NS > LARGEST_INTEGER:
-        raise InputError(
-            f"a message of {format_bytes(size)} takes more than 106 days at {fastest:g} bytes per nanosecond, "
-            "beyond which no simulated time goes; use less data, or a higher bandwidth"
-        )
+    refuse(
+        size / fastest * PS_PER_NS > LARGEST_INTEGER,
+        f"a message of {format_bytes(size)} takes more than 106 days at {fastest:g} bytes per nanosecond, "
+        "beyond which no simulated time goes; use less data, or a higher bandwidth",
+    )
 
 
 def _network(network: AnyNetwork, options: Options, endpoint: EndpointModel) -> tuple[AnyPlan, list[str]]:
     """The plan of a network, and what to warn of."""
     if isinstance(network, AnalyticalNetwork):
-        if abilities_of(options.backend).needs_packets:
-            raise InputError(
-                "describes an analytical network, without packets; add --backend analytical, or name it in a network "
-                "file with 'topology: {kind: file, path: ..., switch: {buffer: ...}}', which makes it one of packets"
-            )
+        refuse(
+            bool(abilities_of(options.backend).needs_packets),
+            "describes an analytical network, without packets; add --backend analytical, or name it in a network "
+            "file with 'topology: {kind: file, path: ..., switch: {buffer: ...}}', which makes it one of packets",
+        )
         return plan_network(network, endpoint), []
     plan = plan_network(network, endpoint)
     graph = plan.graph
-    if len(graph.npu_host) != network.npus:
-        raise InputError(f"the topology places {len(graph.npu_host)} NPUs, expected {network.npus}")
+    refuse(
+        len(graph.npu_host) != network.npus, f"the topology places {len(graph.npu_host)} NPUs, expected {network.npus}"
+    )
     if not abilities_of(options.backend).packets:  # all that follows is of packets
         return plan, []
     observe = network.observe
@@ -336,7 +338,7 @@ def _given(value: object, models: tuple[type[Any], ...], read: Callable[[FilePat
         return read(value)
     if not isinstance(value, models):
         names = " or ".join(model.__name__ for model in models)
-        raise InputError(f"found a {type(value).__name__}, expected the path of a file or a {names}")
+        raise wrong(f"found a {type(value).__name__}, expected the path of a file or a {names}")
     return value
 
 
@@ -352,5 +354,5 @@ def _named(value: object, file: NetworkFile | None = None, *, of_its_own: tuple[
         names_another = str(error).startswith(of_its_own)
         if isinstance(value, (str, os.PathLike)) and not names_another:
             place = None if file is None else file.place_of(str(error))
-            raise InputError(f"{place or os.fspath(value)}: {error}") from error
+            raise wrong(str(error), place or os.fspath(value)) from error
         raise

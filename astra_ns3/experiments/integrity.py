@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from astra_ns3.errors import AstraNs3Error, InputError
+from astra_ns3.errors import AstraNs3Error, wrong
 from astra_ns3.experiments.replacing import RUN_FILE, whole_run
 
 DIGESTS = "digests"
@@ -46,7 +46,7 @@ def blaming_damage(folders: Iterable[str | os.PathLike[str]]) -> Iterator[None]:
         for folder in folders:
             damage = _damage(whole_run(Path(folder)))
             if damage is not None:
-                raise InputError(f"{damage}: {type(error).__name__}: {_first_line(error)}") from error
+                raise wrong(f"{type(error).__name__}: {_first_line(error)}", damage) from error
         raise
 
 

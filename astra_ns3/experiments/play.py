@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
-from astra_ns3.errors import AstraNs3Error, HookFailed, InputError, Interrupted
+from astra_ns3.errors import AstraNs3Error, HookFailed, InputError, Interrupted, refuse
 from astra_ns3.experiments.capacity import check_run_fits
 from astra_ns3.experiments.flow_tables import flow_warnings
 from astra_ns3.experiments.garbage import no_search
@@ -251,8 +251,7 @@ def _build(request: RunRequest, inputs: Inputs, recorder: RecorderOptions) -> Ne
         made = backend(inputs.plan, request.seed, recorder, request.on_built)
         check_given(made, "what the backend function returned")
         return made
-    if backend.npus != config.npus:
-        raise InputError(f"the backend has {backend.npus} NPUs, the network {config.npus}")
+    refuse(backend.npus != config.npus, f"the backend has {backend.npus} NPUs, the network {config.npus}")
     return backend
 
 

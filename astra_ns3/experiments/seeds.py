@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from astra_ns3.errors import AstraNs3Error, InputError, Interrupted, ResultsNotSaved
+from astra_ns3.errors import AstraNs3Error, InputError, Interrupted, ResultsNotSaved, refuse, whole_number
 from astra_ns3.experiments.isolated.interruption import Interruption
 from astra_ns3.experiments.replacing import RUN_FILE
 from astra_ns3.experiments.request import RunRequest
@@ -82,13 +82,12 @@ def execute_seeds(request: RunRequest, count: int) -> SeedsOutcome:
 
 
 def _seeds(request: RunRequest, count: int) -> range:
-    if isinstance(count, bool) or not isinstance(count, int) or count < 1:
-        raise InputError(f"seeds is {count!r}, expected a whole number, at least 1")
+    whole_number("seeds", count, 1)
     request.check()
-    if request.seed + count - 1 > LARGEST_SEED:
-        raise InputError(
-            f"seeds is {count}, and {request.seed} + {count - 1} is above the largest seed, {LARGEST_SEED}"
-        )
+    refuse(
+        request.seed + count - 1 > LARGEST_SEED,
+        f"seeds is {count}, and {request.seed} + {count - 1} is above the largest seed, {LARGEST_SEED}",
+    )
     return range(request.seed, request.seed + count)
 
 

@@ -15,7 +15,7 @@ from astra_ns3.config.network.analytical_network import AnalyticalNetwork
 from astra_ns3.config.network.file import AnyNetwork
 from astra_ns3.config.network.packet_network import NetworkConfig, Observe
 from astra_ns3.config.topology.switch import SwitchConfig
-from astra_ns3.errors import InputError
+from astra_ns3.errors import refuse
 from astra_ns3.network.api import EndpointModel
 from astra_ns3.network.graph_outline import network_outline_of, port_shape, transport_outlines, transport_switches
 from astra_ns3.network.npu_grid import NpuGrid, npu_grid
@@ -137,8 +137,7 @@ def plan_network(config: AnyNetwork, endpoint: EndpointModel | None = None, chan
     Raises InputError if the topology, a number or a change is impossible.
     """
     if isinstance(config, AnalyticalNetwork):
-        if changes:
-            raise InputError("an analytical network doesn't change: expected no changes, or a network of packets")
+        refuse(bool(changes), "an analytical network doesn't change: expected no changes, or a network of packets")
         return AnalyticalPlan(config, endpoint or EndpointModel())
     graph = build_graph(config.topology)
     weighted = config.topology.routing.weighted

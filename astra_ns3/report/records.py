@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from astra_ns3.errors import InputError
+from astra_ns3.errors import wrong
 from astra_ns3.report.tables import Records, how_to_record, recorded
 from astra_ns3.units import PS_PER_US
 
@@ -97,7 +97,7 @@ class Recorded:
         try:
             yield
         except Exception as error:
-            raise InputError(f"{self._path}: cannot be read: {' '.join(str(error).split())}") from error
+            raise wrong(f"cannot be read: {' '.join(str(error).split())}", self._path) from error
 
 
 def _array(column: pd.Series[Any]) -> npt.NDArray[Any]:
@@ -116,7 +116,7 @@ def needed(run: Records, name: str) -> Recorded:
     found = table_of(run, name)
     if found is None:
         where = run.folder or "this run"
-        raise InputError(f"{where}: {name} were not recorded: run again with {how_to_record(run, name)}")
+        raise wrong(f"{name} were not recorded: run again with {how_to_record(run, name)}", where)
     return found
 
 

@@ -19,7 +19,7 @@ from typing import Any
 
 from astra_ns3.config.compute_slowdown import ComputeSlowdown
 from astra_ns3.config.core.algorithm_names import FILE_PREFIX
-from astra_ns3.errors import InputError
+from astra_ns3.errors import failing
 from astra_ns3.experiments.changes.documents import AnyConfig, document_of
 from astra_ns3.experiments.changes.files import FILES
 from astra_ns3.experiments.hooks import HookFile
@@ -146,10 +146,8 @@ def _with_taken_in(path: Path, seen: dict[Path, bytes]) -> dict[Path, bytes]:
     resolved = path.resolve()
     if resolved in seen:
         return seen
-    try:
+    with failing(OSError, "cannot be read", path):
         content = seen[resolved] = resolved.read_bytes()
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror or error}") from error
     text = content.decode("utf-8", errors="replace")
     if path.suffix == _PYTHON:
         beside = imported_files(text, resolved.parent)

@@ -10,7 +10,7 @@ from typing import Any
 
 from astra_ns3.config.core.document import KeyPath
 from astra_ns3.config.core.model import shown
-from astra_ns3.errors import InputError, nearest
+from astra_ns3.errors import nearest, refuse, wrong
 from astra_ns3.experiments.changes.files import FILES
 from astra_ns3.studies.changes import Change
 from astra_ns3.studies.columns import columns_of, short_key
@@ -51,7 +51,7 @@ def axes_of(study: Study, name: str, part: PartConfig, preset: tuple[str, Preset
         if other not in part.axes:
             place = study.document.place(("presets", preset[0], "parts", name, "axes", other) if preset else ())
             allowed = f"part '{name}' has {', '.join(part.axes) or 'no axes'}{nearest(other, part.axes)}"
-            raise InputError(f"{place}: axis '{other}' is not one of the part's: {allowed}")
+            raise wrong(f"axis '{other}' is not one of the part's: {allowed}", place)
     found = []
     for key, values in part.axes.items():
         path: KeyPath = ("parts", name, "axes", key)
@@ -71,7 +71,7 @@ def _instead(study: Study, axis: Axis, values: Any, others: Any, path: KeyPath) 
             if not isinstance(label, (str, int, float)) or label not in labels:
                 words = f"'{as_text(label)}' is not one of {', '.join(map(as_text, labels))}"
                 near = nearest(as_text(label), map(as_text, labels))
-                raise InputError(f"{study.document.place((*path, place))}: axis '{axis.key}': {words}{near}")
+                raise wrong(f"axis '{axis.key}': {words}{near}", study.document.place((*path, place)))
         return Axis(axis.name, axis.key, tuple(labels[label] for label in others))
     return _axis(study, axis.key, axis.name, others, path)
 
@@ -83,15 +83,14 @@ def _axis(study: Study, key: str, column: str, values: Any, path: KeyPath) -> Ax
         found = [_labelled(study, key, _made_label(value), value, (*path, n)) for n, value in enumerate(values)]
     else:
         if not is_key(key):
-            raise InputError(f"{study.document.place(path)}: axis '{key}' with a list of values {why_no_key(key)}")
+            raise wrong(f"axis '{key}' with a list of values {why_no_key(key)}", study.document.place(path))
         found = [
             AxisValue(_label(key, value), (Change(key, value, study.document.line((*path, place))),))
             for place, value in enumerate(values)
         ]
     known: set[Label] = set()
     for label in (value.label for value in found):
-        if label in known:
-            raise InputError(f"{study.document.place(path)}: axis '{key}' has two values '{as_text(label)}'")
+        refuse(label in known, f"axis '{key}' has two values '{as_text(label)}'", study.document.place(path))
         known.add(label)
     return Axis(column, key, tuple(found))
 
@@ -99,14 +98,15 @@ def _axis(study: Study, key: str, column: str, values: Any, path: KeyPath) -> Ax
 def _labelled(study: Study, key: str, label: str, value: Any, path: KeyPath) -> AxisValue:
     """A label with changes; or, on an axis that is a key itself, with its value."""
     if not isinstance(value, Mapping):
-        if not is_key(key):
-            raise InputError(
-                f"{study.document.place(path)}: '{label}' of axis '{key}' is {shown(value)}, expected changes"
-            )
+        refuse(
+            not is_key(key),
+            f"'{label}' of axis '{key}' is {shown(value)}, expected changes",
+            study.document.place(path),
+        )
         return AxisValue(label, (Change(key, value, study.document.line(path)),))
     for changed in value:
         if not is_key(str(changed)):
-            raise InputError(f"{study.document.place((*path, changed))}: key '{changed}' {why_no_key(str(changed))}")
+            raise wrong(f"key '{changed}' {why_no_key(str(changed))}", study.document.place((*path, changed)))
     changes = tuple(Change(str(each), what, study.document.line((*path, each))) for each, what in value.items())
     return AxisValue(label, changes)
 
@@ -145,5 +145,5 @@ def combined(axes: Sequence[Axis], combine: str, where: str) -> Iterator[Choice]
         counts = {axis.key: len(axis.values) for axis in axes}
         if len(set(counts.values())) > 1:
             said = ", ".join(f"{key} {count}" for key, count in counts.items())
-            raise InputError(f"{where}: axes that go together need equally many values, found {said}")
+            raise wrong(f"axes that go together need equally many values, found {said}", where)
         yield from zip(*(axis.values for axis in axes), strict=True) if axes else [()]

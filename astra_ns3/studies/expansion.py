@@ -8,7 +8,7 @@ from typing import Any
 
 from astra_ns3.config.compute_slowdown import slowdown_of
 from astra_ns3.config.core.placing import placed
-from astra_ns3.errors import InputError, nearest
+from astra_ns3.errors import InputError, nearest, refuse, wrong
 from astra_ns3.experiments.changes.files import FILES, file_of
 from astra_ns3.experiments.hooks import HookFile
 from astra_ns3.experiments.request import RunRequest
@@ -134,8 +134,7 @@ def expand(study: Study, preset: str = USUAL_PRESET, only: Iterable[str] = ()) -
     keys = {axis.key: axis.name for part in parts for axis in part.axes}
     wanted = chosen_by(only, [draft.coordinates for draft in drafts], keys)
     kept = [draft for draft in drafts if wanted(draft.coordinates)]
-    if not kept:
-        raise InputError(f"{study.document.source}: no point has all of {', '.join(only)}")
+    refuse(not kept, f"no point has all of {', '.join(only)}", study.document.source)
     played = tuple(part for part in parts if any(draft.part == part.name for draft in kept))
     points, warnings = _points(study, kept)
     for one in played:
@@ -150,7 +149,7 @@ def _preset(study: Study, name: str) -> tuple[str, PresetConfig]:
         return name, presets[name]
     if name != USUAL_PRESET:
         allowed = ", ".join(presets) or "none: the file has no presets"
-        raise InputError(f"{study.document.source}: preset '{name}' is not one of {allowed}{nearest(name, presets)}")
+        raise wrong(f"preset '{name}' is not one of {allowed}{nearest(name, presets)}", study.document.source)
     return "", PresetConfig()
 
 
@@ -188,7 +187,7 @@ def _check_count(part: Part, seeds: int, place: str) -> None:
     if count > MOST_POINTS:
         sizes = ", ".join(f"{axis.name} {len(axis.values)}" for axis in part.axes)
         said = f"{sizes}, seed {seeds}" if sizes else f"seed {seeds}"
-        raise InputError(f"{place}: {count:,} points ({said}), expected at most {MOST_POINTS:,}; see 'combine'")
+        raise wrong(f"{count:,} points ({said}), expected at most {MOST_POINTS:,}; see 'combine'", place)
 
 
 def _changes(study: Study, base: Mapping[str, Any], path: tuple[str, ...]) -> list[Change]:
@@ -200,24 +199,27 @@ def _check_apart(changes: list[Change], place: str, labels: Mapping[str, Label])
     said: dict[str, Change] = {}
     for change in changes:
         before = said.setdefault(change.meaning, change)
-        if before.value != change.value:
-            raise InputError(f"{place}: two of the axes {', '.join(labels)} set '{change.key}' to different values")
+        refuse(
+            before.value != change.value,
+            f"two of the axes {', '.join(labels)} set '{change.key}' to different values",
+            place,
+        )
 
 
 def _points(study: Study, drafts: list[_Draft]) -> tuple[list[Point], tuple[str, ...]]:
     sources, addresses = Sources(study.document.source, study.folder), Addresses()
     points: list[Point] = []
     warnings: dict[str, None] = {}
-    wrong: dict[str, None] = {}
+    refused: dict[str, None] = {}
     for draft in drafts:
         try:
             request, said = _request(study, sources, draft)
             points.append(Point(draft.part, draft.labels, draft.seed, request, *addresses.of(request)))
             warnings.update(dict.fromkeys(said))
         except InputError as error:
-            wrong[str(error)] = None
-    if wrong:
-        raise all_of(list(wrong))
+            refused[str(error)] = None
+    if refused:
+        raise all_of(list(refused))
     return points, tuple(warnings)
 
 
@@ -225,7 +227,7 @@ def all_of(messages: list[str]) -> InputError:
     """One error of several, in one line."""
     told = messages[1:_MOST_TOLD]
     more = f" (and {len(messages) - 1} more: {'; '.join(told)})" if told else ""
-    return InputError(messages[0] + (more if len(messages) <= _MOST_TOLD else f"{more[:-1]}; ...)"))
+    return wrong(messages[0] + (more if len(messages) <= _MOST_TOLD else f"{more[:-1]}; ...)"))
 
 
 def _request(study: Study, sources: Sources, draft: _Draft) -> tuple[RunRequest, list[str]]:
@@ -236,8 +238,9 @@ def _request(study: Study, sources: Sources, draft: _Draft) -> tuple[RunRequest,
     }
     warnings: list[str] = []
     for kind in FILES:
-        if kind not in options:
-            raise InputError(f"{study.document.place(('parts', draft.part))}: key '{kind}' is missing: name a file")
+        refuse(
+            kind not in options, f"key '{kind}' is missing: name a file", study.document.place(("parts", draft.part))
+        )
         changes = [change for change in draft.changes.values() if file_of(change.key) == kind]
         source = sources.get(kind, options[kind], changes)
         values[kind] = source.config
@@ -248,7 +251,7 @@ def _request(study: Study, sources: Sources, draft: _Draft) -> tuple[RunRequest,
         request = RunRequest(**values, seed=draft.seed, limits=draft.limits.limits)
         request.check()
     except InputError as error:
-        raise InputError(f"{_blamed(study, str(error), options)}: {error}") from error
+        raise wrong(f"{error}", _blamed(study, str(error), options)) from error
     return request, warnings
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from astra_ns3.errors import InputError, nearest
+from astra_ns3.errors import nearest, wrong
 from astra_ns3.studies.keys import as_text
 
 Coordinates = Mapping[str, Any]
@@ -26,9 +26,7 @@ def chosen_by(only: Iterable[str], points: Sequence[Coordinates], keys: Mapping[
         name, equals, text = _split(str(word), (*known, *keys))
         axis = name if name in known else keys.get(name, name)
         if not equals or axis not in known:
-            raise InputError(
-                f"only '{word}': expected AXIS=VALUE, AXIS one of {', '.join(known)}{nearest(name, known)}"
-            )
+            raise wrong(f"only '{word}': expected AXIS=VALUE, AXIS one of {', '.join(known)}{nearest(name, known)}")
         wanted.setdefault(axis, set()).add(_value(str(word), axis, text, known[axis]))
     return lambda point: all(point.get(axis) in values for axis, values in wanted.items())
 
@@ -47,7 +45,7 @@ def _value(word: str, axis: str, text: str, values: Mapping[str, Any]) -> Any:
             return value
     shown = list(values)[:20]
     more = f" and {len(values) - 20} more" if len(values) > 20 else ""
-    raise InputError(f"only '{word}': {axis} is one of {', '.join(shown)}{more}{nearest(text, values)}")
+    raise wrong(f"only '{word}': {axis} is one of {', '.join(shown)}{more}{nearest(text, values)}")
 
 
 def _number(text: str) -> float | None:

@@ -7,7 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from astra_ns3.errors import InputError, nearest
+from astra_ns3.errors import nearest, refuse, wrong
 from astra_ns3.experiments.result import Result
 from astra_ns3.studies.best import Best, best_of
 from astra_ns3.studies.expansion import Expansion, Part
@@ -102,7 +102,7 @@ class StudyResult:
         found = [key for key in known if key == name or key.partition("/")[2] == name]
         if len(found) != 1:
             why = "is of several parts" if found else "is none of the study's"
-            raise InputError(f"figure '{name}' {why}, expected one of {', '.join(known)}{nearest(name, known)}")
+            raise wrong(f"figure '{name}' {why}, expected one of {', '.join(known)}{nearest(name, known)}")
         part, figure = known[found[0]]
         return drawn(self.view(part), part.config.figures[figure])
 
@@ -112,6 +112,8 @@ class StudyResult:
 
     def result(self, row: int) -> Result:
         """The run of a row of :attr:`frame`; raises InputError if it was not played to its end, or not at all."""
-        if not 0 <= row < len(self.expansion.points):
-            raise InputError(f"row {row} is not one of {len(self.expansion.points)}, from 0 on")
+        refuse(
+            not 0 <= row < len(self.expansion.points),
+            f"row {row} is not one of {len(self.expansion.points)}, from 0 on",
+        )
         return Result.load(point_folder(self.folder, self.expansion.points[row].address))

@@ -22,7 +22,7 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
-from astra_ns3.errors import InputError
+from astra_ns3.errors import failing, wrong
 from astra_ns3.studies.journal import Journal
 from astra_ns3.studies.task import PointOutcome
 
@@ -103,11 +103,9 @@ class Store:
 
         Raises InputError if another one does, or if the store can't be written.
         """
-        try:
+        with failing(OSError, "cannot write here", self.folder):
             self.points.mkdir(parents=True, exist_ok=True)
             file = os.open(self.folder / _STUDY_FILE, os.O_RDWR | os.O_CREAT, 0o666)
-        except OSError as error:
-            raise InputError(f"{self.folder}: cannot write here: {error.strerror}") from error
         try:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -115,9 +113,9 @@ class Store:
                 if error.errno in _WITHOUT_LOCKS:
                     _LOG.warning("%s: files can't be locked here: see that no two studies use this folder", self.folder)
                 elif isinstance(error, BlockingIOError):
-                    raise InputError(f"{self.folder}: another study is played here{_whose(file)}") from error
+                    raise wrong(f"another study is played here{_whose(file)}", self.folder) from error
                 else:
-                    raise InputError(f"{self.folder}: cannot be locked: {error.strerror}") from error
+                    raise wrong(f"cannot be locked: {error.strerror}", self.folder) from error
             mark = uuid.uuid4().hex
             text = json.dumps({"study": mark, "host": socket.gethostname(), "pid": os.getpid()})
             os.ftruncate(file, 0)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from astra_ns3.errors import InputError
+from astra_ns3.errors import InputError, wrong
 from astra_ns3.experiments.result import Result
 from astra_ns3.studies.expansion import Point
 from astra_ns3.studies.keys import as_text
@@ -69,10 +69,10 @@ def _layers_of_sound(folder: Path) -> list[dict[str, Any]]:
     try:
         return _layers_of(folder)
     except InputError as error:
-        wrong = str(error)
+        damage = str(error)
     except (KeyError, TypeError, ValueError, AttributeError, RecursionError, csv.Error) as error:
-        wrong = f"{folder}: the run's files are damaged: {type(error).__name__}: {error}"
-    raise InputError(f"{wrong}; delete {folder}, and the next study plays the point again")
+        damage = f"{folder}: the run's files are damaged: {type(error).__name__}: {error}"
+    raise wrong(f"{damage}; delete {folder}, and the next study plays the point again")
 
 
 def _layers_of(folder: Path) -> list[dict[str, Any]]:

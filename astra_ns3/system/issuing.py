@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from astra_ns3.config.core.compatibility import Compatibility
 from astra_ns3.config.system import SystemConfig
-from astra_ns3.errors import InputError
+from astra_ns3.errors import wrong
 from astra_ns3.network.api import NetworkBackend
 from astra_ns3.network.instance import pack_instance
 from astra_ns3.system.collective_planner import Chunk, CollectivePlanner, system_and_grid_of
@@ -103,7 +103,7 @@ class CollectiveMaker:
         policy = self._usual_policy if request.policy is None else find_policy(request.policy, POLICIES)
         answer = policy(self._counter, request)
         if not isinstance(answer, tuple) or len(answer) != 2 or not all(isinstance(part, int) for part in answer):
-            raise InputError(
+            raise wrong(
                 f"policy '{request.policy or self._config.scheduling_policy}' gave {answer!r}, "
                 "expected a priority and the counter after it"
             )

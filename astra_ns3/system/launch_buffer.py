@@ -27,6 +27,11 @@ class LaunchBuffer:
         self._timers: list[tuple[int, _Timer]] = []
         self.place = 0
 
+    @property
+    def keeps(self) -> bool:
+        """Whether what comes is kept."""
+        return self._kept is not None
+
     def launch(self, npu: int, schedule: int, group: int, instance: int, bytes: int) -> None:
         """As :meth:`NetworkBackend.launch`, now or later in this moment."""
         if self._kept is None:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable
 from math import ceil
 
 from astra_ns3.config.topology.switch import PfcConfig
-from astra_ns3.errors import InputError
+from astra_ns3.errors import refuse, wrong
 from astra_ns3.transport.network_outline import NetworkOutline, PortOutline, SwitchOutline
 from astra_ns3.transport.transport import Transport
 from astra_ns3.units import PS_PER_SECOND, format_rate
@@ -61,11 +61,11 @@ def check_lossless(transports: Collection[Transport], shape: NetworkOutline) -> 
     largest, on_line = largest_frame_bytes(transports), largest_wire_bytes(transports)
     for switch in shape.switches:
         size, needed = switch.config.buffer_bytes, lossless_bytes(switch, on_line)
-        if needed and needed + largest > size:
-            raise InputError(
-                f"key 'topology.switch.buffer': {size} bytes are less than the {needed} that headroom and reserve of "
-                f"{len(switch.ports)} ports take, and a frame of {largest}: raise buffer, or give pfc.headroom"
-            )
+        refuse(
+            bool(needed and needed + largest > size),
+            f"key 'topology.switch.buffer': {size} bytes are less than the {needed} that headroom and reserve of "
+            f"{len(switch.ports)} ports take, and a frame of {largest}: raise buffer, or give pfc.headroom",
+        )
         for each in transports:
             _check_entrance(switch, each.priority, each.largest_frame_bytes, on_line)
 
@@ -76,7 +76,7 @@ def _check_entrance(switch: SwitchOutline, priority: int, frame: int, largest_wi
     shared = switch.config.buffer_bytes - lossless_bytes(switch, largest_wire_bytes)
     if pfc is None or priority not in pfc.priorities:
         if share is not None and frame > int(share * shared):
-            raise InputError(
+            raise wrong(
                 f"key 'topology.switch.alpha': a frame of {frame} bytes is never let in: alpha {share:g} of {shared} "
                 f"shared is {int(share * shared)}; raise alpha or buffer"
             )
@@ -84,7 +84,7 @@ def _check_entrance(switch: SwitchOutline, priority: int, frame: int, largest_wi
     for port in switch.ports:
         headroom, alpha = port_headroom_bytes(pfc, port, largest_wire_bytes), pfc.alpha_of(port.rate_bps)
         if max(0, frame - pfc.reserve_bytes) > min(shared, int(alpha * shared)) and frame > headroom:
-            raise InputError(
+            raise wrong(
                 f"key 'topology.switch.pfc': a frame of {frame} bytes is never let in by a port of "
                 f"{format_rate(port.rate_bps)}: reserve is {pfc.reserve_bytes}, alpha {alpha:g} of {shared} shared "
                 f"{int(alpha * shared)}, headroom {headroom}; raise one of them"

@@ -11,7 +11,7 @@ import numpy as np
 from astra_ns3.config.network.packet_network import NetworkConfig
 from astra_ns3.config.transports.base import TransportKeys
 from astra_ns3.config.transports.tcp import TcpTransport
-from astra_ns3.errors import InputError
+from astra_ns3.errors import refuse, wrong
 from astra_ns3.transport.network_outline import NetworkOutline, SwitchOutline
 from astra_ns3.transport.transport import (
     Frames,
@@ -71,16 +71,18 @@ def tcp_parameters(transport: TcpTransport) -> TcpParameters:
     segment_bytes = transport.segment_bytes or transport.mtu_bytes - headers
     if segment_bytes + headers > transport.mtu_bytes:
         # IP would cut each packet in two without a word, and the second fragment costs as much as a packet.
-        raise InputError(
+        raise wrong(
             f"key 'transport.segment': {segment_bytes} bytes and {headers} of headers and options are more than "
             f"the MTU, {transport.mtu_bytes}; the largest segment is {transport.mtu_bytes - headers}"
         )
-    if transport.window_bytes < segment_bytes:
-        raise InputError(
-            f"key 'transport.window': {transport.window_bytes} bytes do not hold one segment of {segment_bytes}"
-        )
-    if transport.congestion_control == DCTCP and transport.ecn is False:
-        raise InputError("key 'transport.ecn': found off, expected on (or absent): DCTCP cannot work without ECN")
+    refuse(
+        transport.window_bytes < segment_bytes,
+        f"key 'transport.window': {transport.window_bytes} bytes do not hold one segment of {segment_bytes}",
+    )
+    refuse(
+        transport.congestion_control == DCTCP and transport.ecn is False,
+        "key 'transport.ecn': found off, expected on (or absent): DCTCP cannot work without ECN",
+    )
     return TcpParameters(
         type_id=f"ns3::Tcp{transport.congestion_control}",
         window_bytes=transport.window_bytes,
@@ -128,10 +130,10 @@ def _check_buffers(parameters: TcpParameters, shape: NetworkOutline) -> None:
     switches = {switch.config.buffer_bytes for switch in shape.switches}
     for key, sizes in (("topology.switch.buffer", switches), ("topology.nic.buffer", {shape.nic_buffer_bytes})):
         for size in sizes:
-            if size is not None and size < largest:
-                raise InputError(
-                    f"key '{key}': {size} bytes do not hold one frame of {largest} (MTU and Ethernet header)"
-                )
+            refuse(
+                size is not None and size < largest,
+                f"key '{key}': {size} bytes do not hold one frame of {largest} (MTU and Ethernet header)",
+            )
 
 
 def _timer_warnings(parameters: TcpParameters, shape: NetworkOutline) -> list[str]:

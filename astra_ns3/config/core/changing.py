@@ -15,7 +15,7 @@ from pydantic import JsonValue
 from astra_ns3.config.core.document import KeyPath
 from astra_ns3.config.core.placing import placed
 from astra_ns3.config.core.yaml_document import parse_yaml
-from astra_ns3.errors import InputError, nearest
+from astra_ns3.errors import nearest, refuse, wrong
 
 EVERY = "*"
 """Instead of a layer, or of another entry of a list: all of them."""
@@ -46,13 +46,15 @@ def settings_of(texts: Iterable[str]) -> dict[str, JsonValue]:
         key, equals, value = text.partition("=")
         if not equals or not key.strip():
             shown = text[:_LONGEST_SHOWN]
-            raise InputError(f"--set is '{shown}', expected KEY=VALUE, such as network.topology.link.rate=400Gbps")
+            raise wrong(f"--set is '{shown}', expected KEY=VALUE, such as network.topology.link.rate=400Gbps")
         key = key.strip()
-        if key.replace("-", "_") in {known.replace("-", "_") for known in found}:
-            raise InputError(f"--set {key}: the key is given twice")
+        refuse(
+            key.replace("-", "_") in {known.replace("-", "_") for known in found},
+            f"--set {key}: the key is given twice",
+        )
         document = parse_yaml(f"value: {value}", f"--set {key}").data
         if not isinstance(document, dict) or set(document) != {"value"}:
-            raise InputError(f"--set {key}: found more than one value")
+            raise wrong(f"--set {key}: found more than one value")
         found[key] = document["value"]
     return found
 
@@ -105,7 +107,7 @@ def _check_may_be_a_group(value: JsonValue, full: JsonValue, path: KeyPath, keys
     if plain and not isinstance(full, (dict, list)):
         dotted = ".".join(map(str, path))
         message = f"key '{'.'.join((dotted, *keys))}': '{dotted}' is {value!r}, expected a group of keys"
-        raise InputError(message)
+        raise wrong(message)
 
 
 def _group(value: JsonValue, full: JsonValue) -> _Group:
@@ -158,6 +160,6 @@ def _entries(data: list[JsonValue], keys: list[str], path: KeyPath) -> tuple[lis
         return [int(keys[0])], keys[1:]
     known = [name for name in names if name]
     allowed = f"0 to {len(data) - 1}, {EVERY}" + (f", or a name: {', '.join(known[:8])}" if known else "")
-    raise InputError(
+    raise wrong(
         f"key '{'.'.join(map(str, path))}': has no entry '{keys[0]}', expected {allowed}{nearest(keys[0], known)}"
     )

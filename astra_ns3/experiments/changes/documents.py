@@ -21,7 +21,7 @@ from astra_ns3.config.network.file import AnyNetwork
 from astra_ns3.config.network.packet_network import NetworkConfig
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.config.workload import Layer, ParallelGroup, Pass, Workload
-from astra_ns3.errors import InputError, nearest
+from astra_ns3.errors import located, nearest, refuse, wrong
 from astra_ns3.system.file import parse_system
 from astra_ns3.units import PS_PER_NS, parse_bytes, parse_time_ps
 from astra_ns3.user_code import FORM, user_part
@@ -79,8 +79,7 @@ def parsed(config: AnyConfig, data: dict[str, Any], source: str, lines: Mapping[
     if isinstance(config, Workload):
         return _workload(data, Document(source, data, lines))
     if isinstance(config, (FlowList, GraphWorkload)):
-        if data != document_of(config):
-            raise InputError(f"{source}: {config.source} has no keys to change: it is no training loop")
+        refuse(data != document_of(config), f"{config.source} has no keys to change: it is no training loop", source)
         return config
     if isinstance(config, ModelWorkload):
         return ModelWorkload(parse_model_file(Document(source, data, lines), SCHEDULES), config.source)
@@ -98,9 +97,9 @@ def _workload(data: Mapping[str, Any], document: Document) -> Workload:
     layers, loop = data["layers"], str(data["loop"])
     if loop not in LOOPS and user_part(loop) is None:
         allowed = f"allowed: {', '.join(LOOPS)}, {FORM}{nearest(loop, LOOPS)}"
-        raise InputError(f"{document.place(('loop',))}: key 'loop': found {shown(loop)}, {allowed}")
+        raise wrong(f"key 'loop': found {shown(loop)}, {allowed}", document.place(("loop",)))
     if not isinstance(layers, (list, tuple)) or not layers:
-        raise InputError(f"{document.place(('layers',))}: key 'layers': found {shown(layers)}, expected layers")
+        raise wrong(f"key 'layers': found {shown(layers)}, expected layers", document.place(("layers",)))
     made = tuple(_layer(layer, ("layers", place), document) for place, layer in enumerate(layers))
     lists = {name: tuple(data.get(name) or ()) for name in ("checkpoints", "checkpoint_initiates", "warnings")}
     return Workload(**{**data, **lists, "layers": made})
@@ -122,17 +121,14 @@ def _pass(data: Any, path: KeyPath, document: Document) -> Pass:
 def _read(name: str, value: Any, path: KeyPath, document: Document) -> Any:
     """A size, a time or a collective of a workload's, with or without a unit."""
     if isinstance(value, str):
-        try:
+        with located(f"{document.place(path)}: key '{_dotted(path)}'"):
             return _READERS.get(name, str)(value)
-        except InputError as error:
-            raise InputError(f"{document.place(path)}: key '{_dotted(path)}': {error}") from error
     return value
 
 
 def _nanoseconds(value: str) -> int:
     time_ps = parse_time_ps(value)
-    if time_ps % PS_PER_NS:
-        raise InputError(f"found {shown(value)}, expected whole nanoseconds")
+    refuse(bool(time_ps % PS_PER_NS), f"found {shown(value)}, expected whole nanoseconds")
     return time_ps // PS_PER_NS
 
 
@@ -141,14 +137,14 @@ def _collective(value: str) -> CollectiveKind | None:
     if value.upper() == "NONE":
         return None
     if value.upper() not in names:
-        raise InputError(f"found {shown(value)}, allowed: NONE, {', '.join(names)}{nearest(value, names)}")
+        raise wrong(f"found {shown(value)}, allowed: NONE, {', '.join(names)}{nearest(value, names)}")
     return names[value.upper()]
 
 
 def _group(value: str) -> ParallelGroup:
     names = {group.value: group for group in ParallelGroup}
     if value.upper() not in names:
-        raise InputError(f"found {shown(value)}, allowed: {', '.join(names)}{nearest(value, names)}")
+        raise wrong(f"found {shown(value)}, allowed: {', '.join(names)}{nearest(value, names)}")
     return names[value.upper()]
 
 
@@ -165,18 +161,16 @@ def _check_keys(data: Any, model: type[Any], path: KeyPath, document: Document) 
     names = [field.name for field in fields(model)]
     if not isinstance(data, Mapping):
         at = f"key '{_dotted(path)}'"
-        raise InputError(f"{document.place(path)}: {at}: found {shown(data)}, expected keys: {', '.join(names)}")
+        raise wrong(f"{at}: found {shown(data)}, expected keys: {', '.join(names)}", document.place(path))
     for key in data:
         if key not in names:
             where = f"{document.place((*path, key))}: key '{_dotted((*path, key))}'"
-            raise InputError(f"{where}: unknown key; allowed: {', '.join(names)}{nearest(str(key), names)}")
+            raise wrong(f"unknown key; allowed: {', '.join(names)}{nearest(str(key), names)}", where)
 
 
 def _made(model: Callable[..., Made], values: Mapping[str, Any], path: KeyPath, document: Document) -> Made:
-    try:
+    with located(f"{document.place(path)}: key '{_dotted(path)}'"):
         return model(**values)
-    except InputError as error:
-        raise InputError(f"{document.place(path)}: key '{_dotted(path)}': {error}") from error
 
 
 def _dotted(path: KeyPath) -> str:

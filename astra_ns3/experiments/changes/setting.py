@@ -18,7 +18,7 @@ from astra_ns3.config.graph_workload import GraphWorkload
 from astra_ns3.config.network.analytical_network import AnalyticalNetwork, parse_version_1, parse_version_2
 from astra_ns3.config.network.file import NetworkFile
 from astra_ns3.config.system import SystemConfig
-from astra_ns3.errors import InputError, nearest
+from astra_ns3.errors import InputError, located, nearest, refuse, wrong
 from astra_ns3.experiments.changes.documents import AnyConfig, document_of, given_of, parsed
 from astra_ns3.experiments.changes.files import FILES, file_of
 from astra_ns3.workload.files.workload_formats import AnyWorkload
@@ -57,7 +57,7 @@ class RunFiles:
                     _network(self.network, settings) if file == "network" else _set(self._config(file), settings)
                 )
             except InputError as error:
-                raise InputError(f"{place} {error}") from error
+                raise wrong(f"{place} {error}") from error
         return replace(self, **made)
 
     def _config(self, file: str) -> AnyConfig:
@@ -94,10 +94,12 @@ def check_changes(changes: object) -> None:
     """Raise InputError unless ``changes`` is a mapping from names of keys."""
     if not isinstance(changes, Mapping):
         expected = "expected a mapping from keys, as network.topology.npus, to values"
-        raise InputError(f"changes is {shown(changes)}, {expected}")
+        raise wrong(f"changes is {shown(changes)}, {expected}")
     for key in changes:
-        if not isinstance(key, str) or not all(key.split(".")):
-            raise InputError(f"changes has the key {shown(key)}, expected names with dots, as network.topology.npus")
+        refuse(
+            not isinstance(key, str) or not all(key.split(".")),
+            f"changes has the key {shown(key)}, expected names with dots, as network.topology.npus",
+        )
 
 
 def _by_file(files: RunFiles, changes: Mapping[str, Any]) -> dict[str, list[Setting]]:
@@ -108,8 +110,7 @@ def _by_file(files: RunFiles, changes: Mapping[str, Any]) -> dict[str, list[Sett
         setting = Setting(tuple(key.split(".")[1:] if file else key.split(".")), value)
         file = file or _only_file(files, key)
         before = said.setdefault((file, setting.meaning), key)
-        if before != key:
-            raise InputError(f"'{key}' and '{before}' are one key; give it once")
+        refuse(before != key, f"'{key}' and '{before}' are one key; give it once")
         found.setdefault(file, []).append(setting)
     return found
 
@@ -122,14 +123,15 @@ def _only_file(files: RunFiles, key: str) -> str:
         return having[0]
     if having:
         meant = " or ".join(f"{file}.{key}" for file in having)
-        raise InputError(f"'{key}' is a key of the {' and the '.join(having)}; name the file: {meant}")
+        raise wrong(f"'{key}' is a key of the {' and the '.join(having)}; name the file: {meant}")
     flag = files.flags.get(key.replace("-", "_"))
-    if flag is not None:
-        raise InputError(f"'{key}' is no key of a file but an option of its own: {flag}")
-    if key.upper() in CONFIG_TXT_KEYS:
-        raise InputError(f"'{key}' is a key of a config.txt; set what it becomes, as network.transport.payload=4000")
+    refuse(flag is not None, f"'{key}' is no key of a file but an option of its own: {flag}")
+    refuse(
+        key.upper() in CONFIG_TXT_KEYS,
+        f"'{key}' is a key of a config.txt; set what it becomes, as network.transport.payload=4000",
+    )
     told = key if len(key) <= _LONGEST_SHOWN else f"{key[:_LONGEST_SHOWN]}..."
-    raise InputError(f"'{told}' is no key of the workload, the system or the network{_meant(files, key)}")
+    raise wrong(f"'{told}' is no key of the workload, the system or the network{_meant(files, key)}")
 
 
 def _meant(files: RunFiles, key: str) -> str:
@@ -156,11 +158,9 @@ def _dotted(data: Mapping[str, Any], before: str = "") -> Iterator[str]:
 def _set(config: AnyConfig, settings: Iterable[Setting]) -> Any:
     if isinstance(config, (FlowList, GraphWorkload)):
         what = "list of flows" if isinstance(config, FlowList) else "workload of graphs"
-        raise InputError(f"has no keys to change: it is a {what}")
-    try:
+        raise wrong(f"has no keys to change: it is a {what}")
+    with located(_CHANGED):
         data, _ = changed(given_of(config), document_of(config), settings, Path())
-    except InputError as error:
-        raise InputError(f"{_CHANGED}: {error}") from error
     return parsed(config, data, _CHANGED, {})
 
 

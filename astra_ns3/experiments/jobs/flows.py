@@ -10,7 +10,7 @@ import numpy as np
 
 from astra_ns3.collectives.schedule_files import Tell, silent
 from astra_ns3.config.flow_list import FlowList, Numbers
-from astra_ns3.errors import InputError
+from astra_ns3.errors import refuse
 from astra_ns3.experiments.expected import ExpectedPlay, ExpectedRun
 from astra_ns3.experiments.foreseen import Foreseen
 from astra_ns3.experiments.jobs.job import Platform, Playing, Shape
@@ -70,8 +70,7 @@ class FlowsJob:
         """Every flow, those of about one size together; raises InputError if the network lacks an NPU."""
         npus = int(np.prod(platform.dimensions))
         self.workload.check_npus(npus)
-        if passes > 1:
-            raise InputError(f"passes is {passes}, expected 1: a list of flows is played once")
+        refuse(passes > 1, f"passes is {passes}, expected 1: a list of flows is played once")
         return ExpectedRun(0, tuple(_plays(self.workload)))
 
     def expected_computation(self, platform: Platform, passes: int) -> tuple[int, int]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from astra_ns3.collectives.schedule_files import Tell, silent
 from astra_ns3.config.graph_workload import GraphWorkload
-from astra_ns3.errors import InputError
+from astra_ns3.errors import refuse, wrong
 from astra_ns3.experiments.expected import ExpectedPlay, ExpectedRun, expected_plays
 from astra_ns3.experiments.foreseen import Foreseen
 from astra_ns3.experiments.jobs.job import Platform, Playing, Shape
@@ -94,8 +94,7 @@ class GraphJob:
 
     def expected(self, platform: Platform, passes: int, tell: Tell = silent) -> ExpectedRun:
         """Every collective and message; of a workload with too many kinds some, but no number."""
-        if passes > 1:
-            raise InputError(f"passes is {passes}, expected 1: a workload of graphs is played once")
+        refuse(passes > 1, f"passes is {passes}, expected 1: a workload of graphs is played once")
         counts = self._counted(platform)
         times = int(counts.whole)
         messages = [
@@ -139,9 +138,10 @@ class GraphJob:
             return self.workload
         if self.workload.npus == 1:
             return SameOnAll(self.workload, npus)
-        raise InputError(
-            f"{self.source}: has graphs for {self.workload.npus} NPUs, the network has {npus}; expected as many, or "
-            "the trace of one rank, which all NPUs play then"
+        raise wrong(
+            f"has graphs for {self.workload.npus} NPUs, the network has {npus}; expected as many, or "
+            "the trace of one rank, which all NPUs play then",
+            self.source,
         )
 
     def _counted(self, platform: Platform) -> GraphCounts:

@@ -10,7 +10,7 @@ from astra_ns3.collectives.schedule_files import Tell, silent
 from astra_ns3.config.compute_slowdown import ComputeSlowdown
 from astra_ns3.config.core.compatibility import Compatibility
 from astra_ns3.config.system import SystemConfig
-from astra_ns3.errors import InputError
+from astra_ns3.errors import wrong
 from astra_ns3.experiments.expected import ExpectedRun
 from astra_ns3.experiments.foreseen import Foreseen
 from astra_ns3.network.api import NetworkBackend
@@ -102,7 +102,7 @@ class Job(Protocol):
 def check_collectives(system: SystemConfig) -> None:
     """Raise InputError if a system plays collectives as traces, which only a workload of graphs can."""
     for kind in system.custom_collectives():
-        raise InputError(
+        raise wrong(
             f"the system plays {kind.value} as Chakra traces ('...-implementation-custom'), which only a workload "
             "of graphs can; 'file:PATH' as an implementation plays a schedule in any"
         )

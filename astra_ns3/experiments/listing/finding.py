@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from astra_ns3.errors import InputError
+from astra_ns3.errors import refuse
 from astra_ns3.experiments.metadata import FORMAT_VERSION
 from astra_ns3.experiments.replacing import RUN_FILE, whole_run
 from astra_ns3.experiments.store import FORMAT, SCENARIO_FORMAT, SEEDS_FORMAT
@@ -37,8 +37,7 @@ def find_runs(root: str | os.PathLike[str]) -> Found:
     Raises InputError if ``root`` is no folder.
     """
     top = Path(root)
-    if not top.is_dir():
-        raise InputError(f"{top}: {'is not a folder' if top.exists() else 'no such folder'}")
+    refuse(not top.is_dir(), "is not a folder" if top.exists() else "no such folder", top)
     runs: list[FoundRun] = []
     damaged: list[tuple[str, str]] = []
 

@@ -15,7 +15,7 @@ from functools import cached_property
 
 from astra_ns3.config.graph_workload import GraphNode, NodeKind
 from astra_ns3.config.workload import Workload
-from astra_ns3.errors import InputError
+from astra_ns3.errors import refuse
 from astra_ns3.network.records import Label
 from astra_ns3.playing.dry_run.deadlock import check_programs, peer_of
 from astra_ns3.playing.loops.loop_programs import Programs
@@ -49,8 +49,11 @@ class UnrolledLoop:
     format: str = "unrolled"
 
     def __post_init__(self) -> None:
-        if self.programs.reactive:
-            raise InputError(f"{self.source}: what its loop does next depends on time, which no graph can say")
+        refuse(
+            bool(self.programs.reactive),
+            "what its loop does next depends on time, which no graph can say",
+            self.source,
+        )
         check_programs(self.programs)
 
     @classmethod
@@ -242,8 +245,11 @@ class _Thread:
             assert handle is not None
             yield self._message(operation, handle)
         elif isinstance(operation, Wait | WaitAny):
-            if len(operation.handles) > 1:
-                raise InputError(f"{self._loop.source}: waits for one of several collectives, which no graph can say")
+            refuse(
+                len(operation.handles) > 1,
+                "waits for one of several collectives, which no graph can say",
+                self._loop.source,
+            )
             ends = self._ends.get(operation.handle.collective, ())
             self._after = (*self._after, *(end for end in ends if end not in self._after))
 
@@ -293,8 +299,7 @@ class _Thread:
         self._ends[handle.collective] = tuple(numbers)
 
     def _message(self, operation: Send | Receive, handle: Handle) -> GraphNode:
-        if operation.rendezvous:
-            raise InputError(f"{self._loop.source}: sends by rendezvous, which no node of a graph can say")
+        refuse(bool(operation.rendezvous), "sends by rendezvous, which no node of a graph can say", self._loop.source)
         number = self._number()
         self._ends[handle.collective] = (number,)
         return GraphNode(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from typing import Any, get_args
 
-from astra_ns3.errors import InputError
+from astra_ns3.errors import wrong
 from astra_ns3.playing.loops.steps import Steps
 from astra_ns3.playing.programs.operations import Operation, Program
 from astra_ns3.playing.programs.roles import Role
@@ -29,7 +29,7 @@ def _watched(function: Callable[..., Any], part: UserPart, *arguments: object) -
     """The user's program; what it raises names its file and line, and what it yields is an operation."""
     program = function(*arguments)
     if not isinstance(program, Generator):
-        raise InputError(f"{part}: gave {a_kind_of(program)}, expected a generator: it must yield operations")
+        raise wrong(f"gave {a_kind_of(program)}, expected a generator: it must yield operations", str(part))
     answer = None
     while True:
         try:
@@ -42,5 +42,5 @@ def _watched(function: Callable[..., Any], part: UserPart, *arguments: object) -
             raise told(error, part) from error
         if type(operation) not in _OPERATIONS:
             names = ", ".join(kind.__name__ for kind in _OPERATIONS)
-            raise InputError(f"{part}: yielded {a_kind_of(operation)}, expected one of {names} (use 'yield from')")
+            raise wrong(f"yielded {a_kind_of(operation)}, expected one of {names} (use 'yield from')", str(part))
         answer = yield operation

@@ -15,7 +15,7 @@ from functools import cached_property
 from math import prod
 
 from astra_ns3.config.training_plan import Block, Degrees, Exchange, Group, Operation, OperationKind, TrainingPlan
-from astra_ns3.errors import InputError
+from astra_ns3.errors import refuse
 from astra_ns3.network.records import Label
 from astra_ns3.playing.programs.operations import Program, Receive, Send, WaitAny
 from astra_ns3.playing.programs.roles import Role
@@ -127,15 +127,17 @@ class ServedPrograms(TrainingPrograms):
 
     def _check(self) -> None:
         plan = self.plan
-        if plan.degrees != Degrees(data=plan.degrees.data) or plan.sharding.stage:
-            raise InputError(
-                f"{plan.source}: parameter servers, with other parallelism than of data, or ZeRO, expected data alone"
-            )
+        refuse(
+            bool(plan.degrees != Degrees(data=plan.degrees.data) or plan.sharding.stage),
+            "parameter servers, with other parallelism than of data, or ZeRO, expected data alone",
+            plan.source,
+        )
         npus = prod(self.dimensions)
-        if self.workers + plan.servers != npus:
-            raise InputError(
-                f"{plan.source}: {self.workers} workers and {plan.servers} servers, but the network has {npus} NPUs"
-            )
+        refuse(
+            self.workers + plan.servers != npus,
+            f"{self.workers} workers and {plan.servers} servers, but the network has {npus} NPUs",
+            plan.source,
+        )
 
 
 class _Alone(Places):
@@ -146,8 +148,11 @@ class _Alone(Places):
         self._source = plan.source
 
     def _among(self, group: Group, stage: int) -> Among | None:
-        if self._degrees.size(group) > 1:
-            raise InputError(f"{self._source}: an exchange in groups '{group.value}', which workers of servers haven't")
+        refuse(
+            self._degrees.size(group) > 1,
+            f"an exchange in groups '{group.value}', which workers of servers haven't",
+            self._source,
+        )
         return None
 
 

@@ -9,7 +9,7 @@ from itertools import accumulate
 
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.training_plan import Block, Exchange, Group, TrainingPlan
-from astra_ns3.errors import InputError
+from astra_ns3.errors import refuse
 from astra_ns3.playing.programs.operations import UNNAMED
 from astra_ns3.playing.programs.roles import Role
 from astra_ns3.playing.training.places import Among
@@ -60,8 +60,11 @@ class StageScript:
     def __init__(
         self, plan: TrainingPlan, stage: int, roles: Sequence[Role], shards: Shards, ends: Among | None = None
     ) -> None:
-        if len(roles) > 1 and plan.boundary_bytes < 1:
-            raise InputError(f"{plan.source}: stages send each other {plan.boundary_bytes} bytes, expected at least 1")
+        refuse(
+            len(roles) > 1 and plan.boundary_bytes < 1,
+            f"stages send each other {plan.boundary_bytes} bytes, expected at least 1",
+            plan.source,
+        )
         self._plan = plan
         self.maker = shards.maker
         self._shards = shards

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from astra_ns3.config.training_plan import Exchange, Item, Operation, Ring, Uneven
-from astra_ns3.errors import InputError
+from astra_ns3.errors import refuse
 from astra_ns3.network.records import Label
 from astra_ns3.playing.programs.operations import Compute
 from astra_ns3.playing.training.places import Places
@@ -126,11 +126,12 @@ class StepMaker:
     def _uneven(self, item: Uneven) -> Computing:
         times_ps = [self.time_ps(operation) for operation in item.operations]
         own = self._places.places_in(item.group)
-        if len(times_ps) != max(own) + 1:
-            raise InputError(
-                f"{self._source}: {len(times_ps)} operations for the {max(own) + 1} places of a group "
-                f"'{item.group.value}', expected one for each"
-            )
+        refuse(
+            len(times_ps) != max(own) + 1,
+            f"{len(times_ps)} operations for the {max(own) + 1} places of a group "
+            f"'{item.group.value}', expected one for each",
+            self._source,
+        )
         longest = self.computing(max(item.operations, key=self.time_ps))
         if len(set(times_ps)) == 1:
             return longest

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from astra_ns3.errors import InputError
+from astra_ns3.errors import ends_in, needing
 from astra_ns3.report.figures.figure import (
     Axis,
     Band,
@@ -86,13 +86,9 @@ SETTINGS: Any = {
 
 def drawn(figure: Figure, width_inches: float, title: str) -> Drawing:
     """Return the figure drawn; raises InputError if matplotlib is missing."""
-    try:
+    with needing("matplotlib", "pictures need"):
         import matplotlib as mpl
         from matplotlib.figure import Figure as Drawing
-    except ImportError as error:
-        raise InputError(
-            "pictures need matplotlib, which is not installed; 'pip install matplotlib' gives it"
-        ) from error
     down = -(-len(figure.panels) // figure.across)
     heights = [
         max(panel.height for panel in figure.panels[row * figure.across :][: figure.across]) for row in range(down)
@@ -133,8 +129,7 @@ def write(drawing: Drawing, path: str | os.PathLike[str]) -> None:
 
 def check_target(target: str) -> None:
     """Raise InputError if a picture can't have that name."""
-    if not target.endswith(SUFFIXES):
-        raise InputError(f"{target}: a picture's file ends in {', '.join(SUFFIXES)}")
+    ends_in("a picture's file", target, SUFFIXES)
 
 
 def _draw(axes: Axes, panel: Panel, across: int, *, last: bool) -> None:

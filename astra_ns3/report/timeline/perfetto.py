@@ -11,7 +11,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from astra_ns3.errors import InputError
+from astra_ns3.errors import needing
 
 SLICE_BEGIN, SLICE_END, INSTANT, COUNTER = 1, 2, 3, 4
 """Types of a ``TrackEvent``."""
@@ -72,10 +72,8 @@ _MESSAGES: dict[str, tuple[tuple[str, int, str], ...]] = {
 @cache
 def trace_class() -> Any:
     """The class of ``Trace``, of which a file is one; raises InputError if protobuf is missing."""
-    try:
+    with needing("protobuf", "timelines need"):
         from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
-    except ImportError as error:
-        raise InputError("timelines need protobuf, which is not installed; 'pip install protobuf' gives it") from error
     file = descriptor_pb2.FileDescriptorProto(name="astra_ns3/perfetto.proto", package=_PACKAGE, syntax="proto2")
     for message, fields in _MESSAGES.items():
         described = file.message_type.add(name=message)

@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any
 
-from astra_ns3.errors import AstraNs3Error, BackendError, InputError
+from astra_ns3.errors import AstraNs3Error, BackendError, wrong
 from astra_ns3.studies.task import PointOutcome, PointTask
 from astra_ns3.studies.workers import dask_worker
 from astra_ns3.studies.workers.contract import Crew, StartWorkers, WorkersDied
@@ -61,7 +61,7 @@ def _client(scheduler: str, security: Security) -> Any:
         import distributed
     except ImportError as error:
         needed = "pip install distributed, which is the extra 'cluster' of this package"
-        raise InputError(f"--scheduler needs Dask: {needed} ({error})") from error
+        raise wrong(f"--scheduler needs Dask: {needed} ({error})") from error
     logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what goes wrong is told by what the points return
     # In two steps, so that there is something to close: half a client that is left to be collected waits for itself.
     client: Any = distributed.Client.__new__(distributed.Client)
@@ -70,10 +70,10 @@ def _client(scheduler: str, security: Security) -> Any:
     except TypeError as error:
         _close(client)
         needed = "--tls-ca-file, --tls-cert and --tls-key, or distributed.comm.tls in Dask's configuration"
-        raise InputError(f"scheduler {scheduler}: cannot be reached: TLS needs {needed} ({error})") from error
+        raise wrong(f"scheduler {scheduler}: cannot be reached: TLS needs {needed} ({error})") from error
     except (OSError, ValueError, ImportError, RuntimeError) as error:
         _close(client)
-        raise InputError(f"scheduler {scheduler}: cannot be reached: {error}") from error
+        raise wrong(f"scheduler {scheduler}: cannot be reached: {error}") from error
     return client
 
 
@@ -154,5 +154,5 @@ def _translated(call: Callable[..., object], *words: Any, **more: Any) -> None:
     except AstraNs3Error:
         raise
     except Exception as error:
-        wrong = f"{type(error).__name__}: {error}"
-        raise InputError(f"the workers can't play studies: {wrong}; is the same astra-ns3 installed there?") from error
+        reason = f"{type(error).__name__}: {error}"
+        raise wrong(f"the workers can't play studies: {reason}; is the same astra-ns3 installed there?") from error

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from astra_ns3.config.transports.roce import RoceTransport
-from astra_ns3.errors import InputError
+from astra_ns3.errors import refuse, wrong
 from astra_ns3.transport.network_outline import NetworkOutline
 from astra_ns3.transport.roce.control_sets import InForce, Line, in_force
 from astra_ns3.units import PS_PER_SECOND
@@ -159,14 +159,16 @@ def _in_force(transport: RoceTransport, line: Line) -> InForce:
     try:
         return in_force(transport.congestion_control, line)
     except ValueError as error:
-        raise InputError(str(error)) from error
+        raise wrong(str(error)) from error
 
 
 def _window(transport: RoceTransport) -> int | str:
     control = transport.congestion_control
     window = control.default_window if transport.window is None else transport.window
-    if control.kind == "static-window" and window == "none":
-        raise InputError("key 'transport.window': found 'none', expected a size or 'bdp': static-window is that window")
+    refuse(
+        control.kind == "static-window" and window == "none",
+        "key 'transport.window': found 'none', expected a size or 'bdp': static-window is that window",
+    )
     return window
 
 

@@ -8,10 +8,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from astra_ns3.config.core.reading import read_text
+from astra_ns3.config.core.scales import check_scales
 from astra_ns3.config.core.yaml_document import parse_yaml
 from astra_ns3.config.model.file import ModelFile, read_model_file
 from astra_ns3.config.training_plan import Elements, Sharding, TrainingPlan
-from astra_ns3.errors import InputError
+from astra_ns3.errors import InputError, refuse, wrong
 from astra_ns3.workload.computing.clock import Clock, named
 from astra_ns3.workload.computing.clocks import clock_of, guesses
 from astra_ns3.workload.models.cutting import boundary_bytes, cut, uneven_rest
@@ -91,7 +92,7 @@ class ModelWorkload:
             path = ("parallel", "virtual_stages" if plan.schedule in SCHEDULES else "schedule")
             if plan.schedule == "interleaved" and plan.virtual_stages > 1:
                 path = ("training", "micro_batches" if self.file.training.global_batch is None else "global_batch")
-            raise InputError(f"{_place(self.source, path)}: key '{'.'.join(path)}': {error}") from error
+            raise wrong(f"key '{'.'.join(path)}': {error}", _place(self.source, path)) from error
 
     def clock(self) -> Clock:
         """How long operations take; raises InputError if the file names a device or table that can't tell."""
@@ -113,10 +114,7 @@ class ModelWorkload:
 
     def scaled(self, comm_scale: float = 1.0, compute_scale: float = 1.0) -> ModelWorkload:
         """Sizes of what is exchanged times the one, times of computations times the other."""
-        if not (math.isfinite(comm_scale) and comm_scale > 0):
-            raise InputError(f"comm-scale is {comm_scale}, expected a number above 0")
-        if not (math.isfinite(compute_scale) and compute_scale >= 0):
-            raise InputError(f"compute-scale is {compute_scale}, expected a number not below 0")
+        check_scales(comm_scale, compute_scale)
         return replace(self, comm_scale=self.comm_scale * comm_scale, compute_scale=self.compute_scale * compute_scale)
 
     def document(self) -> dict[str, Any]:
@@ -137,11 +135,12 @@ class ModelWorkload:
 def _check_weights_follow(plan: TrainingPlan) -> None:
     """Raise InputError if the schedule has gradients of weights apart, so that nothing hides behind them."""
     first = Position(0, plan.degrees.pipeline, plan.virtual_stages, plan.micro_batches)
-    if any(work.kind is WorkKind.WEIGHT for work in order_of(plan.schedule, first, plan.source)):
-        raise InputError(
-            f"{plan.source}: parallel.overlap_tensor is on, expected off: schedule {plan.schedule} computes gradients "
-            "of weights at other times"
-        )
+    refuse(
+        any(work.kind is WorkKind.WEIGHT for work in order_of(plan.schedule, first, plan.source)),
+        f"parallel.overlap_tensor is on, expected off: schedule {plan.schedule} computes gradients "
+        "of weights at other times",
+        plan.source,
+    )
 
 
 def _place(source: str, path: tuple[str, ...]) -> str:

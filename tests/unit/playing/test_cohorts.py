@@ -201,7 +201,8 @@ def test_different_times_part_neighbours_that_do_not_compute_as_long() -> None:
 
     stage = Stage(4, program())
     stage.play(0)
-    assert [(npu, delay_ps) for npu, delay_ps, _ in stage.network.timers] == [(0, 7), (2, 9), (3, 7)]
+    assert [(npu, delay_ps) for npu, delay_ps, _ in stage.network.timers] == [(0, 7), (2, 9)]
+    assert stage.sizes() == [2, 1, 1]
     assert shares([5, 6, 7], [1, 1, 2]) == [(1, [5, 6]), (2, [7])]
 
 

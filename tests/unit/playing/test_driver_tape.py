@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.network.records import Label
 from astra_ns3.playing.player import tape as tapes
+from astra_ns3.playing.player.held import Joined
 from astra_ns3.playing.player.tape import Place, Tape, WrittenWait
 from astra_ns3.playing.programs.operations import Compute, Move, Program, Wait, WaitAny
 from astra_ns3.system.request import CollectiveRequest, Handle
@@ -60,7 +61,8 @@ def test_a_reader_does_what_the_program_does_with_the_numbers_of_its_handles() -
 
 
 def test_a_coarse_reader_computes_without_a_break() -> None:
-    coarse = [compute(3), "issue", "issue", compute(4), [0, 1], [1], [0], [0], compute(8)]
+    both = Joined(Label(part="forward"), 3, None, 0, (compute(1), compute(2)))
+    coarse = [both, "issue", "issue", compute(4), [0, 1], [1], [0], [0], compute(8)]
     assert read(Tape(example()).place()) == coarse
 
 
@@ -94,7 +96,10 @@ def test_times_that_differ_by_place_are_added_place_by_place() -> None:
         yield compute(3, (1, 3))
         yield compute(9, (9, 0))
 
-    assert read(Tape(program()).place()) == [compute(17, (15, 8))]
+    (joined,) = read(Tape(program()).place())
+    assert isinstance(joined, Joined)
+    assert (joined.time_ps, joined.times_ps) == (17, (15, 8))
+    assert joined.parts == (compute(5), compute(3, (1, 3)), compute(9, (9, 0)))
 
 
 def test_what_all_readers_have_left_is_freed(monkeypatch: pytest.MonkeyPatch) -> None:

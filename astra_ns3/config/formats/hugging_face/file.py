@@ -15,7 +15,7 @@ from astra_ns3.config.core.model import shown
 from astra_ns3.config.core.reading import read_text
 from astra_ns3.config.formats.hugging_face.families import FAMILIES
 from astra_ns3.config.formats.hugging_face.keys import Keys
-from astra_ns3.errors import InputError, nearest
+from astra_ns3.errors import InputError, Where, nearest, of_type, wrong
 
 USUAL_SEQUENCE = 4096
 """Tokens of a sample, unless the model has fewer positions."""
@@ -49,7 +49,7 @@ def read_hugging_face(path: str | os.PathLike[str]) -> Imported | None:
         data = json.loads(text) if text.lstrip().startswith("{") else None
     except json.JSONDecodeError as error:
         if _SIGN.search(text):
-            raise InputError(f"{os.fspath(path)}:{error.lineno}: is not valid JSON: {error.msg}") from error
+            raise wrong(f"is not JSON: {error.msg}", Where(os.fspath(path), error.lineno)) from error
         return None
     except (ValueError, RecursionError):
         return None
@@ -60,8 +60,7 @@ def read_hugging_face(path: str | os.PathLike[str]) -> Imported | None:
 
 def _imported(keys: Keys) -> Imported:
     family = keys.data.get("model_type")
-    if not isinstance(family, str):
-        raise InputError(f"{keys.source}: key 'model_type' is missing, expected one of {', '.join(FAMILIES)}")
+    family = of_type(family, str, f"key 'model_type' is missing, expected one of {', '.join(FAMILIES)}", keys.source)
     if family not in FAMILIES:
         words = f"found {shown(family)}, which isn't read yet; allowed: {', '.join(FAMILIES)}"
         raise keys.error("model_type", f"{words}{nearest(family, FAMILIES)}")

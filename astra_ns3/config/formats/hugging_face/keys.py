@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pydantic import JsonValue
 
 from astra_ns3.config.core.model import shown
-from astra_ns3.errors import InputError
+from astra_ns3.errors import InputError, refuse, wrong
 
 
 @dataclass(frozen=True)
@@ -52,12 +52,11 @@ class Keys:
 
     def error(self, key: str, words: str) -> InputError:
         """An error about a key."""
-        return InputError(f"{self.source}: key '{key}': {words}")
+        return wrong(f"key '{key}': {words}", self.source)
 
     def _value(self, key: str, default: JsonValue) -> JsonValue:
         value = self.data.get(key)
         if value is not None:
             return value
-        if default is None:
-            raise InputError(f"{self.source}: key '{key}' is missing")
+        refuse(default is None, f"key '{key}' is missing", self.source)
         return default

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from astra_ns3.config.graph_workload import NodeKind
-from astra_ns3.errors import InputError
+from astra_ns3.errors import wrong
 from astra_ns3.units import LARGEST_INTEGER
 from astra_ns3.workload.files.chakra.names import plain_name
 from astra_ns3.workload.files.chakra.schema import Broken, messages
@@ -25,16 +25,16 @@ def _whole_number(name: str, value: Any) -> int:
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     if not isinstance(value, int):
-        raise InputError(f"{name} is {_shown(value)}, expected a whole number")
+        raise wrong(f"{name} is {_shown(value)}, expected a whole number")
     if not -LARGEST_INTEGER <= value <= LARGEST_INTEGER:
-        raise InputError(f"{name} is {value}, expected at most {LARGEST_INTEGER}")
+        raise wrong(f"{name} is {value}, expected at most {LARGEST_INTEGER}")
     return int(value)
 
 
 def _amount(name: str, value: Any) -> int:
     number = _whole_number(name, value)
     if number < 0:
-        raise InputError(f"{name} is {number}, expected 0 or more")
+        raise wrong(f"{name} is {number}, expected 0 or more")
     return number
 
 
@@ -50,7 +50,7 @@ def _group(name: str, value: Any) -> str:
 
 def _flags(name: str, value: Any) -> tuple[bool, ...]:
     if not isinstance(value, tuple) or not all(isinstance(flag, int) for flag in value):
-        raise InputError(f"{name} is {_shown(value)}, expected a list of true and false")
+        raise wrong(f"{name} is {_shown(value)}, expected a list of true and false")
     return tuple(bool(flag) for flag in value)
 
 

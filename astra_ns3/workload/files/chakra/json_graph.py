@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
-from astra_ns3.errors import InputError, nearest
+from astra_ns3.errors import InputError, nearest, wrong
 from astra_ns3.units import PS_PER_US
 from astra_ns3.workload.files.chakra import names
 from astra_ns3.workload.files.chakra.attributes import READ
@@ -28,13 +28,13 @@ def graph_message(found: Any, number: int, path: str) -> bytes:
     """Node ``number``, counted from 0, as a message of the binary form; raises InputError with file and node."""
     place = f"{path}: node {number + 1} of {GRAPH}"
     if not isinstance(found, dict) or found.get(_NUMBER) is None:
-        raise InputError(f"{place}: is {_shown(found)}, expected an object with {_NUMBER}, {_NAME}, {_TYPE}, ...")
+        raise wrong(f"is {_shown(found)}, expected an object with {_NUMBER}, {_NAME}, {_TYPE}, ...", place)
     try:
         return bytes(_message({key: value for key, value in found.items() if value is not None}).SerializeToString())
     except InputError as error:
-        raise InputError(f"{place} ({_NUMBER} {_shown(found[_NUMBER])}): {error}") from error
+        raise wrong(f"{place} ({_NUMBER} {_shown(found[_NUMBER])}): {error}") from error
     except ValueError as error:  # what has no UTF-8
-        raise InputError(f"{place}: {' '.join(str(error).split())[:160]}") from error
+        raise wrong(f"{' '.join(str(error).split())[:160]}", place) from error
 
 
 def unread_keys(document: dict[str, Any]) -> str | None:
@@ -78,24 +78,24 @@ def _type(value: Any) -> int:
     if isinstance(value, str) and not value.isdigit():
         if value not in names.NODE_TYPES:
             hint = nearest(value, names.NODE_TYPES)
-            raise InputError(f"{_TYPE} is '{value[:40]}', expected a number or {', '.join(names.NODE_TYPES)}{hint}")
+            raise wrong(f"{_TYPE} is '{value[:40]}', expected a number or {', '.join(names.NODE_TYPES)}{hint}")
         return names.NODE_TYPES.index(value)
     number = _whole(_TYPE, value)
     if number >= 2**31:
-        raise InputError(f"{_TYPE} is {number}, expected at most {2**31 - 1}")
+        raise wrong(f"{_TYPE} is {number}, expected at most {2**31 - 1}")
     return number
 
 
 def _numbers(name: str, values: Any) -> Iterable[int]:
     if not isinstance(values, (list, tuple)):
-        raise InputError(f"{name} is {_shown(values)}, expected a list of numbers of nodes")
+        raise wrong(f"{name} is {_shown(values)}, expected a list of numbers of nodes")
     return [_whole(name, value) for value in values]
 
 
 def _whole(name: str, value: Any) -> int:
     number = _number(value)
     if number is None or not 0 <= number <= _LARGEST_NUMBER:
-        raise InputError(f"{name} is {_shown(value)}, expected a whole number from 0 to {_LARGEST_NUMBER}")
+        raise wrong(f"{name} is {_shown(value)}, expected a whole number from 0 to {_LARGEST_NUMBER}")
     return number
 
 
@@ -120,7 +120,7 @@ def _add_attribute(node: Any, name: str, value: Any) -> None:
     else:
         number = _number(value)
         if number is None or not -(2**63) <= number < 2**63:
-            raise InputError(f"{name} is {_shown(value)}, expected a whole number")
+            raise wrong(f"{name} is {_shown(value)}, expected a whole number")
         attribute.int64_val = number
 
 
@@ -129,7 +129,7 @@ def _flags(name: str, value: Any) -> list[bool]:
     flags = value.strip().strip("[]()").replace(",", " ").split() if isinstance(value, str) else value
     words = [str(flag).strip().lower() for flag in flags] if isinstance(flags, list) else [""]
     if any(word not in _TRUTHS for word in words):
-        raise InputError(f"{name} is {_shown(value)}, expected a list of true and false")
+        raise wrong(f"{name} is {_shown(value)}, expected a list of true and false")
     return [_TRUTHS[word] for word in words]
 
 

@@ -6,7 +6,7 @@ import base64
 from functools import cache
 from typing import Any, NamedTuple
 
-from astra_ns3.errors import InputError
+from astra_ns3.errors import InputError, needing
 from astra_ns3.workload.files.chakra.compiled import FILE_DESCRIPTOR_SET
 
 PACKAGE = "astra_ns3.chakra"
@@ -30,12 +30,8 @@ class Messages(NamedTuple):
 @cache
 def messages() -> Messages:
     """The classes; raises InputError if protobuf is missing."""
-    try:
+    with needing("protobuf", "Chakra's traces need"):
         from google.protobuf import descriptor_pb2, descriptor_pool, message, message_factory
-    except ImportError as error:
-        raise InputError(
-            "Chakra's traces need protobuf, which is not installed; 'pip install protobuf' gives it"
-        ) from error
     pool = descriptor_pool.DescriptorPool()  # of our own: somebody else may have loaded Chakra's schema
     files = descriptor_pb2.FileDescriptorSet.FromString(base64.b64decode(FILE_DESCRIPTOR_SET))
     pool.AddSerializedFile(files.file[0].SerializeToString())

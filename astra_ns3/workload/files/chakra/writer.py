@@ -9,7 +9,7 @@ from typing import IO, Any, NamedTuple, Protocol
 
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.graph_workload import GraphNode, NodeKind
-from astra_ns3.errors import InputError
+from astra_ns3.errors import wrong
 from astra_ns3.units import PS_PER_US
 from astra_ns3.workload.files.chakra import names
 from astra_ns3.workload.files.chakra.groups import GROUPS_SUFFIX
@@ -122,9 +122,7 @@ def _message(node: GraphNode, path: str) -> Any:
 
 def _type_of(node: GraphNode, path: str) -> int:
     if node.start_ps:
-        raise InputError(
-            f"{path}: node {node.number} '{node.name[:60]}': starts at a time, which no Chakra trace can say"
-        )
+        raise wrong(f"node {node.number} '{node.name[:60]}': starts at a time, which no Chakra trace can say", path)
     if node.type_name in names.NODE_TYPES:
         return names.NODE_TYPES.index(node.type_name)
     if node.kind in _TYPES:
@@ -135,8 +133,8 @@ def _type_of(node: GraphNode, path: str) -> int:
         return int(node.type_name.removeprefix("type "))
     if node.kind is NodeKind.MARK:
         return names.METADATA
-    raise InputError(
-        f"{path}: node {node.number} '{node.name[:60]}': is of type '{node.type_name}', which no Chakra trace can say"
+    raise wrong(
+        f"node {node.number} '{node.name[:60]}': is of type '{node.type_name}', which no Chakra trace can say", path
     )
 
 
@@ -169,8 +167,9 @@ def _collective_number(node: GraphNode, path: str) -> int | None:
     if node.collective is None:
         return None
     if node.collective is CollectiveKind.POINT_TO_POINT:
-        raise InputError(
-            f"{path}: node {node.number} '{node.name[:60]}': is a point_to_point collective, which Chakra writes as a "
-            "send and a receive"
+        raise wrong(
+            f"node {node.number} '{node.name[:60]}': is a point_to_point collective, which Chakra writes as a "
+            "send and a receive",
+            path,
         )
     return _COLLECTIVES[node.collective]
