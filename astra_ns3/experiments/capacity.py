@@ -84,7 +84,7 @@ def _collectives(inputs: Inputs, passes: int) -> tuple[int, int]:
     npus = len(inputs.tenancy.npus)
     cuts = inputs.expected(1).cuts
     size = at_once = 0
-    for request, count in inputs.job.issued_at_once(inputs.ground, passes):
+    for request, count in inputs.job.issued_at_once(inputs.platform, passes):
         chunks, phases = cuts[request_kind(request)]
         if chunks:
             at_once += count

@@ -210,7 +210,7 @@ def _members(
             sink if recorder.nodes else None,
             inputs.slowdown,
         )
-        members.append(Member(inputs.tenancy.name, view, inputs.job.driver(view, inputs.ground, playing)))
+        members.append(Member(inputs.tenancy.name, view, inputs.job.driver(view, inputs.platform, playing)))
     return members
 
 

@@ -153,7 +153,7 @@ def expected_work(inputs: Inputs, passes: int) -> ExpectedWork:
     """What ``passes`` passes have to do."""
     expected = inputs.expected(passes)
     size = expected.bytes
-    compute_ps, computations = inputs.job.expected_computation(inputs.ground, passes)
+    compute_ps, computations = inputs.job.expected_computation(inputs.platform, passes)
     # By formula a message costs the same however large it is.
     by_formula = expected.messages * backend_costs(inputs).seconds_per_message
     cost = by_formula if inputs.packets is None else size * _SECONDS_PER_BYTE

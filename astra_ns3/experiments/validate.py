@@ -78,7 +78,7 @@ def validate(
         forecast=forecast(inputs, options.passes),
         in_force=None if inputs.packets is None else in_force_document(inputs.plan),
         warnings=(*inputs.warnings, *_does_not_fit(inputs, options.passes)),
-        foreseen=foreseen_document(inputs.job.foreseen(inputs.ground)),
+        foreseen=foreseen_document(inputs.job.foreseen(inputs.platform)),
     )
 
 

@@ -65,7 +65,7 @@ def _of_packets(plan: AnyPlan, _: Compatibility) -> Ideal | None:
 
 def _of_grid(queues: bool) -> Callable[[AnyPlan, Compatibility], Ideal]:
     def ideal(plan: AnyPlan, rules: Compatibility) -> Ideal:
-        from astra_ns3.network.ideal.grid import GridIdeal
+        from astra_ns3.network.ideal.grid_ideal import GridIdeal
 
         return GridIdeal(
             plan.grid,

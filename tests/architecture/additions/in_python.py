@@ -132,7 +132,7 @@ class NapJob(TrainingJob):
 ''',
     },
     lines={
-        "astra_ns3/experiments/jobs/registry.py": (
+        "astra_ns3/experiments/jobs/job_kinds.py": (
             (
                 "from astra_ns3.experiments.jobs.training import",
                 "from astra_ns3.config.nap import Nap\nfrom astra_ns3.experiments.jobs.nap import NapJob\n"
@@ -143,7 +143,7 @@ class NapJob(TrainingJob):
     },
     check="""
 from astra_ns3.config.nap import Nap
-from astra_ns3.experiments.jobs.registry import job_of
+from astra_ns3.experiments.jobs.job_kinds import job_of
 
 assert job_of(Nap(70)).shape()[:2] == ("nap", 1)
 """,
@@ -336,7 +336,7 @@ OPERATION = Recipe(
     lines={
         "astra_ns3/playing/programs/operations.py": (
             (
-                "Posting = Issue | Send | Receive\n",
+                "Posting = CollectiveRequest | Send | Receive\n",
                 '''@dataclass(frozen=True)
 class WaitAll:
     """Go on when all of ``handles`` count as done; the time is booked on the last of them."""
@@ -355,7 +355,7 @@ class WaitAll:
         return all(handle.done for handle in self.handles)
 
 
-Posting = Issue | Send | Receive
+Posting = CollectiveRequest | Send | Receive
 ''',
             ),
             ("Waiting = Wait | WaitAny\n", "Waiting = Wait | WaitAny | WaitAll\n"),
@@ -369,13 +369,13 @@ from astra_ns3.playing.dry_run.deadlock import check_programs
 from astra_ns3.workload.files.astra_sim import parse_workload
 from astra_ns3.playing.loops.loops import Loop
 from astra_ns3.workload.loops.loop_kinds import LOOPS
-from astra_ns3.playing.programs.operations import Issue, Waiting, WaitAll
+from astra_ns3.playing.programs.operations import Waiting, WaitAll
 from astra_ns3.playing.loops.loop_programs import Programs
 
 
 def program(steps, role):
     request = CollectiveRequest(CollectiveKind.ALL_REDUCE, 8, Label(0, 0, "both"))
-    handles = [(yield Issue(request)), (yield Issue(request))]
+    handles = [(yield request), (yield request)]
     yield WaitAll(tuple(handles))
 
 
@@ -461,7 +461,7 @@ def bus(config: Bus) -> Graph:
             ),
             ("AnyTopology = FlatTopology |", "AnyTopology = Bus | FlatTopology |"),
         ),
-        "astra_ns3/topology/registry.py": (
+        "astra_ns3/topology/builders.py": (
             ("from astra_ns3.topology.clos", "from astra_ns3.topology.bus import bus\nfrom astra_ns3.topology.clos"),
             ('    "leaf-spine": leaf_spine,', '    "bus": bus,\n    "leaf-spine": leaf_spine,'),
         ),
