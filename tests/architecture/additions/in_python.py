@@ -541,7 +541,7 @@ request = RunRequest(workload=workload, system=system, network=network, backend=
 request.check()
 assert "accounts" not in request.record and "flows" in request.record
 inputs = load_inputs(workload, system, network, request)
-assert inputs.packets is None and forecast(inputs, 1).packets is None
+assert inputs.packets is None and forecast([(inputs, 1)]).packets is None
 assert backend_costs(inputs).seconds_per_message == 2e-6
 assert ideal_of(inputs.plan, "fluid") is None
 assert create_backend("fluid", inputs.plan, seed=1, recorder=RecorderOptions()).npus == 4
