@@ -247,6 +247,19 @@ def test_tenants_that_fit_one_by_one_but_not_together_are_refused(monkeypatch: p
         check_run_fits(parts, to_its_end=False)
 
 
+def test_collectives_that_all_tenants_issue_at_once_count_together() -> None:
+    micro = parse_workload("MICRO\n1\nx -1 0 NONE 0 0 NONE 0 0 ALLREDUCE 4000 0\n")
+    tenants = [
+        Tenant(name, npus, micro, small_system(), passes=passes)
+        for name, npus, passes in (("a", range(4), 10), ("b", range(4, NPUS), 300))
+    ]
+    request = ScenarioRequest(network=small_network(npus=NPUS), tenants=tenants)
+    parts = parts_of(request, load_tenants(request))
+    needs = [run_need([part]) for part in parts]
+    assert run_need(parts).at_once == 10 + 300
+    assert run_need(parts).collectives == needs[0].collectives + needs[1].collectives
+
+
 def test_progress_weighs_each_tenant_by_what_it_costs() -> None:
     texts = {
         "computes": "DATA\n1\nx -1 5 NONE 0 0 NONE 0 0 NONE 0 0\n",
