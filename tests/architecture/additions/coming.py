@@ -235,7 +235,8 @@ class RequestsJob(FlowsJob):
         "astra_ns3/network/recorded.py": (
             (
                 "RECORDED_TABLES = (\n",
-                'REQUESTS = RecordedTable(\n    "requests",\n    "a row per answered request",\n    (\n'
+                'REQUESTS = RecordedTable(\n    "requests",\n    "a row per answered request",\n'
+                '    "requests",\n    (\n'
                 '        Column("request", "int32", "", "its number"),\n'
                 '        Column("arrival_ps", "int64", "ps", "when it came"),\n'
                 '        Column("end_ps", "int64", "ps", "when it was answered"),\n    ),\n)\n'
