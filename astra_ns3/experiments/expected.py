@@ -62,6 +62,11 @@ class ExpectedRun:
         return sum(play.count * play.schedule.messages * len(play.groups) for play in self.plays)
 
     @property
+    def kept_rows(self) -> int:
+        """Rows of its schedules that are kept, of each schedule once."""
+        return sum(schedule.kept_rows for schedule in {play.schedule for play in self.plays})
+
+    @property
     def bytes(self) -> int:
         """Of all messages of the run."""
         return sum(play.all_bytes for play in self.plays)

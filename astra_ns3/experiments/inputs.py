@@ -188,6 +188,10 @@ def load_inputs(
     )
 
 
+Parts = Sequence[tuple[Inputs, int]]
+"""The inputs of each tenant of a run, with how many passes the tenant plays; all on one network."""
+
+
 def scenario_of(tenants: Sequence[Inputs]) -> Scenario:
     """Return who plays on the network that some inputs share; raises InputError if two have an NPU in common."""
     return Scenario(tenants[0].plan, tuple(inputs.tenancy for inputs in tenants))

@@ -123,8 +123,8 @@ class NetworkBackend(Protocol):
         """
         return self.register_group(npus)
 
-    def delivered_bytes(self) -> int | None:
-        """Bytes of messages, whole or not, that all NPUs have got so far; None if nobody counts them.
+    def delivered_bytes(self, npus: Sequence[int] | None = None) -> int | None:
+        """Return the bytes of messages, whole or not, that ``npus`` (None: all) have got; None if nobody counts them.
 
         They may go down, when a receiver throws away what it had.
         """

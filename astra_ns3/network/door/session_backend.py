@@ -293,9 +293,11 @@ class SessionBackend:
         """Bytes of the messages that ``npu`` has sent so far."""
         return int(self._session.GetSentBytes(npu))
 
-    def delivered_bytes(self) -> int:
-        """Bytes of messages, whole or not, that all NPUs have got so far."""
-        return int(self._session.GetDeliveredBytes())
+    def delivered_bytes(self, npus: Sequence[int] | None = None) -> int:
+        """Return the bytes of messages, whole or not, that some NPUs, or all, have got so far."""
+        if npus is None:
+            return int(self._session.GetDeliveredBytes())
+        return int(self._session.GetDeliveredBytesOf(np.array(npus, dtype=np.uint32), len(npus)))
 
     def longest_queue(self) -> tuple[str, int] | None:
         """The port at which most bytes waited when it was last settled, and how many; None without ports."""

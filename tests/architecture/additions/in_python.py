@@ -506,7 +506,8 @@ class FluidBackend(NetworkBackend):
             ('    "analytical": _ANALYTICAL,\n', '    "analytical": _ANALYTICAL,\n    "fluid": _FLUID,\n'),
             (
                 "\n\nABILITIES: Mapping",
-                "\n_COSTS = BackendCosts(1e-6, 2e-6)\n_FLUID = Abilities(packets=False, accounts=False, costs=_COSTS)\n"
+                "\n_COSTS = BackendCosts(1e-6, 2e-6)\n"
+                '_FLUID = Abilities(packets=False, accounts=False, costs=_COSTS, words="flows share rates")\n'
                 "\n\nABILITIES: Mapping",
             ),
         ),
@@ -541,9 +542,10 @@ request = RunRequest(workload=workload, system=system, network=network, backend=
 request.check()
 assert "accounts" not in request.record and "flows" in request.record
 inputs = load_inputs(workload, system, network, request)
-assert inputs.packets is None and forecast(inputs, 1).packets is None
+assert inputs.packets is None and forecast([(inputs, 1)]).packets is None
 assert backend_costs(inputs).seconds_per_message == 2e-6
 assert ideal_of(inputs.plan, "fluid") is None
+assert '"fluid" (flows share rates)' in " ".join(astra_ns3.run.__doc__.split())
 assert create_backend("fluid", inputs.plan, seed=1, recorder=RecorderOptions()).npus == 4
 """,
 )

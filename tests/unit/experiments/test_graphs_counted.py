@@ -105,7 +105,7 @@ def test_a_run_of_many_nodes_knows_how_far_it_is() -> None:
         INPUTS / "network" / "single-switch-16.yaml",
         Options(),
     )
-    assert expected_work(inputs, 1).compute_ps == nodes // 2 * US
+    assert expected_work([(inputs, 1)]).compute_ps == nodes // 2 * US
 
 
 def test_recording_nodes_of_anything_but_graphs_is_told_to_be_without_effect() -> None:
