@@ -142,7 +142,8 @@ class Exchange:
 
     ``waited``: before the next item; if not, before the end of the block's pass (of its weight gradient, if it is of an
     input gradient). ``counts``: of an all-to-all that isn't even, the bytes from each place of the group to each, a row
-    per sender; ``bytes`` then says what the one sends who sends most.
+    per sender; ``bytes`` then says what the one sends who sends most. ``content``: where that tells exchanges in the
+    same group apart.
     """
 
     kind: CollectiveKind
@@ -150,6 +151,7 @@ class Exchange:
     bytes: int
     waited: bool = True
     counts: tuple[tuple[int, ...], ...] | None = None
+    content: str = ""
 
 
 @dataclass(frozen=True)

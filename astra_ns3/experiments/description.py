@@ -43,7 +43,7 @@ def describe(inputs: Inputs) -> Description:
         observes=inputs.network.observe.anything,
         asked_to_observe=inputs.asked_to_observe,
         warnings=inputs.warnings,
-        foreseen=inputs.job.foreseen(inputs.ground),
+        foreseen=inputs.job.foreseen(inputs.platform),
         compute_slowdown=None if inputs.slowdown is None else inputs.slowdown.document(),
         tenant=inputs.tenancy.document() if inputs.tenancy.name else None,
     )

@@ -21,8 +21,8 @@ from astra_ns3.experiments.changes.setting import RunFiles, place_of
 from astra_ns3.experiments.costs import BYTES_PER_NPU
 from astra_ns3.experiments.device import network_as_reached, slowdown_on_device
 from astra_ns3.experiments.expected import ExpectedRun
-from astra_ns3.experiments.jobs.job import Ground, Job
-from astra_ns3.experiments.jobs.registry import JOBS, job_of, under_rules, without_effect
+from astra_ns3.experiments.jobs.job import Job, Platform
+from astra_ns3.experiments.jobs.job_kinds import JOBS, job_of, under_rules, without_effect
 from astra_ns3.experiments.option import options_of
 from astra_ns3.experiments.options import (
     USUAL,
@@ -92,9 +92,9 @@ class Inputs:
         return self.plan.of_packets if abilities_of(self.backend).packets else None
 
     @property
-    def ground(self) -> Ground:
+    def platform(self) -> Platform:
         """What the workload is played on."""
-        return _ground(self.system, self.tenancy, self.compatibility)
+        return _platform(self.system, self.tenancy, self.compatibility)
 
     @property
     def graph(self) -> Graph:
@@ -104,7 +104,7 @@ class Inputs:
     def expected(self, passes: int) -> ExpectedRun:
         """What the NPUs will play; raises InputError for what the system's algorithms can't do."""
         if passes not in self.known_expected:
-            self.known_expected[passes] = self.job.expected(self.ground, passes).on(self.tenancy)
+            self.known_expected[passes] = self.job.expected(self.platform, passes).on(self.tenancy)
         return self.known_expected[passes]
 
 
@@ -147,13 +147,13 @@ def load_inputs(
             _check_shares(tenant, read_in_network.network, read_in_workload, system_config, beside)
     comm_scale, compute_scale = options.scales
     job = under_rules(read_in_job.scaled(comm_scale, compute_scale), compatibility)
-    ground = _ground(system_config, tenancy, compatibility)
+    platform = _platform(system_config, tenancy, compatibility)
     with _named(network):
         _check_grid(network_config)
         _check_reported(len(tenancy.npus), options)
     with _named(system, of_its_own=_own_places(job)):
         # Before the graph: it takes long to build, and needs less memory than too large a schedule.
-        expected = job.expected(ground, 1, tell)
+        expected = job.expected(platform, 1, tell)
     with _named(network, read_in_network):
         plan, warnings = (
             (beside.plan, []) if beside else _network(network_config, options, endpoint_model(system_config))
@@ -174,7 +174,7 @@ def load_inputs(
                     *(f"{_place(network, read_in_network, words)}{words}" for words in unobserved),
                     *warnings,
                     *read_in_job.scaled_apart(comm_scale, compute_scale),
-                    *job.warnings(ground),
+                    *job.warnings(platform),
                     *without_effect(read_in_workload, options),
                 )
             )
@@ -188,13 +188,17 @@ def load_inputs(
     )
 
 
+Parts = Sequence[tuple[Inputs, int]]
+"""The inputs of each tenant of a run, with how many passes the tenant plays; all on one network."""
+
+
 def scenario_of(tenants: Sequence[Inputs]) -> Scenario:
     """Return who plays on the network that some inputs share; raises InputError if two have an NPU in common."""
     return Scenario(tenants[0].plan, tuple(inputs.tenancy for inputs in tenants))
 
 
-def _ground(system: SystemConfig, tenancy: Tenancy, compatibility: Compatibility) -> Ground:
-    return Ground(system, tenancy.dimensions, tenancy.bandwidths, compatibility)
+def _platform(system: SystemConfig, tenancy: Tenancy, compatibility: Compatibility) -> Platform:
+    return Platform(system, tenancy.dimensions, tenancy.bandwidths, compatibility)
 
 
 def _tenancy(tenant: Tenant | None, network: AnyNetwork) -> Tenancy:

@@ -25,6 +25,7 @@ from astra_ns3.experiments.changes.setting import check_changes
 from astra_ns3.experiments.option import INPUTS, OUTPUT, RULES, SIZE, Flag, option, options_of
 from astra_ns3.experiments.scaling import joint_scales
 from astra_ns3.network.api import NetworkBackend
+from astra_ns3.network.backends import backends_in_words
 from astra_ns3.network.registry import BACKENDS, Factory, check_backend_name, check_factory, check_given
 from astra_ns3.system.file import parse_system
 from astra_ns3.system.inter_dimension import INTER_DIMENSION
@@ -66,9 +67,8 @@ class Options:
     )
     backend: str | NetworkBackend | Factory = option(
         "ns3",
-        '"ns3", "analytical" (messages never meet) or "analytical-queues" (a link serves one at a time); also an '
-        "object that fulfils NetworkBackend, or a function that makes one from (network plan, seed, "
-        "recorder options, on_built).",
+        f"{backends_in_words()}; also an object that fulfils NetworkBackend, or a function that makes one from "
+        "(network plan, seed, recorder options, on_built).",
         Flag("--backend", suggested=tuple(BACKENDS), help=f"{', '.join([*BACKENDS][:-1])} or {[*BACKENDS][-1]}."),
         group=RULES,
     )

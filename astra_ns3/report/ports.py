@@ -11,8 +11,8 @@ from astra_ns3.config.network.packet_network import NetworkConfig
 from astra_ns3.errors import nearest, required, wrong
 from astra_ns3.report.network_of import network_of
 from astra_ns3.report.tables import Records
+from astra_ns3.topology.builders import build_graph
 from astra_ns3.topology.ports import all_ports, port_name
-from astra_ns3.topology.registry import build_graph
 
 _NAME = re.compile(r"(host|switch)(\d+)(?::(\d+))?")
 

@@ -58,7 +58,7 @@ def forecasts(points: Iterable[Point]) -> Mapping[str, PointForecast]:
         kind = (_kind(request), *(getattr(request, name) for name in _OF_NO_CONSEQUENCE))
         if kind not in alike:
             inputs = _inputs(request)
-            guess = None if inputs is None else forecast(inputs, request.passes)
+            guess = None if inputs is None else forecast([(inputs, request.passes)])
             alike[kind] = None if guess is None else PointForecast(guess.warm_seconds, guess.memory_bytes)
         known = alike[kind]
         if known is not None:

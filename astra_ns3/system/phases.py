@@ -30,7 +30,8 @@ class Phase:
     """One algorithm on a group over ``dimensions``, more than one only for a flat algorithm.
 
     Each rank brings ``bytes`` and has ``left_bytes`` afterwards. ``kind`` is what really runs there. ``uneven``: the
-    schedule of an all-to-all with counts, whose blocks ``bytes`` are a multiple of.
+    schedule of an all-to-all with counts, whose blocks ``bytes`` are a multiple of. ``queue``: its number in its
+    dimension; ``turn``: which of the schedules that chunks alternate between.
     """
 
     dimensions: tuple[int, ...]
@@ -39,6 +40,9 @@ class Phase:
     bytes: int
     left_bytes: int
     uneven: Schedule | None = None
+    queue: int = 0
+    turn: int = 0
+    anticlockwise: bool = False
 
 
 class PhasePlanner:

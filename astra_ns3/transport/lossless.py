@@ -7,7 +7,7 @@ from math import ceil
 
 from astra_ns3.config.topology.switch import PfcConfig
 from astra_ns3.errors import refuse, wrong
-from astra_ns3.transport.network_outline import NetworkShape, PortShape, SwitchShape
+from astra_ns3.transport.network_outline import NetworkOutline, PortOutline, SwitchOutline
 from astra_ns3.transport.transport import Transport
 from astra_ns3.units import PS_PER_SECOND, format_rate
 
@@ -38,7 +38,7 @@ def headroom_bytes(rate_bps: int, delay_ps: int, largest_wire_bytes: int) -> int
     return on_the_line + FRAMES_IN_FLIGHT * largest_wire_bytes + PAUSE_WIRE_BYTES
 
 
-def port_headroom_bytes(pfc: PfcConfig, port: PortShape, largest_wire_bytes: int) -> int:
+def port_headroom_bytes(pfc: PfcConfig, port: PortOutline, largest_wire_bytes: int) -> int:
     """Headroom of each lossless priority of a port: as given, by a factor of rate x delay, or the exact sum."""
     if pfc.headroom_bytes is not None:
         return pfc.headroom_bytes
@@ -47,7 +47,7 @@ def port_headroom_bytes(pfc: PfcConfig, port: PortShape, largest_wire_bytes: int
     return headroom_bytes(port.rate_bps, port.delay_ps, largest_wire_bytes)
 
 
-def lossless_bytes(switch: SwitchShape, largest_wire_bytes: int) -> int:
+def lossless_bytes(switch: SwitchOutline, largest_wire_bytes: int) -> int:
     """What headroom and reserve of all ports and lossless priorities take of a switch's buffer."""
     pfc = switch.config.pfc
     if pfc is None:
@@ -56,7 +56,7 @@ def lossless_bytes(switch: SwitchShape, largest_wire_bytes: int) -> int:
     return len(pfc.priorities) * sum(each)
 
 
-def check_lossless(transports: Collection[Transport], shape: NetworkShape) -> None:
+def check_lossless(transports: Collection[Transport], shape: NetworkOutline) -> None:
     """Raise InputError if a switch has no room for a frame beside what PFC keeps, or would never let one in."""
     largest, on_line = largest_frame_bytes(transports), largest_wire_bytes(transports)
     for switch in shape.switches:
@@ -70,7 +70,7 @@ def check_lossless(transports: Collection[Transport], shape: NetworkShape) -> No
             _check_entrance(switch, each.priority, each.largest_frame_bytes, on_line)
 
 
-def _check_entrance(switch: SwitchShape, priority: int, frame: int, largest_wire_bytes: int) -> None:
+def _check_entrance(switch: SwitchOutline, priority: int, frame: int, largest_wire_bytes: int) -> None:
     """Raise InputError if a frame isn't let into the empty switch, so that it would be lost for ever."""
     pfc, share = switch.config.pfc, switch.config.alpha
     shared = switch.config.buffer_bytes - lossless_bytes(switch, largest_wire_bytes)

@@ -13,7 +13,7 @@ from astra_ns3.config.network.packet_network import NetworkConfig
 from astra_ns3.config.transports.base import TransportKeys
 from astra_ns3.config.transports.tcp import TcpTransport
 from astra_ns3.errors import refuse, wrong
-from astra_ns3.transport.network_outline import NetworkShape, SwitchShape
+from astra_ns3.transport.network_outline import NetworkOutline, SwitchOutline
 from astra_ns3.transport.transport import (
     Frames,
     SharedByFlows,
@@ -104,7 +104,7 @@ def tcp_parameters(transport: TcpTransport) -> TcpParameters:
     )
 
 
-def base_round_trip_ps(parameters: TcpParameters, shape: NetworkShape) -> int:
+def base_round_trip_ps(parameters: TcpParameters, shape: NetworkOutline) -> int:
     """From the first bit of a full segment sent to the last bit of its ACK received, nothing else on the network."""
     packets = (
         tcp_packet_bytes(parameters.segment_bytes, timestamps=parameters.timestamps),
@@ -113,7 +113,7 @@ def base_round_trip_ps(parameters: TcpParameters, shape: NetworkShape) -> int:
     return shape.idle_round_trip_ps(*map(wire_bytes, packets))
 
 
-def longest_drain_ps(parameters: TcpParameters, shape: NetworkShape) -> int:
+def longest_drain_ps(parameters: TcpParameters, shape: NetworkOutline) -> int:
     """The time a port needs for the longest queue it can have: every window towards one host, or the buffer.
 
     The same number of windows can stand in the queue of one host's NIC, whose buffer is its own.
@@ -126,7 +126,7 @@ def longest_drain_ps(parameters: TcpParameters, shape: NetworkShape) -> int:
     return queued * transmission_ps(wire_bytes(packet), shape.slowest_bps)
 
 
-def _check_buffers(parameters: TcpParameters, shape: NetworkShape) -> None:
+def _check_buffers(parameters: TcpParameters, shape: NetworkOutline) -> None:
     largest = frame_bytes(parameters.mtu_bytes)
     switches = {switch.config.buffer_bytes for switch in shape.switches}
     for key, sizes in (("topology.switch.buffer", switches), ("topology.nic.buffer", {shape.nic_buffer_bytes})):
@@ -137,7 +137,7 @@ def _check_buffers(parameters: TcpParameters, shape: NetworkShape) -> None:
             )
 
 
-def _timer_warnings(parameters: TcpParameters, shape: NetworkShape) -> list[str]:
+def _timer_warnings(parameters: TcpParameters, shape: NetworkOutline) -> list[str]:
     warnings = []
     min_rto, granularity = format_time(parameters.min_rto_ps), format_time(parameters.clock_granularity_ps)
     if parameters.min_rto_ps < parameters.clock_granularity_ps:
@@ -170,7 +170,7 @@ def _timer_warnings(parameters: TcpParameters, shape: NetworkShape) -> list[str]
     return warnings
 
 
-def _window_warnings(parameters: TcpParameters, shape: NetworkShape) -> list[str]:
+def _window_warnings(parameters: TcpParameters, shape: NetworkOutline) -> list[str]:
     packet = tcp_packet_bytes(parameters.segment_bytes, timestamps=parameters.timestamps)
     window_ps = segments(parameters.window_bytes, parameters.segment_bytes) * transmission_ps(
         wire_bytes(packet), shape.slowest_bps
@@ -185,7 +185,7 @@ def _window_warnings(parameters: TcpParameters, shape: NetworkShape) -> list[str
     ]
 
 
-def _ecn_warnings(parameters: TcpParameters, switch: SwitchShape) -> list[str]:
+def _ecn_warnings(parameters: TcpParameters, switch: SwitchOutline) -> list[str]:
     marking = {switch.config.ecn_of(port.rate_bps) for port in switch.ports}
     lowest = min((ecn.kmin_bytes for ecn in marking if ecn is not None), default=None)
     if lowest is None:
@@ -226,7 +226,7 @@ class Tcp(Transport):
     parameters: TcpParameters
 
     @classmethod
-    def on(cls, keys: TransportKeys, shape: NetworkShape) -> Tcp:
+    def on(cls, keys: TransportKeys, shape: NetworkOutline) -> Tcp:
         """Return TCP with these keys on a network; raises InputError for what no socket could do."""
         assert isinstance(keys, TcpTransport)
         parameters = tcp_parameters(keys)

@@ -14,7 +14,7 @@ from astra_ns3.config.core.plain import Json, JsonObject
 from astra_ns3.config.network.packet_network import NetworkConfig
 from astra_ns3.config.topology.switch import SwitchConfig
 from astra_ns3.config.transports.base import TransportKeys
-from astra_ns3.transport.network_outline import NetworkShape
+from astra_ns3.transport.network_outline import NetworkOutline
 
 Sizes = npt.NDArray[np.int64]
 Frames = list[tuple[Sizes, Sizes]]
@@ -80,7 +80,7 @@ class Transport(ABC):
     pauses_watched: ClassVar[bool] = True
 
     keys: TransportKeys
-    shape: NetworkShape
+    shape: NetworkOutline
     base_round_trip_ps: int
     largest_frame_bytes: int
     largest_wire_bytes: int
@@ -99,7 +99,7 @@ class Transport(ABC):
 
     @classmethod
     @abstractmethod
-    def on(cls, keys: TransportKeys, shape: NetworkShape) -> Transport:
+    def on(cls, keys: TransportKeys, shape: NetworkOutline) -> Transport:
         """Return the transport of these keys on a network; raises InputError for what no network could carry."""
 
     @property

@@ -14,7 +14,7 @@ from astra_ns3.config.flow_list import FlowList, Numbers
 from astra_ns3.errors import refuse
 from astra_ns3.experiments.expected import ExpectedPlay, ExpectedRun
 from astra_ns3.experiments.foreseen import Foreseen
-from astra_ns3.experiments.jobs.job import Ground, Playing, Shape
+from astra_ns3.experiments.jobs.job import Platform, Playing, Shape
 from astra_ns3.network.api import NetworkBackend
 from astra_ns3.playing.dry_run.counting import Counts
 from astra_ns3.playing.flows.completions import not_known
@@ -45,7 +45,7 @@ class FlowsJob:
         """Nothing computes, so there is nothing to hide behind."""
         return []
 
-    def warnings(self, ground: Ground) -> list[str]:
+    def warnings(self, platform: Platform) -> list[str]:
         """What its reader had to say."""
         return list(self.workload.warnings)
 
@@ -63,26 +63,26 @@ class FlowsJob:
             "npus": flows.npus,
         }
 
-    def foreseen(self, ground: Ground) -> Foreseen:
+    def foreseen(self, platform: Platform) -> Foreseen:
         """Nothing."""
         return Foreseen()
 
-    def expected(self, ground: Ground, passes: int, tell: Tell = silent) -> ExpectedRun:
+    def expected(self, platform: Platform, passes: int, tell: Tell = silent) -> ExpectedRun:
         """Every flow, those of about one size together; raises InputError if the network lacks an NPU."""
-        npus = int(np.prod(ground.dimensions))
+        npus = int(np.prod(platform.dimensions))
         self.workload.check_npus(npus)
         refuse(passes > 1, f"passes is {passes}, expected 1: a list of flows is played once")
         return ExpectedRun(0, tuple(_plays(self.workload)))
 
-    def expected_computation(self, ground: Ground, passes: int) -> tuple[int, int]:
+    def expected_computation(self, platform: Platform, passes: int) -> tuple[int, int]:
         """Nothing computes."""
         return 0, 0
 
-    def issued_at_once(self, ground: Ground, passes: int) -> Counts:
+    def issued_at_once(self, platform: Platform, passes: int) -> Counts:
         """There are no collectives."""
         return []
 
-    def driver(self, network: NetworkBackend, ground: Ground, playing: Playing) -> FlowDriver:
+    def driver(self, network: NetworkBackend, platform: Platform, playing: Playing) -> FlowDriver:
         """The flows at their times."""
         return FlowDriver(
             network,

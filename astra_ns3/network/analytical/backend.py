@@ -14,7 +14,7 @@ from astra_ns3.network.door.filling import NativeValue
 from astra_ns3.network.door.hook import HookContext
 from astra_ns3.network.door.session import Description
 from astra_ns3.network.door.session_backend import SessionBackend
-from astra_ns3.network.grid import NpuGrid
+from astra_ns3.network.npu_grid import NpuGrid
 from astra_ns3.network.plan import AnyPlan
 from astra_ns3.network.records import RecorderOptions
 from astra_ns3.topology.graph import Graph

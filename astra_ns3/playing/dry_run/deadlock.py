@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 
 from astra_ns3.collectives.uneven import are_sent
 from astra_ns3.errors import ProgramMismatch, ProgramsDeadlock, wrong
-from astra_ns3.playing.programs.operations import Compute, Issue, Posting, Program, Receive, Send, Waiting
+from astra_ns3.playing.programs.operations import Compute, Posting, Program, Receive, Send, Waiting
 from astra_ns3.playing.programs.role_programs import RolePrograms
 from astra_ns3.playing.programs.roles import Role
 from astra_ns3.system.communicator import Communicator, describe
@@ -120,14 +120,14 @@ class _Check:
                 if not all(handle.done for handle in operation.handles):
                     walk.waits_for = operation
                     return
-            elif isinstance(operation, Issue | Send | Receive):
+            elif isinstance(operation, CollectiveRequest | Send | Receive):
                 walk.answer = self._post(walk, operation)
             elif isinstance(operation, Compute):
                 _check_times(walk.role, operation)
 
     def _post(self, walk: _Walk, operation: Posting) -> Handle:
-        if isinstance(operation, Issue):
-            return self._issue(walk, operation.request)
+        if isinstance(operation, CollectiveRequest):
+            return self._issue(walk, operation)
         return self._post_end(walk, operation)
 
     def _issue(self, walk: _Walk, request: CollectiveRequest) -> Handle:

@@ -10,12 +10,19 @@ from dataclasses import dataclass, field
 from astra_ns3.config.workload import PassKind
 from astra_ns3.network.records import STEPS, Label, LayerTimes, PassTimes
 from astra_ns3.playing.player.held import Awaited, Held, Joined
-from astra_ns3.playing.programs.operations import Compute, Move, Posting
+from astra_ns3.playing.programs.operations import Compute, Move, Posting, Receive, Send
 from astra_ns3.system.journal import Journal
-from astra_ns3.system.request import Handle, group_words
+from astra_ns3.system.request import CollectiveRequest, Handle, group_words
 
-KINDS: Mapping[type[Held], str] = {Compute: "compute", Awaited: "wait", Move: "step"}
-"""What takes time, as a journal calls it."""
+KINDS: Mapping[type[Held | Posting], str] = {
+    Compute: "compute",
+    Awaited: "wait",
+    Move: "step",
+    CollectiveRequest: "issue",
+    Send: "send",
+    Receive: "receive",
+}
+"""What takes time, and what is posted, as a journal calls it."""
 
 
 @dataclass
@@ -71,7 +78,7 @@ class Account:
     def posted(self, operation: Posting, handle: Handle, time_ps: int) -> None:
         """The program posted an operation."""
         if self._journal is not None and handle.collective >= 0:
-            kind = type(operation).__name__.lower()
+            kind = KINDS[type(operation)]
             self._journal.operation(self._npu, kind, handle.request.label, handle.collective, time_ps, time_ps)
 
     def handle_done(self, handle: Handle, time_ps: int) -> None:

@@ -21,7 +21,7 @@ from astra_ns3.playing.player.cohort import Cohort, Member
 from astra_ns3.playing.player.cohort_player import CohortPlayer
 from astra_ns3.playing.player.program_stall import describe_stall
 from astra_ns3.playing.player.tape import Tape
-from astra_ns3.playing.programs.operations import Issue, Posting, Send
+from astra_ns3.playing.programs.operations import Posting, Send
 from astra_ns3.playing.programs.role_programs import RolePrograms
 from astra_ns3.playing.programs.roles import Role
 from astra_ns3.playing.slowdown.computations import slowed_by
@@ -201,8 +201,8 @@ class ProgramsDriver(SystemDriver):
             self._network.stop()
 
     def _post_operation(self, npu: int, operation: Posting) -> Handle:
-        if isinstance(operation, Issue):
-            return self._system.issue(npu, operation.request)
+        if isinstance(operation, CollectiveRequest):
+            return self._system.issue(npu, operation)
         peer = peer_of(self._role_of[npu], operation, self._place_of[npu])
         tensor = operation.bytes, operation.tag, operation.label, operation.rendezvous, operation.group
         if isinstance(operation, Send):
@@ -223,8 +223,8 @@ class ProgramsDriver(SystemDriver):
         self._cohorts.handle_done(handle, time_ps)
 
     def _post_all(self, npus: Sequence[int], turns: Sequence[int], operation: Posting) -> list[Handle]:
-        if isinstance(operation, Issue) and len(npus) > 1:
-            return self._system.issue_all(npus, turns, operation.request)
+        if isinstance(operation, CollectiveRequest) and len(npus) > 1:
+            return self._system.issue_all(npus, turns, operation)
         launches = self._system.launches
         handles = []
         for npu in npus:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 
-from astra_ns3.config.training_plan import Block, Degrees, Group, Operation, OperationKind, TrainingPlan
+from astra_ns3.config.training_plan import Block, Degrees, Exchange, Group, Operation, OperationKind, TrainingPlan
 from astra_ns3.errors import refuse
 from astra_ns3.network.records import Label
 from astra_ns3.playing.programs.operations import Program, Receive, Send, WaitAny
@@ -23,7 +23,7 @@ from astra_ns3.playing.training.places import Among, Places
 from astra_ns3.playing.training.sharding import Bucket, Shards
 from astra_ns3.playing.training.stage_run import GRADIENT, UPDATE, WEIGHTS, StageRun, post, wait
 from astra_ns3.playing.training.stage_script import StageScript
-from astra_ns3.playing.training.step_maker import Computing, Exchanging, StepMaker
+from astra_ns3.playing.training.step_maker import Computing, StepMaker
 from astra_ns3.playing.training.training_programs import TrainingPrograms
 from astra_ns3.system.communicator import Communicator
 from astra_ns3.system.request import Handle
@@ -52,7 +52,7 @@ class ServedShards(Shards):
         """Of a part of the model, in the order in which their gradients are complete."""
         return tuple(Bucket(block, count, None, None) for block, count in self.cut(blocks, lambda own: own.parameters))
 
-    def gathers(self, block: Block) -> tuple[Exchanging, ...]:
+    def gathers(self, block: Block) -> tuple[Exchange, ...]:
         """None: workers have all weights."""
         return ()
 

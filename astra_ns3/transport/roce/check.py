@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from astra_ns3.config.transports.roce import Reliability, RoceTransport
 from astra_ns3.errors import refuse
-from astra_ns3.transport.network_outline import NetworkShape, SwitchShape
+from astra_ns3.transport.network_outline import NetworkOutline, SwitchOutline
 from astra_ns3.transport.roce.control_check import control_warnings, marking_warnings
 from astra_ns3.transport.roce.parameters import (
     RoceParameters,
@@ -18,7 +18,7 @@ _OVERTAKING = ("spray", "adaptive", "flowlet")
 
 
 def check_roce(
-    transport: RoceTransport, parameters: RoceParameters, shape: NetworkShape, largest_wire_bytes: int
+    transport: RoceTransport, parameters: RoceParameters, shape: NetworkOutline, largest_wire_bytes: int
 ) -> list[str]:
     """Warnings about numbers that can't be meant, each one line; ``largest_wire_bytes``: of any frame on the network.
 
@@ -42,7 +42,7 @@ def check_roce(
     return list(dict.fromkeys(warnings))
 
 
-def _check_rounding(parameters: RoceParameters, shape: NetworkShape) -> None:
+def _check_rounding(parameters: RoceParameters, shape: NetworkOutline) -> None:
     fastest = max(port.rate_bps for port in (*shape.host_ports, *shape.path))
     packet_ps = transmission_ps(parameters.largest_wire_bytes, fastest)
     refuse(
@@ -53,7 +53,7 @@ def _check_rounding(parameters: RoceParameters, shape: NetworkShape) -> None:
     )
 
 
-def _check_buffer(switch: SwitchShape, parameters: RoceParameters) -> None:
+def _check_buffer(switch: SwitchOutline, parameters: RoceParameters) -> None:
     size, largest = switch.config.buffer_bytes, parameters.largest_frame_bytes
     refuse(
         size < largest,
@@ -63,7 +63,7 @@ def _check_buffer(switch: SwitchShape, parameters: RoceParameters) -> None:
         switch.config.ecn_of(port.rate_bps)
 
 
-def _lossless_warnings(switch: SwitchShape, parameters: RoceParameters) -> list[str]:
+def _lossless_warnings(switch: SwitchOutline, parameters: RoceParameters) -> list[str]:
     pfc = switch.config.pfc
     if pfc is not None and parameters.priority in pfc.priorities:
         return []
@@ -80,7 +80,7 @@ def _lossless_warnings(switch: SwitchShape, parameters: RoceParameters) -> list[
     ]
 
 
-def _window_warnings(parameters: RoceParameters, shape: NetworkShape) -> list[str]:
+def _window_warnings(parameters: RoceParameters, shape: NetworkOutline) -> list[str]:
     if parameters.window_of_path:
         return []
     if parameters.window_bytes == 0:
@@ -104,7 +104,7 @@ def _window_warnings(parameters: RoceParameters, shape: NetworkShape) -> list[st
     ]
 
 
-def _timer_warnings(parameters: RoceParameters, shape: NetworkShape) -> list[str]:
+def _timer_warnings(parameters: RoceParameters, shape: NetworkOutline) -> list[str]:
     round_trip_ps = base_round_trip_ps(parameters, shape)
     refuse(
         parameters.timeout_ps <= round_trip_ps,
@@ -120,7 +120,7 @@ def _timer_warnings(parameters: RoceParameters, shape: NetworkShape) -> list[str
     ]
 
 
-def longest_drain_ps(parameters: RoceParameters, shape: NetworkShape) -> int:
+def longest_drain_ps(parameters: RoceParameters, shape: NetworkOutline) -> int:
     """The time a port needs for the longest queue it can have: every window towards one NPU, or the buffer."""
     largest = shape.largest_buffer_bytes
     window = parameters.queue_pairs_per_pair * window_bytes(parameters, shape)

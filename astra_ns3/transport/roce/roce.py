@@ -12,7 +12,7 @@ from astra_ns3.config.core.plain import Json, JsonObject
 from astra_ns3.config.network.packet_network import NetworkConfig
 from astra_ns3.config.transports.base import TransportKeys
 from astra_ns3.config.transports.roce import RoceTransport
-from astra_ns3.transport.network_outline import NetworkShape
+from astra_ns3.transport.network_outline import NetworkOutline
 from astra_ns3.transport.roce.check import check_roce, reordering_warnings
 from astra_ns3.transport.roce.parameters import (
     RoceParameters,
@@ -59,7 +59,7 @@ class Roce(Transport):
     parameters: RoceParameters
 
     @classmethod
-    def on(cls, keys: TransportKeys, shape: NetworkShape) -> Roce:
+    def on(cls, keys: TransportKeys, shape: NetworkOutline) -> Roce:
         """Return RoCE with these keys on a network; raises InputError for keys that contradict each other."""
         assert isinstance(keys, RoceTransport)
         parameters = roce_parameters(keys, roce_line(keys, shape))

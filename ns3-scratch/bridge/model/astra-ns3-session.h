@@ -141,6 +141,8 @@ class Session
     uint64_t GetSentBytes(uint32_t npu) const;
     /// \return bytes of messages, whole or not, that all NPUs have got so far, in order
     uint64_t GetDeliveredBytes() const;
+    /// \return those that some NPUs have got \param npus them \param count how many
+    uint64_t GetDeliveredBytesOf(const uint32_t* npus, uint32_t count) const;
     /// \return the longest pause above the watchdog's limit in words, or nothing
     std::string DescribeLongestPause() const;
     /// \return how many numbers are taken down of each port; they are in record-rows.h

@@ -14,7 +14,7 @@ from astra_ns3.network.records import Label
 from astra_ns3.playing.player import tape as tapes
 from astra_ns3.playing.player.held import Joined
 from astra_ns3.playing.player.tape import Place, Tape, WrittenWait
-from astra_ns3.playing.programs.operations import Compute, Issue, Move, Program, Wait, WaitAny
+from astra_ns3.playing.programs.operations import Compute, Move, Program, Wait, WaitAny
 from astra_ns3.system.request import CollectiveRequest, Handle
 
 REQUEST = CollectiveRequest(CollectiveKind.ALL_REDUCE, 8, Label())
@@ -28,8 +28,8 @@ def read(place: Place) -> list[object]:
     """What a reader does, waits as the numbers of what is waited for."""
     found: list[object] = []
     while (operation := place.read()) is not None:
-        if isinstance(operation, Issue):
-            place.post([Handle(7, 100, operation.request, 0, done=False)])
+        if isinstance(operation, CollectiveRequest):
+            place.post([Handle(7, 100, operation, 0, done=False)])
             found.append("issue")
         else:
             found.append(list(operation.posted) if isinstance(operation, WrittenWait) else operation)
@@ -41,8 +41,8 @@ def example() -> Program:
     yield compute(1)
     yield Move()
     yield compute(2)
-    first = yield Issue(REQUEST)
-    second = yield Issue(REQUEST)
+    first = yield REQUEST
+    second = yield REQUEST
     assert first is not None
     assert second is not None
     yield compute(4)
@@ -70,8 +70,8 @@ def test_a_live_program_sees_what_is_done_and_is_read_as_a_written_one() -> None
     seen: list[bool] = []
 
     def program() -> Program:
-        first = yield Issue(REQUEST)
-        second = yield Issue(REQUEST)
+        first = yield REQUEST
+        second = yield REQUEST
         assert first is not None
         assert second is not None
         yield WaitAny((first, second))
@@ -81,7 +81,7 @@ def test_a_live_program_sees_what_is_done_and_is_read_as_a_written_one() -> None
     place = Tape(program(), live=True).place(fine=True)
     handles = [Handle(7, 100 + number, REQUEST, 0, done=False) for number in range(2)]
     for handle in handles:
-        assert place.read() == Issue(REQUEST)
+        assert place.read() == REQUEST
         place.post([handle])
     assert place.read() == WrittenWait((0, 1), tail=False)
     handles[1].done = True
@@ -134,7 +134,7 @@ def test_any_program_is_read_as_it_is_whatever_the_size_of_a_block(kinds: list[s
             elif kind == "move":
                 yield Move()
             elif kind == "issue":
-                handle = yield Issue(REQUEST)
+                handle = yield REQUEST
                 assert handle is not None
                 handles.append(handle)
             elif handles:

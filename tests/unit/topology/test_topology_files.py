@@ -12,11 +12,11 @@ from support.many_networks import network_files
 from astra_ns3.config.network.packet_network import NetworkConfig, parse_network
 from astra_ns3.config.topology.file import read_graph_file
 from astra_ns3.errors import InputError
+from astra_ns3.topology.builders import build_graph
 from astra_ns3.topology.files.writing import export
 from astra_ns3.topology.graph import Graph
 from astra_ns3.topology.measures import measure
 from astra_ns3.topology.paths import base_round_trip_ps, count_paths, path
-from astra_ns3.topology.registry import build_graph
 from astra_ns3.topology.routes import shortest_paths
 
 G = 10**9
