@@ -244,7 +244,7 @@ Session::SetTimer(uint32_t npu, int64_t delayPs, uint64_t token)
 uint32_t
 Session::Run(int64_t limitPs)
 {
-    if (!m_parts->begun && !getenv("NOWIN"))
+    if (!m_parts->begun)
     {
         m_parts->fabric->PlayInWindows(m_parts->simulation->GetSimulator(), m_parts->shortestPs);
     }

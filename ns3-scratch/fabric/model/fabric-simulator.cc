@@ -538,7 +538,13 @@ FabricSimulator::PutAside(const Due& due)
         m_far.Push(due);
         return;
     }
-    m_buckets[static_cast<std::size_t>(window) % BUCKETS].push_back(due);
+    std::vector<Due>& bucket = m_buckets[static_cast<std::size_t>(window) % BUCKETS];
+    if (bucket.capacity() == 0 && !m_spare.empty())
+    {
+        bucket.swap(m_spare.back()); // so that few buckets at a time have memory
+        m_spare.pop_back();
+    }
+    bucket.push_back(due);
     m_aside++;
 }
 
@@ -609,8 +615,11 @@ FabricSimulator::BeginWindow()
         }
         HandOut(due);
     }
-    dues.clear();
-    dues.swap(m_buckets[static_cast<std::size_t>(m_window) % BUCKETS]); // it keeps its memory
+    if (dues.capacity() > 0)
+    {
+        dues.clear();
+        m_spare.push_back(std::move(dues));
+    }
     return true;
 }
 

@@ -245,6 +245,7 @@ class FabricSimulator : public SimulatorImpl
     std::vector<Group> m_groups;              //!< by number; none: no windows
     std::vector<uint32_t> m_active;           //!< groups with something due in this window
     std::vector<std::vector<Due>> m_buckets;  //!< due in windows to come, by number of the window
+    std::vector<std::vector<Due>> m_spare;    //!< memory of buckets that are played
     List m_far;                               //!< due beyond all buckets
     std::vector<FabricPort*> m_emptied;       //!< see NoteEmptied
     int64_t m_windowPs{NEVER};                //!< length of a window
