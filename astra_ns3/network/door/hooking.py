@@ -41,7 +41,7 @@ def load_namespace() -> Native:
     cppyy.cppdef("#define NS3_LOG_ENABLE 1\n#define NS3_ASSERT_ENABLE 1\n")
     cppyy.add_include_path(str(root / "include"))
     for module in HOOK_MODULES:
-        load_library(cppyy, root / "lib64" / f"libns{NS3_SERIES}-{module}.so")
+        load_library(root / "lib64" / f"libns{NS3_SERIES}-{module}.so")
     for header in HOOK_HEADERS:
         cppyy.include(header)
     cppyy.cppdef(_TRACE_HELPER)
