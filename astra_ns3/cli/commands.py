@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Mapping
 from importlib import import_module
 
@@ -58,5 +59,10 @@ class Commands(CommandGroup):
 def load_command(place: str) -> click.Command:
     """The command that stands at ``module:name`` in this folder."""
     module, _, name = place.partition(":")
-    command: click.Command = getattr(import_module(f"astra_ns3.cli.{module}"), name)
+    gc.disable()  # what modules make stays: a search for garbage among it is in vain, now and later
+    try:
+        command: click.Command = getattr(import_module(f"astra_ns3.cli.{module}"), name)
+    finally:
+        gc.freeze()
+        gc.enable()
     return command

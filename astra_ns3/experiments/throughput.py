@@ -5,10 +5,12 @@ Definitions and sources are those of :mod:`astra_ns3.workload.models.work`.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from astra_ns3.units import PS_PER_SECOND
-from astra_ns3.workload.models.work import IterationWork
+
+if TYPE_CHECKING:  # runs without a model need none of it
+    from astra_ns3.workload.models.work import IterationWork
 
 _DIGITS = 9
 
