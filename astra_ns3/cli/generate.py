@@ -136,6 +136,7 @@ def generate_flows(context: click.Context) -> None:
 
 @generate_flows.command(
     "poisson",
+    short_help="Flows from all NPUs to any others, at a load.",
     groups=_OF_FLOWS,
     examples=(
         _FLOWS[0],
@@ -155,6 +156,7 @@ def generate_poisson(npus: int, sizes: FlowSizes, rate: int, duration: int, load
 
 @generate_flows.command(
     "incast",
+    short_help="Bursts of many NPUs to one.",
     groups=_OF_FLOWS,
     examples=("astra-ns3 generate flows incast --npus 16 --sizes 64KB --senders 15 -o incast.csv", _FLOWS[1]),
 )
@@ -189,6 +191,7 @@ def generate_permutation(npus: int, sizes: FlowSizes, rounds: int, interval: int
 
 @generate_flows.command(
     "on-off",
+    short_help="NPUs that send for a while and are quiet for a while.",
     groups=_OF_FLOWS,
     examples=(
         "astra-ns3 generate flows on-off --npus 16 --sizes 100KB --rate 100Gbps --on 50us --off 50us "

@@ -28,6 +28,7 @@ _BY_ENDING = {".yaml": "yaml", ".yml": "yaml"}
 @click.command(
     "workload",
     cls=Command,
+    short_help="Write what a model file or a config.json comes to.",
     examples=(
         "astra-ns3 generate workload inputs/workload/models/llama-3-8b.yaml --dimensions 8x4 -o traces/llama",
         "astra-ns3 generate workload config.json -o model.yaml --set training.sequence=2048 --set parallel.tensor=8",

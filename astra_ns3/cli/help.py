@@ -9,6 +9,8 @@ from typing import Any
 
 import click
 
+from astra_ns3.errors import nearest
+
 _WIDTH = 78
 _INDENT = "  "
 _REST = "Messages and help"
@@ -55,6 +57,15 @@ class CommandGroup(_WithExamples, click.Group):
     """A group of commands."""
 
     command_class = Command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the command that the words call; an unknown one is refused with the nearest name."""
+        name, names = args[0], self.list_commands(ctx)
+        if name not in names and not name.startswith("-") and not ctx.resilient_parsing:
+            ctx.fail(f"No such command '{name}'{nearest(name, names)}")
+        return super().resolve_command(ctx, args)
 
 
 def _folded(example: str) -> str:

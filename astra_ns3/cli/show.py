@@ -53,6 +53,7 @@ show_group.add_command(show_workload)
 
 @show_group.command(
     "collective",
+    short_help="Draw the schedule of an algorithm and count its messages.",
     examples=(
         "astra-ns3 show collective ring --ranks 8",
         "astra-ns3 show collective bruck -k all_to_all -n 11 -o bruck.svg",

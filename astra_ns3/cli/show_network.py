@@ -21,6 +21,7 @@ ENDINGS = (".yaml", ".yml", ".json", ".txt")
 @click.command(
     "network",
     cls=Command,
+    short_help="Print what a network amounts to; draw it, or convert it.",
     examples=(
         "astra-ns3 show network inputs/network/leaf-spine-32.yaml",
         "astra-ns3 show network inputs/network/hier.yaml -o hier.svg --export hier.graphml",

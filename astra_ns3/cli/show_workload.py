@@ -33,6 +33,7 @@ _DEFAULT_NPUS = 8
 @click.command(
     "workload",
     cls=Command,
+    short_help="Print what a workload amounts to.",
     examples=(
         "astra-ns3 show workload inputs/workload/models/llama-3-8b.yaml --dimensions 8x4",
         "astra-ns3 show workload inputs/workload/resnet-50.txt -o levels.png",

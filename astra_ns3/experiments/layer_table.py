@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from astra_ns3.network.parquet import schema_of
-from astra_ns3.network.recorded import Column, RecordedTable
+from astra_ns3.network.recorded import Column, RecordedTable, asked_record
 from astra_ns3.network.records import TAIL, LayerTimes, PassTimes, RoleTimes
 
 
@@ -30,6 +30,7 @@ _COLUMNS: tuple[tuple[Column, Callable[[_Row], str | int]], ...] = (
 LAYERS = RecordedTable(
     "layers",
     'the layers of every role, if ``record`` had "layers"; raises InputError otherwise',
+    asked_record("layers"),
     tuple(column for column, _ in _COLUMNS),
 )
 

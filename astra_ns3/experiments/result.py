@@ -85,7 +85,7 @@ def saved(path: Path, expected: str) -> tuple[dict[str, Any], Files]:
     read_from = whole_run(path)  # what a kill in the middle of --overwrite left is read all the same
     file = read_from / RUN_FILE
     if not file.is_file():
-        raise InputError(f"{path}: is not the folder of a run: it has no {RUN_FILE}")
+        raise InputError(f"{path}: is not the folder of a run: it has no {RUN_FILE}{_runs_below(path)}")
     try:
         metadata = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
@@ -96,6 +96,14 @@ def saved(path: Path, expected: str) -> tuple[dict[str, Any], Files]:
         found = metadata.get("format_version")
         raise InputError(f"{file}: format_version is {found!r}, this program reads {FORMAT_VERSION}")
     return metadata, Files(folder=read_from)
+
+
+def _runs_below(path: Path) -> str:
+    """Return which runs lie in a folder that is none itself, and what to do; nothing if there are none."""
+    names = sorted(file.parent.name for file in path.glob(f"*/{RUN_FILE}"))
+    if not names:
+        return ""
+    return f"; runs lie in it: name one, as {path / names[0]} (astra-ns3 runs {path} lists all {len(names)})"
 
 
 def _other_format(path: Path, file: Path, metadata: object, expected: str) -> str:
@@ -261,7 +269,7 @@ class Result:
 
     def frame(self, table: RecordedTable | str) -> pd.DataFrame:
         """A recorded table, or that of a CSV file; raises InputError if there is none."""
-        return self._frame(table) if isinstance(table, str) else self._parquet(table.file)
+        return self._frame(table) if isinstance(table, str) else self._parquet(table)
 
     def _having(self, name: str) -> Files:
         """The files in which ``name`` is: the tenant's own, or the network's, if their times are the tenant's."""
@@ -292,9 +300,14 @@ class Result:
             self._frames[name] = frame.drop(columns=unnamed).rename(columns=dict(rename or {}))
         return self._frames[name]
 
-    def _parquet(self, name: str) -> pd.DataFrame:
+    def _parquet(self, table: RecordedTable) -> pd.DataFrame:
+        name = table.file
         if name not in self._frames:
-            self._frames[name] = Recorded(self._having(name).path(name)).frame()
+            files = self._having(name)
+            if not files.has(name):
+                where = self._folder or f"run '{self._metadata['run_name']}'"
+                raise InputError(f"{where}: there is no {name}; was it recorded? expected {table.asked}")
+            self._frames[name] = Recorded(files.path(name)).frame()
         return self._frames[name]
 
 

@@ -6,6 +6,7 @@ from math import isfinite
 
 from astra_ns3.config.workload import Workload
 from astra_ns3.errors import InputError
+from astra_ns3.workload.loops.loop_kinds import LOOPS
 
 MOST_APART = 2.0
 """By how much sizes and compute times may be scaled apart before a run is said to be another workload's."""
@@ -21,6 +22,8 @@ def joint_scales(scale: float, comm_scale: float, compute_scale: float) -> tuple
 
 def scaled_apart(workload: Workload, comm_scale: float, compute_scale: float) -> list[str]:
     """A warning if the factors change which of communication and computation counts in ``workload``."""
+    if workload.loop in LOOPS and not LOOPS[workload.loop].computes:
+        return []
     passes = [part for layer in workload.layers for part in layer.passes.values()]
     if not any(part.compute_ns for part in passes) or not any(part.bytes for part in passes):
         return []

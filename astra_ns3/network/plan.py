@@ -20,6 +20,7 @@ from astra_ns3.network.api import EndpointModel
 from astra_ns3.network.grid import NpuGrid, npu_grid
 from astra_ns3.network.outline import network_shape, port_shape, transport_shapes, transport_switches
 from astra_ns3.topology.changes import Change, Epoch, epochs
+from astra_ns3.topology.equal_ways import ways_differ
 from astra_ns3.topology.graph import Graph, Link
 from astra_ns3.topology.paths import longest_path, slowest_path
 from astra_ns3.topology.registry import build_graph
@@ -83,6 +84,11 @@ class NetworkPlan:
     def epochs(self) -> Iterator[Epoch]:
         """The network between its changes, worked out one after the other; see :func:`topology.changes.epochs`."""
         return epochs(self.graph, self.changes, weighted=self.config.topology.routing.weighted)
+
+    @cached_property
+    def ways_differ(self) -> bool:
+        """Whether equal ways between two hosts may have unlike lines; True where that isn't known."""
+        return ways_differ(self.graph, self.tables, self.changes)
 
     @cached_property
     def grid(self) -> NpuGrid:

@@ -50,11 +50,12 @@ class Column:
 class RecordedTable:
     """A table in a file of its own: its name, what it says, and its columns.
 
-    ``labels``: of each labelled column, known when the table is opened.
+    ``asked``: what a run needs that is to have it. ``labels``: of each labelled column, known when the table is opened.
     """
 
     name: str
     words: str
+    asked: str
     columns: tuple[Column, ...]
     labels: Mapping[str, Labels] = field(default_factory=dict)
 
@@ -71,6 +72,16 @@ class RecordedTable:
     def labelled(self, column: str, labels: Labels) -> RecordedTable:
         """The table with the texts of a column."""
         return replace(self, labels={**self.labels, column: labels})
+
+
+def asked_record(word: str) -> str:
+    """Return what asks for a table that ``record`` names."""
+    return f"--record {word}, or record=['{word}'] in Python"
+
+
+def _asked_observe(key: str) -> str:
+    """Return what asks for a table of what is observed."""
+    return f"observe.{key} in the network file"
 
 
 _PAIR_COLUMNS = (
@@ -104,6 +115,7 @@ _MESSAGE_COLUMNS = (
 FLOWS = RecordedTable(
     "flows",
     'a row per message, if ``record`` had "flows"; raises InputError otherwise',
+    asked_record("flows"),
     (*_MESSAGE_COLUMNS, Column("ideal_ps", "int64", "ps", "time alone on the network, of RoCE; else 0")),
 )
 PARTS = (
@@ -124,11 +136,13 @@ PARTS = (
 ACCOUNTS = RecordedTable(
     "accounts",
     'where the time of each message went, if ``record`` had "accounts"; raises InputError otherwise',
+    asked_record("accounts"),
     (*_MESSAGE_COLUMNS, *PARTS),
 )
 ACCOUNT_HOPS = RecordedTable(
     "account_hops",
     'the lines of every deciding packet, if ``record`` had "accounts"; raises InputError otherwise',
+    asked_record("accounts"),
     (
         Column("message", "int64", "", "number of the message's row in accounts, from 0"),
         Column("hop", "int8", "", "number of the line, from 0"),
@@ -140,30 +154,40 @@ ACCOUNT_HOPS = RecordedTable(
         Column("propagation_ps", "int64", "ps", "along the cable"),
     ),
 )
-CONNECTIONS = RecordedTable("connections", "what the network file asked to observe of TCP connections", _PAIR_COLUMNS)
+CONNECTIONS = RecordedTable(
+    "connections",
+    "what the network file asked to observe of TCP connections",
+    _asked_observe("connections"),
+    _PAIR_COLUMNS,
+)
 QUEUE_PAIRS = RecordedTable(
     "queue_pairs",
     "what the network file asked to observe of RoCE queue pairs",
+    _asked_observe("queue_pairs"),
     (*_PAIR_COLUMNS, Column("queue_pair", "int16", "", "number among the queue pairs of these two NPUs, from 0")),
 )
 QUEUES = RecordedTable(
     "queues",
     "lengths of the queues that the network file asked to observe",
+    _asked_observe("queues"),
     _port_columns(Column("queue_bytes", "int64", "B", "waiting, in all priorities")),
 )
 PAUSES = RecordedTable(
     "pauses",
     "when ports were stopped by PFC and let go on",
+    _asked_observe("pauses"),
     _port_columns(Column("paused_priorities", "int64", "", "bits of the priorities that are stopped")),
 )
 UTILISATION = RecordedTable(
     "utilisation",
     "bytes on the line of the observed ports in each interval",
+    _asked_observe("utilisation"),
     _port_columns(Column("wire_bytes", "int64", "B", "put on the line, preamble and gap counted")),
 )
 OPERATIONS = RecordedTable(
     "operations",
     'what the program of every NPU did, if ``record`` had "timeline"; raises InputError otherwise',
+    asked_record("timeline"),
     (
         Column("npu", "int32", "", "whose program it is"),
         Column("kind", "int8", "", "compute, wait, issue, send, receive or step", labelled=True),
@@ -178,6 +202,7 @@ OPERATIONS = RecordedTable(
 PHASES = RecordedTable(
     "phases",
     'when chunks waited and ran on every NPU, if ``record`` had "timeline"; raises InputError otherwise',
+    asked_record("timeline"),
     (
         Column("npu", "int32", "", "where"),
         Column("collective", "int32", "", "number of its collective", of=("instance",), made=collectives_of),
@@ -192,6 +217,7 @@ PHASES = RecordedTable(
 NODES = RecordedTable(
     "nodes",
     'a row per node of a workload of graphs, if ``record`` had "nodes"; raises InputError otherwise',
+    asked_record("nodes"),
     (
         Column("npu", "int32", "", "whose node it is"),
         Column("node", "int64", "", "its id"),
@@ -204,6 +230,7 @@ NODES = RecordedTable(
 COMPLETIONS = RecordedTable(
     "completions",
     "a row per delivered flow, in that order, if the workload is a list of flows; raises InputError otherwise",
+    "a workload that is a list of flows",
     (
         Column("flow", "int32", "", "its place in the list, from 0"),
         Column("source", "int32", "", "NPU that sends"),

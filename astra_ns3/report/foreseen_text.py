@@ -19,7 +19,8 @@ def foreseen_rows(metadata: Mapping[str, Any]) -> list[tuple[str, str]]:
     if "experts" in metadata and (metadata["experts"]["most_over_mean"] > 1 or metadata["experts"]["dropped"]):
         rows.append(("experts", _experts(metadata["experts"])))
     if "device_losses" in metadata:
-        rows.append(("device losses", _losses(metadata["device_losses"])))
+        words = _losses(metadata["device_losses"], metadata.get("network"))
+        rows += [("device losses", words)] if words else []
     return rows
 
 
@@ -54,16 +55,17 @@ def _where(stage: str) -> str:
     return stage if stage == "servers" else f"stage {stage}"
 
 
-def _losses(losses: Mapping[str, Any]) -> str:
-    """What the device loses of what it and its lines could do; at least one of them."""
+def _losses(losses: Mapping[str, Any], network: Mapping[str, Any] | None) -> str:
+    """Return what the device loses of what it and its lines could do; only lines inside nodes lose a share."""
     words = []
     if losses["launch_overhead_ps"]:
         words.append(f"{format_time(losses['launch_overhead_ps'])} for each operation")
-    if losses["scale_up_efficiency"] < 1:
-        words.append(f"{1 - losses['scale_up_efficiency']:.0%} of the lines inside nodes")
+    if losses["scale_up_efficiency"] < 1 and (network is None or "scale_up" in network.get("topology", {})):
+        share = f"{1 - losses['scale_up_efficiency']:.0%} of the lines inside nodes"
+        words.append(f"{share}, if the network has nodes" if network is None else share)
     if losses["overlap_slowdown"] > 1:
         words.append(f"computing takes {losses['overlap_slowdown']:.4g} times as long beside collectives")
-    return ", ".join(words)
+    return "; ".join(words)
 
 
 def _experts(experts: Mapping[str, Any]) -> str:

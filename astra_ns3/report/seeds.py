@@ -25,6 +25,7 @@ def seeds_text(document: Mapping[str, Any], folder: Path | None) -> str:
         *(("held fixed", what) for what in document["held_fixed"]),
         ("finish", _spread_text(document["finish"])),
         ("exposed communication", _spread_text(document["exposed"])),
+        *([("held fixed", "nothing is drawn: all seeds gave the same")] if _all_alike(document) else []),
         ("wall time", clock(document["timing"]["wall_seconds"])),
     ]
     parts = [aligned(rows)]
@@ -35,6 +36,12 @@ def seeds_text(document: Mapping[str, Any], folder: Path | None) -> str:
         parts.append(aligned([("not run", f"seeds {document['not_run'][0]} to {document['not_run'][-1]}")]))
     parts.append(aligned([("files", "none (name a folder with --path)" if folder is None else str(folder))]))
     return "\n".join(parts)
+
+
+def _all_alike(document: Mapping[str, Any]) -> bool:
+    """Return whether several seeds came to their end, all of them at the same times to the picosecond."""
+    spreads = [document[name] for name in ("finish", "exposed")]
+    return document["seeds_complete"] > 1 and all(each["minimum_ps"] == each["maximum_ps"] for each in spreads)
 
 
 def _spread_text(spread: Mapping[str, int | None] | None) -> str:

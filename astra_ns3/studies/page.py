@@ -15,7 +15,7 @@ from astra_ns3.studies.figures.data import DONE, label_text
 from astra_ns3.studies.means import has_several_seeds
 from astra_ns3.studies.measures import MEASURES
 from astra_ns3.studies.result import StudyResult
-from astra_ns3.studies.rows_text import best_lines, measure_text, shown_measures
+from astra_ns3.studies.rows_text import best_lines, measure_heading, measure_text, shown_measures
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 """The page loads nothing, whatever is written in it."""
@@ -122,8 +122,8 @@ def _table(
 
 
 def _heading(measure: str) -> str:
-    unit = MEASURES[measure].unit
-    return measure if not unit or measure.endswith(f"_{unit}") else f"{measure} ({unit})"
+    unit, heading = MEASURES[measure].unit, measure_heading(measure)
+    return heading if not unit or measure.endswith(f"_{unit}") else f"{heading} ({unit})"
 
 
 def _run(row: dict[str, Any]) -> Markup:

@@ -31,6 +31,11 @@ def shown_measures(part: Part, rows: Sequence[Row]) -> list[str]:
     return list(dict.fromkeys([*_USUAL, *of_models, *named]))
 
 
+def measure_heading(measure: str) -> str:
+    """Return the name of a measure, and that it is not of all NPUs where it is not."""
+    return f"{measure} (reported NPU)" if "the reported NPU" in MEASURES[measure].words else measure
+
+
 def measure_text(row: Row, measure: str) -> str:
     """A number of a row, with its deviation if it has one; empty: there is none."""
     value = row[measure]

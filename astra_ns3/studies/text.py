@@ -12,7 +12,7 @@ from astra_ns3.studies.expansion import Expansion, Part
 from astra_ns3.studies.figures.data import DONE, label_text
 from astra_ns3.studies.means import has_several_seeds
 from astra_ns3.studies.result import StudyResult
-from astra_ns3.studies.rows_text import best_lines, measure_text, shown_measures
+from astra_ns3.studies.rows_text import best_lines, measure_heading, measure_text, shown_measures
 from astra_ns3.studies.tables import NOT_PLAYED
 from astra_ns3.studies.task import PointOutcome
 from astra_ns3.units import format_bytes
@@ -45,7 +45,7 @@ def _part_text(result: StudyResult, part: Part) -> str:
     if not has_several_seeds(rows):
         rows, seed, file = [row for row in result.rows if row["part"] == part.name], "seed", "study.csv"
     axes, measures = [axis.name for axis in part.axes], shown_measures(part, rows)
-    lines = [[*axes, seed, *measures]]
+    lines = [[*axes, seed, *map(measure_heading, measures)]]
     for row in rows[:_MOST_ROWS]:
         values = [measure_text(row, name) or _why_none(row) for name in measures]
         lines.append([*(label_text(row[axis]) for axis in axes), str(row[seed]), *values])

@@ -178,6 +178,7 @@ _ACKNOWLEDGED = {"kind": "roce", "congestion_control": "none", "completion": "ac
         (_ACKNOWLEDGED, "5us", 4_000, 0.02),
         ({"kind": "tcp", "window": "0.5MB"}, "50us", 1_000_000, 0.05),
         ({"kind": "roce", "congestion_control": "none"}, "500ns", 1_000_000, 0.02),  # lines alone
+        ({"kind": "tcp", "window": "64KB"}, "500ns", 200_000, 0.03),  # held by segments of its own, in its NIC
     ],
 )
 def test_what_faster_lines_would_save_is_about_what_they_save(
@@ -266,3 +267,49 @@ def test_of_a_message_that_a_pass_cuts_only_its_time_counts_and_none_of_its_part
             assert all(sum(each.parts.values()) == each.time_ps for each in found.communications)
             cut += sum(not segment.whole and segment.message >= 0 for segment in found.segments)
     assert cut
+
+
+def test_a_wait_in_a_nic_of_roce_is_at_its_host(tmp_path: Path) -> None:
+    """Two messages leave a NIC in turns, each a frame behind the other."""
+    system = small_system(**{"all-to-all-implementation": ["direct"], "preferred-dataset-splits": 1})
+    workload = parse_workload("MICRO\n1\none -1 0 NONE 0 0 NONE 0 0 ALLTOALL 400000 0\n", "one")
+    network = parse_network({"topology": {**TOPOLOGIES["star"], "npus": 4}, "transport": {"kind": "roce"}})
+    result = astra_ns3.run(
+        workload=workload, system=system, network=network, record=["timeline", "accounts"], output=tmp_path / "out"
+    )
+    found = explain(result, top=100)
+    waited = dict(found.ports)
+    for host in range(4):
+        accounts = result.accounts[result.accounts["source"] == host]
+        waited_ps = int((accounts["nic_queue_ps"] + accounts["nic_paused_ps"]).sum())
+        assert waited_ps > 0
+        assert waited[f"host{host}"] == waited_ps
+    for message in found.slowest:
+        in_nic_ps = sum(message.parts.get(part, 0) for part in ("nic_queue_ps", "nic_paused_ps"))
+        assert message.path[0] == (f"host{message.source}", in_nic_ps)
+
+
+def test_a_port_with_a_queue_of_few_frames_is_no_trouble() -> None:
+    """No two messages of a ring meet below one switch; some of an all-to-all share an uplink of a leaf."""
+
+    def explained(topology: str, kind: str) -> Explanation:
+        without_marks = {**TOPOLOGIES[topology], "switch": {"buffer": "64MB"}}
+        transport = {"kind": "roce", "congestion_control": "none", "reliability": {"kind": "selective-repeat"}}
+        workload = parse_workload(f"MICRO\n1\none -1 0 NONE 0 0 NONE 0 0 {kind} 400000 0\n", "one")
+        system = small_system(**{"all-reduce-implementation": ["ring"], "all-to-all-implementation": ["direct"]})
+        network = parse_network({"topology": without_marks, "transport": transport})
+        return explain(astra_ns3.run(workload=workload, system=system, network=network))
+
+    ring, crowd = explained("star", "ALLREDUCE"), explained("leaves", "ALLTOALL")
+    assert ring.congested == ()
+    assert "ports with most trouble: none" in ring.text()
+    assert crowd.congested
+    assert all(port["highest_queue_bytes"] > 10_000 for port in crowd.congested)
+
+
+def test_a_chain_without_accounts_says_how_to_learn_what_the_network_would_save(tmp_path: Path) -> None:
+    found = explain(run(tmp_path, 1, record=["timeline"]))
+    assert found.text().count("with another network") == 1
+    (line,) = [line for line in found.text().splitlines() if line.strip().startswith("with another network")]
+    assert line.endswith("not told: run with --record accounts")
+    assert "with another network" not in explain(run(tmp_path / "all", 1, record=["timeline", "accounts"])).text()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from support.small_run import small_system
 
 import astra_ns3
 from astra_ns3.config.flow_list import FlowList
-from astra_ns3.config.formats.analytical import AnalyticalDimension
+from astra_ns3.config.formats.analytical import AnalyticalDimension, TopologyName
 from astra_ns3.config.network.analytical_network import AnalyticalNetwork
 from astra_ns3.config.network.packet_network import NetworkConfig, parse_network
 from astra_ns3.errors import InputError, LimitReached
@@ -30,6 +31,7 @@ ENDPOINT_PS = 10_000
 PACKET_PS = (1000 + 62 + 20) * 80
 """A full packet of 1,000 bytes on a line of 100 Gb/s."""
 LINE_PS = 500_000
+TOPOLOGIES: tuple[TopologyName, ...] = ("ring", "switch", "fully-connected")
 
 
 def star(npus: int = 4, **transport: Any) -> NetworkConfig:
@@ -166,7 +168,29 @@ def test_a_flow_alone_on_an_analytical_network_has_slowdown_1(backend: str) -> N
     flows = FlowList.of(sources, destinations, [1_000_000] * 5, [number * 10**9 for number in range(5)])
     result = played(flows, AnalyticalNetwork(grid=grid), backend=backend)
     for start, end, ideal in rows(result):
-        assert end - start == pytest.approx(ideal, abs=1)
+        assert end - start == ideal
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("backend", ["analytical", "analytical-queues"])
+def test_a_drawn_flow_alone_takes_its_ideal_to_the_picosecond(backend: str, seed: int) -> None:
+    chance = random.Random(seed)
+    grid = tuple(
+        AnalyticalDimension(
+            topology=topology,
+            npus=4,
+            bytes_per_ns=chance.uniform(1, 90),
+            link_latency_ns=chance.uniform(0, 900),
+            nic_latency_ns=chance.uniform(0, 50),
+            router_latency_ns=chance.uniform(0, 50),
+        )
+        for topology in chance.sample(TOPOLOGIES, 3)
+    )
+    sources, destinations = zip(*(chance.sample(range(64), 2) for _ in range(40)), strict=True)
+    sizes = [chance.randrange(1, 1_000_000) for _ in sources]
+    flows = FlowList.of(sources, destinations, sizes, [number * 10**9 for number in range(40)])
+    for start, end, ideal in rows(played(flows, AnalyticalNetwork(grid=grid), backend=backend)):
+        assert end - start == ideal
 
 
 def test_flows_meet_at_links_of_the_analytical_network_with_queues() -> None:

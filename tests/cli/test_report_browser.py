@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
+from plotly.offline import get_plotlyjs
 from support.browser import NAMES, WIDTH, browser, opened
 from support.recorded_run import US, recorded_run
+from support.studies import expanded, outcome_of, study_of
 
 import astra_ns3
 from astra_ns3.experiments.metadata import usual_options
 from astra_ns3.experiments.result import Files
+from astra_ns3.report.figures.figure import Axis, Curve, Panel
+from astra_ns3.report.figures.with_plotly import layout, traces
 from astra_ns3.report.page.page import write_report
+from astra_ns3.studies.page import Picture
+from astra_ns3.studies.page import page as study_page
+from astra_ns3.studies.result import StudyResult
+from astra_ns3.studies.task import PointOutcome
 
 pytestmark = pytest.mark.skipif(browser() is None, reason=f"no browser is installed: {', '.join(NAMES)}")
 
@@ -70,6 +79,43 @@ def test_two_runs_of_models_fit_a_usual_screen_and_a_narrow_one(tmp_path: Path) 
             page.wait_for(f"document.documentElement.scrollWidth === {width}")
             wide = [words for words in page.evaluate(SCROLLING) if width > 800 or not words.startswith(DETAILS)]
             assert wide == []
+
+
+def test_the_page_of_a_study_fits_a_narrow_screen(tmp_path: Path) -> None:
+    """Words without a space, as names of files are, are cut; tables scroll in their own boxes."""
+    part = {"axes": {"comm_scale": [1, 2]}, "title": "a" * 90}
+    points = expanded(study_of(one=part)).points
+    message = "/".join(["no-file-of-this-name"] * 9)
+    outcomes = {
+        points[0].address: outcome_of(points[0], finish_us=1e6),
+        points[1].address: PointOutcome(points[1].address, "failed", {"message": message}, {}, {}, {}),
+    }
+    picture = Picture("one", "finish", '<svg viewBox="0 0 900 300" width="900pt" height="300pt"></svg>')
+    file = tmp_path / "index.html"
+    result = StudyResult(expanded(study_of(one=part)), outcomes, tmp_path)
+    file.write_text(study_page(result, [picture], "astra-ns3 study " + "x" * 200), encoding="utf-8")
+    with opened(file, tmp_path / "profile") as page:
+        page.evaluate("document.querySelectorAll('details').forEach(each => { each.open = true })")
+        page.resize(420, 900)
+        page.wait_for("document.documentElement.clientWidth === 420")
+        assert page.evaluate("document.documentElement.scrollWidth") == 420
+        assert len(page.evaluate(SCROLLING)) == 1
+
+
+def test_a_log_axis_says_its_values_in_full(tmp_path: Path) -> None:
+    def labels(highest: float) -> list[str]:
+        panel = Panel(Axis("time", "us", log=True), Axis("share"), [Curve([0.15, highest], [0, 1])])
+        figure = json.dumps([traces(panel), layout(panel)])
+        file = tmp_path / "axis.html"
+        file.write_text(
+            f"<div id=a></div><script>{get_plotlyjs()}</script><script>Plotly.newPlot('a', ...{figure})</script>"
+        )
+        with opened(file, tmp_path / "profile") as page:
+            page.wait_for("document.querySelectorAll('.xtick text').length > 0")
+            return list(page.evaluate("[...document.querySelectorAll('.xtick text')].map(each => each.textContent)"))
+
+    assert labels(60) == ["0.2", "0.5", "1", "2", "5", "10", "20", "50"]
+    assert labels(60_000) == ["1", "10", "100", "1,000", "10,000"]
 
 
 def brightness(colour: str) -> float:

@@ -99,7 +99,7 @@ def test_a_capture_has_nothing_of_frames_that_an_earlier_run_used(tmp_path: Path
 
 def test_a_table_is_the_same_file_however_early_its_texts_are_known(tmp_path: Path) -> None:
     """The timeline's texts are made known with its rows, which are handed over when a heartbeat asks for them."""
-    table = RecordedTable("texts", "texts", (Column("text", "int32", "", "a text", labelled=True),))
+    table = RecordedTable("texts", "texts", "nothing", (Column("text", "int32", "", "a text", labelled=True),))
     rows = np.arange(GROUP_ROWS + 10) // GROUP_ROWS
 
     def file(name: str, *, early: bool) -> bytes:

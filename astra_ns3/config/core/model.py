@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, TypeVar, get_args, get_origin
 
 from annotated_types import Ge, Gt, Le
 from pydantic import (
@@ -60,11 +60,21 @@ class ConfigModel(BaseModel):
             words = f"unknown key{others}; allowed: {', '.join(allowed)}{_nearest_of(unknown, allowed)}"
             context = {"key": unknown[0], "message": words, UNKNOWN_KEYS: unknown}
             raise PydanticCustomError("key", "{message}", context)
+        for key, field in zip(allowed, cls.model_fields.values(), strict=True):
+            value = prepared.get(key)
+            if isinstance(value, bool) and _takes(field.annotation, float) and not _takes(field.annotation, bool):
+                raise key_error(key, f"found {shown(value)}, expected a number")
         return prepared
 
     def document(self) -> dict[str, Any]:
         """Plain data with the keys and units of a file; reading it back gives an equal model."""
         return self.model_dump(mode="json", by_alias=True)
+
+
+def _takes(annotation: object, kind: type) -> bool:
+    """Return whether a field's type is ``kind``, or has it among others; a list has not."""
+    parts = () if get_origin(annotation) is tuple else get_args(annotation)
+    return annotation is kind or any(_takes(part, kind) for part in parts)
 
 
 def _listed(keys: Sequence[str]) -> str:

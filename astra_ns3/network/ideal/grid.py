@@ -1,7 +1,7 @@
 """What a message takes alone on an analytical network: by its formula, or along its links, store and forward.
 
-The rules are those of the native half (``ns3-scratch/analytical``); sums are of floating-point nanoseconds, as there,
-so a time may be off by a picosecond.
+The rules are those of the native half (``ns3-scratch/analytical``); sums are of floating-point nanoseconds
+and are rounded where they are there.
 """
 
 from __future__ import annotations
@@ -38,12 +38,36 @@ class GridIdeal:
 
     def __call__(self, sources: npt.NDArray[np.int32], destinations: npt.NDArray[np.int32], sizes: Numbers) -> Numbers:
         """Picoseconds of each message, all columns of shape ``(messages,)``."""
-        there = self._ns(sources.astype(np.int64), destinations.astype(np.int64), sizes)
+        a, b = sources.astype(np.int64), destinations.astype(np.int64)
+        if self.queues:
+            return self._queued_ps(a, b, sizes)
+        times = _rounded_ps(self._ns(a, b, sizes))
         if self.rendezvous_bytes:
-            invitation = np.full_like(sizes, self.rendezvous_bytes)
-            there = there + self._ns(destinations.astype(np.int64), sources.astype(np.int64), invitation)
-        times: Numbers = np.rint(np.minimum(there * PS_PER_NS, _LONGEST_PS)).astype(np.int64)
+            times = times + _rounded_ps(self._ns(b, a, np.full_like(sizes, self.rendezvous_bytes)))
         return times
+
+    def _queued_ps(self, sources: Numbers, destinations: Numbers, sizes: Numbers) -> Numbers:
+        """Return the times from link to link, each link's rounded by itself as the native half does."""
+        total = np.zeros(len(sizes), dtype=np.int64)
+        for number, kind in enumerate(self.grid.network.grid):
+            a, b = sources % kind.npus, destinations % kind.npus
+            busy = sizes / kind.bytes_per_ns
+            if kind.topology == "switch":
+                line = self._latency_ns(number, a, b, np.full(len(sizes), 2.0 * kind.link_latency_ns)) / 2
+                down = line + kind.nic_latency_ns
+                took = self._link_ps(busy, down + kind.router_latency_ns) + self._link_ps(busy, down)
+            else:
+                latency = np.full(len(sizes), kind.link_latency_ns + 2 * kind.nic_latency_ns)
+                took = _hops(kind, a, b) * self._link_ps(busy, latency)
+            total = total + np.where(a != b, took, 0)
+            sources, destinations = sources // kind.npus, destinations // kind.npus
+        return total
+
+    def _link_ps(self, busy: _Nanoseconds, latency: _Nanoseconds) -> Numbers:
+        """Return what one link takes: its rate's time and its latency, which are rounded apart unless truncated."""
+        if self.truncate:
+            return _rounded_ps(np.trunc(busy + latency))
+        return _rounded_ps(busy) + _rounded_ps(latency)
 
     def _ns(self, sources: Numbers, destinations: Numbers, sizes: Numbers) -> _Nanoseconds:
         total = np.zeros(len(sizes), dtype=np.float64)
@@ -66,11 +90,6 @@ class GridIdeal:
         hops, switch = _hops(kind, a, b), kind.topology == "switch"
         latency = self._latency_ns(number, a, b, hops * kind.link_latency_ns)
         router = kind.router_latency_ns if switch else 0.0
-        if self.queues:
-            nics = kind.nic_latency_ns if switch else 2 * kind.nic_latency_ns
-            each = data + latency / np.maximum(hops, 1) + nics
-            first = each + router
-            return self._whole(first) + (hops - 1) * self._whole(each)
         network: _Nanoseconds = np.zeros(len(sizes), dtype=np.float64)
         for addend in (latency, data, 2 * kind.nic_latency_ns, router):
             network = network + addend
@@ -89,6 +108,13 @@ class GridIdeal:
             return of_links
         found: _Nanoseconds = delays.delays_ps[delays.class_of[a], delays.class_of[b]] / PS_PER_NS
         return found
+
+
+def _rounded_ps(times_ns: _Nanoseconds) -> Numbers:
+    """Return whole picoseconds, of two as near the larger one."""
+    times_ps = np.minimum(times_ns * PS_PER_NS, _LONGEST_PS)
+    half = times_ps - np.trunc(times_ps) == 0.5
+    return np.where(half, np.ceil(times_ps), np.rint(times_ps)).astype(np.int64)
 
 
 def _hops(kind: AnalyticalDimension, a: Numbers, b: Numbers) -> Numbers:

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from astra_ns3.network.ideal.cut_through import Lines, send_equal, send_few
-from astra_ns3.network.ideal.ways import Way, packets_part, plain_way, single_ways, ways_differ, widest_way
+from astra_ns3.network.ideal.ways import Way, packets_part, plain_way, single_ways, widest_way
 from astra_ns3.network.plan import NetworkPlan
 from astra_ns3.topology.graph import Graph
 from astra_ns3.transport.transport import Frames
@@ -32,7 +32,7 @@ class PacketIdeal:
         self._class_of, self._members = _classes(plan.graph)
         self._ways_of: dict[int, Ways] = {}
         self._parts = packets_part(plan)
-        self._differ = not self._parts and ways_differ(plan)
+        self._differ = not self._parts and plan.ways_differ
         self._rounding_ps = plan.time_rounding_ps
 
     def __call__(self, sources: npt.NDArray[np.int32], destinations: npt.NDArray[np.int32], sizes: Numbers) -> Numbers:

@@ -11,7 +11,7 @@ from astra_ns3.config.topology.routing import RoutingConfig
 from astra_ns3.config.topology.switch import PfcConfig, SwitchConfig
 from astra_ns3.network.door.library import load
 from astra_ns3.network.door.session import Description
-from astra_ns3.network.ideal.ways import packets_part, ways_differ
+from astra_ns3.network.ideal.ways import packets_part
 from astra_ns3.network.plan import NetworkPlan
 from astra_ns3.topology.changes import Epoch, Severed
 from astra_ns3.topology.graph import Graph, Link
@@ -49,7 +49,7 @@ def describe_network(description: Description, plan: NetworkPlan, seed: int) -> 
     description.part("local", {"rateBps": graph.local.rate_bps, "delayPs": graph.local.delay_ps})
     for npus, name in plan.transport_of_dimensions:
         description.add("Transport", {"npus": npus, "transport": name})
-    ways = WaysOfMessages(packets_part(plan), ways_differ(plan))
+    ways = WaysOfMessages(packets_part(plan), plan.ways_differ)
     for each in transports:
         description.transport(each.kind, each.native(endpoint.delay_ps, ways))
     watched = (switch.pfc.watchdog_ps for switch in graph.switch_configs if switch.pfc is not None)

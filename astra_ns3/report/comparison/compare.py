@@ -39,6 +39,7 @@ def compare(a: Records, b: Records, names: tuple[str, str] = ("A", "B")) -> Comp
         tuple(differing),
         tuple(groups),
         tuple(notes),
+        (a.metadata["report_npu"], b.metadata["report_npu"]),
     )
 
 

@@ -14,7 +14,8 @@ from astra_ns3.report.comparison.text import difference_row, part_text, value_te
 class Comparison:
     """Settings and results in which two runs differ; those that both runs have come first.
 
-    ``notes``: how the runs ended, if not alike, and what only one of them recorded.
+    ``of_npu``: the reported NPU of each. ``notes``: how the runs ended, if not alike, and what only one of them
+    recorded.
     """
 
     a: str
@@ -22,6 +23,7 @@ class Comparison:
     settings: tuple[Setting, ...]
     groups: tuple[Group, ...]
     notes: tuple[str, ...]
+    of_npu: tuple[int, int] = (0, 0)
 
     @property
     def equal(self) -> bool:
@@ -53,8 +55,19 @@ class Comparison:
         ]
         parts.append(part_text("settings", ("", "A", "B"), rows) or "settings: none differs")
         results = [
-            part_text(group.name, ("", "A", "B", "change", ""), [difference_row(one) for one in group.differences])
+            part_text(
+                self._heading(group.name),
+                ("", "A", "B", "change", ""),
+                [difference_row(one) for one in group.differences],
+            )
             for group in self.groups
         ]
         parts += [part for part in results if part] or ["results: none differs"]
         return "\n".join(parts)
+
+    def _heading(self, group: str) -> str:
+        """Return a group's name, with the NPU whose computing and waiting stand below."""
+        a, b = self.of_npu
+        npu = f"NPU {a}" if a == b else f"NPU {a} in A, of NPU {b} in B"
+        told = {"totals": f"totals (finish of the run; compute and exposed of {npu})", "layers": f"layers of {npu}"}
+        return told.get(group, group)

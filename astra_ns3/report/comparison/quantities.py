@@ -6,8 +6,8 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from astra_ns3.network.recorded import PARTS
 from astra_ns3.network.records import STEPS
+from astra_ns3.report.explanation.parts import PARTS
 from astra_ns3.report.records import COLLECTIVES, END_TO_END, ps_of, table_of
 from astra_ns3.report.tables import Records, is_of_flows
 from astra_ns3.units import format_bytes
@@ -95,12 +95,12 @@ def account_parts(run: Records) -> Quantities | None:
     table = table_of(run, "accounts")
     if table is None:
         return None
-    names = [part.name for part in PARTS if part.name in table.columns]
+    names = [part for part in PARTS if part in table.columns]
     sums = dict.fromkeys(names, 0)
     for batch in table.batches(names):
         for name in names:
             sums[name] += int(batch[name].sum())
-    return {name.removesuffix("_ps").replace("_", " "): ("ps", value) for name, value in sums.items()}
+    return {PARTS[name]: ("ps", value) for name, value in sums.items()}
 
 
 def counters(run: Records) -> Quantities:

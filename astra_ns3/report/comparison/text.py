@@ -38,7 +38,7 @@ def quantity_text(value: float | None, unit: str, *, signed: bool = False) -> st
 
 
 def value_text(key: str, value: object) -> str:
-    """What a setting is, as a file would have it, shortened."""
+    """Return what a setting is, as a file would have it, shortened; a key that its file leaves out has its default."""
     form = EXACT_BY_KEY.get(key.rpartition(".")[2])
     if form is not None and isinstance(value, int) and not isinstance(value, bool):
         return form(value)
@@ -47,7 +47,7 @@ def value_text(key: str, value: object) -> str:
     if isinstance(value, list):
         words = ", ".join(map(str, value)) or "none"
     else:
-        words = "none" if value is None else "on" if value is True else "off" if value is False else str(value)
+        words = "default" if value is None else "on" if value is True else "off" if value is False else str(value)
     return words if len(words) <= _LONGEST_VALUE else f"...{words[3 - _LONGEST_VALUE :]}"
 
 

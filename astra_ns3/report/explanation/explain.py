@@ -31,6 +31,8 @@ TOP = 10
 _ALIKE = ("collective", "chunk", "phase", "bytes", "start_ps", "end_ps")
 """Messages with the same of these, and of the parts of their time, are one line."""
 _WAITED = ("queue_ps", "paused_ps")
+_FEW_FRAMES = 10
+"""A queue that never held more of a port's mean frames is no trouble."""
 _MOST_ALIKE = 1000
 """Of so many rows for each line asked for the distinct ones are told."""
 
@@ -67,9 +69,10 @@ def explain(
     messages = tables.messages if tables is not None else messages_of(run)
     if messages is None:
         missing.append(f"single {'flows' if of_flows else 'messages'}: run with --record flows")
-    if not has_accounts(messages):
-        remedy = how_to_record(run, "accounts")
+    remedy = "" if has_accounts(messages) else how_to_record(run, "accounts")
+    if remedy:
         missing.append(f"what {'flows' if of_flows else 'messages'} waited for, and where: run with {remedy}")
+    hops = _hops(run, messages)
     communications = _communications(segments, tables, names) if tables is not None else ()
     kinds = Counter[str]()
     for segment in segments:
@@ -86,12 +89,14 @@ def explain(
         _what_ifs(kinds, communications),
         tuple((each["layer"], each["exposed_ps"]) for each in metadata["exposed_by_layer"]),
         tuple(exposed_times(metadata, "group")),
-        _slowest(run, messages, segments, names, top),
+        _slowest(run, messages, hops, segments, names, top),
         _by_npu(segments, top),
-        _by_port(run, top),
+        _by_port(hops, top),
         _congested(run, top),
         tuple(missing),
         metadata["flows"] if of_flows else None,
+        int(metadata["report_npu"]),
+        remedy,
     )
 
 
@@ -155,16 +160,14 @@ def _what_ifs(kinds: Mapping[str, int], communications: Sequence[Communication])
 def _paced_by_lines_ps(parts: Mapping[str, int]) -> int:
     """Return the time of messages that lines set.
 
-    A sender that waits for round trips, the more so the less it sends meanwhile, goes on with them: faster lines take
+    A sender with a closed window waits for round trips, which hide its time on the line: the more so the less it sends
+    meanwhile. TCP's own part is round trips, too, but what else TCP's account has comes after them. Faster lines take
     queues out of a round trip and leave its propagation, to and fro.
     """
     paced, rounds = sum(parts[name] for name in PACED_BY_LINES), sum(parts[name] for name in ROUND_TRIPS)
-    if not rounds:
-        return paced
     queues, both_ways = sum(parts[name] for name in QUEUES), 2 * parts["propagation_ps"]
-    by_rounds = rounds / (rounds + parts["serialisation_ps"])
-    shorter = queues / max(queues + both_ways, 1)
-    return round(paced * (1 - by_rounds) + shorter * (paced * by_rounds + rounds))
+    hidden = paced * parts["window_ps"] / max(parts["window_ps"] + parts["serialisation_ps"], 1)
+    return round(paced - hidden + (hidden + rounds) * queues / max(queues + both_ways, 1))
 
 
 def _distinct(
@@ -187,7 +190,12 @@ def _distinct(
 
 
 def _slowest(
-    run: Records, messages: Columns | None, segments: Sequence[Segment], names: Mapping[int, str], top: int
+    run: Records,
+    messages: Columns | None,
+    hops: Columns | None,
+    segments: Sequence[Segment],
+    names: Mapping[int, str],
+    top: int,
 ) -> tuple[Message, ...]:
     if messages is None or not len(messages["start_ps"]):
         return ()
@@ -200,8 +208,6 @@ def _slowest(
         known = bool((alone > 0).all())
     excess = took - alone if known else took
     critical = {segment.message for segment in segments if segment.message >= 0}
-    recorded = table_of(run, "account_hops")
-    hops = None if recorded is None else recorded.whole(["message", "port", *_WAITED])
     unnamed = "flow" if is_of_flows(run) else "collective"
     found = []
     for row, alike in _distinct(messages, excess, parts_of, top):
@@ -229,10 +235,23 @@ def _slowest(
     return tuple(found)
 
 
+def _hops(run: Records, messages: Columns | None) -> Columns | None:
+    """Return the ports on the way of each message, and what it waited there; None if they were not recorded.
+
+    RoCE's NICs keep packets in queue pairs, so the wait at a message's first port is in its account alone.
+    """
+    table = table_of(run, "account_hops")
+    if table is None or messages is None:
+        return None
+    hops = table.whole(["message", "hop", "port", *_WAITED])
+    at_nic = (messages["nic_queue_ps"] + messages["nic_paused_ps"])[hops["message"]]
+    waited = np.where(hops["hop"] == 0, at_nic, np.sum([hops[name] for name in _WAITED], axis=0))
+    return {"message": hops["message"], "port": hops["port"], "waited_ps": waited}
+
+
 def _path(hops: Columns, message: int) -> tuple[tuple[str, int], ...]:
     first, last = np.searchsorted(hops["message"], [message, message + 1])  # in the order of messages, then of hops
-    waited = np.sum([hops[name][first:last] for name in _WAITED], axis=0)
-    return tuple(zip(hops["port"][first:last].tolist(), waited.tolist(), strict=True))
+    return tuple(zip(hops["port"][first:last].tolist(), hops["waited_ps"][first:last].tolist(), strict=True))
 
 
 def _by_npu(segments: Sequence[Segment], top: int) -> tuple[tuple[int, int], ...]:
@@ -242,24 +261,22 @@ def _by_npu(segments: Sequence[Segment], top: int) -> tuple[tuple[int, int], ...
     return tuple(times.most_common(top))
 
 
-def _by_port(run: Records, top: int) -> tuple[tuple[str, int], ...]:
-    hops = table_of(run, "account_hops")
+def _by_port(hops: Columns | None, top: int) -> tuple[tuple[str, int], ...]:
     if hops is None:
         return ()
-    sums = Counter(dict.fromkeys(hops.texts("port"), 0))
-    for batch in hops.batches(["port", *_WAITED]):
-        for port, rows in by_value(batch["port"]):
-            sums[port] += sum(int(batch[name][rows].sum()) for name in _WAITED)
+    sums = Counter({port: int(hops["waited_ps"][rows].sum()) for port, rows in by_value(hops["port"])})
     return tuple(_most(sums)[:top])
 
 
-def _congested(run: Records, top: int) -> tuple[Mapping[str, str | int], ...]:
-    """Ports with drops, pauses, marks or queues, the worst first."""
+def _congested(run: Records, top: int) -> tuple[Mapping[str, str | int], ...] | None:
+    """Return ports with drops, pauses, marks or a long queue, the worst first; None if there are no ports."""
+    if SWITCH not in run.metadata["files"]:
+        return None
     order = ("dropped_frames", "paused_ps", "marked_frames", "highest_queue_bytes")
     found: list[tuple[list[int], dict[str, str]]] = []
-    for row in run.rows(SWITCH) if SWITCH in run.metadata["files"] else ():
+    for row in run.rows(SWITCH):
         counts = [int(row[name]) for name in order]
-        if any(counts):
+        if any(counts[:-1]) or counts[-1] * int(row["sent_frames"]) > _FEW_FRAMES * int(row["sent_bytes"]):
             found.append((counts, row))
     found.sort(key=lambda each: each[0], reverse=True)
     return tuple(

@@ -60,9 +60,11 @@ class Explanation:
     ``kinds``: of the critical path that are no messages, by :data:`KINDS`; with ``communications`` they add up to
     ``time_ps``. ``what_ifs``: how much sooner the end would come, were all else the same. ``npus``: time of the
     path on each NPU, those with most first. ``ports``: what deciding packets waited there. ``congested``: ports with
-    pauses, marks, drops or long queues. ``missing``: what would tell more. Without the tables of the timeline there is
-    no path: ``segments`` is empty, and ``exposed`` by layer all there is. ``groups``: exposed time by group of NPUs.
-    ``flows``: of a list of flows what run.json has of them.
+    pauses, marks, drops or long queues; None: the network has no ports. ``missing``: what would tell more. Without the
+    tables of the timeline there is no path: ``segments`` is empty, and ``exposed`` by layer all there is. ``groups``:
+    exposed time by group of NPUs. ``flows``: of a list of flows what run.json has of them. ``report_npu``: the NPU that
+    ``compute_ps``, ``exposed_ps``, ``exposed`` and ``groups`` are of. ``remedy``: what would record what messages
+    waited for; empty if it was.
     """
 
     subject: str
@@ -78,9 +80,11 @@ class Explanation:
     slowest: tuple[Message, ...] = ()
     npus: tuple[tuple[int, int], ...] = ()
     ports: tuple[tuple[str, int], ...] = ()
-    congested: tuple[Mapping[str, Any], ...] = ()
+    congested: tuple[Mapping[str, Any], ...] | None = None
     missing: tuple[str, ...] = ()
     flows: Mapping[str, Any] | None = None
+    report_npu: int = 0
+    remedy: str = ""
 
     def text(self) -> str:
         """For people."""
@@ -91,6 +95,7 @@ class Explanation:
     def document(self) -> dict[str, Any]:
         """For scripts."""
         document = asdict(self)
+        document["congested"] = list(self.congested or ())
         document["kinds"] = [{"kind": kind, "words": KINDS[kind], "time_ps": ps} for kind, ps in self.kinds.items()]
         for name, key in _PAIRS:
             document[name] = [{key: what, "time_ps": ps} for what, ps in getattr(self, name)]
@@ -106,10 +111,10 @@ def _head(found: Explanation) -> str:
         head = aligned([*rows, *flow_rows(found.flows)])
         return f"{head}\n\ntime from start to delivery, and over the time alone\n{completion}" if completion else head
     if found.subject.startswith("run"):
-        whole = found.compute_ps + found.exposed_ps
+        whole, npu = found.compute_ps + found.exposed_ps, f"NPU {found.report_npu}"
         rows += [
-            ("computing", f"{format_time(found.compute_ps)}  ({percent(found.compute_ps, whole)})"),
-            ("exposed", f"{format_time(found.exposed_ps)}  ({percent(found.exposed_ps, whole)})"),
+            ("computing", f"{format_time(found.compute_ps)}  ({percent(found.compute_ps, whole)} of {npu}'s time)"),
+            ("exposed", f"{format_time(found.exposed_ps)}  ({percent(found.exposed_ps, whole)} of {npu}'s time)"),
         ]
         if len(found.groups) > 1:
             rows += [(f"  {group}", f"{format_time(ps)}  ({percent(ps, whole)})") for group, ps in found.groups]
@@ -141,7 +146,7 @@ def _by_layer(found: Explanation) -> str:
     rows = [(layer, format_time(ps)) for layer, ps in layers[:MOST_COLLECTIVES]]
     if rest := layers[MOST_COLLECTIVES:]:
         rows.append((counted(len(rest), "other", "others"), format_time(sum(ps for _, ps in rest))))
-    return f"exposed communication by layer\n{aligned(rows, '  ')}" if rows else ""
+    return f"exposed communication of NPU {found.report_npu} by layer\n{aligned(rows, '  ')}" if rows else ""
 
 
 def _alike(communications: Sequence[Communication]) -> list[Communication]:
@@ -171,11 +176,11 @@ def _named(part: str) -> str:
 
 
 def _what_ifs(found: Explanation) -> str:
-    if not found.what_ifs:
+    rows = [(words, f"{percent(ps, found.time_ps)} less time  ({format_time(ps)})") for words, ps in found.what_ifs]
+    if found.remedy and found.segments:
+        rows.append(("with another network", f"not told: run with {found.remedy}"))
+    if not rows:
         return ""
-    rows = []
-    for words, ps in found.what_ifs:
-        rows.append((words, f"{percent(ps, found.time_ps)} less time  ({format_time(ps)})"))
     return f"what would help, were all else the same\n{aligned(rows, '  ')}"
 
 
@@ -183,16 +188,23 @@ def _slowest(found: Explanation) -> str:
     if not found.slowest:
         return ""
     known = found.slowest[0].excess_ps is not None
+    of_flows = found.flows is not None
+    blocks = Counter(_slow_block(message, of_flows=of_flows) for message in found.slowest)
     lines = ["messages that lost most" if known else "messages that took longest"]
-    for message in found.slowest:
-        lines.append(f"  {_message(message, of_flows=found.flows is not None)}")
-        if message.parts:
-            parts = list(message.parts.items())[:MOST_PARTS]
-            lines.append("    " + ", ".join(f"{_named(part)} {format_time(ps)}" for part, ps in parts))
-        if message.path:
-            ports = (f"{port} ({format_time(ps)})" if ps else port for port, ps in message.path)
-            lines.append("    " + " > ".join(ports))
+    for (first, *more), count in blocks.items():
+        lines += [f"  {first}{f'  ({count} of them)' if count > 1 else ''}", *(f"    {line}" for line in more)]
     return "\n".join(lines)
+
+
+def _slow_block(message: Message, *, of_flows: bool) -> tuple[str, ...]:
+    """Return the lines of a message; steps of a ring may look alike but for digits that are not shown."""
+    lines = [_message(message, of_flows=of_flows)]
+    if message.parts:
+        parts = list(message.parts.items())[:MOST_PARTS]
+        lines.append(", ".join(f"{_named(part)} {format_time(ps)}" for part, ps in parts))
+    if message.path:
+        lines.append(" > ".join(f"{port} ({format_time(ps)})" if ps else port for port, ps in message.path))
+    return tuple(lines)
 
 
 def _message(message: Message, *, of_flows: bool) -> str:
@@ -222,8 +234,10 @@ def _npus(found: Explanation) -> str:
 
 
 def _congested(found: Explanation) -> str:
-    if not found.congested:
+    if found.congested is None:
         return ""
+    if not found.congested:
+        return "ports with most trouble: none dropped, paused or marked a frame, or had a long queue"
     rows = [(f"{port['port']} to {port['link_to']}", _of_port(port)) for port in found.congested]
     return f"ports with most trouble\n{aligned(rows, '  ')}"
 

@@ -17,6 +17,8 @@ _DASHES = ("solid", "dash", "dot", "dashdot")
 _MARKS = ("circle", "diamond", "square", "triangle-up", "cross", "x", "star", "hexagon")
 _DIGITS = 5
 _MOST_TICKS = 16
+_MOST_DECADES = 3
+"""A logarithmic axis over more has labels at powers of ten alone."""
 
 
 def traces(panel: Panel) -> list[Data]:
@@ -26,7 +28,11 @@ def traces(panel: Panel) -> list[Data]:
 
 def layout(panel: Panel) -> Data:
     """Return the axes of a panel, and how its bars stand."""
-    found: dict[str, Any] = {"xaxis": _axis(panel.x, "x"), "yaxis": _axis(panel.y, "y")}
+    curves = [series for series in panel.series if isinstance(series, Curve)]
+    found: dict[str, Any] = {
+        "xaxis": _axis(panel.x, "x", [curve.x for curve in curves]),
+        "yaxis": _axis(panel.y, "y", [curve.y for curve in curves]),
+    }
     if any(isinstance(series, Bars) for series in panel.series):
         found |= {"barmode": "stack", "bargap": panel.gap}
     elif any(isinstance(series, Spans) for series in panel.series):
@@ -37,7 +43,7 @@ def layout(panel: Panel) -> Data:
     return found
 
 
-def _axis(axis: Axis, which: str) -> dict[str, Any]:
+def _axis(axis: Axis, which: str, values: Sequence[npt.ArrayLike]) -> dict[str, Any]:
     if axis.names and which == "x":
         return {"title": {"text": axis.title}, "type": "category", "showgrid": False, "nticks": _MOST_TICKS}
     if axis.names:  # from top to bottom
@@ -45,12 +51,21 @@ def _axis(axis: Axis, which: str) -> dict[str, Any]:
                 "ticktext": list(axis.names), "showgrid": False, "zeroline": False}  # fmt: skip
     found: dict[str, Any] = {"title": {"text": axis.title}}
     if axis.log:
-        found |= {"type": "log", "dtick": "D2", **({"tickformat": "~s"} if axis.sizes else {})}
+        # With a format plotly.js writes values at 2 and 5 out, which are single digits otherwise.
+        dtick = 1 if _decades(values) > _MOST_DECADES else "D2"
+        found |= {"type": "log", "dtick": dtick, "tickformat": "~s" if axis.sizes else ",.12~g"}
     elif axis.high is not None:
         found["range"] = [axis.low, axis.high]
     elif axis.low == 0:
         found["rangemode"] = "tozero"
     return found
+
+
+def _decades(values: Sequence[npt.ArrayLike]) -> float:
+    """Return over how many powers of ten the values above 0 go."""
+    found = np.concatenate([np.zeros(0), *(np.asarray(each, dtype=np.float64).ravel() for each in values)])
+    found = found[found > 0]
+    return log10(found.max() / found.min()) if len(found) else 0.0
 
 
 def _trace(series: Series, panel: Panel) -> Data | None:

@@ -48,16 +48,18 @@ def _cell(value: str, more: str) -> Markup:
 def _numbers(run: Records) -> list[tuple[str, str, str]]:
     """Name, number, and what stands small beside it."""
     metadata = run.metadata
-    whole_ps = metadata["compute_ps"] + metadata["exposed_ps"]
+    whole_ps, npu = metadata["compute_ps"] + metadata["exposed_ps"], f"NPU {metadata['report_npu']}"
     statistics, timing = metadata["statistics"], metadata["timing"]
     found = [("finish", format_time(metadata["finish_ps"]), "" if metadata["complete"] else "incomplete")]
     if is_of_flows(run):
         found += [("NPUs", f"{metadata['npus']:,}", ""), *flow_numbers(metadata["flows"])]
     else:
         found += [
-            ("compute", format_time(metadata["compute_ps"]), percent(metadata["compute_ps"], whole_ps)),
-            ("exposed communication", format_time(metadata["exposed_ps"]), percent(metadata["exposed_ps"], whole_ps)),
-            ("NPUs", f"{metadata['npus']:,}", f"times are NPU {metadata['report_npu']}'s"),
+            (name, format_time(metadata[key]), f"{percent(metadata[key], whole_ps)} of {npu}'s time")
+            for name, key in (("compute", "compute_ps"), ("exposed communication", "exposed_ps"))
+        ]
+        found += [
+            ("NPUs", f"{metadata['npus']:,}", ""),
             ("collectives", f"{metadata['collectives']:,}", f"{metadata['chunks']:,} chunks"),
         ]
     found += [

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from astra_ns3.report.explanation.parts import PARTS as WORDS
+from astra_ns3.report.explanation.parts import PARTS
 from astra_ns3.report.figures import style
 from astra_ns3.report.figures.curves import Real
 from astra_ns3.report.figures.figure import Axis, Bars, Figure, Panel, Series, Words
@@ -17,21 +17,21 @@ from astra_ns3.report.tables import Numbers, Records, is_of_flows
 from astra_ns3.units import format_time
 
 MOST_GROUPS = 12
-PARTS: Mapping[str, tuple[str, str, bool, str]] = {
-    "turn_ps": ("turn", style.SKY, False, style.GREY),
-    "window_ps": ("window", style.PURPLE, False, style.PURPLE),
-    "pacing_ps": ("pacing", style.ORANGE, False, style.YELLOW),
-    "nic_paused_ps": ("NIC paused", style.VERMILION, True, "#8F3F00"),
-    "nic_queue_ps": ("NIC queue", style.YELLOW, False, style.ORANGE),
-    "transport_ps": ("TCP", style.PURPLE, True, "#B79BD1"),
-    "lost_ps": ("lost", style.BLACK, False, style.BLACK),
-    "switch_queue_ps": ("switch queue", style.BLUE, False, style.VERMILION),
-    "switch_paused_ps": ("switch paused", style.VERMILION, False, "#A02020"),
-    "serialisation_ps": ("serialisation", style.GREEN, False, style.BLUE),
-    "propagation_ps": ("propagation", style.GREY, False, style.SKY),
-    "acknowledgement_ps": ("acknowledgement", style.GREY, True, style.GREEN),
+LOOKS: Mapping[str, tuple[str, bool, str]] = {
+    "turn_ps": (style.SKY, False, style.GREY),
+    "window_ps": (style.PURPLE, False, style.PURPLE),
+    "pacing_ps": (style.ORANGE, False, style.YELLOW),
+    "nic_paused_ps": (style.VERMILION, True, "#8F3F00"),
+    "nic_queue_ps": (style.YELLOW, False, style.ORANGE),
+    "transport_ps": (style.PURPLE, True, "#B79BD1"),
+    "lost_ps": (style.BLACK, False, style.BLACK),
+    "switch_queue_ps": (style.BLUE, False, style.VERMILION),
+    "switch_paused_ps": (style.VERMILION, False, "#A02020"),
+    "serialisation_ps": (style.GREEN, False, style.BLUE),
+    "propagation_ps": (style.GREY, False, style.SKY),
+    "acknowledgement_ps": (style.GREY, True, style.GREEN),
 }
-"""In the order in which a message meets them: in a file its word, colour and hatching; its colour on a page."""
+"""In the order in which a message meets them: in a file its colour and hatching; its colour on a page."""
 _MOST_BARS = 24
 """On a page."""
 _SLOWEST = 0.01
@@ -45,17 +45,17 @@ def _in_file(records: Records, choice: Choice) -> Figure:
     whole = np.array([max(float(sums.sum()), 1.0) for _, sums, _ in groups])
     used = [place for place in range(len(PARTS)) if any(sums[place] > _SEEN * sums.sum() for _, sums, _ in groups)]
     series: list[Series] = []
-    for place, (word, colour, hatched, _) in enumerate(PARTS.values()):
+    for place, (part, (colour, hatched, _)) in enumerate(LOOKS.items()):
         if place in used:
             share = 100 * np.array([sums[place] for _, sums, _ in groups]) / whole
-            series.append(Bars(share, hatched=hatched, outlined=True, name=word, colour=colour))
+            series.append(Bars(share, hatched=hatched, outlined=True, name=PARTS[part], colour=colour))
     for place, (_, sums, count) in enumerate(groups):
         series.append(Words(101, place, format_time(round(float(sums.sum()) / max(count, 1))), "left"))
     room = 18 * COLUMN_INCHES / choice.width_inches  # for the means
     x = Axis("share of messages' time (%), and its mean", low=0, high=100 + room, at=range(0, 101, 25))
     y = Axis(names=[style.shortened(name, 24) for name, _, _ in groups])
     panel = Panel(x, y, series, stacked=True, empty="no message has arrived", height=0.155 * max(len(groups), 3))
-    return Figure([panel], around=0.75 + 0.13 * -(-len(used) // (6 if choice.wide else 3)), legend=(3, 6))
+    return Figure([panel], around=0.75 + 0.13 * -(-len(used) // (4 if choice.wide else 2)), legend=(2, 4))
 
 
 def _groups(records: Records) -> list[tuple[str, Real, int]]:
@@ -107,7 +107,7 @@ def _on_page(runs: Sequence[Shown], detail: int) -> Figure | Missing:
     panels = []
     for shown, kept_names, by_part, _ in bars:
         series = [
-            Bars(values / factor, notes=kept_names, name=WORDS[part], colour=PARTS[part][3])
+            Bars(values / factor, notes=kept_names, name=PARTS[part], colour=LOOKS[part][2])
             for part, values in by_part.items()
             if values.any()
         ]

@@ -17,6 +17,8 @@ from astra_ns3.units import LARGEST_INTEGER, PS_PER_SECOND
 from astra_ns3.workload.generators.flow_sizes import FlowSizes
 
 MOST_FLOWS = 100_000_000
+MOST_LOAD = 2.0
+"""Twice what a link carries; more is a per cent that was meant as a share."""
 _BITS = 8
 
 
@@ -181,8 +183,8 @@ def _check_rate(rate_bps: int) -> None:
 
 
 def _check_load(load: float) -> None:
-    if not (math.isfinite(load) and 0 < load <= 100):
-        raise InputError(f"load is {load:g}, expected a share of the rate above 0, such as 0.5")
+    if not 0 < load <= MOST_LOAD:  # nan is refused, too
+        raise InputError(f"load is {load:g}, expected a share of the rate, above 0 and at most {MOST_LOAD:g}, as 0.5")
 
 
 def _check_bursts(name: str, count: int) -> None:

@@ -39,12 +39,13 @@ class LoopKind:
 
     ``dimensions``: over which each pass goes, but for the first layer's, which go over all where
     ``first_layer_everywhere`` says so; None: every layer names the loop whose it takes. ``options``: what a workload
-    file has to say besides, in this order.
+    file has to say besides, in this order. ``computes``: whether compute times of its layers have an effect.
     """
 
     dimensions: DimensionsOf | None = None
     first_layer_everywhere: bool = False
     options: tuple[LoopOption, ...] = ()
+    computes: bool = True
 
 
 _BOTTOM = (LoopOption.LAST_BOTTOM_LAYER,)
@@ -59,7 +60,7 @@ _SIMAI = (
     LoopOption.STAGE_BYTES,
 )
 LOOPS: Mapping[str, LoopKind] = {
-    "MICRO": LoopKind(dimensions=data_only),
+    "MICRO": LoopKind(dimensions=data_only, computes=False),
     "DATA": LoopKind(dimensions=data_only),
     "MODEL": LoopKind(dimensions=model_only),
     "HYBRID_DATA_MODEL": LoopKind(dimensions=data_then_model),

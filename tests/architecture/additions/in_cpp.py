@@ -469,7 +469,7 @@ class DropProbe
         "astra_ns3/network/recorded.py": (
             (
                 "UTILISATION = RecordedTable(",
-                'DROPS = RecordedTable(\n    "drops", "for a test", '
+                'DROPS = RecordedTable(\n    "drops", "for a test", "observe.drops", '
                 '_port_columns(Column("dropped_bytes", "int64", "B", "size"))\n)\n'
                 "UTILISATION = RecordedTable(",
             ),

@@ -70,6 +70,29 @@ def test_no_line_of_help_is_wider_than_a_terminal(words: str) -> None:
     assert [line for line in help_of(words).splitlines() if len(line) > 80] == []
 
 
+@pytest.mark.parametrize("words", [words for words, command in ALL.items() if isinstance(command, click.Group)])
+def test_no_command_of_a_list_is_cut(words: str) -> None:
+    assert [line for line in help_of(words).split("Commands:")[1].splitlines() if line.endswith("...")] == []
+
+
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [("rn", "run"), ("reprot", "report"), ("show colective", "collective"), ("generate flows poison", "poisson")],
+)
+def test_an_unknown_command_is_told_the_one_that_is_meant(words: str, meant: str) -> None:
+    with pytest.raises(click.UsageError, match=f"No such command '{words.split()[-1]}'; did you mean '{meant}'"):
+        cli.main(words.split(), standalone_mode=False)
+
+
+@pytest.mark.parametrize(
+    ("words", "meant"), [("run --workloa x", "--workload"), ("show collective --rank 8", "--ranks")]
+)
+def test_an_unknown_option_is_told_the_one_that_is_meant(words: str, meant: str) -> None:
+    with pytest.raises(click.NoSuchOption) as raised:
+        cli.main(words.split(), standalone_mode=False)
+    assert f"'{meant}'" in raised.value.format_message()
+
+
 @pytest.mark.parametrize("words", [words for words, command in ALL.items() if not isinstance(command, click.Group)])
 def test_a_long_list_of_options_is_in_groups_and_none_is_left_out(words: str) -> None:
     command = ALL[words]

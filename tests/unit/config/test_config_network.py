@@ -239,3 +239,17 @@ def test_all_unknown_keys_are_told_at_once(tmp_path: Path) -> None:
     assert "did you mean 'npus' for 'nqus', 'link' for 'linq'?" in message
     assert "and 1 more: " in message
     assert "key 'transport.windov': unknown key)" in message
+
+
+def test_true_is_no_number() -> None:
+    with pytest.raises(InputError, match=r"link\.error_rate': found True, expected a number"):
+        parse_network(
+            {
+                "topology": {
+                    "kind": "single-switch",
+                    "npus": 2,
+                    "link": {"rate": "1Gbps", "delay": "1ns", "error_rate": True},
+                    "switch": {"buffer": "1MB"},
+                }
+            }
+        )

@@ -132,7 +132,7 @@ def test_nothing_is_said_of_what_is_no_model() -> None:
         (Losses(overlap_slowdown=1.189), "computing takes 1.189 times as long beside collectives"),
         (
             Losses(1_600_000, 0.73, 1.5),
-            "1.6 us for each operation, 27% of the lines inside nodes, "
+            "1.6 us for each operation; 27% of the lines inside nodes, if the network has nodes; "
             "computing takes 1.5 times as long beside collectives",
         ),
     ],
@@ -141,3 +141,17 @@ def test_people_are_told_what_the_device_loses(losses: Losses, words: str | None
     document = foreseen_document(Foreseen(losses=losses))
     assert document == ({"device_losses": losses._asdict()} if words else {})
     assert foreseen_rows(document) == ([("device losses", words)] if words else [])
+
+
+@pytest.mark.parametrize(
+    ("topology", "told"),
+    [
+        ({"kind": "hierarchical", "scale_up": {}}, [("device losses", "27% of the lines inside nodes")]),
+        ({"kind": "leaf-spine"}, []),
+    ],
+)
+def test_a_network_without_nodes_loses_no_lines_inside_them(
+    topology: dict[str, object], told: list[tuple[str, str]]
+) -> None:
+    document = foreseen_document(Foreseen(losses=Losses(0, 0.73, 1)))
+    assert foreseen_rows({**document, "network": {"topology": topology}}) == told

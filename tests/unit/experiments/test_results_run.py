@@ -308,8 +308,17 @@ def test_progress_goes_forward_to_the_end() -> None:
 
 def test_tables_that_were_not_recorded_are_an_error() -> None:
     result = astra_ns3.run(**small_run())
-    with pytest.raises(InputError, match=r"flows\.parquet; was it recorded"):
-        _ = result.flows
+    asked = {
+        "flows": "--record flows",
+        "layers": "--record layers",
+        "queues": r"observe\.queues in the network file",
+        "completions": "a workload that is a list of flows",
+    }
+    for name, remedy in asked.items():
+        with pytest.raises(
+            InputError, match=rf"run '.*': there is no {name}\.parquet; was it recorded\? expected {remedy}"
+        ):
+            getattr(result, name)
 
 
 def test_flows_without_an_output_folder_live_as_long_as_the_result() -> None:
@@ -384,3 +393,10 @@ def test_an_argument_of_a_wrong_kind_is_one_line(argument: str, value: object, m
 def test_a_hook_that_takes_no_context_is_refused_before_anything_is_built() -> None:
     with pytest.raises(InputError, match=r"on_built is .* can't be called with one argument, the context"):
         astra_ns3.run(**{**small_run(), "backend": "ns3", "on_built": lambda: None})
+
+
+def test_a_folder_of_runs_says_what_to_name(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        astra_ns3.run(**small_run(), output=tmp_path / name)
+    with pytest.raises(InputError, match=r"no run\.json; runs lie in it: name one, as .*/a \(astra-ns3 runs .* 2\)"):
+        astra_ns3.Result.load(tmp_path)

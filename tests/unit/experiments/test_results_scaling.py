@@ -18,6 +18,7 @@ from astra_ns3.experiments.validate import validate
 from astra_ns3.workload.files.astra_sim import parse_workload
 
 SILENT = parse_workload("MICRO\n1\nonly -1 0 NONE 0 0 NONE 0 0 ALLREDUCE 1000 0\n", "silent.txt")
+MICRO = parse_workload("MICRO\n1\nonly -1 0 NONE 0 0 NONE 0 1000 ALLREDUCE 1000 0\n", "micro.txt")
 ALONE = parse_workload("DATA\n1\nonly -1 1000 NONE 0 0 NONE 0 0 NONE 0 0\n", "alone.txt")
 
 
@@ -33,7 +34,7 @@ def test_scaled_about_alike_is_not(comm: float, compute: float) -> None:
     assert scaled_apart(small_workload(), comm, compute) == []
 
 
-@pytest.mark.parametrize("workload", [SILENT, ALONE], ids=["no compute", "no communication"])
+@pytest.mark.parametrize("workload", [SILENT, MICRO, ALONE], ids=["no compute", "MICRO", "no communication"])
 def test_nor_is_a_workload_that_has_one_of_the_two_only(workload: Workload) -> None:
     assert scaled_apart(workload, 0.01, 1.0) == []
 

@@ -195,3 +195,10 @@ def test_what_every_run_warns_of_is_said_once(caplog: pytest.LogCaptureFixture) 
 def test_the_same_seeds_give_the_same_document() -> None:
     first, second = seeds(3).document, seeds(3).document
     assert {**first, "timing": None} == {**second, "timing": None}
+
+
+def test_seeds_that_draw_nothing_say_so() -> None:
+    said = "nothing is drawn: all seeds gave the same"
+    assert said in seeds_text(seeds(3, lambda _: FakeBackend(NPUS)).document, None)
+    assert said not in seeds_text(seeds(3).document, None)
+    assert said not in seeds_text(seeds(1).document, None)

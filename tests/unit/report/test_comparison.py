@@ -157,11 +157,17 @@ def test_accounts_are_compared_by_part_if_both_have_them(tmp_path: Path) -> None
         parts = {"start_ps": [0, 1], "end_ps": [100, 200], "turn_ps": [1, 2], "switch_queue_ps": waited}
         parquet.write_table(pa.table(parts), folder / "accounts.parquet")
     a, b = (astra_ns3.Result.load(folder) for folder in folders)
-    assert changes(astra_ns3.compare(a, b), "accounts") == {"switch queue": (11, 110)}
+    assert changes(astra_ns3.compare(a, b), "accounts") == {"queues of switches": (11, 110)}
     (folders[1] / "accounts.parquet").unlink()
     comparison = astra_ns3.compare(a, astra_ns3.Result.load(folders[1]))
     assert comparison.notes == ("only A recorded accounts",)
     assert not comparison.equal
+
+
+def test_a_key_that_only_one_file_has_is_at_its_default_in_the_other() -> None:
+    a, b = (played(system=small_system(**{"local-mem-bw": gigabytes})) for gigabytes in (None, 50))
+    (line,) = [line for line in astra_ns3.compare(a, b).text().splitlines() if "system.local-mem-bw" in line]
+    assert line.split() == ["system.local-mem-bw", "default", "50.0"]
 
 
 def test_a_run_that_was_stopped_is_said_to_be() -> None:

@@ -11,7 +11,7 @@ from support.small_run import NPUS, InterruptedBackend, small_run
 from astra_ns3 import explain, run
 from astra_ns3.errors import Interrupted
 from astra_ns3.network.records import STEPS
-from astra_ns3.report.explanation.explanation import Communication, Explanation
+from astra_ns3.report.explanation.explanation import Communication, Explanation, Message
 from astra_ns3.report.explanation.segment import MESSAGE, Segment
 from astra_ns3.report.exposed_text import exposed_rows, exposed_times
 from astra_ns3.report.summary import run_text, summary
@@ -112,3 +112,35 @@ def test_an_explanation_without_a_chain_has_eight_layers_and_all_others() -> Non
         *(f"layer {number} {number} ps" for number in range(10, 2, -1)),
         "2 others 3 ps",
     ]
+
+
+def slow(phase: int, start_ps: int) -> Message:
+    parts = {"serialisation_ps": 1_000_000}
+    return Message(0, 1, 8, 3, "ring", 0, phase, start_ps, 1_000_000, None, parts, (("host0", 0),), critical=False)
+
+
+def test_slow_messages_that_look_alike_are_one_line_with_their_count() -> None:
+    """Two steps start 1 ps apart, which no line shows; a later step has a line of its own."""
+    slowest = (slow(0, 10**9), slow(0, 10**9 + 1), slow(0, 2 * 10**9))
+    lines = (
+        Explanation("run x", 21, 0, 21, slowest=slowest).text().split("messages that took longest\n")[1].splitlines()
+    )
+    assert [line.count("(2 of them)") for line in lines] == [1, 0, 0, 0, 0, 0]
+    assert [line.strip() for line in lines[1:3]] == ["on the line 1 us", "host0"]
+
+
+def test_an_explanation_says_whose_computing_and_waiting_it_tells() -> None:
+    head, layers = Explanation("run x", 60, 5, 15, exposed=(("a", 15),), report_npu=3).text().split("\n\n")
+    lines = [line.rpartition("  ")[2] for line in head.splitlines()[1:]]
+    assert lines == ["(25.0% of NPU 3's time)", "(75.0% of NPU 3's time)"]
+    assert layers.splitlines()[0] == "exposed communication of NPU 3 by layer"
+
+
+def test_ports_without_trouble_are_left_out_and_none_is_said() -> None:
+    found = Explanation("run x", 60, 5, 15)
+    assert "ports" not in found.text()  # by formula there are none
+    assert (
+        replace(found, congested=())
+        .text()
+        .endswith("ports with most trouble: none dropped, paused or marked a frame, or had a long queue")
+    )

@@ -25,7 +25,9 @@ from support.recorded_tables import (
 
 import astra_ns3
 from astra_ns3.errors import InputError
+from astra_ns3.report.explanation.parts import PARTS as WORDS
 from astra_ns3.report.figures.curves import covered
+from astra_ns3.report.pictures.accounts import LOOKS
 from astra_ns3.report.pictures.completion import classes
 from astra_ns3.report.pictures.queues import stops
 
@@ -212,15 +214,14 @@ def test_the_shares_of_an_account_add_up_to_all_of_the_time(folder: Path) -> Non
     assert of_all == pytest.approx(sorted(100 * np.array([1, 2, 1, 3, 1, 0.5]) / 8.5))
     assert "4.25 us" in words_of(figure)
     legend = {text.get_text() for text in figure.legends[0].get_texts()}
-    assert legend == {"turn", "switch queue", "propagation", "pacing", "NIC paused", "serialisation"}
+    told = ("turn", "switch_queue", "propagation", "pacing", "nic_paused", "serialisation")
+    assert legend == {WORDS[f"{part}_ps"] for part in told}  # the words of explain
 
 
 def test_every_part_of_an_account_has_a_look_of_its_own() -> None:
-    from astra_ns3.report.pictures.accounts import PARTS as DRAWN
-
-    assert tuple(DRAWN) == PARTS
-    assert len({(colour, hatched) for _, colour, hatched, _ in DRAWN.values()}) == len(PARTS)
-    assert len({on_page for *_, on_page in DRAWN.values()}) == len(PARTS)
+    assert tuple(LOOKS) == tuple(WORDS) == PARTS
+    assert len({(colour, hatched) for colour, hatched, _ in LOOKS.values()}) == len(PARTS)
+    assert len({on_page for *_, on_page in LOOKS.values()}) == len(PARTS)
 
 
 def test_the_timeline_has_each_npus_computing_and_waiting(folder: Path) -> None:

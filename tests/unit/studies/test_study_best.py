@@ -158,3 +158,13 @@ def test_measures_of_memory_and_throughput_are_those_of_run_json(tmp_path: Path)
     assert [found[name] for name in names] == [90, 80, False, 4.0, None]
     assert found["model_flop_utilisation_percent"] == 25.0
     assert measures_of(result_of(tmp_path / "other", {}))["fits"] is None
+
+
+def test_tables_say_whose_computing_and_waiting_they_have(tmp_path: Path) -> None:
+    result = study_result(tmp_path, (40_000_000_000,), (300.0,))
+    for text in (study_text(result), page(result, [], "again")):
+        assert [f"{name} (reported NPU)" in text for name in ("finish_us", "compute_us", "exposed_us")] == [
+            False,
+            True,
+            True,
+        ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import numpy as np
@@ -138,8 +139,9 @@ def test_words_for_sizes() -> None:
 
 def test_what_makes_no_sense_is_refused() -> None:
     size = one_size(1_000)
-    with pytest.raises(InputError, match="load is 0"):
-        poisson(2, size, load=0, rate_bps=RATE_BPS, duration_ps=PS_PER_MS)
+    for load in (0, 2.1, 50, math.inf, math.nan):
+        with pytest.raises(InputError, match=f"load is {load:g}, expected a share of the rate, above 0 and at most 2"):
+            poisson(2, size, load=load, rate_bps=RATE_BPS, duration_ps=PS_PER_MS)
     with pytest.raises(InputError, match=r"about 1\.25e\+13 flows"):
         poisson(1_000, size, load=1, rate_bps=RATE_BPS, duration_ps=10**15)
     with pytest.raises(InputError, match="no flow starts"):
