@@ -59,10 +59,8 @@ class Commands(CommandGroup):
 def load_command(place: str) -> click.Command:
     """The command that stands at ``module:name`` in this folder."""
     module, _, name = place.partition(":")
-    gc.disable()  # what modules make stays: a search for garbage among it is in vain, now and later
-    try:
-        command: click.Command = getattr(import_module(f"astra_ns3.cli.{module}"), name)
-    finally:
+    command: click.Command = getattr(import_module(f"astra_ns3.cli.{module}"), name)
+    if not gc.isenabled():  # in a process of our own: see the entry point
         gc.freeze()
         gc.enable()
     return command
